@@ -1,0 +1,103 @@
+# On a fresh machine `make demo` and `make test` are all the set-up there is.
+#
+#   make demo    the main job on the shipped sample    make test    every check
+#   make venv    only build .venv                      make clean   drop caches and build outputs
+#
+# Another interpreter: make PYTHON=/path/to/python3.12 venv
+
+PYTHON  ?=
+WORKERS ?= 2
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CODE  := jaxbandits $(wildcard experiments benchmarks)
+PAGES := $(wildcard README.md docs)
+DEMO  := jaxbandits-demo
+
+RECENT := import sys; assert sys.version_info >= (3, 11)
+
+.DEFAULT_GOAL := test
+.NOTPARALLEL:
+.PHONY: demo test venv lint format types unit doctest experiments-smoke bench-quick clean
+
+demo: $(STAMP)
+	$(BIN)/jaxbandits compare --arms jaxbandits/data/sample_ads.csv --budget 300 \
+	    --policies omega_ucb,bts,m_ucb --rho 0.0625,0.25,1 --runs 200 --out $(DEMO)/
+
+# The quick checks first, the tests last: their "N passed" is the closing line.
+test: lint types doctest experiments-smoke unit
+
+venv: $(STAMP)
+
+# An interpreter counts only if it runs (a pyenv shim may exist and fail). A .venv that works is kept.
+$(STAMP): pyproject.toml
+	@if ! $(BIN)/python -c '$(RECENT)' >/dev/null 2>&1; then \
+	    chosen=; bare=; \
+	    for candidate in "$(PYTHON)" python3.13 python3.12 python3.11 python3; do \
+	        [ -n "$$candidate" ] || continue; \
+	        if ! "$$candidate" -c '$(RECENT)' >/dev/null 2>&1; then \
+	            [ "$$candidate" != "$(PYTHON)" ] || \
+	                echo "PYTHON=$$candidate does not run or is older than 3.11; trying others." >&2; \
+	        elif ! "$$candidate" -c 'import ensurepip, venv' >/dev/null 2>&1; then \
+	            bare="$$bare $$candidate"; \
+	        else \
+	            chosen=$$candidate; break; \
+	        fi; \
+	    done; \
+	    if [ -z "$$chosen" ] && [ -n "$$bare" ]; then \
+	        echo "Found$$bare, but without the venv module. Install it (Debian, Ubuntu: apt install python3-venv)." >&2; \
+	        exit 1; \
+	    elif [ -z "$$chosen" ]; then \
+	        echo "No working Python >= 3.11 found. Install one, or name it: make PYTHON=/path/to/python3.12" >&2; \
+	        exit 1; \
+	    fi; \
+	    echo "Making $(VENV) with $$chosen ($$("$$chosen" --version))"; \
+	    "$$chosen" -m venv --clear $(VENV) || exit 1; \
+	fi
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
+	@echo "Installing jaxbandits and its test tools into $(VENV) (a minute or two the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $(STAMP)
+
+lint: $(STAMP)
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m ruff check .
+
+format: $(STAMP)
+	$(BIN)/python -m ruff format .
+	$(BIN)/python -m ruff check --fix .
+
+types: $(STAMP)
+	$(BIN)/python -m mypy $(CODE)
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest tests -n $(WORKERS)
+
+# In Markdown an example's last line needs an empty line before the closing fence.
+# pytest's 5 says "nothing to run", which is no failure here.
+doctest: $(STAMP)
+	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' jaxbandits $(PAGES) || [ $$? -eq 5 ]
+
+experiments-smoke: $(STAMP)
+	@if [ ! -f experiments/__main__.py ]; then \
+	    echo "experiments-smoke: skipped, there is no experiments/__main__.py"; exit 0; \
+	fi; \
+	names=$$($(BIN)/python -m experiments --list) || exit 1; \
+	folder=$$(mktemp -d) || exit 1; \
+	trap 'rm -rf "$$folder"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
+	for name in $$names; do \
+	    echo "experiments-smoke: $$name"; \
+	    $(BIN)/python -m experiments "$$name" --quick --out "$$folder/$$name" || exit 1; \
+	done
+
+bench-quick: $(STAMP)
+	@if [ ! -f benchmarks/__main__.py ]; then \
+	    echo "bench-quick: skipped, there is no benchmarks/__main__.py"; \
+	else \
+	    $(BIN)/python -m benchmarks --quick; \
+	fi
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis $(DEMO)
+	find $(CODE) $(wildcard tests docs) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,227 @@
+"""The scan engine: one ``step`` a round for a batch of lanes, frozen lanes masked, recorded at marks.
+
+This file and :mod:`jaxbandits.engine.pool` are the only places with a batch axis. ``play`` is one round of one lane;
+``advance`` vmaps it over the slots of a pool and runs chunks of rounds until enough lanes have ended.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import streams, ticks
+from jaxbandits.protocol import (
+    Constraint,
+    Environment,
+    Ledger,
+    Observation,
+    Policy,
+    Pytree,
+    Status,
+    View,
+    at_instance,
+    select_tree,
+)
+from jaxbandits.streams import Domain
+from jaxbandits.ticks import Total
+
+
+class Lane(NamedTuple):
+    """Who plays what: the constants of one lane."""
+
+    row: jax.Array  # i32[]: row of the environment's tables
+    instance: jax.Array  # u32[]: instance id, part of every address
+    replicate: jax.Array  # u32[]
+    policy: Policy  # leaves of one setting
+    constraint: Constraint  # leaves of one instance
+    marks: Total  # [M]: where on the clock to record
+    cap: jax.Array  # i32[]: most rounds
+
+
+class Fixed(NamedTuple):
+    """What is computed once when a lane starts."""
+
+    world_key: jax.Array  # u32[2]
+    policy_key: jax.Array  # u32[2]
+    available: jax.Array | None  # bool[K]
+
+
+class Memory(NamedTuple):
+    """What a round reads and writes."""
+
+    policy: Pytree
+    environment: Pytree
+    ledger: Ledger
+    action: Pytree
+    feedback: Pytree
+    empty: jax.Array  # bool[]
+    status: jax.Array  # i32[]
+
+
+class Carry(NamedTuple):
+    """The state of one lane."""
+
+    fixed: Fixed
+    memory: Memory
+    rows: Ledger  # [M]: the ledger at each mark
+    next_mark: jax.Array  # i32[]
+    goal: Total  # the next mark
+
+
+def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
+    """A lane before its first round. ``root`` is the root key's words, ``u32[2]``."""
+    spec = environment.spec
+    key = streams.lane_key(jax.random.wrap_key_data(root, impl="threefry2x32"), lane.instance, lane.replicate)
+    world = at_instance(environment, lane.row)
+    fixed = Fixed(
+        world_key=jax.random.key_data(streams.domain_key(key, Domain.WORLD)),
+        policy_key=jax.random.key_data(streams.domain_key(key, Domain.POLICY)),
+        available=world.available(),
+    )
+    state, action = world.start(), lane.policy.blank_action(spec)
+    _, outcome, feedback, _ = jax.eval_shape(world.pull, state, action, key, jnp.int32(1))
+    ledger = Ledger(
+        rounds=jnp.int32(0),
+        reward=ticks.zero(),
+        spent=ticks.zero(),
+        expected_reward=ticks.zero(),
+        expected_spent=ticks.zero(),
+        events={name: jnp.int32(0) for name in outcome.events},
+        audit=lane.constraint.audit(),
+    )
+    memory = Memory(
+        policy=lane.policy.init(spec),
+        environment=state,
+        ledger=ledger,
+        action=action,
+        feedback=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback),
+        empty=jnp.bool_(True),
+        status=jnp.int32(Status.RUNNING),
+    )
+    marks = lane.marks.whole.shape[0]
+    rows = jax.tree.map(lambda x: jnp.zeros((marks, *x.shape), x.dtype), ledger)
+    return Carry(fixed, memory, rows, jnp.int32(0), Total(lane.marks.whole[0], lane.marks.part[0]))
+
+
+def play(environment: Environment, lane: Lane, fixed: Fixed, memory: Memory) -> Memory:
+    """One round of a running lane."""
+    constraint, ledger = lane.constraint, memory.ledger
+    view = View(ledger.rounds + 1, constraint.view(ledger), fixed.available)
+    observation = Observation(view, memory.action, memory.feedback, memory.empty)
+    policy_key = jax.random.wrap_key_data(fixed.policy_key, impl="threefry2x32")
+    world_key = jax.random.wrap_key_data(fixed.world_key, impl="threefry2x32")
+
+    learnt, action = lane.policy.step(memory.policy, policy_key, observation)
+    world = at_instance(environment, lane.row)
+    state, outcome, feedback, empty = world.pull(memory.environment, action, world_key, view.round)
+    charged = constraint.charge(ledger, outcome)
+
+    ended = ticks.reached(constraint.clock(charged), constraint.end())
+    status = jnp.where(charged.rounds >= lane.cap, jnp.int32(Status.ROUND_CAP), jnp.int32(Status.RUNNING))
+    status = jnp.where(ended, jnp.int32(constraint.ends_with), status)
+    played = Memory(learnt, state, charged, action, feedback, empty, status)
+
+    # A round that could not be played leaves everything as it was, except the status that says why.
+    trouble = lane.policy.trouble(learnt)
+    trouble = jnp.where(outcome.valid | (trouble != Status.RUNNING), trouble, jnp.int32(Status.INVALID))
+    happened = trouble == Status.RUNNING
+    kept = select_tree(happened, played, memory)
+    return kept._replace(status=jnp.where(happened, status, trouble))
+
+
+def step(environment: Environment, lane: Lane, carry: Carry) -> Carry:
+    """One round, unless the lane has ended or waits at a mark."""
+    clock = lane.constraint.clock(carry.memory.ledger)
+    runs = (carry.memory.status == Status.RUNNING) & ~ticks.reached(clock, carry.goal)
+    memory = select_tree(runs, play(environment, lane, carry.fixed, carry.memory), carry.memory)
+    return carry._replace(memory=memory)
+
+
+def record(lane: Lane, carry: Carry) -> Carry:
+    """Write the ledger at every mark that was reached since the last call, all that are left if the lane has ended."""
+    ledger, clock = carry.memory.ledger, lane.constraint.clock(carry.memory.ledger)
+    ended = carry.memory.status != Status.RUNNING
+    passed = ticks.reached(clock, lane.marks)
+    number = jax.lax.iota(jnp.int32, passed.shape[0])
+    write = (number >= carry.next_mark) & (passed | ended)
+
+    def put(rows: jax.Array, value: jax.Array) -> jax.Array:
+        mask = write.reshape(write.shape + (1,) * value.ndim)
+        return jnp.where(mask, value[None], rows)
+
+    reached = jnp.where(ended, number.shape[0], jnp.sum(passed, dtype=jnp.int32)).astype(jnp.int32)
+    at = jnp.minimum(reached, number.shape[0] - 1)
+    goal = Total(lane.marks.whole[at], lane.marks.part[at])
+    return carry._replace(rows=jax.tree.map(put, carry.rows, ledger), next_mark=reached, goal=goal)
+
+
+class Plan(NamedTuple):
+    """How far one call runs; numbers only, so that none of them recompiles. No result depends on any."""
+
+    chunk: jax.Array  # i32[]: rounds between two looks at the marks
+    chunks: jax.Array  # i32[]: most chunks in this call
+    quota: jax.Array  # i32[]: return once more slots than this are idle
+
+
+@partial(jax.jit, donate_argnames=("carry",))
+def advance(
+    environment: Environment,
+    lanes: Lane,
+    root: jax.Array,
+    carry: Carry,
+    fresh: jax.Array,
+    idle: jax.Array,
+    plan: Plan,
+) -> tuple[Carry, jax.Array]:
+    """Run a pool of slots for a while.
+
+    Args:
+        environment: tables ``[instance, …]``, shared by all slots.
+        lanes: constants, ``[slot]``.
+        root: words of the root key.
+        carry: state, ``[slot]``.
+        fresh: ``bool[slot]``: slots that begin a new lane.
+        idle: ``bool[slot]``: slots without a lane.
+        plan: when to return.
+
+    Returns:
+        The new state and each slot's share of its clock, ``f32[slot]``, for the progress display.
+    """
+    begun = jax.vmap(partial(start, environment), in_axes=(0, None))(lanes, root)
+    carry = jax.vmap(select_tree)(fresh, begun, carry)
+    status = jnp.where(idle, jnp.int32(Status.HORIZON), carry.memory.status)
+    carry = carry._replace(memory=carry.memory._replace(status=status))
+
+    one = jax.vmap(partial(step, environment))
+    write = jax.vmap(record)
+
+    def chunk(state: tuple[Carry, jax.Array]) -> tuple[Carry, jax.Array]:
+        now, done = state
+        now = jax.lax.fori_loop(jnp.int32(0), plan.chunk, lambda _, c: one(lanes, c), now)
+        return write(lanes, now), done + 1
+
+    def more(state: tuple[Carry, jax.Array]) -> jax.Array:
+        now, done = state
+        ended = jnp.sum(now.memory.status != Status.RUNNING, dtype=jnp.int32)
+        return (done < plan.chunks) & (ended <= plan.quota)
+
+    carry, _ = jax.lax.while_loop(more, chunk, (carry, jnp.int32(0)))
+    return carry, jax.vmap(_share)(lanes, carry)
+
+
+def _share(lane: Lane, carry: Carry) -> jax.Array:
+    clock = ticks.to_float(lane.constraint.clock(carry.memory.ledger))
+    return jnp.clip(clock / ticks.to_float(lane.constraint.end()), 0, 1)
+
+
+@jax.jit
+def summarise(environment: Environment, lanes: Lane, carry: Carry) -> dict[str, jax.Array]:
+    """The environment's final values, ``[slot, …]``."""
+
+    def one(lane: Lane, state: Any) -> dict[str, jax.Array]:
+        return at_instance(environment, lane.row).summary(state)
+
+    return jax.vmap(one)(lanes, carry.memory.environment)

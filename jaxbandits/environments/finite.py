@@ -1,0 +1,266 @@
+"""Finitely many arms that cost something: the environment of the budgeted bandit."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import beta as beta_tables
+from jaxbandits import streams, ticks
+from jaxbandits.environments.laws import (
+    BernoulliLaw,
+    Law,
+    QuantileLaw,
+    QuarterLaw,
+    RowsLaw,
+    quarter_thresholds,
+)
+from jaxbandits.errors import InputError
+from jaxbandits.protocol import Environment, Feedback, Outcome, leaf, pytree
+
+
+@dataclasses.dataclass(frozen=True)
+class FiniteSpec:
+    """What a policy for finitely many arms must know: how many there are.
+
+    Example:
+        >>> from jaxbandits.environments import FiniteSpec
+        >>> FiniteSpec(arms=10)
+        FiniteSpec(arms=10)
+    """
+
+    arms: int
+
+
+@pytree
+class FiniteArms(Environment):
+    """K arms; a pull of arm k gives reward and cost in [0, 1], independent and identical over pulls.
+
+    The n-th pull of an arm is one address (see :mod:`jaxbandits.streams`): all policies meet the same table of
+    outcomes. Build one with :meth:`bernoulli`, :meth:`generalised_bernoulli`, :meth:`beta` or :meth:`empirical`;
+    instances with fewer arms than the widest are padded, and an absent arm changes no bit.
+
+    An action is an arm (``i32[]``) or a set of L distinct arms (``i32[L]``): one round, L pulls, one entry for the
+    accountant.
+    """
+
+    law: Law = leaf()
+    mean_reward: Any = leaf()  # i32[I, K]: true means in ticks
+    mean_cost: Any = leaf()  # i32[I, K]
+    present: Any = leaf()  # bool[I, K]
+
+    # --- construction (host) -----------------------------------------------------------------------------------
+
+    @staticmethod
+    def bernoulli(mean_reward: Any, mean_cost: Any, present: Any = None) -> FiniteArms:
+        """Rewards and costs 0 or 1 with the given means.
+
+        Args:
+            mean_reward: μ^r in [0, 1], ``[K]`` or ``[instance, K]``. Rounded to ticks: the instance is the rounded one.
+            mean_cost: μ^c in [0, 1], same shape.
+            present: which arms exist, same shape; all by default. Values of absent arms are ignored.
+
+        Raises:
+            InputError: a mean outside [0, 1] or not finite, shapes that differ.
+
+        Example:
+            >>> import jaxbandits as jb
+            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+            >>> arms.spec, arms.instances
+            (FiniteSpec(arms=2), 1)
+        """
+        reward, cost, exists = _tables("mean", mean_reward, mean_cost, present)
+        r, c = _ticks32(reward), _ticks32(cost)
+        return FiniteArms(law=BernoulliLaw(r, c), mean_reward=r, mean_cost=c, present=exists)
+
+    @staticmethod
+    def generalised_bernoulli(reward_weights: Any, cost_weights: Any, present: Any = None) -> FiniteArms:
+        """Outcomes 0, ¼, ½, ¾, 1 with probabilities proportional to five weights each: ``[..., K, 5]``.
+
+        Raises:
+            InputError: negative, non-finite or all-zero weights, shapes that differ.
+        """
+        rw, cw = (np.asarray(w, np.float64) for w in (reward_weights, cost_weights))
+        if rw.shape != cw.shape or rw.ndim not in (2, 3) or rw.shape[-1] != 5:
+            raise InputError(
+                f"reward_weights, cost_weights: shapes {rw.shape} and {cw.shape} given; both must be [K, 5] or "
+                "[instance, K, 5]"
+            )
+        for name, w in (("reward_weights", rw), ("cost_weights", cw)):
+            if not (np.isfinite(w) & (w >= 0)).all() or (w.sum(-1) <= 0).any():
+                raise InputError(f"{name}: weights must be finite, at least 0, and not all 0")
+        rw, cw = (w[None] if w.ndim == 2 else w for w in (rw, cw))
+        (rt, rm), (ct, cm) = quarter_thresholds(rw), quarter_thresholds(cw)
+        return FiniteArms(
+            law=QuarterLaw(rt, ct), mean_reward=rm, mean_cost=cm, present=_presence(present, rm.shape)
+        )
+
+    @staticmethod
+    def beta(
+        reward_alpha: Any, reward_beta: Any, cost_alpha: Any, cost_beta: Any, present: Any = None
+    ) -> FiniteArms:
+        """Beta-distributed rewards and costs, independent; shape parameters above 0, ``[K]`` or ``[instance, K]``.
+
+        Drawn through a tabulated quantile function (its CDF error is bounded by a test); the true means are those of
+        the tabulated laws, within 10⁻⁵ of α/(α+β).
+
+        Raises:
+            InputError: shape parameters that are not finite and above 0, shapes that differ.
+        """
+        shapes = [np.asarray(x, np.float64) for x in (reward_alpha, reward_beta, cost_alpha, cost_beta)]
+        if len({x.shape for x in shapes}) != 1 or shapes[0].ndim not in (1, 2):
+            raise InputError(
+                f"reward_alpha, reward_beta, cost_alpha, cost_beta: shapes {[x.shape for x in shapes]} given; all must "
+                "be [K] or [instance, K]"
+            )
+        for name, x in zip(("reward_alpha", "reward_beta", "cost_alpha", "cost_beta"), shapes, strict=True):
+            if not (np.isfinite(x) & (x > 0)).all():
+                raise InputError(f"{name}: values must be finite and above 0")
+        ra, rb, ca, cb = (np.atleast_2d(x) for x in shapes)
+        reward, reward_mean = beta_tables.quantile_table(ra, rb)
+        cost, cost_mean = beta_tables.quantile_table(ca, cb)
+        return FiniteArms(
+            law=QuantileLaw(reward, cost),
+            mean_reward=np.rint(reward_mean).astype(np.int32),
+            mean_cost=np.rint(cost_mean).astype(np.int32),
+            present=_presence(present, ra.shape),
+        )
+
+    @staticmethod
+    def empirical(logs: Sequence[Sequence[tuple[Any, Any]]]) -> FiniteArms:
+        """Resample the rows of real logs: ``logs[instance][arm] = (rewards, costs)``, values in [0, 1].
+
+        A pull draws one row of its arm, so that reward and cost keep their dependence.
+
+        Raises:
+            InputError: an arm without rows, values outside [0, 1], lengths that differ.
+        """
+        width = max(len(arms) for arms in logs)
+        depth = max(len(rewards) for arms in logs for rewards, _ in arms)
+        reward, cost = (np.zeros((len(logs), width, depth), np.int32) for _ in range(2))
+        rows, present = np.ones((len(logs), width), np.int32), np.zeros((len(logs), width), bool)
+        for i, arms in enumerate(logs):
+            for k, (r, c) in enumerate(arms):
+                r, c = np.asarray(r, np.float64), np.asarray(c, np.float64)
+                if r.shape != c.shape or r.ndim != 1 or r.size == 0:
+                    raise InputError(
+                        f"logs[{i}][{k}]: shapes {r.shape} and {c.shape} given; both must be [rows], rows ≥ 1"
+                    )
+                _check_unit(f"logs[{i}][{k}] rewards", r)
+                _check_unit(f"logs[{i}][{k}] costs", c)
+                reward[i, k, : r.size], cost[i, k, : r.size] = ticks.from_units(r), ticks.from_units(c)
+                rows[i, k], present[i, k] = r.size, True
+        law = RowsLaw(reward, cost, rows)
+        mean_r, mean_c = (np.rint(x.sum(-1, dtype=np.int64) / rows).astype(np.int32) for x in (reward, cost))
+        return FiniteArms(law=law, mean_reward=mean_r, mean_cost=mean_c, present=present)
+
+    def take(self, instances: Sequence[int], arms: int | None = None) -> FiniteArms:
+        """Some of the instances, cut to the first ``arms`` columns (which must hold all their present arms).
+
+        Raises:
+            InputError: if an arm that is present would be cut off.
+        """
+        chosen = np.asarray(instances)
+        if arms is not None and np.asarray(self.present)[chosen, arms:].any():
+            raise InputError(
+                f"arms: {arms} given; it must leave every present arm of the instances {list(instances)}"
+            )
+        return jax.tree.map(lambda x: np.asarray(x)[chosen][:, :arms], self)
+
+    # --- the protocol ------------------------------------------------------------------------------------------
+
+    @property
+    def spec(self) -> FiniteSpec:
+        """Number of arms of the widest instance."""
+        return FiniteSpec(arms=int(self.present.shape[-1]))
+
+    def available(self) -> jax.Array:
+        """The arms that this instance has."""
+        return self.present[:]
+
+    def start(self) -> jax.Array:
+        """Pull counts, ``i32[K]``."""
+        return jnp.zeros((self.spec.arms,), jnp.int32)
+
+    def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones: a pure function."""
+        return self.law.outcome(arm, streams.words(key, n, arm))
+
+    def pull(
+        self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
+    ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
+        """Play one arm, or a set of arms."""
+        width = self.spec.arms
+        arms = jnp.atleast_1d(action)
+        inside = (arms >= 0) & (arms < width)
+        arms = jnp.clip(arms, 0, width - 1)
+        n = state.at[arms].get(mode="promise_in_bounds")
+        reward, cost = jax.vmap(self.outcome, in_axes=(None, 0, 0))(key, arms, n)
+        ids = jax.lax.iota(jnp.int32, width)
+        hits = jnp.sum((ids[:, None] == arms[None, :]).astype(jnp.int32), axis=1, dtype=jnp.int32)
+        valid = jnp.all(inside & self.present[arms]) & jnp.all(hits <= 1)
+
+        def total(x: jax.Array) -> jax.Array:
+            return jnp.sum(x, dtype=jnp.int32)
+
+        outcome = Outcome(
+            reward=total(reward),
+            cost=total(cost),
+            expected_reward=total(self.mean_reward[arms]),
+            expected_cost=total(self.mean_cost[arms]),
+            events={},
+            valid=valid,
+        )
+        feedback = Feedback(reward.reshape(action.shape), cost.reshape(action.shape))
+        return state + hits, outcome, feedback, jnp.bool_(False)
+
+    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
+        """``pulls`` per arm."""
+        return {"pulls": state}
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """True means of every arm, NaN where absent."""
+        exists = np.asarray(self.present)
+        reward, cost = ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
+        return np.where(exists, reward, np.nan), np.where(exists, cost, np.nan)
+
+
+def _ticks32(units: np.ndarray) -> np.ndarray:
+    return ticks.from_units(units).astype(np.int32)
+
+
+def _check_unit(name: str, values: np.ndarray) -> None:
+    wrong = ~(np.isfinite(values) & (values >= 0) & (values <= 1))
+    if wrong.any():
+        raise InputError(f"{name}: {values[wrong].flat[0]:g} given; it must be finite and in [0, 1]")
+
+
+def _presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
+    exists = np.ones(shape, bool) if present is None else np.asarray(present, bool)
+    exists = np.broadcast_to(np.atleast_2d(exists), shape) if exists.ndim <= 2 else exists
+    if exists.shape != shape:
+        raise InputError(f"present: shape {exists.shape} given; it must be {shape}")
+    if (exists.sum(-1) < 1).any():
+        raise InputError("present: an instance without arms given; every instance must have at least one")
+    return exists
+
+
+def _tables(what: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    try:
+        r, c = np.asarray(reward, np.float64), np.asarray(cost, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what}_reward, {what}_cost: they must be numeric arrays") from None
+    if r.shape != c.shape or r.ndim not in (1, 2) or r.shape[-1] < 1:
+        raise InputError(
+            f"{what}_reward, {what}_cost: shapes {r.shape} and {c.shape} given; both must be [K] or [instance, K]"
+        )
+    r, c = np.atleast_2d(r), np.atleast_2d(c)
+    exists = _presence(present, r.shape)
+    _check_unit(f"{what}_reward", r[exists])
+    _check_unit(f"{what}_cost", c[exists])
+    return np.where(exists, r, 0.0), np.where(exists, c, 1.0), exists

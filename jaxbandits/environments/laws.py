@@ -1,0 +1,99 @@
+"""Laws of (reward, cost): from 64 random bits and an arm to ticks. One uniform per outcome, through an inverse CDF.
+
+Every law's parameters are whole ticks, and the means that it states are those of the law as it is simulated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import beta, streams, ticks
+from jaxbandits.protocol import leaf, pytree
+
+
+class Law:
+    """A joint law of reward and cost per arm."""
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(reward, cost) in ticks of one pull of ``arm``, from ``uint32[2]``."""
+        raise NotImplementedError
+
+
+@pytree
+class BernoulliLaw(Law):
+    """Reward and cost are 0 or 1, independent: r = 1 iff U < μ^r (exactly, since μ is a whole number of ticks)."""
+
+    reward: Any = leaf()  # i32[I, K]: μ^r in ticks
+    cost: Any = leaf()  # i32[I, K]
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """See :class:`Law`."""
+        reward = streams.uniform_ticks(words[0]) < self.reward[arm]
+        cost = streams.uniform_ticks(words[1]) < self.cost[arm]
+        return reward.astype(jnp.int32) * ticks.ONE, cost.astype(jnp.int32) * ticks.ONE
+
+
+@pytree
+class QuarterLaw(Law):
+    """Outcomes 0, ¼, ½, ¾, 1 (generalised Bernoulli), independent; leaves are P(x ≤ j/4), j = 0 … 3, in ticks."""
+
+    reward: Any = leaf()  # i32[I, K, 4]
+    cost: Any = leaf()  # i32[I, K, 4]
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """See :class:`Law`."""
+        return _quarters(self.reward, arm, words[0]), _quarters(self.cost, arm, words[1])
+
+
+def _quarters(cumulative: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
+    u = streams.uniform_ticks(word)
+    steps = [(u >= cumulative[arm, j]).astype(jnp.int32) for j in range(4)]
+    return (steps[0] + steps[1] + steps[2] + steps[3]) * (ticks.ONE // 4)
+
+
+@pytree
+class QuantileLaw(Law):
+    """Any law on [0, 1] given by a tabulated quantile function (see :mod:`jaxbandits.beta`), independent."""
+
+    reward: Any = leaf()  # i32[I, K, G]: knots in ticks
+    cost: Any = leaf()  # i32[I, K, G]
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """See :class:`Law`."""
+        return _quantile(self.reward, arm, words[0]), _quantile(self.cost, arm, words[1])
+
+
+def _quantile(knots: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
+    cell, fraction = beta.cell_of(word)
+    return beta.interpolate(knots[arm, cell], knots[arm, cell + 1], fraction)
+
+
+@pytree
+class RowsLaw(Law):
+    """Resampled rows of a real log, reward and cost drawn together: one uniform picks the row."""
+
+    reward: Any = leaf()  # i32[I, K, R] ticks
+    cost: Any = leaf()  # i32[I, K, R]
+    rows: Any = leaf()  # i32[I, K]: rows that an arm has
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """See :class:`Law`."""
+        row = streams.below(words[0], self.rows[arm])
+        return self.reward[arm, row], self.cost[arm, row]
+
+
+def quarter_thresholds(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(P(x ≤ j/4) in ticks ``[..., 4]``, mean in ticks ``[...]``) from five weights ``[..., 5]``.
+
+    The mean is Σ_j (1 − P(x ≤ j/4)) / 4; the last threshold moves by at most three ticks so that it is a whole tick.
+    """
+    share = weights / weights.sum(axis=-1, keepdims=True)
+    cumulative = np.rint(np.cumsum(share, axis=-1)[..., :4] * ticks.ONE).astype(np.int64)
+    cumulative = np.clip(cumulative, 4, ticks.ONE)
+    cumulative[..., 3] -= cumulative.sum(axis=-1) % 4
+    mean = (4 * ticks.ONE - cumulative.sum(axis=-1)) // 4
+    return cumulative.astype(np.int32), mean.astype(np.int32)

@@ -1,0 +1,60 @@
+"""b-greedy: ε-greedy on the ratio with a falling ε."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import streams
+from jaxbandits.environments.finite import FiniteSpec
+from jaxbandits.policies.index import IndexPolicy, evaluate, largest
+from jaxbandits.protocol import View, leaf, pytree
+from jaxbandits.stats import Arms, Statistics, as_floats
+from jaxbandits.streams import Role
+
+
+@pytree
+class BGreedy(IndexPolicy):
+    """b-greedy (Xia et al., Neurocomputing 258, 2017; reference code of Heyden et al., KDD 2024).
+
+    Each arm once; then with probability :math:`\\varepsilon_t = \\min(1, aK/(t-1))` an arm uniformly at random (the
+    greedy one included), else :math:`\\arg\\max_k \\sum r / (\\sum c + 10^{-10})`, exact ties at random.
+
+    Args:
+        a: a ≥ 0, default 1 (the code's; the 2017 paper's own multiplier could not be read).
+
+    Deviations: the schedule is the code's; an absent arm does not count towards K.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.BGreedy().a
+        1.0
+    """
+
+    a: Any = leaf(1.0, at_least=0)
+
+    plays: ClassVar[type] = FiniteSpec
+
+    def score(self, arms: Arms) -> jax.Array:
+        """Σr / (Σc + 1e-10)."""
+        return arms.reward / (arms.cost + 1e-10)
+
+    def select(self, state: Statistics, key: jax.Array, view: View) -> tuple[Statistics, jax.Array]:
+        """Explore or exploit."""
+        greedy = largest(evaluate(self, as_floats(state, view.round)), key, view, fresh=state.pulls == 0)
+        present = jnp.ones_like(state.pulls, bool) if view.available is None else view.available
+        coin = streams.policy_words(key, view.round, Role.EXPLORE)
+        arms = jnp.sum(present, dtype=jnp.int32)
+        at_random = _nth_present(present, streams.below(coin[1], arms))
+        before = jnp.maximum(view.round - 1, 1).astype(jnp.float32)
+        explore = streams.uniform(coin[0]) * before < self.a * arms.astype(jnp.float32)
+        starting = jnp.any((state.pulls == 0) & present)
+        return state, jnp.where(explore & ~starting, at_random, greedy)
+
+
+def _nth_present(present: jax.Array, n: jax.Array) -> jax.Array:
+    rank = jnp.cumsum(present, dtype=jnp.int32) - 1
+    ids = jax.lax.iota(jnp.int32, present.shape[0])
+    return jnp.sum(jnp.where(present & (rank == n), ids, 0), dtype=jnp.int32)

@@ -1,0 +1,86 @@
+"""Index policies: one class, one method ``score``; initial pulls, ties, argmax and statistics are inherited."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import stats, streams
+from jaxbandits.environments.finite import FiniteSpec
+from jaxbandits.protocol import Observation, Policy, View
+from jaxbandits.stats import Arms, Statistics
+from jaxbandits.streams import Role
+
+P = TypeVar("P", bound="IndexPolicy")
+
+
+class IndexPolicy(Policy):
+    """Pull each arm once in index order, then the arm with the largest :meth:`score`; exact ties at random.
+
+    Attributes:
+        spreads: True if the score reads Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
+        rests: True if an arm's score depends on its own statistics and t only, and never falls while the arm rests.
+    """
+
+    plays: ClassVar[type] = FiniteSpec
+    spreads: ClassVar[bool] = False
+    rests: ClassVar[bool] = False
+
+    def score(self, arms: Arms) -> jax.Array:
+        """The index of every arm, elementwise in ``arms`` (float32); +∞ forces a pull."""
+        raise NotImplementedError
+
+    def init(self, spec: FiniteSpec) -> Statistics:
+        """Empty statistics."""
+        return stats.empty(spec.arms, spreads=self.spreads)
+
+    def update(self, state: Statistics, key: jax.Array, observation: Observation) -> Statistics:
+        """Add the observed reward and cost to the arm's totals."""
+        feedback = observation.feedback
+        return stats.record(state, observation.action, feedback.reward, feedback.cost)
+
+    def select(self, state: Statistics, key: jax.Array, view: View) -> tuple[Statistics, jax.Array]:
+        """The arm with the largest index."""
+        scores = evaluate(self, stats.as_floats(state, view.round))
+        return state, largest(scores, key, view, fresh=state.pulls == 0)
+
+
+def evaluate(policy: IndexPolicy, arms: Arms) -> jax.Array:
+    """The one place where a score is computed.
+
+    XLA may compile one formula to different bits in different surroundings, because it moves arithmetic through
+    broadcasts. Here every input is first broadcast to the full shape, and a barrier keeps the compiler from looking
+    behind it: what follows is the same elementwise program for every engine and batch.
+    """
+    wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), policy)
+    wide, arms = jax.lax.optimization_barrier((wide, arms))
+    return wide.score(arms)
+
+
+def largest(scores: jax.Array, key: jax.Array, view: View, fresh: jax.Array | None = None) -> jax.Array:
+    """The available arm with the largest score, exact ties broken uniformly at random.
+
+    Args:
+        scores: ``f32[K]``. If any is NaN, the result is K, which no environment has: the lane ends as invalid.
+        key: the policy's key.
+        view: the round to be decided.
+        fresh: arms that come before all others, in index order (initial pulls).
+    """
+    width = scores.shape[0]
+    ids = jax.lax.iota(jnp.int32, width)
+    order = streams.priorities(streams.policy_words(key, view.round, Role.TIE)[0], width)
+    if fresh is not None:
+        scores = jnp.where(fresh, jnp.inf, scores)
+        order = jnp.where(fresh, ids.astype(jnp.uint32), (order >> 1) | jnp.uint32(1 << 31))
+    if view.available is not None:
+        scores = jnp.where(view.available, scores, -jnp.inf)
+    tied = scores == jnp.max(scores)
+    first = jnp.min(jnp.where(tied, order, jnp.uint32(0xFFFFFFFF)))
+    return jnp.min(jnp.where(tied & (order == first), ids, width))
+
+
+def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> jax.Array:
+    """Scores of a state at a round, ``f32[K]``: to look inside a policy."""
+    return evaluate(policy, stats.as_floats(state, jnp.asarray(round, jnp.int32)))

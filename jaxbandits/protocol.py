@@ -1,0 +1,333 @@
+"""The four definitions: :class:`Environment`, :class:`Policy`, :class:`Constraint`, and what passes between them.
+
+Everything traced here is written for **one lane**: one run of one policy setting on one instance. The runner batches.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import ticks
+from jaxbandits.errors import InputError
+from jaxbandits.ticks import Total
+
+T = TypeVar("T")
+Pytree = Any
+
+
+class Status(enum.IntEnum):
+    """How a lane ended."""
+
+    RUNNING = 0
+    EXHAUSTED = 1  # the budget is spent
+    HORIZON = 2  # the last round was played
+    ROUND_CAP = 3  # `max_rounds` came first
+    CAPACITY = 4  # a growing set is full: rerun with a larger capacity, the prefix stays the same
+    INVALID = 5  # the policy asked for something that the environment does not have (or its scores were NaN)
+
+
+# --- pytree dataclasses ----------------------------------------------------------------------------------------
+
+
+def leaf(
+    default: Any = dataclasses.MISSING,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    core: int = 0,
+    integer: bool = False,
+) -> Any:
+    """A numeric hyper-parameter: a pytree leaf, hence a batch axis of a sweep and never a reason to recompile.
+
+    Args:
+        default: the value if none is given.
+        above, at_least, at_most: its range, checked at the door.
+        core: rank of one setting's value (0: a scalar, 1: one value per arm).
+        integer: int32 instead of float32.
+    """
+    meta = {"above": above, "at_least": at_least, "at_most": at_most, "core": core, "integer": integer}
+    return dataclasses.field(default=default, metadata=meta)
+
+
+def static(default: Any = dataclasses.MISSING) -> Any:
+    """A field that changes shapes or code: part of the compiled program, must be hashable."""
+    return dataclasses.field(default=default, metadata={"static": True})
+
+
+@dataclass_transform(
+    field_specifiers=(leaf, static, dataclasses.field), frozen_default=True, eq_default=False
+)
+def pytree(cls: type[T]) -> type[T]:
+    """Make ``cls`` a frozen dataclass that jax flattens: fields are leaves unless declared :func:`static`."""
+    made = dataclasses.dataclass(frozen=True, eq=False)(cls)
+    return jax.tree_util.register_dataclass(made)
+
+
+# --- what passes between them -----------------------------------------------------------------------------------
+
+
+class View(NamedTuple):
+    """What the constraint and the environment let a policy know about the round to be decided."""
+
+    round: jax.Array  # i32[]: 1-based
+    left: Total | None = None  # what is left of the budget, if the constraint tells
+    available: jax.Array | None = None  # bool[K]: the arms that exist
+
+
+class Feedback(NamedTuple):
+    """What a learner sees of a pull (ticks): ``i32[]`` each; ``i32[L]`` for a set of L arms."""
+
+    reward: jax.Array
+    cost: jax.Array
+
+
+class Observation(NamedTuple):
+    """What a policy is told before it acts: what was played, what came of it, and the view of the next round.
+
+    ``empty`` means that there is nothing to learn (first round, skipped round); the view is valid all the same.
+    """
+
+    view: View
+    action: Pytree
+    feedback: Pytree
+    empty: jax.Array  # bool[]
+
+
+class Outcome(NamedTuple):
+    """What the accountant sees of a round, in ticks. Policies never see it."""
+
+    reward: jax.Array  # i32[]
+    cost: jax.Array  # i32[]
+    expected_reward: jax.Array  # i32[]: mean of `reward` given the action
+    expected_cost: jax.Array  # i32[]
+    events: Mapping[str, jax.Array]  # named 0/1 counts of this round (i32[]), summed and reported
+    valid: jax.Array  # bool[]: the action was one that the environment has
+
+
+class Ledger(NamedTuple):
+    """The exact account of one lane. Written to the result at every mark."""
+
+    rounds: jax.Array  # i32[]
+    reward: Total
+    spent: Total
+    expected_reward: Total
+    expected_spent: Total
+    events: Mapping[str, jax.Array]  # i32[]
+    audit: Pytree  # what the constraint itself keeps (see AverageCost), or ()
+
+
+# --- the three nouns -------------------------------------------------------------------------------------------
+
+
+class Environment:
+    """A world of ``instances`` independent problems. Leaves carry a leading instance axis.
+
+    Traced methods are written for one instance and read parameters by indexing: ``self.mean[arm]``, ``self.scale[()]``.
+    (The runner puts a :class:`Row` in place of each leaf, so that only what is indexed is ever gathered.)
+    """
+
+    @property
+    def spec(self) -> Any:
+        """A small static value that tells a policy what it will play (arms, limits, …)."""
+        raise NotImplementedError
+
+    @property
+    def instances(self) -> int:
+        """Number of independent problems."""
+        return int(jax.tree.leaves(self)[0].shape[0])
+
+    def check(self) -> None:
+        """Raise :class:`InputError` on impossible parameters. Called once, at the door, with concrete arrays."""
+
+    def start(self) -> Pytree:
+        """The environment's own state at round 1 (pull counts, for one)."""
+        raise NotImplementedError
+
+    def available(self) -> jax.Array | None:
+        """Which arms this instance has (``bool[K]``), or None where the question has no meaning."""
+        return None
+
+    def pull(
+        self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array
+    ) -> tuple[Pytree, Outcome, Pytree, jax.Array]:
+        """Play ``action``: (new state, outcome for the accountant, feedback for the learner, empty?)."""
+        raise NotImplementedError
+
+    def summary(self, state: Pytree) -> dict[str, jax.Array]:
+        """Named final values of a lane, for the result."""
+        return {}
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Host: mean reward and mean cost of every pure action, float64 ``[instance, actions]``, NaN where absent."""
+        raise NotImplementedError
+
+
+class Policy:
+    """A learner. Leaves are its hyper-parameters, methods are pure functions of (state, key, observation).
+
+    Write :meth:`init`, :meth:`update` and :meth:`select`; :meth:`step` is their composition. ``key`` is the same in
+    every round: draws are addressed by ``view.round`` (see :mod:`jaxbandits.streams`), so no key is ever split.
+    """
+
+    plays: ClassVar[type]  # the Spec class of the environments it can play
+
+    def check(self, spec: Any) -> None:
+        """Raise :class:`InputError` on what the ranges of the leaves cannot express. Called at the door."""
+
+    def init(self, spec: Any) -> Pytree:
+        """The state before the first round."""
+        raise NotImplementedError
+
+    def blank_action(self, spec: Any) -> Pytree:
+        """An action of the right structure, for the first (empty) observation."""
+        return jnp.zeros((), jnp.int32)
+
+    def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
+        """Learn from a non-empty observation."""
+        raise NotImplementedError
+
+    def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
+        """(state, action) for the round that ``view`` describes."""
+        raise NotImplementedError
+
+    def step(self, state: Pytree, key: jax.Array, observation: Observation) -> tuple[Pytree, Pytree]:
+        """Learn from the last observation, then act: ``select ∘ update``.
+
+        This is the one place where an empty observation is kept from changing what was learnt.
+        """
+        learnt = self.update(state, key, observation)
+        state = select_tree(observation.empty, state, learnt)
+        return self.select(state, key, observation.view)
+
+    def trouble(self, state: Pytree) -> jax.Array:
+        """A :class:`Status` other than RUNNING ends the lane (for instance CAPACITY)."""
+        return jnp.int32(Status.RUNNING)
+
+
+class Constraint:
+    """The accountant: what a round costs, when a lane ends, what the clock is."""
+
+    ends_with: ClassVar[Status]
+    clock_name: ClassVar[str]
+
+    def prepare(self, environment: Environment) -> Constraint:
+        """Check the user's numbers and give the traced form: leaves ``[instance]``, money in ticks."""
+        raise NotImplementedError
+
+    def end(self) -> Total:
+        """Where the clock ends."""
+        raise NotImplementedError
+
+    def audit(self) -> Pytree:
+        """The constraint's own part of the ledger at the start."""
+        return ()
+
+    def view(self, ledger: Ledger) -> Total | None:
+        """What a policy may know of what is left."""
+        return None
+
+    def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
+        """Book one round."""
+        raise NotImplementedError
+
+    def clock(self, ledger: Ledger) -> Total:
+        """The time that this constraint measures: money, or rounds."""
+        raise NotImplementedError
+
+    def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Host: the same with outcomes replaced by their conditional means, in ticks."""
+        raise NotImplementedError
+
+    def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
+        """Host: the best reward per unit of the clock, float64 ``[instance]``, from :meth:`Environment.values`."""
+        raise NotImplementedError
+
+
+def post(ledger: Ledger, outcome: Outcome, earns: jax.Array | bool = True) -> Ledger:
+    """Book ``outcome``; a pull that does not ``earn`` is paid for and counted, but brings no reward."""
+
+    def earned(x: jax.Array) -> jax.Array:
+        return jnp.where(earns, x, 0)
+
+    return ledger._replace(
+        rounds=ledger.rounds + 1,
+        reward=ticks.add(ledger.reward, earned(outcome.reward)),
+        spent=ticks.add(ledger.spent, outcome.cost),
+        expected_reward=ticks.add(ledger.expected_reward, earned(outcome.expected_reward)),
+        expected_spent=ticks.add(ledger.expected_spent, outcome.expected_cost),
+        events={name: ledger.events[name] + happened for name, happened in outcome.events.items()},
+    )
+
+
+# --- helpers of the runner -------------------------------------------------------------------------------------
+
+
+class Row:
+    """One instance's slice of a table, read lazily: ``row[arm]`` gathers one number and never the whole slice."""
+
+    def __init__(self, table: jax.Array, instance: jax.Array):
+        self._table, self._instance = table, instance
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the slice."""
+        return self._table.shape[1:]
+
+    def __getitem__(self, index: Any) -> jax.Array:
+        index = index if isinstance(index, tuple) else (index,)
+        return self._table.at[(self._instance, *index)].get(mode="promise_in_bounds")
+
+
+def at_instance(environment: T, instance: jax.Array) -> T:
+    """The environment as one instance sees it."""
+    return jax.tree.map(lambda table: Row(table, instance), environment)
+
+
+def select_tree(condition: jax.Array, yes: T, no: T) -> T:
+    """``yes`` where ``condition`` (a scalar) holds, else ``no``, leaf by leaf."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+
+
+def check_ranges(owner: Any, name: str) -> None:
+    """Check a dataclass's leaves against the ranges that they declare.
+
+    Raises:
+        InputError: naming the field, its value and what it may be.
+    """
+    for field in dataclasses.fields(owner):
+        if field.metadata.get("static"):
+            continue
+        value = getattr(owner, field.name)
+        if value is None:
+            continue
+        try:
+            array = np.asarray(value, np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{name}.{field.name}: {value!r:.80} given; it must be numeric") from None
+        for wrong, may_be in _range_tests(array, field.metadata):
+            if wrong.any():
+                raise InputError(f"{name}.{field.name}: {array[wrong].flat[0]:g} given; it must be {may_be}")
+
+
+def _range_tests(x: np.ndarray, meta: Mapping[str, Any]) -> list[tuple[np.ndarray, str]]:
+    tests: list[tuple[str, Callable[[np.ndarray], np.ndarray]]] = []
+    if (bound := meta.get("above")) is not None:
+        tests.append((f"above {bound:g}", lambda x, b=bound: x <= b))
+    if (bound := meta.get("at_least")) is not None:
+        tests.append((f"at least {bound:g}", lambda x, b=bound: x < b))
+    if (bound := meta.get("at_most")) is not None:
+        tests.append((f"at most {bound:g}", lambda x, b=bound: x > b))
+    if meta.get("integer"):
+        tests.append(("a whole number", lambda x: x != np.rint(x)))
+    may_be = "a finite number" + "".join(
+        (" " if i == 0 else " and ") + text for i, (text, _) in enumerate(tests)
+    )
+    return [(~np.isfinite(x), may_be), *((test(x), may_be) for _, test in tests)]

@@ -1,0 +1,216 @@
+"""What a simulation gives back: exact ledgers at marks, labelled views of them, save and load."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxbandits import ticks
+from jaxbandits.errors import InputError
+from jaxbandits.protocol import Status
+
+if TYPE_CHECKING:
+    import xarray
+
+AXES = ("setting", "instance", "replicate", "mark")
+_FORMAT = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """Exact accounts of every lane at every mark, with labelled, derived views.
+
+    Every view is an :class:`xarray.DataArray` with axes ``setting, instance, replicate, mark`` (``mark`` is the share
+    of the clock: of the budget, or of the horizon). Rewards, money and regret are in the environment's units.
+
+    Attributes:
+        ledger: int64 arrays ``[setting, instance, replicate, mark]``: ``rounds`` and counts as they are, ``reward``,
+            ``spent``, ``expected_reward``, ``expected_clock``, ``clock`` in ticks of 2⁻²⁴.
+        ended: how each lane ended, ``i32[setting, instance, replicate]``, see :class:`~jaxbandits.Status`.
+        final: final values of the environment, e.g. ``pulls`` ``[setting, instance, replicate, arm]``.
+        best_rate: best reward per unit of the clock, ``f64[instance]``.
+        settings, instances, replicates, marks: the labels of the axes.
+        about: what was run: policies with their parameters, constraint, key, versions.
+    """
+
+    ledger: Mapping[str, np.ndarray]
+    ended: np.ndarray
+    final: Mapping[str, np.ndarray]
+    best_rate: np.ndarray
+    settings: tuple[str, ...]
+    instances: tuple[str, ...]
+    replicates: tuple[int, ...]
+    marks: tuple[float, ...]
+    about: Mapping[str, Any]
+
+    def _array(self, values: np.ndarray, name: str, units: str) -> xarray.DataArray:
+        import xarray
+
+        labels = (list(self.settings), list(self.instances), list(self.replicates), list(self.marks))
+        axes = AXES[: values.ndim]
+        coords = {axis: labels[i] for i, axis in enumerate(axes)}
+        return xarray.DataArray(values, dims=axes, coords=coords, name=name, attrs={"units": units})
+
+    @property
+    def regret(self) -> xarray.DataArray:
+        """Pseudo-regret: best_rate · (expected clock) − (expected reward), from exact totals of conditional means.
+
+        With money as the clock it is the budgeted regret, with rounds the ordinary one.
+        """
+        gained = ticks.to_units(self.ledger["expected_reward"])
+        possible = self.best_rate[None, :, None, None] * ticks.to_units(self.ledger["expected_clock"])
+        return self._array(possible - gained, "regret", "reward")
+
+    @property
+    def realised_regret(self) -> xarray.DataArray:
+        """best_rate · clock − reward, with what was really drawn: noisier, and it can fall."""
+        possible = self.best_rate[None, :, None, None] * ticks.to_units(self.ledger["clock"])
+        return self._array(possible - ticks.to_units(self.ledger["reward"]), "realised_regret", "reward")
+
+    @property
+    def reward(self) -> xarray.DataArray:
+        """Reward collected."""
+        return self._array(ticks.to_units(self.ledger["reward"]), "reward", "reward")
+
+    @property
+    def spent(self) -> xarray.DataArray:
+        """Money spent."""
+        return self._array(ticks.to_units(self.ledger["spent"]), "spent", "cost")
+
+    @property
+    def rounds(self) -> xarray.DataArray:
+        """Rounds played."""
+        return self._array(self.ledger["rounds"], "rounds", "rounds")
+
+    @property
+    def status(self) -> xarray.DataArray:
+        """How each lane ended, as the names of :class:`~jaxbandits.Status`."""
+        names = np.array([status.name.lower() for status in Status])
+        return self._array(names[self.ended], "status", "")
+
+    @property
+    def pulls(self) -> xarray.DataArray:
+        """Pulls of every arm over the whole lane, axes ``setting, instance, replicate, arm``.
+
+        Raises:
+            InputError: if the environment has no arms to count.
+        """
+        import xarray
+
+        if "pulls" not in self.final:
+            raise InputError("pulls: this environment does not count pulls per arm")
+        dims = (*AXES[:3], "arm")
+        coords = {
+            "setting": list(self.settings),
+            "instance": list(self.instances),
+            "replicate": list(self.replicates),
+        }
+        return xarray.DataArray(
+            self.final["pulls"], dims=dims, coords=coords, name="pulls", attrs={"units": "pulls"}
+        )
+
+    def count(self, event: str) -> xarray.DataArray:
+        """How often a named event of the environment happened so far, at every mark.
+
+        Raises:
+            InputError: if the environment has no such event.
+        """
+        if f"event:{event}" not in self.ledger:
+            known = [name.removeprefix("event:") for name in self.ledger if name.startswith("event:")]
+            raise InputError(f"event: {event!r} given; it must be one of {known}")
+        return self._array(self.ledger[f"event:{event}"], event, "rounds")
+
+    def to_dataset(self) -> xarray.Dataset:
+        """All views in one labelled dataset."""
+        import xarray
+
+        views = [self.regret, self.realised_regret, self.reward, self.spent, self.rounds, self.status]
+        return xarray.Dataset(
+            {str(view.name): view for view in views}, attrs={"about": json.dumps(self.about)}
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or not at all."""
+        arrays = {f"ledger/{name}": x for name, x in self.ledger.items()}
+        arrays |= {f"final/{name}": x for name, x in self.final.items()}
+        arrays |= {"ended": self.ended, "best_rate": self.best_rate}
+        labels = {
+            name: list(getattr(self, name)) for name in ("settings", "instances", "replicates", "marks")
+        }
+        manifest = json.dumps({"format": _FORMAT, "about": self.about, **labels})
+        write_whole(path, lambda file: np.savez_compressed(file, manifest=np.array(manifest), **arrays))
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Result:
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            InputError: if the file is missing, or is not such a file.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                manifest = json.loads(str(stored["manifest"]))
+                arrays = {name: stored[name] for name in stored.files if name != "manifest"}
+        except (OSError, ValueError, KeyError) as problem:
+            raise InputError(
+                f"path: {os.fspath(path)!r} given; it must be a saved result ({problem})"
+            ) from None
+        if manifest.get("format") != _FORMAT:
+            raise InputError(
+                f"path: {os.fspath(path)!r} has format {manifest.get('format')}; it must be {_FORMAT}"
+            )
+        part = {
+            kind: {name.removeprefix(kind): x for name, x in arrays.items() if name.startswith(kind)}
+            for kind in ("ledger/", "final/")
+        }
+        labels = {name: tuple(manifest[name]) for name in ("settings", "instances", "replicates", "marks")}
+        return Result(
+            part["ledger/"],
+            arrays["ended"],
+            part["final/"],
+            arrays["best_rate"],
+            about=manifest["about"],
+            **labels,
+        )
+
+
+def join_settings(results: Sequence[Result]) -> Result:
+    """Several policies on the same lanes as one result, one after the other along ``setting``."""
+
+    def together(parts: list[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        shared = [name for name in parts[0] if all(name in part for part in parts)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in shared}
+
+    first = results[0]
+    about = {**first.about, "policies": [p for r in results for p in r.about["policies"]]}
+    return dataclasses.replace(
+        first,
+        ledger=together([r.ledger for r in results]),
+        ended=np.concatenate([r.ended for r in results]),
+        final=together([r.final for r in results]),
+        settings=tuple(name for r in results for name in r.settings),
+        about=about,
+    )
+
+
+def write_whole(path: str | os.PathLike[str], write: Any) -> None:
+    """Call ``write(binary file)`` and put the file in place only when it is complete."""
+    target = Path(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise

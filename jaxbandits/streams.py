@@ -1,0 +1,132 @@
+"""The address of every random draw.
+
+Nothing is threaded and nothing is stored: a draw is a pure function of where it stands. ``threefry2x32`` is pinned, so
+the same address gives the same bits on every jax version and device.
+
+=====================  ==========================================================  =========================
+draw                   address                                                      function
+=====================  ==========================================================  =========================
+a lane's key           (root key, instance id, replicate id)                        :func:`lane_key`
+an arm's n-th outcome  (lane key, world, n, arm): word 0 reward, word 1 cost        :func:`words`
+a policy's own draw    (lane key, policy, round, role, arm)                         :func:`policy_words`
+a tie                  (lane key, policy, round, ``Role.TIE``) mixed with the arm   :func:`priorities`
+=====================  ==========================================================  =========================
+
+Not in any address: the setting of the policy, a position in a batch, an array's shape. So all policies and settings
+meet the same world (common random numbers).
+"""
+
+from __future__ import annotations
+
+import enum
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.random import threefry_2x32
+
+from jaxbandits.errors import InputError
+
+_IMPL = "threefry2x32"
+
+
+class Role(enum.IntEnum):
+    """What a policy draws for. At most 256 roles; an arm id takes the lower 24 bits of the same word."""
+
+    TIE = 0
+    THETA_REWARD = 1
+    THETA_COST = 2
+    TRIAL = 3
+    EXPLORE = 4
+    MIX = 5
+
+
+class Domain(enum.IntEnum):
+    """Who draws: the world or the policy."""
+
+    WORLD = 1
+    POLICY = 2
+
+
+def root_key(key: object) -> jax.Array:
+    """Check a user's key and give it back as a typed threefry key.
+
+    A raw ``uint32[2]`` key (``jax.random.PRNGKey``) is converted, with a warning.
+
+    Raises:
+        InputError: anything else than one scalar threefry2x32 key.
+    """
+    if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        if key.shape != ():
+            raise InputError(f"key: an array of keys of shape {key.shape} given; it must be one key")
+        if str(jax.random.key_impl(key)) != _IMPL:
+            raise InputError(
+                f"key: implementation {jax.random.key_impl(key)} given; it must be a {_IMPL} key, "
+                f"as jax.random.key(seed, impl={_IMPL!r}) makes"
+            )
+        return key
+    words = np.asarray(key) if isinstance(key, (jax.Array, np.ndarray)) else None
+    if words is not None and words.dtype == np.uint32 and words.shape == (2,):
+        warnings.warn("a raw uint32 key was converted to a typed one; use jax.random.key(seed)", stacklevel=3)
+        return jax.random.wrap_key_data(jnp.asarray(words), impl=_IMPL)
+    raise InputError(f"key: {key!r:.80} given; it must be a key, as jax.random.key(seed) makes")
+
+
+def words(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
+    """The 64 random bits at ``(key, first, second)`` as ``uint32[2]``. One lane: ``first``, ``second`` are scalars."""
+    place = jnp.stack([jnp.asarray(first).astype(jnp.uint32), jnp.asarray(second).astype(jnp.uint32)])
+    return threefry_2x32(jax.random.key_data(key), place)
+
+
+def at(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
+    """A new key at that address: for authors who need more than 64 bits, or :mod:`jax.random` itself."""
+    return jax.random.wrap_key_data(words(key, first, second), impl=_IMPL)
+
+
+def lane_key(root: jax.Array, instance: jax.Array | int, replicate: jax.Array | int) -> jax.Array:
+    """The key of one independent run."""
+    return at(root, instance, replicate)
+
+
+def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
+    """The world's or the policy's own key in a lane."""
+    return at(lane, 0, int(domain))
+
+
+def policy_words(key: jax.Array, round: jax.Array, role: Role, arm: jax.Array | int = 0) -> jax.Array:
+    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``."""
+    return words(key, round, jnp.asarray(arm).astype(jnp.uint32) | jnp.uint32(int(role) << 24))
+
+
+def priorities(word: jax.Array, arms: int) -> jax.Array:
+    """A random order of the arms: ``uint32[arms]``, the smallest wins.
+
+    Each arm's value mixes ``word`` with the arm's id (the finaliser of MurmurHash3), so a further arm changes no
+    other arm's value, and one hash a round serves ties among any number of arms.
+    """
+    x = word ^ (jax.lax.iota(jnp.uint32, arms) * jnp.uint32(0x9E3779B9))
+    x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
+    x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
+    return x ^ (x >> 16)
+
+
+def below(word: jax.Array, n: jax.Array | int) -> jax.Array:
+    """A uniform int32 in ``0 … n − 1`` from one word (multiply and shift; bias below n · 2⁻³²), n ≤ 2³¹ − 1."""
+    n = jnp.asarray(n).astype(jnp.uint32)
+    high, low = word >> 16, word & jnp.uint32(0xFFFF)
+    n_high, n_low = n >> 16, n & jnp.uint32(0xFFFF)
+    carry = (
+        ((low * n_low) >> 16) + ((high * n_low) & jnp.uint32(0xFFFF)) + ((low * n_high) & jnp.uint32(0xFFFF))
+    )
+    return (high * n_high + ((high * n_low) >> 16) + ((low * n_high) >> 16) + (carry >> 16)).astype(jnp.int32)
+
+
+def uniform_ticks(word: jax.Array) -> jax.Array:
+    """A uniform int32 in 0 … 2²⁴ − 1: ``uniform_ticks(w) < p`` is true with probability exactly p · 2⁻²⁴."""
+    return (word >> 8).astype(jnp.int32)
+
+
+def uniform(word: jax.Array) -> jax.Array:
+    """A uniform float32 in [0, 1), a multiple of 2⁻²⁴."""
+    return uniform_ticks(word).astype(jnp.float32) * np.float32(2.0**-24)
