@@ -183,9 +183,7 @@ def _instance(source: str, kind: str, records: Sequence[Record], bounds: tuple[f
         )
         for column, value, bound, argument in limits:
             if not value <= bound:
-                raise InputError(
-                    f"{place}: {what}{column} {value} is above its bound {bound}; raise {argument}"
-                )
+                raise InputError(f"{place}: {what}{column} {value} is above its bound {bound}; raise {argument}")
     arms = _grouped(records, [record.arm for record in records])
     for rows in arms:
         if kind != "log" and len(rows) > 1:
@@ -202,9 +200,7 @@ def _instance(source: str, kind: str, records: Sequence[Record], bounds: tuple[f
         if not (math.isfinite(bounds[1]) and cost / bounds[1] > 0):
             place = f"{source}, line {rows[0].line}, arm {shown(rows[0].arm)}, mean cost"
             raise bad(place, float(cost), f"finite and above 0 (its bound is {bounds[1]})")
-    return Instance(
-        name, tuple(rows[0].arm for rows in arms), rewards, costs, *bounds, log if kind == "log" else None
-    )
+    return Instance(name, tuple(rows[0].arm for rows in arms), rewards, costs, *bounds, log if kind == "log" else None)
 
 
 def _fixed(values: ArrayLike) -> FloatArray:

@@ -116,17 +116,14 @@ def recognised(sheet: Sheet) -> tuple[str, dict[str, int]]:
         )
     if len(fits) > 1:
         raise InputError(
-            f"{sheet.source}: the header fits {' and '.join(fits)}; "
-            f"it must have the columns of only one of {formats}"
+            f"{sheet.source}: the header fits {' and '.join(fits)}; it must have the columns of only one of {formats}"
         )
     kind = fits[0]
     positions = {column: hits(column) for column in (*_COLUMNS[kind], _OPTIONAL[kind])}
     for column, found in positions.items():
         if len(found) > 1:
             titles = " and ".join(sheet.header[i] for i in found)
-            raise InputError(
-                f"{sheet.source}: columns {titles} all stand for {column}; only one may be there"
-            )
+            raise InputError(f"{sheet.source}: columns {titles} all stand for {column}; only one may be there")
     return kind, {column: found[0] for column, found in positions.items() if found}
 
 
@@ -203,8 +200,7 @@ def facebook_records(sheet: Sheet, at: dict[str, int], repair: bool) -> tuple[li
     how = f" (moved {width} columns right)" if repaired else ""
     why = f" ({reasons})" if reasons else ""
     note = (
-        f"{len(sheet.rows)} rows read, {repaired} repaired{how}, {dropped.total()} dropped{why}, "
-        f"{len(kept)} arms kept"
+        f"{len(sheet.rows)} rows read, {repaired} repaired{how}, {dropped.total()} dropped{why}, {len(kept)} arms kept"
     )
     if not kept:
         raise InputError(f"{sheet.source}: no (campaign_id, age, gender) has two usable ads; {note}")

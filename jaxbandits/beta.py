@@ -145,9 +145,7 @@ def _normal_pair(w0: jax.Array, w1: jax.Array) -> tuple[jax.Array, jax.Array]:
     angle = (low + 0.5) * np.float32(_OCTANT)
     x = angle * angle
     sine = angle * (1 + x * (np.float32(-1 / 6) + x * (np.float32(1 / 120) + x * np.float32(-1 / 5040))))
-    cosine = 1 + x * (
-        -0.5 + x * (np.float32(1 / 24) + x * (np.float32(-1 / 720) + x * np.float32(1 / 40320)))
-    )
+    cosine = 1 + x * (-0.5 + x * (np.float32(1 / 24) + x * (np.float32(-1 / 720) + x * np.float32(1 / 40320))))
     swap = (w1 & np.uint32(1 << 29)) != 0
     first = radius * jnp.where(swap, sine, cosine)
     second = radius * jnp.where(swap, cosine, sine)

@@ -62,9 +62,7 @@ def static(default: Any = dataclasses.MISSING) -> Any:
     return dataclasses.field(default=default, metadata={"static": True})
 
 
-@dataclass_transform(
-    field_specifiers=(leaf, static, dataclasses.field), frozen_default=True, eq_default=False
-)
+@dataclass_transform(field_specifiers=(leaf, static, dataclasses.field), frozen_default=True, eq_default=False)
 def pytree(cls: type[T]) -> type[T]:
     """Make ``cls`` a frozen dataclass that jax flattens: fields are leaves unless declared :func:`static`."""
     made = dataclasses.dataclass(frozen=True, eq=False)(cls)
@@ -327,7 +325,5 @@ def _range_tests(x: np.ndarray, meta: Mapping[str, Any]) -> list[tuple[np.ndarra
         tests.append((f"at most {bound:g}", lambda x, b=bound: x > b))
     if meta.get("integer"):
         tests.append(("a whole number", lambda x: x != np.rint(x)))
-    may_be = "a finite number" + "".join(
-        (" " if i == 0 else " and ") + text for i, (text, _) in enumerate(tests)
-    )
+    may_be = "a finite number" + "".join((" " if i == 0 else " and ") + text for i, (text, _) in enumerate(tests))
     return [(~np.isfinite(x), may_be), *((test(x), may_be) for _, test in tests)]

@@ -112,9 +112,7 @@ class Result:
             "instance": list(self.instances),
             "replicate": list(self.replicates),
         }
-        return xarray.DataArray(
-            self.final["pulls"], dims=dims, coords=coords, name="pulls", attrs={"units": "pulls"}
-        )
+        return xarray.DataArray(self.final["pulls"], dims=dims, coords=coords, name="pulls", attrs={"units": "pulls"})
 
     def count(self, event: str) -> xarray.DataArray:
         """How often a named event of the environment happened so far, at every mark.
@@ -132,18 +130,14 @@ class Result:
         import xarray
 
         views = [self.regret, self.realised_regret, self.reward, self.spent, self.rounds, self.status]
-        return xarray.Dataset(
-            {str(view.name): view for view in views}, attrs={"about": json.dumps(self.about)}
-        )
+        return xarray.Dataset({str(view.name): view for view in views}, attrs={"about": json.dumps(self.about)})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or not at all."""
         arrays = {f"ledger/{name}": x for name, x in self.ledger.items()}
         arrays |= {f"final/{name}": x for name, x in self.final.items()}
         arrays |= {"ended": self.ended, "best_rate": self.best_rate}
-        labels = {
-            name: list(getattr(self, name)) for name in ("settings", "instances", "replicates", "marks")
-        }
+        labels = {name: list(getattr(self, name)) for name in ("settings", "instances", "replicates", "marks")}
         manifest = json.dumps({"format": _FORMAT, "about": self.about, **labels})
         write_whole(path, lambda file: np.savez_compressed(file, manifest=np.array(manifest), **arrays))
 
@@ -159,13 +153,9 @@ class Result:
                 manifest = json.loads(str(stored["manifest"]))
                 arrays = {name: stored[name] for name in stored.files if name != "manifest"}
         except (OSError, ValueError, KeyError) as problem:
-            raise InputError(
-                f"path: {os.fspath(path)!r} given; it must be a saved result ({problem})"
-            ) from None
+            raise InputError(f"path: {os.fspath(path)!r} given; it must be a saved result ({problem})") from None
         if manifest.get("format") != _FORMAT:
-            raise InputError(
-                f"path: {os.fspath(path)!r} has format {manifest.get('format')}; it must be {_FORMAT}"
-            )
+            raise InputError(f"path: {os.fspath(path)!r} has format {manifest.get('format')}; it must be {_FORMAT}")
         part = {
             kind: {name.removeprefix(kind): x for name, x in arrays.items() if name.startswith(kind)}
             for kind in ("ledger/", "final/")

@@ -89,9 +89,7 @@ def simulate(
     replicate_ids = _ids("replicates", range(replicates) if _count("replicates", replicates) else replicates)
     ids = _ids("instance_ids", range(environment.instances) if instance_ids is None else instance_ids)
     if ids.size != environment.instances:
-        raise InputError(
-            f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}"
-        )
+        raise InputError(f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}")
     names = tuple(str(x) for x in (ids if instance_names is None else instance_names))
     if len(names) != environment.instances:
         raise InputError(
@@ -132,9 +130,7 @@ def simulate(
             width = slots or min(largest, 1 << (-(-lanes.size // used) - 1).bit_length())
             run = pool.Run(task, width, shown.start(type(policy).__name__, lanes.size))
             record = run.finish(places, used)
-            parts.append(
-                _result(record, task, policy, leaves, reward, cost, shares, names, constraint, used, root)
-            )
+            parts.append(_result(record, task, policy, leaves, reward, cost, shares, names, constraint, used, root))
     result = join_settings(parts)
     _warn_of_unfinished(result)
     return result
@@ -168,13 +164,7 @@ def mark_shares(marks: int | Sequence[float]) -> np.ndarray:
         shares = np.asarray(marks, np.float64)
     except (TypeError, ValueError):
         raise bad("marks", marks, "a number of marks, or increasing shares in (0, 1] that end in 1") from None
-    if (
-        shares.ndim != 1
-        or shares.size < 1
-        or not (shares > 0).all()
-        or shares[-1] != 1
-        or (np.diff(shares) <= 0).any()
-    ):
+    if shares.ndim != 1 or shares.size < 1 or not (shares > 0).all() or shares[-1] != 1 or (np.diff(shares) <= 0).any():
         raise bad("marks", marks, "a number of marks, or increasing shares in (0, 1] that end in 1")
     return shares
 
@@ -233,9 +223,7 @@ def _check_nouns(chosen: list[Policy], environment: Environment, constraint: Con
         raise InputError("policies: none given; it must be a policy or a list of them")
     for policy in chosen:
         if not isinstance(policy, Policy):
-            raise bad(
-                "policies", policy, "a policy (an instance, such as OmegaUCB(rho=0.25)) or a list of them"
-            )
+            raise bad("policies", policy, "a policy (an instance, such as OmegaUCB(rho=0.25)) or a list of them")
     if not isinstance(environment, Environment):
         raise bad("environment", environment, "an environment, such as FiniteArms.bernoulli(...)")
     if not isinstance(constraint, Constraint):

@@ -116,9 +116,7 @@ def below(word: jax.Array, n: jax.Array | int) -> jax.Array:
     n = jnp.asarray(n).astype(jnp.uint32)
     high, low = word >> 16, word & jnp.uint32(0xFFFF)
     n_high, n_low = n >> 16, n & jnp.uint32(0xFFFF)
-    carry = (
-        ((low * n_low) >> 16) + ((high * n_low) & jnp.uint32(0xFFFF)) + ((low * n_high) & jnp.uint32(0xFFFF))
-    )
+    carry = ((low * n_low) >> 16) + ((high * n_low) & jnp.uint32(0xFFFF)) + ((low * n_high) & jnp.uint32(0xFFFF))
     return (high * n_high + ((high * n_low) >> 16) + ((low * n_high) >> 16) + (carry >> 16)).astype(jnp.int32)
 
 

@@ -119,9 +119,7 @@ def test_counts_without_clicks_are_an_error(tmp_path: Path) -> None:
 
 def test_more_conversions_than_clicks_need_a_reward_bound(tmp_path: Path) -> None:
     content = "name,clicks,spent,conversions\na,10,5,20\nb,10,5,5\n"
-    assert "mean reward 2.0 is above its bound 1.0; raise reward_max (--reward-max)" in message_of(
-        tmp_path, content
-    )
+    assert "mean reward 2.0 is above its bound 1.0; raise reward_max (--reward-max)" in message_of(tmp_path, content)
     arms = only(read(tmp_path, content, reward_max=4))
     np.testing.assert_array_equal(arms.scaled_mean_reward, [0.5, 0.125])
 

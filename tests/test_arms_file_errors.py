@@ -94,9 +94,7 @@ def test_missing_columns_name_every_accepted_format(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["none.csv", "", "bad\0name"], ids=["missing", "directory", "nul"])
 def test_unreadable_paths(tmp_path: Path, name: str) -> None:
-    with pytest.raises(
-        InputError, match=r"^arms file: .* given; it must be a CSV file that can be read"
-    ) as caught:
+    with pytest.raises(InputError, match=r"^arms file: .* given; it must be a CSV file that can be read") as caught:
         read_arms(os.path.join(tmp_path, name))
     assert str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
 
@@ -118,18 +116,14 @@ def test_unusable_arguments(tmp_path: Path, arguments: dict[str, Any], said: str
 
 def test_too_small_cost_bound_names_the_option(tmp_path: Path) -> None:
     text = message_of(tmp_path, MEANS + "a,.5,.5\nb,.5,.75\n", cost_max=0.5)
-    assert text.endswith(
-        "line 3, arm 'b': mean cost 0.75 is above its bound 0.5; raise cost_max (--cost-max)"
-    )
+    assert text.endswith("line 3, arm 'b': mean cost 0.75 is above its bound 0.5; raise cost_max (--cost-max)")
 
 
 # ---- jaxbandits.errors
 
 
 def test_bad_says_argument_value_and_choice_in_one_line() -> None:
-    assert str(bad("budget", -3, "a finite number above 0")) == (
-        "budget: -3 given; it must be a finite number above 0"
-    )
+    assert str(bad("budget", -3, "a finite number above 0")) == ("budget: -3 given; it must be a finite number above 0")
     assert issubclass(InputError, ValueError)
     assert "\n" not in str(bad("means", np.zeros((9, 9)), "a vector"))
 

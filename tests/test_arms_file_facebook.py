@@ -59,9 +59,7 @@ def test_scaled_means_of_the_real_file_are_those_of_the_paper() -> None:
     seconds = []
     for instance in read_arms(REAL).instances:
         reward, cost = instance.scaled_mean_reward, instance.scaled_mean_cost
-        np.testing.assert_allclose(
-            reward, instance.mean_reward / instance.mean_reward.max() * 0.99, rtol=1e-14
-        )
+        np.testing.assert_allclose(reward, instance.mean_reward / instance.mean_reward.max() * 0.99, rtol=1e-14)
         np.testing.assert_allclose(cost, instance.mean_cost / instance.mean_cost.max() * 0.99, rtol=1e-14)
         ratio = np.sort(reward / cost)
         seconds.append(ratio[-2] / ratio[-1])
@@ -132,9 +130,7 @@ def test_facebook_bounds_are_per_instance_unless_given(tmp_path: Path) -> None:
     assert [i.cost_bound for i in default.instances] == [2 / 0.99, 5 / 0.99]
     given = read(tmp_path, content, reward_max=1, cost_max=5)
     assert [(i.reward_bound, i.cost_bound) for i in given.instances] == [(1.0, 5.0)] * 2
-    assert "line 5, arm '4': mean cost 5.0 is above its bound 4.0" in message_of(
-        tmp_path, content, cost_max=4
-    )
+    assert "line 5, arm '4': mean cost 5.0 is above its bound 4.0" in message_of(tmp_path, content, cost_max=4)
 
 
 def test_repaired_rows_take_the_campaign_between_which_they_stand(tmp_path: Path) -> None:

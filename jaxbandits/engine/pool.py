@@ -177,9 +177,7 @@ class Run:
         with self._lock:
             if self.record is None:
                 make = partial_empty(self.total)
-                self.record = Record(
-                    jax.tree.map(make, rows), make(status), {k: make(v) for k, v in final.items()}
-                )
+                self.record = Record(jax.tree.map(make, rows), make(status), {k: make(v) for k, v in final.items()})
             store = (self.record.rows, self.record.status, self.record.final)
             jax.tree.map(lambda into, x: into.__setitem__(numbers, x), store, (rows, status, final))
             self.done += numbers.size

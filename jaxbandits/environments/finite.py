@@ -96,14 +96,10 @@ class FiniteArms(Environment):
                 raise InputError(f"{name}: weights must be finite, at least 0, and not all 0")
         rw, cw = (w[None] if w.ndim == 2 else w for w in (rw, cw))
         (rt, rm), (ct, cm) = quarter_thresholds(rw), quarter_thresholds(cw)
-        return FiniteArms(
-            law=QuarterLaw(rt, ct), mean_reward=rm, mean_cost=cm, present=_presence(present, rm.shape)
-        )
+        return FiniteArms(law=QuarterLaw(rt, ct), mean_reward=rm, mean_cost=cm, present=_presence(present, rm.shape))
 
     @staticmethod
-    def beta(
-        reward_alpha: Any, reward_beta: Any, cost_alpha: Any, cost_beta: Any, present: Any = None
-    ) -> FiniteArms:
+    def beta(reward_alpha: Any, reward_beta: Any, cost_alpha: Any, cost_beta: Any, present: Any = None) -> FiniteArms:
         """Beta-distributed rewards and costs, independent; shape parameters above 0, ``[K]`` or ``[instance, K]``.
 
         Drawn through a tabulated quantile function (its CDF error is bounded by a test); the true means are those of
@@ -167,9 +163,7 @@ class FiniteArms(Environment):
         """
         chosen = np.asarray(instances)
         if arms is not None and np.asarray(self.present)[chosen, arms:].any():
-            raise InputError(
-                f"arms: {arms} given; it must leave every present arm of the instances {list(instances)}"
-            )
+            raise InputError(f"arms: {arms} given; it must leave every present arm of the instances {list(instances)}")
         return jax.tree.map(lambda x: np.asarray(x)[chosen][:, :arms], self)
 
     # --- the protocol ------------------------------------------------------------------------------------------

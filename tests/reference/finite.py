@@ -250,9 +250,7 @@ class BudgetedThompson(_Policy):
             raise ValueError("a Bernoulli trial is 0 or 1")
         return int(b)
 
-    def update(
-        self, arm: int, reward: float, cost: float, b_r: int | None = None, b_c: int | None = None
-    ) -> None:
+    def update(self, arm: int, reward: float, cost: float, b_r: int | None = None, b_c: int | None = None) -> None:
         """Record one completed round; ``b_r``, ``b_c`` are the Bernoulli(reward), Bernoulli(cost) trials."""
         trial_r, trial_c = self._trial(reward, b_r), self._trial(cost, b_c)
         super().update(arm, reward, cost)

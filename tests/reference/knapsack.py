@@ -331,9 +331,7 @@ class PrimalDualTwoPhase(_Skipping):
     ``x_star``; ``False`` allows ``x_star`` only (and the null arm if nothing in it is feasible).
     """
 
-    def __init__(
-        self, K: int, c: float, T: int, a: float = 2.0, skip: bool = True, null_always: bool = True
-    ) -> None:
+    def __init__(self, K: int, c: float, T: int, a: float = 2.0, skip: bool = True, null_always: bool = True) -> None:
         super().__init__(K, c, skip)
         self.T = T
         self.a = a

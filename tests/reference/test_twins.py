@@ -195,9 +195,7 @@ def test_b_greedy() -> None:
     assert policy.decide(0.29, 0.67) == (2, frozenset({2}), True)
     assert policy.decide(0.29, 0.66).arm == 1
     assert policy.decide(0.30, 0.67) == (1, frozenset({1}), False)  # 2 / (1 + 1e-10) > 1 / (0.5 + 1e-10)
-    assert policy.greedy_scores() == pytest.approx(
-        [1 / (1 + 1e-10), 2 / (1 + 1e-10), 1 / (0.5 + 1e-10)], rel=1e-15
-    )
+    assert policy.greedy_scores() == pytest.approx([1 / (1 + 1e-10), 2 / (1 + 1e-10), 1 / (0.5 + 1e-10)], rel=1e-15)
     policy.sum_r[2], policy.sum_c[2] = 2.0, 1.0
     assert policy.decide(0.30, 0.0) == (1, frozenset({1, 2}), False)
     policy.a = 0.5
@@ -483,9 +481,7 @@ def test_one_phase_lp_is_the_budget_and_time_lp() -> None:
         upper = np.clip(policy.sum_r / policy.n + np.sqrt(3 * math.log(T) / policy.n), 0, 1)
         lower = np.clip(policy.sum_c / policy.n - np.sqrt(3 * math.log(T) / policy.n), 0, 1)
         left = T - policy.t + 1
-        out = linprog(
-            -upper, A_ub=np.array([lower, np.ones(k)]), b_ub=[0.5 * T - policy.spent, left], bounds=(0, None)
-        )
+        out = linprog(-upper, A_ub=np.array([lower, np.ones(k)]), b_ub=[0.5 * T - policy.spent, left], bounds=(0, None))
         sol = policy.solution()
         assert sol.value * left == pytest.approx(-out.fun, rel=1e-8)
         plan = policy.base_plan()
