@@ -11,7 +11,7 @@ WORKERS ?= 2
 VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
-CODE  := jaxbandits $(wildcard experiments benchmarks)
+CODE  := jaxbandits $(sort $(dir $(wildcard experiments/*.py benchmarks/*.py)))
 PAGES := $(wildcard README.md docs)
 DEMO  := jaxbandits-demo
 

@@ -2,6 +2,7 @@
 
 from jaxbandits import environments as environments
 from jaxbandits import policies as policies
+from jaxbandits.constraints import AverageCost as AverageCost
 from jaxbandits.constraints import Horizon as Horizon
 from jaxbandits.constraints import TotalBudget as TotalBudget
 from jaxbandits.errors import InputError as InputError

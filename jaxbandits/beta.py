@@ -1,41 +1,52 @@
-"""Beta laws from counter-based random words: posterior draws for Thompson sampling, and Beta-distributed arms.
+"""Beta laws from random words: posterior draws for Thompson sampling, and Beta-distributed arms.
 
 Both parts are pure functions of ``uint32`` words: nothing here owns a key, loops until acceptance or needs x64.
 
-**Part A, ``beta_from_words``** (float32, any accelerator).  With X ~ Gamma(a) and Y ~ Gamma(b) independent,
-theta = X / (X + Y) ~ Beta(a, b).  Two words give two exactly independent standard normals (Box-Muller), and
-each gamma variate is the *quantile transform* of its normal, log(X / a) = s Q(z, s) with s = a**-0.5, where
+**Part A, ``beta_from_words``** (float32).  With X ~ Gamma(a) and Y ~ Gamma(b) independent, theta = X / (X + Y)
+~ Beta(a, b).  Two words give two independent standard normals (Box-Muller), and each gamma variate is the
+*quantile transform* of its normal, log(X / a) = s Q(z, s) with s = a**-0.5, where
 
     Q(z, s) = sqrt(a) log(P^-1(a, Phi(z)) / a) = z - s (1/3 + z**2 / 6) + O(s**2)
 
 (P the regularised lower incomplete gamma function, Phi the normal CDF) is smooth on 0 <= s <= 1, |z| <= 6.8 and
-is replaced by a polynomial of degree 15 in z and 8 in s.  The fit is a Lawson-reweighted (minimax) least squares
-on Chebyshev points with weight phi(z) + 0.003, so that the CDF error is small everywhere and the *relative* error
-of X in the tails stays below 1 %.  Then theta = a / (a + b exp(log(Y / b) - log(X / a))): one exp, one division.
+is replaced by a polynomial of degree 15 in z and 8 in s: a Lawson-reweighted (nearly minimax) least-squares fit
+on Chebyshev points with weight phi(z) + 0.003, so that the CDF error is small everywhere and the tails keep
+their relative accuracy.  Then theta = a / (a + b exp(log(Y / b) - log(X / a))): one exp, one division.
 
 Error.  Let d(a) = sup_z |P(a, X(z)) - Phi(z)|.  theta increases in X and decreases in Y, so conditioning on one
 of them at a time gives sup_x |F_hat(x) - F(x)| <= d(a) + d(b) for every pair (a, b), however extreme.  Measured
-in float32: d <= @D@ over 1 <= a <= 1e7, hence CDF error <= @2D@ before theta itself is rounded to
-float32.  That rounding adds atoms of at most one unit in the last place, ulp x density: 1e-4 or less while a and
-b are both below 1e6, about 3e-4 at (1e7, 1e7), where float32 cannot represent the law any better.  A normal
-reaches |z| = 6.76 (probability 2**-36 a side, resolved by the product of both words), so the left tail keeps its
-relative accuracy far below 2**-32: no draw is 0; draws within 2**-25 of 1 do round to 1.
+on a grid, in float32: d <= 3.3e-6 over 1 <= a <= 1e7, hence a CDF error <= 7e-6 before theta itself is rounded.
+The probability of X's left tail is right to 0.3 % for a <= 1e3 down to 7e-12 (to 5 % at a = 1e7).  A normal
+reaches |z| = 6.764, resolved by both words together, so no draw is 0 and small draws are not quantised.
 
-Speed, measured on two shared cores (AMD EPYC, jax 0.10.2 CPU), [256, 100] draws per step of a jitted
-``fori_loop`` including an inlined threefry2x32 block per draw: @SPEED@ (``jax.random.beta``: 2e6/s).
-Throughputs of the pieces, same harness, 1e6/s: words alone 1090, log 660, erf_inv twice 290, jnp.cos with sin
-160, one such polynomial 340; so a polynomial gamma quantile costs less than one library sine, and no rejection
-step, second block or Newton iteration is worth its price.
+The rounding of theta to float32 adds atoms of about one unit in the last place (2**-24 above 1/2).  The total
+CDF error measured with 2**22 lattice points, whose own error is about 3e-5, is <= 4e-5 for (1, 1), (1, 5),
+(1, 1e5), (1, 1e7), (3, 2), (50, 1), (1e5, 3e5); 7e-5 for (1e6, 1e6); 2e-4 for (1e7, 1e7).  Where b << a the law
+sits within a few 2**-24 of 1, which float32 cannot represent: 0.03 for (1e6, 1), and draws may equal 1.  The
+*relative* error of theta stays near 1e-7 throughout, which is what a ratio of two draws needs.
+
+Speed, two shared cores (AMD EPYC, jax 0.10.2 CPU, machine not idle), [256, 100] draws a step of a jitted
+``fori_loop`` of 100 steps with counts in the carry, best of 7: 80e6 draws/s including one inlined threefry2x32
+block per draw, 60e6/s with ``jax.extend.random.threefry_2x32``; ``jax.random.beta`` makes 3e6/s.  The pieces
+alone, each with its inlined block, in 1e6/s: words only 1090, log 660, two erf_inv 290, Box-Muller with library
+cosine and sine 160, a 15 x 8 polynomial 340.  So a polynomial gamma quantile costs less than a library sine,
+and a rejection step, a second block or a Newton iteration has nothing to win.
 
 **Part B, tabulated inverse CDF** (int32 ticks of 2**-24).  An arm's outcome is T(U) for one word U, T piecewise
-linear on ``CELLS`` = 768 fixed cells of [0, 2**32): width 2**23 (1/512) for 1/16 <= u <= 15/16, then 16 cells an
-octave over 9 octaves towards either end, then 16 equal cells below 2**-13.  The lookup is integer arithmetic, so
-it is the same on every device and in every compilation, and the law's mean is an exact integer sum.
+linear on ``CELLS`` = 960 fixed cells of [0, 2**32): 1/512 wide for 1/16 <= u <= 15/16, then 32 cells an octave
+over 7 octaves towards either end, then 32 equal cells for the last 2**-11.  The lookup is integer arithmetic,
+the same on every device and in every compilation, and the law's mean is an exact integer sum.
 
 Error.  Linear interpolation of the quantile function x(u) on a cell of width h is off by at most h**2 x''/8; the
 knots are moved by -h**2 x''/12, which makes the error two-sided and the mean right to the next order.  Measured
-sup |F_hat - F| over 2**-24 < x < 1 - 2**-24: @CDFB@
-|mean - alpha / (alpha + beta)| < 1e-5 everywhere (measured @MEANB@).
+sup |F_hat - F| up to two ticks' shift of x, and the mean's distance from alpha / (alpha + beta):
+
+    alpha, beta uniform on (0, 5]             6e-5    1e-6
+    both in [0.01, 1e3]                       8e-5    4e-6
+    one in [1e-3, 0.01], other in [0.1, 1e3]  2.6e-4  4e-6
+    both in [1e-3, 0.1]                       7e-4    5e-5
+
+The last rows are nearly coins, whose jump from 0 to 1 falls among the widest cells.
 """
 
 from __future__ import annotations
@@ -68,7 +79,7 @@ TICK_BITS = 24
 """Outcomes of tabulated arms are whole ticks of 2**-TICK_BITS, in [0, 2**TICK_BITS]."""
 
 FRACTION_BITS = 20
-"""Bits of the within-cell fraction; 20 is the most for which ``interpolate`` is exact in two uint32 products."""
+"""Bits of the within-cell fraction: the most for which two uint32 products make ``interpolate`` exact."""
 
 _Z_SCALE = 6.8  # the polynomial's range of z; Box-Muller reaches sqrt(2 * 33 * log 2) = 6.764
 
@@ -136,9 +147,9 @@ def _log_gamma_over_shape(z: jax.Array, shape: jax.Array) -> jax.Array:
 def _normal_pair(w0: jax.Array, w1: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Two independent standard normals from two uint32 words (Box-Muller), |z| <= 6.764.
 
-    radius = sqrt(-2 log((w0 + 1/2) / 2**32)); the angle is (w1 mod 2**29 + 1/2) / 2**29 of the first octant and
-    the top three bits of w1 choose the octant, so that two short Taylor polynomials serve as sine and cosine
-    (error below 4e-7).
+    radius = sqrt(-2 log((w0 + 1/2) / 2**32)); the angle is (w1 mod 2**29 + 1/2) / 2**29 of the first octant,
+    and the top three bits of w1 choose the octant, so that two short Taylor polynomials serve as sine and
+    cosine (error below 4e-7).
     """
     radius = jnp.sqrt(-2 * jnp.log((w0.astype(jnp.float32) + 0.5) * np.float32(2.0**-32)))
     low = lax.convert_element_type(w1 & np.uint32(0x1FFFFFFF), jnp.int32).astype(jnp.float32)
@@ -157,9 +168,9 @@ def _normal_pair(w0: jax.Array, w1: jax.Array) -> tuple[jax.Array, jax.Array]:
 def beta_from_words(words: jax.Array, a: ArrayLike | jax.Array, b: ArrayLike | jax.Array) -> jax.Array:
     """One Beta(a, b) draw per pair of words, elementwise.
 
-    words: uint32[WORDS_PER_DRAW, ...], independent and uniform.  a, b: int32 or float32 counts in [1, 1e7], not
-    necessarily whole, broadcastable against words[0].  Returns float32 of the broadcast shape, in (0, 1]; the
-    density is x**(a - 1) (1 - x)**(b - 1) / B(a, b).  CDF error and speed: see the module docstring.
+    words: uint32[WORDS_PER_DRAW, ...], independent and uniform.  a, b: int32 or float32 counts in [1, 1e7],
+    not necessarily whole, broadcastable against words[0].  Returns float32 of the broadcast shape, in (0, 1];
+    the density is x**(a - 1) (1 - x)**(b - 1) / B(a, b).  CDF error and speed: see the module docstring.
     """
     shape_a = jnp.asarray(a, jnp.float32)
     shape_b = jnp.asarray(b, jnp.float32)
@@ -171,24 +182,24 @@ def beta_from_words(words: jax.Array, a: ArrayLike | jax.Array, b: ArrayLike | j
 
 # The grid of part B, in words: v = min(w, ~w) < 2**31 has its leading bit at e, clipped to [_E_MIN, _E_MAX];
 # cells are 2**(e - _SUB_BITS) words wide, and the two sides mirror each other.
-_E_MIN = 19
-_E_MAX = 27
-_SUB_BITS = 4
+_E_MIN = 21
+_E_MAX = 28
+_SUB_BITS = 5
 _SIDE = ((_E_MAX - _E_MIN) << _SUB_BITS) + (1 << (31 - _E_MAX + _SUB_BITS))
 
 CELLS = 2 * _SIDE
-"""Interpolation cells of a quantile table (768)."""
+"""Interpolation cells of a quantile table (960)."""
 
 KNOTS = CELLS + 1
-"""Knots of a quantile table (769): cell c lies between knots c and c + 1."""
+"""Knots of a quantile table (961): cell c lies between knots c and c + 1."""
 
 
 def cell_of(word: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The table cell of a uniform word, and the position inside it.
 
-    word: uint32[...].  Returns (cell, fraction): int32 in [0, CELLS) and uint32 in [0, 2**FRACTION_BITS), both
-    such that (cell, fraction) is lexicographically nondecreasing in word.  Gather knots[..., cell] and
-    knots[..., cell + 1], then call ``interpolate``.
+    word: uint32[...].  Returns (cell, fraction): int32 in [0, CELLS) and uint32 in [0, 2**FRACTION_BITS), the
+    pair lexicographically nondecreasing in word.  Gather knots[..., cell] and knots[..., cell + 1], then call
+    ``interpolate``.
     """
     upper = word >= np.uint32(1 << 31)
     v = jnp.where(upper, ~word, word)
@@ -205,8 +216,8 @@ def interpolate(lo: jax.Array, hi: jax.Array, fraction: jax.Array) -> jax.Array:
 
     lo, hi: int32 ticks, 0 <= lo <= hi <= 2**TICK_BITS.  fraction: uint32 from ``cell_of``.  int32 ticks.
     """
-    # d = 2**12 p + q: floor(d f / 2**20) = floor((p f + floor(q f / 2**12)) / 2**8); both products fit in 32 bits
-    # because f < 2**20 and p <= 2**12, with q = 0 where p = 2**12.
+    # d = 2**12 p + q: floor(d f / 2**20) = floor((p f + floor(q f / 2**12)) / 2**8); products and sum fit in
+    # 32 bits because f < 2**20 and p <= 2**12, with q = 0 where p = 2**12.
     d = (hi - lo).astype(jnp.uint32)
     high = (d >> np.uint32(12)) * fraction
     low = (d & np.uint32(0xFFF)) * fraction
@@ -214,7 +225,7 @@ def interpolate(lo: jax.Array, hi: jax.Array, fraction: jax.Array) -> jax.Array:
 
 
 def quantile(knots: jax.Array, word: jax.Array) -> jax.Array:
-    """The outcome, in ticks, of a law for a uniform word: T(word) of the module docstring, nondecreasing in word.
+    """The outcome of a law for a uniform word: T(word) of the module docstring, nondecreasing in word.
 
     knots: int32[KNOTS], one law's row of ``quantile_table``.  word: uint32[...].  int32[...] ticks.
     """
@@ -233,16 +244,16 @@ def _log_sigmoid(y: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(-np.logaddexp(0.0, -y), np.float64)
 
 
-_STRIDE = 4  # every 4th quantile is solved for, the others are interpolated; divides 16, hence every octave
+_STRIDE = 8  # every 8th quantile is solved for, the rest are interpolated; divides 32, hence every octave
 
 
 def _exact_knots(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
     """Quantiles x(u) in [0, 1] of Beta(alpha[i], beta[i]) at the cell boundaries, float64[i, KNOTS].
 
-    betaincinv costs about 1 us, so only every 4th boundary (and each of the 16 outermost) is solved for.  Between
-    them y = log(x / (1 - x)) is a cubic Hermite interpolant in u with the exact slopes dy/du = 1 / (x (1 - x)
-    f(x)), limited to three secants where a solution has underflowed.  A node spacing of at most a quarter of the
-    distance to the nearer end bounds the interpolant's CDF error by about u (1/4)**4 6 / 384 < 4e-6.
+    betaincinv costs about 1 us, so only every 8th boundary (and each of the 32 outermost) is solved for.
+    Between them y = log(x / (1 - x)) is a cubic Hermite interpolant in u with the exact slopes
+    dy/du = 1 / (x (1 - x) f(x)), limited to three secants where a solution has underflowed.  Nodes are at most
+    a quarter of their distance to the nearer end apart; CDF error of the interpolant: 3e-6 (measured).
     """
     from scipy import special  # type: ignore[import-untyped,unused-ignore]
 
@@ -280,9 +291,11 @@ def _exact_knots(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArr
 
 
 def _centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Interior knots moved by -(h0**2 + h1**2) / 24 x''(u), the second difference of x, so that the piecewise
-    linear quantile function has the right mean to second order and a two-sided CDF error.  The move is at most a
-    quarter of the smaller neighbouring step, which keeps knots in order."""
+    """Interior knots moved by -(h0**2 + h1**2) / 24 x''(u), x'' from second differences.
+
+    The piecewise linear quantile function then has the right mean to second order and a two-sided CDF error.
+    The move is at most a quarter of the smaller neighbouring step, which keeps the knots in order.
+    """
     h = np.ldexp(1.0, _cell_bits() - 32)
     step = np.diff(x, axis=1)
     slope = step / h
@@ -295,7 +308,7 @@ def _centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _mean_ticks(knots: NDArray[np.int32]) -> NDArray[np.float64]:
-    """The exact mean of T(U) over all 2**32 words, correctly rounded to float64, in ticks; knots int32[i, KNOTS].
+    """The exact mean of T(U) over all 2**32 words, rounded once to float64, in ticks; knots int32[i, KNOTS].
 
     A cell of 2**n words has M = 2**min(n, FRACTION_BITS) equally likely fractions, and for d = hi - lo
     sum_{j < M} floor(d j / M) = ((d - 1) (M - 1) + gcd(d, M) - 1) / 2.  All sums are int64 (at most 2**56).
@@ -313,10 +326,10 @@ def _mean_ticks(knots: NDArray[np.int32]) -> NDArray[np.float64]:
 def quantile_table(alpha: ArrayLike, beta: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Tabulated Beta(alpha, beta) laws (host side, float64 numpy and scipy).
 
-    alpha, beta: broadcastable positive shape parameters; accuracy is measured for 1e-3 to 1e3.  Returns (knots,
-    mean_ticks): int32[..., KNOTS] in ticks, nondecreasing from 0 to 2**TICK_BITS, and float64[...] in ticks, the
-    *exact* mean of the tabulated law (this, not alpha / (alpha + beta), is the arm's true mean; the two differ by
-    less than 1e-5 in units of one).  About @US@ us a law on one core.
+    alpha, beta: broadcastable positive shape parameters; accuracy is measured for 1e-3 to 1e3.  Returns
+    (knots, mean_ticks): int32[..., KNOTS] in ticks, nondecreasing from 0 to 2**TICK_BITS, and float64[...] in
+    ticks, the *exact* mean of the tabulated law (this, not alpha / (alpha + beta), is the arm's true mean; the
+    two differ by less than 1e-5 x 2**TICK_BITS ticks unless both shapes are below 0.01).  About 260 us a law on one core.
     """
     a, b = np.broadcast_arrays(np.asarray(alpha, np.float64), np.asarray(beta, np.float64))
     if not (np.all(np.isfinite(a) & (a > 0)) and np.all(np.isfinite(b) & (b > 0))):

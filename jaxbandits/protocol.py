@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import ticks
-from jaxbandits.errors import InputError
+from jaxbandits.errors import bad
 from jaxbandits.ticks import Total
 
 T = TypeVar("T")
@@ -76,12 +76,12 @@ class View(NamedTuple):
     """What the constraint and the environment let a policy know about the round to be decided."""
 
     round: jax.Array  # i32[]: 1-based
-    left: Total | None = None  # what is left of the budget, if the constraint tells
+    left: Total | None = None  # what may still be spent, if the constraint tells; [] or [d]
     available: jax.Array | None = None  # bool[K]: the arms that exist
 
 
 class Feedback(NamedTuple):
-    """What a learner sees of a pull (ticks): ``i32[]`` each; ``i32[L]`` for a set of L arms."""
+    """What a learner sees of a pull (ticks): ``i32[]`` each; ``i32[L]`` for a set of L arms; costs ``[…, d]``."""
 
     reward: jax.Array
     cost: jax.Array
@@ -103,9 +103,9 @@ class Outcome(NamedTuple):
     """What the accountant sees of a round, in ticks. Policies never see it."""
 
     reward: jax.Array  # i32[]
-    cost: jax.Array  # i32[]
+    cost: jax.Array  # i32[], or i32[d] for d resources
     expected_reward: jax.Array  # i32[]: mean of `reward` given the action
-    expected_cost: jax.Array  # i32[]
+    expected_cost: jax.Array  # as cost
     events: Mapping[str, jax.Array]  # named 0/1 counts of this round (i32[]), summed and reported
     valid: jax.Array  # bool[]: the action was one that the environment has
 
@@ -119,7 +119,7 @@ class Ledger(NamedTuple):
     expected_reward: Total
     expected_spent: Total
     events: Mapping[str, jax.Array]  # i32[]
-    audit: Pytree  # what the constraint itself keeps (see AverageCost), or ()
+    audit: Mapping[str, Total]  # what the constraint itself keeps (see AverageCost)
 
 
 # --- the three nouns -------------------------------------------------------------------------------------------
@@ -164,7 +164,10 @@ class Environment:
         return {}
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Host: mean reward and mean cost of every pure action, float64 ``[instance, actions]``, NaN where absent."""
+        """Host: mean reward ``[instance, action]`` and mean cost (``[instance, action(, d)]``) of every pure action.
+
+        Float64; NaN where an action is absent.
+        """
         raise NotImplementedError
 
 
@@ -224,9 +227,9 @@ class Constraint:
         """Where the clock ends."""
         raise NotImplementedError
 
-    def audit(self) -> Pytree:
+    def audit(self) -> dict[str, Total]:
         """The constraint's own part of the ledger at the start."""
-        return ()
+        return {}
 
     def view(self, ledger: Ledger) -> Total | None:
         """What a policy may know of what is left."""
@@ -239,6 +242,10 @@ class Constraint:
     def clock(self, ledger: Ledger) -> Total:
         """The time that this constraint measures: money, or rounds."""
         raise NotImplementedError
+
+    def ended(self, ledger: Ledger) -> jax.Array:
+        """Is this lane at its end?"""
+        return ticks.reached(self.clock(ledger), self.end())
 
     def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
         """Host: the same with outcomes replaced by their conditional means, in ticks."""
@@ -294,36 +301,49 @@ def select_tree(condition: jax.Array, yes: T, no: T) -> T:
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
 
 
-def check_ranges(owner: Any, name: str) -> None:
-    """Check a dataclass's leaves against the ranges that they declare.
+def map_leaves(owner: T, change: Callable[[str, Any, Mapping[str, Any]], Any]) -> T:
+    """A policy with ``change(name, value, metadata)`` in place of every leaf, nested policies included.
+
+    Unlike a tree map it knows each leaf's name and declared range, and accepts what is no array yet.
+    """
+    values = {}
+    for field in dataclasses.fields(owner):  # type: ignore[arg-type]
+        value = getattr(owner, field.name)
+        if field.metadata.get("static") or value is None:
+            continue
+        if dataclasses.is_dataclass(value):
+            values[field.name] = map_leaves(value, change)
+        else:
+            values[field.name] = change(f"{type(owner).__name__}.{field.name}", value, field.metadata)
+    return dataclasses.replace(owner, **values)  # type: ignore[type-var]
+
+
+def check_range(name: str, value: Any, meta: Mapping[str, Any]) -> None:
+    """Check a leaf's value against the range that it declares.
 
     Raises:
-        InputError: naming the field, its value and what it may be.
+        InputError: naming the leaf, its value and what it may be.
     """
-    for field in dataclasses.fields(owner):
-        if field.metadata.get("static"):
-            continue
-        value = getattr(owner, field.name)
-        if value is None:
-            continue
-        try:
-            array = np.asarray(value, np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"{name}.{field.name}: {value!r:.80} given; it must be numeric") from None
-        for wrong, may_be in _range_tests(array, field.metadata):
-            if wrong.any():
-                raise InputError(f"{name}.{field.name}: {array[wrong].flat[0]:g} given; it must be {may_be}")
+    try:
+        array = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        raise bad(name, value, "numeric") from None
+    if array.size == 0:
+        raise bad(name, value, "at least one number")
+    for wrong, may_be in _range_tests(array, meta):
+        if wrong.any():
+            raise bad(name, float(array[wrong].flat[0]), may_be)
 
 
 def _range_tests(x: np.ndarray, meta: Mapping[str, Any]) -> list[tuple[np.ndarray, str]]:
-    tests: list[tuple[str, Callable[[np.ndarray], np.ndarray]]] = []
+    tests: list[tuple[str, np.ndarray]] = []
     if (bound := meta.get("above")) is not None:
-        tests.append((f"above {bound:g}", lambda x, b=bound: x <= b))
+        tests.append((f"above {bound:g}", x <= bound))
     if (bound := meta.get("at_least")) is not None:
-        tests.append((f"at least {bound:g}", lambda x, b=bound: x < b))
+        tests.append((f"at least {bound:g}", x < bound))
     if (bound := meta.get("at_most")) is not None:
-        tests.append((f"at most {bound:g}", lambda x, b=bound: x > b))
-    if meta.get("integer"):
-        tests.append(("a whole number", lambda x: x != np.rint(x)))
-    may_be = "a finite number" + "".join((" " if i == 0 else " and ") + text for i, (text, _) in enumerate(tests))
-    return [(~np.isfinite(x), may_be), *((test(x), may_be) for _, test in tests)]
+        tests.append((f"at most {bound:g}", x > bound))
+    kind = "a finite whole number" if meta.get("integer") else "a finite number"
+    wrong_kind = ~np.isfinite(x) | ((x != np.rint(x)) if meta.get("integer") else False)
+    may_be = kind + "".join((" " if i == 0 else " and ") + text for i, (text, _) in enumerate(tests))
+    return [(wrong_kind, may_be), *((wrong, may_be) for _, wrong in tests)]

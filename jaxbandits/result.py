@@ -54,8 +54,8 @@ class Result:
         import xarray
 
         labels = (list(self.settings), list(self.instances), list(self.replicates), list(self.marks))
-        axes = AXES[: values.ndim]
-        coords = {axis: labels[i] for i, axis in enumerate(axes)}
+        axes = (*AXES, "resource")[: values.ndim]
+        coords = dict(zip(axes, labels, strict=False))
         return xarray.DataArray(values, dims=axes, coords=coords, name=name, attrs={"units": units})
 
     @property
@@ -81,8 +81,19 @@ class Result:
 
     @property
     def spent(self) -> xarray.DataArray:
-        """Money spent."""
+        """Money spent (with several resources one more axis, ``resource``)."""
         return self._array(ticks.to_units(self.ledger["spent"]), "spent", "cost")
+
+    @property
+    def violation(self) -> xarray.DataArray:
+        """Largest amount so far by which the total cost exceeded c·t, over all rounds; exactly 0 if it never did.
+
+        Raises:
+            InputError: unless the constraint was :class:`~jaxbandits.AverageCost`.
+        """
+        if "audit:violation" not in self.ledger:
+            raise InputError("violation: only the AverageCost constraint audits it")
+        return self._array(ticks.to_units(self.ledger["audit:violation"]), "violation", "cost")
 
     @property
     def rounds(self) -> xarray.DataArray:
@@ -139,7 +150,7 @@ class Result:
         arrays |= {"ended": self.ended, "best_rate": self.best_rate}
         labels = {name: list(getattr(self, name)) for name in ("settings", "instances", "replicates", "marks")}
         manifest = json.dumps({"format": _FORMAT, "about": self.about, **labels})
-        write_whole(path, lambda file: np.savez_compressed(file, manifest=np.array(manifest), **arrays))
+        write_whole(path, lambda file: np.savez_compressed(file, **({"manifest": np.array(manifest)} | arrays)))  # type: ignore[arg-type]
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Result:

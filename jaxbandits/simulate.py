@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -15,7 +15,7 @@ from jaxbandits import ticks
 from jaxbandits.engine import pool
 from jaxbandits.errors import InputError, bad
 from jaxbandits.progress import Progress
-from jaxbandits.protocol import Constraint, Environment, Policy, Status, check_ranges
+from jaxbandits.protocol import Constraint, Environment, Policy, Status, check_range, map_leaves
 from jaxbandits.result import Result, join_settings
 from jaxbandits.streams import root_key
 
@@ -86,7 +86,7 @@ def simulate(
     prepared = constraint.prepare(environment)
     root = root_key(key)
     shares = mark_shares(marks)
-    replicate_ids = _ids("replicates", range(replicates) if _count("replicates", replicates) else replicates)
+    replicate_ids = _ids("replicates", range(replicates) if _is_count("replicates", replicates) else replicates)  # type: ignore[arg-type]
     ids = _ids("instance_ids", range(environment.instances) if instance_ids is None else instance_ids)
     if ids.size != environment.instances:
         raise InputError(f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}")
@@ -154,7 +154,7 @@ def mark_shares(marks: int | Sequence[float]) -> np.ndarray:
     Raises:
         InputError: fewer than 1 or more than 10 000 marks, or shares that do not rise to 1.
     """
-    if _count("marks", marks):
+    if _is_count("marks", marks):
         if not 1 <= marks <= 10_000:  # type: ignore[operator]
             raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
         shares = np.geomspace(1e-3, 1.0, int(marks)) if marks != 1 else np.ones(1)  # type: ignore[arg-type]
@@ -175,41 +175,45 @@ def settle(policy: Policy, environment: Environment) -> tuple[Policy, int]:
     Raises:
         InputError: a leaf whose leading axes fit neither ``[setting]`` nor ``[setting, instance]``.
     """
-    check_ranges(policy, type(policy).__name__)
     policy.check(environment.spec)
-    shaped: dict[str, np.ndarray] = {}
-    for field in dataclasses.fields(policy):  # type: ignore[arg-type]
-        if field.metadata.get("static") or (value := getattr(policy, field.name)) is None:
-            continue
-        array = np.asarray(value, np.int32 if field.metadata.get("integer") else np.float32)
-        lead = array.ndim - field.metadata.get("core", 0)
+    counts: dict[str, int] = {}
+
+    def shape(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
+        check_range(name, value, meta)
+        array = np.asarray(value, np.int32 if meta.get("integer") else np.float32)
+        lead = array.ndim - meta.get("core", 0)
         if lead == 0:
             array = array[None, None]
         elif lead == 1:
             array = array[:, None]
         elif lead != 2 or array.shape[1] not in (1, environment.instances):
             raise InputError(
-                f"{type(policy).__name__}.{field.name}: an array of shape {np.shape(value)} given; its leading axes must "
-                f"be [setting] or [setting, instance], with {environment.instances} instances"
+                f"{name}: an array of shape {np.shape(value)} given; its leading axes must be [setting] or "
+                f"[setting, instance], with {environment.instances} instances"
             )
-        shaped[field.name] = array
-    settings = max((x.shape[0] for x in shaped.values()), default=1)
-    for name, array in shaped.items():
-        if array.shape[0] not in (1, settings) or array.shape[0] == 0:
+        counts[name] = array.shape[0]
+        return array
+
+    shaped = map_leaves(policy, shape)
+    settings = max(counts.values(), default=1)
+    for name, count in counts.items():
+        if count not in (1, settings):
             raise InputError(
-                f"{type(policy).__name__}.{name}: {array.shape[0]} settings given; it must be 1 or {settings}, as the "
-                "others (use grid(...) for combinations)"
+                f"{name}: {count} settings given; it must be 1 or {settings}, as the others (use grid(...) for "
+                "combinations)"
             )
-        shaped[name] = np.broadcast_to(array, (settings, *array.shape[1:]))
-    return dataclasses.replace(policy, **shaped), settings  # type: ignore[type-var]
+    return jax.tree.map(lambda x: np.broadcast_to(x, (settings, *x.shape[1:])), shaped), settings
 
 
-def label(policy: Policy, leaves: Policy, setting: int) -> str:
+def label(policy: Any, leaves: Any, setting: int) -> str:
     """A setting's name: the policy and its parameters, e.g. ``OmegaUCB(rho=0.25)``."""
     parts = []
-    for field in dataclasses.fields(policy):  # type: ignore[arg-type]
+    for field in dataclasses.fields(policy):
         value = getattr(leaves, field.name)
         if value is None:
+            continue
+        if dataclasses.is_dataclass(value):
+            parts.append(label(getattr(policy, field.name), value, setting))
             continue
         if not field.metadata.get("static"):
             values = np.unique(np.asarray(value)[setting])
@@ -236,7 +240,7 @@ def _check_nouns(chosen: list[Policy], environment: Environment, constraint: Con
             )
 
 
-def _count(name: str, value: Any) -> bool:
+def _is_count(name: str, value: Any) -> bool:
     if isinstance(value, bool) or value is None or isinstance(value, (str, float)):
         raise bad(name, value, "a whole number of at least 1, or a list")
     if isinstance(value, (int, np.integer)):
@@ -263,6 +267,8 @@ def _lengths(
         rounds = end / ticks.ONE
         return rounds, max_rounds or int(min(rounds.max() + 1, 2**31 - 1))
     _, cost = environment.values()
+    if getattr(environment.spec, "resources", None) is not None:
+        cost = cost[..., 0]  # the clock is resource 0
     if max_rounds is None and np.nanmin(cost) <= 0:
         raise InputError(
             "environment: an arm with mean cost 0 given; it must be above 0 under a budget, or max_rounds must be given"
@@ -303,6 +309,7 @@ def _result(
     for name in ("reward", "spent", "expected_reward", "expected_spent"):
         ledger[name] = ticks.join(getattr(rows, name))
     ledger |= {f"event:{name}": np.asarray(x, np.int64) for name, x in rows.events.items()}
+    ledger |= {f"audit:{name}": ticks.join(x) for name, x in rows.audit.items()}
     ledger["clock"] = ticks.join(task.constraint.clock(rows))
     ledger["expected_clock"] = task.constraint.expected_clock(ledger)
     settings = tuple(label(policy, leaves, i) for i in range(task.settings))

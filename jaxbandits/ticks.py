@@ -91,6 +91,12 @@ def smaller(a: Total, b: Total) -> Total:
     return Total(jnp.where(take_a, a.whole, b.whole), jnp.where(take_a, a.part, b.part))
 
 
+def larger(a: Total, b: Total) -> Total:
+    """The larger of two totals, elementwise."""
+    take_a = reached(a, b)
+    return Total(jnp.where(take_a, a.whole, b.whole), jnp.where(take_a, a.part, b.part))
+
+
 def to_float(total: Total) -> jax.Array:
     """Units as float32, rounded once: scaling by 2⁻²⁴ is exact, so only the final sum rounds."""
     return total.whole.astype(jnp.float32) + total.part.astype(jnp.float32) * _TICK

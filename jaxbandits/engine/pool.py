@@ -53,8 +53,8 @@ class Task:
 
         return scan.Lane(
             row=instance.astype(np.int32),  # type: ignore[arg-type]
-            instance=self.instance_ids[instance].astype(np.uint32),
-            replicate=self.replicate_ids[replicate].astype(np.uint32),
+            instance=self.instance_ids[instance].astype(np.uint32),  # type: ignore[arg-type]
+            replicate=self.replicate_ids[replicate].astype(np.uint32),  # type: ignore[arg-type]
             policy=jax.tree.map(of_setting, self.policy),
             constraint=jax.tree.map(lambda x: x[instance], self.constraint),
             marks=jax.tree.map(lambda x: x[instance], self.marks),

@@ -86,9 +86,9 @@ def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
     ledger = Ledger(
         rounds=jnp.int32(0),
         reward=ticks.zero(),
-        spent=ticks.zero(),
+        spent=ticks.zero(outcome.cost.shape),
         expected_reward=ticks.zero(),
-        expected_spent=ticks.zero(),
+        expected_spent=ticks.zero(outcome.expected_cost.shape),
         events={name: jnp.int32(0) for name in outcome.events},
         audit=lane.constraint.audit(),
     )
@@ -119,7 +119,7 @@ def play(environment: Environment, lane: Lane, fixed: Fixed, memory: Memory) -> 
     state, outcome, feedback, empty = world.pull(memory.environment, action, world_key, view.round)
     charged = constraint.charge(ledger, outcome)
 
-    ended = ticks.reached(constraint.clock(charged), constraint.end())
+    ended = constraint.ended(charged)
     status = jnp.where(charged.rounds >= lane.cap, jnp.int32(Status.ROUND_CAP), jnp.int32(Status.RUNNING))
     status = jnp.where(ended, jnp.int32(constraint.ends_with), status)
     played = Memory(learnt, state, charged, action, feedback, empty, status)

@@ -26,15 +26,27 @@ from jaxbandits.protocol import Environment, Feedback, Outcome, leaf, pytree
 
 @dataclasses.dataclass(frozen=True)
 class FiniteSpec:
-    """What a policy for finitely many arms must know: how many there are.
+    """What a policy for finitely many arms must know.
+
+    Attributes:
+        arms: K.
+        resources: None for one cost (a scalar), d for a cost vector ``[d]``.
+        null_arm: True if arm number K may be played too: it gives and costs nothing (so does a skip, arm −1).
 
     Example:
         >>> from jaxbandits.environments import FiniteSpec
         >>> FiniteSpec(arms=10)
-        FiniteSpec(arms=10)
+        FiniteSpec(arms=10, resources=None, null_arm=False)
     """
 
     arms: int
+    resources: int | None = None
+    null_arm: bool = False
+
+    @property
+    def cost_shape(self) -> tuple[int, ...]:
+        """Shape of one pull's cost."""
+        return () if self.resources is None else (self.resources,)
 
 
 @pytree
@@ -51,7 +63,7 @@ class FiniteArms(Environment):
 
     law: Law = leaf()
     mean_reward: Any = leaf()  # i32[I, K]: true means in ticks
-    mean_cost: Any = leaf()  # i32[I, K]
+    mean_cost: Any = leaf()  # i32[I, K], or [I, K, d] for d resources
     present: Any = leaf()  # bool[I, K]
 
     # --- construction (host) -----------------------------------------------------------------------------------
@@ -62,7 +74,7 @@ class FiniteArms(Environment):
 
         Args:
             mean_reward: μ^r in [0, 1], ``[K]`` or ``[instance, K]``. Rounded to ticks: the instance is the rounded one.
-            mean_cost: μ^c in [0, 1], same shape.
+            mean_cost: μ^c in [0, 1], same shape; or ``[instance, K, d]`` for d resources, drawn independently.
             present: which arms exist, same shape; all by default. Values of absent arms are ignored.
 
         Raises:
@@ -72,7 +84,7 @@ class FiniteArms(Environment):
             >>> import jaxbandits as jb
             >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
             >>> arms.spec, arms.instances
-            (FiniteSpec(arms=2), 1)
+            (FiniteSpec(arms=2, resources=None, null_arm=False), 1)
         """
         reward, cost, exists = _tables("mean", mean_reward, mean_cost, present)
         r, c = _ticks32(reward), _ticks32(cost)
@@ -170,8 +182,11 @@ class FiniteArms(Environment):
 
     @property
     def spec(self) -> FiniteSpec:
-        """Number of arms of the widest instance."""
-        return FiniteSpec(arms=int(self.present.shape[-1]))
+        """Number of arms of the widest instance, and of resources."""
+        several = len(self.mean_cost.shape) - len(self.present.shape)
+        return FiniteSpec(
+            arms=int(self.present.shape[-1]), resources=int(self.mean_cost.shape[-1]) if several else None
+        )
 
     def available(self) -> jax.Array:
         """The arms that this instance has."""
@@ -183,7 +198,9 @@ class FiniteArms(Environment):
 
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones: a pure function."""
-        return self.law.outcome(arm, streams.words(key, n, arm))
+        blocks = 1 + (self.spec.resources or 1) // 2
+        words = [streams.words(key, n, arm | (block << 24)) for block in range(blocks)]
+        return self.law.outcome(arm, jnp.concatenate(words))
 
     def pull(
         self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
@@ -200,7 +217,7 @@ class FiniteArms(Environment):
         valid = jnp.all(inside & self.present[arms]) & jnp.all(hits <= 1)
 
         def total(x: jax.Array) -> jax.Array:
-            return jnp.sum(x, dtype=jnp.int32)
+            return jnp.sum(x, axis=0, dtype=jnp.int32)
 
         outcome = Outcome(
             reward=total(reward),
@@ -210,7 +227,7 @@ class FiniteArms(Environment):
             events={},
             valid=valid,
         )
-        feedback = Feedback(reward.reshape(action.shape), cost.reshape(action.shape))
+        feedback = Feedback(reward.reshape(action.shape), cost.reshape(action.shape + self.spec.cost_shape))
         return state + hits, outcome, feedback, jnp.bool_(False)
 
     def summary(self, state: jax.Array) -> dict[str, jax.Array]:
@@ -221,7 +238,9 @@ class FiniteArms(Environment):
         """True means of every arm, NaN where absent."""
         exists = np.asarray(self.present)
         reward, cost = ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
-        return np.where(exists, reward, np.nan), np.where(exists, cost, np.nan)
+        return np.where(exists, reward, np.nan), np.where(
+            exists[(...,) + (None,) * (cost.ndim - exists.ndim)], cost, np.nan
+        )
 
 
 def _ticks32(units: np.ndarray) -> np.ndarray:
@@ -249,12 +268,14 @@ def _tables(what: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarray
         r, c = np.asarray(reward, np.float64), np.asarray(cost, np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{what}_reward, {what}_cost: they must be numeric arrays") from None
-    if r.shape != c.shape or r.ndim not in (1, 2) or r.shape[-1] < 1:
+    several = c.ndim == 3 and r.shape == c.shape[:2]
+    if (not several and (r.shape != c.shape or r.ndim not in (1, 2))) or 0 in c.shape:
         raise InputError(
-            f"{what}_reward, {what}_cost: shapes {r.shape} and {c.shape} given; both must be [K] or [instance, K]"
+            f"{what}_reward, {what}_cost: shapes {r.shape} and {c.shape} given; both must be [K] or [instance, K] "
+            "(costs [instance, K, d] for d resources)"
         )
     r, c = np.atleast_2d(r), np.atleast_2d(c)
     exists = _presence(present, r.shape)
     _check_unit(f"{what}_reward", r[exists])
     _check_unit(f"{what}_cost", c[exists])
-    return np.where(exists, r, 0.0), np.where(exists, c, 1.0), exists
+    return np.where(exists, r, 0.0), np.where(exists[..., None] if several else exists, c, 1.0), exists

@@ -16,10 +16,13 @@ from jaxbandits.protocol import leaf, pytree
 
 
 class Law:
-    """A joint law of reward and cost per arm."""
+    """A joint law of reward and cost per arm.
+
+    With several resources the cost is a vector ``[d]`` and so is everything that describes it, on a last axis.
+    """
 
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(reward, cost) in ticks of one pull of ``arm``, from ``uint32[2]``."""
+        """(reward, cost) in ticks of one pull of ``arm``: word 0 is for the reward, the next ones for the cost."""
         raise NotImplementedError
 
 
@@ -32,9 +35,14 @@ class BernoulliLaw(Law):
 
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         """See :class:`Law`."""
+        mean = self.cost[arm]
         reward = streams.uniform_ticks(words[0]) < self.reward[arm]
-        cost = streams.uniform_ticks(words[1]) < self.cost[arm]
+        cost = streams.uniform_ticks(_cost_words(words, mean)) < mean
         return reward.astype(jnp.int32) * ticks.ONE, cost.astype(jnp.int32) * ticks.ONE
+
+
+def _cost_words(words: jax.Array, mean: jax.Array) -> jax.Array:
+    return words[1] if mean.ndim == 0 else words[1 : 1 + mean.shape[0]]
 
 
 @pytree

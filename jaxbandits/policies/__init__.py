@@ -1,6 +1,7 @@
 """Learners: pure functions of (state, key, observation)."""
 
 from jaxbandits.policies.greedy import BGreedy as BGreedy
+from jaxbandits.policies.guarded import Guarded as Guarded
 from jaxbandits.policies.index import IndexPolicy as IndexPolicy
 from jaxbandits.policies.omega import OmegaStarUCB as OmegaStarUCB
 from jaxbandits.policies.omega import OmegaUCB as OmegaUCB

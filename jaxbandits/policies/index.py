@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from jaxbandits import stats, streams
 from jaxbandits.environments.finite import FiniteSpec
+from jaxbandits.errors import bad
 from jaxbandits.protocol import Observation, Policy, View
 from jaxbandits.stats import Arms, Statistics
 from jaxbandits.streams import Role
@@ -31,6 +32,15 @@ class IndexPolicy(Policy):
     def score(self, arms: Arms) -> jax.Array:
         """The index of every arm, elementwise in ``arms`` (float32); +∞ forces a pull."""
         raise NotImplementedError
+
+    def check(self, spec: FiniteSpec) -> None:
+        """An index reads one cost.
+
+        Raises:
+            InputError: if the environment has several resources.
+        """
+        if spec.resources is not None:
+            raise bad("environment", f"{spec.resources} resources", f"one with one cost for {type(self).__name__}")
 
     def init(self, spec: FiniteSpec) -> Statistics:
         """Empty statistics."""

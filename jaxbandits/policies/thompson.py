@@ -1,4 +1,4 @@
-"""Budgeted Thompson sampling (Xia, Li, Qin, Yu, Liu: Thompson sampling for budgeted multi-armed bandits, IJCAI 2015)."""
+"""Budgeted Thompson sampling (Xia, Li, Qin, Yu, Liu: Thompson sampling for budgeted bandits, IJCAI 2015)."""
 
 from __future__ import annotations
 
