@@ -1,6 +1,7 @@
 """jaxbandits: a vectorised JAX simulator for bandits whose arms cost something."""
 
 from jaxbandits import environments as environments
+from jaxbandits import live as live
 from jaxbandits import policies as policies
 from jaxbandits.constraints import AverageCost as AverageCost
 from jaxbandits.constraints import Horizon as Horizon

@@ -1,0 +1,152 @@
+"""Policies without the simulator: feed real observations one at a time, save the state, go on tomorrow."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandits import ticks
+from jaxbandits.environments.finite import FiniteSpec
+from jaxbandits.errors import InputError, bad
+from jaxbandits.protocol import Feedback, Observation, Policy, Pytree, View, check_range, map_leaves
+from jaxbandits.result import write_whole
+
+
+def start(
+    policy: Policy, spec: FiniteSpec, *, left: float | None = None, available: Any = None
+) -> tuple[Pytree, Observation]:
+    """Check the policy, and give its first state and its first (empty) observation.
+
+    Args:
+        policy: any policy for finitely many arms.
+        spec: what it will play, e.g. ``FiniteSpec(arms=3)``.
+        left: budget left, in cost units, for policies that look at it. Give it always or never.
+        available: ``bool[K]``, which arms may be played in round 1; all by default.
+
+    Raises:
+        InputError: hyper-parameters out of range, or a policy for another setting.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> policy = jb.policies.OmegaUCB(rho=0.25)
+        >>> state, observation = jb.live.start(policy, jb.environments.FiniteSpec(arms=2))
+        >>> step, key = jax.jit(policy.step), jax.random.key(0)
+        >>> for reward, cost in [(1.0, 0.3), (0.0, 0.2), (1.0, 0.25)]:
+        ...     state, arm = step(state, key, observation)
+        ...     observation = jb.live.observe(observation, arm, reward=reward, cost=cost)
+        >>> state.pulls.tolist(), int(observation.view.round)
+        ([1, 1], 4)
+    """
+    if not isinstance(spec, policy.plays):
+        raise bad("spec", spec, f"a {policy.plays.__name__} for {type(policy).__name__}")
+
+    def check(name: str, value: Any, meta: Any) -> Any:
+        check_range(name, value, meta)
+        return value
+
+    map_leaves(policy, check)
+    policy.check(spec)
+    present = np.ones(spec.arms, bool) if available is None else _mask(available, spec.arms)
+    action = policy.blank_action(spec)
+    nothing = np.zeros(np.shape(action), np.int32)
+    feedback = Feedback(nothing, np.zeros(np.shape(action) + spec.cost_shape, np.int32))  # type: ignore[arg-type]
+    view = View(np.int32(1), _left(left), present)  # type: ignore[arg-type]
+    return policy.init(spec), Observation(view, np.asarray(action, np.int32), feedback, np.bool_(True))  # type: ignore[arg-type]
+
+
+def observe(
+    previous: Observation,
+    action: Any,
+    *,
+    reward: Any = 0.0,
+    cost: Any = 0.0,
+    empty: bool = False,
+    left: float | None = None,
+    available: Any = None,
+) -> Observation:
+    """The observation after a round, and the view of the next one.
+
+    Args:
+        previous: the observation that the round began with.
+        action: what was really played (not always what the policy asked for).
+        reward, cost: what came of it, in [0, 1]: divide by your own bounds.
+        empty: True if nothing was played or nothing is known of it; the round counts all the same.
+        left, available: as in :func:`start`, for the next round.
+
+    Raises:
+        InputError: values outside [0, 1], or ``left`` given once and not again.
+    """
+    values = {}
+    for name, value in (("reward", reward), ("cost", cost)):
+        array = np.asarray(value, np.float64)
+        wrong = ~(np.isfinite(array) & (array >= 0) & (array <= 1))
+        if wrong.any():
+            raise bad(name, float(array[wrong].flat[0]), "finite and in [0, 1]; divide by its bound")
+        values[name] = ticks.from_units(array).astype(np.int32)
+    if (left is None) != (previous.view.left is None):
+        raise bad("left", left, "given in every round or in none")
+    arms = np.shape(previous.view.available)[0]  # type: ignore[arg-type]
+    present = previous.view.available if available is None else _mask(available, arms)
+    view = View(np.int32(int(previous.view.round) + 1), _left(left), present)  # type: ignore[arg-type]
+    feedback = Feedback(values["reward"], values["cost"])  # type: ignore[arg-type]
+    return Observation(view, np.asarray(action, np.int32), feedback, np.bool_(empty))  # type: ignore[arg-type]
+
+
+def save(path: str | os.PathLike[str], state: Pytree) -> None:
+    """Write a pytree of arrays (a policy's state, an observation, or both) to a ``.npz`` file, whole or not at all."""
+    leaves = jax.tree.leaves(state)
+    stored = {f"leaf{i}": np.asarray(x) for i, x in enumerate(leaves)}
+    shape = json.dumps({"format": 1, "structure": str(jax.tree.structure(state))})
+    write_whole(path, lambda file: np.savez(file, **({"about": np.array(shape)} | stored)))  # type: ignore[arg-type]
+
+
+def load(path: str | os.PathLike[str], like: Pytree) -> Pytree:
+    """Read what :func:`save` wrote, into the structure of ``like`` (for a state: ``policy.init(spec)``).
+
+    Raises:
+        InputError: a missing file, or one with another structure, shape or type.
+
+    Example:
+        >>> import tempfile, os
+        >>> import jaxbandits as jb
+        >>> policy, spec = jb.policies.MUCB(), jb.environments.FiniteSpec(arms=2)
+        >>> path = os.path.join(tempfile.mkdtemp(), "state.npz")
+        >>> jb.live.save(path, policy.init(spec))
+        >>> jb.live.load(path, like=policy.init(spec)).pulls.tolist()
+        [0, 0]
+    """
+    wanted, structure = jax.tree.flatten(like)
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            about = json.loads(str(stored["about"]))
+            leaves = [stored[f"leaf{i}"] for i in range(len(stored.files) - 1)]
+    except (OSError, ValueError, KeyError) as problem:
+        raise InputError(f"path: {os.fspath(path)!r} given; it must be a saved state ({problem})") from None
+    same = about.get("structure") == str(structure) and len(leaves) == len(wanted)
+    if not same or any(
+        a.shape != np.shape(b) or a.dtype != np.asarray(b).dtype for a, b in zip(leaves, wanted, strict=True)
+    ):
+        raise InputError(
+            f"path: {os.fspath(path)!r} holds another structure than `like`; it must be of the same policy"
+        )
+    return jax.tree.unflatten(structure, leaves)
+
+
+def _mask(available: Any, arms: int) -> np.ndarray:
+    mask = np.asarray(available, bool)
+    if mask.shape != (arms,) or not mask.any():
+        raise bad("available", available, f"{arms} booleans, at least one of them true")
+    return mask
+
+
+def _left(left: float | None) -> ticks.Total | None:
+    if left is None:
+        return None
+    if not (np.isfinite(left) and 0 <= left < 2**30):
+        raise bad("left", left, "a finite number from 0 to 2**30")
+    return ticks.split(ticks.floor_from_units(left))
