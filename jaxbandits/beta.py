@@ -1,52 +1,56 @@
 """Beta laws from random words: posterior draws for Thompson sampling, and Beta-distributed arms.
 
-Both parts are pure functions of ``uint32`` words: nothing here owns a key, loops until acceptance or needs x64.
+Both parts are pure functions of ``uint32`` words: nothing here owns a key, loops until acceptance or needs
+x64.
 
-**Part A, ``beta_from_words``** (float32).  With X ~ Gamma(a) and Y ~ Gamma(b) independent, theta = X / (X + Y)
-~ Beta(a, b).  Two words give two independent standard normals (Box-Muller), and each gamma variate is the
+**Part A, ``beta_from_words``** (float32).  With X ~ Gamma(a) and Y ~ Gamma(b) independent, theta = X / (X +
+Y) ~ Beta(a, b).  Two words give two independent standard normals (Box-Muller), and each gamma variate is the
 *quantile transform* of its normal, log(X / a) = s Q(z, s) with s = a**-0.5, where
 
     Q(z, s) = sqrt(a) log(P^-1(a, Phi(z)) / a) = z - s (1/3 + z**2 / 6) + O(s**2)
 
-(P the regularised lower incomplete gamma function, Phi the normal CDF) is smooth on 0 <= s <= 1, |z| <= 6.8 and
-is replaced by a polynomial of degree 15 in z and 8 in s: a Lawson-reweighted (nearly minimax) least-squares fit
-on Chebyshev points with weight phi(z) + 0.003, so that the CDF error is small everywhere and the tails keep
-their relative accuracy.  Then theta = a / (a + b exp(log(Y / b) - log(X / a))): one exp, one division.
+(P the regularised lower incomplete gamma function, Phi the normal CDF) is smooth on 0 <= s <= 1, |z| <= 6.8
+and is replaced by a polynomial of degree 15 in z and 8 in s: a Lawson-reweighted (nearly minimax)
+least-squares fit on Chebyshev points with weight phi(z) + 0.003, so that the CDF error is small everywhere
+and the tails keep their relative accuracy.  Then theta = a / (a + b exp(log(Y / b) - log(X / a))): one exp,
+one division.
 
-Error.  Let d(a) = sup_z |P(a, X(z)) - Phi(z)|.  theta increases in X and decreases in Y, so conditioning on one
-of them at a time gives sup_x |F_hat(x) - F(x)| <= d(a) + d(b) for every pair (a, b), however extreme.  Measured
-on a grid, in float32: d <= 3.3e-6 over 1 <= a <= 1e7, hence a CDF error <= 7e-6 before theta itself is rounded.
-The probability of X's left tail is right to 0.3 % for a <= 1e3 down to 7e-12 (to 5 % at a = 1e7).  A normal
-reaches |z| = 6.764, resolved by both words together, so no draw is 0 and small draws are not quantised.
+Error.  Let d(a) = sup_z |P(a, X(z)) - Phi(z)|.  theta increases in X and decreases in Y, so conditioning on
+one of them at a time gives sup_x |F_hat(x) - F(x)| <= d(a) + d(b) for every pair (a, b), however extreme.
+Measured on a grid, in float32: d <= 3.3e-6 over 1 <= a <= 1e7, hence a CDF error <= 7e-6 before theta itself
+is rounded.  The probability of X's left tail is right to 0.3 % for a <= 1e3 down to 7e-12 (to 5 % at a =
+1e7).  A normal reaches |z| = 6.764, resolved by both words together, so no draw is 0 and small draws are not
+quantised.
 
 The rounding of theta to float32 adds atoms of about one unit in the last place (2**-24 above 1/2).  The total
 CDF error measured with 2**22 lattice points, whose own error is about 3e-5, is <= 4e-5 for (1, 1), (1, 5),
-(1, 1e5), (1, 1e7), (3, 2), (50, 1), (1e5, 3e5); 7e-5 for (1e6, 1e6); 2e-4 for (1e7, 1e7).  Where b << a the law
-sits within a few 2**-24 of 1, which float32 cannot represent: 0.03 for (1e6, 1), and draws may equal 1.  The
-*relative* error of theta stays near 1e-7 throughout, which is what a ratio of two draws needs.
+(1, 1e5), (1, 1e7), (3, 2), (50, 1), (1e5, 3e5); 7e-5 for (1e6, 1e6); 2e-4 for (1e7, 1e7).  Where b << a the
+law sits within a few 2**-24 of 1, which float32 cannot represent: 0.03 for (1e6, 1), and draws may equal 1.
+The *relative* error of theta stays near 1e-7 throughout, which is what a ratio of two draws needs.
 
 Speed, two shared cores (AMD EPYC, jax 0.10.2 CPU, machine not idle), [256, 100] draws a step of a jitted
-``fori_loop`` of 100 steps with counts in the carry, best of 7: 80e6 draws/s including one inlined threefry2x32
-block per draw, 60e6/s with ``jax.extend.random.threefry_2x32``; ``jax.random.beta`` makes 3e6/s.  The pieces
-alone, each with its inlined block, in 1e6/s: words only 1090, log 660, two erf_inv 290, Box-Muller with library
-cosine and sine 160, a 15 x 8 polynomial 340.  So a polynomial gamma quantile costs less than a library sine,
-and a rejection step, a second block or a Newton iteration has nothing to win.
+``fori_loop`` of 100 steps with counts in the carry, best of 7: 80e6 draws/s including one inlined
+threefry2x32 block per draw, 60e6/s with ``jax.extend.random.threefry_2x32``; ``jax.random.beta`` makes 3e6/s.
+The pieces alone, each with its inlined block, in 1e6/s: words only 1090, log 660, two erf_inv 290, Box-Muller
+with library cosine and sine 160, a 15 x 8 polynomial 340.  So a polynomial gamma quantile costs less than a
+library sine, and a rejection step, a second block or a Newton iteration has nothing to win.
 
-**Part B, tabulated inverse CDF** (int32 ticks of 2**-24).  An arm's outcome is T(U) for one word U, T piecewise
-linear on ``CELLS`` = 960 fixed cells of [0, 2**32): 1/512 wide for 1/16 <= u <= 15/16, then 32 cells an octave
-over 7 octaves towards either end, then 32 equal cells for the last 2**-11.  The lookup is integer arithmetic,
-the same on every device and in every compilation, and the law's mean is an exact integer sum.
+**Part B, tabulated inverse CDF** (int32 ticks of 2**-24).  An arm's outcome is T(U) for one word U, T
+piecewise linear on ``CELLS`` = 960 fixed cells of [0, 2**32): 1/512 wide for 1/16 <= u <= 15/16, then 32
+cells an octave over 7 octaves towards either end, then 32 equal cells for the last 2**-11.  The lookup is
+integer arithmetic, the same on every device and in every compilation, and the law's mean is an exact integer
+sum.
 
-Error.  Linear interpolation of the quantile function x(u) on a cell of width h is off by at most h**2 x''/8; the
-knots are moved by -h**2 x''/12, which makes the error two-sided and the mean right to the next order.  Measured
-sup |F_hat - F| up to two ticks' shift of x, and the mean's distance from alpha / (alpha + beta):
+Error.  Linear interpolation of the quantile function x(u) on a cell of width h is off by at most h**2 x''/8;
+the knots are moved by -h**2 x''/12, which makes the error two-sided and the mean right to the next order.
+Measured sup |F_hat - F| up to two ticks' shift of x, and the mean's distance from alpha / (alpha + beta):
 
-    alpha, beta uniform on (0, 5]             6e-5    1e-6
-    both in [0.01, 1e3]                       8e-5    4e-6
-    one in [1e-3, 0.01], other in [0.1, 1e3]  2.6e-4  4e-6
-    both in [1e-3, 0.1]                       7e-4    5e-5
+    alpha, beta uniform on (0, 5]             3e-5    2e-6
+    both in [0.01, 1e3]                       7e-5    8e-6
+    one in [1e-3, 0.1], other in [0.1, 1e3]   1.1e-4  8e-6
+    both in [1e-3, 0.1]                       7e-4    7e-5    (1e-4 is exceeded only below 0.01)
 
-The last rows are nearly coins, whose jump from 0 to 1 falls among the widest cells.
+The last row is nearly a coin, whose jump from 0 to 1 falls among the widest cells.
 """
 
 from __future__ import annotations
@@ -252,8 +256,8 @@ def _exact_knots(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArr
 
     betaincinv costs about 1 us, so only every 8th boundary (and each of the 32 outermost) is solved for.
     Between them y = log(x / (1 - x)) is a cubic Hermite interpolant in u with the exact slopes
-    dy/du = 1 / (x (1 - x) f(x)), limited to three secants where a solution has underflowed.  Nodes are at most
-    a quarter of their distance to the nearer end apart; CDF error of the interpolant: 3e-6 (measured).
+    dy/du = 1 / (x (1 - x) f(x)), limited to three secants where a solution has underflowed.  Nodes are at
+    most a quarter of their distance to the nearer end apart; CDF error of the interpolant: 1e-5 (measured).
     """
     from scipy import special  # type: ignore[import-untyped,unused-ignore]
 
@@ -328,8 +332,9 @@ def quantile_table(alpha: ArrayLike, beta: ArrayLike) -> tuple[NDArray[np.int32]
 
     alpha, beta: broadcastable positive shape parameters; accuracy is measured for 1e-3 to 1e3.  Returns
     (knots, mean_ticks): int32[..., KNOTS] in ticks, nondecreasing from 0 to 2**TICK_BITS, and float64[...] in
-    ticks, the *exact* mean of the tabulated law (this, not alpha / (alpha + beta), is the arm's true mean; the
-    two differ by less than 1e-5 x 2**TICK_BITS ticks unless both shapes are below 0.01).  About 260 us a law on one core.
+    ticks, the *exact* mean of the tabulated law (this, not alpha / (alpha + beta), is the arm's true mean;
+    the two differ by less than 1e-5 x 2**TICK_BITS ticks unless both shapes are below 0.1).  About 230 us a
+    law on one core.
     """
     a, b = np.broadcast_arrays(np.asarray(alpha, np.float64), np.asarray(beta, np.float64))
     if not (np.all(np.isfinite(a) & (a > 0)) and np.all(np.isfinite(b) & (b > 0))):

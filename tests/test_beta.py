@@ -1,4 +1,4 @@
-"""Beta draws from words, and tabulated Beta laws: laws checked against scipy, integer parts against exact sums."""
+"""Beta draws from words, and tabulated Beta laws: laws against scipy, integer parts against exact sums."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ look_up = jax.jit(jax.vmap(beta.quantile, in_axes=(0, None)))
 
 
 def lattice_words() -> jax.Array:
-    """uint32[2, LATTICE]: an additive recurrence with the plastic number's steps.  Its discrepancy gives CDFs of
-    smooth functions of two uniforms to about 4e-5 (measured, for the shapes below)."""
+    """uint32[2, LATTICE]: an additive recurrence with the plastic number's steps.
+
+    Its discrepancy gives CDFs of smooth functions of two uniforms to about 4e-5 (measured, shapes below).
+    """
     plastic = 1.32471795724474602596
     i = np.arange(LATTICE, dtype=np.uint64)
     rows = [(i * np.uint64(int(2**64 / plastic**k)) + np.uint64(1 << 40)) >> np.uint64(32) for k in (1, 2)]
@@ -127,9 +129,7 @@ def test_cell_of() -> None:
     words = np.concatenate([EDGES[:-1], EDGES[1:] - 1, uniform, small, 2**32 - 1 - small])
     cell, fraction = jax.jit(beta.cell_of)(jnp.asarray(words.astype(np.uint32)))
     assert cell.dtype == jnp.int32 and fraction.dtype == jnp.uint32
-    for word, c, f in zip(
-        words.tolist(), np.asarray(cell).tolist(), np.asarray(fraction).tolist(), strict=True
-    ):
+    for word, c, f in zip(words.tolist(), np.asarray(cell).tolist(), np.asarray(fraction).tolist(), strict=True):
         assert (c, f) == reference_cell(word)
 
 
@@ -144,7 +144,7 @@ def test_interpolate_is_exact() -> None:
     lo, hi = (jnp.asarray(p.astype(np.int32)) for p in pairs.T)
     got = np.asarray(beta.interpolate(lo, hi, jnp.asarray(fractions.astype(np.uint32))))
     expected = [
-        a + ((b - a) * f >> beta.FRACTION_BITS) for (a, b), f in zip(pairs.tolist(), fractions.tolist())
+        a + ((b - a) * f >> beta.FRACTION_BITS) for (a, b), f in zip(pairs.tolist(), fractions.tolist(), strict=True)
     ]
     assert got.tolist() == expected
 
@@ -170,8 +170,11 @@ def probe_words() -> NDArray[np.uint32]:
 
 
 def law_error(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float]:
-    """Largest CDF error and largest mean error of the tabulated laws.  An outcome of t ticks stands for a value in
-    (t - 0.5, t + 1.5) ticks: half a tick for the knots' rounding and one for the interpolation's floor."""
+    """Largest CDF error and largest mean error of the tabulated laws.
+
+    An outcome of t ticks stands for a value in (t - 0.5, t + 1.5) ticks: half a tick for the knots' rounding
+    and one for the interpolation's floor.
+    """
     knots, mean = beta.quantile_table(a, b)
     assert knots.dtype == np.int32 and knots.shape == (a.size, beta.KNOTS) and mean.shape == a.shape
     assert np.all(knots[:, 0] == 0) and np.all(knots[:, -1] == 2**24) and np.all(np.diff(knots, axis=1) >= 0)
@@ -202,7 +205,7 @@ def test_laws_with_one_tiny_shape() -> None:
     rng = np.random.default_rng(6)
     tiny, other = 10 ** rng.uniform(-3, -2, 100), 10 ** rng.uniform(-1, 3, 100)
     cdf, mean = law_error(np.concatenate([tiny, other]), np.concatenate([other, tiny]))
-    assert cdf < 3e-4 and mean < 1e-5
+    assert cdf < 1.5e-4 and mean < 1e-5
 
 
 def test_laws_with_two_tiny_shapes() -> None:
@@ -225,8 +228,8 @@ def test_sampled_mean() -> None:
 def test_table_shapes_and_errors() -> None:
     knots, mean = beta.quantile_table(np.ones((2, 1)), [1.0, 2.0, 3.0])
     assert knots.shape == (2, 3, beta.KNOTS) and mean.shape == (2, 3)
-    # Beta(1, 1) has x = u: 64 ticks are 4e-6, the error allowed to the interpolated quantiles.
-    assert np.abs(knots[0, 0] - EDGES / 2**8).max() < 64
+    # Beta(1, 1) has x = u: 168 ticks are 1e-5, the error allowed to the interpolated quantiles.
+    assert np.abs(knots[0, 0] - EDGES / 2**8).max() < 168
     for bad in (0.0, -1.0, np.inf, np.nan):
         with pytest.raises(ValueError, match="positive"):
             beta.quantile_table(1.0, bad)
