@@ -24,8 +24,6 @@ import warnings
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.random import threefry_2x32
-
 from jaxbandits.errors import InputError
 
 _IMPL = "threefry2x32"
@@ -73,10 +71,31 @@ def root_key(key: object) -> jax.Array:
     raise InputError(f"key: {key!r:.80} given; it must be a key, as jax.random.key(seed) makes")
 
 
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+
+
+def threefry2x32(key: tuple[jax.Array, jax.Array], place: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+    """The threefry2x32 block cipher (20 rounds; Salmon et al., SC 2011), elementwise on uint32 arrays.
+
+    Written out so that it fuses with what surrounds it: jax's own rolls its rounds into a loop on CPU, which costs
+    three times as much inside a scan. Tested against the published vectors and against jax's.
+    """
+    schedule = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA))
+    x, y = place[0] + schedule[0], place[1] + schedule[1]
+    for group in range(5):
+        for turn in _ROTATIONS[group % 2]:
+            x = x + y
+            y = ((y << jnp.uint32(turn)) | (y >> jnp.uint32(32 - turn))) ^ x
+        x = x + schedule[(group + 1) % 3]
+        y = y + schedule[(group + 2) % 3] + jnp.uint32(group + 1)
+    return x, y
+
+
 def words(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
     """The 64 random bits at ``(key, first, second)`` as ``uint32[2]``. One lane: ``first``, ``second`` are scalars."""
-    place = jnp.stack([jnp.asarray(first).astype(jnp.uint32), jnp.asarray(second).astype(jnp.uint32)])
-    return threefry_2x32(jax.random.key_data(key), place)
+    data = jax.random.key_data(key)
+    place = jnp.asarray(first).astype(jnp.uint32), jnp.asarray(second).astype(jnp.uint32)
+    return jnp.stack(threefry2x32((data[0], data[1]), place))
 
 
 def at(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:

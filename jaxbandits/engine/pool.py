@@ -74,7 +74,7 @@ class Record:
 class Run:
     """The work of one task, shared by its workers."""
 
-    def __init__(self, task: Task, slots: int, report: Callable[[float], None]):
+    def __init__(self, task: Task, slots: int, report: Callable[[float, int], None]):
         self.task, self.slots = task, slots
         self.total = task.order.size
         self.done = 0
@@ -98,7 +98,7 @@ class Run:
             while any(thread.is_alive() for thread in threads):
                 for thread in threads:
                     thread.join(0.1)
-                self._report(self.done + sum(self._shares.values()))
+                self._report(self.done + sum(self._shares.values()), self.done)
         except BaseException:
             self._stop.set()
             for thread in threads:
@@ -106,7 +106,7 @@ class Run:
             raise
         if self._failure is not None:
             raise self._failure
-        self._report(float(self.total))
+        self._report(float(self.total), self.total)
         assert self.record is not None
         return self.record
 
@@ -171,7 +171,8 @@ class Run:
         ended: np.ndarray,
     ) -> None:
         numbers = lane_of[ended]
-        rows = jax.tree.map(lambda x: np.asarray(x)[ended], carry.rows)
+        last = jax.tree.map(lambda x: np.asarray(x)[ended], carry.memory.ledger)
+        rows = scan.unpack(np.asarray(carry.rows)[ended], last)
         status = np.asarray(carry.memory.status)[ended]
         final = {name: np.asarray(x)[ended] for name, x in scan.summarise(environment, lanes, carry).items()}
         with self._lock:

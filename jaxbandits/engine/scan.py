@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandits import streams, ticks
 from jaxbandits.protocol import (
@@ -66,7 +67,7 @@ class Carry(NamedTuple):
 
     fixed: Fixed
     memory: Memory
-    rows: Ledger  # [M]: the ledger at each mark
+    rows: jax.Array  # i32[M, F]: the packed ledger at each mark, 0 where nothing was written
     next_mark: jax.Array  # i32[]
     goal: Total  # the next mark
 
@@ -101,8 +102,7 @@ def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
         empty=jnp.bool_(True),
         status=jnp.int32(Status.RUNNING),
     )
-    marks = lane.marks.whole.shape[0]
-    rows = jax.tree.map(lambda x: jnp.zeros((marks, *x.shape), x.dtype), ledger)
+    rows = jnp.zeros((lane.marks.whole.shape[0], pack(ledger).shape[0]), jnp.int32)
     return Carry(fixed, memory, rows, jnp.int32(0), Total(lane.marks.whole[0], lane.marks.part[0]))
 
 
@@ -140,22 +140,45 @@ def step(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     return carry._replace(memory=memory)
 
 
+def pack(ledger: Ledger) -> jax.Array:
+    """A ledger as one vector ``i32[F]``."""
+    return jnp.concatenate([jnp.ravel(x) for x in jax.tree.leaves(ledger)])
+
+
 def record(lane: Lane, carry: Carry) -> Carry:
-    """Write the ledger at every mark that was reached since the last call, all that are left if the lane has ended."""
-    ledger, clock = carry.memory.ledger, lane.constraint.clock(carry.memory.ledger)
-    ended = carry.memory.status != Status.RUNNING
-    passed = ticks.reached(clock, lane.marks)
-    number = jax.lax.iota(jnp.int32, passed.shape[0])
-    write = (number >= carry.next_mark) & (passed | ended)
+    """Write the ledger at the last of the marks that were reached since the last call.
 
-    def put(rows: jax.Array, value: jax.Array) -> jax.Array:
-        mask = write.reshape(write.shape + (1,) * value.ndim)
-        return jnp.where(mask, value[None], rows)
+    One row a call keeps this cheap. Marks passed at the same moment share its values: :func:`unpack` fills them in.
+    """
+    ledger, last = carry.memory.ledger, lane.marks.whole.shape[0] - 1
+    passed = jnp.sum(ticks.reached(lane.constraint.clock(ledger), lane.marks), dtype=jnp.int32)
+    at = jnp.maximum(passed - 1, 0)
+    row = jnp.where(passed > carry.next_mark, pack(ledger), carry.rows[at])
+    goal = jnp.minimum(passed, last)
+    return carry._replace(
+        rows=carry.rows.at[at].set(row, mode="promise_in_bounds"),
+        next_mark=passed,
+        goal=Total(lane.marks.whole[goal], lane.marks.part[goal]),
+    )
 
-    reached = jnp.where(ended, number.shape[0], jnp.sum(passed, dtype=jnp.int32)).astype(jnp.int32)
-    at = jnp.minimum(reached, number.shape[0] - 1)
-    goal = Total(lane.marks.whole[at], lane.marks.part[at])
-    return carry._replace(rows=jax.tree.map(put, carry.rows, ledger), next_mark=reached, goal=goal)
+
+def unpack(rows: np.ndarray, final: Ledger) -> Ledger:
+    """Host: ledgers ``[lane, mark]`` from packed rows ``i32[lane, M, F]`` and the final ledgers ``[lane]``.
+
+    A mark without a row of its own was passed together with a later one, or never, if the lane ended before: it gets
+    the next row that was written, else the final ledger.
+    """
+    leaves, structure = jax.tree.flatten(final)
+    flat = np.concatenate([x.reshape(x.shape[0], -1) for x in leaves], axis=1)
+    filled, following = np.empty_like(rows), flat
+    for mark in reversed(range(rows.shape[1])):
+        written = (rows[:, mark] != 0).any(axis=-1)  # every written row has at least one round
+        following = np.where(written[:, None], rows[:, mark], following)
+        filled[:, mark] = following
+    sizes = np.cumsum([int(np.prod(x.shape[1:])) for x in leaves])[:-1]
+    parts = np.split(filled, sizes, axis=-1)
+    shaped = [p.reshape(*filled.shape[:2], *x.shape[1:]) for p, x in zip(parts, leaves, strict=True)]
+    return jax.tree.unflatten(structure, shaped)
 
 
 class Plan(NamedTuple):
