@@ -81,10 +81,11 @@ class TotalBudget(Constraint):
 
     budget: Any = leaf()
     last_pull: str = static()
-    resources: int | None = static(None)  # set by prepare
+    resources: int | None = static(default=None)  # set by prepare
 
     ends_with: ClassVar[Status] = Status.EXHAUSTED
     clock_name: ClassVar[str] = "spent"
+    additive: ClassVar[bool] = True
 
     def prepare(self, environment: Environment) -> Constraint:
         """See :meth:`Constraint.prepare`."""
@@ -162,6 +163,7 @@ class Horizon(Constraint):
 
     ends_with: ClassVar[Status] = Status.HORIZON
     clock_name: ClassVar[str] = "rounds"
+    additive: ClassVar[bool] = True
 
     def prepare(self, environment: Environment) -> Constraint:
         """See :meth:`Constraint.prepare`."""

@@ -214,10 +214,18 @@ class Policy:
 
 
 class Constraint:
-    """The accountant: what a round costs, when a lane ends, what the clock is."""
+    """The accountant: what a round costs, when a lane ends, what the clock is.
+
+    Attributes:
+        ends_with: the status of a lane at the end of the clock.
+        clock_name: ``"spent"`` or ``"rounds"``.
+        additive: True if, while the clock is below its end, :meth:`charge` only adds up (many rounds may be booked at
+            once).
+    """
 
     ends_with: ClassVar[Status]
     clock_name: ClassVar[str]
+    additive: ClassVar[bool] = False
 
     def prepare(self, environment: Environment) -> Constraint:
         """Check the user's numbers and give the traced form: leaves ``[instance]``, money in ticks."""

@@ -6,20 +6,21 @@ import dataclasses
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import jax
 import numpy as np
 
 from jaxbandits import ticks
-from jaxbandits.engine import pool
+from jaxbandits.engine import leap, pool, scan
 from jaxbandits.errors import InputError, bad
-from jaxbandits.progress import Progress
+from jaxbandits.progress import Progress, progress_of
 from jaxbandits.protocol import Constraint, Environment, Policy, Status, check_range, map_leaves
 from jaxbandits.result import Result, join_settings
 from jaxbandits.streams import root_key
 
-ENGINES = ("auto", "scan")
+ENGINES = ("auto", "leap", "scan")
 _CPU_SLOTS, _DEVICE_SLOTS = 256, 1 << 14
 
 
@@ -38,7 +39,7 @@ def simulate(
     slots: int | None = None,
     chunk: int | None = None,
     devices: Sequence[Any] | None = None,
-    progress: bool = False,
+    progress: bool | Progress = False,
 ) -> Result:
     """Play every policy setting on every instance, ``replicates`` times, until the constraint ends each lane.
 
@@ -53,7 +54,8 @@ def simulate(
         key: ``jax.random.key(seed)``.
         replicates: how many independent runs of each (setting, instance), or their ids.
         marks: how many points of the clock to record at (log-spaced shares, the last is exactly 1), or the shares.
-        engine: ``"auto"`` or ``"scan"``.
+        engine: ``"scan"`` runs any policy round by round; ``"leap"`` runs index policies whose scores rest, many
+            rounds at a time, with the same bits; ``"auto"`` leaps where it can.
         max_rounds: end a lane after this many rounds at the latest. Default: four times what the cheapest arm would
             allow, plus 1000.
         instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them to run a part of a
@@ -62,7 +64,8 @@ def simulate(
         slots: lanes in flight per worker.
         chunk: rounds between two looks at the marks.
         devices: where to run, default all local devices of the default backend; on CPU one worker per core.
-        progress: show a bar with the time left, and say when something is compiled.
+        progress: show a bar with the time left, and say when something is compiled; or a
+            :class:`~jaxbandits.progress.Progress` that several calls share.
 
     Returns:
         A :class:`Result` with axes setting, instance, replicate, mark.
@@ -105,14 +108,17 @@ def simulate(
     expected, cap = _lengths(environment, prepared, end, max_rounds)
     reward, cost = environment.values()
     settled = [settle(policy, environment) for policy in chosen]
+    engines = [_engine(engine, policy, environment, prepared) for policy in chosen]
     places = list(devices) if devices is not None else jax.local_devices()
     workers = max(len(places), os.cpu_count() or 1) if places[0].platform == "cpu" else len(places)
     parts = []
-    with Progress(progress, len(chosen)) as shown:
-        for policy, (leaves, settings) in zip(chosen, settled, strict=True):
+    runs = sum(settings for _, settings in settled) * ids.size * replicate_ids.size
+    with progress_of(progress, len(chosen), runs) as shown:
+        for policy, (leaves, settings), module in zip(chosen, settled, engines, strict=True):
             lanes = np.arange(settings * ids.size * replicate_ids.size)
             lengths = np.broadcast_to(expected[None, :, None], (settings, ids.size, replicate_ids.size))
             task = pool.Task(
+                engine=module,
                 policy=leaves,
                 environment=environment,
                 constraint=prepared,
@@ -257,6 +263,15 @@ def _ids(name: str, values: Any) -> np.ndarray:
     if ids.min() < 0 or ids.max() >= 2**32:
         raise bad(name, values, "a list of whole numbers from 0 to 2**32 - 1")
     return ids.astype(np.uint32)
+
+
+def _engine(engine: str, policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType:
+    if engine == "scan":
+        return scan
+    reason = leap.why_not(policy, environment, constraint)
+    if reason and engine == "leap":
+        raise InputError(f"engine: 'leap' given, but {reason}; it must be 'auto' or 'scan'")
+    return scan if reason else leap
 
 
 def _lengths(

@@ -11,6 +11,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -18,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import ticks
-from jaxbandits.engine import scan
+from jaxbandits.engine import drive, scan
 from jaxbandits.protocol import Constraint, Environment, Ledger, Policy, Status
 
 _SECONDS_PER_CALL = 0.3  # how often the host looks: progress, refills, Ctrl-C
@@ -31,6 +32,7 @@ class Task:
     Policy leaves are ``[setting, 1 or instance, …]``, constraint leaves ``[instance]``, marks ``[instance, mark]``.
     """
 
+    engine: ModuleType
     policy: Policy
     environment: Environment
     constraint: Constraint
@@ -144,12 +146,13 @@ class Run:
             assert lanes is not None
             if carry is None:
                 carry = jax.device_put(_blank(environment, lanes, root), device)
+                gauge = task.engine.gauge()
             idle = lane_of < 0
             # With lanes waiting, come back for them once an eighth of the slots is idle; else run to the end.
             quota = slots // 8 if self._next < self.total else slots - 1
-            plan = scan.Plan(*(np.int32(x) for x in (task.chunk, chunks, quota)))  # type: ignore[arg-type]
+            plan = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, quota)))  # type: ignore[arg-type]
             began = time.perf_counter()
-            carry, shares = scan.advance(environment, lanes, root, carry, fresh, idle, plan)
+            carry, gauge, shares = drive.advance(task.engine, environment, lanes, root, carry, gauge, fresh, idle, plan)
             status = np.asarray(carry.memory.status)
             took = time.perf_counter() - began
             ended = ~idle & (status != Status.RUNNING)
@@ -174,7 +177,7 @@ class Run:
         last = jax.tree.map(lambda x: np.asarray(x)[ended], carry.memory.ledger)
         rows = scan.unpack(np.asarray(carry.rows)[ended], last)
         status = np.asarray(carry.memory.status)[ended]
-        final = {name: np.asarray(x)[ended] for name, x in scan.summarise(environment, lanes, carry).items()}
+        final = {name: np.asarray(x)[ended] for name, x in drive.summarise(environment, lanes, carry).items()}
         with self._lock:
             if self.record is None:
                 make = partial_empty(self.total)

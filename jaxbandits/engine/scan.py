@@ -1,7 +1,7 @@
 """The scan engine: one ``step`` a round for a batch of lanes, frozen lanes masked, recorded at marks.
 
-This file and :mod:`jaxbandits.engine.pool` are the only places with a batch axis. ``play`` is one round of one lane;
-``advance`` vmaps it over the slots of a pool and runs chunks of rounds until enough lanes have ended.
+``play`` is one round of one lane, ``step`` the same for a lane that may have ended or wait at a mark; only ``chunk``
+has a batch axis.
 """
 
 from __future__ import annotations
@@ -181,70 +181,18 @@ def unpack(rows: np.ndarray, final: Ledger) -> Ledger:
     return jax.tree.unflatten(structure, shaped)
 
 
-class Plan(NamedTuple):
-    """How far one call runs; numbers only, so that none of them recompiles. No result depends on any."""
-
-    chunk: jax.Array  # i32[]: rounds between two looks at the marks
-    chunks: jax.Array  # i32[]: most chunks in this call
-    quota: jax.Array  # i32[]: return once more slots than this are idle
+class Gauge(NamedTuple):
+    """The scan engine has nothing to learn about its pace."""
 
 
-@partial(jax.jit, donate_argnames=("carry",))
-def advance(
-    environment: Environment,
-    lanes: Lane,
-    root: jax.Array,
-    carry: Carry,
-    fresh: jax.Array,
-    idle: jax.Array,
-    plan: Plan,
-) -> tuple[Carry, jax.Array]:
-    """Run a pool of slots for a while.
+def gauge() -> Gauge:
+    """See :class:`Gauge`."""
+    return Gauge()
 
-    Args:
-        environment: tables ``[instance, …]``, shared by all slots.
-        lanes: constants, ``[slot]``.
-        root: words of the root key.
-        carry: state, ``[slot]``.
-        fresh: ``bool[slot]``: slots that begin a new lane.
-        idle: ``bool[slot]``: slots without a lane.
-        plan: when to return.
 
-    Returns:
-        The new state and each slot's share of its clock, ``f32[slot]``, for the progress display.
-    """
-    begun = jax.vmap(partial(start, environment), in_axes=(0, None))(lanes, root)
-    carry = jax.vmap(select_tree)(fresh, begun, carry)
-    status = jnp.where(idle, jnp.int32(Status.HORIZON), carry.memory.status)
-    carry = carry._replace(memory=carry.memory._replace(status=status))
-
+def chunk(
+    environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rounds: jax.Array
+) -> tuple[Carry, Gauge]:
+    """``rounds`` rounds of every lane, ``[slot]``."""
     one = jax.vmap(partial(step, environment))
-    write = jax.vmap(record)
-
-    def chunk(state: tuple[Carry, jax.Array]) -> tuple[Carry, jax.Array]:
-        now, done = state
-        now = jax.lax.fori_loop(jnp.int32(0), plan.chunk, lambda _, c: one(lanes, c), now)
-        return write(lanes, now), done + 1
-
-    def more(state: tuple[Carry, jax.Array]) -> jax.Array:
-        now, done = state
-        ended = jnp.sum(now.memory.status != Status.RUNNING, dtype=jnp.int32)
-        return (done < plan.chunks) & (ended <= plan.quota)
-
-    carry, _ = jax.lax.while_loop(more, chunk, (carry, jnp.int32(0)))
-    return carry, jax.vmap(_share)(lanes, carry)
-
-
-def _share(lane: Lane, carry: Carry) -> jax.Array:
-    clock = ticks.to_float(lane.constraint.clock(carry.memory.ledger))
-    return jnp.clip(clock / ticks.to_float(lane.constraint.end()), 0, 1)
-
-
-@jax.jit
-def summarise(environment: Environment, lanes: Lane, carry: Carry) -> dict[str, jax.Array]:
-    """The environment's final values, ``[slot, …]``."""
-
-    def one(lane: Lane, state: Any) -> dict[str, jax.Array]:
-        return at_instance(environment, lane.row).summary(state)
-
-    return jax.vmap(one)(lanes, carry.memory.environment)
+    return jax.lax.fori_loop(jnp.int32(0), rounds, lambda _, c: one(lanes, c), carry), gauge

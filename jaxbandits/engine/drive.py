@@ -1,0 +1,86 @@
+"""The driver: chunks of an engine, marks between them, on the device until enough lanes have ended."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import ticks
+from jaxbandits.engine.scan import Carry, Lane, record, start
+from jaxbandits.protocol import Environment, Status, at_instance, select_tree
+
+
+class Plan(NamedTuple):
+    """How far one call runs; numbers only, so that none of them recompiles. No result depends on any."""
+
+    chunk: jax.Array  # i32[]: rounds between two looks at the marks
+    chunks: jax.Array  # i32[]: most chunks in this call
+    quota: jax.Array  # i32[]: return once more slots than this are idle
+
+
+@partial(jax.jit, static_argnames=("engine",), donate_argnames=("carry",))
+def advance(
+    engine: ModuleType,
+    environment: Environment,
+    lanes: Lane,
+    root: jax.Array,
+    carry: Carry,
+    gauge: Any,
+    fresh: jax.Array,
+    idle: jax.Array,
+    plan: Plan,
+) -> tuple[Carry, Any, jax.Array]:
+    """Run a pool of slots for a while.
+
+    Args:
+        engine: :mod:`~jaxbandits.engine.scan` or :mod:`~jaxbandits.engine.leap`: what a chunk is.
+        environment: tables ``[instance, …]``, shared by all slots.
+        lanes: constants, ``[slot]``.
+        root: words of the root key.
+        carry: state, ``[slot]``.
+        gauge: what the engine has learnt about its pace.
+        fresh: ``bool[slot]``: slots that begin a new lane.
+        idle: ``bool[slot]``: slots without a lane.
+        plan: when to return.
+
+    Returns:
+        The new state, the new gauge, and each slot's share of its clock, ``f32[slot]``, for the progress display.
+    """
+    begun = jax.vmap(partial(start, environment), in_axes=(0, None))(lanes, root)
+    carry = jax.vmap(select_tree)(fresh, begun, carry)
+    status = jnp.where(idle, jnp.int32(Status.HORIZON), carry.memory.status)
+    carry = carry._replace(memory=carry.memory._replace(status=status))
+
+    write = jax.vmap(record)
+
+    def chunk(state: tuple) -> tuple:
+        now, gauge, done = state
+        now, gauge = engine.chunk(environment, lanes, now, gauge, plan.chunk)
+        return write(lanes, now), gauge, done + 1
+
+    def more(state: tuple) -> jax.Array:
+        now, _, done = state
+        ended = jnp.sum(now.memory.status != Status.RUNNING, dtype=jnp.int32)
+        return (done < plan.chunks) & (ended <= plan.quota)
+
+    carry, gauge, _ = jax.lax.while_loop(more, chunk, (carry, gauge, jnp.int32(0)))
+    return carry, gauge, jax.vmap(_share)(lanes, carry)
+
+
+def _share(lane: Lane, carry: Carry) -> jax.Array:
+    clock = ticks.to_float(lane.constraint.clock(carry.memory.ledger))
+    return jnp.clip(clock / ticks.to_float(lane.constraint.end()), 0, 1)
+
+
+@jax.jit
+def summarise(environment: Environment, lanes: Lane, carry: Carry) -> dict[str, jax.Array]:
+    """The environment's final values, ``[slot, …]``."""
+
+    def one(lane: Lane, state: Any) -> dict[str, jax.Array]:
+        return at_instance(environment, lane.row).summary(state)
+
+    return jax.vmap(one)(lanes, carry.memory.environment)
