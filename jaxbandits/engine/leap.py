@@ -43,7 +43,7 @@ class Gear(NamedTuple):
     steps: int  # macro-steps (or ordinary rounds) between two looks at the marks
 
 
-GEARS = (Gear(0, 0, 8), Gear(8, 1, 4), Gear(32, 2, 4), Gear(64, 8, 4))
+GEARS = (Gear(0, 0, 8), Gear(16, 1, 4), Gear(64, 3, 4))
 
 
 class Lead(NamedTuple):
@@ -234,7 +234,7 @@ def _blocks(environment: FiniteArms, lanes: Lane, carry: Carry, under: Lead, gea
 
     def more(state: tuple) -> jax.Array:
         done, _, now, _ = state
-        return (done < gear.blocks) & (_count(now.alive) * 8 >= slots)
+        return (done < gear.blocks) & (_count(now.alive) * 2 >= slots)
 
     def one(state: tuple) -> tuple:
         done, carry, now, gained = state
