@@ -1,32 +1,190 @@
-"""Fluid linear programs of bandits with knapsacks: best mixtures of arms and rest."""
+"""Fluid linear programs of bandits with knapsacks: best mixtures of arms and rest.
+
+With one resource the optimum is a single arm or a pair, in closed form; with d resources it is found among all bases.
+Every formula is written once for the traced form (one lane, float32) and for the host (NumPy, float64, batches).
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import linprog
 
+_MOST_BASES = 100_000  # above this the host asks scipy's HiGHS
+
+
+class Mixture(NamedTuple):
+    """Play ``high`` with probability ``weight``, else ``low``. A single arm has ``high == low`` and weight 1."""
+
+    value: jax.Array  # f32[]: the optimum; −∞ if nothing is feasible (then high = low = the number of actions)
+    high: jax.Array  # i32[]: the member that costs more than c
+    low: jax.Array  # i32[]: the member that costs at most c
+    weight: jax.Array  # f32[]
+
+
+def vertices(mu: Any, rho: Any, c: Any, allowed: Any = None, xp: ModuleType = jnp) -> Any:
+    """Values of all vertices of max ⟨μ, π⟩ with ⟨ρ, π⟩ ≤ c on the simplex of K arms and the null arm (0, 0).
+
+    Singles i with ρ_i ≤ c have the value μ_i; pairs ρ_i > c ≥ ρ_j put w = (c − ρ_j)/(ρ_i − ρ_j) on i and have the
+    value μ_j + w(μ_i − μ_j), which is exact where both means are equal.
+
+    Args:
+        mu, rho: at least 0, ``[..., K]``. c: ``[...]``.
+        allowed: ``bool[..., K + 1]``, the actions that may be used (the null arm last); all by default.
+        xp: the array namespace, ``jax.numpy`` or ``numpy``.
+
+    Returns:
+        ``[..., K + 1, K + 1]``: singles on the diagonal, pair (i, j) in row i and column j, −∞ where infeasible.
+    """
+    mu, rho = with_null(mu, xp), with_null(rho, xp)
+    below = rho <= xp.asarray(c)[..., None]
+    above = ~below
+    if allowed is not None:
+        below, above = below & allowed, above & allowed
+    both = above[..., :, None] & below[..., None, :]
+    apart = xp.where(both, rho[..., :, None] - rho[..., None, :], 1)
+    weight = (xp.asarray(c)[..., None] - rho)[..., None, :] / apart
+    pair = mu[..., None, :] + weight * (mu[..., :, None] - mu[..., None, :])
+    single = xp.eye(mu.shape[-1], dtype=bool) & below[..., None, :]
+    return xp.where(both, pair, xp.where(single, mu[..., None, :], -xp.inf))
+
+
+def with_null(x: Any, xp: ModuleType = jnp) -> Any:
+    """The arms' values ``[..., K]`` and a 0 for the null arm."""
+    return xp.concatenate([x, xp.zeros((*x.shape[:-1], 1), x.dtype)], axis=-1)
+
+
+def best_mixture(mu: jax.Array, rho: jax.Array, c: jax.Array, allowed: jax.Array | None = None) -> Mixture:
+    """The optimum of the one-resource LP (traced, one lane); arguments as for :func:`vertices`.
+
+    Exact ties go to a single arm before a pair, then to the lowest index.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> best = best_mixture(jnp.array([0.45, 0.7, 0.8]), jnp.array([0.3, 0.75, 0.8]), jnp.float32(0.5))
+        >>> round(float(best.value), 6), int(best.high), int(best.low), round(float(best.weight), 6)
+        (0.59, 2, 0, 0.4)
+    """
+    value, high, low = best_vertex(vertices(mu, rho, c, allowed))
+    costs = with_null(rho)
+    dear, cheap = (costs.at[arm].get(mode="clip") for arm in (high, low))
+    return Mixture(value, high, low, jnp.where(high == low, 1.0, (c - cheap) / (dear - cheap)))
+
+
+def best_vertex(table: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """(value, high, low) of the best vertex (traced, one lane); see :class:`Mixture`."""
+    actions = table.shape[0]
+    ids = jax.lax.iota(jnp.int32, actions)
+    diagonal = ids[:, None] == ids[None, :]
+    place = jnp.where(diagonal, ids[None, :], actions * (ids[:, None] + 1) + ids[None, :])
+    rank = _ranks(table)
+    best = jnp.max(rank)
+    # A comparison and a minimum instead of argmax, which XLA runs one element after the other on CPU.
+    at = jnp.min(jnp.where(rank == best, place, actions * (actions + 1)))
+    high, low = jnp.where(at < actions, at, at // actions - 1), at % actions
+    value = jax.lax.bitcast_convert_type(best, jnp.float32)
+    feasible = value > -jnp.inf
+    return value, jnp.where(feasible, high, actions), jnp.where(feasible, low, actions)
+
+
+def best_without(table: jax.Array, banned: jax.Array) -> jax.Array:
+    """The optimum's value if action ``banned`` may not be used (traced, one lane)."""
+    off = jax.lax.iota(jnp.int32, table.shape[0]) == banned
+    rank = jnp.where(off[:, None] | off[None, :], _ranks(jnp.float32(-jnp.inf)), _ranks(table))
+    return jax.lax.bitcast_convert_type(jnp.max(rank), jnp.float32)
+
+
+def _ranks(values: jax.Array) -> jax.Array:
+    # The bits of floats that are not negative are ordered as they are, and −∞ is a negative integer: so maxima may
+    # be taken of integers, which XLA vectorises on CPU, unlike those of floats.
+    return jax.lax.bitcast_convert_type(values, jnp.int32)
+
+
+# --- several resources -----------------------------------------------------------------------------------------
+
+
+def bases(columns: int, rows: int) -> np.ndarray:
+    """All choices of ``rows`` of ``columns`` variables, ``i32[bases, rows]``."""
+    return np.array(list(itertools.combinations(range(columns), rows)), np.int32).reshape(-1, rows)
+
+
+def best_basis(mu: Any, cost: Any, limit: Any, xp: ModuleType = jnp) -> tuple[Any, Any]:
+    """max ⟨μ, x⟩ with cost·x ≤ limit, x ≥ 0, by enumeration of all bases: (value, x). Exact, vmaps, for small sizes.
+
+    Args:
+        mu: μ ``[K]``. cost: at least 0, ``[row, K]``. limit: above 0, ``[row]``. A simplex is a row of ones.
+        xp: the array namespace, ``jax.numpy`` or ``numpy``.
+
+    Returns:
+        The value (+∞ if an arm with μ > 0 costs nothing in any row) and the solution ``[K]``.
+
+    Example:
+        >>> import numpy as np
+        >>> cost = np.array([[0.3, 0.75, 0.8], [1.0, 1.0, 1.0]])
+        >>> value, x = best_basis(np.array([0.45, 0.7, 0.8]), cost, np.array([0.5, 1.0]), xp=np)
+        >>> round(float(value), 12), x.round(12).tolist()
+        (0.59, [0.6, 0.0, 0.4])
+    """
+    rows, arms = cost.shape
+    scaled = cost / limit[:, None]
+    size = xp.max(scaled, axis=0)
+    size = xp.where(size > 0, size, 1)  # makes the largest entry of every column 1
+    table = xp.concatenate([scaled / size, xp.eye(rows, dtype=mu.dtype)], axis=1)
+    gain = xp.concatenate([mu / size, xp.zeros(rows, mu.dtype)])
+    chosen = bases(arms + rows, rows)
+    square = xp.moveaxis(table[:, chosen], 0, 1)  # [basis, row, row]
+    slack = math.sqrt(float(xp.finfo(mu.dtype).eps)) / 8
+    regular = xp.abs(xp.linalg.det(square)) > slack**2
+    square = xp.where(regular[:, None, None], square, xp.eye(rows, dtype=mu.dtype))
+    x = xp.linalg.solve(square, xp.ones((chosen.shape[0], rows, 1), mu.dtype))[..., 0]
+    feasible = regular & xp.all(x >= -slack, axis=-1)
+    value = xp.where(feasible, xp.sum(gain[chosen] * x, axis=-1), -xp.inf)
+    at = xp.argmax(value)
+    taken = chosen[at] if xp is np else jnp.asarray(chosen)[at]
+    full = xp.sum(xp.where(xp.arange(arms)[:, None] == taken[None, :], x[at][None, :], 0), axis=-1)
+    free = xp.any((xp.max(cost, axis=0) <= 0) & (mu > 0))
+    return xp.where(free, xp.inf, value[at]), full / size
+
+
+# --- host: oracles of the constraints ---------------------------------------------------------------------------
+
 
 def mixture_values(reward: np.ndarray, cost: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Value of max ⟨μ, π⟩ with ⟨ρ, π⟩ ≤ c, Σπ ≤ 1, π ≥ 0, for each instance (host, float64).
+    """r*: value of max ⟨μ, π⟩ with ⟨ρ, π⟩ ≤ c, Σπ ≤ 1, π ≥ 0, for each instance (host, float64).
 
     Args:
         reward: μ ``[instance, action]``, NaN where absent.
         cost: ρ ``[instance, action]`` or ``[instance, action, d]``.
         c: ``[instance]`` or ``[instance, d]``.
     """
-    return np.array([_solve(r, k, b, total=1.0) for r, k, b in zip(reward, cost, c, strict=True)])
+    exists = np.isfinite(reward)
+    if cost.ndim == 3 and cost.shape[-1] == 1:
+        cost, c = cost[..., 0], c[..., 0]
+    if cost.ndim == 2:
+        allowed = np.concatenate([exists, np.ones_like(exists[:, :1])], axis=-1)
+        found = vertices(np.where(exists, reward, 0.0), np.where(exists, cost, 1.0), c, allowed, xp=np)
+        return found.max((-1, -2))
+    ones = np.ones((cost.shape[0], cost.shape[1], 1))
+    return fluid_values(reward, np.concatenate([cost, ones], axis=-1), np.pad(c, [(0, 0), (0, 1)], constant_values=1.0))
 
 
 def fluid_values(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> np.ndarray:
     """Value of max Σ n_k μ_k with Σ n_k ρ_kj ≤ B_j, n ≥ 0, for each instance; shapes as :func:`mixture_values`."""
-    return np.array([_solve(r, k, b, total=None) for r, k, b in zip(reward, cost, budget, strict=True)])
+    if cost.ndim == 2:
+        cost, budget = cost[..., None], budget[..., None]
+    return np.array([_fluid_value(*instance) for instance in zip(reward, cost, budget, strict=True)])
 
 
-def _solve(reward: np.ndarray, cost: np.ndarray, limit: np.ndarray, total: float | None) -> float:
+def _fluid_value(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> float:
     exists = np.isfinite(reward)
-    rows = np.atleast_2d(cost[exists].T)
-    limits = np.atleast_1d(limit)
-    if total is not None:
-        rows, limits = np.vstack([rows, np.ones(exists.sum())]), np.append(limits, total)
-    solution = linprog(-reward[exists], A_ub=rows, b_ub=limits, bounds=(0, None), method="highs")
-    return float(-solution.fun) if solution.status == 0 else float("inf")
+    mu, rows = reward[exists], cost[exists].T
+    if math.comb(mu.size + budget.size, budget.size) <= _MOST_BASES:
+        return float(best_basis(mu, rows, budget, xp=np)[0])
+    solution = linprog(-mu, A_ub=rows, b_ub=budget, bounds=(0, None), method="highs")
+    return float(-solution.fun) if solution.status == 0 else math.inf

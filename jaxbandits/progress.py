@@ -1,51 +1,91 @@
-"""A progress bar with time left, on stderr; silent unless asked for."""
+"""A progress bar with the time left, on stderr; and the count of finished runs, which an interrupted job reports."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+Report = Callable[[float, int], None]
 
 
 class Progress:
-    """One bar for each policy. Use as a context manager."""
+    """One bar over several tasks, each a policy on a number of runs. A context manager: leaving it takes the bar away.
 
-    def __init__(self, shown: bool, policies: int):
-        self._shown, self._policies, self._number = shown, policies, 0
+    Give one to ``simulate(..., progress=...)`` in several calls, and they share the bar.
+
+    Args:
+        shown: whether there is a bar; the runs are counted in any case.
+        tasks: how many tasks there will be.
+        runs: how many runs there will be in all of them.
+
+    Attributes:
+        done: runs that are finished so far.
+        runs: runs that there are.
+
+    Example:
+        >>> with Progress(shown=False, tasks=1, runs=10) as progress:
+        ...     report = progress.start("OmegaUCB", 10)
+        ...     report(4.5, 4)
+        >>> progress.done, progress.runs
+        (4, 10)
+    """
+
+    def __init__(self, shown: bool, tasks: int, runs: int):
+        self.runs, self.done = runs, 0
+        self._shown, self._tasks, self._number = shown, tasks, 0
         self._bar: Any = None
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close()
-
-    def _close(self) -> None:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
 
-    def start(self, name: str, lanes: int) -> Callable[[float], None]:
-        """Begin a policy's bar; the result is called with the lanes done so far (fractions count)."""
+    def start(self, name: str, runs: int) -> Report:
+        """Begin a task of so many runs.
+
+        The result is to be called with (the runs' worth of work done in this task, of which runs finished).
+        """
         self._number += 1
-        if not self._shown:
-            return lambda done: None
-        from tqdm import tqdm
+        title, before = f"[{self._number}/{self._tasks}] {name}", self.done
+        if self._shown:
+            self._write(f"{title}: compiling", before)
 
-        self._close()
-        self._bar = tqdm(
-            total=lanes,
-            desc=f"[{self._number}/{self._policies}] {name}: compiling",
-            unit="run",
-            file=sys.stderr,
-            bar_format="{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} runs, {remaining} left",
-            dynamic_ncols=True,
-        )
-        bar, title = self._bar, f"[{self._number}/{self._policies}] {name}"
-
-        def report(done: float) -> None:
-            if done > 0:
-                bar.set_description(title, refresh=False)
-            bar.update(min(done, lanes) - bar.n)
+        def report(work: float, finished: int) -> None:
+            self.done = before + finished
+            if self._shown:
+                self._write(title if work > 0 else f"{title}: compiling", before + min(work, runs))
 
         return report
+
+    def _write(self, title: str, work: float) -> None:
+        if self._bar is None:
+            from tqdm import tqdm
+
+            self._bar = tqdm(
+                total=self.runs,
+                file=sys.stderr,
+                bar_format="{desc} {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} runs, {remaining} left",
+                dynamic_ncols=True,
+                leave=False,
+                smoothing=0,  # the rate since the beginning, so that compiling counts
+            )
+        changed = f"{title}: " != self._bar.desc
+        self._bar.set_description(title, refresh=False)
+        self._bar.update(max(work - self._bar.n, 0))
+        if changed:
+            self._bar.refresh()
+
+
+@contextlib.contextmanager
+def progress_of(progress: bool | Progress, tasks: int, runs: int) -> Iterator[Progress]:
+    """The caller's own :class:`Progress`, which stays open; or a new one, shown or not, for this call alone."""
+    if isinstance(progress, Progress):
+        yield progress
+    else:
+        with Progress(progress, tasks, runs) as made:
+            yield made

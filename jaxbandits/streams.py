@@ -24,6 +24,7 @@ import warnings
 import jax
 import jax.numpy as jnp
 import numpy as np
+
 from jaxbandits.errors import InputError
 
 _IMPL = "threefry2x32"

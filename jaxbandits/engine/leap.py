@@ -10,8 +10,9 @@ pulled again, and nothing needs K scores a round. One macro-step of a lane:
    the longest prefix is accepted in which its score clears the ceiling (with a margin for rounding) and the clock
    reaches neither its end nor the next mark. As long as blocks are accepted whole, the ceiling serves the next one.
 
-How long the leap is — the *gear* — is a guess at speed and changes no bit: the mean length of a lead is estimated from
-what was accepted, and the gear with the best predicted rounds per second is taken for the next chunk.
+How many blocks to try, the *gear*, is a guess at speed and changes no bit: the mean length of a lead is estimated from
+what was accepted, and the gear with the most predicted rounds per second is taken for the next chunk. In gear 0 the
+engine is the scan engine.
 """
 
 from __future__ import annotations
@@ -35,15 +36,9 @@ from jaxbandits.ticks import Total
 MARGIN = np.float32(2.0**-20)  # a resting float32 score may fall by up to 1.9e-7 from one round to the next
 
 
-class Gear(NamedTuple):
-    """How far a macro-step may leap: at most ``blocks`` blocks of ``length`` pulls; no block means ordinary rounds."""
-
-    length: int
-    blocks: int
-    steps: int  # macro-steps (or ordinary rounds) between two looks at the marks
-
-
-GEARS = (Gear(0, 0, 8), Gear(16, 1, 4), Gear(64, 3, 4))
+LENGTH = 32  # pulls in a block
+GEARS = (0, 1, 2, 4, 8)  # most blocks after an ordinary round
+_STEPS = 4  # macro-steps between two looks at the marks
 
 
 class Lead(NamedTuple):
@@ -85,13 +80,13 @@ def lead(environment: FiniteArms, lane: Lane, carry: Carry, horizon: jax.Array) 
     return Lead(ceiling, until, alive)
 
 
-def block(environment: FiniteArms, lane: Lane, carry: Carry, lead: Lead, length: int) -> tuple[Carry, Lead, jax.Array]:
-    """Accept as many of the leader's next ``length`` pulls as are certainly right; also how many."""
+def block(environment: FiniteArms, lane: Lane, carry: Carry, lead: Lead) -> tuple[Carry, Lead, jax.Array]:
+    """Accept as many of the leader's next pulls as are certainly right; also how many."""
     policy, memory, ledger = lane.policy, carry.memory, carry.memory.ledger
     assert isinstance(policy, IndexPolicy)
     arm, world = memory.action, at_instance(environment, lane.row)
     key = jax.random.wrap_key_data(carry.fixed.world_key, impl="threefry2x32")
-    steps = jax.lax.iota(jnp.int32, length)
+    steps = jax.lax.iota(jnp.int32, LENGTH)
 
     # The leader's statistics before each of the pulls: known, pending, and the block's own earlier outcomes.
     outcomes = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, arm, memory.environment[arm] + steps)
@@ -101,7 +96,7 @@ def block(environment: FiniteArms, lane: Lane, carry: Carry, lead: Lead, length:
     known = _leader(policy, memory, arm)
     earlier = jax.tree.map(lambda total, x: total - x, sums, (*pulled, *spreads))
     totals = [
-        None if total is None else ticks.add(_wide(total, length), before)
+        None if total is None else ticks.add(_wide(total), before)
         for total, before in zip(known[1:], earlier, strict=True)
     ]
     mine = Statistics(known[0] + steps, *totals)  # type: ignore[arg-type]
@@ -112,16 +107,16 @@ def block(environment: FiniteArms, lane: Lane, carry: Carry, lead: Lead, length:
     reward_sum, cost_sum = sums[0], sums[1]
     after = ledger._replace(
         rounds=rounds,
-        reward=ticks.add(_wide(ledger.reward, length), reward_sum),
-        spent=ticks.add(_wide(ledger.spent, length), cost_sum),
+        reward=ticks.add(_wide(ledger.reward), reward_sum),
+        spent=ticks.add(_wide(ledger.spent), cost_sum),
     )
-    inside = ~ticks.reached(lane.constraint.clock(after), _wide(carry.goal, length)) & (rounds < lane.cap)
+    inside = ~ticks.reached(lane.constraint.clock(after), _wide(carry.goal)) & (rounds < lane.cap)
     sure = scores > lead.ceiling + jnp.abs(lead.ceiling) * MARGIN
     right = sure & inside & (rounds <= lead.until)
-    accepted = jnp.min(jnp.where(right, length, steps))
+    accepted = jnp.min(jnp.where(right, LENGTH, steps))
     accepted = jnp.where(lead.alive, accepted, 0)
     carry = select_tree(accepted > 0, _book(world, carry, sums, pulled, accepted), carry)
-    return carry, lead._replace(alive=lead.alive & (accepted == length)), accepted
+    return carry, lead._replace(alive=lead.alive & (accepted == LENGTH)), accepted
 
 
 def _book(world: FiniteArms, carry: Carry, sums: tuple, pulled: tuple, accepted: jax.Array) -> Carry:
@@ -176,8 +171,8 @@ def _leader(policy: IndexPolicy, memory: scan.Memory, arm: jax.Array) -> tuple:
     )
 
 
-def _wide(total: Total, length: int) -> Total:
-    return Total(jnp.broadcast_to(total.whole, (length,)), jnp.broadcast_to(total.part, (length,)))
+def _wide(total: Total) -> Total:
+    return Total(jnp.broadcast_to(total.whole, (LENGTH,)), jnp.broadcast_to(total.part, (LENGTH,)))
 
 
 class Gauge(NamedTuple):
@@ -191,58 +186,51 @@ def gauge() -> Gauge:
     return Gauge(jnp.float32(1.0))
 
 
-def chunk(
-    environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rounds: jax.Array
-) -> tuple[Carry, Gauge]:
-    """Some macro-steps of all lanes, in the gear that promises most."""
+def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rounds: jax.Array) -> tuple[Carry, Gauge]:
+    """Some macro-steps of all lanes, ``[slot]``, in the gear that promises most."""
     assert isinstance(environment, FiniteArms)
-    arms = environment.spec.arms
+    blocks = _best_gear(gauge.mean_lead, environment.spec.arms)
 
-    def ordinary(gear: Gear, now: Carry) -> tuple[Carry, jax.Array]:
-        def round(_: jax.Array, state: tuple) -> tuple:
-            before, stays, moves = state
-            after = jax.vmap(partial(scan.step, environment))(lanes, before)
-            ran = after.memory.ledger.rounds > before.memory.ledger.rounds
-            same = after.memory.action == before.memory.action
-            return after, stays + _count(ran & same), moves + _count(ran & ~same)
+    def macro(_: jax.Array, state: tuple[Carry, jax.Array, jax.Array]) -> tuple[Carry, jax.Array, jax.Array]:
+        before, gained, failed = state
+        begun = jax.vmap(partial(scan.step, environment))(lanes, before)
+        after, pulls, stopped = jax.lax.cond(
+            blocks > 0,
+            lambda: _leap(environment, lanes, begun, blocks),
+            lambda: (begun, *_leads_seen(before, begun)),
+        )
+        return after, gained + pulls, failed + stopped
 
-        zero = jnp.float32(0)
-        now, stays, moves = jax.lax.fori_loop(jnp.int32(0), jnp.int32(gear.steps), round, (now, zero, zero))
-        return now, stays / (moves + 1)
-
-    def leaping(gear: Gear, now: Carry) -> tuple[Carry, jax.Array]:
-        def macro(_: jax.Array, state: tuple) -> tuple:
-            before, gained, failed = state
-            begun = jax.vmap(partial(scan.step, environment))(lanes, before)
-            reach = jnp.int32(gear.length * gear.blocks)
-            under = jax.vmap(partial(lead, environment), in_axes=(0, 0, None))(lanes, begun, reach)
-            after, under, pulls = _blocks(environment, lanes, begun, under, gear)
-            return after, gained + pulls, failed + _count((begun.memory.status == Status.RUNNING) & ~under.alive)
-
-        zero = jnp.float32(0)
-        now, gained, failed = jax.lax.fori_loop(jnp.int32(0), jnp.int32(gear.steps), macro, (now, zero, zero))
-        return now, gained / (failed + 1)
-
-    branches = [partial(leaping if gear.blocks else ordinary, gear) for gear in GEARS]
-    carry, seen = jax.lax.switch(_best_gear(gauge.mean_lead, arms), branches, carry)
-    return carry, Gauge(0.75 * gauge.mean_lead + 0.25 * seen)
+    zero = jnp.float32(0)
+    carry, gained, failed = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, (carry, zero, zero))
+    return carry, Gauge(0.75 * gauge.mean_lead + 0.25 * gained / (failed + 1))
 
 
-def _blocks(environment: FiniteArms, lanes: Lane, carry: Carry, under: Lead, gear: Gear) -> tuple:
-    """Blocks until most lanes have stopped."""
-    slots = under.alive.shape[0]
+def _leap(environment: FiniteArms, lanes: Lane, carry: Carry, blocks: jax.Array) -> tuple[Carry, jax.Array, jax.Array]:
+    """Blocks until most lanes have stopped; also the pulls gained and the leads that ended."""
+    under = jax.vmap(partial(lead, environment), in_axes=(0, 0, None))(lanes, carry, blocks * LENGTH)
+    first = _count(under.alive)
 
-    def more(state: tuple) -> jax.Array:
+    def more(state: tuple[jax.Array, Carry, Lead, jax.Array]) -> jax.Array:
         done, _, now, _ = state
-        return (done < gear.blocks) & (_count(now.alive) * 2 >= slots)
+        alive = _count(now.alive)
+        return (done < blocks) & (alive > 0) & (2 * alive >= first)
 
-    def one(state: tuple) -> tuple:
+    def one(state: tuple[jax.Array, Carry, Lead, jax.Array]) -> tuple[jax.Array, Carry, Lead, jax.Array]:
         done, carry, now, gained = state
-        carry, now, accepted = jax.vmap(partial(block, environment, length=gear.length))(lanes, carry, now)
+        carry, now, accepted = jax.vmap(partial(block, environment))(lanes, carry, now)
         return done + 1, carry, now, gained + jnp.sum(accepted.astype(jnp.float32))
 
-    _, carry, under, gained = jax.lax.while_loop(more, one, (jnp.int32(0), carry, under, jnp.float32(0)))
-    return carry, under, gained
+    begin = (jnp.int32(0), carry, under, jnp.float32(0))
+    _, carry, under, gained = jax.lax.while_loop(more, one, begin)
+    return carry, gained, _count((carry.memory.status == Status.RUNNING) & ~under.alive)
+
+
+def _leads_seen(before: Carry, after: Carry) -> tuple[jax.Array, jax.Array]:
+    """Of one ordinary round: lanes whose leader stayed, lanes whose leader changed."""
+    ran = after.memory.ledger.rounds > before.memory.ledger.rounds
+    same = after.memory.action == before.memory.action
+    return _count(ran & same), _count(ran & ~same)
 
 
 def _count(flags: jax.Array) -> jax.Array:
@@ -250,18 +238,16 @@ def _count(flags: jax.Array) -> jax.Array:
 
 
 def _best_gear(mean_lead: jax.Array, arms: int) -> jax.Array:
-    """The gear with the most rounds per predicted nanosecond, for geometric leads of that mean.
+    """The number of blocks with the most rounds per predicted nanosecond, for geometric leads of that mean.
 
     The costs are those of one lane on one CPU core. They steer speed only.
     """
     ordinary, ceiling, pull = 60 + 2.5 * arms, 20 + 2.0 * arms, 5.0
     speeds = []
-    for gear in GEARS:
-        if not gear.blocks:
-            speeds.append(jnp.float32(1 / ordinary))
-            continue
-        reach = gear.length * gear.blocks
+    for blocks in GEARS:
+        reach = blocks * LENGTH
         gained = mean_lead * -jnp.expm1(reach * jnp.log1p(-1 / (mean_lead + 1)))
-        tried = jnp.minimum(gear.blocks, 1 + 2 * mean_lead / gear.length)
-        speeds.append((1 + gained) / (ordinary + ceiling + tried * gear.length * pull))
-    return jnp.argmax(jnp.stack(speeds)).astype(jnp.int32)
+        tried = jnp.minimum(blocks, 1 + 2 * mean_lead / LENGTH)
+        cost = ordinary + (ceiling + tried * LENGTH * pull if blocks else 0.0)
+        speeds.append((1 + gained) / cost)
+    return jnp.asarray(GEARS, jnp.int32)[jnp.argmax(jnp.stack(speeds))]

@@ -7,6 +7,7 @@ own slots on one device. Since every draw is addressed, it does not matter which
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 import time
@@ -83,6 +84,7 @@ class Run:
         self.record: Record | None = None
         self._next = 0
         self._lock = threading.Lock()
+        self._compiling = threading.Lock()  # or every worker would compile the same program
         self._report = report
         self._shares: dict[int, float] = {}
         self._stop = threading.Event()
@@ -133,7 +135,7 @@ class Run:
         lane_of = np.full(slots, -1)  # -1: idle
         lanes: scan.Lane | None = None
         carry: scan.Carry | None = None
-        chunks = 1
+        chunks, first = 1, True
         while not self._stop.is_set():
             taken = self._take(int((lane_of < 0).sum()))
             fresh = np.zeros(slots, bool)
@@ -152,7 +154,11 @@ class Run:
             quota = slots // 8 if self._next < self.total else slots - 1
             plan = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, quota)))  # type: ignore[arg-type]
             began = time.perf_counter()
-            carry, gauge, shares = drive.advance(task.engine, environment, lanes, root, carry, gauge, fresh, idle, plan)
+            with self._compiling if first else contextlib.nullcontext():
+                carry, gauge, shares = drive.advance(
+                    task.engine, environment, lanes, root, carry, gauge, fresh, idle, plan
+                )
+            first = False
             status = np.asarray(carry.memory.status)
             took = time.perf_counter() - began
             ended = ~idle & (status != Status.RUNNING)

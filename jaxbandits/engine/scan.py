@@ -190,9 +190,7 @@ def gauge() -> Gauge:
     return Gauge()
 
 
-def chunk(
-    environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rounds: jax.Array
-) -> tuple[Carry, Gauge]:
+def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rounds: jax.Array) -> tuple[Carry, Gauge]:
     """``rounds`` rounds of every lane, ``[slot]``."""
     one = jax.vmap(partial(step, environment))
     return jax.lax.fori_loop(jnp.int32(0), rounds, lambda _, c: one(lanes, c), carry), gauge

@@ -1,0 +1,104 @@
+"""Pictures of results. Matplotlib is imported when the first one is drawn, and only through its objects (no pyplot)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Bands = Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+# Okabe and Ito's palette, distinguishable with any colour vision; yellow is left out, it is too pale for lines.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+
+
+def curves(
+    x: np.ndarray,
+    bands: Bands,
+    *,
+    title: str,
+    across: str,
+    up: str,
+    form: str = "png",
+) -> bytes:
+    """Curves that start in the origin, with bands around them, as the bytes of a picture file.
+
+    Every curve has its own colour, marker and dashes, so that it can be told apart in grey too.
+
+    Args:
+        x: where the curves were measured, ``[mark]``.
+        bands: for each curve's label its (mean, low, high), ``[mark]`` each; NaN bounds draw no band.
+        title: over the picture.
+        across: what runs along x, with its unit.
+        up: what runs along y, with its unit.
+        form: "png", "pdf" or "svg".
+
+    Example:
+        >>> import numpy as np
+        >>> y = np.array([1.0, 2.0])
+        >>> curves(y, {"omega_ucb": (y, y - 0.1, y + 0.1)}, title="", across="spent", up="regret")[1:4]
+        b'PNG'
+    """
+    file = io.BytesIO()
+    drawn(x, bands, title=title, across=across, up=up).savefig(file, format=form, dpi=150)
+    return file.getvalue()
+
+
+def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str) -> Figure:
+    """The figure of :func:`curves`, to be changed before it is saved."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    x = np.concatenate([[0.0], x])
+    apart = max(1, (x.size - 1) // 8)
+    for number, (name, parts) in enumerate(bands.items()):
+        mean, low, high = (np.concatenate([[0.0], part]) for part in parts)
+        colour = COLOURS[number % len(COLOURS)]
+        axes.plot(
+            x,
+            mean,
+            color=colour,
+            linestyle=DASHES[number % len(DASHES)],
+            linewidth=1.8,
+            marker=MARKERS[number % len(MARKERS)],
+            markersize=5,
+            # markers of several curves side by side rather than one over the other
+            markevery=(min(x.size - 1, 1 + number * apart // max(1, len(bands))), apart),
+            label=_without_mathtext(name),
+        )
+        if np.isfinite(low).all() and np.isfinite(high).all():
+            axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.set_title(_without_mathtext(title), fontsize=10)
+    axes.set_xlabel(_without_mathtext(across))
+    axes.set_ylabel(_without_mathtext(up))
+    axes.set_xlim(0, x[-1] * 1.01)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if min(p[1].min() for p in bands.values()) < 0 else 0.0)
+    axes.grid(alpha=0.3, linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    order = sorted(range(len(bands)), key=lambda i: -float(list(bands.values())[i][0][-1]))
+    lines = axes.get_lines()
+    columns = 1 if len(bands) <= 20 else 2
+    figure.legend(
+        [lines[i] for i in order],  # from top to bottom as the curves end
+        [str(lines[i].get_label()) for i in order],
+        loc="outside right upper",
+        frameon=False,
+        fontsize=9 if len(bands) <= 12 else 7,
+        ncols=columns,
+        handlelength=3.5,
+    )
+    return figure
+
+
+def _without_mathtext(text: str) -> str:
+    return text.replace("$", r"\$")

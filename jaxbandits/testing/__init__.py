@@ -1,0 +1,22 @@
+"""The public contract kit: does your policy, does your environment keep the rules that the simulator leans on?
+
+A new policy or environment is checked in one line, in your own tests::
+
+    from jaxbandits.testing import check_environment, check_policy
+
+    check_policy(MyUCB(width=0.5), FiniteArms.bernoulli([[0.5, 0.4, 0.3]], [[0.9, 0.3, 0.5]]))
+    check_environment(MyArms(...))
+
+Both raise :class:`AssertionError` with one sentence about the rule that is broken. ``POLICY_CHECKS`` lists the
+single checks of a policy, for a test runner that wants to report them apart.
+"""
+
+from jaxbandits.testing.bits import assert_same_results as assert_same_results
+from jaxbandits.testing.bits import compilations as compilations
+from jaxbandits.testing.bits import ulps_apart as ulps_apart
+from jaxbandits.testing.episode import Step as Step
+from jaxbandits.testing.episode import episode as episode
+from jaxbandits.testing.learner import POLICY_CHECKS as POLICY_CHECKS
+from jaxbandits.testing.learner import check_policy as check_policy
+from jaxbandits.testing.subject import Subject as Subject
+from jaxbandits.testing.world import check_environment as check_environment

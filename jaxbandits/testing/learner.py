@@ -1,0 +1,268 @@
+"""The contract of a policy, one function for each rule."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import ticks
+from jaxbandits.constraints import Horizon, TotalBudget
+from jaxbandits.engine.leap import why_not
+from jaxbandits.policies.index import IndexPolicy, evaluate_state
+from jaxbandits.protocol import Constraint, Environment, Ledger, Policy, Status
+from jaxbandits.testing.bits import assert_same_results, compilations, pick, ulps_apart
+from jaxbandits.testing.episode import Step, episode, one_setting, typed
+from jaxbandits.testing.subject import MARKS, Subject, cut, is_presence, pad_arms, pad_policy
+
+_ULPS = 4
+
+
+def keeps_its_structure(subject: Subject) -> None:
+    """A round changes neither the structure nor a shape or dtype of the state, and acts as ``blank_action``."""
+    leaves, spec = one_setting(subject.first, subject.environment), subject.environment.spec
+    state = leaves.init(spec)
+    observation = jax.tree.map(lambda x: x[0], subject.steps.observation)
+    after, action = jax.eval_shape(leaves.step, state, typed(subject.policy_words), observation)
+    _same_shapes(state, after, "the state after a round")
+    _same_shapes(leaves.blank_action(spec), action, "the action")
+
+
+def agrees_without_jit(subject: Subject) -> None:
+    """Without jit: scores within 4 units in the last place, the same decisions but for such near-ties."""
+    steps, leaves = subject.steps, one_setting(subject.first, subject.environment)
+    rounds = steps.over.shape[0]
+    for i in sorted({0, 1, *np.linspace(2, rounds - 1, 8).astype(int).tolist()} & set(range(rounds))):
+        now: Step = jax.tree.map(lambda x, i=i: x[i], steps)
+        with jax.disable_jit():
+            after, action = leaves.step(now.before, typed(subject.policy_words), now.observation)
+        _close_states(now.after, after, f"round {i + 1}: the state without jit")
+        if not isinstance(leaves, IndexPolicy):
+            _equal(now.action, action, f"round {i + 1}: the decision without jit")
+            continue
+        fast = np.asarray(_jitted_scores(leaves, now.after, now.observation.view.round))
+        with jax.disable_jit():
+            slow = np.asarray(evaluate_state(leaves, after, now.observation.view.round))
+        pulled = np.asarray(now.after.pulls) > 0
+        worst = int(ulps_apart(fast, slow)[pulled].max(initial=0))
+        assert worst <= _ULPS, (
+            f"round {i + 1}: scores without jit are {worst} units in the last place away: {fast}, {slow}"
+        )
+        if int(action) != int(now.action):
+            apart = int(ulps_apart(fast[int(action)], fast[int(now.action)]))
+            assert apart <= _ULPS, f"round {i + 1}: arm {int(action)} without jit, {int(now.action)} with it: {fast}"
+
+
+_jitted_scores = jax.jit(evaluate_state)
+
+
+def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
+    """With ``empty`` set, whatever stands in action and feedback, ``step`` is ``select`` on the old state."""
+    leaves, steps = one_setting(subject.first, subject.environment), subject.steps
+    step, select = jax.jit(lambda *x: leaves.step(*x)), jax.jit(lambda *x: leaves.select(*x))
+    for i in {0, steps.over.shape[0] // 2, steps.over.shape[0] - 1}:
+        now: Step = jax.tree.map(lambda x, i=i: x[i], steps)
+        for filling in (
+            now.observation.feedback,
+            jax.tree.map(lambda x: jnp.full_like(x, -12345), now.observation.feedback),
+        ):
+            told = now.observation._replace(empty=jnp.bool_(True), feedback=filling)
+            got = step(now.before, typed(subject.policy_words), told)
+            must = select(now.before, typed(subject.policy_words), told.view)
+            _equal(must[0], got[0], f"round {i + 1}: an empty observation changed the state, which")
+            _equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
+
+
+def other_values_compile_nothing(subject: Subject) -> None:
+    """Other values of the leaves, another key, another number of settings: the compiled program serves them all."""
+    policies = [subject.first, *subject.others]
+    sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies)
+    key = jax.random.fold_in(subject.key, 1)
+    _ = subject.base
+    with compilations() as compiled:
+        for policy in [*policies[1:], sweep]:
+            subject.run(policies=policy)
+        subject.run(key=key)
+    assert not compiled, f"calls of simulate that differ in numbers only compiled {len(compiled)} programs: {compiled}"
+
+
+def sweep_equals_loop(subject: Subject) -> None:
+    """A sweep over the leaves gives each value the bits that it gets alone."""
+    policies = [subject.first, *subject.others] if subject.others else [subject.first, subject.first]
+    sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies) if subject.others else policies
+    together = subject.run(policies=sweep)
+    for i, policy in enumerate(policies):
+        alone = subject.base if i == 0 else subject.run(policies=policy)
+        part = dataclasses.replace(
+            together,
+            ledger={name: x[i : i + 1] for name, x in together.ledger.items()},
+            final={name: x[i : i + 1] for name, x in together.final.items()},
+            ended=together.ended[i : i + 1],
+        )
+        assert_same_results(alone, part, f"setting {together.settings[i]} alone and in a sweep")
+
+
+def finished_lanes_are_frozen(subject: Subject) -> None:
+    """Lanes end where a plain loop ends them, though other lanes of their batch go on."""
+    base = subject.base
+    lengths = base.ledger["rounds"][0, ..., -1]
+    long = subject.run(chunk=int(2 * lengths.max()))
+    assert_same_results(base, long, "short chunks, and one chunk in which most lanes stand still")
+    for i in range(base.ended.shape[1]):
+        steps = episode(
+            subject.first,
+            subject.environment,
+            subject.constraint,
+            subject.key,
+            int(lengths.max()),
+            instance=i,
+            replicates=subject.replicates,
+        )
+        for r in np.flatnonzero(np.isin(base.ended[0, i], (Status.EXHAUSTED, Status.HORIZON))):
+            over = np.asarray(steps.over[r])
+            assert over.any(), f"instance {i}, replicate {r}: the plain loop goes on after round {lengths[i, r]}"
+            last = int(np.argmax(over))
+            account = _account(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
+            for name, value in account.items():
+                booked = base.ledger[name][0, i, r, -1]
+                assert np.array_equal(booked, value), (
+                    f"instance {i}, replicate {r}: {name} ends as {booked}, in a plain loop of step and pull as {value}"
+                )
+
+
+def _account(ledger: Ledger) -> dict[str, Any]:
+    totals = ("reward", "spent", "expected_reward", "expected_spent")
+    exact = {name: ticks.join(getattr(ledger, name)) for name in totals}
+    counts = {f"event:{name}": np.asarray(x) for name, x in ledger.events.items()}
+    audits = {f"audit:{name}": ticks.join(x) for name, x in ledger.audit.items()}
+    return {"rounds": np.asarray(ledger.rounds)} | exact | counts | audits
+
+
+def any_split_gives_the_same_bits(subject: Subject) -> None:
+    """Each instance alone, each part of the replicates, and lanes in another order: the bits of the whole."""
+    base, instances = subject.base, subject.environment.instances
+    every = list(range(instances))
+    for i in every:
+        part = subject.run(**cut(subject, [i]), instance_ids=[i])
+        assert_same_results(pick(base, instances=[i]), part, f"instance {i} in the whole and alone")
+    turned = subject.run(**cut(subject, every[::-1]), instance_ids=every[::-1], replicates=_backwards(subject))
+    expected = pick(base, instances=every[::-1], replicates=_backwards(subject))
+    assert_same_results(expected, turned, "lanes in order and in reverse order")
+    last = [subject.replicates - 1]
+    assert_same_results(pick(base, replicates=last), subject.run(replicates=last), "a replicate in the whole and alone")
+
+
+def slots_chunks_and_marks_change_nothing(subject: Subject) -> None:
+    """Neither the chunk size, nor the number of slots, nor the choice of marks changes a bit."""
+    assert_same_results(subject.base, subject.run(chunk=7), "chunks of 16 and of 7 rounds")
+    few = subject.run(slots=max(subject.slots // 4, 1), marks=(MARKS[1], 1.0))
+    what = f"{subject.slots} slots and marks {MARKS}; fewer slots and marks ({MARKS[1]}, 1)"
+    assert_same_results(subject.base, few, what, marks=[(1, 0), (len(MARKS) - 1, 1)])
+
+
+def leap_equals_scan(subject: Subject) -> None:
+    """The leap engine, where the policy declares that its scores rest, gives the bits of the scan engine."""
+    prepared = subject.constraint.prepare(subject.environment)
+    if why_not(subject.policy, subject.environment, prepared) is None:
+        assert_same_results(subject.base, subject.run(engine="leap"), "engine scan and engine leap")
+
+
+def absent_arms_change_nothing(subject: Subject) -> None:
+    """Two further arms that no instance has change no bit. (Only where the environment has a table ``present``.)"""
+    if not any(is_presence(path) for path, _ in jax.tree_util.tree_leaves_with_path(subject.environment)):
+        return
+    wider = subject.run(policies=pad_policy(subject.first, 2), environment=pad_arms(subject.environment, 2))
+    pulls = wider.final["pulls"]
+    assert not pulls[..., -2:].any(), "an arm that its instance does not have was pulled"
+    narrow = dataclasses.replace(wider, final={**wider.final, "pulls": pulls[..., :-2]})
+    assert_same_results(subject.base, narrow, "without and with two absent arms")
+
+
+def replicates_differ(subject: Subject) -> None:
+    """No two replicates are the same run."""
+    ledger = subject.base.ledger
+    runs = np.stack([ledger[name] for name in ("rounds", "reward", "spent", "expected_reward")], axis=-1)[0]
+    for i, instance in enumerate(runs):
+        different = np.unique(instance.reshape(subject.replicates, -1), axis=0)
+        assert len(different) == subject.replicates, (
+            f"instance {i}: two of {subject.replicates} replicates are the same run"
+        )
+
+
+POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
+    keeps_its_structure,
+    agrees_without_jit,
+    learns_nothing_from_an_empty_observation,
+    other_values_compile_nothing,
+    sweep_equals_loop,
+    finished_lanes_are_frozen,
+    any_split_gives_the_same_bits,
+    slots_chunks_and_marks_change_nothing,
+    leap_equals_scan,
+    absent_arms_change_nothing,
+    replicates_differ,
+)
+
+
+def check_policy(
+    policy: Policy, environment: Environment, constraint: Constraint | None = None, *, key: Any = None
+) -> None:
+    """Check that a policy keeps every rule of the contract. Takes some ten seconds, most of them compiling.
+
+    Args:
+        policy: its first setting is tried, and other values of its leaves (half and double, where they are allowed).
+        environment: a small world that it can play; two or more instances of different kinds are best.
+        constraint: default a total budget that lasts for some hundred rounds, a horizon where nothing costs anything.
+        key: the root key, default ``jax.random.key(0)``.
+
+    Raises:
+        AssertionError: naming the rule that is broken and where.
+        InputError: if the three do not fit together.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.testing import check_policy
+        >>> arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.6]], [[0.9, 0.3], [0.4, 0.5]])
+        >>> check_policy(jb.policies.CUCB(alpha=0.125), arms)
+    """
+    if constraint is None:
+        cost = np.nanmean(environment.values()[1])
+        constraint = TotalBudget(100 * cost, last_pull="counts") if cost > 0 else Horizon(100)
+    subject = Subject(policy, environment, constraint, jax.random.key(0) if key is None else key)
+    for check in POLICY_CHECKS:
+        try:
+            check(subject)
+        except AssertionError as broken:
+            rule = check.__name__.replace("_", " ")
+            raise AssertionError(f"{type(policy).__name__} breaks the rule «{rule}»: {broken}") from broken
+
+
+def _backwards(subject: Subject) -> list[int]:
+    return list(range(subject.replicates))[::-1]
+
+
+def _same_shapes(must: Any, got: Any, what: str) -> None:
+    here, there = str(jax.tree.structure(must)), str(jax.tree.structure(got))
+    assert here == there, f"{what} has structure {there}; it must be {here}"
+    named = jax.tree_util.tree_leaves_with_path(must)
+    for (path, a), b in zip(named, jax.tree.leaves(got), strict=True):
+        old, new = f"{jnp.result_type(a)}{list(jnp.shape(a))}", f"{b.dtype}{list(b.shape)}"
+        assert old == new, f"{what}{jax.tree_util.keystr(path)} is {new}; it must be {old}"
+
+
+def _equal(must: Any, got: Any, what: str) -> None:
+    for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(must), jax.tree.leaves(got), strict=True):
+        a, b = np.asarray(a), np.asarray(b)
+        same = np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+        assert same, f"{what}{jax.tree_util.keystr(path)} is {b}; it must be {a}"
+
+
+def _close_states(must: Any, got: Any, what: str) -> None:
+    for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(must), jax.tree.leaves(got), strict=True):
+        a, b = np.asarray(a), np.asarray(b)
+        close = (ulps_apart(a, b) <= _ULPS).all() if a.dtype == np.float32 else np.array_equal(a, b)
+        assert close, f"{what}{jax.tree_util.keystr(path)} is {b}; it must be {a}"

@@ -1,0 +1,134 @@
+"""What the checks of a policy have in common: the policy on trial, its runs, and worlds cut and widened."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandits import streams
+from jaxbandits.errors import InputError
+from jaxbandits.protocol import Constraint, Environment, Policy, map_leaves
+from jaxbandits.result import Result
+from jaxbandits.simulate import settle, simulate
+from jaxbandits.streams import Domain
+from jaxbandits.testing.episode import Step, episode, lane_words
+
+MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """A policy on trial, with the world to try it in. Runs that several checks need are made once."""
+
+    policy: Policy
+    environment: Environment
+    constraint: Constraint
+    key: Any
+    replicates: int = 3
+    slots: int = 16
+
+    def run(self, **changes: Any) -> Result:
+        """``simulate`` on trial settings, with some of its arguments changed."""
+        given: dict[str, Any] = {
+            "policies": self.first,
+            "environment": self.environment,
+            "constraint": self.constraint,
+            "key": self.key,
+            "replicates": self.replicates,
+            "marks": MARKS,
+            "slots": self.slots,
+            "chunk": 16,
+            "engine": "scan",
+        }
+        given |= changes
+        return simulate(given.pop("policies"), given.pop("environment"), given.pop("constraint"), **given)
+
+    @cached_property
+    def first(self) -> Policy:
+        """The policy's first setting, leaves ``[1, 1 or instance, …]``."""
+        settled, _ = settle(self.policy, self.environment)
+        return jax.tree.map(lambda x: x[:1], settled)
+
+    @cached_property
+    def others(self) -> list[Policy]:
+        """The same policy with other values of its leaves, as far as their ranges allow (none if it has none)."""
+        found: list[Policy] = []
+        if not jax.tree.leaves(self.first):
+            return found
+        for factor in (0.5, 2.0, 0.75, 1.25, 0.875, 1.0625):
+            changed = jax.tree.map(lambda x, f=factor: (x * f).astype(x.dtype), self.first)
+            try:
+                settle(changed, self.environment)
+            except InputError:
+                continue
+            found.append(changed)
+        return found[:2]
+
+    @cached_property
+    def base(self) -> Result:
+        """The run that the others are compared with."""
+        return self.run()
+
+    @cached_property
+    def steps(self) -> Step:
+        """The first rounds of instance 0, replicate 0 by the plain loop, ``[round, …]``."""
+        rounds = int(np.clip(self.base.ledger["rounds"][0, 0, 0, -1], 2, 64))
+        played = episode(self.first, self.environment, self.constraint, self.key, rounds)
+        return jax.tree.map(lambda x: x[0], played)
+
+    @cached_property
+    def policy_words(self) -> jax.Array:
+        """The policy's key in instance 0, replicate 0, as words."""
+        return lane_words(streams.root_key(self.key), 0, 0, Domain.POLICY)
+
+
+def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
+    """The policy, environment and constraint of some instances."""
+    chosen, environment = np.asarray(instances), subject.environment
+    resources = getattr(environment.spec, "resources", None)
+
+    def per_instance(value: Any) -> bool:
+        shape = np.shape(value)
+        one_each = shape[:1] == (environment.instances,)
+        return one_each and (len(shape) > 1 or shape != (resources,))
+
+    parts = {
+        field.name: np.asarray(value)[chosen]
+        for field in dataclasses.fields(subject.constraint)  # type: ignore[arg-type]
+        if not field.metadata.get("static") and per_instance(value := getattr(subject.constraint, field.name))
+    }
+    return {
+        "policies": jax.tree.map(lambda x: x[:, chosen] if x.shape[1] > 1 else x, subject.first),
+        "environment": jax.tree.map(lambda x: np.asarray(x)[chosen], environment),
+        "constraint": dataclasses.replace(subject.constraint, **parts),  # type: ignore[type-var]
+    }
+
+
+def is_presence(path: Any) -> bool:
+    """Does this path lead to a table of which arms exist?"""
+    return bool(path) and getattr(path[-1], "name", "") == "present"
+
+
+def pad_arms(environment: Environment, extra: int) -> Environment:
+    """More columns in every table ``[instance, arm, …]``: copies of the last arm, but absent."""
+
+    def pad(path: Any, x: Any) -> np.ndarray:
+        x = np.asarray(x)
+        widths = [(0, 0), (0, extra)] + [(0, 0)] * (x.ndim - 2)
+        return np.pad(x, widths) if is_presence(path) else np.pad(x, widths, mode="edge")
+
+    return jax.tree_util.tree_map_with_path(pad, environment)
+
+
+def pad_policy(policy: Policy, extra: int) -> Policy:
+    """Per-arm leaves get columns as well."""
+
+    def pad(name: str, x: Any, meta: Any) -> Any:
+        return np.pad(x, [(0, 0), (0, 0), (0, extra)], mode="edge") if meta.get("core", 0) == 1 else x
+
+    return map_leaves(policy, pad)

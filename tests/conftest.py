@@ -1,0 +1,15 @@
+"""Strict jax, and a hypothesis that finds the same examples on every machine."""
+
+from __future__ import annotations
+
+import os
+
+import hypothesis
+import jax
+
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_debug_key_reuse", True)
+
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=200)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=5000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))

@@ -1,0 +1,152 @@
+"""The same bits whatever surrounds a lane: devices, x64, other settings, the form in which a number is given."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.testing import assert_same_results, compilations
+
+from . import ledger_hash
+from .worlds import ARMS, INSTANCES, KEY, world
+
+ROOT = Path(__file__).parents[2]
+BUDGET = jb.TotalBudget(30.0, last_pull="counts")
+
+
+@cache
+def here(kind: str, name: str) -> str:
+    return {"simulated": ledger_hash.simulated, "live": ledger_hash.live}[kind](name)
+
+
+def elsewhere(*names: str, **settings: str) -> dict[str, Any]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", **settings}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.contract.ledger_hash", *names],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+cpu_only = pytest.mark.skipif(jax.default_backend() != "cpu", reason="bits are compared on one kind of device")
+
+
+@cpu_only
+def test_four_devices_give_the_bits_of_one() -> None:
+    names = ("omega_ucb", "b_greedy", "bts")
+    one = elsewhere(*names, XLA_FLAGS="--xla_force_host_platform_device_count=1")
+    four = elsewhere(*names, XLA_FLAGS="--xla_force_host_platform_device_count=4")
+    assert (one["devices"], four["devices"]) == (1, 4)
+    assert one["simulated"] == four["simulated"]
+
+
+@cpu_only
+def test_x64_changes_no_bit() -> None:
+    wide = elsewhere(JAX_ENABLE_X64="1")
+    assert wide["x64"] and not jax.config.jax_enable_x64  # type: ignore[attr-defined]
+    assert wide["leap"] == wide["simulated"]["omega_star_ucb"]
+    for kind in ("simulated", "live"):
+        narrow = {name: here(kind, name) for name in ledger_hash.POLICIES}
+        different = [name for name in narrow if narrow[name] != wide[kind][name]]
+        assert not different, f"{kind}: x64 changes the bits of {different}"
+
+
+def run(policy: Any, **changes: Any) -> jb.Result:
+    given: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 4, "slots": 16, "chunk": 16, "engine": "scan"}
+    return jb.simulate(policy, world("bernoulli"), BUDGET, **(given | changes))
+
+
+def _part(result: jb.Result, settings: list[int]) -> jb.Result:
+    import dataclasses
+
+    return dataclasses.replace(
+        result,
+        ledger={name: x[settings] for name, x in result.ledger.items()},
+        final={name: x[settings] for name, x in result.final.items()},
+        ended=result.ended[settings],
+        settings=tuple(result.settings[i] for i in settings),
+    )
+
+
+def test_a_further_rho_changes_no_bit_of_the_others_and_compiles_nothing() -> None:
+    two = run(jb.policies.OmegaUCB(rho=jnp.array([1 / 16, 1.0])))
+    with compilations() as compiled:
+        three = run(jb.policies.OmegaUCB(rho=[1 / 16, 0.25, 1.0]))
+    assert not compiled
+    assert_same_results(two, _part(three, [0, 2]), "two values of rho, and the same with a third between them")
+
+
+def test_the_form_of_a_number_compiles_nothing() -> None:
+    base = run(jb.policies.OmegaUCB(rho=0.25))
+    forms = [0.25, np.float64(0.25), np.float32(0.25), np.array(0.25), jnp.float32(0.25), [0.25], [[0.25] * INSTANCES]]
+    with compilations() as compiled:
+        results = [run(jb.policies.OmegaUCB(rho=rho)) for rho in forms]
+        run(jb.policies.OmegaUCB(rho=1))
+    assert not compiled
+    for rho, result in zip(forms, results, strict=True):
+        assert_same_results(base, result, f"rho=0.25 and rho={rho!r}")
+
+
+def test_other_numbers_of_everything_compile_nothing() -> None:
+    run(jb.policies.OmegaUCB(rho=0.25))
+    key = jax.random.key(99)
+    other = world("bernoulli").take([2, 1, 0])  # type: ignore[attr-defined]
+    with compilations() as compiled:
+        jb.simulate(
+            jb.policies.OmegaUCB(rho=0.5),
+            other,
+            jb.TotalBudget([5.0, 6.5, 7.0], last_pull="counts"),
+            key=key,
+            replicates=[5, 1],
+            marks=[0.3, 0.5, 0.9, 1.0],
+            slots=16,
+            chunk=5,
+            engine="scan",
+        )
+    assert not compiled
+
+
+def test_policies_of_one_call_do_not_touch_each_other() -> None:
+    policies = [jb.policies.CUCB(alpha=[0.1, 0.3]), jb.policies.IUCB()]
+    both = run(policies)
+    assert both.settings == ("CUCB(alpha=0.1)", "CUCB(alpha=0.3)", "IUCB(alpha=0.25)")
+    assert_same_results(run(policies[0]), _part(both, [0, 1]), "a policy alone and beside another")
+    assert_same_results(run(policies[1]), _part(both, [2]), "a policy alone and beside another")
+
+
+def test_a_value_per_instance_is_the_value_of_that_instance() -> None:
+    rhos = [0.1, 0.5, 2.0]
+    together = run(jb.policies.OmegaUCB(rho=[rhos]))
+    for i, rho in enumerate(rhos):
+        alone = run(jb.policies.OmegaUCB(rho=rho))
+        for name, ledger in alone.ledger.items():
+            assert np.array_equal(ledger[:, i], together.ledger[name][:, i]), f"instance {i}, {name}"
+
+
+def test_all_policies_meet_the_same_world() -> None:
+    """A constant arm order: pull n of an arm gives one outcome, whoever pulls. One arm only, so all play the same."""
+    single = world("beta").take([0]).take([0])  # type: ignore[attr-defined]
+    only = jax.tree.map(lambda x: np.asarray(x)[:, :1], single)
+    results = [
+        jb.simulate(policy, only, jb.Horizon(50), key=KEY, replicates=2, marks=3, engine="scan")
+        for policy in (jb.policies.CUCB(), jb.policies.BudgetedThompson())
+    ]
+    assert_same_results(*results, "two policies with one arm")
+    assert ARMS > 1

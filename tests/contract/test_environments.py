@@ -1,0 +1,17 @@
+"""Every environment keeps the contract. A new environment is one more entry of ``WORLDS``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from jaxbandits.testing import check_environment
+
+from .worlds import KEY, WORLDS, world
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_environment_keeps_the_contract(name: str, record_property: Callable[[str, object], None]) -> None:
+    worst = check_environment(world(name), key=KEY)
+    record_property("largest |z| of an empirical mean", worst)

@@ -1,0 +1,154 @@
+"""The kit notices what it is there for: each rule, broken on purpose."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import streams
+from jaxbandits.environments import FiniteArms
+from jaxbandits.policies.index import IndexPolicy
+from jaxbandits.protocol import Policy
+from jaxbandits.testing import POLICY_CHECKS, Subject, check_environment, check_policy, ulps_apart
+
+from .worlds import KEY, world
+
+CHECKS = {check.__name__: check for check in POLICY_CHECKS}
+CALLS = itertools.count()
+
+
+@jb.pytree
+class Widening(IndexPolicy):
+    """Its state changes type."""
+
+    def update(self, state: Any, key: Any, observation: Any) -> Any:
+        state = super().update(state, key, observation)
+        return state._replace(pulls=state.pulls.astype(jnp.float32))
+
+
+@jb.pytree
+class Blunder(IndexPolicy):
+    """Learns from empty observations."""
+
+    def score(self, arms: Any) -> Any:
+        return arms.reward - arms.cost
+
+    def step(self, state: Any, key: Any, observation: Any) -> Any:
+        return self.select(self.update(state, key, observation), key, observation.view)
+
+
+@jb.pytree
+class Positional(IndexPolicy):
+    """Draws for all arms at once: how many there are changes the draws."""
+
+    def score(self, arms: Any) -> Any:
+        return arms.reward - arms.cost
+
+    def select(self, state: Any, key: Any, view: Any) -> Any:
+        draws = jax.random.permutation(streams.at(key, view.round, 0), state.pulls.size)
+        return state, jnp.argmax(jnp.where(view.available, draws, -1)).astype(jnp.int32)
+
+
+@jb.pytree
+class Chaotic(IndexPolicy):
+    """Its score hangs on when it was traced."""
+
+    def score(self, arms: Any) -> Any:
+        return jnp.sin(arms.n * (3 + next(CALLS))) + arms.reward * 1e-3
+
+
+@pytest.mark.parametrize(
+    ("policy", "rule", "message"),
+    [
+        (Blunder(), "learns_nothing_from_an_empty_observation", "an empty observation changed the state"),
+        (Positional(), "absent_arms_change_nothing", "two absent arms: .* differs"),
+        (Chaotic(), "agrees_without_jit", "scores without jit"),
+    ],
+)
+def test_a_broken_policy_is_caught(policy: Policy, rule: str, message: str) -> None:
+    subject = Subject(policy, world("bernoulli"), jb.Horizon(40), KEY)
+    with pytest.raises(AssertionError, match=message):
+        CHECKS[rule](subject)
+
+
+def test_a_state_that_changes_its_type_is_caught() -> None:
+    # jax itself refuses such a loop before the kit can look; either way it does not pass silently
+    with pytest.raises((AssertionError, TypeError)):
+        check_policy(Widening(), world("bernoulli"), jb.Horizon(10), key=KEY)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Cheats(FiniteArms):
+    """Base of broken worlds."""
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class ByRound(_Cheats):
+    """Outcomes are addressed by the round, not by the pull."""
+
+    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
+        _, *rest = super().pull(jnp.full_like(state, round), action, key, round)
+        return state + (jnp.arange(state.size) == action), *rest
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class Overstated(_Cheats):
+    """States means that are 5 % too large."""
+
+    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
+        state, outcome, *rest = super().pull(state, action, key, round)
+        return state, outcome._replace(expected_reward=outcome.expected_reward * 21 // 20), *rest
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class SameForAll(_Cheats):
+    """Every lane meets the same outcomes."""
+
+    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
+        return super().pull(state, action, jax.random.wrap_key_data(jnp.zeros(2, jnp.uint32)), round)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class TooMuch(_Cheats):
+    """Rewards above their bound."""
+
+    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
+        state, outcome, *rest = super().pull(state, action, key, round)
+        return state, outcome._replace(reward=outcome.reward + 1), *rest
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (ByRound, "among others, and alone in other rounds"),
+        (Overstated, "standard errors from the stated one"),
+        (SameForAll, "another replicate gives the same"),
+        (TooMuch, "is outside 0"),
+    ],
+)
+def test_a_broken_environment_is_caught(broken: Any, message: str) -> None:
+    arms = FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]])
+    fields = {field.name: getattr(arms, field.name) for field in dataclasses.fields(arms)}
+    with pytest.raises(AssertionError, match=message):
+        check_environment(broken(**fields), key=KEY)
+
+
+def test_ulps() -> None:
+    one = np.float32(1)
+    assert ulps_apart(one, np.nextafter(one, np.float32(2))) == 1
+    assert ulps_apart(0.0, -0.0) == 0
+    assert ulps_apart(np.float32(1e-45), np.float32(-1e-45)) == 2
+    assert ulps_apart(np.nan, np.nan) == 0
+    assert ulps_apart(np.nan, 1.0) > 2**32
+    assert ulps_apart(np.inf, np.finfo(np.float32).max) == 1

@@ -1,0 +1,71 @@
+"""The worlds that the contract is tried in: a new environment is one more entry."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import jax
+import numpy as np
+
+import jaxbandits as jb
+from jaxbandits.environments import FiniteArms
+
+INSTANCES, ARMS = 3, 4
+
+
+def _absent() -> np.ndarray:
+    """One instance without its last arm, one without its second."""
+    present = np.ones((INSTANCES, ARMS), bool)
+    present[1, 3] = present[2, 1] = False
+    return present
+
+
+def _uniforms(kinds: int) -> np.ndarray:
+    return np.random.default_rng(kinds).random((kinds, INSTANCES, ARMS))
+
+
+def bernoulli() -> FiniteArms:
+    reward, cost = _uniforms(2)
+    return FiniteArms.bernoulli(reward, 0.05 + 0.95 * cost, _absent())
+
+
+def generalised_bernoulli() -> FiniteArms:
+    weights = np.moveaxis(_uniforms(10), 0, -1)
+    return FiniteArms.generalised_bernoulli(weights[..., :5], weights[..., 5:], _absent())
+
+
+def beta() -> FiniteArms:
+    return FiniteArms.beta(*(0.2 + 4 * _uniforms(4)), _absent())
+
+
+def empirical() -> FiniteArms:
+    rng = np.random.default_rng(0)
+    # the first instance's first log has one row; reward and cost of a row depend on each other
+    sizes = [(1, 7, 3, 2), (5, 2, 4), (3, 3, 6, 9)]
+
+    def rows(size: int) -> tuple[np.ndarray, np.ndarray]:
+        cost = 0.1 + 0.9 * rng.random(size)
+        return cost * rng.random(size), cost
+
+    return FiniteArms.empirical([[rows(size) for size in arms] for arms in sizes])
+
+
+def null_arm() -> jb.environments.WithNullArm:
+    return jb.environments.WithNullArm(bernoulli())
+
+
+WORLDS = {
+    "bernoulli": bernoulli,
+    "generalised_bernoulli": generalised_bernoulli,
+    "beta": beta,
+    "empirical": empirical,
+    "null_arm": null_arm,
+}
+
+
+@cache
+def world(name: str) -> jb.Environment:
+    return WORLDS[name]()
+
+
+KEY = jax.random.key(20240825)

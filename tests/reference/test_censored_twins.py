@@ -1,0 +1,582 @@
+"""Checks of the twins for censored resources: hand-computed histories, the paper's recurrences, textbook
+Kaplan-Meier, grid refinement by hand, finest-grid tables, and the numbers and laws of SPEC C.4."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from . import censored
+from .censored import (
+    RCUCB,
+    ZRCUCB,
+    RCUCBKaplanMeier,
+    Round,
+    ThompsonReduction,
+    UCBReduction,
+    best_pair_G1,
+    instance_G1,
+    kaplan_meier,
+    paper_cost,
+    paper_limits,
+    paper_penalty,
+)
+
+LIMITS = (0.3, 0.6, 1.0)  # penalties 0.03, 6, 10
+# (limit index, reward, consumption or None, true consumption)
+HAND = [(2, 0.5, 0.4, 0.4), (1, 0.7, None, 0.8), (0, 0.9, 0.2, 0.2), (0, 0.7, None, 0.5)]
+
+
+def exact(value: float) -> object:
+    return pytest.approx(value, rel=1e-13, abs=1e-13)
+
+
+def play_hand(policy: RCUCB) -> RCUCB:
+    for j, reward, seen, true in HAND:
+        policy.update(0, j, reward, seen, true)
+    return policy
+
+
+def random_rounds(
+    n: int, limits: Sequence[float], T: int, seed: int, scale: float = 1.4
+) -> list[tuple[int, int, float, float | None, float]]:
+    """``(arm, limit index, reward, consumption or None, true consumption)``, initial rounds at tau_max first."""
+    rng = np.random.default_rng(seed)
+    out: list[tuple[int, int, float, float | None, float]] = []
+    for t in range(T):
+        i, j = (t, len(limits) - 1) if t < n else (int(rng.integers(n)), int(rng.integers(len(limits))))
+        reward, true = float(rng.random()), float(scale * rng.random())
+        out.append((i, j, reward, true if true <= limits[j] else None, true))
+    return out
+
+
+# ---------------------------------------------------------------- RCUCB
+
+
+def test_width_vector() -> None:
+    """SPEC F: alpha = 1, t = 1000, tau = .3, N = 50, N0 = 80."""
+    policy = RCUCB(2, LIMITS)
+    policy.history[0] = [Round(0.6, 0.5, 0.1, 0.1)] * 50 + [Round(0.2, 0.5, 0.1, 0.1)] * 30
+    policy.rounds = 999
+    assert policy.counts(0, 0)[:2] == (50, 80)
+    assert policy.width(0, 0) == pytest.approx(0.538119, rel=0.0, abs=5.1e-7)
+    policy.survival = "legal"
+    assert policy.width(0, 0) == exact(1.03 * math.sqrt(2.0 * math.log(1000.0) / 50.0))
+
+
+@pytest.mark.parametrize(
+    ("survival", "tails", "bases"),
+    [
+        ("literal", (3 / 4, 1 / 4, 0.0), (4, 4, 4)),
+        ("infinite", (3 / 4, 2 / 4, 2 / 4), (4, 4, 4)),
+        ("legal", (3 / 4, 1 / 2, 0.0), (4, 2, 1)),
+        ("kaplan-meier", (3 / 4, 3 / 8, 3 / 8), (4, 4, 4)),
+    ],
+)
+def test_hand_history(survival: str, tails: tuple[float, ...], bases: tuple[int, ...]) -> None:
+    policy = play_hand(RCUCBKaplanMeier(1, LIMITS) if survival == "kaplan-meier" else RCUCB(1, LIMITS, 1.0, survival))
+    assert policy.t == 5
+    assert [policy.counts(0, j).at_least for j in range(3)] == [4, 2, 1]
+    gains, lam, log = (0.88 / 4, 0.46 / 2, 0.46), (0.03, 6.0, 10.0), 2.0 * math.log(5.0)
+    for j in range(3):
+        assert policy.tail(0, j) == exact(tails[j])
+        assert policy.gain(0, j) == exact(gains[j])
+        width = math.sqrt(log / (4, 2, 1)[j]) + lam[j] * math.sqrt(log / bases[j])
+        assert policy.width(0, j) == exact(width)
+        assert policy.scores()[0, j] == exact(gains[j] - lam[j] * tails[j] + width)
+
+
+def test_alpha_and_functions() -> None:
+    policy = RCUCB(1, (0.5, 2.0), alpha=1.7, cost=lambda x: 0.25 * x, penalty=lambda x: 3.0 * x)
+    policy.update(0, 1, 0.9, 0.4)
+    policy.update(0, 0, 0.0, None, 1.5)
+    root = math.sqrt(2.0 * 1.7 * math.log(3.0))
+    low = 0.8 / 2 - 1.5 * 0.5 + root * (1.0 + 1.5) / math.sqrt(2.0)
+    high = 0.8 / 1 - 6.0 * 0.0 + root * (1.0 + 6.0 / math.sqrt(2.0))
+    assert policy.scores()[0].tolist() == [exact(low), exact(high)]
+
+
+def test_boundary_of_the_limit_counts_as_observed() -> None:
+    policy = RCUCB(1, (0.5, 1.0))
+    policy.update(0, 1, 1.0, 0.5)
+    assert policy.counts(0, 0) == (1, 1, exact(0.95), 0)
+    policy.update(0, 0, 1.0, 0.5)
+    assert policy.counts(0, 0) == (2, 2, exact(1.9), 0)
+
+
+def test_initial_rounds_and_infinite_scores() -> None:
+    policy = RCUCB(3, LIMITS)
+    assert np.all(np.isinf(policy.scores()))
+    for t in range(3):
+        assert policy.initial_pair() == (t, 2) and policy.choices() == frozenset({(t, 2)})
+        assert np.all(np.isinf(policy.scores()[t])) and np.all(np.isfinite(policy.scores()[:t]))
+        policy.update(t, 2, 0.1 * t, 0.1)
+    assert policy.initial_pair() is None and policy.t == 4
+    assert policy.choices() == frozenset({(2, 2)})
+    lone = RCUCB(1, LIMITS, survival="legal")
+    lone.update(0, 1, 0.5, 0.1)
+    assert np.isfinite(lone.scores()[0]).tolist() == [True, True, False]
+
+
+def test_ties_are_all_returned() -> None:
+    policy = RCUCB(2, (0.2, 0.4), penalty=lambda x: 0.0)
+    policy.update(0, 1, 0.5, 0.1)
+    policy.update(1, 1, 0.5, 0.1)
+    assert policy.choices() == frozenset({(0, 0), (0, 1), (1, 0), (1, 1)})
+    policy.update(1, 1, 0.0, 0.1)
+    assert policy.choices() == frozenset({(0, 0), (0, 1)})
+
+
+def test_recurrences_of_the_paper() -> None:
+    """The update rules printed after P-RCUCB (10) reproduce the twin's literal estimates round by round."""
+    limits, n = (0.2, 0.5, 0.8, 1.0), 3
+    policy = RCUCB(n, limits)
+    g, pen = np.zeros((n, 4)), np.zeros((n, 4))
+    count, pulls = np.zeros((n, 4)), np.zeros(n)
+    for i, j, reward, seen, true in random_rounds(n, limits, 150, seed=3):
+        for k, tau in enumerate(limits):
+            lam = paper_penalty(tau)
+            pen[i, k] = lam / (pulls[i] + 1) * (pulls[i] * pen[i, k] / lam + float(true > tau))
+            if tau <= limits[j]:
+                add = reward - true / 10 if true <= tau else 0.0
+                g[i, k] = (count[i, k] * g[i, k] + add) / (count[i, k] + 1)
+                count[i, k] += 1
+        pulls[i] += 1
+        policy.update(i, j, reward, seen, true)
+        if policy.t > n:
+            log = 2.0 * math.log(policy.t)
+            width = np.sqrt(log / count) + np.array([paper_penalty(x) for x in limits]) * np.sqrt(log / pulls)[:, None]
+            np.testing.assert_allclose(policy.scores(), g - pen + width, rtol=1e-12, atol=1e-12)
+
+
+def test_variants_agree_where_they_must() -> None:
+    """All rounds at tau_max: literal = legal. Nothing exceeded: literal = infinite = Kaplan-Meier, legal differs."""
+    limits = (0.2, 0.5, 1.0)
+    names = ("literal", "legal", "infinite")
+    wide, free = [RCUCB(2, limits, survival=s) for s in names], [RCUCB(2, limits, survival=s) for s in names]
+    wide_km, free_km = RCUCBKaplanMeier(2, limits), RCUCBKaplanMeier(2, limits)
+    for i, _, reward, _, true in random_rounds(2, limits, 60, seed=1):
+        for policy in (*wide, wide_km):
+            policy.update(i, 2, reward, true if true <= 1.0 else None, true)
+    assert any(r.seen == math.inf for r in wide[0].history[0])
+    for policy in (wide[1], wide[2]):
+        np.testing.assert_allclose(policy.scores()[:, :2], wide[0].scores()[:, :2], rtol=1e-12)
+    np.testing.assert_allclose(wide_km.scores(), wide[0].scores(), rtol=1e-12)
+    np.testing.assert_allclose(wide[1].scores(), wide[0].scores(), rtol=1e-12)
+    for i, j, reward, _, true in random_rounds(2, limits, 60, seed=2, scale=1.0):
+        j = next(k for k in range(j, 3) if true <= limits[k])
+        for policy in (*free, free_km):
+            policy.update(i, j, reward, true, true)
+    assert {r.limit for r in free[0].history[0]} == set(limits)
+    np.testing.assert_allclose(free[2].scores(), free[0].scores(), rtol=1e-12)
+    np.testing.assert_allclose(free_km.scores(), free[0].scores(), rtol=1e-12)
+    assert np.max(np.abs(free[1].scores() - free[0].scores())) > 1e-3
+
+
+def test_only_literal_reads_the_hidden_consumption() -> None:
+    limits = (0.2, 0.5, 1.0)
+    rounds = random_rounds(2, limits, 80, seed=5)
+    infinite = RCUCB(2, limits, survival="infinite")
+    literal, literal_inf = RCUCB(2, limits), RCUCB(2, limits)
+    others = [(RCUCB(2, limits, survival="legal"), RCUCB(2, limits, survival="legal"))]
+    others.append((RCUCBKaplanMeier(2, limits), RCUCBKaplanMeier(2, limits)))
+    for i, j, reward, seen, true in rounds:
+        infinite.update(i, j, reward, seen)
+        literal.update(i, j, reward, seen, true)
+        literal_inf.update(i, j, reward, seen, math.inf if seen is None else None)
+        for blind, told in others:
+            blind.update(i, j, reward, seen)
+            told.update(i, j, 0.0 if seen is None else reward, seen, true)
+    np.testing.assert_array_equal(literal_inf.scores(), infinite.scores())
+    assert not np.array_equal(literal.scores(), infinite.scores())
+    for blind, told in others:
+        np.testing.assert_array_equal(blind.scores(), told.scores())
+
+
+@pytest.mark.parametrize(
+    ("arm", "j", "reward", "seen", "true"),
+    [
+        (2, 0, 0.5, 0.1, None),
+        (0, 3, 0.5, 0.1, None),
+        (0, 0, 1.5, 0.1, None),
+        (0, 0, 0.5, 0.31, None),
+        (0, 0, 0.5, 0.1, 0.2),
+        (0, 0, 0.5, None, None),
+        (0, 0, 0.5, None, 0.3),
+    ],
+)
+def test_impossible_rounds_are_refused(arm: int, j: int, reward: float, seen: float | None, true: float | None) -> None:
+    with pytest.raises(ValueError, match=r"pair|reward|consum"):
+        RCUCB(2, LIMITS).update(arm, j, reward, seen, true)
+
+
+def test_bad_arguments_are_refused() -> None:
+    for limits in ((), (0.0, 1.0), (0.5, 0.5), (1.0, 0.5)):
+        with pytest.raises(ValueError, match="limits"):
+            RCUCB(1, limits)
+    with pytest.raises(ValueError, match="survival"):
+        RCUCB(1, LIMITS, survival="kaplan-meier")
+
+
+# ---------------------------------------------------------------- Kaplan-Meier
+
+
+def test_kaplan_meier_textbook() -> None:
+    """6-MP remission times (Freireich et al. 1963), ties of events with censored times at 6 and at 10."""
+    events = [6, 6, 6, 7, 10, 13, 16, 22, 23]
+    exceeded = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
+    history = [Round(float(x), 0.0, math.inf, math.nan) for x in exceeded]
+    history += [Round(40.0, 0.0, float(x), float(x)) for x in events]
+    table = {5.9: 1.0, 6: 0.857, 7: 0.807, 10: 0.753, 13: 0.690, 16: 0.627, 22: 0.538, 23: 0.448, 35: 0.448}
+    for tau, value in table.items():
+        assert kaplan_meier(history, float(tau)) == pytest.approx(value, abs=5.1e-4)
+
+
+def test_kaplan_meier_equals_cell_hazards() -> None:
+    """With limits on the grid the product telescopes to one hazard per cell, from rounds of limit >= its end."""
+    limits = (0.2, 0.5, 0.8, 1.0)
+    policy = RCUCBKaplanMeier(2, limits)
+    for i, j, reward, seen, true in random_rounds(2, limits, 200, seed=8):
+        policy.update(i, j, reward, seen, true)
+    for i in range(2):
+        survival, lower = 1.0, -1.0
+        for j, tau in enumerate(limits):
+            at_risk = [r for r in policy.history[i] if r.limit >= tau and r.seen > lower]
+            survival *= sum(r.seen > tau for r in at_risk) / len(at_risk)
+            assert policy.tail(i, j) == exact(survival)
+            lower = tau
+        assert 0.0 < survival < 1.0
+
+
+def test_kaplan_meier_is_consistent_where_infinite_is_not() -> None:
+    policy, infinite = RCUCBKaplanMeier(1, LIMITS), RCUCB(1, LIMITS, survival="infinite")
+    for i, j, reward, seen, _ in random_rounds(1, LIMITS, 2500, seed=9):
+        policy.update(i, j, reward, seen)
+        infinite.update(i, j, reward, seen)
+    for j, tau in enumerate(LIMITS):
+        assert policy.tail(0, j) == pytest.approx(1.0 - tau / 1.4, abs=0.05)
+    assert infinite.tail(0, 2) > 1.0 - 1.0 / 1.4 + 0.1
+
+
+# ---------------------------------------------------------------- z-RCUCB
+
+
+def tiny(penalty_at_1: float, capacity: int = 8, depth: int | None = None, m: int = 2) -> ZRCUCB:
+    """n = 1, T = 10, delta = .1: 2 alpha L = 2.02 ln 1000 = 13.9537."""
+    return ZRCUCB(
+        1,
+        m=m,
+        delta=0.1,
+        T=10,
+        capacity=capacity,
+        depth=depth,
+        cost=lambda x: 0.0,
+        penalty=lambda x: penalty_at_1 if x == 1.0 else 0.0,
+    )
+
+
+def test_first_refinement_and_index() -> None:
+    policy = tiny(0.0)
+    constant = 2.02 * math.log(1000.0)
+    assert policy.depth == 3 and policy.ticks(0) == (8,)
+    assert policy.choices() == frozenset({(0, 8)}) and math.isinf(policy.scores(0)[0])
+    for _ in range(13):
+        policy.update(0, 8, 0.6, 0.7)
+    assert policy.ticks(0) == (8,)
+    assert policy.scores(0).tolist() == [exact(0.6 + math.sqrt(constant / 13) + 1.0)]
+    policy.update(0, 8, 0.6, 0.7)
+    assert policy.grid(0).tolist() == [0.5, 1.0]
+    assert policy.counts(0, 4) == (14, 14, 0.0, 14)
+    width = math.sqrt(constant / 14)
+    assert policy.scores(0).tolist() == [exact(width + 0.5), exact(0.6 + width + 0.5)]
+    assert policy.choices() == frozenset({(0, 8)})
+
+
+def test_no_cascade_then_several_points_in_one_round() -> None:
+    """lambda(1) = 3: tau = 1 splits at N = 224, where .5 and .25 would qualify at once; each waits a round."""
+    policy = tiny(3.0)
+    grids = {}
+    for t in range(1, 228):
+        policy.update(0, 8, 0.6, 0.3)
+        grids[t] = policy.ticks(0)
+    assert grids[223] == (8,) and grids[224] == (4, 8)
+    assert grids[225] == (2, 4, 8)
+    assert grids[226] == (1, 2, 3, 4, 8) and grids[227] == grids[226]
+    assert [policy.cell(0, k) for k in policy.ticks(0)] == [0.125, 0.125, 0.125, 0.125, 0.5]
+    assert policy.finest() == frozenset({(0, 3), (0, 4)})
+    assert policy.pair() == (0, 0.375)
+
+
+def test_partition_in_three_and_limits_of_the_grid() -> None:
+    policy = tiny(0.0, capacity=26, m=3)
+    assert (policy.depth, policy.cells) == (2, 9)
+    for _ in range(14):
+        policy.update(0, policy.cells, 0.6, 0.1)
+    assert policy.ticks(0) == (3, 6, 9)
+    np.testing.assert_allclose(policy.grid(0), [1 / 3, 2 / 3, 1.0], rtol=1e-15)
+    for _ in range(14, 126):  # 9 * 13.9537 = 125.58
+        assert policy.ticks(0) == (3, 6, 9)
+        policy.update(0, policy.cells, 0.6, 0.1)
+    assert policy.ticks(0) == tuple(range(1, 10))
+    for _ in range(1200):
+        policy.history[0].append(policy.history[0][0])
+    policy.update(0, 9, 0.6, 0.1)
+    assert policy.ticks(0) == tuple(range(1, 10))  # one tick wide: depth reached
+
+
+def test_capacity_with_a_deeper_grid() -> None:
+    policy = tiny(0.0, capacity=3, depth=4)
+    assert policy.cells == 16
+    for _ in range(60):
+        policy.update(0, 16, 0.6, 0.1)
+    assert policy.ticks(0) == (4, 8, 16)  # ascending: the left cell takes the last place
+    assert tiny(0.0, capacity=3).depth == 1 and tiny(0.0, capacity=1).depth == 0
+
+
+def test_log_and_penalised_width() -> None:
+    policy = ZRCUCB(3, 2.0, alpha=1.5, T=50, capacity=4, survival="legal")
+    assert policy.delta == 0.02
+    policy.update(1, 4, 0.8, 1.2)
+    policy.update(1, 4, 0.8, None)
+    root = math.sqrt(3.0 * math.log(3 * 2500 / 0.02) / 2)
+    assert policy.width(1, 4) == exact(root * 21.0)
+    assert policy.scores(1).tolist() == [exact(0.68 / 2 - 20.0 / 2 + root * 21.0 + 2.0)]
+    assert policy.choices() == frozenset({(0, 4), (2, 4)})
+    policy.history[1] += [Round(1.0, 0.5, 0.5, 0.5)] * 6
+    assert policy.estimate(1, 4) == exact(0.68 / 2 - 20.0 / 2)
+    assert policy.estimate(1, 2) == exact(6 * 0.45 / 8 - 10.0 * 2 / 8)
+    policy.survival = "infinite"
+    assert policy.estimate(1, 4) == exact(0.68 / 2 - 20.0 / 8)
+    literal = ZRCUCB(1, 2.0, T=50, capacity=4, penalty=lambda x: x)
+    literal.history[0] = [Round(2.0, 0.5, 0.1, 0.1)] * 4 + [Round(0.5, 0.5, 0.1, 0.1)] * 12
+    constant = 2.02 * literal.log
+    assert literal.width(0, 4) == exact(math.sqrt(constant / 4) + 2.0 * math.sqrt(constant / 16))
+
+
+@pytest.mark.parametrize("survival", ["literal", "legal", "infinite"])
+@pytest.mark.parametrize("m", [2, 3])
+def test_backfill_equals_ledger_and_finest_tables(survival: str, m: int) -> None:
+    """Three ways to the same estimates: definitions (8), (9); Alg. 1's running counts, a new point started from the
+    rounds so far; and sums per (limit tick, consumption cell) of the finest grid (SPEC C.2)."""
+    n = 2
+    policy = ZRCUCB(n, 1.0, m=m, delta=0.5, T=2, capacity=30, survival=survival, penalty=lambda x: 0.2 * x)
+    cells = policy.cells
+    ledger: list[dict[int, list[float]]] = [{cells: [0, 0, 0.0, 0]} for _ in range(n)]
+    number = np.zeros((n, cells + 1, cells + 2))  # arm, limit tick, consumption cell (cells + 1: above tau_max)
+    hidden = np.zeros((n, cells + 1, cells + 2))  # the same with an exceeded round counted as above tau_max
+    gains = np.zeros((n, cells + 1, cells + 2))
+    log: list[list[tuple[int, float, float, bool]]] = [[], []]
+    rng = np.random.default_rng(11)
+    backfilled = 0
+
+    def add(row: list[float], k: int, tick: int, gain: float, true: float, seen: bool) -> None:
+        tau = k / cells
+        row[1] += 1
+        if k <= tick:
+            row[0] += 1
+            row[2] += gain if true <= tau else 0.0
+        beyond = true > tau if seen or survival == "literal" else (k <= tick or survival == "infinite")
+        row[3] += float(beyond and (survival != "legal" or k <= tick))
+
+    for _ in range(400):
+        i, tick = sorted(policy.choices())[int(rng.integers(len(policy.choices())))]
+        if rng.random() < 0.3:
+            tick = policy.ticks(i)[int(rng.integers(len(policy.ticks(i))))]
+        reward, true = float(rng.random()), float(1.3 * rng.random())
+        seen = true <= tick / cells
+        policy.update(i, tick, reward, true if seen else None, true)
+        cell = min(math.ceil(true * cells), cells + 1)
+        gain = reward - true / 10 if seen else 0.0
+        number[i, tick, cell] += 1
+        hidden[i, tick, cell if seen else cells + 1] += 1
+        gains[i, tick, cell] += gain
+        for k, row in ledger[i].items():
+            add(row, k, tick, gain, true, seen)
+        log[i].append((tick, gain, true, seen))
+        for k in set(policy.ticks(i)) - set(ledger[i]):
+            ledger[i][k] = [0, 0, 0.0, 0]
+            backfilled += 1
+            for old in log[i]:
+                add(ledger[i][k], k, *old)
+        assert set(ledger[i]) == set(policy.ticks(i))
+        assert policy.ticks(i)[-1] == cells and all(1 <= k <= cells for k in policy.ticks(i))
+    assert backfilled >= 6
+    for i in range(n):
+        for k, row in ledger[i].items():
+            assert policy.counts(i, k) == (row[0], row[1], exact(row[2]), row[3])
+        for k in range(1, cells + 1):
+            got = policy.counts(i, k)
+            assert got.at_least == number[i, k:].sum() and got.pulls == number[i].sum()
+            assert got.gain == exact(float(gains[i, k:, : k + 1].sum()))
+            table = number[i] if survival == "literal" else hidden[i, k:] if survival == "legal" else hidden[i]
+            assert got.exceeded == table[:, k + 1 :].sum()
+
+
+def test_best_pair_of_two_arms() -> None:
+    policy = ZRCUCB(2, T=2, delta=0.5, capacity=2, cost=lambda x: 0.0, penalty=lambda x: 0.0)
+    assert policy.finest() == frozenset({(0, 2), (1, 2)})
+    policy.update(0, 2, 0.9, 0.4)
+    assert policy.pair() == (0, 1.0)
+    for _ in range(10):
+        policy.update(1, 2, 0.3, 0.7)
+    assert policy.ticks(0) == (2,) and policy.ticks(1) == (1, 2)
+    assert policy.estimate(0, 2) == exact(0.9)
+    assert policy.pair() == (1, 1.0)  # the finer cell wins over the larger estimate, then .3 over 0
+
+
+def test_update_off_the_grid_is_refused() -> None:
+    with pytest.raises(ValueError, match="not on the grid"):
+        tiny(0.0).update(0, 4, 0.5, 0.1)
+
+
+# ---------------------------------------------------------------- reductions
+
+
+@pytest.mark.parametrize(("width", "factors"), [("lambda", (1.03, 7.0, 11.0)), ("one", (1.0, 1.0, 1.0))])
+def test_ucb_reduction(width: str, factors: tuple[float, ...]) -> None:
+    policy = UCBReduction(1, LIMITS, alpha=1.3, width=width)
+    assert policy.choices() == frozenset({(0, 0)})
+    for j, reward, seen, _ in HAND:
+        policy.update(0, j, reward, seen)
+    root = math.sqrt(2.6 * math.log(5.0))
+    means, pulls = ((0.88 - 0.03) / 2, -6.0, 0.46), (2, 1, 1)
+    assert policy.pulls().tolist() == [list(pulls)]
+    for j in range(3):
+        assert policy.scores()[0, j] == exact(means[j] + factors[j] * root / math.sqrt(pulls[j]))
+
+
+def test_ucb_reduction_initial_rounds() -> None:
+    policy = UCBReduction(2, LIMITS)
+    order = []
+    while (pair := policy.initial_pair()) is not None:
+        assert math.isinf(policy.scores()[pair])
+        order.append(pair)
+        policy.update(*pair, 0.1, None)
+    assert order == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)] and policy.t == 7
+    assert np.all(np.isfinite(policy.scores()))
+    assert policy.choices() == frozenset({(0, 2), (1, 2)})
+
+
+def test_ucb_reduction_shares_nothing_between_limits() -> None:
+    policy = UCBReduction(1, (0.3, 0.6), penalty=lambda x: 0.0)
+    policy.update(0, 0, 0.5, 0.1)
+    assert math.isinf(policy.scores()[0, 1]) and math.isfinite(policy.scores()[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("scaling", "observed", "exceeded"),
+    [("global", (0.46 + 10.0) / 11.0, (-0.03 + 10.0) / 11.0), ("per_arm", (0.46 + 0.03) / 1.03, 0.0)],
+)
+def test_thompson_payoffs_and_posterior(scaling: str, observed: float, exceeded: float) -> None:
+    limits = (0.1, 0.3, 0.45, 1.0)
+    policy = ThompsonReduction(2, limits, scaling)
+    assert policy.initial_pair() is None
+    assert policy.probability(1, 0.49, 0.3) == exact(observed)
+    assert policy.probability(1, 0.9, None) == exact(exceeded)
+    assert policy.probability(3, 0.9, None) == 0.0
+    policy.update(1, 1, 0.49, 0.3, 1, observed)
+    policy.update(1, 1, 0.49, 0.3, 1, observed)
+    policy.update(1, 1, 0.49, 0.3, 0, observed)
+    policy.update(0, 3, 0.9, None, 0, 0.0)
+    a, b = policy.posterior()
+    assert a.tolist() == [[1, 1, 1, 1], [1, 3, 1, 1]] and b.tolist() == [[1, 1, 1, 2], [1, 2, 1, 1]]
+    assert policy.t == 5 and policy.pulls().sum() == 4
+
+
+def test_thompson_decisions() -> None:
+    theta = np.array([[0.90, 0.95], [0.90, 0.80]])
+    limits = (0.5, 1.0)
+    shared, own = ThompsonReduction(2, limits), ThompsonReduction(2, limits, "per_arm")
+    assert shared.decide(theta) == frozenset({(0, 1)})
+    # mapped back: .9 * 1.05 - .05 = .895 against .95 * 11 - 10 = .45
+    np.testing.assert_allclose(own.values(theta), [[0.895, 0.45], [0.895, -1.2]], rtol=1e-12)
+    assert own.decide(theta) == frozenset({(0, 0), (1, 0)})
+
+
+def test_thompson_checks_its_trials() -> None:
+    policy = ThompsonReduction(1, LIMITS)
+    for y, probability in ((1, 0.5), (2, (0.46 + 10) / 11)):
+        with pytest.raises(AssertionError):
+            policy.update(0, 1, 0.5, 0.4, y, probability)
+    with pytest.raises(AssertionError):
+        policy.update(0, 2, 0.0, None, 1, 0.0)
+    with pytest.raises(ValueError, match="penalty"):
+        ThompsonReduction(1, (0.3,), "per_arm", penalty=lambda x: 0.0).probability(0, 0.0, 0.3)
+    assert policy.t == 1
+
+
+# ---------------------------------------------------------------- G1
+
+G1_TABLE = {
+    "PosCorr": (9, 0.271, 0.6116, 0.0018, -1.85),
+    "NegCorr": (5, 0.131, 0.7631, 0.0024, -3.60),
+    "Indep": (9, 0.453, 0.4404, 0.0038, -0.95),
+}
+
+
+@pytest.mark.parametrize("name", sorted(G1_TABLE))
+def test_g1_numbers(name: str) -> None:
+    arm, value, censoring, gap, beyond = G1_TABLE[name]
+    g1 = best_pair_G1(name)
+    assert g1.best == (arm - 1, 4) and paper_limits()[4] == 0.5
+    assert g1.value == pytest.approx(value, abs=5.1e-4) and g1.value == g1.v.max()
+    assert g1.survival[g1.best] == pytest.approx(censoring, abs=5.1e-5)
+    assert g1.survival[g1.best] == exact(float(norm.cdf(instance_G1(name).q[arm - 1])))
+    assert g1.gap == pytest.approx(gap, abs=5.1e-5)
+    assert g1.v[:, 5:].max() == pytest.approx(beyond, abs=5.1e-3)
+    assert np.all(g1.v.argmax(axis=1) == 4)
+    assert g1.reward.shape == g1.consumption.shape == (10, 10)
+
+
+@pytest.mark.parametrize("name", sorted(G1_TABLE))
+def test_g1_by_integrating_over_the_consumption(name: str) -> None:
+    """The other order: E[R | z] = Phi((b + .6 kappa z) / sqrt(1 + .36 (1 - kappa^2))), then adaptive quadrature."""
+    law, g1, limits = instance_G1(name), best_pair_G1(name), paper_limits()
+    spread = math.sqrt(1.0 + 0.36 * (1.0 - law.kappa**2))
+    for i, j in ((0, 0), (3, 4), (8, 4), (9, 9)):
+        q, b = float(law.q[i]), float(law.b[i])
+        top = 0.5 * math.log(2.0 * limits[j]) - q
+
+        def reward(z: float, b: float = b) -> float:
+            return float(norm.cdf((b + 0.6 * law.kappa * z) / spread) * norm.pdf(z))
+
+        def consumption(z: float, q: float = q) -> float:
+            return 0.5 * math.exp(2.0 * (z + q)) * float(norm.pdf(z))
+
+        part = quad(reward, -12.0, top, epsabs=1e-13, epsrel=1e-12)[0]
+        used = quad(consumption, -12.0, top, epsabs=1e-13, epsrel=1e-12)[0]
+        assert g1.reward[i, j] == pytest.approx(part, abs=1e-10)
+        assert g1.consumption[i, j] == pytest.approx(used, abs=1e-10)
+        tail = float(norm.sf(top))
+        assert g1.survival[i, j] == pytest.approx(tail, abs=1e-12)
+        assert g1.v[i, j] == pytest.approx(part - used / 10 - paper_penalty(limits[j]) * tail, abs=1e-9)
+    assert np.mean(norm.cdf(law.b / math.sqrt(1.36)) - best_pair_G1(name, [1e9]).reward[:, 0]) == exact(0.0)
+
+
+@pytest.mark.parametrize("name", sorted(G1_TABLE))
+def test_g1_against_monte_carlo(name: str) -> None:
+    law, g1 = instance_G1(name), best_pair_G1(name)
+    size = 200_000
+    reward, used = law.draw(np.random.default_rng(20240611), size)
+    assert reward.shape == used.shape == (size, 10)
+    correlation = np.corrcoef(np.log(used[:, 0]), norm.ppf(reward[:, 0]))[0, 1]
+    assert correlation == pytest.approx({"PosCorr": 0.6, "NegCorr": -0.6, "Indep": 0.0}[name], abs=0.01)
+    for j, tau in enumerate(paper_limits()):
+        inside = used <= tau
+        payoff = np.where(inside, reward - used / 10, -paper_penalty(float(tau)))
+        for sample, expected in ((payoff, g1.v), (~inside, g1.survival), (used * inside, g1.consumption)):
+            error = np.std(sample, axis=0) / math.sqrt(size)
+            assert np.all(np.abs(np.mean(sample, axis=0) - expected[:, j]) < 5.0 * error)
+
+
+def test_paper_functions() -> None:
+    assert [paper_penalty(float(x)) for x in paper_limits()] == [
+        exact(x) for x in (0.01, 0.02, 0.03, 0.04, 0.05, 6.0, 7.0, 8.0, 9.0, 10.0)
+    ]
+    assert paper_cost(0.5) == 0.05 and paper_limits(4).tolist() == [0.25, 0.5, 0.75, 1.0]
+    assert censored.argmax_pairs(np.array([[1.0, math.inf], [math.inf, 2.0]])) == frozenset({(0, 1), (1, 0)})

@@ -1,0 +1,59 @@
+"""The picture: styles that differ, nothing clipped, no pyplot, no matplotlib before the first picture."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from jaxbandits.plot import curves, drawn
+
+X = np.linspace(10, 500, 20)
+WORDS = {"title": "mean of 19 instances", "across": "budget spent [€]", "up": "regret [conversions]"}
+
+
+def bands(count: int) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    made = {}
+    for i in range(count):
+        y = np.sqrt(X) * (i + 1)
+        made[f"omega_star_ucb(rho={0.0625 * (i + 1)}) $x_{i}$"] = (y, y - 1, y + 1)
+    return made
+
+
+@pytest.mark.parametrize("count", [1, 5, 24])
+def test_nothing_is_clipped_and_every_curve_differs(count: int) -> None:
+    figure = drawn(X, bands(count), **WORDS)
+    figure.draw_without_rendering()
+    page = figure.bbox
+    parts = [figure.legends[0], figure.axes[0].title, figure.axes[0].xaxis.label, figure.axes[0].yaxis.label]
+    parts += [text for text in figure.axes[0].get_xticklabels() if text.get_text()]
+    for part in parts:
+        box = part.get_window_extent()
+        assert box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1, part
+    axes = figure.axes[0]
+    assert axes.get_position().width > 0.3
+    styles = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.lines}
+    assert len(styles) == len(axes.lines) == count
+    assert len({line.get_color() for line in axes.lines}) == min(count, 7)
+    top = max(part[2].max() for part in bands(count).values())
+    assert axes.get_ylim()[0] == 0 and axes.get_ylim()[1] >= top
+
+
+def test_one_point_and_missing_intervals_and_the_same_bytes() -> None:
+    y, nan = np.array([3.0]), np.array([np.nan])
+    one = curves(np.array([100.0]), {"a": (y, nan, nan)}, **WORDS)
+    assert one.startswith(b"\x89PNG") and one == curves(np.array([100.0]), {"a": (y, nan, nan)}, **WORDS)
+
+
+def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
+    code = (
+        "import sys, jaxbandits, jaxbandits.compare, jaxbandits.cli\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "import numpy as np, jaxbandits.plot\n"
+        "y = np.ones(2)\n"
+        "jaxbandits.plot.curves(y, {'a': (y, y, y)}, title='', across='', up='')\n"
+        "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

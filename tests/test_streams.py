@@ -1,0 +1,170 @@
+"""The address of every draw: pinned bits, distinct addresses, fair ties."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy import stats as laws
+
+from jaxbandits import streams
+from jaxbandits.errors import InputError
+from jaxbandits.policies.index import largest
+from jaxbandits.protocol import View
+from jaxbandits.streams import Domain, Role
+from tests.contract import threefry as plain
+
+word = st.integers(0, 2**32 - 1)
+some_words = jax.jit(streams.words)
+
+
+def key_of(*words: int) -> jax.Array:
+    return jax.random.wrap_key_data(jnp.array(words, jnp.uint32), impl="threefry2x32")
+
+
+@pytest.mark.parametrize(
+    ("key", "counter", "out"),
+    [  # known answers of Random123 for threefry2x32 with 20 rounds
+        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+        ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
+        ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+    ],
+)
+def test_known_answers(key: tuple[int, int], counter: tuple[int, int], out: tuple[int, int]) -> None:
+    place = jnp.array(counter, jnp.uint32)
+    assert tuple(streams.words(key_of(*key), place[0], place[1]).tolist()) == out
+    assert plain.threefry(key, counter) == out
+
+
+@given(word, word, word, word)
+def test_words_are_threefry(k0: int, k1: int, first: int, second: int) -> None:
+    place = np.array([first, second], np.uint32)
+    got = some_words(key_of(k0, k1), place[0], place[1])
+    assert got.dtype == jnp.uint32
+    assert tuple(got.tolist()) == plain.threefry((k0, k1), (first, second))
+
+
+def test_every_address_is_what_the_table_says() -> None:
+    root, (instance, replicate, round, arm, n) = (11, 22), (3, 4, 5, 6, 7)
+    lane = streams.lane_key(key_of(*root), instance, replicate)
+    policy, world = (streams.domain_key(lane, domain) for domain in (Domain.POLICY, Domain.WORLD))
+    for role in Role:
+        got = streams.policy_words(policy, jnp.int32(round), role, arm).tolist()
+        assert tuple(got) == plain.policy_words(root, instance, replicate, round, int(role), arm)
+    assert tuple(streams.words(world, n, arm).tolist()) == plain.world_words(root, instance, replicate, arm, n)
+
+
+def test_the_same_address_gives_the_same_bits_in_every_surrounding() -> None:
+    key = key_of(1, 2)
+    alone = np.stack([np.asarray(streams.words(key, 9, arm)) for arm in range(5)])
+    batch = jax.vmap(lambda arm: streams.words(key, jnp.int32(9), arm))(jnp.arange(5, dtype=jnp.int32))
+    jitted = jax.jit(lambda key: jnp.stack([streams.words(key, 9, arm) for arm in range(5)]))(key)
+    assert np.array_equal(alone, batch) and np.array_equal(alone, jitted)
+
+
+def test_distinct_addresses_give_distinct_bits() -> None:
+    """All draws of a small experiment: 2¹³ 64-bit values, among which a repetition has probability 2⁻³⁹."""
+    root, seen = (0, 7), []
+    for instance, replicate in itertools.product(range(4), range(4)):
+        for round, arm in itertools.product(range(8), range(8)):
+            seen.append(plain.world_words(root, instance, replicate, arm, round))
+            for role in Role:
+                seen.append(plain.policy_words(root, instance, replicate, round, int(role), arm))
+    assert len(set(seen)) == len(seen)
+
+
+@given(word, st.integers(1, 2**31 - 1))
+@example(2**32 - 1, 2**31 - 1)
+@example(2**32 - 1, 1)
+@example(0, 2**31 - 1)
+@example(0xFFFF0000, 0x7FFFFFFF)
+@example(0x0000FFFF, 0x0001FFFF)
+def test_below_is_exact(word: int, n: int) -> None:
+    got = _below(np.uint32(word), np.int32(n))
+    assert got.dtype == jnp.int32
+    assert int(got) == (word * n) >> 32
+
+
+_below = jax.jit(streams.below)
+
+
+@given(word)
+@example(0)
+@example(2**32 - 1)
+def test_uniforms(word: int) -> None:
+    w = jnp.uint32(word)
+    assert int(streams.uniform_ticks(w)) == word >> 8
+    assert float(streams.uniform(w)) == (word >> 8) / 2**24
+
+
+@jax.jit
+def _choices(rounds: jax.Array, scores: jax.Array, available: jax.Array) -> jax.Array:
+    return jax.vmap(lambda t: largest(scores, key_of(5, 6), View(t, None, available)))(rounds)
+
+
+@pytest.mark.parametrize("tied", [(0, 1), (1, 4), (0, 2, 3), (0, 1, 2, 3, 4)])
+def test_ties_are_broken_uniformly(tied: tuple[int, ...]) -> None:
+    rounds = jnp.arange(1, 40_001, dtype=jnp.int32)
+    scores = jnp.where(jnp.isin(jnp.arange(5), jnp.array(tied)), 2.0, 1.0).astype(jnp.float32)
+    found = np.bincount(np.asarray(_choices(rounds, scores, jnp.ones(5, bool))), minlength=5)
+    assert found.sum() == found[list(tied)].sum() == rounds.size
+    assert laws.chisquare(found[list(tied)]).pvalue > 0.01 / 4  # four such tests: Bonferroni at 1 %
+
+
+def test_an_absent_arm_changes_no_tie() -> None:
+    rounds, scores = jnp.arange(1, 2001, dtype=jnp.int32), jnp.ones(5, jnp.float32)
+    five = np.asarray(_choices(rounds, scores, jnp.ones(5, bool)))
+    wider = np.asarray(_choices(rounds, jnp.ones(8, jnp.float32), jnp.arange(8) < 5))
+    assert np.array_equal(five, wider)
+    fewer = np.asarray(_choices(rounds, scores, jnp.array([True, True, False, True, True])))
+    assert np.array_equal(fewer[five != 2], five[five != 2]), "arms that are there keep their order without the third"
+    assert not (fewer == 2).any()
+
+
+def test_ties_of_different_rounds_are_independent() -> None:
+    choices = np.asarray(_choices(jnp.arange(1, 40_001, dtype=jnp.int32), jnp.ones(3, jnp.float32), jnp.ones(3, bool)))
+    table = np.zeros((3, 3))
+    np.add.at(table, (choices[:-1:2], choices[1::2]), 1)
+    assert laws.chi2_contingency(table).pvalue > 0.01
+
+
+def test_fresh_arms_come_first_in_index_order_and_infinite_scores_tie() -> None:
+    view = View(jnp.int32(3), None, jnp.array([False, True, True, True]))
+    scores = jnp.array([jnp.inf, jnp.inf, jnp.nan, 5.0], jnp.float32)
+    fresh = jnp.array([True, False, True, True])
+    assert int(largest(scores, key_of(0, 1), view, fresh=fresh)) == 2
+    chosen = {
+        int(largest(jnp.array([1.0, jnp.inf, jnp.inf]), key_of(0, 1), View(jnp.int32(t), None, None)))
+        for t in range(1, 30)
+    }
+    assert chosen == {1, 2}
+
+
+def test_a_nan_score_chooses_no_arm() -> None:
+    view = View(jnp.int32(3), None, jnp.array([True, True, False]))
+    assert int(largest(jnp.array([1.0, jnp.nan, 0.0]), key_of(0, 1), view)) == 3
+    assert int(largest(jnp.array([1.0, 0.5, jnp.nan]), key_of(0, 1), view)) == 0, "a NaN of an absent arm is no matter"
+
+
+def test_keys_at_the_door() -> None:
+    good = jax.random.key(3)
+    assert streams.root_key(good) is good
+    with pytest.warns(UserWarning, match="raw uint32 key"):
+        converted = streams.root_key(jax.random.PRNGKey(3))
+    assert jnp.array_equal(jax.random.key_data(converted), jax.random.key_data(good))
+    for bad in (
+        jax.random.key(0, impl="rbg"),
+        jax.random.split(good, 2),
+        0,
+        None,
+        "key",
+        np.zeros(2, np.int64),
+        np.zeros(3, np.uint32),
+    ):
+        with pytest.raises(InputError, match=r"^key: "):
+            streams.root_key(bad)
