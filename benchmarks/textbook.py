@@ -1,0 +1,88 @@
+"""How the same is usually written in JAX, and in NumPy: what users compare with."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def scores(n, reward, cost, t, rho):
+    """ω-UCB on float sums, by the difference of roots as the papers print it."""
+    k = 2 * rho * jnp.log(t)
+    r, c = reward / n, cost / n
+    upper = (n * r + k / 2) / (n + k) + jnp.sqrt(k) / (n + k) * jnp.sqrt(n * r * (1 - r) + k / 4)
+    lower = (n * c + k / 2) / (n + k) - jnp.sqrt(k) / (n + k) * jnp.sqrt(n * c * (1 - c) + k / 4)
+    return jnp.where(n == 0, jnp.inf, jnp.where(cost == 0, jnp.inf, upper / lower))
+
+
+def step(carry, _, mean_reward, mean_cost, budget, rho):
+    """One round of one lane: split a key, play the best arm, add floats; masked once the budget is spent."""
+    key, n, reward, cost, spent, t = carry
+    key, key_reward, key_cost = jax.random.split(key, 3)
+    arm = jnp.argmax(scores(n, reward, cost, t + 1.0, rho))
+    r = jax.random.bernoulli(key_reward, mean_reward[arm]).astype(jnp.float32)
+    c = jax.random.bernoulli(key_cost, mean_cost[arm]).astype(jnp.float32)
+    on = (spent < budget).astype(jnp.float32)
+    hit = jax.nn.one_hot(arm, n.shape[0]) * on
+    return (key, n + hit, reward + hit * r, cost + hit * c, spent + on * c, t + on), None
+
+
+@jax.jit
+def chunk(carry, mean_reward, mean_cost, budget, rho):
+    """1024 rounds of all lanes."""
+
+    def lane(carry, mean_reward, mean_cost, budget):
+        one = partial(step, mean_reward=mean_reward, mean_cost=mean_cost, budget=budget, rho=rho)
+        return jax.lax.scan(one, carry, None, length=1024)[0]
+
+    return jax.vmap(lane)(carry, mean_reward, mean_cost, budget)
+
+
+def run(mean_reward, mean_cost, budget, rho, seed, most=None):
+    """Rounds played in all lanes, until every budget is spent or ``most`` rounds a lane are done."""
+    lanes, width = mean_reward.shape
+    zero = jnp.zeros((lanes, width), jnp.float32)
+    keys = jax.random.split(jax.random.key(seed), lanes)
+    carry = (keys, zero, zero, zero, jnp.zeros(lanes, jnp.float32), jnp.zeros(lanes, jnp.float32))
+    done = 0
+    while True:
+        carry = chunk(carry, mean_reward, mean_cost, budget, rho)
+        done += 1024
+        if bool((carry[4] >= budget).all()) or (most and done >= most):
+            return float(carry[5].sum())
+
+
+class NumpyOmegaUCB:
+    """A policy object with a choice and an update per round, as the papers' codes do it."""
+
+    def __init__(self, arms, rho):
+        self.n, self.reward, self.cost = np.zeros(arms), np.zeros(arms), np.zeros(arms)
+        self.rho, self.t = rho, 0
+
+    def choose(self):
+        """The arm to pull."""
+        if self.t < self.n.size:
+            return self.t
+        k = 2 * self.rho * np.log(self.t + 1)
+        r, c = self.reward / self.n, self.cost / self.n
+        upper = (self.n * r + k / 2) / (self.n + k) + np.sqrt(k) / (self.n + k) * np.sqrt(self.n * r * (1 - r) + k / 4)
+        lower = (self.n * c + k / 2) / (self.n + k) - np.sqrt(k) / (self.n + k) * np.sqrt(self.n * c * (1 - c) + k / 4)
+        return int(np.argmax(np.where(self.cost == 0, np.inf, upper / np.where(lower == 0, 1, lower))))
+
+    def update(self, arm, reward, cost):
+        """Learn."""
+        self.n[arm] += 1
+        self.reward[arm] += reward
+        self.cost[arm] += cost
+        self.t += 1
+
+
+def run_numpy(mean_reward, mean_cost, rho, seed, rounds):
+    """``rounds`` rounds of one lane."""
+    draw = np.random.default_rng(seed)
+    policy = NumpyOmegaUCB(mean_reward.size, rho)
+    for _ in range(rounds):
+        arm = policy.choose()
+        policy.update(arm, float(draw.random() < mean_reward[arm]), float(draw.random() < mean_cost[arm]))
+    return rounds

@@ -1,0 +1,111 @@
+"""One engine in a process of its own: told ``run`` on stdin, it answers ``rounds seconds`` on stdout.
+
+Usage: python -m benchmarks.worker ENGINE K SHARE, SHARE the part of the paper's budget to play.
+"""
+
+import multiprocessing
+import resource
+import sys
+import time
+
+RHO, LANES, ROUNDS = 0.25, 256, 1.5e5
+
+
+def instances(arms):
+    """256 random Bernoulli instances, and the paper's budget 1.5·10⁵ · c_min of each."""
+    import jax
+    import numpy as np
+
+    import jaxbandits as jb
+
+    world = jb.environments.random_bernoulli(jax.random.key(0), instances=LANES, arms=arms)
+    reward, cost = world.values()
+    return world, reward, cost, ROUNDS * np.min(cost, axis=1)
+
+
+def ours(engine, arms, share):
+    """A callable that plays everything once."""
+    import jax
+
+    import jaxbandits as jb
+
+    world, _, _, budget = instances(arms)
+
+    def run(seed, part=share):
+        limit = jb.TotalBudget(part * budget, last_pull="counts")
+        policy = jb.policies.OmegaUCB(rho=RHO)
+        result = jb.simulate(policy, world, limit, key=jax.random.key(seed), engine=engine)
+        return float(result.ledger["rounds"][..., -1].sum())
+
+    return run
+
+
+def native(arms, share):
+    """The Numba loop."""
+    import numpy as np
+
+    from benchmarks.native import omega_ucb
+
+    _, reward, cost, budget = instances(arms)
+
+    def run(seed, part=share):
+        return float(omega_ucb(reward.astype(np.float32), cost.astype(np.float32), part * budget, RHO, seed).sum())
+
+    return run
+
+
+def textbook(arms, share):
+    """vmap + scan, key splitting, float sums."""
+    import jax.numpy as jnp
+
+    from benchmarks.textbook import run as play
+
+    _, reward, cost, budget = instances(arms)
+    tables = [jnp.asarray(x, jnp.float32) for x in (reward, cost, budget)]
+
+    def run(seed, part=share):
+        return play(*tables, RHO, seed, most=max(int(part * ROUNDS), 1))
+
+    return run
+
+
+def _numpy_lane(job):
+    from benchmarks.textbook import run_numpy
+
+    return run_numpy(*job)
+
+
+def per_round_numpy(arms, share):
+    """The class loop, one process per core."""
+    _, reward, cost, _ = instances(arms)
+    pool = multiprocessing.get_context("spawn").Pool(2)
+
+    def run(seed, part=share):
+        rounds = max(int(part * ROUNDS), 100)
+        jobs = [(reward[i], cost[i], RHO, seed + i, rounds) for i in range(4)]
+        return float(sum(pool.map(_numpy_lane, jobs)))
+
+    return run
+
+
+def main():
+    """Serve ``run`` until stdin closes, then tell the peak memory."""
+    engine, arms, share = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    made = {"native": native, "textbook": textbook, "numpy": per_round_numpy}.get(engine)
+    run = made(arms, share) if made else ours(engine, arms, share)
+    began = time.perf_counter()
+    run(0, part=1e-4)  # compiles
+    print(f"ready {time.perf_counter() - began:.3f}", flush=True)
+    for seed, line in enumerate(sys.stdin, start=1):
+        if line.strip() != "run":
+            break
+        began = time.perf_counter()
+        rounds = run(seed)
+        print(f"{rounds:.0f} {time.perf_counter() - began:.6f}", flush=True)
+    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(f"peak {max(usage, children) / 1024:.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
