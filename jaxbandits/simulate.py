@@ -21,7 +21,7 @@ from jaxbandits.result import Result, join_settings
 from jaxbandits.streams import root_key
 
 ENGINES = ("auto", "leap", "scan")
-_CPU_SLOTS, _DEVICE_SLOTS = 256, 1 << 14
+_DEVICE_SLOTS = 1 << 14
 
 
 def simulate(
@@ -132,7 +132,7 @@ def simulate(
                 order=lanes[np.argsort(-lengths.ravel(), kind="stable")],
             )
             used = min(workers, lanes.size)
-            largest = _CPU_SLOTS if places[0].platform == "cpu" else _DEVICE_SLOTS
+            largest = module.CPU_SLOTS if places[0].platform == "cpu" else _DEVICE_SLOTS
             width = slots or min(largest, 1 << (-(-lanes.size // used) - 1).bit_length())
             run = pool.Run(task, width, shown.start(type(policy).__name__, lanes.size))
             record = run.finish(places, used)

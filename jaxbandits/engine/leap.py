@@ -18,7 +18,7 @@ engine is the scan engine.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,24 +29,37 @@ from jaxbandits.engine import scan
 from jaxbandits.engine.scan import Carry, Lane
 from jaxbandits.environments.finite import FiniteArms
 from jaxbandits.policies.index import IndexPolicy, evaluate
-from jaxbandits.protocol import Constraint, Environment, Policy, Status, at_instance, select_tree
+from jaxbandits.protocol import (
+    Constraint,
+    Environment,
+    Feedback,
+    Ledger,
+    Policy,
+    Status,
+    at_instance,
+    select_tree,
+)
 from jaxbandits.stats import Statistics
 from jaxbandits.ticks import Total
 
 MARGIN = np.float32(2.0**-20)  # a resting float32 score may fall by up to 1.9e-7 from one round to the next
 
 
+CPU_SLOTS = 64  # lanes in flight per core: few, so that the queue refills them and the last ones run nearly alone
 LENGTH = 32  # pulls in a block
 GEARS = (0, 1, 2, 4, 8)  # most blocks after an ordinary round
 _STEPS = 4  # macro-steps between two looks at the marks
 
 
 class Lead(NamedTuple):
-    """What a lane leaps under."""
+    """A lane while its leader leaps: scalars only, so that a block costs the same for any number of arms."""
 
     ceiling: jax.Array  # f32[]: no other arm's score exceeds it …
     until: jax.Array  # i32[]: … up to this round
-    alive: jax.Array  # bool[]
+    alive: jax.Array  # bool[]: may leap on
+    known: Statistics  # [1]: the leader's statistics, the pending outcome included
+    pending: Feedback  # its last outcome, which the policy has still to learn, as after an ordinary round
+    ledger: Ledger
 
 
 def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
@@ -63,112 +76,98 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
     return None
 
 
-def lead(environment: FiniteArms, lane: Lane, carry: Carry, horizon: jax.Array) -> Lead:
-    """The ceiling over the arm that was pulled last."""
+def begin(lane: Lane, carry: Carry, horizon: jax.Array) -> Lead:
+    """The ceiling over the arm that was pulled last, and that arm's statistics."""
     policy, memory = lane.policy, carry.memory
     assert isinstance(policy, IndexPolicy)
     learnt = stats.record(memory.policy, memory.action, memory.feedback.reward, memory.feedback.cost)
     t = memory.ledger.rounds + 1
     until = t + jnp.minimum(horizon, jnp.maximum(t >> 2, 8))
-    scores = evaluate(policy, stats.as_floats(learnt, until))
+    scores = jnp.where(learnt.pulls == 0, jnp.inf, evaluate(policy, stats.as_floats(learnt, until)))
     others = jax.lax.iota(jnp.int32, scores.shape[0]) != memory.action
-    present = carry.fixed.available & others  # type: ignore[operator]
-    scores = jnp.where(learnt.pulls == 0, jnp.inf, scores)
-    ceiling = jnp.max(jnp.where(present, scores, -jnp.inf))
+    ceiling = jnp.max(jnp.where(carry.fixed.available & others, scores, -jnp.inf))  # type: ignore[operator]
     clock = lane.constraint.clock(memory.ledger)
     alive = (memory.status == Status.RUNNING) & ~ticks.reached(clock, carry.goal) & (ceiling < jnp.inf)
-    return Lead(ceiling, until, alive)
+    known = jax.tree.map(lambda x: x[memory.action][None], learnt)
+    return Lead(ceiling, until, alive, known, memory.feedback, memory.ledger)
 
 
-def block(environment: FiniteArms, lane: Lane, carry: Carry, lead: Lead) -> tuple[Carry, Lead, jax.Array]:
+def block(environment: FiniteArms, lane: Lane, carry: Carry, lead: Lead) -> tuple[Lead, jax.Array]:
     """Accept as many of the leader's next pulls as are certainly right; also how many."""
-    policy, memory, ledger = lane.policy, carry.memory, carry.memory.ledger
+    policy, ledger, known = lane.policy, lead.ledger, lead.known
     assert isinstance(policy, IndexPolicy)
-    arm, world = memory.action, at_instance(environment, lane.row)
+    arm, world = carry.memory.action, at_instance(environment, lane.row)
     key = jax.random.wrap_key_data(carry.fixed.world_key, impl="threefry2x32")
     steps = jax.lax.iota(jnp.int32, LENGTH)
 
-    # The leader's statistics before each of the pulls: known, pending, and the block's own earlier outcomes.
-    outcomes = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, arm, memory.environment[arm] + steps)
-    pulled = jax.lax.optimization_barrier(outcomes)
-    spreads = tuple(ticks.spread(x) for x in pulled) if policy.spreads else (None, None)
-    sums = jax.tree.map(lambda x: jnp.cumsum(x, dtype=jnp.int32), (*pulled, *spreads))
-    known = _leader(policy, memory, arm)
-    earlier = jax.tree.map(lambda total, x: total - x, sums, (*pulled, *spreads))
-    totals = [
-        None if total is None else ticks.add(_wide(total), before)
-        for total, before in zip(known[1:], earlier, strict=True)
-    ]
-    mine = Statistics(known[0] + steps, *totals)  # type: ignore[arg-type]
+    # What the pulls bring, and prefix sums of it. Without the barrier XLA draws everything anew for every sum.
+    drawn = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, arm, known.pulls + steps)
+    reward, cost = jax.lax.optimization_barrier(drawn)
+    outcomes = _outcomes(reward, cost, policy.spreads)
+    sums = jax.tree.map(lambda x: jnp.cumsum(x, dtype=jnp.int32), outcomes)
+    reward_sum, cost_sum = sums.reward, sums.cost
+
+    before = _plus(known, jax.tree.map(jnp.subtract, sums, outcomes))
     rounds = ledger.rounds + 1 + steps
-    scores = evaluate(policy, stats.as_floats(mine, rounds))
+    scores = evaluate(policy, stats.as_floats(before, rounds))
+    sure = scores > lead.ceiling + jnp.abs(lead.ceiling) * MARGIN
 
     # The clock after each pull, as the constraint would see it.
-    reward_sum, cost_sum = sums[0], sums[1]
     after = ledger._replace(
         rounds=rounds,
         reward=ticks.add(_wide(ledger.reward), reward_sum),
         spent=ticks.add(_wide(ledger.spent), cost_sum),
     )
     inside = ~ticks.reached(lane.constraint.clock(after), _wide(carry.goal)) & (rounds < lane.cap)
-    sure = scores > lead.ceiling + jnp.abs(lead.ceiling) * MARGIN
-    right = sure & inside & (rounds <= lead.until)
-    accepted = jnp.min(jnp.where(right, LENGTH, steps))
+    accepted = jnp.min(jnp.where(sure & inside & (rounds <= lead.until), LENGTH, steps))
     accepted = jnp.where(lead.alive, accepted, 0)
-    carry = select_tree(accepted > 0, _book(world, carry, sums, pulled, accepted), carry)
-    return carry, lead._replace(alive=lead.alive & (accepted == LENGTH)), accepted
-
-
-def _book(world: FiniteArms, carry: Carry, sums: tuple, pulled: tuple, accepted: jax.Array) -> Carry:
-    """The lane after ``accepted`` ≥ 1 pulls: the last one is still to be learnt, as after an ordinary round."""
-    memory, ledger = carry.memory, carry.memory.ledger
-    arm, last = memory.action, jnp.maximum(accepted - 1, 0)
-    reward, cost, reward_spread, cost_spread = (None if x is None else x[last] for x in sums)
-    pending = tuple(x[last] for x in pulled)
-    ids = jax.lax.iota(jnp.int32, memory.policy.pulls.shape[0]) == arm
-
-    def put(total: Total | None, x: jax.Array | None) -> Total | None:
-        return None if total is None else ticks.add(total, jnp.where(ids, x, 0))  # type: ignore[arg-type]
-
-    learnt = stats.record(memory.policy, arm, memory.feedback.reward, memory.feedback.cost)
-    policy = Statistics(
-        learnt.pulls + jnp.where(ids, last, 0),
-        put(learnt.reward, reward - pending[0]),  # type: ignore[operator,arg-type]
-        put(learnt.cost, cost - pending[1]),  # type: ignore[operator,arg-type]
-        put(learnt.reward_spread, None if reward_spread is None else reward_spread - ticks.spread(pending[0])),
-        put(learnt.cost_spread, None if cost_spread is None else cost_spread - ticks.spread(pending[1])),
-    )
+    last = jnp.maximum(accepted - 1, 0)
+    gained = jax.tree.map(lambda x: jnp.where(accepted > 0, x[last], 0), sums)
     ledger = ledger._replace(
         rounds=ledger.rounds + accepted,
-        reward=ticks.add(ledger.reward, reward),  # type: ignore[arg-type]
-        spent=ticks.add(ledger.spent, cost),  # type: ignore[arg-type]
+        reward=ticks.add(ledger.reward, gained.reward),
+        spent=ticks.add(ledger.spent, gained.cost),
         expected_reward=ticks.add(ledger.expected_reward, world.mean_reward[arm] * accepted),
         expected_spent=ticks.add(ledger.expected_spent, world.mean_cost[arm] * accepted),
     )
-    return carry._replace(
-        memory=memory._replace(
-            policy=policy,
-            environment=memory.environment + jnp.where(ids, accepted, 0),
-            ledger=ledger,
-            feedback=type(memory.feedback)(*pending),
-        )
-    )
+    return Lead(
+        lead.ceiling,
+        lead.until,
+        lead.alive & (accepted == LENGTH),
+        _plus(known, jax.tree.map(lambda x: x[None], gained)),
+        select_tree(accepted > 0, Feedback(reward[last], cost[last]), lead.pending),
+        ledger,
+    ), accepted
 
 
-def _leader(policy: IndexPolicy, memory: scan.Memory, arm: jax.Array) -> tuple:
-    """The leader's pulls and totals, the pending outcome included (scalars)."""
-    known, feedback = memory.policy, memory.feedback
+def finish(carry: Carry, lead: Lead) -> Carry:
+    """The lane as ordinary rounds would have left it."""
+    memory, pending = carry.memory, lead.pending
+    last = _outcomes(pending.reward[None], pending.cost[None], lead.known.reward_spread is not None)
+    learnt = _plus(lead.known, jax.tree.map(jnp.negative, last))
+    mine = jax.lax.iota(jnp.int32, memory.environment.shape[0]) == memory.action
+    policy = jax.tree.map(lambda one, all: jnp.where(mine, one, all), learnt, memory.policy)
+    pulls = jnp.where(mine, lead.known.pulls, memory.environment)
+    played = memory._replace(policy=policy, environment=pulls, ledger=lead.ledger, feedback=pending)
+    return carry._replace(memory=select_tree(lead.ledger.rounds > memory.ledger.rounds, played, memory))
 
-    def get(total: Total | None, x: jax.Array) -> Total | None:
-        return None if total is None else ticks.add(Total(total.whole[arm], total.part[arm]), x)
 
-    return (
-        known.pulls[arm] + 1,
-        get(known.reward, feedback.reward),
-        get(known.cost, feedback.cost),
-        get(known.reward_spread, ticks.spread(feedback.reward)),
-        get(known.cost_spread, ticks.spread(feedback.cost)),
-    )
+def _outcomes(reward: jax.Array, cost: jax.Array, spreads: bool) -> Statistics:
+    """What each pull adds to its arm's statistics, in ticks."""
+    squares = (ticks.spread(reward), ticks.spread(cost)) if spreads else (None, None)
+    return Statistics(jnp.ones_like(reward), reward, cost, *squares)  # type: ignore[arg-type]
+
+
+def _plus(known: Statistics, more: Statistics) -> Statistics:
+    """Statistics ``[1]`` and ticks ``[h]``, or ``[1]``, added."""
+
+    def put(total: Total | None, x: Any) -> Total | None:
+        if total is None:
+            return None
+        return ticks.add(Total(*(jnp.broadcast_to(limb, x.shape) for limb in total)), x)
+
+    pulls = known.pulls + more.pulls
+    return Statistics(pulls, *(put(a, b) for a, b in zip(known[1:], more[1:], strict=True)))  # type: ignore[arg-type]
 
 
 def _wide(total: Total) -> Total:
@@ -208,22 +207,22 @@ def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rou
 
 def _leap(environment: FiniteArms, lanes: Lane, carry: Carry, blocks: jax.Array) -> tuple[Carry, jax.Array, jax.Array]:
     """Blocks until most lanes have stopped; also the pulls gained and the leads that ended."""
-    under = jax.vmap(partial(lead, environment), in_axes=(0, 0, None))(lanes, carry, blocks * LENGTH)
+    under = jax.vmap(begin, in_axes=(0, 0, None))(lanes, carry, blocks * LENGTH)
     first = _count(under.alive)
 
-    def more(state: tuple[jax.Array, Carry, Lead, jax.Array]) -> jax.Array:
-        done, _, now, _ = state
+    def more(state: tuple[jax.Array, Lead, jax.Array]) -> jax.Array:
+        done, now, _ = state
         alive = _count(now.alive)
         return (done < blocks) & (alive > 0) & (2 * alive >= first)
 
-    def one(state: tuple[jax.Array, Carry, Lead, jax.Array]) -> tuple[jax.Array, Carry, Lead, jax.Array]:
-        done, carry, now, gained = state
-        carry, now, accepted = jax.vmap(partial(block, environment))(lanes, carry, now)
-        return done + 1, carry, now, gained + jnp.sum(accepted.astype(jnp.float32))
+    def one(state: tuple[jax.Array, Lead, jax.Array]) -> tuple[jax.Array, Lead, jax.Array]:
+        done, now, gained = state
+        now, accepted = jax.vmap(partial(block, environment))(lanes, carry, now)
+        return done + 1, now, gained + jnp.sum(accepted.astype(jnp.float32))
 
-    begin = (jnp.int32(0), carry, under, jnp.float32(0))
-    _, carry, under, gained = jax.lax.while_loop(more, one, begin)
-    return carry, gained, _count((carry.memory.status == Status.RUNNING) & ~under.alive)
+    _, under, gained = jax.lax.while_loop(more, one, (jnp.int32(0), under, jnp.float32(0)))
+    ended = _count((carry.memory.status == Status.RUNNING) & ~under.alive)
+    return jax.vmap(finish)(carry, under), gained, ended
 
 
 def _leads_seen(before: Carry, after: Carry) -> tuple[jax.Array, jax.Array]:

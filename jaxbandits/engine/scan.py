@@ -7,7 +7,7 @@ has a batch axis.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,9 @@ from jaxbandits.protocol import (
 )
 from jaxbandits.streams import Domain
 from jaxbandits.ticks import Total
+
+
+CPU_SLOTS = 256  # lanes in flight per core: enough to make XLA's cost per operation small, few enough for its cache
 
 
 class Lane(NamedTuple):
