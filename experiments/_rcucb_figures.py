@@ -10,7 +10,8 @@ import numpy as np
 from scipy import stats
 
 from experiments._rcucb_play import BASELINES, POLICIES, RCUCBS, Played, play
-from experiments._rcucb_report import COLOURS, STAND_IN, Options, Row, difference, estimate, figure, mean_se
+from experiments._rcucb_report import COLOUR_OF, COLOURS, STAND_IN, dashes, difference, estimate, figure
+from experiments.common import Options, Row, mean_se, verdict
 from jaxbandits.environments import FastTrack, Linear, copula_arms, g1
 from jaxbandits.environments.g1 import G1_NAMES, ProbitNormal
 
@@ -58,7 +59,7 @@ def fig2(options: Options) -> list[Row]:
     rows = []
     cases = (("strict", FastTrack(0.5, 10.0), 50), ("soft", FastTrack(0.99, 5.0), 99))
     published = {"strict": "simple for most τ, mediocre near 0.5", "soft": "complex, at a large τ"}
-    for axis, (name, penalty, shown) in zip(axes, cases, strict=True):
+    for axis, (name, penalty, shown) in zip(axes[0], cases, strict=True):
         world = copula_arms(REWARDS, SECONDS, KAPPA, limits=limits, cost=Linear(0.1), penalty=penalty, tau_max=1.0)
         v = world.values()[0][0].reshape(3, -1)
         for k, model in enumerate(MODELS):
@@ -71,8 +72,8 @@ def fig2(options: Options) -> list[Row]:
         if name == "strict":
             most = f"{v[:, shown:].max():.3f}"
             rows.append(Row("Fig. 2 strict: largest v for τ > 0.5", "negative", most, "", "unclear", OURS))
-    axes[0].set_ylabel("penalised expected gain v")
-    axes[0].legend(frameon=False)
+    axes[0, 0].set_ylabel("penalised expected gain v")
+    axes[0, 0].legend(frameon=False)
     save("Fig. 2: penalised expected gain (our laws)")
     return rows
 
@@ -118,9 +119,11 @@ def _shares(instance: str, share: dict[str, np.ndarray], rounds: int) -> list[Ro
         item = f"table {instance}: RCUCB literal censors less than {name}"
         rows.append(difference(item, "yes", share["RCUCB literal"] - share[name], note))
     ours = float(stats.norm.cdf(ORACLE_PROBIT[instance]))
-    verdict = "yes" if abs(ours - oracle) < 1e-3 else "no"
     item = f"table {instance}: oracle 1 − P(τ*)"
-    return [*rows, Row(item, f"{oracle:.4f}", f"{ours:.4f}", "", verdict, "by construction of G1")]
+    return [
+        *rows,
+        Row(item, f"{oracle:.4f}", f"{ours:.4f}", "", verdict(abs(ours - oracle) < 1e-3), "by construction of G1"),
+    ]
 
 
 def _gaps(runs: dict[str, Played]) -> list[Row]:
@@ -128,9 +131,9 @@ def _gaps(runs: dict[str, Played]) -> list[Row]:
     best = runs["RCUCB literal"].regret[0, ..., -1].mean(axis=1)
     for name in BASELINES:
         ratio = runs[name].regret[0, ..., -1].mean(axis=1) / best
-        verdict = "yes" if ratio[:2].min() > ratio[2] else "no"
+        holds = bool(ratio[:2].min() > ratio[2])
         item = f"Fig. 4 regret {name} / RCUCB literal: {', '.join(G1_NAMES)}"
-        rows.append(Row(item, "larger with correlation", _joined(ratio), "", verdict, STAND_IN))
+        rows.append(Row(item, "larger with correlation", _joined(ratio), "", verdict(holds), STAND_IN))
     return rows
 
 
@@ -143,21 +146,21 @@ def _times(runs: dict[str, Played], rounds: int, replicates: int) -> list[Row]:
     rows = []
     for what, bound, names in (("six index policies", 300, (*RCUCBS, *BASELINES[:2])), ("TS", 1800, BASELINES[2:])):
         seconds = sum(runs[name].seconds for name in names)
-        verdict = "unclear" if rounds < 100_000 else "yes" if seconds <= bound else "no"
-        rows.append(Row(f"seconds for {what}", f"≤ {bound} (issue)", f"{seconds:.0f}", "", verdict, note))
+        holds = None if rounds < 100_000 else seconds <= bound
+        rows.append(Row(f"seconds for {what}", f"≤ {bound} (issue)", f"{seconds:.0f}", "", verdict(holds), note))
     return rows
 
 
 def _draw_fig4(options: Options, runs: dict[str, Any], rounds: int, replicates: int) -> None:
-    axes, save = figure(options, "fig4", 1, 3, size=(13, 4.6))
+    (axes,), save = figure(options, "fig4", 1, 3, size=(13, 4.6))
     for i, instance in enumerate(G1_NAMES):
-        for (name, run), colour in zip(runs.items(), COLOURS, strict=False):
+        for name, run in runs.items():
+            colour = COLOUR_OF[name]
             mean, se = mean_se(run.regret[0, i], axis=0)
-            style = "--" if name in ("RCUCB infinite", "RCUCB Kaplan-Meier") else "-"
-            axes[i].plot(run.shares * rounds, mean, style, color=colour, label=name, lw=1.4)
+            axes[i].plot(run.shares * rounds, mean, dashes(name), color=colour, label=name, lw=1.4)
             axes[i].fill_between(run.shares * rounds, mean - 1.96 * se, mean + 1.96 * se, color=colour, alpha=0.2, lw=0)
         axes[i].set(title=instance, xlabel="round", yscale="log", xscale="log")
         axes[i].set_xlim(rounds / 200, rounds)
         axes[i].set_ylim(20, None)
     axes[0].set_ylabel("cumulative regret")
-    save(f"Fig. 4 on the stand-in G1 (ours): {replicates} replicates, bands of 95 %", legend=axes[0])
+    save(f"Fig. 4 on the stand-in G1 (ours): {replicates} replicates, bands of 95 %", legend=axes[:1])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from experiments._rcucb_play import POLICIES, play
-from experiments._rcucb_report import COLOURS, STAND_IN, Options, Row, difference, estimate, figure, mean_se
+from experiments._rcucb_report import COLOUR_OF, STAND_IN, difference, estimate, figure
+from experiments.common import Options, Row, mean_se
 from jaxbandits.environments import g1
 from jaxbandits.environments.g1 import G1_NAMES
 from jaxbandits.policies import RCUCB, ZRCUCB, fine_limits
-
-COLOUR_OF = dict(zip(POLICIES, COLOURS, strict=False))
 
 
 def sizes(options: Options) -> list[Row]:
@@ -37,7 +36,7 @@ def sizes(options: Options) -> list[Row]:
             axis.set_xticks(counts, [str(n) for n in counts])
             axis.minorticks_off()
         line[0].set_ylabel(f"regret at T = {rounds:,}")
-    save("Number of limits and of arms, stand-in G1 (ours), 95 % intervals", legend=axes[0, 0])
+    save("Number of limits and of arms, stand-in G1 (ours), 95 % intervals", legend=[axes[0, 0]])
     return rows
 
 
@@ -47,7 +46,7 @@ def alpha(options: Options) -> list[Row]:
     values = np.array([0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0])
     note = f"T = {rounds}; {STAND_IN}"
     rows = []
-    axes, save = figure(options, "alpha", 1, 3, size=(12, 4))
+    (axes,), save = figure(options, "alpha", 1, 3, size=(12, 4))
     for survival, name in (("literal",) * 2, ("legal",) * 2, ("kaplan_meier", "Kaplan-Meier")):
         run = play(RCUCB(survival, alpha=values), g1(), rounds, replicates, marks=1)
         for i, instance in enumerate(G1_NAMES):
@@ -59,7 +58,7 @@ def alpha(options: Options) -> list[Row]:
             for a, x in zip(values, run.regret[:, i, :, -1], strict=True):
                 rows.append(estimate(f"α = {a:g}, {instance}: regret RCUCB {name}", "", x, note))
     axes[0].set_ylabel(f"regret at T = {rounds:,}")
-    save("Sweep over α, stand-in G1 (ours), 95 % intervals", legend=axes[0])
+    save("Sweep over α, stand-in G1 (ours), 95 % intervals", legend=axes[:1])
     return rows
 
 
@@ -75,10 +74,10 @@ def zoom(options: Options) -> list[Row]:
         marks = [horizon / (horizon + 1), 1.0]
         run = play(ZRCUCB("legal", horizon=horizon), world, horizon + 1, replicates, marks=marks)
         table[:, j] = run.regret[0, :, :, 1] - run.regret[0, :, :, 0]
-    axes, save = figure(options, "zoom", 1, 3, size=(12, 4))
+    (axes,), save = figure(options, "zoom", 1, 3, size=(12, 4))
     for i, instance in enumerate(G1_NAMES):
         mean, se = mean_se(table[i], axis=1)
-        axes[i].errorbar(horizons, mean, 1.96 * se, marker="o", ms=3, color=COLOURS[1], capsize=2)
+        axes[i].errorbar(horizons, mean, 1.96 * se, marker="o", ms=3, color=COLOUR_OF["RCUCB legal"], capsize=2)
         axes[i].set(title=instance, xlabel="T", xscale="log", ylim=(0, None))
         for t, x in zip(horizons, table[i], strict=True):
             rows.append(estimate(f"z-RCUCB legal, {instance}: simple regret at T = {t}", "", x, note))

@@ -212,8 +212,8 @@ class AverageCost(Constraint):
         rounds: T ≥ 1, scalar or ``[instance]``.
 
     Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for c outside (0, 1], T that is not a whole number from 1 to 2³⁰, or
-            c below every arm's mean cost where there is no null arm.
+        InputError: at :func:`~jaxbandits.simulate`, for c outside (0, 1], for T that is not a whole number from 1 to
+            2³⁰, and for c below every arm's mean cost if there is no null arm.
 
     Source: "anytime" knapsack constraint of the SUAK paper, §2.
 
@@ -239,7 +239,9 @@ class AverageCost(Constraint):
             raise bad("c", float(c[wrong].flat[0]), what)
         least = np.nanmin(environment.values()[1], axis=1)
         if (short := least > c).any():
-            may_be = f"at least {least[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm(arms)"
+            may_be = (
+                f"at least {least[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm(arms)"
+            )
             raise bad("c", float(c[short].flat[0]), may_be)
         rounds = Horizon(self.rounds).prepare(environment).rounds  # type: ignore[attr-defined]
         return dataclasses.replace(self, c=whole.astype(np.int32), rounds=rounds)

@@ -48,11 +48,11 @@ def vertices(mu: Any, rho: Any, c: Any, allowed: Any = None, xp: ModuleType = jn
     if allowed is not None:
         below, above = below & allowed, above & allowed
     both = above[..., :, None] & below[..., None, :]
-    apart = xp.where(both, rho[..., :, None] - rho[..., None, :], 1)
-    weight = (xp.asarray(c)[..., None] - rho)[..., None, :] / apart
-    pair = mu[..., None, :] + weight * (mu[..., :, None] - mu[..., None, :])
     single = xp.eye(mu.shape[-1], dtype=bool) & below[..., None, :]
-    return xp.where(both, pair, xp.where(single, mu[..., None, :], -xp.inf))
+    apart = xp.where(both, rho[..., :, None] - rho[..., None, :], 1)
+    more = (xp.asarray(c)[..., None] - rho)[..., None, :] * (mu[..., :, None] - mu[..., None, :])
+    # The division comes last: XLA on CPU stores its result instead of repeating all this in every kernel that reads it.
+    return mu[..., None, :] + xp.where(both, more, xp.where(single, 0, -xp.inf)) / apart
 
 
 def with_null(x: Any, xp: ModuleType = jnp) -> Any:
@@ -135,13 +135,13 @@ def best_basis(mu: Any, cost: Any, limit: Any, xp: ModuleType = jnp) -> tuple[An
     scaled = cost / limit[:, None]
     size = xp.max(scaled, axis=0)
     size = xp.where(size > 0, size, 1)  # makes the largest entry of every column 1
-    table = xp.concatenate([scaled / size, xp.eye(rows, dtype=mu.dtype)], axis=1)
+    table = xp.concatenate([scaled / size[None, :], xp.eye(rows, dtype=mu.dtype)], axis=1)
     gain = xp.concatenate([mu / size, xp.zeros(rows, mu.dtype)])
     chosen = bases(arms + rows, rows)
     square = xp.moveaxis(table[:, chosen], 0, 1)  # [basis, row, row]
     slack = math.sqrt(float(xp.finfo(mu.dtype).eps)) / 8
     regular = xp.abs(xp.linalg.det(square)) > slack**2
-    square = xp.where(regular[:, None, None], square, xp.eye(rows, dtype=mu.dtype))
+    square = xp.where(regular[:, None, None], square, xp.eye(rows, dtype=mu.dtype)[None])
     x = xp.linalg.solve(square, xp.ones((chosen.shape[0], rows, 1), mu.dtype))[..., 0]
     feasible = regular & xp.all(x >= -slack, axis=-1)
     value = xp.where(feasible, xp.sum(gain[chosen] * x, axis=-1), -xp.inf)

@@ -12,7 +12,7 @@ import pytest
 
 from jaxbandits import streams, ticks
 from jaxbandits.environments import RevealConsumption, g1
-from jaxbandits.environments.censored import OVER
+from jaxbandits.environments.censored_spec import OVER
 from jaxbandits.policies import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
 from jaxbandits.policies.z_rcucb import on_grid
 from jaxbandits.protocol import Observation, Status, View, at_instance

@@ -1,9 +1,9 @@
 """Worlds: what a pull brings and costs."""
 
 from jaxbandits.environments.censored import CensoredArms as CensoredArms
-from jaxbandits.environments.censored import CensoredSpec as CensoredSpec
 from jaxbandits.environments.censored import RevealConsumption as RevealConsumption
-from jaxbandits.environments.censored import RevealedSpec as RevealedSpec
+from jaxbandits.environments.censored_spec import CensoredSpec as CensoredSpec
+from jaxbandits.environments.censored_spec import RevealedSpec as RevealedSpec
 from jaxbandits.environments.charges import Constant as Constant
 from jaxbandits.environments.charges import FastTrack as FastTrack
 from jaxbandits.environments.charges import Linear as Linear

@@ -11,7 +11,8 @@ import numpy as np
 from scipy import special
 
 from jaxbandits import beta, ticks
-from jaxbandits.environments.censored import CensoredArms, CensoredSpec, CostFunction
+from jaxbandits.environments.censored import CensoredArms
+from jaxbandits.environments.censored_spec import CensoredSpec, CostFunction
 from jaxbandits.environments.laws import Law
 from jaxbandits.errors import InputError, bad
 from jaxbandits.protocol import leaf, pytree

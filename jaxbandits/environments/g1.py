@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from jaxbandits.environments.censored import CensoredArms, CostFunction
+from jaxbandits.environments.censored import CensoredArms
+from jaxbandits.environments.censored_spec import CostFunction
 from jaxbandits.environments.charges import FastTrack, Linear
 from jaxbandits.environments.copula import copula_arms
 from jaxbandits.errors import bad

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import ticks
-from jaxbandits.environments.censored import CensoredArms, CensoredSpec, CostFunction
+from jaxbandits.environments.censored import CensoredArms
+from jaxbandits.environments.censored_spec import CensoredSpec, CostFunction
 from jaxbandits.environments.laws import RowsLaw
 from jaxbandits.errors import InputError
 

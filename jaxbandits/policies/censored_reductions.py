@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import beta, streams, ticks
-from jaxbandits.environments.censored import CensoredFeedback, CensoredSpec, PairAction
+from jaxbandits.environments.censored_spec import CensoredFeedback, CensoredSpec, PairAction
 from jaxbandits.errors import bad
 from jaxbandits.policies.index import evaluate
 from jaxbandits.policies.rcucb import PairPolicy, choose, of_limits, pair_ids
@@ -73,8 +73,8 @@ class UCBReduction(PairPolicy):
         'one'
     """
 
-    width: str = static("lambda")
-    alpha: Any = leaf(1.0, above=0)
+    width: str = static(default="lambda")
+    alpha: Any = leaf(default=1.0, above=0)
 
     def check(self, spec: CensoredSpec) -> None:
         """Checks the spec and ``width``."""
@@ -149,7 +149,7 @@ class ThompsonReduction(PairPolicy):
         'per_arm'
     """
 
-    scaling: str = static("global")
+    scaling: str = static(default="global")
 
     def check(self, spec: CensoredSpec) -> None:
         """Checks the spec and ``scaling``."""

@@ -24,7 +24,8 @@ class Memory(NamedTuple):
     arms: Statistics
     price: jax.Array  # f32[]: λ
     optimiser: Any
-    left: Total  # what was left when the price last moved
+    left: Total  # what was left when this policy last acted
+    round: jax.Array  # i32[]: when that was; 0: never
 
 
 @pytree
@@ -33,10 +34,10 @@ class Pacer(MixturePolicy):
 
     .. math:: \\arg\\max_k \\ \\mu^U_k - \\lambda\\, \\rho^L_k / c \\quad \\text{(the null arm has 0)},
 
-    and let the price follow the spending: λ descends along :math:`g = (c - \\text{cost}) / c` summed over the rounds
-    since the last move, and is clipped to [0, 1], where the optimal price of the fluid LP lies. The radius is
-    :math:`\\sqrt{a \\ln t / N}`. ``Guarded(Pacer(...))`` keeps the anytime constraint; the guard's skips lower the
-    price as rests do.
+    and let the price follow the spending: after each of its own actions λ descends along
+    :math:`g = (c - \\text{cost}) / c` and is clipped to [0, 1], where the optimal price of the fluid LP lies. The
+    radius is :math:`\\sqrt{a \\ln t / N}`. ``Guarded(Pacer(...))`` keeps the anytime constraint. The guard's skips do
+    not move the price: they save just as much as was overspent, so that with them no price would look too low.
 
     Args:
         c: the bound on the average cost, in (0, 1].
@@ -64,7 +65,7 @@ class Pacer(MixturePolicy):
     def init(self, spec: FiniteSpec) -> Memory:
         """Price 0."""
         price = jnp.float32(0)
-        return Memory(stats.empty(spec.arms), price, self.optimiser.init(price), ticks.zero())
+        return Memory(stats.empty(spec.arms), price, self.optimiser.init(price), ticks.zero(), jnp.int32(0))
 
     def update(self, state: Memory, key: jax.Array, observation: Observation) -> Memory:
         """Book the pull."""
@@ -72,11 +73,12 @@ class Pacer(MixturePolicy):
 
     def plan(self, state: Memory, view: View) -> tuple[Memory, Mixture]:
         """Move the price, then play the best arm at it."""
-        now = left(view)  # it grows by c − cost a round, whatever was done
-        slope = ticks.to_float(ticks.minus(now, state.left)) / self.c
-        step, optimiser = self.optimiser.update(jnp.where(view.round > 1, slope, 0.0), state.optimiser, state.price)
+        now = left(view)  # since the last action it grew by c − cost, and by c for every round skipped by a guard
+        skipped = (view.round - state.round - 1).astype(jnp.float32)
+        slope = ticks.to_float(ticks.minus(now, state.left)) / self.c - skipped
+        step, optimiser = self.optimiser.update(jnp.where(state.round > 0, slope, 0.0), state.optimiser, state.price)
         price = jnp.clip(state.price + step, 0.0, 1.0)
-        state = state._replace(price=price, optimiser=optimiser, left=now)
+        state = state._replace(price=price, optimiser=optimiser, left=now, round=view.round)
 
         arms = state.arms.pulls.shape[0]
         at = bounds(state.arms, self.a, jnp.log(view.round.astype(jnp.float32)))

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import ticks
-from jaxbandits.environments.censored import CensoredFeedback, CensoredSpec, PairAction, RevealedSpec
+from jaxbandits.environments.censored_spec import CensoredFeedback, CensoredSpec, PairAction, RevealedSpec
 from jaxbandits.errors import InputError, bad
 from jaxbandits.policies.index import evaluate, largest
 from jaxbandits.policies.survival import SURVIVALS, Counts, Seen, Survival
@@ -198,7 +198,7 @@ class RCUCB(PairPolicy):
     """
 
     survival: str = static()
-    alpha: Any = leaf(1.0, above=0)
+    alpha: Any = leaf(default=1.0, above=0)
 
     def check(self, spec: CensoredSpec) -> None:
         """Checks the spec, the name of the estimate, and that the environment tells what it needs."""

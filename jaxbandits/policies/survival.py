@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandits.environments.censored import CensoredSpec
+from jaxbandits.environments.censored_spec import CensoredSpec
 
 Counts = tuple[jax.Array, ...]
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import streams
-from jaxbandits.environments.censored import CensoredSpec, PairAction
+from jaxbandits.environments.censored_spec import CensoredSpec, PairAction
 from jaxbandits.errors import bad
 from jaxbandits.policies.index import evaluate
 from jaxbandits.policies.rcucb import (
@@ -103,9 +103,9 @@ class ZRCUCB(PairPolicy):
 
     survival: str = static()
     horizon: Any = leaf(at_least=1, integer=True)
-    alpha: Any = leaf(1.01, above=1)
-    delta: Any = leaf(None, above=0, at_most=1)
-    m: int = static(2)
+    alpha: Any = leaf(default=1.01, above=1)
+    delta: Any = leaf(default=None, above=0, at_most=1)
+    m: int = static(default=2)
 
     def check(self, spec: CensoredSpec) -> None:
         """Checks the survival estimate, m, and that the limits are the finest grid."""
@@ -127,12 +127,13 @@ class ZRCUCB(PairPolicy):
         cells = jnp.full((spec.pairs,), len(spec.limits), jnp.int32)
         return Zoom(start(spec, SURVIVALS[self.survival]), cells, jnp.bool_(False))
 
-    def pairs(self, state: Zoom) -> ZoomPairs:
-        """Values of every point of the finest grid, on the arm's own grid or not."""
+    def pairs(self, state: Zoom, available: jax.Array | None = None) -> ZoomPairs:
+        """Values of every point of the finest grid, on the arm's own grid or not; n counts the available arms."""
         spec = state.sums.spec
+        arms = jnp.int32(spec.arms) if available is None else jnp.sum(available, dtype=jnp.int32)
         horizon = self.horizon.astype(jnp.float32) if hasattr(self.horizon, "astype") else np.float32(self.horizon)
         delta = 1 / horizon if self.delta is None else self.delta
-        log = jnp.log(jnp.float32(spec.arms)) + 2 * jnp.log(horizon) - jnp.log(delta)
+        log = jnp.log(arms.astype(jnp.float32)) + 2 * jnp.log(horizon) - jnp.log(delta)
         step = np.float32(spec.tau_max / len(spec.limits))
         return ZoomPairs(as_floats(state.sums, SURVIVALS[self.survival], log), state.cell.astype(jnp.float32) * step)
 
@@ -143,7 +144,8 @@ class ZRCUCB(PairPolicy):
         state = Zoom(sums, state.cell, state.full)
         spec = sums.spec
         row, place = state.cell.reshape(spec.arms, -1)[action.arm], jnp.arange(len(spec.limits), dtype=jnp.int32)
-        values = jax.tree.map(lambda x: x.reshape(spec.arms, -1)[action.arm], self.pairs(state))
+        points = self.pairs(state, observation.view.available)
+        values = jax.tree.map(lambda x: x.reshape(spec.arms, -1)[action.arm], points)
         wide = _row_width(self, values)
         due = jnp.where(values.n > 0, values.cell >= wide, False)
         upper = (place // row + 1) * row - 1  # the grid point that stands for the cell
@@ -158,15 +160,16 @@ class ZRCUCB(PairPolicy):
         pairs = points.pairs
         return jnp.where(pairs.n > 0, estimate(pairs) + width(pairs, self.alpha) + points.cell, jnp.inf)
 
-    def scores(self, state: Zoom) -> jax.Array:
-        """The index of every point, ``f32[n·m]``; −∞ for points that are not on the arm's grid."""
-        return jnp.where(on_grid(state), evaluate(self, self.pairs(state)), -jnp.inf)  # type: ignore[arg-type]
+    def scores(self, state: Zoom, available: jax.Array | None = None) -> jax.Array:
+        """The index of every point, ``f32[n·m]``; −∞ for points that are not on the arm's grid, and absent arms."""
+        scores = evaluate(self, self.pairs(state, available))  # type: ignore[arg-type]
+        return jnp.where(on_grid(state) & _exists(state, available), scores, -jnp.inf)
 
-    def recommend(self, state: Zoom) -> PairAction:
+    def recommend(self, state: Zoom, available: jax.Array | None = None) -> PairAction:
         """The pair of the finest cell, on a tie of the largest v̂."""
-        pairs = self.pairs(state).pairs
+        pairs = self.pairs(state, available).pairs
         best = jnp.where(pairs.n > 0, estimate(pairs), 0.0)
-        finest = on_grid(state) & (state.cell == jnp.min(state.cell))
+        finest = on_grid(state) & (state.cell == jnp.min(state.cell)) & _exists(state, available)
         pair = jnp.argmax(jnp.where(finest, best, -jnp.inf)).astype(jnp.int32)
         limits = len(state.sums.spec.limits)
         return PairAction(pair // limits, pair % limits)
@@ -175,12 +178,9 @@ class ZRCUCB(PairPolicy):
         """The pair with the largest index up to round T, the recommended one after."""
         spec = state.sums.spec
         limits = len(spec.limits)
-        scores = self.scores(state)
-        if view.available is not None:
-            exists = jnp.broadcast_to(view.available[:, None], (spec.arms, limits)).reshape(-1)
-            scores = jnp.where(exists, scores, -jnp.inf)
+        scores = self.scores(state, view.available)
         pair = _largest(scores, _order(spec, streams.policy_words(key, view.round, Role.TIE)[0]))
-        final, over = self.recommend(state), view.round > self.horizon
+        final, over = self.recommend(state, view.available), view.round > self.horizon
         return state, PairAction(
             jnp.where(over, final.arm, pair // limits), jnp.where(over, final.limit, pair % limits)
         )
@@ -194,6 +194,12 @@ def on_grid(state: Zoom) -> jax.Array:
     """Which points are on their arm's own grid, ``bool[n·m]``."""
     _, place = pair_ids(state.sums.spec)
     return (place + 1) % state.cell == 0
+
+
+def _exists(state: Zoom, available: jax.Array | None) -> jax.Array:
+    arms, limits = state.sums.spec.arms, len(state.sums.spec.limits)
+    present = jnp.ones((arms,), bool) if available is None else available
+    return jnp.broadcast_to(present[:, None], (arms, limits)).reshape(-1)
 
 
 def _row_width(policy: ZRCUCB, values: ZoomPairs) -> jax.Array:

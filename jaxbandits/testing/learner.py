@@ -16,7 +16,7 @@ from jaxbandits.engine.leap import why_not
 from jaxbandits.policies.index import IndexPolicy, evaluate_state
 from jaxbandits.protocol import Constraint, Environment, Ledger, Policy, Status
 from jaxbandits.testing.bits import assert_same_results, compilations, pick, ulps_apart
-from jaxbandits.testing.episode import Step, episode, one_setting, typed
+from jaxbandits.testing.episode import Step, one_setting, typed
 from jaxbandits.testing.subject import MARKS, Subject, cut, is_presence, pad_arms, pad_policy
 
 _ULPS = 4
@@ -63,16 +63,18 @@ _jitted_scores = jax.jit(evaluate_state)
 def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
     """With ``empty`` set, whatever stands in action and feedback, ``step`` is ``select`` on the old state."""
     leaves, steps = one_setting(subject.first, subject.environment), subject.steps
-    step, select = jax.jit(lambda *x: leaves.step(*x)), jax.jit(lambda *x: leaves.select(*x))
-    for i in {0, steps.over.shape[0] // 2, steps.over.shape[0] - 1}:
+
+    def both(before: Any, told: Any) -> Any:
+        key = subject.policy_words
+        return leaves.step(before, typed(key), told), leaves.select(before, typed(key), told.view)
+
+    played = jax.jit(both)
+    for i in sorted({0, steps.over.shape[0] // 2, steps.over.shape[0] - 1}):
         now: Step = jax.tree.map(lambda x, i=i: x[i], steps)
-        for filling in (
-            now.observation.feedback,
-            jax.tree.map(lambda x: jnp.full_like(x, -12345), now.observation.feedback),
-        ):
+        real = now.observation.feedback
+        for filling in (real, jax.tree.map(lambda x: jnp.full_like(x, -12345), real)):
             told = now.observation._replace(empty=jnp.bool_(True), feedback=filling)
-            got = step(now.before, typed(subject.policy_words), told)
-            must = select(now.before, typed(subject.policy_words), told.view)
+            got, must = played(now.before, told)
             _equal(must[0], got[0], f"round {i + 1}: an empty observation changed the state, which")
             _equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
 
@@ -113,15 +115,7 @@ def finished_lanes_are_frozen(subject: Subject) -> None:
     long = subject.run(chunk=int(2 * lengths.max()))
     assert_same_results(base, long, "short chunks, and one chunk in which most lanes stand still")
     for i in range(base.ended.shape[1]):
-        steps = episode(
-            subject.first,
-            subject.environment,
-            subject.constraint,
-            subject.key,
-            int(lengths.max()),
-            instance=i,
-            replicates=subject.replicates,
-        )
+        steps = subject.episodes(i)
         for r in np.flatnonzero(np.isin(base.ended[0, i], (Status.EXHAUSTED, Status.HORIZON))):
             over = np.asarray(steps.over[r])
             assert over.any(), f"instance {i}, replicate {r}: the plain loop goes on after round {lengths[i, r]}"

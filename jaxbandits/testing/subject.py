@@ -31,6 +31,7 @@ class Subject:
     key: Any
     replicates: int = 3
     slots: int = 16
+    _played: dict[int, Step] = dataclasses.field(default_factory=dict)
 
     def run(self, **changes: Any) -> Result:
         """``simulate`` on trial settings, with some of its arguments changed."""
@@ -74,12 +75,26 @@ class Subject:
         """The run that the others are compared with."""
         return self.run()
 
+    def episodes(self, instance: int) -> Step:
+        """The replicates of an instance by the plain loop, as long as the longest lane of ``base``."""
+        if instance not in self._played:
+            rounds = int(self.base.ledger["rounds"][..., -1].max())
+            self._played[instance] = episode(
+                self.first,
+                self.environment,
+                self.constraint,
+                self.key,
+                rounds,
+                instance=instance,
+                replicates=self.replicates,
+            )
+        return self._played[instance]
+
     @cached_property
     def steps(self) -> Step:
         """The first rounds of instance 0, replicate 0 by the plain loop, ``[round, …]``."""
-        rounds = int(np.clip(self.base.ledger["rounds"][0, 0, 0, -1], 2, 64))
-        played = episode(self.first, self.environment, self.constraint, self.key, rounds)
-        return jax.tree.map(lambda x: x[0], played)
+        rounds = int(min(self.base.ledger["rounds"][0, 0, 0, -1], 64))
+        return jax.tree.map(lambda x: x[0, :rounds], self.episodes(0))
 
     @cached_property
     def policy_words(self) -> jax.Array:

@@ -62,7 +62,7 @@ def check_environment(
             _pure(environment, tried, instance, words)
             if counted:
                 _counted(environment, tried, instance, words)
-            _lanes_differ(environment, tried, instance, root)
+            _lanes_differ(environment, tried, instance, root, pulls)
             scores += _means(environment, tried, instance, words, pulls, bound)
         allowed = float(laws.norm.isf(0.005 / len(scores)))
         worst = max(scores)
@@ -148,17 +148,17 @@ def _counted(environment: Environment, actions: Sequence[Any], instance: int, wo
             _equal(mixed[number, n], got, message)
 
 
-def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: int, root: jax.Array) -> None:
+def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: int, root: jax.Array, pulls: int) -> None:
     """Replicates and instances meet different outcomes (unless nothing is random)."""
     seen = [
-        _table(environment, actions, instance, lane_words(root, *lane, Domain.WORLD), 64)[:2]
+        _table(environment, actions, instance, lane_words(root, *lane, Domain.WORLD), pulls)[:2]
         for lane in ((instance, 0), (instance, 1), (instance + 1, 0))
     ]
     random = any((x != x[:, :1]).any() for x in seen[0])
     if random:
         for other, name in ((1, "replicate"), (2, "instance id")):
             same = all(np.array_equal(a, b) for a, b in zip(seen[0], seen[other], strict=True))
-            assert not same, f"instance {instance}: another {name} gives the same 64 outcomes of every action"
+            assert not same, f"instance {instance}: another {name} gives the same outcomes of every action"
 
 
 def _table(
