@@ -3,6 +3,7 @@
 from jaxbandits import environments as environments
 from jaxbandits import live as live
 from jaxbandits import policies as policies
+from jaxbandits import testing as testing
 from jaxbandits.constraints import AverageCost as AverageCost
 from jaxbandits.constraints import Horizon as Horizon
 from jaxbandits.constraints import TotalBudget as TotalBudget

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import linprog
 
 _MOST_BASES = 100_000  # above this the host asks scipy's HiGHS
 
@@ -186,5 +185,7 @@ def _fluid_value(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> fl
     mu, rows = reward[exists], cost[exists].T
     if math.comb(mu.size + budget.size, budget.size) <= _MOST_BASES:
         return float(best_basis(mu, rows, budget, xp=np)[0])
+    from scipy.optimize import linprog  # slow to import, and only needed here
+
     solution = linprog(-mu, A_ub=rows, b_ub=budget, bounds=(0, None), method="highs")
     return float(-solution.fun) if solution.status == 0 else math.inf

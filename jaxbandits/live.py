@@ -17,13 +17,14 @@ from jaxbandits.result import write_whole
 
 
 def start(
-    policy: Policy, spec: FiniteSpec, *, left: float | None = None, available: Any = None
+    policy: Policy, spec: Any, *, left: float | None = None, available: Any = None, feedback: Pytree = None
 ) -> tuple[Pytree, Observation]:
     """Check the policy, and give its first state and its first (empty) observation.
 
     Args:
-        policy: any policy for finitely many arms.
+        policy: any policy.
         spec: what it will play, e.g. ``FiniteSpec(arms=3)``.
+        feedback: in a setting of your own, a feedback of the right structure (its values do not matter).
         left: budget left, in cost units, for policies that look at it. Give it always or never.
         available: ``bool[K]``, which arms may be played in round 1; all by default.
 
@@ -51,12 +52,16 @@ def start(
 
     map_leaves(policy, check)
     policy.check(spec)
-    present = np.ones(spec.arms, bool) if available is None else _mask(available, spec.arms)
-    action = policy.blank_action(spec)
-    nothing = np.zeros(np.shape(action), np.int32)
-    feedback = Feedback(nothing, np.zeros(np.shape(action) + spec.cost_shape, np.int32))  # type: ignore[arg-type]
+    action = jax.tree.map(np.asarray, policy.blank_action(spec))
+    present = None
+    if isinstance(spec, FiniteSpec):
+        present = np.ones(spec.arms, bool) if available is None else _mask(available, spec.arms)
+        cost = np.zeros(action.shape + spec.cost_shape, np.int32)
+        feedback = Feedback(np.zeros(action.shape, np.int32), cost)  # type: ignore[arg-type]
+    elif feedback is None:
+        raise bad("feedback", feedback, f"given for a {type(spec).__name__}: an example of what the learner sees")
     view = View(np.int32(1), _left(left), present)  # type: ignore[arg-type]
-    return policy.init(spec), Observation(view, np.asarray(action, np.int32), feedback, np.bool_(True))  # type: ignore[arg-type]
+    return policy.init(spec), Observation(view, action, jax.tree.map(np.asarray, feedback), np.bool_(True))  # type: ignore[arg-type]
 
 
 def observe(
@@ -68,6 +73,7 @@ def observe(
     empty: bool = False,
     left: float | None = None,
     available: Any = None,
+    feedback: Pytree = None,
 ) -> Observation:
     """The observation after a round, and the view of the next one.
 
@@ -77,10 +83,13 @@ def observe(
         reward, cost: what came of it, in [0, 1]: divide by your own bounds.
         empty: True if nothing was played or nothing is known of it; the round counts all the same.
         left, available: as in :func:`start`, for the next round.
+        feedback: in a setting of your own, what the learner sees, in place of ``reward`` and ``cost``.
 
     Raises:
-        InputError: values outside [0, 1], or ``left`` given once and not again.
+        InputError: values outside [0, 1], an arm that does not exist, a feedback or an action of another structure, or
+            ``left`` given once and not again.
     """
+    action = _like("action", action, previous.action)
     values = {}
     for name, value in (("reward", reward), ("cost", cost)):
         array = np.asarray(value, np.float64)
@@ -90,11 +99,16 @@ def observe(
         values[name] = ticks.from_units(array).astype(np.int32)
     if (left is None) != (previous.view.left is None):
         raise bad("left", left, "given in every round or in none")
-    arms = np.shape(previous.view.available)[0]  # type: ignore[arg-type]
-    present = previous.view.available if available is None else _mask(available, arms)
+    present = previous.view.available
+    if present is not None:
+        arms = np.shape(present)[0]
+        if not empty and ((action < 0) | (action >= arms)).any():
+            raise bad("action", action.tolist(), f"an arm from 0 to {arms - 1} (or empty=True for a skipped round)")
+        present = present if available is None else _mask(available, arms)  # type: ignore[assignment]
+    seen = Feedback(values["reward"], values["cost"]) if feedback is None else feedback  # type: ignore[arg-type]
+    seen = _like("feedback" if feedback is not None else "reward, cost", seen, previous.feedback)
     view = View(np.int32(int(previous.view.round) + 1), _left(left), present)  # type: ignore[arg-type]
-    feedback = Feedback(values["reward"], values["cost"])  # type: ignore[arg-type]
-    return Observation(view, np.asarray(action, np.int32), feedback, np.bool_(empty))  # type: ignore[arg-type]
+    return Observation(view, action, seen, np.bool_(empty))  # type: ignore[arg-type]
 
 
 def save(path: str | os.PathLike[str], state: Pytree) -> None:
@@ -132,9 +146,18 @@ def load(path: str | os.PathLike[str], like: Pytree) -> Pytree:
         a.shape != np.shape(b) or a.dtype != np.asarray(b).dtype for a, b in zip(leaves, wanted, strict=True)
     ):
         raise InputError(
-            f"path: {os.fspath(path)!r} holds another structure than `like`; it must be of the same policy"
+            f"path: {os.fspath(path)!r} holds another structure than `like`; it must be of the same policy, with `left` "
+            "as before"
         )
     return jax.tree.unflatten(structure, leaves)
+
+
+def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
+    """``given`` with the types of ``wanted``, so that the next step does not compile anew."""
+    shapes = [np.shape(x) for x in jax.tree.leaves(given)]
+    if str(jax.tree.structure(given)) != str(jax.tree.structure(wanted)) or shapes != [x.shape for x in jax.tree.leaves(wanted)]:
+        raise bad(name, given, f"of the structure {jax.tree.map(np.shape, wanted)}")
+    return jax.tree.map(lambda x, like: np.asarray(x, like.dtype), given, wanted)
 
 
 def _mask(available: Any, arms: int) -> np.ndarray:

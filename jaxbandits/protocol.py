@@ -64,7 +64,10 @@ def static(default: Any = dataclasses.MISSING) -> Any:
 
 @dataclass_transform(field_specifiers=(leaf, static, dataclasses.field), frozen_default=True, eq_default=False)
 def pytree(cls: type[T]) -> type[T]:
-    """Make ``cls`` a frozen dataclass that jax flattens: fields are leaves unless declared :func:`static`."""
+    """Make ``cls`` a frozen dataclass that jax flattens: fields are leaves unless declared :func:`static`.
+
+    For policies, environments and constraints alike.
+    """
     made = dataclasses.dataclass(frozen=True, eq=False)(cls)
     return jax.tree_util.register_dataclass(made)
 
@@ -209,7 +212,10 @@ class Policy:
         return self.select(state, key, observation.view)
 
     def trouble(self, state: Pytree) -> jax.Array:
-        """A :class:`Status` other than RUNNING ends the lane (for instance CAPACITY)."""
+        """A :class:`Status` other than RUNNING ends the lane (for instance CAPACITY).
+
+        Asked after :meth:`step`: the round in which trouble shows is neither played nor booked.
+        """
         return jnp.int32(Status.RUNNING)
 
 
@@ -244,7 +250,7 @@ class Constraint:
         return None
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
-        """Book one round."""
+        """Book one round; :func:`post` does the usual part. (The runner itself counts ``rounds``.)"""
         raise NotImplementedError
 
     def clock(self, ledger: Ledger) -> Total:
@@ -265,13 +271,16 @@ class Constraint:
 
 
 def post(ledger: Ledger, outcome: Outcome, earns: jax.Array | bool = True) -> Ledger:
-    """Book ``outcome``; a pull that does not ``earn`` is paid for and counted, but brings no reward."""
+    """Add ``outcome`` to the totals; the runner counts the round.
+
+    A pull that does not ``earn`` brings no reward (nor expected reward), but is paid for in full: a constraint that
+    never pays more than is left must cap ``spent`` itself, as ``TotalBudget`` does.
+    """
 
     def earned(x: jax.Array) -> jax.Array:
         return jnp.where(earns, x, 0)
 
     return ledger._replace(
-        rounds=ledger.rounds + 1,
         reward=ticks.add(ledger.reward, earned(outcome.reward)),
         spent=ticks.add(ledger.spent, outcome.cost),
         expected_reward=ticks.add(ledger.expected_reward, earned(outcome.expected_reward)),

@@ -50,6 +50,11 @@ class Result:
     marks: tuple[float, ...]
     about: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        sizes = zip(AXES, self.ledger["rounds"].shape, strict=True)
+        ends = {s.name.lower(): int((self.ended == s).sum()) for s in Status if (self.ended == s).any()}
+        return f"Result({', '.join(f'{axis}: {n}' for axis, n in sizes)}; ended {ends})"
+
     def _array(self, values: np.ndarray, name: str, units: str) -> xarray.DataArray:
         import xarray
 

@@ -17,6 +17,7 @@ from jaxbandits.engine import leap, pool, scan
 from jaxbandits.errors import InputError, bad
 from jaxbandits.progress import Progress, progress_of
 from jaxbandits.protocol import Constraint, Environment, Policy, Status, check_range, map_leaves
+from jaxbandits.rehearsal import rehearse
 from jaxbandits.result import Result, join_settings
 from jaxbandits.streams import root_key
 
@@ -83,7 +84,7 @@ def simulate(
         >>> result.regret.sizes["replicate"], result.status.values.ravel().tolist()
         (4, ['exhausted', 'exhausted', 'exhausted', 'exhausted'])
     """
-    chosen = [policies] if isinstance(policies, Policy) else list(policies)
+    chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     _check_nouns(chosen, environment, constraint)
     environment.check()
     prepared = constraint.prepare(environment)
@@ -108,6 +109,8 @@ def simulate(
     expected, cap = _lengths(environment, prepared, end, max_rounds)
     reward, cost = environment.values()
     settled = [settle(policy, environment) for policy in chosen]
+    for leaves, _ in settled:
+        rehearse(leaves, environment, prepared)
     engines = [_engine(engine, policy, environment, prepared) for policy in chosen]
     places = list(devices) if devices is not None else jax.local_devices()
     workers = max(len(places), os.cpu_count() or 1) if places[0].platform == "cpu" else len(places)
@@ -228,17 +231,21 @@ def label(policy: Any, leaves: Any, setting: int) -> str:
     return f"{type(policy).__name__}({', '.join(parts)})" if parts else type(policy).__name__
 
 
-def _check_nouns(chosen: list[Policy], environment: Environment, constraint: Constraint) -> None:
+def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constraint) -> None:
     if not chosen:
         raise InputError("policies: none given; it must be a policy or a list of them")
     for policy in chosen:
-        if not isinstance(policy, Policy):
-            raise bad("policies", policy, "a policy (an instance, such as OmegaUCB(rho=0.25)) or a list of them")
+        if not isinstance(policy, Policy) or not dataclasses.is_dataclass(policy):
+            raise bad("policies", policy, "a policy (an instance of a @jb.pytree class, such as OmegaUCB(rho=0.25))")
     if not isinstance(environment, Environment):
         raise bad("environment", environment, "an environment, such as FiniteArms.bernoulli(...)")
     if not isinstance(constraint, Constraint):
         raise bad("constraint", constraint, "a constraint, such as TotalBudget(500.0, last_pull='counts')")
     for policy in chosen:
+        if not isinstance(getattr(policy, "plays", None), type):
+            raise InputError(
+                f"policies: {type(policy).__name__} does not say what it `plays`; it must be a class such as FiniteSpec"
+            )
         if not isinstance(environment.spec, policy.plays):
             raise InputError(
                 f"policies: {type(policy).__name__} plays environments with a {policy.plays.__name__}, "
@@ -340,7 +347,8 @@ def _result(
         about={
             "policies": list(settings),
             "environment": type(task.environment).__name__,
-            "constraint": type(constraint).__name__,
+            "constraint": described(constraint),
+            "engine": task.engine.__name__.rsplit(".", 1)[-1],
             "clock": task.constraint.clock_name,
             "key": np.asarray(jax.random.key_data(root)).tolist(),
             "instance_ids": task.instance_ids.tolist(),
@@ -350,12 +358,27 @@ def _result(
     )
 
 
+def described(owner: Any) -> dict[str, Any]:
+    """A dataclass as JSON: its class, and its fields."""
+    fields = {f.name: getattr(owner, f.name) for f in dataclasses.fields(owner)}
+    plain = {k: np.asarray(v).tolist() if np.size(v) <= 10_000 else "…" for k, v in fields.items() if v is not None}
+    return {"class": type(owner).__name__, **plain}
+
+
+_REASONS = {
+    Status.ROUND_CAP: "max_rounds came before the end of the clock",
+    Status.CAPACITY: "a growing set is full: their regret stops early and is not comparable; rerun with more capacity",
+    Status.INVALID: "the policy asked for an action that the environment does not have, or a score was NaN",
+}
+
+
 def _warn_of_unfinished(result: Result) -> None:
     good = (Status.EXHAUSTED, Status.HORIZON)
     for status in Status:
         lanes = int((result.ended == status).sum())
         if status not in good and lanes:
             warnings.warn(
-                f"{lanes} of {result.ended.size} lanes ended with status {status.name.lower()}; see result.status",
+                f"{lanes} of {result.ended.size} lanes ended with status {status.name.lower()} "
+                f"({_REASONS.get(status, 'unexpected')}); see result.status",
                 stacklevel=3,
             )

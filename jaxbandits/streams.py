@@ -114,7 +114,7 @@ def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
     return at(lane, 0, int(domain))
 
 
-def policy_words(key: jax.Array, round: jax.Array, role: Role, arm: jax.Array | int = 0) -> jax.Array:
+def policy_words(key: jax.Array, round: jax.Array, role: int, arm: jax.Array | int = 0) -> jax.Array:
     """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``."""
     return words(key, round, jnp.asarray(arm).astype(jnp.uint32) | jnp.uint32(int(role) << 24))
 

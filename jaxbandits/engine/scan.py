@@ -29,7 +29,6 @@ from jaxbandits.protocol import (
 from jaxbandits.streams import Domain
 from jaxbandits.ticks import Total
 
-
 CPU_SLOTS = 256  # lanes in flight per core: enough to make XLA's cost per operation small, few enough for its cache
 
 
@@ -120,7 +119,7 @@ def play(environment: Environment, lane: Lane, fixed: Fixed, memory: Memory) -> 
     learnt, action = lane.policy.step(memory.policy, policy_key, observation)
     world = at_instance(environment, lane.row)
     state, outcome, feedback, empty = world.pull(memory.environment, action, world_key, view.round)
-    charged = constraint.charge(ledger, outcome)
+    charged = constraint.charge(ledger, outcome)._replace(rounds=view.round)
 
     ended = constraint.ended(charged)
     status = jnp.where(charged.rounds >= lane.cap, jnp.int32(Status.ROUND_CAP), jnp.int32(Status.RUNNING))

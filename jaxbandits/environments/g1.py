@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from jaxbandits.environments.censored import CensoredArms
 from jaxbandits.environments.censored_spec import CostFunction
@@ -69,6 +69,8 @@ def g1(
         >>> [(arm + 1, limit) for arm, limit, value in g1().best_pair()]
         [(9, 0.5), (5, 0.5), (9, 0.5)]
     """
+    from scipy import stats  # slow to import, and only needed here
+
     for name in names:
         if name not in G1_NAMES:
             raise bad("names", name, " or ".join(map(repr, G1_NAMES)))

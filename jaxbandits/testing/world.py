@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats as laws
 
 from jaxbandits import streams, ticks
 from jaxbandits.protocol import Environment, Outcome, Pytree, at_instance
@@ -64,6 +63,8 @@ def check_environment(
                 _counted(environment, tried, instance, words)
             _lanes_differ(environment, tried, instance, root, pulls)
             scores += _means(environment, tried, instance, words, pulls, bound)
+        from scipy import stats as laws  # slow to import
+
         allowed = float(laws.norm.isf(0.005 / len(scores)))
         worst = max(scores)
         assert worst <= allowed, (
