@@ -146,16 +146,19 @@ def load(path: str | os.PathLike[str], like: Pytree) -> Pytree:
         a.shape != np.shape(b) or a.dtype != np.asarray(b).dtype for a, b in zip(leaves, wanted, strict=True)
     ):
         raise InputError(
-            f"path: {os.fspath(path)!r} holds another structure than `like`; it must be of the same policy, with `left` "
-            "as before"
+            f"path: {os.fspath(path)!r} holds another structure than `like`; it must be of the same policy, with or "
+            "without `left` as before"
         )
     return jax.tree.unflatten(structure, leaves)
 
 
 def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
     """``given`` with the types of ``wanted``, so that the next step does not compile anew."""
-    shapes = [np.shape(x) for x in jax.tree.leaves(given)]
-    if str(jax.tree.structure(given)) != str(jax.tree.structure(wanted)) or shapes != [x.shape for x in jax.tree.leaves(wanted)]:
+
+    def shape(tree: Pytree) -> tuple[str, list[tuple[int, ...]]]:
+        return str(jax.tree.structure(tree)), [np.shape(x) for x in jax.tree.leaves(tree)]
+
+    if shape(given) != shape(wanted):
         raise bad(name, given, f"of the structure {jax.tree.map(np.shape, wanted)}")
     return jax.tree.map(lambda x, like: np.asarray(x, like.dtype), given, wanted)
 

@@ -22,6 +22,7 @@ POLICIES: dict[str, jb.Policy] = {
     "b_greedy": jb.policies.BGreedy(),
     "bts": jb.policies.BudgetedThompson(),
 }
+LIVE = ("omega_ucb", "b_greedy", "bts")
 WORLDS = ("bernoulli", "generalised_bernoulli", "beta", "empirical")
 
 
@@ -62,7 +63,7 @@ def main(names: list[str]) -> None:
                 "devices": len(jax.devices()),
                 "x64": bool(jax.config.jax_enable_x64),  # type: ignore[attr-defined]
                 "simulated": {name: simulated(name) for name in chosen},
-                "live": {name: live(name) for name in chosen} if not names else None,
+                "live": {name: live(name) for name in LIVE} if not names else None,
                 "leap": simulated("omega_star_ucb", "leap") if not names else None,
             }
         )
