@@ -57,8 +57,8 @@ def simulate(
         marks: how many points of the clock to record at (log-spaced shares, the last is exactly 1), or the shares.
         engine: ``"scan"`` runs any policy round by round; ``"leap"`` runs index policies whose scores rest, many
             rounds at a time, with the same bits; ``"auto"`` leaps where it can.
-        max_rounds: end a lane after this many rounds at the latest. Default: four times what the cheapest arm would
-            allow, plus 1000.
+        max_rounds: end a lane after this many rounds at the latest. Default: what no lane should need, from the
+            instance's budget and cheapest arm.
         instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them to run a part of a
             batch with the very numbers that it has in the whole.
         instance_names: labels of the instances, default the ids.
@@ -283,11 +283,11 @@ def _engine(engine: str, policy: Policy, environment: Environment, constraint: C
 
 def _lengths(
     environment: Environment, prepared: Constraint, end: np.ndarray, max_rounds: int | None
-) -> tuple[np.ndarray, int]:
-    """Expected rounds per instance (for scheduling only), and the round cap."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Expected rounds of each instance (for scheduling only), and its round cap: neither depends on other instances."""
     if prepared.clock_name == "rounds":
         rounds = end / ticks.ONE
-        return rounds, max_rounds or int(min(rounds.max() + 1, 2**31 - 1))
+        return rounds, _cap(rounds + 1, max_rounds)
     _, cost = environment.values()
     if getattr(environment.spec, "resources", None) is not None:
         cost = cost[..., 0]  # the clock is resource 0
@@ -297,9 +297,14 @@ def _lengths(
         )
     with np.errstate(divide="ignore"):
         rounds = end / ticks.ONE / np.nanmean(cost, axis=-1)
-        longest = end / ticks.ONE / np.nanmin(cost, axis=-1)
-    cap = max_rounds or int(min(4 * longest.max() + 1000, 2**31 - 1))
+        # Far beyond chance: with costs of 0 or 1, even a tiny budget waits 1/c rounds for its first cost.
+        longest = 4 * (end / ticks.ONE + 16) / np.nanmin(cost, axis=-1) + 1000
+    cap = _cap(longest, max_rounds)
     return np.minimum(rounds, cap), cap
+
+
+def _cap(rounds: np.ndarray, max_rounds: int | None) -> np.ndarray:
+    return np.minimum(rounds if max_rounds is None else np.full(rounds.shape, max_rounds), 2**31 - 2).astype(np.int32)
 
 
 def _mark_totals(end: np.ndarray, shares: np.ndarray) -> ticks.Total:
@@ -352,7 +357,7 @@ def _result(
             "clock": task.constraint.clock_name,
             "key": np.asarray(jax.random.key_data(root)).tolist(),
             "instance_ids": task.instance_ids.tolist(),
-            "max_rounds": task.cap,
+            "max_rounds": task.cap.tolist(),
             "jax": jax.__version__,
         },
     )

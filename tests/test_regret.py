@@ -160,7 +160,6 @@ def test_the_round_cap() -> None:
     assert (result.spent.values[..., -1] == 0.5).all()
 
 
-@pytest.mark.xfail(strict=True, reason="the cap is the largest over the batch, so it depends on the batch")
 def test_the_default_cap_does_not_depend_on_the_other_instances() -> None:
     """An unlucky lane of the first instance, which needs more than four times the rounds that are expected."""
     arms = FiniteArms.bernoulli([[0.5], [0.5]], [[0.001], [0.00001]])

@@ -110,7 +110,8 @@ def block(environment: FiniteArms, lane: Lane, carry: Carry, lead: Lead) -> tupl
     before = _plus(known, jax.tree.map(jnp.subtract, sums, outcomes))
     rounds = ledger.rounds + 1 + steps
     scores = evaluate(policy, stats.as_floats(before, rounds))
-    sure = scores > lead.ceiling + jnp.abs(lead.ceiling) * MARGIN
+    margin = jnp.where(jnp.isfinite(lead.ceiling), jnp.abs(lead.ceiling) * MARGIN, 0)  # −∞: no other arm
+    sure = scores > lead.ceiling + margin
 
     # The clock after each pull, as the constraint would see it.
     after = ledger._replace(

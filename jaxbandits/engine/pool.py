@@ -42,7 +42,7 @@ class Task:
     instance_ids: np.ndarray  # [instance]
     replicate_ids: np.ndarray  # [replicate]
     settings: int
-    cap: int
+    cap: np.ndarray  # i32[instance]
     chunk: int
     order: np.ndarray  # lane numbers, longest first
 
@@ -61,7 +61,7 @@ class Task:
             policy=jax.tree.map(of_setting, self.policy),
             constraint=jax.tree.map(lambda x: x[instance], self.constraint),
             marks=jax.tree.map(lambda x: x[instance], self.marks),
-            cap=np.full(numbers.shape, self.cap, np.int32),  # type: ignore[arg-type]
+            cap=self.cap[instance],  # type: ignore[arg-type]
         )
 
 

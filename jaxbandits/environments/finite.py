@@ -255,9 +255,9 @@ def _check_unit(name: str, values: np.ndarray) -> None:
 
 def _presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
     exists = np.ones(shape, bool) if present is None else np.asarray(present, bool)
-    exists = np.broadcast_to(np.atleast_2d(exists), shape) if exists.ndim <= 2 else exists
-    if exists.shape != shape:
-        raise InputError(f"present: shape {exists.shape} given; it must be {shape}")
+    if exists.shape not in (shape, shape[1:]):
+        raise InputError(f"present: shape {exists.shape} given; it must be {shape} or {shape[1:]}")
+    exists = np.broadcast_to(exists, shape)
     if (exists.sum(-1) < 1).any():
         raise InputError("present: an instance without arms given; every instance must have at least one")
     return exists

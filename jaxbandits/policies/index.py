@@ -87,6 +87,8 @@ def largest(scores: jax.Array, key: jax.Array, view: View, fresh: jax.Array | No
     if view.available is not None:
         scores = jnp.where(view.available, scores, -jnp.inf)
     tied = scores == jnp.max(scores)
+    if view.available is not None:
+        tied = tied & view.available
     first = jnp.min(jnp.where(tied, order, jnp.uint32(0xFFFFFFFF)))
     return jnp.min(jnp.where(tied & (order == first), ids, width))
 
