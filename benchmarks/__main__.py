@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 ENGINES = ("leap", "scan", "textbook", "numpy", "native")
 # Share of the paper's budget that one timed run plays: slow engines play less, their speed does not depend on it.
@@ -24,7 +25,7 @@ class Worker:
 
     def __init__(self, engine, arms, share):
         command = [sys.executable, "-m", "benchmarks.worker", engine, str(arms), str(share)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.compile = float(self._answer().split()[1])
 
     def _answer(self):
@@ -54,7 +55,7 @@ def engines(out, quick):
         workers = {}
         for name in ENGINES:
             workers[name] = Worker(name, arms, SHARES[name])
-        speeds = {name: [] for name in ENGINES}
+        speeds: dict[str, list[float]] = {name: [] for name in ENGINES}
         for _ in range(repeats):
             for name, worker in workers.items():
                 speeds[name].append(worker.run())

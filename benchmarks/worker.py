@@ -61,10 +61,10 @@ def textbook(arms, share):
     from benchmarks.textbook import run as play
 
     _, reward, cost, budget = instances(arms)
-    tables = [jnp.asarray(x, jnp.float32) for x in (reward, cost, budget)]
+    rewards, costs, limits = (jnp.asarray(x, jnp.float32) for x in (reward, cost, budget))
 
     def run(seed, part=share):
-        return play(*tables, RHO, seed, most=max(int(part * ROUNDS), 1))
+        return play(rewards, costs, limits, RHO, seed, most=max(int(part * ROUNDS), 1))
 
     return run
 

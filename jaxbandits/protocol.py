@@ -37,8 +37,8 @@ class Status(enum.IntEnum):
 
 
 def leaf(
-    default: Any = dataclasses.MISSING,
     *,
+    default: Any = dataclasses.MISSING,
     above: float | None = None,
     at_least: float | None = None,
     at_most: float | None = None,
@@ -57,7 +57,7 @@ def leaf(
     return dataclasses.field(default=default, metadata=meta)
 
 
-def static(default: Any = dataclasses.MISSING) -> Any:
+def static(*, default: Any = dataclasses.MISSING) -> Any:
     """A field that changes shapes or code: part of the compiled program, must be hashable."""
     return dataclasses.field(default=default, metadata={"static": True})
 

@@ -32,7 +32,7 @@ def simulate(
     *,
     key: Any,
     replicates: int | Sequence[int] = 1,
-    marks: int | Sequence[float] = 50,
+    marks: int | Sequence[float] | np.ndarray = 50,
     engine: str = "auto",
     max_rounds: int | None = None,
     instance_ids: Sequence[int] | None = None,
@@ -157,7 +157,7 @@ def grid(policy: type[Policy], **values: Any) -> Policy:
     return policy(**{name: axis.ravel() for name, axis in zip(values, axes, strict=True)})
 
 
-def mark_shares(marks: int | Sequence[float]) -> np.ndarray:
+def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
     """Shares of the clock, float64, increasing, the last exactly 1: ``marks`` log-spaced ones from 0.1 %, or as given.
 
     Raises:

@@ -24,8 +24,8 @@ class Anything(jb.Policy):
     """A uniformly random action, rests included where there are any."""
 
     plays = FiniteSpec
-    actions: int = jb.static(3)
-    first: int = jb.static(0)
+    actions: int = jb.static(default=3)
+    first: int = jb.static(default=0)
 
     def init(self, spec):
         return jnp.zeros((), jnp.int32)

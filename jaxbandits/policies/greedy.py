@@ -33,7 +33,7 @@ class BGreedy(IndexPolicy):
         1.0
     """
 
-    a: Any = leaf(1.0, at_least=0)
+    a: Any = leaf(default=1.0, at_least=0)
 
     plays: ClassVar[type] = FiniteSpec
 

@@ -33,7 +33,7 @@ class Guarded(Policy):
     """
 
     policy: Policy = leaf()
-    max_cost: Any = leaf(1.0, above=0, at_most=1)
+    max_cost: Any = leaf(default=1.0, above=0, at_most=1)
 
     plays: ClassVar[type] = FiniteSpec
 

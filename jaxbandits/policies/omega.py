@@ -55,7 +55,7 @@ class OmegaUCB(IndexPolicy):
         [0, 0]
     """
 
-    rho: Any = leaf(0.25, above=0)
+    rho: Any = leaf(default=0.25, above=0)
 
     rests: ClassVar[bool] = True
 
@@ -89,7 +89,7 @@ class OmegaStarUCB(IndexPolicy):
         0.25
     """
 
-    rho: Any = leaf(0.25, above=0)
+    rho: Any = leaf(default=0.25, above=0)
 
     spreads: ClassVar[bool] = True
     rests: ClassVar[bool] = True

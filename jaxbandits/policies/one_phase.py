@@ -45,7 +45,7 @@ class OnePhase(MixturePolicy):
 
     c: Any = leaf(above=0, at_most=1)
     horizon: Any = leaf(integer=True, at_least=1)
-    a: Any = leaf(3.0, above=0)
+    a: Any = leaf(default=3.0, above=0)
 
     def plan(self, state: Statistics, view: View) -> tuple[Statistics, Mixture]:
         """The LP at the current rate."""

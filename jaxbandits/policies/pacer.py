@@ -59,8 +59,8 @@ class Pacer(MixturePolicy):
     """
 
     c: Any = leaf(above=0, at_most=1)
-    a: Any = leaf(1.0, above=0)
-    optimiser: optax.GradientTransformation = static(_SGD)
+    a: Any = leaf(default=1.0, above=0)
+    optimiser: optax.GradientTransformation = static(default=_SGD)
 
     def init(self, spec: FiniteSpec) -> Memory:
         """Price 0."""

@@ -68,8 +68,8 @@ class PrimalDualTwoPhase(MixturePolicy):
 
     c: Any = leaf(above=0, at_most=1)
     horizon: Any = leaf(integer=True, at_least=1)
-    a: Any = leaf(2.0, above=0)
-    rest: bool = static(True)
+    a: Any = leaf(default=2.0, above=0)
+    rest: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> Memory:
         """Nothing pulled, nothing identified."""

@@ -38,7 +38,7 @@ class MUCB(IndexPolicy):
         0.0625
     """
 
-    alpha: Any = leaf(2.0**-4, at_least=0)
+    alpha: Any = leaf(default=2.0**-4, at_least=0)
 
     rests: ClassVar[bool] = True
 
@@ -62,7 +62,7 @@ class CUCB(IndexPolicy):
         0.125
     """
 
-    alpha: Any = leaf(2.0**-3, at_least=0)
+    alpha: Any = leaf(default=2.0**-3, at_least=0)
 
     rests: ClassVar[bool] = True
 
@@ -85,7 +85,7 @@ class IUCB(IndexPolicy):
         0.25
     """
 
-    alpha: Any = leaf(2.0**-2, at_least=0)
+    alpha: Any = leaf(default=2.0**-2, at_least=0)
 
     rests: ClassVar[bool] = True
 

@@ -65,7 +65,7 @@ class UCBSimplex(MixturePolicy):
     """
 
     c: Any = leaf(above=0, at_most=1)
-    lam: Any = leaf(9.0, above=0)
+    lam: Any = leaf(default=9.0, above=0)
 
     def init(self, spec: FiniteSpec) -> Memory:
         """Nothing pulled, no pair selected."""

@@ -79,7 +79,7 @@ class SUAK(MixturePolicy):
     """
 
     c: Any = leaf(above=0, at_most=1)
-    horizon: Any = leaf(None, integer=True, at_least=1)
+    horizon: Any = leaf(default=None, integer=True, at_least=1)
 
     def init(self, spec: FiniteSpec) -> Memory:
         """Nothing pulled, nothing spent."""
