@@ -143,7 +143,8 @@ def _random(law: str, instances: int) -> tuple[WithNullArm, np.ndarray]:
     elif law == "quarters":
         arms = FiniteArms.generalised_bernoulli(np.moveaxis(u[:5], 0, -1), np.moveaxis(u[5:10], 0, -1), present)
     else:
-        arms = FiniteArms.beta(*(0.05 + 5 * u[:4]), present=present)
+        a, b, c, d = 0.05 + 5 * u[:4]
+        arms = FiniteArms.beta(a, b, c, d, present)
     return WithNullArm(arms), 0.02 + 0.98 * u[11, :, 0]
 
 
