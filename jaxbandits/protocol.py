@@ -270,6 +270,11 @@ class Constraint:
         raise NotImplementedError
 
 
+def book(constraint: Constraint, ledger: Ledger, outcome: Outcome) -> Ledger:
+    """One round, charged by the constraint and counted by us: a lane's rounds go on whatever a constraint forgets."""
+    return constraint.charge(ledger, outcome)._replace(rounds=ledger.rounds + 1)
+
+
 def post(ledger: Ledger, outcome: Outcome, earns: jax.Array | bool = True) -> Ledger:
     """Add ``outcome`` to the totals; the runner counts the round.
 

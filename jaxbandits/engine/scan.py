@@ -24,6 +24,7 @@ from jaxbandits.protocol import (
     Status,
     View,
     at_instance,
+    book,
     select_tree,
 )
 from jaxbandits.streams import Domain
@@ -119,7 +120,7 @@ def play(environment: Environment, lane: Lane, fixed: Fixed, memory: Memory) -> 
     learnt, action = lane.policy.step(memory.policy, policy_key, observation)
     world = at_instance(environment, lane.row)
     state, outcome, feedback, empty = world.pull(memory.environment, action, world_key, view.round)
-    charged = constraint.charge(ledger, outcome)._replace(rounds=view.round)
+    charged = book(constraint, ledger, outcome)
 
     ended = constraint.ended(charged)
     status = jnp.where(charged.rounds >= lane.cap, jnp.int32(Status.ROUND_CAP), jnp.int32(Status.RUNNING))

@@ -20,6 +20,7 @@ from jaxbandits.protocol import (
     Pytree,
     View,
     at_instance,
+    book,
 )
 from jaxbandits.simulate import settle
 from jaxbandits.streams import Domain
@@ -129,7 +130,7 @@ def _play(
         seen = Observation(view, action, feedback, empty)
         after, action = policy.step(before, typed(policy_key), seen)
         state, outcome, feedback, empty = world.pull(state, action, typed(world_key), view.round)
-        ledger = constraint.charge(ledger, outcome)
+        ledger = book(constraint, ledger, outcome)
         over = constraint.ended(ledger)
         return (after, state, ledger, action, feedback, empty), Step(before, seen, after, action, outcome, ledger, over)
 
