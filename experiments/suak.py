@@ -151,7 +151,7 @@ def skips(options: Options) -> list[Row]:
     least = {1: 4.5e3, 2: 1.35e4}
     for number, played in ((1, one), (2, two)):
         final = played.skips["SUAK"][:, -1]
-        holds = None if not options.full else bool(least[number] * 0.85 <= final.mean())
+        holds = None if not options.full else bool(least[number] <= final.mean())
         rows.append(_row(f"skips {number}: SUAK at T", f"at least ≈ {least[number]:g} (phase 1)", final, holds, "ours"))
     for name in ("SUAK", "USS, λ = 9", "USS, λ = 5"):
         share = two.skips[name][:, -1] / two.skips["OPS, a = 3"][:, -1]
