@@ -1,6 +1,6 @@
 """``python -m benchmarks [--quick] [--only ITEM] [--out DIR]``: side-by-side timings, interleaved, medians, ratios.
 
-Items: engines (the table), growth (time against budget), evaluation (the ω-UCB paper's synthetic evaluation),
+Items: engines (the table), equality (leap against scan, bit for bit), growth (time against budget), evaluation (the ω-UCB paper's synthetic evaluation),
 policies (seconds per policy on S-Br-10). ``--quick`` runs the first one only, in at most ten minutes.
 """
 
@@ -200,7 +200,39 @@ def policies(out, quick):
         csv.writer(file).writerows(rows)
 
 
-ITEMS = {"engines": engines, "growth": growth, "evaluation": evaluation, "policies": policies}
+def equality(out, quick):
+    """Both engines, bit for bit, on more than 10⁴ lanes, and at the paper's own budget."""
+    import jax
+    import numpy as np
+
+    import jaxbandits as jb
+    from jaxbandits import environments as e
+
+    rho, lanes, rows = np.array([1 / 64, 0.25, 2.0]), 0, [("law", "K", "budget_over_c_min", "lanes", "rounds", "equal")]
+    laws = {"S-Br": e.random_bernoulli, "S-GBr": e.random_generalised_bernoulli, "S-Bt": e.random_beta}
+    jobs = [(law, arms, 2e3, 3) for law in laws for arms in (2, 10, 33, 100)]
+    jobs += [("S-Br", 10, 1.0, 3), ("S-Br", 10, 1.5e3 if quick else 1.5e5, 1)]
+    for law, arms, budget, replicates in jobs:
+        world = laws[law](jax.random.key(7), instances=100, arms=arms)
+        limit = jb.TotalBudget(budget * np.min(world.values()[1], axis=1), last_pull="counts")
+        policy = jb.policies.OmegaUCB(rho=rho)
+        scan, leap = (
+            jb.simulate(policy, world, limit, key=jax.random.key(8), engine=engine, replicates=replicates)
+            for engine in ("scan", "leap")
+        )
+        same = all(np.array_equal(scan.ledger[name], leap.ledger[name]) for name in scan.ledger)
+        same = same and np.array_equal(scan.final["pulls"], leap.final["pulls"])
+        lanes += scan.ended.size
+        rows.append((law, arms, f"{budget:g}", scan.ended.size, int(scan.ledger["rounds"][..., -1].sum()), same))
+        print(*rows[-1], flush=True)
+        jax.clear_caches()
+    rows.append(("all", "", "", lanes, "", all(row[-1] for row in rows[1:])))
+    print(*rows[-1])
+    with open(out / "equality.csv", "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+ITEMS = {"engines": engines, "equality": equality, "growth": growth, "evaluation": evaluation, "policies": policies}
 
 
 def main():
