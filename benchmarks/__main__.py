@@ -1,7 +1,8 @@
 """``python -m benchmarks [--quick] [--only ITEM] [--out DIR]``: side-by-side timings, interleaved, medians, ratios.
 
-Items: engines (the table), equality (leap against scan, bit for bit), growth (time against budget), evaluation (the ω-UCB paper's synthetic evaluation),
-policies (seconds per policy on S-Br-10). ``--quick`` runs the first one only, in at most ten minutes.
+Items: engines (the table), equality (leap against scan, bit for bit), growth (time against budget), evaluation (the
+ω-UCB paper's synthetic evaluation), policies (seconds per policy on S-Br-10). ``--quick`` runs the first one only,
+in at most ten minutes.
 """
 
 import argparse
@@ -208,7 +209,8 @@ def equality(out, quick):
     import jaxbandits as jb
     from jaxbandits import environments as e
 
-    rho, lanes, rows = np.array([1 / 64, 0.25, 2.0]), 0, [("law", "K", "budget_over_c_min", "lanes", "rounds", "equal")]
+    rho, lanes = np.array([1 / 64, 0.25, 2.0]), 0
+    rows: list[tuple[Any, ...]] = [("law", "K", "budget_over_c_min", "lanes", "rounds", "equal")]
     laws = {"S-Br": e.random_bernoulli, "S-GBr": e.random_generalised_bernoulli, "S-Bt": e.random_beta}
     jobs = [(law, arms, 2e3, 3) for law in laws for arms in (2, 10, 33, 100)]
     jobs += [("S-Br", 10, 1.0, 3), ("S-Br", 10, 1.5e3 if quick else 1.5e5, 1)]

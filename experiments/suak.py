@@ -152,7 +152,15 @@ def skips(options: Options) -> list[Row]:
     for number, played in ((1, one), (2, two)):
         final = played.skips["SUAK"][:, -1]
         holds = None if not options.full else bool(least[number] <= final.mean())
-        rows.append(_row(f"skips {number}: SUAK at T", f"at least ≈ {least[number]:g} (phase 1)", final, holds, "ours"))
+        rows.append(
+            _row(
+                f"skips {number}: SUAK at T",
+                f"at least ≈ {least[number]:g} (our estimate)",
+                final,
+                holds,
+                "73.5 ln T / δ² pulls an arm",
+            )
+        )
     for name in ("SUAK", "USS, λ = 9", "USS, λ = 5"):
         share = two.skips[name][:, -1] / two.skips["OPS, a = 3"][:, -1]
         few = None if not options.full else is_above(0.25 - share)
@@ -175,7 +183,13 @@ def _sublinear(number: int, played: Played, name: str) -> Row:
         return Row(item, published, "0", "", "yes", f"{mean[-1]:.3g} skips in all")
     logs = np.log(played.t[half])
     slopes = [np.polyfit(logs, np.log(np.maximum(x[half], 0.5)), 1)[0] for x in played.skips[name]]
-    return _row(item, published, slopes, is_above(1 - np.array(slopes)), "slope of log skips over log t, second half")
+    return _row(
+        item,
+        published,
+        slopes,
+        is_above(0.98 - np.array(slopes)),
+        "slope of log skips over log t, second half; yes: below 0.98",
+    )
 
 
 def _average_cost(played: Played, short: bool) -> list[Row]:
@@ -187,7 +201,7 @@ def _average_cost(played: Played, short: bool) -> list[Row]:
         _row("figure2: c − average cost of SUAK in phase 1", "≈ 0", early, bool(early.mean() < 1e-3),
              "largest between 2 % and 10 % of T; yes: below 0.001"),
         _row("figure2: lowest average cost of SUAK after phase 1", "≈ 0.49", C - gap[:, dip], None if short else bool(
-            abs(C - mean[dip] - 0.49) < 0.003), f"at round {played.t[dip]:.3g}; yes: within 0.003"),
+            abs(C - mean[dip] - 0.49) < 0.005), f"at round {played.t[dip]:.3g}; yes: within 0.005"),
         _row("figure2: average cost of SUAK at T", "back towards 0.5", C - gap[:, -1], None if short else bool(
             mean[-1] < 0.75 * mean[dip]), "yes: a quarter of the dip or more is made good"),
     ]  # fmt: skip

@@ -306,7 +306,7 @@ def dips(x: jax.Array) -> jax.Array:
         ({"tau_max": -1.0}, "tau_max: -1.0 given; it must be a finite number above 0"),
         ({"tau_max": INF}, "tau_max: inf given"),
     ],
-    ids=str,
+    ids=lambda x: next(iter(x)) if isinstance(x, dict) else x[:24],
 )
 def test_bad_games_are_refused(change: dict[str, Any], message: str) -> None:
     game: dict[str, Any] = {"limits": [0.4, 0.5, 1.0], "cost": Linear(0.1), "penalty": FastTrack(), "tau_max": 1.0}
