@@ -6,6 +6,7 @@ import os
 
 import hypothesis
 import jax
+import pytest
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_debug_key_reuse", True)
@@ -13,3 +14,10 @@ jax.config.update("jax_debug_key_reuse", True)
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=200)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=5000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled_programs_go_with_their_module():
+    """Hundreds of compiled programs would otherwise pile up to several GB in a worker."""
+    yield
+    jax.clear_caches()

@@ -299,5 +299,5 @@ def test_costs_outside_the_unit_interval_and_arms_all_above_c():
 
 
 def test_a_constraint_that_tells_nothing_is_refused():
-    with pytest.raises(TypeError, match="needs a constraint that tells what is left"):
+    with pytest.raises(jb.InputError, match="constraint: it tells nothing of what is left; it must be one that does"):
         play(SUAK(c=0.4), ARMS, jb.Horizon(10))

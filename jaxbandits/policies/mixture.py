@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxbandits import stats, streams, ticks
 from jaxbandits.environments.finite import FiniteSpec
-from jaxbandits.errors import bad
+from jaxbandits.errors import InputError, bad
 from jaxbandits.knapsack_lp import Mixture
 from jaxbandits.protocol import Observation, Policy, Pytree, View
 from jaxbandits.stats import Statistics
@@ -136,10 +136,10 @@ def left(view: View) -> Total:
     """c·t − Σ_{s<t} c_s, exactly.
 
     Raises:
-        TypeError: while tracing, if the constraint does not tell what is left.
+        InputError: at the door, if the constraint does not tell what is left.
     """
     if view.left is None:
-        raise TypeError("this policy needs a constraint that tells what is left, such as AverageCost")
+        raise InputError("constraint: it tells nothing of what is left; it must be one that does, such as AverageCost")
     return view.left
 
 
