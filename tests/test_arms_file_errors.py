@@ -96,7 +96,7 @@ def test_missing_columns_name_every_accepted_format(tmp_path: Path) -> None:
 def test_unreadable_paths(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"^arms file: .* given; it must be a CSV file that can be read") as caught:
         read_arms(os.path.join(tmp_path, name))
-    assert str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
+    assert str(tmp_path)[:24] in str(caught.value) and "\n" not in str(caught.value)  # a long path is cut in its middle
 
 
 @pytest.mark.parametrize(

@@ -96,17 +96,19 @@ class Run:
             threading.Thread(target=self._work, args=(number, devices[number % len(devices)]), daemon=True)
             for number in range(workers)
         ]
+        # Wait for events, not for threads: a join that Ctrl-C interrupts marks a running thread as ended (Python 3.11),
+        # and a process that ends while a worker compiles aborts.
+        self._left = [threading.Event() for _ in threads]
         try:
             for thread in threads:
                 thread.start()
-            while any(thread.is_alive() for thread in threads):
-                for thread in threads:
-                    thread.join(0.1)
+            while not all(left.wait(0.1) for left in self._left):
                 self._report(self.done + sum(self._shares.values()), self.done)
         except BaseException:
             self._stop.set()
-            for thread in threads:
-                thread.join()
+            for thread, left in zip(threads, self._left, strict=True):
+                if thread.ident is not None:  # it was started
+                    left.wait()
             raise
         if self._failure is not None:
             raise self._failure
@@ -121,6 +123,8 @@ class Run:
         except BaseException as failure:  # handed to the caller's thread
             self._failure = failure
             self._stop.set()
+        finally:
+            self._left[number].set()
 
     def _take(self, wanted: int) -> np.ndarray:
         with self._lock:
