@@ -270,6 +270,19 @@ class Constraint:
         raise NotImplementedError
 
 
+def open_ledger(constraint: Constraint, outcome: Outcome) -> Ledger:
+    """The account before round 1; ``outcome`` gives shapes and event names only (``jax.eval_shape`` of a pull does)."""
+    return Ledger(
+        rounds=jnp.int32(0),
+        reward=ticks.zero(),
+        spent=ticks.zero(outcome.cost.shape),
+        expected_reward=ticks.zero(),
+        expected_spent=ticks.zero(outcome.expected_cost.shape),
+        events={name: jnp.int32(0) for name in outcome.events},
+        audit=constraint.audit(),
+    )
+
+
 def book(constraint: Constraint, ledger: Ledger, outcome: Outcome) -> Ledger:
     """One round, charged by the constraint and counted by us: a lane's rounds go on whatever a constraint forgets."""
     return constraint.charge(ledger, outcome)._replace(rounds=ledger.rounds + 1)

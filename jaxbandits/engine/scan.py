@@ -25,6 +25,7 @@ from jaxbandits.protocol import (
     View,
     at_instance,
     book,
+    open_ledger,
     select_tree,
 )
 from jaxbandits.streams import Domain
@@ -87,15 +88,7 @@ def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
     )
     state, action = world.start(), lane.policy.blank_action(spec)
     _, outcome, feedback, _ = jax.eval_shape(world.pull, state, action, key, jnp.int32(1))
-    ledger = Ledger(
-        rounds=jnp.int32(0),
-        reward=ticks.zero(),
-        spent=ticks.zero(outcome.cost.shape),
-        expected_reward=ticks.zero(),
-        expected_spent=ticks.zero(outcome.expected_cost.shape),
-        events={name: jnp.int32(0) for name in outcome.events},
-        audit=lane.constraint.audit(),
-    )
+    ledger = open_ledger(lane.constraint, outcome)
     memory = Memory(
         policy=lane.policy.init(spec),
         environment=state,

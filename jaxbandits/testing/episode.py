@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import streams, ticks
+from jaxbandits import streams
 from jaxbandits.protocol import (
     Constraint,
     Environment,
@@ -21,6 +21,7 @@ from jaxbandits.protocol import (
     View,
     at_instance,
     book,
+    open_ledger,
 )
 from jaxbandits.simulate import settle
 from jaxbandits.streams import Domain
@@ -112,15 +113,7 @@ def _play(
     policy_key = jax.random.key_data(streams.domain_key(typed(lane), Domain.POLICY))
     state, blank = world.start(), policy.blank_action(environment.spec)
     _, nothing, feedback, _ = jax.eval_shape(world.pull, state, blank, typed(world_key), jnp.int32(1))
-    ledger = Ledger(
-        rounds=jnp.int32(0),
-        reward=ticks.zero(),
-        spent=ticks.zero(nothing.cost.shape),
-        expected_reward=ticks.zero(),
-        expected_spent=ticks.zero(nothing.expected_cost.shape),
-        events={name: jnp.int32(0) for name in nothing.events},
-        audit=constraint.audit(),
-    )
+    ledger = open_ledger(constraint, nothing)
     silent = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback)
     begin = (policy.init(environment.spec), state, ledger, blank, silent, jnp.bool_(True))
 
