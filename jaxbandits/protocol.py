@@ -218,6 +218,10 @@ class Policy:
         """
         return jnp.int32(Status.RUNNING)
 
+    def summary(self, state: Pytree) -> dict[str, jax.Array]:
+        """Named final values of a lane, for the result, beside those of :meth:`Environment.summary`."""
+        return {}
+
 
 class Constraint:
     """The accountant: what a round costs, when a lane ends, what the clock is.

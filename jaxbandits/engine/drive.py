@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits import ticks
-from jaxbandits.engine.scan import Carry, Lane, record, start
+from jaxbandits.engine.scan import Carry, Lane, Memory, record, start
 from jaxbandits.protocol import Environment, Status, at_instance, select_tree
 
 
@@ -78,9 +78,10 @@ def _share(lane: Lane, carry: Carry) -> jax.Array:
 
 @jax.jit
 def summarise(environment: Environment, lanes: Lane, carry: Carry) -> dict[str, jax.Array]:
-    """The environment's final values, ``[slot, …]``."""
+    """The final values of the environment and of the policy, ``[slot, …]``."""
 
-    def one(lane: Lane, state: Any) -> dict[str, jax.Array]:
-        return at_instance(environment, lane.row).summary(state)
+    def one(lane: Lane, memory: Memory) -> dict[str, jax.Array]:
+        world = at_instance(environment, lane.row)
+        return world.summary(memory.environment) | lane.policy.summary(memory.policy)
 
-    return jax.vmap(one)(lanes, carry.memory.environment)
+    return jax.vmap(one)(lanes, carry.memory)

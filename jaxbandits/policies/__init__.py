@@ -2,10 +2,19 @@
 
 from jaxbandits.policies.censored_reductions import ThompsonReduction as ThompsonReduction
 from jaxbandits.policies.censored_reductions import UCBReduction as UCBReduction
+from jaxbandits.policies.exploration import LogExploration as LogExploration
+from jaxbandits.policies.exploration import LogLogExploration as LogLogExploration
+from jaxbandits.policies.exploration import SlowLogExploration as SlowLogExploration
 from jaxbandits.policies.fluid import FluidOracle as FluidOracle
 from jaxbandits.policies.greedy import BGreedy as BGreedy
 from jaxbandits.policies.guarded import Guarded as Guarded
 from jaxbandits.policies.index import IndexPolicy as IndexPolicy
+from jaxbandits.policies.many_arms import ArmIncreasing as ArmIncreasing
+from jaxbandits.policies.many_arms import SampledArms as SampledArms
+from jaxbandits.policies.many_arms import arms_to_sample as arms_to_sample
+from jaxbandits.policies.many_arms import rcb_air as rcb_air
+from jaxbandits.policies.many_arms import rcb_i as rcb_i
+from jaxbandits.policies.many_arms import room_needed as room_needed
 from jaxbandits.policies.mixture import MixturePolicy as MixturePolicy
 from jaxbandits.policies.omega import OmegaStarUCB as OmegaStarUCB
 from jaxbandits.policies.omega import OmegaUCB as OmegaUCB
@@ -15,9 +24,15 @@ from jaxbandits.policies.primal_dual import PrimalDualTwoPhase as PrimalDualTwoP
 from jaxbandits.policies.ratio import CUCB as CUCB
 from jaxbandits.policies.ratio import IUCB as IUCB
 from jaxbandits.policies.ratio import MUCB as MUCB
+from jaxbandits.policies.rcb import RCB as RCB
 from jaxbandits.policies.rcucb import RCUCB as RCUCB
 from jaxbandits.policies.simplex import UCBSimplex as UCBSimplex
+from jaxbandits.policies.soft import RandomisedPolicy as RandomisedPolicy
+from jaxbandits.policies.soft_elim import SoftElim as SoftElim
+from jaxbandits.policies.soft_index import SoftIndex as SoftIndex
 from jaxbandits.policies.suak import SUAK as SUAK
 from jaxbandits.policies.thompson import BudgetedThompson as BudgetedThompson
+from jaxbandits.policies.ucb_v import UCBVRatio as UCBVRatio
+from jaxbandits.policies.ucb_v import UCBVReward as UCBVReward
 from jaxbandits.policies.z_rcucb import ZRCUCB as ZRCUCB
 from jaxbandits.policies.z_rcucb import fine_limits as fine_limits

@@ -1,0 +1,81 @@
+"""Randomised policies: an arm is drawn with a probability that is smooth in the policy's parameters."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import stats, streams
+from jaxbandits.environments.finite import FiniteSpec
+from jaxbandits.errors import bad
+from jaxbandits.policies.index import largest
+from jaxbandits.protocol import Observation, Policy, View
+from jaxbandits.stats import Arms, Statistics
+
+_CHOICE = 32  # the role of these draws
+
+
+class RandomisedPolicy(Policy):
+    """Draw arm k with probability p_k ∝ exp(ℓ_k). Write :meth:`logits`, which gives ℓ.
+
+    The draw is argmax_k (ℓ_k + G_k) with independent standard Gumbel G_k, addressed by (round, arm), so a small change
+    of a parameter changes few draws, and an arm that does not exist changes none.
+
+    Attributes:
+        spreads: True if the logits read Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
+    """
+
+    plays: ClassVar[type] = FiniteSpec
+    spreads: ClassVar[bool] = False
+
+    def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
+        """ℓ, ``[K]``, up to a constant; −∞ for an arm that is not drawn, as those that are not ``available``."""
+        raise NotImplementedError
+
+    def check(self, spec: FiniteSpec) -> None:
+        """One cost.
+
+        Raises:
+            InputError: if the environment has several resources.
+        """
+        if spec.resources is not None:
+            raise bad("environment", f"{spec.resources} resources", f"one with one cost for {type(self).__name__}")
+
+    def init(self, spec: FiniteSpec) -> Statistics:
+        """Empty statistics."""
+        return stats.empty(spec.arms, spreads=self.spreads)
+
+    def update(self, state: Statistics, key: jax.Array, observation: Observation) -> Statistics:
+        """Add the observed reward and cost to the arm's totals."""
+        feedback = observation.feedback
+        return stats.record(state, observation.action, feedback.reward, feedback.cost)
+
+    def log_probabilities(self, state: Statistics, view: View) -> jax.Array:
+        """ln p of every arm at the round that ``view`` describes, ``f32[K]``."""
+        return jax.nn.log_softmax(self.logits(stats.as_floats(state, view.round), exists(state, view)))
+
+    def select(self, state: Statistics, key: jax.Array, view: View) -> tuple[Statistics, jax.Array]:
+        """Draw an arm."""
+        return state, largest(self.perturbed(state, key, view), key, view)
+
+    def perturbed(self, state: Statistics, key: jax.Array, view: View) -> jax.Array:
+        """ℓ + G, ``f32[K]``: the arm that is drawn has the largest."""
+        arms = stats.as_floats(state, view.round)
+        mine, arms, available = jax.lax.optimization_barrier((self, arms, exists(state, view)))
+        return mine.logits(arms, available) + gumbel(key, view.round, state.pulls.shape[0])
+
+
+def exists(state: Statistics, view: View) -> jax.Array:
+    """The arms that exist, ``bool[K]``."""
+    return jnp.ones_like(state.pulls, bool) if view.available is None else view.available
+
+
+def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:
+    """Standard Gumbel draws G = −ln E, ``f32[arms]``, E exponential from 32 bits of the address (round, arm)."""
+    ids = jax.lax.iota(jnp.uint32, arms)
+    word = jax.vmap(lambda arm: streams.policy_words(key, round, _CHOICE, arm)[0])(ids)
+    u = (word.astype(jnp.float32) + 0.5) * np.float32(2.0**-32)  # small u, the ones that win, are the finest
+    return -jnp.log(-jnp.log1p(-jnp.minimum(u, np.float32(1 - 2.0**-24))))
