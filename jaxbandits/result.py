@@ -207,12 +207,14 @@ def join_settings(results: Sequence[Result]) -> Result:
 
 
 def write_whole(path: str | os.PathLike[str], write: Any) -> None:
-    """Call ``write(binary file)`` and put the file in place only when it is complete."""
+    """Call ``write(binary file)`` and put the file in place only when it is complete and on the disk."""
     target = Path(path)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)
+            file.flush()
+            os.fsync(file.fileno())
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(name, 0o666 & ~umask)

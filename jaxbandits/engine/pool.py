@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -65,66 +65,66 @@ class Task:
         )
 
 
-@dataclasses.dataclass
 class Record:
-    """What came out, per lane: the ledger at each mark, the status, the final values."""
+    """What came out of all lanes of a task: filled by the workers' calls of :meth:`put`.
 
-    rows: Ledger  # i32[lane, mark]
-    status: np.ndarray  # i32[lane]
-    final: dict[str, np.ndarray]  # [lane, …]
+    Attributes:
+        rows: the ledger at each mark, i32[lane, mark]; None before the first lane ended.
+        status: i32[lane].
+        final: final values of the environment, [lane, …].
+    """
+
+    def __init__(self, lanes: int):
+        self._lanes, self._lock = lanes, threading.Lock()
+        self.rows: Ledger | None = None
+        self.status = np.zeros(lanes, np.int32)
+        self.final: dict[str, np.ndarray] = {}
+
+    def put(self, numbers: np.ndarray, rows: Ledger, status: np.ndarray, final: dict[str, np.ndarray]) -> None:
+        """Note these lanes, which have ended."""
+        with self._lock:
+            if self.rows is None:
+                make = partial_empty(self._lanes)
+                self.rows, self.final = jax.tree.map(make, rows), {name: make(x) for name, x in final.items()}
+            store = (self.rows, self.status, self.final)
+            jax.tree.map(lambda into, x: into.__setitem__(numbers, x), store, (rows, status, final))
 
 
-class Run:
-    """The work of one task, shared by its workers."""
+Put = Callable[[np.ndarray, Ledger, np.ndarray, dict[str, np.ndarray]], None]
 
-    def __init__(self, task: Task, slots: int, report: Callable[[float, int], None]):
-        self.task, self.slots = task, slots
+
+class Queue:
+    """The lanes of one task in line, served by any number of workers.
+
+    Args:
+        task: what is played; its ``order`` says which lanes, the longest first.
+        slots: lanes in flight per worker.
+        put: takes in the lanes that have ended, ``put(numbers, rows, status, final)``; workers call it, also two at a
+            time.
+
+    Attributes:
+        total, done: lanes there are, lanes that have ended.
+        workers: how many serve it now.
+    """
+
+    def __init__(self, task: Task, slots: int, put: Put):
+        self.task, self.slots, self.put = task, slots, put
         self.total = task.order.size
-        self.done = 0
-        self.record: Record | None = None
+        self.done = self.workers = 0
         self._next = 0
         self._lock = threading.Lock()
         self._compiling = threading.Lock()  # or every worker would compile the same program
-        self._report = report
         self._shares: dict[int, float] = {}
-        self._stop = threading.Event()
-        self._failure: BaseException | None = None
 
-    def finish(self, devices: list[Any], workers: int) -> Record:
-        """Run all lanes; on Ctrl-C the workers stop at their next look, and KeyboardInterrupt goes on."""
-        threads = [
-            threading.Thread(target=self._work, args=(number, devices[number % len(devices)]), daemon=True)
-            for number in range(workers)
-        ]
-        # Wait for events, not for threads: a join that Ctrl-C interrupts marks a running thread as ended (Python 3.11),
-        # and a process that ends while a worker compiles aborts.
-        self._left = [threading.Event() for _ in threads]
-        try:
-            for thread in threads:
-                thread.start()
-            while not all(left.wait(0.1) for left in self._left):
-                self._report(self.done + sum(self._shares.values()), self.done)
-        except BaseException:
-            self._stop.set()
-            for thread, left in zip(threads, self._left, strict=True):
-                if thread.ident is not None:  # it was started
-                    left.wait()
-            raise
-        if self._failure is not None:
-            raise self._failure
-        self._report(float(self.total), self.total)
-        assert self.record is not None
-        return self.record
+    @property
+    def waiting(self) -> bool:
+        """Are there lanes that nobody has begun?"""
+        return self._next < self.total
 
-    def _work(self, number: int, device: Any) -> None:
-        try:
-            with jax.default_device(device):
-                self._fill_and_run(number, device)
-        except BaseException as failure:  # handed to the caller's thread
-            self._failure = failure
-            self._stop.set()
-        finally:
-            self._left[number].set()
+    @property
+    def work(self) -> float:
+        """Lanes' worth of work that is done."""
+        return self.done + sum(self._shares.values())
 
     def _take(self, wanted: int) -> np.ndarray:
         with self._lock:
@@ -132,7 +132,8 @@ class Run:
             self._next += numbers.size
             return numbers
 
-    def _fill_and_run(self, number: int, device: Any) -> None:
+    def serve(self, number: int, device: Any, stop: threading.Event) -> None:
+        """Run lanes until none waits and those begun have ended, or until ``stop``; for worker ``number``."""
         task, slots = self.task, self.slots
         environment = jax.device_put(task.environment, device)
         root = jax.device_put(task.root, device)
@@ -140,7 +141,7 @@ class Run:
         lanes: scan.Lane | None = None
         carry: scan.Carry | None = None
         chunks, first = 1, True
-        while not self._stop.is_set():
+        while not stop.is_set():
             taken = self._take(int((lane_of < 0).sum()))
             fresh = np.zeros(slots, bool)
             fresh[np.flatnonzero(lane_of < 0)[: taken.size]] = True
@@ -155,7 +156,7 @@ class Run:
                 gauge = task.engine.gauge()
             idle = lane_of < 0
             # With lanes waiting, come back for them once an eighth of the slots is idle; else run to the end.
-            quota = slots // 8 if self._next < self.total else slots - 1
+            quota = slots // 8 if self.waiting else slots - 1
             plan = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, quota)))  # type: ignore[arg-type]
             began = time.perf_counter()
             with self._compiling if first else contextlib.nullcontext():
@@ -188,13 +189,68 @@ class Run:
         rows = scan.unpack(np.asarray(carry.rows)[ended], last)
         status = np.asarray(carry.memory.status)[ended]
         final = {name: np.asarray(x)[ended] for name, x in drive.summarise(environment, lanes, carry).items()}
+        self.put(numbers, rows, status, final)
         with self._lock:
-            if self.record is None:
-                make = partial_empty(self.total)
-                self.record = Record(jax.tree.map(make, rows), make(status), {k: make(v) for k, v in final.items()})
-            store = (self.record.rows, self.record.status, self.record.final)
-            jax.tree.map(lambda into, x: into.__setitem__(numbers, x), store, (rows, status, final))
             self.done += numbers.size
+
+
+class Run:
+    """Workers, threads that each serve one queue after the other."""
+
+    def __init__(self, queues: Sequence[Queue], report: Callable[[float, int], None]):
+        self.queues = queues
+        self._report = report
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._failure: BaseException | None = None
+
+    def finish(self, devices: Sequence[Any], workers: int) -> None:
+        """Run all lanes; on Ctrl-C the workers stop at their next look, and KeyboardInterrupt goes on."""
+        threads = [
+            threading.Thread(target=self._work, args=(number, devices[number % len(devices)]), daemon=True)
+            for number in range(workers)
+        ]
+        # Wait for events, not for threads: a join that Ctrl-C interrupts marks a running thread as ended (Python 3.11),
+        # and a process that ends while a worker compiles aborts.
+        self._left = [threading.Event() for _ in threads]
+        try:
+            for thread in threads:
+                thread.start()
+            while not all(left.wait(0.1) for left in self._left):
+                self._report(sum(queue.work for queue in self.queues), sum(queue.done for queue in self.queues))
+        except BaseException:
+            self._stop.set()
+            for thread, left in zip(threads, self._left, strict=True):
+                if thread.ident is not None:  # it was started
+                    left.wait()
+            raise
+        if self._failure is not None:
+            raise self._failure
+        total = sum(queue.total for queue in self.queues)
+        self._report(float(total), total)
+
+    def _work(self, number: int, device: Any) -> None:
+        try:
+            with jax.default_device(device):
+                while (queue := self._choose()) is not None:
+                    queue.serve(number, device, self._stop)
+                    with self._lock:
+                        queue.workers -= 1
+        except BaseException as failure:  # handed to the caller's thread
+            self._failure = failure
+            self._stop.set()
+        finally:
+            self._left[number].set()
+
+    def _choose(self) -> Queue | None:
+        """The first of the queues with fewest workers: so different workers compile different programs."""
+        with self._lock:
+            open_ = [queue for queue in self.queues if queue.waiting]
+            if self._stop.is_set() or not open_:
+                return None
+            chosen = min(open_, key=lambda queue: queue.workers)
+            chosen.workers += 1
+            return chosen
 
 
 def partial_empty(total: int) -> Callable[[np.ndarray], np.ndarray]:
@@ -202,8 +258,10 @@ def partial_empty(total: int) -> Callable[[np.ndarray], np.ndarray]:
     return lambda part: np.zeros((total, *part.shape[1:]), part.dtype)
 
 
+def blank_shapes(environment: Environment, lanes: scan.Lane, root: jax.Array | np.ndarray) -> scan.Carry:
+    """The shapes of the state of some slots."""
+    return jax.eval_shape(lambda e, ls, r: jax.vmap(lambda lane: scan.start(e, lane, r))(ls), environment, lanes, root)
+
+
 def _blank(environment: Environment, lanes: scan.Lane, root: jax.Array) -> scan.Carry:
-    shapes = jax.eval_shape(
-        lambda e, ls, r: jax.vmap(lambda lane: scan.start(e, lane, r))(ls), environment, lanes, root
-    )
-    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), blank_shapes(environment, lanes, root))

@@ -1,0 +1,294 @@
+"""Input checked at the door, and laid out as tasks for the engines."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandits import ticks
+from jaxbandits.engine import leap, pool, scan
+from jaxbandits.errors import InputError, bad
+from jaxbandits.protocol import Constraint, Environment, Policy, check_range, map_leaves
+from jaxbandits.rehearsal import rehearse
+from jaxbandits.streams import root_key
+
+ENGINES = ("auto", "leap", "scan")
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """Checked input: one task per policy, and what their lanes share.
+
+    Attributes:
+        tasks: what the engines run; a lane's number counts (setting, instance, replicate) in C order.
+        policies: those of the tasks, as given.
+        settings: labels, for each policy one per setting.
+        names: labels of the instances.
+        shares: the marks as shares of the clock, float64.
+        expected: expected rounds of a lane of each instance, float64 ``[instance]``; they steer scheduling only.
+        best_rate: best reward per unit of the clock, float64 ``[instance]``.
+    """
+
+    tasks: tuple[pool.Task, ...]
+    policies: tuple[Policy, ...]
+    settings: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...]
+    shares: np.ndarray
+    expected: np.ndarray
+    best_rate: np.ndarray
+
+    def lane_shape(self, task: pool.Task) -> tuple[int, int, int]:
+        """(settings, instances, replicates) of a task."""
+        return task.settings, task.instance_ids.size, task.replicate_ids.size
+
+
+def lay_out(
+    policies: Policy | Sequence[Policy],
+    environment: Environment,
+    constraint: Constraint,
+    *,
+    key: Any,
+    replicates: int | Sequence[int] = 1,
+    marks: int | Sequence[float] | np.ndarray = 50,
+    engine: str = "auto",
+    max_rounds: int | None = None,
+    instance_ids: Sequence[int] | None = None,
+    instance_names: Sequence[str] | None = None,
+    chunk: int | None = None,
+) -> Layout:
+    """Check everything and compile nothing; arguments and errors are those of :func:`~jaxbandits.simulate`."""
+    chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
+    _check_nouns(chosen, environment, constraint)
+    environment.check()
+    prepared = constraint.prepare(environment)
+    root = root_key(key)
+    shares = mark_shares(marks)
+    replicate_ids = _ids("replicates", range(replicates) if _is_count("replicates", replicates) else replicates)  # type: ignore[arg-type]
+    ids = _ids("instance_ids", range(environment.instances) if instance_ids is None else instance_ids)
+    if ids.size != environment.instances:
+        raise InputError(f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}")
+    names = tuple(str(x) for x in (ids if instance_names is None else instance_names))
+    if len(names) != environment.instances:
+        raise InputError(
+            f"instance_names: {len(names)} names given; it must be one for each of {environment.instances}"
+        )
+    if engine not in ENGINES:
+        raise bad("engine", engine, " or ".join(map(repr, ENGINES)))
+    for name, value in (("chunk", chunk), ("max_rounds", max_rounds)):
+        check_count(name, value)
+
+    end = ticks.join(jax.tree.map(np.asarray, prepared.end()))
+    expected, cap = _lengths(environment, prepared, end, max_rounds)
+    settled = [settle(policy, environment) for policy in chosen]
+    for leaves, _ in settled:
+        rehearse(leaves, environment, prepared)
+    tasks = []
+    for policy, (leaves, settings) in zip(chosen, settled, strict=True):
+        lengths = np.broadcast_to(expected[None, :, None], (settings, ids.size, replicate_ids.size))
+        tasks.append(
+            pool.Task(
+                engine=_engine(engine, policy, environment, prepared),
+                policy=leaves,
+                environment=environment,
+                constraint=prepared,
+                marks=_mark_totals(end, shares),
+                root=np.asarray(jax.random.key_data(root)),
+                instance_ids=ids,
+                replicate_ids=replicate_ids,
+                settings=settings,
+                cap=cap,
+                chunk=chunk or int(np.clip(expected.mean() / (8 * shares.size), 4, 128)),
+                order=np.argsort(-lengths.ravel(), kind="stable"),
+            )
+        )
+    return Layout(
+        tasks=tuple(tasks),
+        policies=tuple(chosen),
+        settings=tuple(
+            tuple(label(policy, leaves, i) for i in range(settings))
+            for policy, (leaves, settings) in zip(chosen, settled, strict=True)
+        ),
+        names=names,
+        shares=shares,
+        expected=expected,
+        best_rate=prepared.best_rate(*environment.values()),
+    )
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise :class:`InputError` unless the value is None or a whole number from 1 to 2³⁰."""
+    if value is not None and (not isinstance(value, (int, np.integer)) or not 1 <= value <= 2**30):
+        raise bad(name, value, "a whole number from 1 to 2**30")
+
+
+def ledger_of(rows: Any, constraint: Constraint) -> dict[str, np.ndarray]:
+    """The exact accounts by name, int64 ``[lane, mark(, resource)]``, from ledgers ``[lane, mark]``."""
+    ledger = {"rounds": np.asarray(rows.rounds, np.int64)}
+    for name in ("reward", "spent", "expected_reward", "expected_spent"):
+        ledger[name] = ticks.join(getattr(rows, name))
+    ledger |= {f"event:{name}": np.asarray(x, np.int64) for name, x in rows.events.items()}
+    ledger |= {f"audit:{name}": ticks.join(x) for name, x in rows.audit.items()}
+    ledger["clock"] = ticks.join(constraint.clock(rows))
+    ledger["expected_clock"] = constraint.expected_clock(ledger)
+    return ledger
+
+
+def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
+    """Shares of the clock, float64, increasing, the last exactly 1: ``marks`` log-spaced ones from 0.1 %, or as given.
+
+    Raises:
+        InputError: fewer than 1 or more than 10 000 marks, or shares that do not rise to 1.
+    """
+    if _is_count("marks", marks):
+        if not 1 <= marks <= 10_000:  # type: ignore[operator]
+            raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
+        shares = np.geomspace(1e-3, 1.0, int(marks)) if marks != 1 else np.ones(1)  # type: ignore[arg-type]
+        shares[-1] = 1.0
+        return shares
+    try:
+        shares = np.asarray(marks, np.float64)
+    except (TypeError, ValueError):
+        raise bad("marks", marks, "a number of marks, or increasing shares in (0, 1] that end in 1") from None
+    if shares.ndim != 1 or shares.size < 1 or not (shares > 0).all() or shares[-1] != 1 or (np.diff(shares) <= 0).any():
+        raise bad("marks", marks, "a number of marks, or increasing shares in (0, 1] that end in 1")
+    return shares
+
+
+def settle(policy: Policy, environment: Environment) -> tuple[Policy, int]:
+    """The policy with every leaf a NumPy float32/int32 array ``[setting, 1 or instance, core…]``, and the settings.
+
+    Raises:
+        InputError: a leaf whose leading axes fit neither ``[setting]`` nor ``[setting, instance]``.
+    """
+    policy.check(environment.spec)
+    counts: dict[str, int] = {}
+
+    def shape(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
+        check_range(name, value, meta)
+        array = np.asarray(value, np.int32 if meta.get("integer") else np.float32)
+        lead = array.ndim - meta.get("core", 0)
+        if lead == 0:
+            array = array[None, None]
+        elif lead == 1:
+            array = array[:, None]
+        elif lead != 2 or array.shape[1] not in (1, environment.instances):
+            raise InputError(
+                f"{name}: an array of shape {np.shape(value)} given; its leading axes must be [setting] or "
+                f"[setting, instance], with {environment.instances} instances"
+            )
+        counts[name] = array.shape[0]
+        return array
+
+    shaped = map_leaves(policy, shape)
+    settings = max(counts.values(), default=1)
+    for name, count in counts.items():
+        if count not in (1, settings):
+            raise InputError(
+                f"{name}: {count} settings given; it must be 1 or {settings}, as the others (use grid(...) for "
+                "combinations)"
+            )
+    return jax.tree.map(lambda x: np.broadcast_to(x, (settings, *x.shape[1:])), shaped), settings
+
+
+def label(policy: Any, leaves: Any, setting: int) -> str:
+    """A setting's name: the policy and its parameters, e.g. ``OmegaUCB(rho=0.25)``."""
+    parts = []
+    for field in dataclasses.fields(policy):
+        value = getattr(leaves, field.name)
+        if value is None:
+            continue
+        if dataclasses.is_dataclass(value):
+            parts.append(label(getattr(policy, field.name), value, setting))
+            continue
+        if not field.metadata.get("static"):
+            values = np.unique(np.asarray(value)[setting])
+            value = f"{values[0]:.6g}" if values.size == 1 else "per instance"
+        parts.append(f"{field.name}={value}")
+    return f"{type(policy).__name__}({', '.join(parts)})" if parts else type(policy).__name__
+
+
+def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constraint) -> None:
+    if not chosen:
+        raise InputError("policies: none given; it must be a policy or a list of them")
+    for policy in chosen:
+        if not isinstance(policy, Policy) or not dataclasses.is_dataclass(policy):
+            raise bad("policies", policy, "a policy (an instance of a @jb.pytree class, such as OmegaUCB(rho=0.25))")
+    if not isinstance(environment, Environment):
+        raise bad("environment", environment, "an environment, such as FiniteArms.bernoulli(...)")
+    if not isinstance(constraint, Constraint):
+        raise bad("constraint", constraint, "a constraint, such as TotalBudget(500.0, last_pull='counts')")
+    for policy in chosen:
+        if not isinstance(getattr(policy, "plays", None), type):
+            raise InputError(
+                f"policies: {type(policy).__name__} does not say what it `plays`; it must be a class such as FiniteSpec"
+            )
+        if not isinstance(environment.spec, policy.plays):
+            raise InputError(
+                f"policies: {type(policy).__name__} plays environments with a {policy.plays.__name__}, "
+                f"but {type(environment).__name__} offers a {type(environment.spec).__name__}"
+            )
+
+
+def _is_count(name: str, value: Any) -> bool:
+    if isinstance(value, bool) or value is None or isinstance(value, (str, float)):
+        raise bad(name, value, "a whole number of at least 1, or a list")
+    if isinstance(value, (int, np.integer)):
+        if value < 1:
+            raise bad(name, value, "a whole number of at least 1, or a list")
+        return True
+    return False
+
+
+def _ids(name: str, values: Any) -> np.ndarray:
+    ids = np.asarray(list(values))
+    if ids.ndim != 1 or ids.size < 1 or ids.dtype.kind not in "iu" or np.unique(ids).size != ids.size:
+        raise bad(name, values, "a list of distinct whole numbers")
+    if ids.min() < 0 or ids.max() >= 2**32:
+        raise bad(name, values, "a list of whole numbers from 0 to 2**32 - 1")
+    return ids.astype(np.uint32)
+
+
+def _engine(engine: str, policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType:
+    if engine == "scan":
+        return scan
+    reason = leap.why_not(policy, environment, constraint)
+    if reason and engine == "leap":
+        raise InputError(f"engine: 'leap' given, but {reason}; it must be 'auto' or 'scan'")
+    return scan if reason else leap
+
+
+def _lengths(
+    environment: Environment, prepared: Constraint, end: np.ndarray, max_rounds: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Expected rounds of each instance (for scheduling only), and its round cap: neither depends on other instances."""
+    if prepared.clock_name == "rounds":
+        rounds = end / ticks.ONE
+        return rounds, _cap(rounds + 1, max_rounds)
+    _, cost = environment.values()
+    if getattr(environment.spec, "resources", None) is not None:
+        cost = cost[..., 0]  # the clock is resource 0
+    if max_rounds is None and np.nanmin(cost) <= 0:
+        raise InputError(
+            "environment: an arm with mean cost 0 given; it must be above 0 under a budget, or max_rounds must be given"
+        )
+    with np.errstate(divide="ignore"):
+        rounds = end / ticks.ONE / np.nanmean(cost, axis=-1)
+        # Far beyond chance: with costs of 0 or 1, even a tiny budget waits 1/c rounds for its first cost.
+        longest = 4 * (end / ticks.ONE + 16) / np.nanmin(cost, axis=-1) + 1000
+    cap = _cap(longest, max_rounds)
+    return np.minimum(rounds, cap), cap
+
+
+def _cap(rounds: np.ndarray, max_rounds: int | None) -> np.ndarray:
+    return np.minimum(rounds if max_rounds is None else np.full(rounds.shape, max_rounds), 2**31 - 2).astype(np.int32)
+
+
+def _mark_totals(end: np.ndarray, shares: np.ndarray) -> ticks.Total:
+    at = np.floor(end[:, None] * shares[None, :]).astype(np.int64)
+    at[:, -1] = end
+    return ticks.split(at)
