@@ -1,7 +1,11 @@
 """Learners: pure functions of (state, key, observation)."""
 
+from jaxbandits.policies.best_ratio import BestRatioOracle as BestRatioOracle
+from jaxbandits.policies.budget_ucb import BudgetUCB as BudgetUCB
+from jaxbandits.policies.budget_ucb import EstimatedBudgetUCB as EstimatedBudgetUCB
 from jaxbandits.policies.censored_reductions import ThompsonReduction as ThompsonReduction
 from jaxbandits.policies.censored_reductions import UCBReduction as UCBReduction
+from jaxbandits.policies.epsilon_first import EpsilonFirst as EpsilonFirst
 from jaxbandits.policies.exploration import LogExploration as LogExploration
 from jaxbandits.policies.exploration import LogLogExploration as LogLogExploration
 from jaxbandits.policies.exploration import SlowLogExploration as SlowLogExploration
@@ -9,6 +13,8 @@ from jaxbandits.policies.fluid import FluidOracle as FluidOracle
 from jaxbandits.policies.greedy import BGreedy as BGreedy
 from jaxbandits.policies.guarded import Guarded as Guarded
 from jaxbandits.policies.index import IndexPolicy as IndexPolicy
+from jaxbandits.policies.kube import KUBE as KUBE
+from jaxbandits.policies.kube import FractionalKUBE as FractionalKUBE
 from jaxbandits.policies.many_arms import ArmIncreasing as ArmIncreasing
 from jaxbandits.policies.many_arms import SampledArms as SampledArms
 from jaxbandits.policies.many_arms import arms_to_sample as arms_to_sample
@@ -16,10 +22,12 @@ from jaxbandits.policies.many_arms import rcb_air as rcb_air
 from jaxbandits.policies.many_arms import rcb_i as rcb_i
 from jaxbandits.policies.many_arms import room_needed as room_needed
 from jaxbandits.policies.mixture import MixturePolicy as MixturePolicy
+from jaxbandits.policies.mrcb import MRCB as MRCB
 from jaxbandits.policies.omega import OmegaStarUCB as OmegaStarUCB
 from jaxbandits.policies.omega import OmegaUCB as OmegaUCB
 from jaxbandits.policies.one_phase import OnePhase as OnePhase
 from jaxbandits.policies.pacer import Pacer as Pacer
+from jaxbandits.policies.pd_bwk import PDBwK as PDBwK
 from jaxbandits.policies.primal_dual import PrimalDualTwoPhase as PrimalDualTwoPhase
 from jaxbandits.policies.ratio import CUCB as CUCB
 from jaxbandits.policies.ratio import IUCB as IUCB
@@ -32,6 +40,12 @@ from jaxbandits.policies.soft_elim import SoftElim as SoftElim
 from jaxbandits.policies.soft_index import SoftIndex as SoftIndex
 from jaxbandits.policies.suak import SUAK as SUAK
 from jaxbandits.policies.thompson import BudgetedThompson as BudgetedThompson
+from jaxbandits.policies.ucb1 import UCB1 as UCB1
+from jaxbandits.policies.ucb_b2 import UCBB2 as UCBB2
+from jaxbandits.policies.ucb_bv import UCBBV1 as UCBBV1
+from jaxbandits.policies.ucb_bv import UCBBV2 as UCBBV2
+from jaxbandits.policies.ucb_sc import KLUCBSCPlus as KLUCBSCPlus
+from jaxbandits.policies.ucb_sc import UCBSCPlus as UCBSCPlus
 from jaxbandits.policies.ucb_v import UCBVRatio as UCBVRatio
 from jaxbandits.policies.ucb_v import UCBVReward as UCBVReward
 from jaxbandits.policies.z_rcucb import ZRCUCB as ZRCUCB
