@@ -1,4 +1,5 @@
-"""The command ``jaxbandits``. ``jaxbandits compare --help`` lists everything; the work is done by :mod:`.compare`."""
+"""The command ``jaxbandits``: ``compare`` (the work is done by :mod:`.compare`), ``sweep`` and ``status``
+(:mod:`.sweeps.command`). ``jaxbandits compare --help`` lists everything."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.errors import InputError, bad, shown
 from jaxbandits.protocol import Policy, check_range
 from jaxbandits.simulate import grid
+from jaxbandits.sweeps import command
 
 _EPILOG = """\
 The arms file is a CSV file whose header is one of
@@ -44,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     try:
         arguments = _parser().parse_args(_negative_values_attached(given))
-        return _compare(arguments, given)
+        return _JOBS[arguments.job](arguments, given)
     except InputError as problem:
         print(f"jaxbandits: error: {' '.join(str(problem).split())}", file=sys.stderr)
         return 2
@@ -95,6 +97,9 @@ def _compare(arguments: argparse.Namespace, given: list[str]) -> int:
     return 0
 
 
+_JOBS = {"compare": _compare, "sweep": command.run_sweep, "status": command.run_status}
+
+
 # --- arguments -------------------------------------------------------------------------------------------------
 
 
@@ -121,7 +126,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> _Parser:
     parser = _Parser(prog="jaxbandits", description="Simulate bandits whose arms cost something.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"jaxbandits {__version__}")
-    jobs = parser.add_subparsers(dest="job", required=True, metavar="compare", parser_class=_Parser)
+    jobs = parser.add_subparsers(dest="job", required=True, metavar="compare|sweep|status", parser_class=_Parser)
     job = jobs.add_parser(
         "compare",
         help="which policy spends a budget best",
@@ -165,6 +170,7 @@ def _parser() -> _Parser:
     add("--cost-max", type=_number, metavar="X", help="bound of the cost of one pull, in the file's unit")
     add("--marks", type=_whole, default=50, metavar="N", help="points of the curves in regret.png (50)")
     add("--progress", action=argparse.BooleanOptionalAction, help="a progress bar on stderr (default: on a terminal)")
+    command.add_jobs(jobs)
     return parser
 
 
@@ -305,7 +311,7 @@ def _ranking(comparison: Comparison) -> list[str]:
         ]
     ]
     for row in rows:
-        against = _with_interval(row, "difference") + (", clear" if row["difference_clear"] else ", not clear")
+        against = _with_interval(row, "difference") + ", " + _clear(row)
         cells.append(
             [
                 str(row["rank"]),
@@ -318,7 +324,8 @@ def _ranking(comparison: Comparison) -> list[str]:
     average = f"the average of {count} instances, which all weigh the same; " if count > 1 else ""
     return [
         *_aligned(cells, left=(1, 5)),
-        f"({average}± 95 % interval over {_several(plan.runs, 'run')}, each interval by itself"
+        f"({average}± 95 % interval over {_several(plan.runs, 'run')}, each interval by itself;\n"
+        " clear: Holm's test over all pairs, at 5 % for the whole table"
         + (";\n the instances are given, not sampled: the intervals say nothing about others)" if count > 1 else ")"),
     ]
 
@@ -353,6 +360,14 @@ def _per_instance(comparison: Comparison) -> list[str]:
         *_aligned(cells, left=(0,)),
         *([f"… {' and '.join(hidden)} in table.csv"] if hidden else []),
     ]
+
+
+def _clear(row: dict[str, Any]) -> str:
+    """``clear``, or ``not clear`` and how many more runs would probably make it so."""
+    if row["difference_clear"]:
+        return "clear"
+    more = row["more_runs"]
+    return f"not clear (about {float(f'{more:.2g}'):,.0f} more runs)" if more < 1e6 else "not clear"
 
 
 def _with_interval(row: dict[str, Any], name: str) -> str:

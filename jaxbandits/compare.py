@@ -33,7 +33,7 @@ from jaxbandits.progress import Progress
 from jaxbandits.protocol import Policy, Status, map_leaves
 from jaxbandits.result import Result, write_whole
 from jaxbandits.simulate import label, mark_shares, settle, simulate
-from jaxbandits.statistics import mean_interval, paired_difference
+from jaxbandits.statistics import dominance, mean_interval, paired_difference, runs_needed, simultaneous_band
 
 if TYPE_CHECKING:
     import xarray
@@ -228,9 +228,14 @@ class Comparison:
 
         A row has ``scope``, ``instance``, ``arms``, ``rank``, ``setting``, ``runs``; for each of ``reward``,
         ``regret``, ``pulls``, ``spent`` the mean over the runs and the 95 % interval (``reward``, ``reward_low``,
-        ``reward_high``); ``difference``, its interval and ``difference_clear`` (the interval leaves out 0): the reward
-        minus that of rank 1 in the same world, run by run. The intervals are those
-        of :func:`~jaxbandits.statistics.mean_interval`, each by itself.
+        ``reward_high``), and ``difference`` with its interval: the reward minus that of rank 1 in the same world, run
+        by run. These intervals are those of :func:`~jaxbandits.statistics.mean_interval`, each by itself.
+
+        With many settings, some interval leaves out 0 by chance. ``difference_p`` is the p-value of that difference
+        after Holm's correction for all pairs of settings (:func:`~jaxbandits.statistics.dominance`), and
+        ``difference_clear`` whether it is at most 5 %. ``more_runs`` says how many more runs would probably (80 %) make
+        it clear if it is what it now seems to be (:func:`~jaxbandits.statistics.runs_needed`, at 5 % over the number of
+        pairs): 0 where it is clear, inf where there is none.
         """
         return [dict(row) for row in self._rows]
 
@@ -246,12 +251,35 @@ class Comparison:
             }
             best = found["reward"]["mean"].argmax("setting")
             against = last["reward"].isel(setting=best).drop_vars("setting")
-            found["difference"] = paired_difference(last["reward"], against, average_instances=overall)
+            found["difference"] = self._against(last["reward"], against, best, overall)
             places: Sequence[int | None] = [None] if overall else range(len(self.plan.table.instances))
             for place in places:
                 here = found if place is None else {name: x.isel(instance=place) for name, x in found.items()}
                 rows += self._ranked(here, place)
         return rows
+
+    def _against(
+        self, reward: xarray.DataArray, against: xarray.DataArray, best: xarray.DataArray, overall: bool
+    ) -> xarray.Dataset:
+        """Differences to the best setting: single intervals, and p-values over all pairs."""
+        import xarray
+
+        single = paired_difference(reward, against, average_instances=overall)
+        if self.plan.runs < 2:
+            nothing = xarray.full_like(single["mean"], np.nan)
+            return single.assign(p=nothing, clear=xarray.zeros_like(single["clear"]), more=nothing)
+        alone = [reward] if overall else [reward.isel(instance=i) for i in range(reward.sizes["instance"])]
+        tables = [dominance(part, over="replicate") for part in alone]
+        pairs = max(1, reward.sizes["setting"] * (reward.sizes["setting"] - 1) // 2)
+        level = 1 - 0.05 / pairs
+        parts = zip(tables, np.atleast_1d(best.values), strict=True)
+        columns = [(table["adjusted"].values[:, i], table["clear"].values[:, i]) for table, i in parts]
+        p, clear = (np.stack(part, axis=-1).reshape(single["mean"].shape) for part in zip(*columns, strict=True))
+        wanted = reward if overall else reward.rename(instance="each")
+        other = against if overall else against.rename(instance="each")
+        more = runs_needed(wanted, other, level=level)["more"].values
+        axes = single["mean"].dims
+        return single.assign(p=(axes, p), clear=(axes, clear), more=(axes, np.where(clear, 0.0, more)))
 
     def _ranked(self, found: Mapping[str, xarray.Dataset], place: int | None) -> list[dict[str, Any]]:
         instances = self.plan.table.instances
@@ -269,12 +297,17 @@ class Comparison:
             for name, parts in means.items():
                 row |= {name: float(parts["mean"][at])}
                 row |= {f"{name}_{part}": float(parts[part][at]) for part in ("low", "high")}
-            row["difference_clear"] = bool(means["difference"]["clear"][at])
+            row |= {"difference_p": float(means["difference"]["p"][at])}
+            row |= {"difference_clear": bool(means["difference"]["clear"][at])}
+            row |= {"more_runs": float(means["difference"]["more"][at])}
             rows.append(row)
         return rows
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw the mean regret against the money spent, with 95 % bands, into a picture file (png, pdf or svg).
+        """Draw the mean regret against the money spent into a picture file (png, pdf or svg).
+
+        The bands are simultaneous: each holds its whole curve at 95 %
+        (:func:`~jaxbandits.statistics.simultaneous_band`).
 
         Raises:
             InputError: another suffix.
@@ -288,7 +321,10 @@ class Comparison:
     def _picture(self, form: str) -> bytes:
         from jaxbandits.plot import curves
 
-        bands = mean_interval(self.data["regret"], average_instances=True)
+        # Fewer resamples where there are very many runs, which need fewer and make each dearer.
+        size = self.data["regret"].sizes["instance"] * self.plan.runs
+        resamples = int(np.clip(2e8 / size, 200, 1000))
+        bands = simultaneous_band(self.data["regret"], over="replicate", resamples=resamples)
         table, count = self.plan.table, len(self.plan.table.instances)
         many = f"mean of {count} instances, " if count > 1 else ""
         return curves(
@@ -297,7 +333,7 @@ class Comparison:
                 name: (band["mean"].values, band["low"].values, band["high"].values)
                 for name, band in ((name, bands.sel(setting=name)) for name in self.plan.settings)
             },
-            title=f"{many}{self.plan.runs} run{'s' * (self.plan.runs > 1)} each; bands: 95 % intervals",
+            title=f"{many}{self.plan.runs} run{'s' * (self.plan.runs > 1)} each; a band holds its whole curve at 95 %",
             across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
             up=f"regret [{table.reward_unit}]",
             form=form,

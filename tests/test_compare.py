@@ -11,6 +11,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import compare as module
+from jaxbandits import statistics
 from jaxbandits.arms_file import ArmsTable, Instance, read_arms
 from jaxbandits.compare import Comparison, compare, prepare
 from jaxbandits.errors import InputError
@@ -108,9 +109,20 @@ def test_rows_of_the_table(together: Comparison) -> None:
         assert [row["rank"] for row in block] == [1, 2, 3]
         assert sorted((row["reward"] for row in block), reverse=True) == [row["reward"] for row in block]
         assert block[0]["difference"] == block[0]["difference_low"] == 0 and not block[0]["difference_clear"]
+        assert block[0]["difference_p"] == 1
         for row in block:
             assert row["difference"] == pytest.approx(row["reward"] - block[0]["reward"])
             assert row["reward_low"] <= row["reward"] <= row["reward_high"]
+    for overall, instance in ((True, None), (False, 1)):
+        reward = together.data["reward"] if overall else together.data["reward"].isel(instance=1)
+        table = statistics.dominance(reward, over="replicate")
+        block = [r for r in rows if (r["scope"] == "overall") == overall and r["instance"] in ("", f"i{instance}")]
+        best = list(reward["setting"].values).index(block[0]["setting"])
+        for row in block:
+            at = list(reward["setting"].values).index(row["setting"])
+            assert row["difference_p"] == pytest.approx(float(table["adjusted"][at, best]))
+            assert row["difference_clear"] == (row["difference_p"] <= 0.05)
+            assert (row["more_runs"] == 0) == row["difference_clear"]
     by_setting = {row["setting"]: row for row in together.ranking()}
     means = together.data["reward"].mean(("instance", "replicate"))
     for setting in means["setting"].values:

@@ -1,23 +1,13 @@
-"""Means over replicates with their intervals, and paired differences.
-
-Replicates are independent runs, so they are what a standard error counts; instances are given, not sampled, so
-averaging over them says nothing about other instances. All policies meet the same world (common random numbers):
-compare them by :func:`paired_difference`, whose interval is that of the differences run by run, mostly narrower.
-
-    from jaxbandits.statistics import mean_interval, paired_difference
-    mean_interval(result.regret)                                  # per instance
-    mean_interval(result.regret, average_instances=True)          # every instance weighs the same
-    paired_difference(result.reward.sel(setting=a), result.reward.sel(setting=b))
-"""
+"""Means over replicates with their t-intervals, and paired differences."""
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandits.errors import InputError, bad
+from jaxbandits.errors import InputError
+from jaxbandits.statistics.sample import check_level, moments, paired
 
 if TYPE_CHECKING:
     import xarray
@@ -60,22 +50,15 @@ def mean_interval(x: xarray.DataArray, *, average_instances: bool = False, level
     for axis in needed:
         if axis not in x.dims:
             raise InputError(f"x: an array with axes {tuple(x.dims)} given; it must have an axis {axis!r}")
-    if not 0 < level < 1:
-        raise bad("level", level, "a number in (0, 1)")
-    runs = x.sizes["replicate"]
-    mean = x.mean("replicate")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # one replicate: no variance, hence NaN
-        variance = x.var("replicate", ddof=1)
-    freedom: xarray.DataArray = xarray.full_like(variance, runs - 1.0)
-    error = np.sqrt(variance / runs)
-    if average_instances:
-        total, squares = variance.sum("instance", skipna=False), (variance**2).sum("instance", skipna=False)
-        freedom = xarray.where(squares > 0, (runs - 1.0) * total**2 / squares.where(squares > 0, 1.0), runs - 1.0)
-        error = np.sqrt(total / runs) / x.sizes["instance"]
-        mean = mean.mean("instance")
-    half = error * stats.t.ppf(0.5 + level / 2, freedom) if runs > 1 else error * np.nan
-    made = xarray.Dataset({"mean": mean, "low": mean - half, "high": mean + half})
+    check_level("level", level)
+    rest = [axis for axis in x.dims if axis not in needed]
+    sample = x.transpose("instance", "replicate", *rest) if average_instances else x.transpose("replicate", *rest)
+    values = np.asarray(sample.values, float)
+    found = moments(values if average_instances else values[None])
+    half = found.error * stats.t.ppf(0.5 + level / 2, found.freedom)
+    like = sample.isel({axis: 0 for axis in needed}, drop=True)
+    mean, low, high = (like.copy(data=part) for part in (found.mean, found.mean - half, found.mean + half))
+    made = xarray.Dataset({"mean": mean, "low": low, "high": high})
     return made.assign_attrs(level=level, **x.attrs)
 
 
@@ -103,9 +86,5 @@ def paired_difference(
         >>> float(difference["mean"]), bool(difference["clear"])
         (1.0, True)
     """
-    for axis in ("replicate", "instance"):
-        pair = [list(part[axis].values) for part in (x, y) if axis in part.dims]
-        if len(pair) == 2 and pair[0] != pair[1]:
-            raise InputError(f"y: other labels on the axis {axis!r} given; it must have those of x, to be paired")
-    made = mean_interval(x - y, average_instances=average_instances, level=level)
+    made = mean_interval(paired(x, y), average_instances=average_instances, level=level)
     return made.assign(clear=(made["low"] > 0) | (made["high"] < 0))

@@ -1,0 +1,37 @@
+"""How sure are we? Intervals, paired differences, bands for whole curves, who beats whom, how many more runs.
+
+First decide what was sampled, that is what a standard error counts:
+
+* ``over="replicate"``: the instances are given (the campaigns of one's own file), only the runs on them are random.
+  The spread between instances does not enter; averages weigh every instance the same.
+* ``over="instance"``: the instances were drawn at random and stand for all that might have been drawn (the random
+  instances of a paper). Each instance, averaged over its runs, is one observation.
+
+All policies meet the same world (common random numbers), so differences are taken run by run: their intervals are
+mostly far narrower than those of the means.
+
+======================================  =================================================================
+:func:`mean_interval`                   mean and t-interval over runs
+:func:`paired_difference`               the same for x − y
+:func:`bootstrap_interval`              mean and BCa bootstrap interval (scipy.stats.bootstrap)
+:func:`bootstrap_difference`            the same for x − y
+:func:`simultaneous_band`               a band that holds a whole curve, by the max-t bootstrap
+:func:`dominance`                       every setting against every other, Holm's p-values
+:func:`holm`                            Holm's step-down adjustment of p-values
+:func:`runs_needed`                     how many runs until a difference is clear
+======================================  =================================================================
+
+    from jaxbandits.statistics import dominance, mean_interval, paired_difference
+    mean_interval(result.regret, average_instances=True)
+    paired_difference(result.reward.sel(setting=a), result.reward.sel(setting=b))
+    dominance(result.regret.isel(mark=-1), over="instance")
+"""
+
+from jaxbandits.statistics.bootstrap import bootstrap_difference as bootstrap_difference
+from jaxbandits.statistics.bootstrap import bootstrap_interval as bootstrap_interval
+from jaxbandits.statistics.bootstrap import simultaneous_band as simultaneous_band
+from jaxbandits.statistics.intervals import mean_interval as mean_interval
+from jaxbandits.statistics.intervals import paired_difference as paired_difference
+from jaxbandits.statistics.pairs import dominance as dominance
+from jaxbandits.statistics.pairs import holm as holm
+from jaxbandits.statistics.planning import runs_needed as runs_needed

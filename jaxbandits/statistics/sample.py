@@ -1,0 +1,78 @@
+"""What was sampled: independent units, in strata if several instances are given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from jaxbandits.errors import InputError, bad
+
+if TYPE_CHECKING:
+    import xarray
+
+OVER = ("replicate", "instance")
+
+
+class Moments(NamedTuple):
+    """Mean of the strata's means, its standard error, its degrees of freedom (NaN with one unit)."""
+
+    mean: np.ndarray
+    error: np.ndarray
+    freedom: np.ndarray
+
+
+def units(x: xarray.DataArray, over: str) -> xarray.DataArray:
+    """``x`` with its first axes renamed ``(stratum, unit)``.
+
+    Over ``"replicate"`` each instance is a stratum and its runs are the units; over ``"instance"`` there is one
+    stratum, whose units are the instances, averaged over their runs.
+
+    Raises:
+        InputError: another ``over``, or an axis that it needs is missing.
+    """
+    if over not in OVER:
+        raise bad("over", over, " or ".join(map(repr, OVER)))
+    if over not in x.dims:
+        raise InputError(f"x: an array with axes {tuple(x.dims)} given; it must have an axis {over!r}")
+    if over == "instance":
+        averaged = x.mean("replicate") if "replicate" in x.dims else x
+        made = averaged.rename(instance="unit").expand_dims("stratum")
+    else:
+        made = x.rename(replicate="unit")
+        made = made.rename(instance="stratum") if "instance" in x.dims else made.expand_dims("stratum")
+    return made.drop_vars(("stratum", "unit"), errors="ignore").transpose("stratum", "unit", ...)
+
+
+def moments(values: np.ndarray) -> Moments:
+    """Of ``[stratum, unit, …]``; Welch and Satterthwaite's degrees of freedom (n − 1 with one stratum)."""
+    strata, count = values.shape[:2]
+    one = np.full((strata, *values.shape[2:]), np.nan)  # one unit: no variance
+    variance = values.var(axis=1, ddof=1) if count > 1 else one
+    total, squares = variance.sum(0), (variance**2).sum(0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where(squares > 0, total**2 / squares, 1.0)
+    return Moments(values.mean(axis=(0, 1)), np.sqrt(total / count) / strata, (count - 1) * ratio)
+
+
+def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
+    """x − y, where both met the same runs of the same instances.
+
+    Raises:
+        InputError: the replicates or instances of the two are not the same.
+    """
+    for axis in OVER:
+        pair = [list(part[axis].values) for part in (x, y) if axis in part.dims]
+        if len(pair) == 2 and pair[0] != pair[1]:
+            raise InputError(f"y: other labels on the axis {axis!r} given; it must have those of x, to be paired")
+    return x - y
+
+
+def check_level(name: str, value: float) -> None:
+    """A number in (0, 1).
+
+    Raises:
+        InputError: anything else.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 < value < 1:
+        raise bad(name, value, "a number in (0, 1)")
