@@ -23,7 +23,8 @@ class PDBwK(IndexPolicy):
     """PD-BwK, the primal-dual policy, where money is the only resource.
 
     .. math:: \\frac{\\min(\\bar r_k + \\mathrm{rad}(\\bar r_k, n_k), 1)}
-        {\\max(\\bar c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)}, \\qquad \\mathrm{rad}(\\nu, N) = \\sqrt{C_{rad}\\, \\nu / N} + C_{rad} / N;
+        {\\max(\\bar c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)}, \\qquad
+        \\mathrm{rad}(\\nu, N) = \\sqrt{C_{rad}\\, \\nu / N} + C_{rad} / N;
 
     +∞ where the denominator is 0. With one resource and no horizon the dual weights are one common factor, whose rate
     ε = √(ln d / B) is 0 besides, so nothing of them remains. Leaps: the index does not depend on t at all.

@@ -55,7 +55,8 @@ class UCBBV2(IndexPolicy):
     """UCB-BV2: the lower bound on the costs is estimated.
 
     .. math:: \\frac{\\bar r_k}{\\bar c_k}
-        + \\frac{1}{\\lambda_t} \\Big(1 + \\frac{1}{\\lambda_t - s_k}\\Big) s_k, \\qquad \\lambda_t = \\min_j \\bar c_j, \\quad s_k = \\sqrt{\\ln(t-1) / n_k};
+        + \\frac{1}{\\lambda_t} \\Big(1 + \\frac{1}{\\lambda_t - s_k}\\Big) s_k, \\qquad
+        \\lambda_t = \\min_j \\bar c_j, \\quad s_k = \\sqrt{\\ln(t-1) / n_k};
 
     +∞ while λ_t ≤ s_k (so for all arms while some arm was never seen to cost anything). No parameter.
 

@@ -30,14 +30,15 @@ class UCBSCPlus(IndexPolicy):
     """UCB-SC+: the largest ratio r/c in a disc around (c̄, r̄) of squared radius β, the Pinsker form of KL-UCB-SC+.
 
     .. math:: \\frac{\\bar r_k + a_k \\bar c_k}{\\bar c_k - a_k \\bar r_k}, \\qquad
-        a_k = \\sqrt{\\frac{\\beta_k}{\\bar r_k^2 + \\bar c_k^2 - \\beta_k}}, \\qquad \\beta_k = \\frac{\\ln(t/n_k)}{2 n_k};
+        a_k = \\sqrt{\\frac{\\beta_k}{\\bar r_k^2 + \\bar c_k^2 - \\beta_k}}, \\qquad
+        \\beta_k = \\frac{\\ln(t/n_k)}{2 n_k};
 
     +∞ if c̄² ≤ β. No parameter. Leaps: the disc of an arm that rests only grows.
 
     Source: Heyden et al., KDD 2024, Table 2.
 
-    Deviations: t is the round to be decided, as printed (the reference code counts completed rounds), and +∞ at equality
-    too, where the code divides by zero.
+    Deviations: t is the round to be decided, as printed (the reference code counts completed rounds), and +∞ at
+    equality too, where the code divides by zero.
 
     Example:
         >>> import jaxbandits as jb
@@ -90,10 +91,11 @@ def steepest(
 ) -> jax.Array:
     """The largest θ = r/c with D = d(r̄, r) + d(c̄, c) ≤ ``level``, elementwise.
 
-    The least D on the line r = θc is a *convex* function of ln θ, and its slope is s = (r − r̄)/(1 − r) = (c̄ − c)/(1 − c)
-    at the cheapest point (the two are equal there). So Newton's method in ln θ converges from every start, from above
-    after one step, and each step costs one square root and a few logarithms. Its start is the ratio of the outer ends of
-    two Wilson intervals, which is a little above the result, or else below it where D is all but linear.
+    The least D on the line r = θc is a *convex* function of ln θ, and its slope is s = (r − r̄)/(1 − r) =
+    (c̄ − c)/(1 − c) at the cheapest point (the two are equal there). So Newton's method in ln θ converges from every
+    start, from above after one step, and each step costs one square root and a few logarithms. Its start is the ratio
+    of the outer ends of two Wilson intervals, which is a little above the result, or else below it where D is all but
+    linear.
 
     Args:
         reward, no_reward: r̄ and 1 − r̄.

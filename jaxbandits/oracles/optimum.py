@@ -1,0 +1,154 @@
+"""The best that a budget can buy, for arms whose laws are known: exact dynamic programming, and the best set's rate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandits import ticks
+from jaxbandits.constraints import LAST_PULLS
+from jaxbandits.errors import InputError, bad
+
+_MOST_LEVELS = 200_000
+
+
+class ArmLaw(NamedTuple):
+    """Every outcome of one pull of an arm: probabilities that sum to 1, rewards and costs in [0, 1], ``[J]`` each."""
+
+    probability: np.ndarray
+    reward: np.ndarray
+    cost: np.ndarray
+
+
+class Optimum(NamedTuple):
+    """The optimal play of a budget.
+
+    Attributes:
+        value: expected total reward from the start.
+        values: the same from every level of what is spent, ``f64[levels]``: level j means j · step spent.
+        choice: an optimal arm at every level, the lowest index among equals, ``i64[levels]``.
+        step: the greatest common divisor of all costs.
+    """
+
+    value: float
+    values: np.ndarray
+    choice: np.ndarray
+    step: float
+
+
+def bernoulli_law(mean_reward: float, mean_cost: float) -> ArmLaw:
+    """Independent rewards and costs of 0 or 1."""
+    return independent_law([(1 - mean_reward, 0.0), (mean_reward, 1.0)], [(1 - mean_cost, 0.0), (mean_cost, 1.0)])
+
+
+def independent_law(reward: Sequence[tuple[float, float]], cost: Sequence[tuple[float, float]]) -> ArmLaw:
+    """The product of two laws, each a list of (probability, value)."""
+    pairs = [(p * q, r, c) for p, r in reward for q, c in cost]
+    return ArmLaw(*(np.array(x, np.float64) for x in zip(*pairs, strict=True)))
+
+
+def budgeted_optimum(arms: Sequence[ArmLaw], budget: float, *, last_pull: str) -> Optimum:
+    """The largest expected total reward of any policy under a total budget, laws known.
+
+    With b spent, a policy that knows the laws needs to look at nothing else, and
+
+    .. math:: V(b) = \\max_k \\frac{E[r_k 1\\{\\text{earned}\\}] + \\sum_{c > 0} P(c_k = c)\\, V(b + c)}{P(c_k > 0)},
+        \\qquad V(b) = 0 \\text{ for } b \\ge B;
+
+    a pull that costs nothing leaves b as it was, so that the same arm is pulled until it costs something. Costs are
+    rounded to ticks of 2⁻²⁴; V is computed on multiples of their greatest common divisor.
+
+    Args:
+        arms: the law of each arm.
+        budget: B > 0, rounded down to ticks as by :class:`~jaxbandits.TotalBudget`.
+        last_pull: ``"counts"`` or ``"forfeits"``, as in :class:`~jaxbandits.TotalBudget`.
+
+    Returns:
+        An :class:`Optimum`.
+
+    Raises:
+        InputError: an arm that never costs anything, probabilities that do not sum to 1, values outside [0, 1], a
+            budget of more than 200,000 steps.
+
+    Example:
+        A sure thing of cost ½ against a better rate in coins of 1, with ¾ to spend: the last pull counts.
+
+        >>> from jaxbandits.oracles.optimum import bernoulli_law, budgeted_optimum, independent_law
+        >>> sure = independent_law([(1.0, 0.5)], [(1.0, 0.5)])
+        >>> coin = bernoulli_law(0.625, 0.5)
+        >>> best = budgeted_optimum([sure, coin], 0.75, last_pull="counts")
+        >>> best.value, best.choice.tolist(), best.step
+        (1.75, [0, 1], 0.5)
+    """
+    if last_pull not in LAST_PULLS:
+        raise bad("last_pull", last_pull, " or ".join(map(repr, LAST_PULLS)))
+    whole = int(ticks.floor_from_units(budget))
+    if not budget > 0 or whole < 1:
+        raise bad("budget", budget, "a number above 0 (at least one tick, 2**-24)")
+    laws = [_checked(k, law) for k, law in enumerate(arms)]
+    step = math.gcd(*(int(c) for _, _, cost in laws for c in cost))
+    levels = -(-whole // step)
+    if levels > _MOST_LEVELS:
+        raise bad("budget", budget, f"at most {_MOST_LEVELS} times {step / ticks.ONE:.3g}, what all costs are whole of")
+    values, choice = np.zeros(levels), np.zeros(levels, np.int64)
+    for level in reversed(range(levels)):
+        worth = [_worth(law, level, step, whole, values, last_pull == "forfeits") for law in laws]
+        choice[level] = int(np.argmax(worth))
+        values[level] = worth[choice[level]]
+    return Optimum(float(values[0]), values, choice, step / ticks.ONE)
+
+
+def _worth(law: ArmLaw, level: int, step: int, budget: int, values: np.ndarray, forfeits: bool) -> float:
+    """The bracket of the formula: one arm at one level, costs in ticks."""
+    spent = level * step + law.cost
+    earned = np.where(spent <= budget, law.reward, 0.0) if forfeits else law.reward
+    after = np.where(spent < budget, values[np.minimum(spent // step, values.size - 1)], 0.0)
+    costly = law.cost > 0
+    return float((law.probability @ earned + law.probability[costly] @ after[costly]) / law.probability[costly].sum())
+
+
+def _checked(k: int, law: ArmLaw) -> ArmLaw:
+    probability, reward, cost = (np.asarray(x, np.float64) for x in law)
+    if probability.ndim != 1 or not probability.shape == reward.shape == cost.shape:
+        raise InputError(f"arms[{k}]: shapes {probability.shape}, {reward.shape}, {cost.shape}; all must be [J]")
+    if (probability < 0).any() or abs(probability.sum() - 1) > 1e-9:
+        raise bad(f"arms[{k}].probability", probability.tolist(), "at least 0 and sum to 1")
+    for name, x in (("reward", reward), ("cost", cost)):
+        if not ((x >= 0) & (x <= 1)).all():
+            raise bad(f"arms[{k}].{name}", x.tolist(), "in [0, 1]")
+    possible = probability > 0
+    whole = ticks.from_units(cost[possible])
+    if not whole.any():
+        raise bad(f"arms[{k}].cost", cost.tolist(), "above 0 for some outcome")
+    return ArmLaw(probability[possible], reward[possible], whole)
+
+
+def best_set_rate(mean_reward: np.typing.ArrayLike, mean_cost: np.typing.ArrayLike, size: int) -> float:
+    """The largest Σ μ^r / Σ μ^c over all sets of ``size`` arms, by Dinkelbach's method in float64.
+
+    Args:
+        mean_reward, mean_cost: μ^r and μ^c > 0, ``[K]``.
+        size: from 1 to K.
+
+    Raises:
+        InputError: another size, or means of another shape or range.
+
+    Example:
+        >>> from jaxbandits.oracles.optimum import best_set_rate
+        >>> best_set_rate([0.5, 0.25, 0.75], [0.25, 0.5, 0.5], size=2)
+        1.6666666666666667
+    """
+    reward, cost = np.asarray(mean_reward, np.float64), np.asarray(mean_cost, np.float64)
+    if reward.ndim != 1 or reward.shape != cost.shape or not (cost > 0).all():
+        raise InputError("mean_reward, mean_cost: both must be [K], costs above 0")
+    if not 1 <= size <= reward.size:
+        raise bad("size", size, f"a whole number from 1 to {reward.size}")
+    rate, better = -math.inf, 0.0
+    while better > rate:
+        rate = better
+        chosen = np.argsort(rate * cost - reward, kind="stable")[:size]
+        better = float(reward[chosen].sum() / cost[chosen].sum())
+    return rate

@@ -1,0 +1,291 @@
+"""Float64 NumPy twins of every policy for a total budget, written from the papers and the specification.
+
+Sources: SPEC = ``ALGORITHMS.md``, 0, A.1-A.15; P-omega = ``papers/omega_ucb.txt``, Table 2. Nothing is optimised but
+that every function works on any batch of lanes: arrays are ``[..., K]``. ``t`` is the 1-based index of the round about
+to be decided. What the published code does differently (SPEC A.15) is an argument here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Seen(NamedTuple):
+    """What was seen of every arm before round t."""
+
+    t: Floats  # [..., 1]
+    n: Floats  # [..., K]: pulls
+    r: Floats  # sum of the rewards
+    c: Floats  # sum of the costs
+    rr: Floats  # sum of the squared rewards
+    cc: Floats  # sum of the squared costs
+
+    @property
+    def mean_r(self) -> Floats:
+        return self.r / self.n
+
+    @property
+    def mean_c(self) -> Floats:
+        return self.c / self.n
+
+
+def or_infinite(condition: NDArray[np.bool_], value: Floats) -> Floats:
+    """``value`` where ``condition``, else +inf (SPEC 0)."""
+    return np.where(condition, value, np.inf)
+
+
+def log_before(s: Seen, lag: int = 1) -> Floats:
+    """ln(max(t - lag, 1)): lag 1 as printed, 2 in the reference code (SPEC A.15 #1)."""
+    return np.log(np.maximum(s.t - lag, 1))
+
+
+# --- scores -----------------------------------------------------------------------------------------------------
+
+
+def omega(s: Seen, rho: float = 0.25, eta_r: Floats | float = 1.0, eta_c: Floats | float = 1.0) -> Floats:
+    """omega+ / omega- (SPEC A.1), the lower root by Vieta."""
+
+    def centre_and_half(mean: Floats, k: Floats) -> tuple[Floats, Floats]:
+        half = np.sqrt(k) / (s.n + k) * np.sqrt(s.n * mean * (1 - mean) + k / 4)
+        return (s.n * mean + k / 2) / (s.n + k), half
+
+    z2 = 2 * rho * np.log(s.t)
+    centre, half = centre_and_half(s.mean_r, z2 * eta_r)
+    centre_c, half_c = centre_and_half(s.mean_c, z2 * eta_c)
+    lower = s.n * s.mean_c**2 / (s.n + z2 * eta_c) / (centre_c + half_c)
+    return or_infinite(s.c > 0, np.minimum(centre + half, 1) / lower)
+
+
+def omega_star(s: Seen, rho: float = 0.25) -> Floats:
+    """The same with eta = biased variance / (mean (1 - mean)) from 30 pulls on, at most 1 (SPEC A.2)."""
+
+    def eta(mean: Floats, squares: Floats) -> Floats:
+        found = np.clip((squares / s.n - mean**2) / (mean * (1 - mean)), 0, 1)
+        return np.where((s.n < 30) | (mean <= 0) | (mean >= 1), 1.0, found)
+
+    return omega(s, rho, eta(s.mean_r, s.rr), eta(s.mean_c, s.cc))
+
+
+def m_ucb(s: Seen, alpha: float = 2.0**-4) -> Floats:
+    """min(r + eps, 1) / max(c - eps, 0) (SPEC A.4)."""
+    eps = alpha * np.sqrt(log_before(s) / s.n)
+    return or_infinite(s.mean_c > eps, np.minimum(s.mean_r + eps, 1) / (s.mean_c - eps))
+
+
+def c_ucb(s: Seen, alpha: float = 2.0**-3) -> Floats:
+    """(r + eps) / c (SPEC A.4)."""
+    return or_infinite(s.c > 0, (s.mean_r + alpha * np.sqrt(log_before(s) / s.n)) / s.mean_c)
+
+
+def i_ucb(s: Seen, alpha: float = 2.0**-2) -> Floats:
+    """r / c + eps (SPEC A.4)."""
+    return or_infinite(s.c > 0, s.mean_r / s.mean_c + alpha * np.sqrt(log_before(s) / s.n))
+
+
+def budget_ucb(s: Seen, lam: Floats | float, factor: float = 2.0, lag: int = 1) -> Floats:
+    """r/c + (eps/c)(1 + min(r + eps, 1)/max(c - eps, lambda)) (P-omega Table 2; SPEC A.5).
+
+    ``factor`` 2 as in the code, 1 as printed; ``lag`` 2 in the code.
+    """
+    eps = np.sqrt(factor * log_before(s, lag) / s.n)
+    denominator = np.maximum(s.mean_c - eps, lam)
+    value = s.mean_r / s.mean_c + eps / s.mean_c * (1 + np.minimum(s.mean_r + eps, 1) / denominator)
+    return or_infinite((s.c > 0) & (denominator > 0), value)
+
+
+def least(s: Seen) -> Floats:
+    """min over the pulled arms of c, ``[..., 1]``."""
+    return np.where(s.n > 0, s.mean_c, np.inf).min(axis=-1, keepdims=True)
+
+
+def estimated_budget_ucb(s: Seen, factor: float = 2.0) -> Floats:
+    """The same with lambda = min c (SPEC A.5, last line)."""
+    return budget_ucb(s, least(s), factor)
+
+
+def ucb_sc_plus(s: Seen, completed: bool = False, strict: bool = False) -> Floats:
+    """(r + a c)/(c - a r), a = sqrt(beta/(r^2 + c^2 - beta)), beta = ln(t/n)/(2n) (SPEC A.7).
+
+    The reference code takes completed rounds for t (``completed``) and divides by zero at c^2 = beta (``strict``).
+    """
+    beta = np.log((s.t - completed) / s.n) / (2 * s.n)
+    a = np.sqrt(beta / (s.mean_r**2 + s.mean_c**2 - beta))
+    value = (s.mean_r + a * s.mean_c) / (s.mean_c - a * s.mean_r)
+    inside = s.mean_c**2 >= beta if strict else s.mean_c**2 > beta
+    return or_infinite(inside, value)
+
+
+def divergence(p: Floats, q: Floats) -> Floats:
+    """Bernoulli Kullback-Leibler divergence d(p, q), with 0 ln 0 = 0."""
+    q = np.clip(q, 1e-15, 1 - 1e-15)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where(p > 0, p * np.log(p / q), 0.0)
+        return first + np.where(p < 1, (1 - p) * np.log((1 - p) / (1 - q)), 0.0)
+
+
+def steepest(r: Floats, c: Floats, level: Floats) -> Floats:
+    """sup{ theta = r'/c' : d(r, r') + d(c, c') <= level } by bisection over theta (SPEC A.8, closed inner form)."""
+
+    def refuted(theta: Floats) -> NDArray[np.bool_]:
+        total = 1 + theta + r + theta * c
+        root = np.sqrt(np.maximum(total**2 - 8 * theta * (r + c), 0))
+        cheapest = 2 * (r + c) / (total + root)
+        return divergence(r, theta * cheapest) + divergence(c, cheapest) > level
+
+    low = r / c
+    high = np.maximum(2 * low, 1e-12)
+    while (inside := ~refuted(high) & (high < 1e300)).any():
+        low, high = np.where(inside, high, low), np.where(inside, 2 * high, high)
+    for _ in range(60):
+        middle = (low + high) / 2
+        inside = ~refuted(middle)
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return low
+
+
+def kl_ucb_sc_plus(s: Seen) -> Floats:
+    """sup{ r/c : n [d(mean r, r) + d(mean c, c)] <= ln(t/n) } (SPEC A.8)."""
+    safe = np.where(s.c > 0, s.mean_c, 0.5)
+    return or_infinite(s.c > 0, steepest(s.mean_r, safe, np.log(s.t / s.n) / s.n))
+
+
+def ucb_bv1(s: Seen, lam: Floats | float, guarded: bool = True) -> Floats:
+    """r/c + (1 + 1/lambda) s/(lambda - s) (SPEC A.11); ``guarded=False`` forgets that lambda <= s means +inf."""
+    radius = np.sqrt(log_before(s) / s.n)
+    value = s.mean_r / s.mean_c + (1 + 1 / lam) * radius / (lam - radius)
+    return or_infinite((s.c > 0) & ((lam > radius) | (not guarded)), value)
+
+
+def ucb_bv2(s: Seen) -> Floats:
+    """r/c + (1/lambda_t)(1 + 1/(lambda_t - s)) s, lambda_t = min c (SPEC A.11)."""
+    radius, lam = np.sqrt(log_before(s) / s.n), least(s)
+    value = s.mean_r / s.mean_c + (1 / lam) * (1 + 1 / (lam - radius)) * radius
+    return or_infinite((s.c > 0) & (lam > radius), value)
+
+
+def pd_bwk(s: Seen, c_rad: Floats | float) -> Floats:
+    """min(r + rad(r, n), 1) / max(c - rad(c, n), 0) (SPEC A.12, last point)."""
+
+    def rad(mean: Floats) -> Floats:
+        return np.sqrt(c_rad * mean / s.n) + c_rad / s.n
+
+    lower = np.maximum(s.mean_c - rad(s.mean_c), 0)
+    return or_infinite(lower > 0, np.minimum(s.mean_r + rad(s.mean_r), 1) / lower)
+
+
+def ucb_b2(s: Seen, c_min: Floats | float = 0.0, guard: str = "cost") -> Floats:
+    """r + 1.4 (eps + r eta)/c (SPEC A.14); ``guard="reward"``: the reference code's slip."""
+
+    def variance(total: Floats, squares: Floats) -> Floats:
+        biased = np.maximum(squares / s.n - (total / s.n) ** 2, 0)
+        return np.where(s.n < 2, 0.25, biased * s.n / np.maximum(s.n - 1, 1))
+
+    log = 2.01 * log_before(s)
+    eps = np.sqrt(2 * variance(s.r, s.rr) * log / s.n) + 3 * log / s.n
+    eta = np.sqrt(2 * variance(s.c, s.cc) * log / s.n) + 3 * log / s.n
+    ratio = s.mean_r / np.maximum(s.mean_c, c_min)
+    limit = {"cost": s.mean_c, "reward": s.mean_r}[guard]
+    return or_infinite(eta < limit, ratio + 1.4 * (eps + ratio * eta) / s.mean_c)
+
+
+def density(s: Seen) -> Floats:
+    """(r + sqrt(2 ln t / n)) / c (SPEC A.10)."""
+    return or_infinite(s.c > 0, (s.mean_r + np.sqrt(2 * np.log(s.t) / s.n)) / s.mean_c)
+
+
+def ucb1(s: Seen) -> Floats:
+    """r + sqrt(2 ln t / n) (SPEC D.4)."""
+    return s.mean_r + np.sqrt(2 * np.log(s.t) / s.n)
+
+
+# --- choices that are no argmax of a score, for one lane ----------------------------------------------------------
+
+
+def kube_units(densities: Floats, price: Floats, left: float) -> Floats:
+    """How many units of each arm the density-ordered greedy packs into ``left`` (SPEC A.10)."""
+    units = np.zeros_like(price)
+    for k in np.argsort(-densities, kind="stable"):
+        units[k] = math.floor(left / price[k])
+        left -= units[k] * price[k]
+    return units
+
+
+def best_sets(upper: Floats, lower: Floats, size: int) -> tuple[float, list[tuple[int, ...]]]:
+    """The largest ratio of summed bounds over all sets of ``size`` arms, and all the sets that have it (SPEC A.13)."""
+    best, sets = -math.inf, []
+    for chosen in itertools.combinations(range(len(upper)), size):
+        u, w = sum(float(upper[k]) for k in chosen), sum(float(lower[k]) for k in chosen)
+        ratio = u / w if w > 0 else math.inf
+        if ratio > best:
+            best, sets = ratio, []
+        if ratio == best:
+            sets.append(chosen)
+    return best, sets
+
+
+def mrcb_bounds(s: Seen, alpha: float = 2.0**-4) -> tuple[Floats, Floats]:
+    """(min(r + eps, 1), max(c - eps, 0)) (SPEC A.13)."""
+    eps = alpha * np.sqrt(log_before(s) / s.n)
+    return np.minimum(s.mean_r + eps, 1), np.maximum(s.mean_c - eps, 0)
+
+
+# --- whole runs ---------------------------------------------------------------------------------------------------
+
+
+class Table(NamedTuple):
+    """The outcomes of the n-th pull of every arm, ``[lane, K, pull]``."""
+
+    reward: Floats
+    cost: Floats
+
+
+Choice = Callable[[Seen, Floats, np.random.Generator], NDArray[np.int64]]
+"""From what was seen and the money left ``[lane]`` to an arm for each lane, or ``[lane, L]`` arms."""
+
+
+def argmax_at_random(scores: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+    """A maximiser of each row, ties at random."""
+    tied = scores == scores.max(axis=-1, keepdims=True)
+    return np.argmax(np.where(tied, rng.random(scores.shape), -1.0), axis=-1)
+
+
+def by(score: Callable[[Seen], Floats]) -> Choice:
+    """An index policy: each arm once in index order, then the largest score."""
+
+    def choose(s: Seen, left: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = score(s)
+        fresh = s.n == 0
+        return np.where(fresh.any(-1), fresh.argmax(-1), argmax_at_random(np.where(fresh, np.inf, scores), rng))
+
+    return choose
+
+
+def run(choose: Choice, world: Table, budget: float, seed: int) -> tuple[Floats, Floats]:
+    """Play every lane until ``spent >= budget`` (the last pull counts): pulls ``[lane, K]`` and earned ``[lane]``."""
+    rng = np.random.default_rng(seed)
+    lanes, arms, most = world.reward.shape
+    n, r, c, rr, cc = (np.zeros((lanes, arms)) for _ in range(5))
+    spent, earned, rows = np.zeros(lanes), np.zeros(lanes), np.arange(lanes)
+    for t in range(1, 1_000_000):
+        alive = spent < budget
+        if not alive.any():
+            return n, earned
+        chosen = choose(Seen(np.full((lanes, 1), float(t)), n, r, c, rr, cc), budget - spent, rng)
+        for arm in chosen.T if chosen.ndim == 2 else [chosen]:
+            place = n[rows, arm].astype(int)
+            assert not (alive & (place >= most)).any(), "the table is too short"
+            x, y = (z[rows, arm, np.minimum(place, most - 1)] * alive for z in world)
+            for total, more in ((n, alive), (r, x), (c, y), (rr, x * x), (cc, y * y)):
+                total[rows, arm] += more
+            spent += y
+            earned += x
+    raise AssertionError("no end")
