@@ -1,0 +1,227 @@
+"""``jaxbandits sweep SPEC.py --out DIR`` and ``jaxbandits status DIR``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jaxbandits.errors import InputError, bad, shown
+
+_EPILOG = """\
+SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.
+The same command again continues where it stopped, also after a kill, on other devices or in more processes.
+
+Several processes that share DIR (start all of them, on one host or many):
+  jaxbandits sweep SPEC.py --out DIR --coordinator HOST:PORT --processes 2 --process 0
+  jaxbandits sweep SPEC.py --out DIR --coordinator HOST:PORT --processes 2 --process 1
+"""
+
+
+def add_jobs(jobs: Any) -> None:
+    """Add the two commands to those of ``jaxbandits``."""
+    whole = _whole
+    job = jobs.add_parser(
+        "sweep",
+        help="regret over grids of parameters, kill-safe",
+        description="Play every policy, setting, environment and budget of a spec; save block by block.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    job.add_argument("spec", metavar="SPEC.py", help="a file that sets `sweep` to a jaxbandits.Sweep")
+    job.add_argument("--out", metavar="DIR", help="folder of blocks, results and report")
+    job.add_argument("--dry-run", action="store_true", help="print lanes, memory and expected time; run nothing")
+    job.add_argument("--workers", type=whole, metavar="N", help="threads that run lanes (one per device, or per core)")
+    job.add_argument(
+        "--progress", action=argparse.BooleanOptionalAction, help="a bar on stderr (default: on a terminal)"
+    )
+    job.add_argument("--coordinator", metavar="HOST:PORT", help="process 0 of several, or auto (Slurm, Open MPI, TPU)")
+    job.add_argument("--processes", type=whole, metavar="N", help="how many processes there are")
+    job.add_argument("--process", type=whole, metavar="I", help="the number of this one, from 0")
+    job = jobs.add_parser(
+        "status",
+        help="what is done of a sweep, what is left, how long it will take",
+        description="Say what is done of a sweep, what is left, and how long that will take.",
+        allow_abbrev=False,
+    )
+    job.add_argument("folder", metavar="DIR", help="what was --out")
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{shown(text)} given; it must be a whole number") from None
+
+
+def load_spec(path: str) -> Any:
+    """The :class:`~jaxbandits.Sweep` in a file.
+
+    Raises:
+        InputError: there is no such file, it fails, or it sets no sweep.
+    """
+    from jaxbandits.sweeps.spec import Sweep
+
+    place = Path(path)
+    if not place.is_file():
+        raise bad("SPEC.py", path, "a Python file")
+    name = f"jaxbandits_spec_{place.stem}"
+    loader = importlib.util.spec_from_file_location(name, place)
+    if loader is None or loader.loader is None:
+        raise bad("SPEC.py", path, "a Python file (its name must end in .py)")
+    module = importlib.util.module_from_spec(loader)
+    sys.modules[name] = module
+    sys.path.insert(0, str(place.resolve().parent))
+    try:
+        loader.loader.exec_module(module)
+    except InputError:
+        raise
+    except Exception as problem:
+        line = next((f.lineno for f in reversed(traceback.extract_tb(problem.__traceback__)) if f.filename == path), 0)
+        raise InputError(f"{path}: line {line}: {type(problem).__name__}: {problem}") from problem
+    finally:
+        sys.path.remove(str(place.resolve().parent))
+    found = getattr(module, "sweep", None)
+    if not isinstance(found, Sweep):
+        raise bad(f"{path}: sweep", found, "a jaxbandits.Sweep")
+    return found
+
+
+def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
+    """The command ``sweep``; the exit code is 0, or 1 if something could not be written."""
+    from jaxbandits.sweeps import processes
+    from jaxbandits.sweeps.plan import make_plan
+    from jaxbandits.sweeps.run import sweep
+    from jaxbandits.sweeps.store import StorageError
+
+    several = arguments.coordinator is not None
+    if arguments.out is None and not arguments.dry_run:
+        raise bad("--out", arguments.out, "a folder (or --dry-run given)")
+    if arguments.workers is not None and not 1 <= arguments.workers <= 4096:
+        raise bad("--workers", arguments.workers, "a whole number from 1 to 4096")
+    if several:
+        processes.join(arguments.coordinator, arguments.processes, arguments.process)
+    code = 0
+    try:
+        spec = load_spec(arguments.spec)
+        if arguments.dry_run:
+            print("\n".join(_forecast(make_plan(spec), arguments)))
+            return 0
+        shown_ = sys.stderr.isatty() if arguments.progress is None else arguments.progress
+        result = sweep(spec, arguments.out, workers=arguments.workers, progress=shown_, notice=_notice)
+        if _first():
+            from jaxbandits.sweeps.report import summary
+
+            print(summary(result), end="")
+            print(f"\nwritten: {arguments.out}/ (result.nc, sensitivity.csv, summary.txt, pictures)", flush=True)
+    except StorageError as problem:
+        print(f"jaxbandits: error: {problem.strerror}", file=sys.stderr, flush=True)
+        code = 1
+    except KeyboardInterrupt:
+        print(f"interrupted; finished blocks are in {arguments.out}, the same command continues", file=sys.stderr)
+        code = 130
+    except InputError as problem:
+        if not several:
+            raise
+        print(f"jaxbandits: error: {problem}", file=sys.stderr, flush=True)
+        code = 2
+    if several and code:
+        os._exit(code)  # the others must not wait for us at the exit: jax ends them when our heartbeat stops
+    return code
+
+
+def _first() -> bool:
+    import jax
+
+    return jax.process_index() == 0
+
+
+def _notice(text: str) -> None:
+    print(f"jaxbandits: note: {text}", file=sys.stderr, flush=True)
+
+
+def _forecast(plan: Any, arguments: argparse.Namespace) -> list[str]:
+    from jaxbandits.sweeps.plan import forecast
+    from jaxbandits.sweeps.store import MANIFEST, Folder
+
+    done: frozenset[int] = frozenset()
+    if arguments.out is not None and (Path(arguments.out) / MANIFEST).exists():
+        folder = Folder(arguments.out)
+        folder.check(plan)
+        done, _ = folder.sound()
+    about = forecast(plan, arguments.workers, done)
+    rounds = sum(block.rounds for block in plan.blocks)
+    settings = sum(task.settings for task in next(iter(plan.layouts.values())).tasks)
+    return [
+        f"{len(plan.spec.named_policies())} policies with {settings} settings × {len(plan.layouts)} environments and "
+        f"budgets × instances × {plan.spec.replicates} replicates = {plan.lanes:,} lanes, about {rounds:.3g} rounds",
+        f"{len(plan.blocks)} blocks" + (f", {len(done)} of them done" if done else ""),
+        f"{about.programs} programs to compile, {about.workers} workers",
+        f"memory: at most {about.memory / 2**20:,.0f} MiB (it does not grow with rounds)",
+        f"time: about {duration(about.seconds)} (from speeds on two cores of an AMD EPYC; the machine may differ)",
+    ]
+
+
+def run_status(arguments: argparse.Namespace, given: list[str]) -> int:
+    """The command ``status``."""
+    from jaxbandits.sweeps.store import Folder
+
+    print("\n".join(status_lines(Folder(arguments.folder))))
+    return 0
+
+
+def status_lines(folder: Any, clock: Callable[[], float] = time.time) -> list[str]:
+    """What is done of a sweep, what is left, and how long that will take at the pace of the latest run."""
+    from jaxbandits.sweeps.store import read_logs
+
+    blocks = folder.manifest()["blocks"]
+    done, broken = folder.sound()
+    left = [block for number, block in enumerate(blocks) if number not in done]
+    total, rest = (sum(block["seconds"] for block in part) for part in (blocks, left))
+    lines = [f"{folder.path}: {len(done)} of {len(blocks)} blocks done, {1 - rest / total:.0%} of the work"]
+    lines += [f"corrupt, will be computed anew: {path}" for path in broken]
+    working = folder.in_use()
+    report = (folder.path / "result.nc").exists()
+    if not left:
+        return [*lines, "finished: summary.txt says what was found" if report else "the report is still to be written"]
+    by_unit: dict[str, list[int]] = {}
+    for number, block in enumerate(blocks):
+        by_unit.setdefault(block["of"], []).append(number)
+    for name, numbers in by_unit.items():
+        ready = sum(number in done for number in numbers)
+        if ready < len(numbers):
+            lines.append(f"  {name}: {ready} of {len(numbers)} blocks")
+    pace = _pace([notes for notes in read_logs(folder) if any(note["event"] == "block" for note in notes)])
+    if pace is None:
+        lines.append("time left: unknown before the first block of a run is done")
+    else:
+        lines.append(f"time left: about {duration(rest / pace)} at the pace of the latest run")
+    lines.append("a run works on it now" if working else "no run works on it now; the same command continues")
+    return lines
+
+
+def _pace(runs: list[list[dict[str, Any]]]) -> float | None:
+    """Expected seconds of one core's work done per second, by all processes of the latest run."""
+    if not runs:
+        return None
+    begun = max(notes[0]["time"] for notes in runs)
+    paces = []
+    for notes in runs:
+        if notes[0]["time"] >= begun - 60:
+            done = [note for note in notes if note["event"] == "block"]
+            paces.append(sum(note["seconds"] for note in done) / max(done[-1]["time"] - notes[0]["time"], 1e-3))
+    return sum(paces)
+
+
+def duration(seconds: float) -> str:
+    """``45 s``, ``12 min``, ``3.5 h``."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

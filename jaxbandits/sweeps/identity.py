@@ -1,0 +1,109 @@
+"""What a sweep is, as plain JSON: so that a folder can tell whether it was begun by this very sweep."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import hashlib
+import inspect
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jaxlib
+import numpy as np
+
+from jaxbandits.errors import InputError, shown
+
+_PACKAGE = Path(__file__).parents[1]
+_SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as their digest
+
+
+def describe(value: Any, place: str = "spec") -> Any:
+    """A value as JSON that is equal if and only if the value is: numbers, arrays, dataclasses, functions.
+
+    Functions and classes from outside this package bring the digest of the file that they stand in.
+
+    Raises:
+        InputError: an object that has no description of its own.
+    """
+    if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)):
+        return value
+    if isinstance(value, (np.ndarray, jax.Array, np.generic)):
+        return _array(np.asarray(value))
+    if isinstance(value, Mapping):
+        return {str(key): describe(item, f"{place}.{key}") for key, item in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return {**_code(type(value)), **{name: describe(item, f"{place}.{name}") for name, item in fields.items()}}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name: describe(getattr(value, name), f"{place}.{name}") for name in value._fields}
+    if isinstance(value, (list, tuple)):
+        return [describe(item, f"{place}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, functools.partial):
+        return {"partial": describe(value.func, place), "args": describe([list(value.args), value.keywords], place)}
+    if inspect.isroutine(value) or isinstance(value, type):
+        return _code(value)
+    text = repr(value)
+    if " at 0x" in text:
+        raise InputError(
+            f"{place}: {shown(value)} cannot be told from another such object; it must be a number, an array, a "
+            "dataclass or a function, so that a continued sweep can be recognised"
+        )
+    return {**_code(type(value)), "repr": text}
+
+
+def _array(x: np.ndarray) -> Any:
+    if x.size <= _SHOWN and x.dtype.kind in "biuf":
+        return {"dtype": x.dtype.str, "values": x.tolist()}
+    digest = hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()
+    return {"dtype": x.dtype.str, "shape": list(x.shape), "sha256": digest}
+
+
+def _code(thing: Any) -> dict[str, str]:
+    """A class or function by name, with its file's digest if it is not ours."""
+    module = getattr(thing, "__module__", None) or "builtins"
+    name = {"is": f"{module}.{getattr(thing, '__qualname__', repr(thing))}"}
+    path = getattr(sys.modules.get(module), "__file__", None)
+    if path is None or _PACKAGE in Path(path).parents or module.split(".")[0] in ("numpy", "jax", "scipy"):
+        return name
+    return {**name, "file_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
+
+
+@functools.cache
+def package_digest() -> str:
+    """Of all source files of this package: two checkouts may bear the same version."""
+    digest = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(f"{path.relative_to(_PACKAGE)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Whatever may change a bit of the results."""
+    from jaxbandits import __version__
+
+    return {
+        "jaxbandits": __version__,
+        "code": package_digest(),
+        "jax": jax.__version__,
+        "jaxlib": jaxlib.__version__,
+        "numpy": np.__version__,
+        "backend": jax.default_backend(),
+    }
+
+
+def first_difference(now: Any, before: Any, place: str = "") -> tuple[str, Any, Any] | None:
+    """(where, now, before) of the first place at which two descriptions differ."""
+    if isinstance(now, dict) and isinstance(before, dict):
+        for key in [*now, *(key for key in before if key not in now)]:
+            at = f"{place}.{key}" if place else str(key)
+            if key not in now or key not in before:
+                return at, now.get(key, "nothing"), before.get(key, "nothing")
+            if found := first_difference(now[key], before[key], at):
+                return found
+        return None
+    return None if now == before else (place, now, before)

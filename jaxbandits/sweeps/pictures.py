@@ -1,0 +1,130 @@
+"""Pictures of a sweep: sensitivity curves, one panel per case, and heat maps for two parameters."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import numpy as np
+
+from jaxbandits.plot import COLOURS, DASHES, MARKERS
+from jaxbandits.sweeps.surface import Curve, SweepResult
+
+_MOST_PANELS = 24
+
+
+def pictures(result: SweepResult) -> dict[str, bytes]:
+    """PNG files by name: ``sensitivity_rho.png`` for every swept parameter, ``heatmap_POLICY.png`` for every pair."""
+    found = {}
+    by_parameter: dict[str, list[str]] = {}
+    for policy in result.policies:
+        names = result.parameters(policy)
+        if len(names) == 1:
+            by_parameter.setdefault(names[0], []).append(policy)
+        elif len(names) == 2 and _is_grid(result.curve(policy, *result.places()[0])):
+            found[f"heatmap_{_file_name(policy)}.png"] = _heat_maps(result, policy)
+    for name, policies in by_parameter.items():
+        found[f"sensitivity_{_file_name(name)}.png"] = _curves(result, name, policies)
+    return found
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^\w.=-]+", "_", text).strip("_")
+
+
+def _panels(result: SweepResult, width: float, height: float) -> tuple[Any, list[Any], list[tuple[str, int]]]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    places = result.places()[:_MOST_PANELS]
+    columns = min(3, len(places))
+    lines = -(-len(places) // columns)
+    figure = Figure(figsize=(max(width * columns, 5.5), height * lines + 0.9), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = list(np.ravel(figure.subplots(lines, columns, squeeze=False)))
+    for axis in axes[len(places) :]:
+        axis.set_visible(False)
+    if len(result.places()) > len(places):
+        figure.text(0.01, 0.01, f"the first {len(places)} of {len(result.places())} cases", fontsize=8)
+    return figure, axes[: len(places)], places
+
+
+def _title(result: SweepResult, place: tuple[str, int]) -> str:
+    environment, budget = place
+    several = result.data.sizes["budget"] > 1
+    return environment + (f", budget {result.data['budget'].values[budget]:,.6g}" if several else "")
+
+
+def _png(figure: Any) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=130, metadata={"Software": None})
+    return file.getvalue()
+
+
+def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
+    figure, axes, places = _panels(result, 3.7, 2.8)
+    for axis, place in zip(axes, places, strict=True):
+        curves = [result.curve(policy, *place) for policy in policies]
+        for number, curve in enumerate(curves):
+            _one_curve(axis, curve, curve.parameters[name], number)
+        x = np.concatenate([curve.parameters[name] for curve in curves])
+        if x.min() > 0 and x.max() / x.min() > 8:
+            axis.set_xscale("log")
+        tops = np.concatenate([curve.regret[0] for curve in curves])
+        if tops.min() > 0 and tops.max() / tops.min() > 8:
+            axis.set_yscale("log")
+        axis.set_title(_title(result, place), fontsize=9)
+        axis.grid(alpha=0.3, linewidth=0.6)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.tick_params(labelsize=8)
+    figure.supxlabel(name, fontsize=10)
+    figure.supylabel("regret at the end [reward]", fontsize=10)
+    handles, labels = axes[0].get_legend_handles_labels()
+    title = (
+        "bars: paired 95 % intervals of the difference to the best value, all values at once; filled: not clearly worse"
+    )
+    figure.suptitle(title if len(axes) > 1 else title.replace("; ", ";\n"), fontsize=8)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    return _png(figure)
+
+
+def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None:
+    order = np.argsort(values)
+    x, mean = values[order], curve.regret[0][order]
+    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    axis.plot(x, mean, color=colour, linestyle=DASHES[number % len(DASHES)], linewidth=1.3)
+    middle, low, high = (part[order] for part in curve.apart)
+    if np.isfinite(low).all():
+        axis.errorbar(x, mean, [middle - low, high - middle], fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
+    alike = curve.indistinguishable[order]
+    look = {"linestyle": "none", "marker": marker, "markersize": 4.5, "color": colour}
+    axis.plot(x[~alike], mean[~alike], markerfacecolor="white", **look)
+    axis.plot(x[alike], mean[alike], label=curve.policy.replace("$", r"\$"), **look)
+
+
+def _is_grid(curve: Curve) -> bool:
+    first, second = (np.unique(x) for x in curve.parameters.values())
+    return first.size * second.size == curve.regret[0].size
+
+
+def _heat_maps(result: SweepResult, policy: str) -> bytes:
+    figure, axes, places = _panels(result, 4.2, 3.3)
+    for axis, place in zip(axes, places, strict=True):
+        curve = result.curve(policy, *place)
+        (across, x), (up, y) = curve.parameters.items()
+        columns, lines = np.unique(x), np.unique(y)
+        at = (np.searchsorted(lines, y), np.searchsorted(columns, x))
+        regret, alike = np.full((2, lines.size, columns.size), np.nan)
+        regret[at], alike[at] = curve.regret[0], curve.indistinguishable
+        image = axis.imshow(regret, origin="lower", aspect="auto", cmap="cividis_r")
+        figure.colorbar(image, ax=axis, label="regret at the end [reward]")
+        line, column = np.nonzero(alike > 0)
+        axis.plot(column, line, "o", color="white", markeredgecolor="black", markersize=4, label="not clearly worse")
+        axis.plot(at[1][curve.best], at[0][curve.best], "*", color="white", markeredgecolor="black", markersize=11)
+        axis.set_xticks(range(columns.size), [f"{value:.3g}" for value in columns], rotation=45, fontsize=7)
+        axis.set_yticks(range(lines.size), [f"{value:.3g}" for value in lines], fontsize=7)
+        axis.set(xlabel=across, ylabel=up)
+        axis.set_title(_title(result, place), fontsize=9)
+    figure.suptitle(f"{policy}: star: least regret; dots: not clearly worse than it", fontsize=9)
+    return _png(figure)

@@ -1,0 +1,262 @@
+"""How a sweep is cut into blocks, and what it will take: checked input, nothing compiled."""
+
+from __future__ import annotations
+
+import dataclasses
+import resource
+import sys
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandits.engine import leap, pool
+from jaxbandits.errors import InputError
+from jaxbandits.layout import Layout, lay_out
+from jaxbandits.simulate import usual_slots, usual_workers
+from jaxbandits.sweeps.identity import describe, versions
+from jaxbandits.sweeps.spec import Sweep
+
+# Measured on two cores of an AMD EPYC; they cut the blocks and make the forecast, and change no number.
+_LEAP_ROUND, _SCAN_ROUND = (30e-9, 0.25e-9), (100e-9, 7e-9)  # seconds of one core: a round, and each arm in it
+_COMPILE = {"leap": 4.0, "scan": 2.0}
+_PROGRAM_BYTES = 60 << 20  # what compiling one program leaves behind
+_CARRIES = 4  # copies of the state of all slots while a program runs
+_MOST_VALUES = 1 << 28  # float64 in one variable of a NetCDF-3 file
+
+
+@dataclasses.dataclass(frozen=True)
+class Unit:
+    """One policy, all its settings, on one environment with one budget: one queue of lanes.
+
+    Attributes:
+        cuts: bounds of its blocks in ``task.order``, which is sorted by expected length; so the lanes of a block are
+            of similar length.
+        first: number of its first block.
+        seconds: expected work of one core for each lane of ``task.order``.
+    """
+
+    policy: str
+    environment: str
+    budget: int
+    layout: Layout
+    number: int
+    cuts: np.ndarray
+    first: int
+    seconds: np.ndarray
+
+    @property
+    def task(self) -> pool.Task:
+        """What the engines run."""
+        return self.layout.tasks[self.number]
+
+    @property
+    def name(self) -> str:
+        """Names it for people."""
+        return f"{self.policy} on {self.environment}" + (f", budget {self.budget + 1}" if self.budget else "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """Lanes that are saved together."""
+
+    number: int
+    unit: Unit
+    lanes: np.ndarray  # lane numbers of the unit's task
+    seconds: float  # expected work of one core
+    rounds: float  # expected rounds of all its lanes
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """A checked sweep.
+
+    Attributes:
+        identity: what it is, as JSON (see :mod:`.identity`).
+        layouts: for each (environment, budget number).
+    """
+
+    spec: Sweep
+    identity: dict[str, Any]
+    layouts: dict[tuple[str, int], Layout]
+    units: tuple[Unit, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def lanes(self) -> int:
+        """Runs in all."""
+        return sum(unit.task.order.size for unit in self.units)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The marks."""
+        return next(iter(self.layouts.values())).shares
+
+
+def make_plan(spec: Sweep) -> Plan:
+    """Check everything and cut the work into blocks.
+
+    Raises:
+        InputError: naming the field, its value and what it may be.
+    """
+    spec.check()
+    policies, environments = spec.named_policies(), spec.named_environments()
+    layouts: dict[tuple[str, int], Layout] = {}
+    for name, environment in environments.items():
+        for number, budget in enumerate(spec.budget_axis()):
+            try:
+                layouts[name, number] = lay_out(
+                    list(policies.values()),
+                    environment,
+                    spec.constraint_of(environment, budget),
+                    key=jax.random.key(spec.seed),
+                    replicates=int(spec.replicates),
+                    marks=spec.marks,
+                    engine=spec.engine,
+                    max_rounds=spec.max_rounds,
+                )
+            except InputError as problem:
+                where = f" (environment {name}" + ("" if budget is None else f", budget {budget:g}") + ")"
+                raise InputError(f"{problem}{where}") from None
+    units: list[Unit] = []
+    blocks: list[Block] = []
+    for (name, budget), layout in layouts.items():
+        for number, policy in enumerate(policies):
+            unit = _unit(spec, policy, name, budget, layout, number, len(blocks))
+            units.append(unit)
+            blocks += _blocks(unit)
+    identity = _identity(spec, layouts)
+    made = Plan(spec, identity, layouts, tuple(units), tuple(blocks))
+    _check_size(made)
+    return made
+
+
+def _unit(spec: Sweep, policy: str, name: str, budget: int, layout: Layout, number: int, first: int) -> Unit:
+    task = layout.tasks[number]
+    _, instance, _ = np.unravel_index(task.order, layout.lane_shape(task))
+    spec_of = task.environment.spec
+    base, each = _LEAP_ROUND if task.engine is leap else _SCAN_ROUND
+    seconds = layout.expected[instance] * (base + each * getattr(spec_of, "pairs", getattr(spec_of, "arms", 16)))
+    sums = np.cumsum(seconds)
+    count = int(np.clip(np.ceil(sums[-1] / spec.block_seconds), 1, seconds.size))
+    cuts = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
+    return Unit(policy, name, budget, layout, number, np.unique([0, *cuts, seconds.size]), first, seconds)
+
+
+def _blocks(unit: Unit) -> list[Block]:
+    _, instance, _ = np.unravel_index(unit.task.order, unit.layout.lane_shape(unit.task))
+    rounds = unit.layout.expected[instance]
+    made = []
+    for place, (start, stop) in enumerate(zip(unit.cuts[:-1], unit.cuts[1:], strict=True)):
+        part = slice(start, stop)
+        work = float(unit.seconds[part].sum()), float(rounds[part].sum())
+        made.append(Block(unit.first + place, unit, unit.task.order[part], *work))
+    return made
+
+
+def _identity(spec: Sweep, layouts: dict[tuple[str, int], Layout]) -> dict[str, Any]:
+    """Values as the engines get them: 0.1, float32(0.1) and an array of it are one and the same."""
+    first = next(iter(layouts.values()))
+    policies = {
+        name: describe(task.policy, name) for name, task in zip(spec.named_policies(), first.tasks, strict=True)
+    }
+    environments = {name: describe(environment, name) for name, environment in spec.named_environments().items()}
+    constraints = {
+        f"{name}, budget {spec.budget_axis()[number]}": describe(layout.tasks[0].constraint, "constraint")
+        for (name, number), layout in layouts.items()
+    }
+    return {
+        "title": spec.title,
+        "seed": int(spec.seed),
+        "replicates": int(spec.replicates),
+        "over": spec.over,
+        "engine": spec.engine,
+        "max_rounds": spec.max_rounds,
+        "marks": first.shares.tolist(),
+        "budgets": spec.budget_axis(),
+        "policies": policies,
+        "environments": environments,
+        "constraints": constraints,
+        "block_seconds": float(spec.block_seconds),
+        "versions": versions(),
+    }
+
+
+def _check_size(plan: Plan) -> None:
+    layouts = plan.layouts.values()
+    settings = sum(task.settings for task in next(iter(layouts)).tasks)
+    widest = max(layout.tasks[0].instance_ids.size for layout in layouts)
+    values = settings * len(layouts) * widest * int(plan.spec.replicates) * plan.shares.size
+    if values > _MOST_VALUES:
+        raise InputError(
+            f"replicates: {plan.spec.replicates} given; with {plan.shares.size} marks the result has {values:,} values "
+            f"in one variable; it must be at most {_MOST_VALUES:,}, so split the sweep or take fewer marks"
+        )
+
+
+# --- the forecast ----------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Forecast:
+    """What a sweep will take.
+
+    Attributes:
+        seconds: expected time, compilation included.
+        memory: bound on the largest resident memory of a process, bytes. Nothing in it grows with rounds.
+        programs: how many programs are compiled, per device.
+        workers: threads that run lanes.
+    """
+
+    seconds: float
+    memory: int
+    programs: int
+    workers: int
+
+
+def forecast(plan: Plan, workers: int | None = None, done: frozenset[int] = frozenset()) -> Forecast:
+    """Time and memory for the blocks that are not ``done``, on this machine; rough, and known to be so."""
+    places = jax.local_devices()
+    workers = workers or usual_workers(places)
+    shapes: dict[Any, tuple[str, int]] = {}
+    for unit in plan.units:
+        task = unit.task
+        slots = usual_slots(task, workers, places)
+        key = (
+            task.engine.__name__,
+            slots,
+            *(str(jax.tree.structure((task.policy, task.environment, task.constraint))).split()),
+            *(np.shape(x)[1:] for x in jax.tree.leaves(task.policy)),
+            *(np.shape(x) for x in jax.tree.leaves(task.environment)),
+        )
+        shapes.setdefault(key, (task.engine.__name__.rsplit(".", 1)[-1], _state_bytes(unit, slots)))
+    work = sum(block.seconds for block in plan.blocks if block.number not in done) / workers
+    compiling = sum(_COMPILE[engine] for engine, _ in shapes.values()) / min(workers, len(shapes)) if work else 0.0
+    state = max(size for _, size in shapes.values())
+    memory = _resident() + len(shapes) * _PROGRAM_BYTES + workers * _CARRIES * state + _result_bytes(plan)
+    return Forecast(work + compiling, memory, len(shapes), workers)
+
+
+def _state_bytes(unit: Unit, slots: int) -> int:
+    """One worker's lanes and the tables that they read."""
+    task = unit.task
+    lanes = task.lanes(np.zeros(slots, np.int64))
+    carry = pool.blank_shapes(task.environment, lanes, task.root)
+    return sum(_bytes(x) for x in jax.tree.leaves((carry, lanes, task.environment)))
+
+
+def _result_bytes(plan: Plan) -> int:
+    """All accounts of one unit while its blocks are open, and three copies of the final arrays."""
+    marks = plan.shares.size
+    largest = max(unit.task.order.size for unit in plan.units)
+    return 8 * marks * (10 * largest + 3 * 6 * plan.lanes)
+
+
+def _bytes(x: Any) -> int:
+    return int(np.prod(x.shape)) * np.dtype(x.dtype).itemsize
+
+
+def _resident() -> int:
+    """The largest resident memory of this process so far, in bytes."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

@@ -1,0 +1,144 @@
+"""The report of a sweep: ``result.nc``, ``sensitivity.csv``, ``summary.txt`` and pictures, as bytes.
+
+Equal results are equal bytes: nothing here knows what time it is or where the work was done.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+
+from jaxbandits.protocol import Status
+from jaxbandits.sweeps.surface import LEVEL, Curve, SweepResult, rows
+
+
+def write_report(result: SweepResult) -> dict[str, bytes]:
+    """All files of the report by name; ``result.nc`` comes last, so that its presence means that all are there."""
+    from jaxbandits.sweeps.pictures import pictures
+
+    files = {"sensitivity.csv": _csv(result).encode(), "summary.txt": summary(result).encode(), **pictures(result)}
+    return {**files, "result.nc": bytes(result.data.to_netcdf(engine="scipy", format="NETCDF3_64BIT"))}
+
+
+def _csv(result: SweepResult) -> str:
+    text = io.StringIO()
+    found = rows(result)
+    writer = csv.DictWriter(text, fieldnames=list(found[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in found)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Nine digits, more than the order of a sum can change; nothing for what there is not."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.9g}"
+    return "" if value is None else value
+
+
+def summary(result: SweepResult) -> str:
+    """The findings in words."""
+    lines = [*_head(result), ""]
+    for environment, budget in result.places():
+        lines.append(_place(result, environment, budget))
+        curves = [result.curve(policy, environment, budget) for policy in result.policies]
+        lines += [f"  {line}" for curve in curves for line in _about(curve)]
+        lines += [f"  {line}" for line in _against(result, curves, environment, budget)]
+        lines.append("")
+    return "\n".join([*lines, *_everywhere(result)]).rstrip() + "\n"
+
+
+def _head(result: SweepResult) -> list[str]:
+    spec, plan = result.plan.spec, result.plan
+    if spec.over == "instance":
+        what = "the instances were drawn at random; intervals are about other such instances"
+    else:
+        what = "the instances are given; intervals are about other runs on them, and not about other instances"
+    ended = result.data["status"].values
+    odd = [(status.name.lower(), int((ended == status).sum())) for status in Status]
+    odd = [(name, count) for name, count in odd if count and name not in ("exhausted", "horizon")]
+    return [
+        spec.title or "Sweep",
+        f"{plan.lanes:,} runs; seed {spec.seed}; {what}.",
+        "Regret is the pseudo-regret at the end of the clock. All settings met the same world: differences are paired.",
+        f"Each value called distinguishable is so at {LEVEL:.0%} confidence for all values of its policy at once.",
+        *(f"Note: {count} runs ended by {name}, so their regret is not comparable." for name, count in odd),
+    ]
+
+
+def _place(result: SweepResult, environment: str, budget: int) -> str:
+    layout = result.plan.layouts[environment, budget]
+    task = layout.tasks[0]
+    value = result.data["budget"].values[budget]
+    amount = "" if np.isnan(value) else f", {value:,.6g} {'rounds' if task.constraint.clock_name == 'rounds' else ''}"
+    if result.plan.spec.budgets is not None:
+        amount = f", budget {value:,.6g}"
+    count, runs = task.instance_ids.size, task.replicate_ids.size
+    shape = f"{count} instance{'s' * (count > 1)} × {runs} replicate{'s' * (runs > 1)}"
+    return f"{environment}{amount.rstrip()} ({shape})"
+
+
+def _about(curve: Curve) -> list[str]:
+    mean, low, high = (part[curve.best] for part in curve.regret)
+    interval = f" ({low:,.5g} to {high:,.5g})" if np.isfinite(low) else ""
+    if curve.regret[0].size == 1:
+        return [f"{curve.policy}: regret {mean:,.5g}{interval}"]
+    lines = [f"{curve.policy}: {curve.recommendation()}; regret {mean:,.5g}{interval}"]
+    worst = int(np.argmax(curve.regret[0]))
+    if curve.units > 1 and not curve.indistinguishable[worst]:
+        values = ", ".join(f"{name} = {x[worst]:.3g}" for name, x in curve.parameters.items())
+        lines.append(
+            f"    worst is {values}: {curve.apart[0][worst]:+,.4g} "
+            f"({curve.apart[1][worst]:+,.4g} to {curve.apart[2][worst]:+,.4g})"
+        )
+    if curve.at_edge:
+        lines.append(f"    the best {' and '.join(curve.at_edge)} is at the edge of the grid: extend it")
+    return lines
+
+
+def _against(result: SweepResult, curves: list[Curve], environment: str, budget: int) -> list[str]:
+    """Every policy against the one with the least regret, each at its own best value."""
+    if len(curves) < 2 or curves[0].units < 2:
+        return []
+    best = min(curves, key=lambda curve: float(curve.regret[0][curve.best]))
+    lines = []
+    for curve in curves:
+        if curve is not best:
+            apart = result.difference(curve, best, environment, budget)
+            mean, low, high = (float(apart[part]) for part in ("mean", "low", "high"))
+            clear = "" if low > 0 or high < 0 else ", not clear"
+            lines.append(
+                f"{curve.policy} minus {best.policy}, each at its best: "
+                f"{mean:+,.4g} ({low:+,.4g} to {high:+,.4g}){clear}"
+            )
+    return lines
+
+
+def _everywhere(result: SweepResult) -> list[str]:
+    """Values that are among the indistinguishable ones in every environment and with every budget."""
+    if len(result.places()) < 2:
+        return []
+    lines = [f"In all {len(result.places())} cases at once:"]
+    for policy in result.policies:
+        curves = [result.curve(policy, *place) for place in result.places()]
+        if curves[0].units < 2 or len(curves[0].parameters) != 1:
+            continue
+        ((name, x),) = curves[0].parameters.items()
+        kept = np.sort(x[np.logical_and.reduce([curve.indistinguishable for curve in curves])])
+        text = ", ".join(f"{value:.3g}" for value in kept)
+        worse = np.array([curve.regret[0] / curve.regret[0][curve.best] for curve in curves]).max(axis=0)
+        least = int(np.argmin(worse))
+        lines.append(
+            f"  {policy}: {name} = {text} is indistinguishable from the best"
+            if kept.size
+            else f"  {policy}: no value of {name} is indistinguishable from the best everywhere"
+        )
+        lines.append(
+            f"    {name} = {x[least]:.3g} is at most {worse[least] - 1:.0%} above the best mean in any of them"
+        )
+    return lines if len(lines) > 1 else []

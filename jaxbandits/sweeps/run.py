@@ -1,0 +1,258 @@
+"""Run a sweep: the blocks that are missing through the pool, each saved when its last lane has ended."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import resource
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandits.engine import pool
+from jaxbandits.errors import InputError, bad
+from jaxbandits.layout import ledger_of
+from jaxbandits.protocol import Ledger, Status
+from jaxbandits.simulate import usual_slots, usual_workers
+from jaxbandits.sweeps import processes
+from jaxbandits.sweeps.plan import Block, Plan, Unit, make_plan
+from jaxbandits.sweeps.report import write_report
+from jaxbandits.sweeps.spec import Sweep
+from jaxbandits.sweeps.store import Folder, Log, StorageError
+from jaxbandits.sweeps.surface import SweepResult, gather
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def sweep(
+    spec: Sweep,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    devices: Sequence[Any] | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+    notice: Callable[[str], None] = warnings.warn,
+) -> SweepResult:
+    """Play everything that ``spec`` says, and go on where an earlier run stopped.
+
+    Args:
+        spec: the sweep.
+        out: a folder for blocks, results and report; the same call again continues it, also on other devices or with
+            another number of processes. None keeps everything in memory.
+        devices: where to run, default all local devices.
+        workers: threads that run lanes, default one per device; on CPU at least one per core.
+        progress: show a bar with blocks, rate and time left on stderr.
+        notice: is told what is odd, such as a corrupt block that is computed anew.
+
+    Returns:
+        The labelled results; in several processes those of process 0, in the others the same from the folder.
+
+    Raises:
+        InputError: naming what is wrong with the spec, or how it differs from what the folder was begun with.
+        StorageError: a file could not be written; what was finished before is intact.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+        >>> found = jb.sweep(jb.Sweep(
+        ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0]), environments=arms,
+        ...     constraint=jb.TotalBudget(20.0, last_pull="counts"), replicates=8))
+        >>> found.data["regret"].dims
+        ('setting', 'environment', 'budget', 'instance', 'replicate', 'mark')
+    """
+    if workers is not None and (not isinstance(workers, int) or not 1 <= workers <= 4096):
+        raise bad("workers", workers, "a whole number of at least 1")
+    plan = make_plan(spec)
+    places = list(devices) if devices is not None else jax.local_devices()
+    crew = Crew(places, workers or usual_workers(places), progress)
+    if out is None:
+        if jax.process_count() > 1:
+            raise bad("out", out, "a folder that all processes share")
+        kept: dict[int, Arrays] = {}
+        crew.work(plan, plan.blocks, kept.__setitem__, Quiet())
+        result = gather(plan, kept.get)
+    else:
+        result = _on_disk(plan, Folder(out), crew, notice)
+    _warn_of_unfinished(result, notice)
+    return result
+
+
+def _on_disk(plan: Plan, folder: Folder, crew: Crew, notice: Callable[[str], None]) -> SweepResult:
+    first = jax.process_index() == 0
+    with folder.alone() if first else contextlib.nullcontext():
+        missing = _missing(plan, folder, notice)
+        log = Log(folder, jax.process_index())
+        while missing:
+            share = missing[jax.process_index() :: jax.process_count()]
+            log.note("start", missing=len(missing), blocks=len(share), processes=jax.process_count(), **crew.about())
+            crew.work(plan, share, folder.put, log)
+            numbers = frozenset(block.number for block in missing)
+            processes.wait_until(lambda wanted=numbers: wanted <= folder.listed())
+            missing = _missing(plan, folder, notice)  # a block may have been harmed since
+        result = gather(plan, folder.get)
+        if first:
+            for name, content in write_report(result).items():
+                folder.write(name, content)
+        log.note("end", peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        processes.meet("the report is written")
+        return result
+
+
+def _missing(plan: Plan, folder: Folder, notice: Callable[[str], None]) -> list[Block]:
+    """What process 0 finds missing; it opens the folder, and all processes are told."""
+    trouble: InputError | StorageError | None = None
+    flags = None
+    if jax.process_index() == 0:
+        try:
+            folder.open(plan)
+            there, broken = folder.sound(remove=True)
+            for path in broken:
+                notice(f"{path}: the checksum in its name is not that of its bytes; the block is computed anew")
+            flags = np.array([block.number not in there for block in plan.blocks])
+        except (InputError, StorageError) as problem:
+            trouble = problem
+    if jax.process_count() > 1:
+        flags = processes.agree(flags, len(plan.blocks))
+        if flags is None and trouble is None:
+            raise InputError("out: process 0 cannot use the folder, and says why")
+        if trouble is None:
+            folder.check(plan)
+    if trouble is not None:
+        raise trouble
+    assert flags is not None
+    return [block for block, missing in zip(plan.blocks, flags, strict=True) if missing]
+
+
+class Quiet:
+    """A log of nothing."""
+
+    def note(self, event: str, **values: Any) -> None:
+        """Nothing."""
+
+
+class Crew:
+    """The devices and threads of this process."""
+
+    def __init__(self, places: Sequence[Any], workers: int, progress: bool):
+        self.places, self.workers, self.progress = places, workers, progress
+
+    def about(self) -> dict[str, Any]:
+        """For the log."""
+        return {"devices": len(self.places), "platform": self.places[0].platform, "workers": self.workers}
+
+    def work(self, plan: Plan, blocks: Sequence[Block], put: Callable[[int, Arrays], None], log: Log | Quiet) -> None:
+        """Run the lanes of these blocks and hand each block on when it is complete."""
+        with Bar(self.progress, plan, blocks) as bar:
+
+            def deliver(block: Block, arrays: Arrays) -> None:
+                put(block.number, arrays)
+                log.note("block", number=block.number, lanes=int(block.lanes.size), seconds=block.seconds)
+                bar.finished += 1
+
+            queues, weights = [], []
+            for unit in plan.units:
+                mine = [block for block in blocks if block.unit is unit]
+                if mine:
+                    queues.append(self._queue(unit, mine, deliver))
+                    weights.append(sum(block.rounds for block in mine) / queues[-1].total)
+
+            def report(work: float, done: int) -> None:
+                bar.show(sum(queue.work * weight for queue, weight in zip(queues, weights, strict=True)))
+
+            lanes = sum(queue.total for queue in queues)
+            pool.Run(queues, report).finish(self.places, max(1, min(self.workers, lanes)))
+
+    def _queue(self, unit: Unit, blocks: Sequence[Block], deliver: Callable[[Block, Arrays], None]) -> pool.Queue:
+        slots = usual_slots(unit.task, self.workers, self.places)
+        task = dataclasses.replace(unit.task, order=np.concatenate([block.lanes for block in blocks]))
+        return pool.Queue(task, slots, Assembly(unit, blocks, deliver).put)
+
+
+class Assembly:
+    """Puts the lanes of a unit that have ended into their blocks, and hands on the blocks that are complete."""
+
+    def __init__(self, unit: Unit, blocks: Sequence[Block], deliver: Callable[[Block, Arrays], None]):
+        self._unit, self._deliver = unit, deliver
+        self._lock = threading.Lock()
+        self._block_of = np.full(unit.task.order.size, -1)
+        self._place_of = np.zeros(unit.task.order.size, np.int64)
+        self._blocks = list(blocks)
+        for at, block in enumerate(blocks):
+            self._block_of[block.lanes] = at
+            self._place_of[block.lanes] = np.arange(block.lanes.size)
+        self._left = [block.lanes.size for block in blocks]
+        self._open: dict[int, tuple[Ledger, np.ndarray]] = {}
+
+    def put(self, numbers: np.ndarray, rows: Ledger, status: np.ndarray, final: Mapping[str, np.ndarray]) -> None:
+        """Lanes that have ended, from any worker."""
+        for at, store in self._filled(numbers, rows, status):
+            block, (ledger, ended) = self._blocks[at], store
+            self._deliver(block, {**ledger_of(ledger, self._unit.task.constraint), "ended": ended.astype(np.int8)})
+
+    def _filled(
+        self, numbers: np.ndarray, rows: Ledger, status: np.ndarray
+    ) -> list[tuple[int, tuple[Ledger, np.ndarray]]]:
+        complete = []
+        with self._lock:
+            for at in np.unique(self._block_of[numbers]):
+                part = self._block_of[numbers] == at
+                if at not in self._open:
+                    make = pool.partial_empty(self._blocks[at].lanes.size)
+                    self._open[at] = (jax.tree.map(make, rows), make(status))
+                places = self._place_of[numbers[part]]
+                jax.tree.map(lambda into, x: into.__setitem__(places, x[part]), self._open[at], (rows, status))  # noqa: B023
+                self._left[at] -= int(part.sum())
+                if self._left[at] == 0:
+                    complete.append((int(at), self._open.pop(at)))
+        return complete
+
+
+class Bar:
+    """A bar on stderr: share of the work, blocks, rate, time left."""
+
+    def __init__(self, shown: bool, plan: Plan, blocks: Sequence[Block]):
+        self._shown, self._bar = shown, None
+        self._rounds = sum(block.rounds for block in blocks)
+        self._blocks, self._all, self.finished = len(blocks), len(plan.blocks), 0
+        self._began = time.perf_counter()
+
+    def __enter__(self) -> Bar:
+        if self._shown:
+            from tqdm import tqdm
+
+            self._bar = tqdm(
+                total=self._rounds,
+                bar_format="{desc} {percentage:3.0f}%|{bar}| {postfix}, {remaining} left",
+                dynamic_ncols=True,
+                leave=False,
+                smoothing=0,
+            )
+            self.show(0.0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, rounds: float) -> None:
+        """So many rounds are done, of those expected."""
+        if self._bar is None:
+            return
+        before = self._all - self._blocks
+        rate = rounds / max(time.perf_counter() - self._began, 1e-9)
+        self._bar.set_description("compiling" if rounds == 0 else "sweep", refresh=False)
+        self._bar.set_postfix_str(f"{before + self.finished}/{self._all} blocks, {rate:.3g} rounds/s", refresh=False)
+        self._bar.update(max(min(rounds, self._rounds) - self._bar.n, 0))
+
+
+def _warn_of_unfinished(result: SweepResult, notice: Callable[[str], None]) -> None:
+    ended = result.data["status"].values
+    for status in (Status.ROUND_CAP, Status.CAPACITY, Status.INVALID):
+        if count := int((ended == status).sum()):
+            notice(f"{count} of {int((ended >= 0).sum())} lanes ended with status {status.name.lower()}")

@@ -1,0 +1,197 @@
+"""The declarative value: what a sweep plays."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandits.errors import InputError, bad
+from jaxbandits.layout import mark_shares, settle
+from jaxbandits.protocol import Constraint, Environment, Policy, map_leaves
+
+OVER = ("replicate", "instance")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """The product of policies × their settings × environments × budgets × instances × replicates.
+
+    All of it meets the same world: the outcomes of an instance depend on the seed, the place of the instance in its
+    environment and the replicate only. So differences between settings, policies and budgets are paired.
+
+    Args:
+        policies: one or more; arrays in their fields are the grids (``OmegaUCB(rho=[0.1, 0.2])``, or
+            :func:`~jaxbandits.grid` for all combinations of several fields). A mapping gives them names of your own.
+        environments: one environment, or several by name. Instances are numbered from 0 in each.
+        constraint: what ends a run. With ``budgets`` a function ``(environment, budget) -> Constraint``.
+        budgets: the values of the axis ``budget``, increasing; None for the one ``constraint``.
+        replicates: independent runs of each setting on each instance.
+        seed: 0 … 2³² − 1.
+        marks: at how many points of the clock to record, or the shares (see :func:`~jaxbandits.simulate`). The default
+            1 records the end only.
+        over: what was sampled, and hence what a standard error counts. ``"replicate"``: the instances are given, the
+            runs on them are random. ``"instance"``: the instances were drawn at random; each, averaged over its
+            replicates, is one observation.
+        engine, max_rounds: as in :func:`~jaxbandits.simulate`.
+        block_seconds: about how many seconds of one core's work make a block, the unit in which work is saved.
+        title: heads the report.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+        >>> spec = jb.Sweep(
+        ...     policies=jb.policies.OmegaUCB(rho=[0.125, 0.25, 0.5]), environments=arms, budgets=[20, 40],
+        ...     constraint=lambda arms, budget: jb.TotalBudget(budget, last_pull="counts"), replicates=8)
+        >>> spec.named_policies().keys(), spec.settings("OmegaUCB")
+        (dict_keys(['OmegaUCB']), {'rho': array([0.125, 0.25 , 0.5  ], dtype=float32)})
+    """
+
+    policies: Policy | Sequence[Policy] | Mapping[str, Policy]
+    environments: Environment | Mapping[str, Environment]
+    constraint: Constraint | Callable[[Environment, float], Constraint]
+    budgets: Sequence[float] | None = None
+    replicates: int = 1
+    seed: int = 0
+    marks: int | Sequence[float] = 1
+    over: str = "replicate"
+    engine: str = "auto"
+    max_rounds: int | None = None
+    block_seconds: float = 5.0
+    title: str = ""
+
+    def check(self) -> None:
+        """What no later check would find, or not by name.
+
+        Raises:
+            InputError: naming the field, its value, and what it may be.
+        """
+        if not isinstance(self.seed, (int, np.integer)) or isinstance(self.seed, bool) or not 0 <= self.seed < 2**32:
+            raise bad("seed", self.seed, "a whole number from 0 to 2**32 - 1")
+        if isinstance(self.replicates, bool) or not isinstance(self.replicates, (int, np.integer)):
+            raise bad("replicates", self.replicates, "a whole number of at least 1")
+        if self.replicates < 1:
+            raise bad("replicates", self.replicates, "a whole number of at least 1")
+        if self.over not in OVER:
+            raise bad("over", self.over, " or ".join(map(repr, OVER)))
+        if not isinstance(self.block_seconds, (int, float)) or not 0 < self.block_seconds < np.inf:
+            raise bad("block_seconds", self.block_seconds, "a number above 0")
+        mark_shares(self.marks)
+        self._check_budgets()
+        self.named_policies()
+        self.named_environments()
+        if not self.title.isprintable():
+            raise bad("title", self.title, "one line of text")
+
+    def _check_budgets(self) -> None:
+        if self.budgets is None:
+            if not isinstance(self.constraint, Constraint):
+                raise bad("constraint", self.constraint, "a constraint, or budgets must be given too")
+            return
+        try:
+            values = np.asarray(self.budgets, np.float64)
+        except (TypeError, ValueError):
+            raise bad("budgets", self.budgets, "increasing numbers above 0") from None
+        if values.ndim != 1 or not values.size or not (np.diff(values, prepend=0) > 0).all():
+            raise bad("budgets", self.budgets, "increasing numbers above 0")
+        if isinstance(self.constraint, Constraint) or not callable(self.constraint):
+            raise bad(
+                "constraint", self.constraint, "a function (environment, budget) -> Constraint, as budgets are given"
+            )
+
+    def named_policies(self) -> dict[str, Policy]:
+        """Policies by name: the class, with its static fields if it has any.
+
+        Raises:
+            InputError: two of one name, or something that is no policy.
+        """
+        if isinstance(self.policies, Mapping):
+            found = dict(self.policies)
+        else:
+            given = [self.policies] if isinstance(self.policies, Policy) else list(self.policies)
+            found = {}
+            for policy in given:
+                name = policy_name(policy)
+                if name in found:
+                    raise InputError(
+                        f"policies: {name} given twice; its values must be in one (an array, or jb.grid), or policies "
+                        "must be a mapping of names"
+                    )
+                found[name] = policy
+        if not found:
+            raise bad("policies", self.policies, "a policy or several")
+        for name, policy in found.items():
+            if not isinstance(policy, Policy) or not dataclasses.is_dataclass(policy):
+                raise bad(f"policies: {name}", policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])")
+            _check_name("policies", name)
+        return found
+
+    def named_environments(self) -> dict[str, Environment]:
+        """Environments by name; a single one has its class's name."""
+        if isinstance(self.environments, Environment):
+            return {type(self.environments).__name__: self.environments}
+        if not isinstance(self.environments, Mapping) or not self.environments:
+            raise bad("environments", self.environments, "an environment, or a mapping of names to environments")
+        for name, environment in self.environments.items():
+            _check_name("environments", name)
+            if not isinstance(environment, Environment):
+                raise bad(f"environments: {name}", environment, "an environment, such as FiniteArms.bernoulli(...)")
+        return dict(self.environments)
+
+    def constraint_of(self, environment: Environment, budget: float | None) -> Constraint:
+        """What ends a run on this environment with this budget (None: the only one)."""
+        if budget is None:
+            assert isinstance(self.constraint, Constraint)
+            return self.constraint
+        assert callable(self.constraint)
+        made = self.constraint(environment, budget)
+        if not isinstance(made, Constraint):
+            raise InputError(
+                f"constraint: gives a {type(made).__name__} for budget {budget:g}; it must give a Constraint"
+            )
+        return made
+
+    def budget_axis(self) -> list[float | None]:
+        """The budgets, or one None."""
+        return [None] if self.budgets is None else [float(budget) for budget in self.budgets]
+
+    def settings(self, name: str) -> dict[str, np.ndarray]:
+        """The swept parameters of a policy: those fields that differ between its settings, each ``[setting]``.
+
+        A parameter that is an array per arm or per instance has no one value and is left out.
+        """
+        environment = next(iter(self.named_environments().values()))
+        leaves, count = settle(self.named_policies()[name], environment)
+        found: dict[str, np.ndarray] = {}
+
+        def note(path: str, value: Any, meta: Mapping[str, Any]) -> Any:
+            short = path.split(".")[-1]
+            scalar = value.size == count
+            if scalar and (np.unique(value).size > 1):
+                found[path if short in found else short] = value.reshape(count)
+            return value
+
+        map_leaves(leaves, note)
+        return found
+
+
+def policy_name(policy: Any) -> str:
+    """The class, and its static fields: ``RCUCB(survival=literal)``."""
+    if not dataclasses.is_dataclass(policy):
+        return type(policy).__name__
+    parts = []
+    for field in dataclasses.fields(policy):
+        value = getattr(policy, field.name)
+        if isinstance(value, Policy):
+            parts.append(policy_name(value))
+        elif field.metadata.get("static") and value is not None:
+            parts.append(f"{field.name}={value}")
+    return f"{type(policy).__name__}({', '.join(parts)})" if parts else type(policy).__name__
+
+
+def _check_name(argument: str, name: Any) -> None:
+    if not isinstance(name, str) or not name or not name.isprintable() or re.search(r"[/\\\0]", name):
+        raise bad(f"{argument}: name", name, "printable text without slashes")
