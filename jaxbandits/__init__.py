@@ -22,5 +22,7 @@ from jaxbandits.protocol import static as static
 from jaxbandits.result import Result as Result
 from jaxbandits.simulate import grid as grid
 from jaxbandits.simulate import simulate as simulate
+from jaxbandits.sweeps import Sweep as Sweep
+from jaxbandits.sweeps import sweep as sweep
 
 __version__ = "0.1.0"
