@@ -1,7 +1,9 @@
 """jaxbandits: a vectorised JAX simulator for bandits whose arms cost something."""
 
 from jaxbandits import environments as environments
+from jaxbandits import gradients as gradients
 from jaxbandits import live as live
+from jaxbandits import oracles as oracles
 from jaxbandits import policies as policies
 from jaxbandits import testing as testing
 from jaxbandits.constraints import AverageCost as AverageCost
@@ -19,6 +21,7 @@ from jaxbandits.protocol import View as View
 from jaxbandits.protocol import leaf as leaf
 from jaxbandits.protocol import pytree as pytree
 from jaxbandits.protocol import static as static
+from jaxbandits.rerun import rerun_larger as rerun_larger
 from jaxbandits.result import Result as Result
 from jaxbandits.simulate import grid as grid
 from jaxbandits.simulate import simulate as simulate

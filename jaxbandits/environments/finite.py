@@ -14,8 +14,8 @@ from jaxbandits import beta as beta_tables
 from jaxbandits import streams, ticks
 from jaxbandits.environments.laws import (
     BernoulliLaw,
+    BetaLaw,
     Law,
-    QuantileLaw,
     QuarterLaw,
     RowsLaw,
     quarter_thresholds,
@@ -133,7 +133,7 @@ class FiniteArms(Environment):
         reward, reward_mean = beta_tables.quantile_table(ra, rb)
         cost, cost_mean = beta_tables.quantile_table(ca, cb)
         return FiniteArms(
-            law=QuantileLaw(reward, cost),
+            law=BetaLaw(reward, cost, *(x.astype(np.float32) for x in (ra, rb, ca, cb))),
             mean_reward=np.rint(reward_mean).astype(np.int32),
             mean_cost=np.rint(cost_mean).astype(np.int32),
             present=_presence(present, ra.shape),

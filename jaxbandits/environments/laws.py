@@ -75,6 +75,16 @@ class QuantileLaw(Law):
         return _quantile(self.reward, arm, words[0]), _quantile(self.cost, arm, words[1])
 
 
+@pytree
+class BetaLaw(QuantileLaw):
+    """Beta laws, drawn from their tables; the shapes are kept for those who ask how outcomes depend on them."""
+
+    reward_alpha: Any = leaf()  # f32[I, K]
+    reward_beta: Any = leaf()
+    cost_alpha: Any = leaf()
+    cost_beta: Any = leaf()
+
+
 def _quantile(knots: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
     cell, fraction = beta.cell_of(word)
     return beta.interpolate(knots[arm, cell], knots[arm, cell + 1], fraction)

@@ -26,10 +26,12 @@ class RandomisedPolicy(Policy):
 
     Attributes:
         spreads: True if the logits read Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
+        reads_costs: False if the logits do not depend on costs; exact values are then far cheaper.
     """
 
     plays: ClassVar[type] = FiniteSpec
     spreads: ClassVar[bool] = False
+    reads_costs: ClassVar[bool] = True
 
     def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
         """ℓ, ``[K]``, up to a constant; −∞ for an arm that is not drawn, as those that are not ``available``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -38,6 +38,8 @@ class SoftElim(RandomisedPolicy):
     """
 
     theta: Any = leaf(default=1.0, above=0)
+
+    reads_costs: ClassVar[bool] = False
 
     def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
         """−2 (max r̄ − r̄)² n / θ²."""

@@ -1,0 +1,160 @@
+"""The exact value and gradient of a small Bernoulli instance, with the estimators' face: what they are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits.environments.laws import BernoulliLaw
+from jaxbandits.errors import InputError, bad
+from jaxbandits.gradients.face import MEANS, Estimate, check_law, get, names_of, path_of, put
+from jaxbandits.oracles import Choice, Counts, evaluate, play_out
+from jaxbandits.policies import IndexPolicy, RandomisedPolicy
+from jaxbandits.policies import index as index_policies
+from jaxbandits.protocol import Constraint, Environment, Policy
+from jaxbandits.stats import Arms, Statistics
+from jaxbandits.ticks import Total
+
+_ROWS = 1 << 12
+
+
+def estimate(
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    *,
+    wrt: str | Sequence[str] = MEANS,
+    key: Any = None,
+    most_rounds: int = 24,
+) -> Estimate:
+    """Exact expected regret and gradient of a few Bernoulli arms in few rounds, by dynamic programming in float64.
+
+    Args:
+        policy: one setting of an index policy that chooses by its score alone, or of a randomised policy.
+        environment: Bernoulli arms, instances ``[I]``, means strictly between 0 and 1; two or three arms.
+        constraint: a horizon or a total budget, the same for all instances.
+        wrt: ``mean_reward``, ``mean_cost``, and parameters of a randomised policy by name.
+        key: not used; nothing is random here.
+        most_rounds: under a budget, how many rounds are followed; ``about["missing"]`` is the largest probability of a
+            longer run.
+
+    Returns:
+        An :class:`Estimate` with standard errors of 0.
+
+    Raises:
+        InputError: another policy, environment or constraint; a parameter of an argmax policy, of which the expected
+            regret is a step function.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
+        >>> found = jb.gradients.exact.estimate(jb.policies.SoftElim(theta=0.5), arms, jb.Horizon(20), wrt="theta")
+        >>> round(float(found.value[0, 0]), 6), round(float(found.gradient["theta"][0, 0]), 6)
+        (1.316552, 0.335158)
+    """
+    names = names_of(wrt)
+    means = tuple(name for name in names if name in MEANS)
+    arms = check_law(environment, means)
+    if not isinstance(arms.law, BernoulliLaw):
+        raise bad("environment", type(arms.law).__name__, "Bernoulli arms")
+    paths = {name: path_of(policy, name) for name in names if name not in MEANS}
+    choose = choice_of(policy, tuple(paths.values()))
+    reward, cost = arms.values()
+    follow = getattr(policy, "reads_costs", True)
+    ends = play_out(choose, reward.shape[1], **_clock(constraint, most_rounds), costs=follow)
+    found = evaluate(ends, reward, cost)
+    gradient = {"mean_reward": found.by_mean_reward, "mean_cost": found.by_mean_cost}
+    gradient |= dict(zip(paths, found.by_parameter.T, strict=True))
+    chosen = {name: gradient[name][None] for name in names}
+    errors = {name: np.zeros_like(x) for name, x in chosen.items()}
+    about = {"estimator": "exact", "missing": float(found.missing.max())}
+    return Estimate(found.regret[None], chosen, errors | {"value": np.zeros_like(found.regret[None])}, about)
+
+
+def _clock(constraint: Constraint, most_rounds: int) -> dict[str, Any]:
+    rounds, budget = getattr(constraint, "rounds", None), getattr(constraint, "budget", None)
+    if constraint.clock_name == "rounds" and rounds is not None and np.ndim(rounds) == 0:
+        return {"rounds": int(rounds)}
+    if budget is not None and np.ndim(budget) == 0:
+        return {"rounds": most_rounds, "budget": float(budget), "last_pull": constraint.last_pull}  # type: ignore[attr-defined]
+    raise bad("constraint", type(constraint).__name__, "a Horizon or a TotalBudget with one number for all instances")
+
+
+def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
+    """A policy as the oracles take it: probabilities of arms, and their derivatives by parameters (full names).
+
+    An index policy is asked in float32, as the engines do, and splits ties evenly; a randomised one in float64.
+
+    Raises:
+        InputError: a parameter of an argmax policy; a policy that is neither.
+    """
+    if isinstance(policy, RandomisedPolicy):
+        return partial(_soft_choice, policy, tuple(wrt))
+    if not isinstance(policy, IndexPolicy) or type(policy).select is not IndexPolicy.select:
+        raise bad("policy", type(policy).__name__, "a randomised policy, or an index policy that chooses by its score")
+    if wrt:
+        raise InputError(
+            f"wrt: {wrt[0]!r} given, but the expected regret of {type(policy).__name__}, an argmax policy, is a step "
+            "function of it; it must be left out (see smoothed)"
+        )
+    return partial(_argmax_choice, policy)
+
+
+def _argmax_choice(policy: IndexPolicy, counts: Counts) -> np.ndarray:
+    typed = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), policy)
+    scores = _in_chunks(lambda part: np.asarray(_scores(typed, *part)), counts)
+    fresh = counts.pulls == 0
+    first = fresh & (np.cumsum(fresh, axis=1) == 1)
+    best = np.where(fresh.any(1, keepdims=True), first, scores == scores.max(1, keepdims=True))
+    return (best / best.sum(1, keepdims=True))[None]
+
+
+@jax.jit
+def _scores(policy: IndexPolicy, pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
+    def one(pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
+        none = jnp.zeros_like(pulls)
+        spreads = Total(none, none) if policy.spreads else None
+        state = Statistics(pulls, Total(rewards, none), Total(costs, none), spreads, spreads)
+        return index_policies.evaluate_state(policy, state, 1 + jnp.sum(pulls, dtype=jnp.int32))
+
+    return jax.vmap(one)(*(x.astype(jnp.int32) for x in (pulls, rewards, costs)))
+
+
+def _soft_choice(policy: RandomisedPolicy, wrt: tuple[str, ...], counts: Counts) -> np.ndarray:
+    with jax.enable_x64(True):
+        typed = jax.tree.map(lambda x: jnp.asarray(np.float32(x), jnp.float64), policy)
+        return np.moveaxis(_in_chunks(lambda part: np.asarray(_probabilities(wrt, typed, *part)), counts), 1, 0)
+
+
+@partial(jax.jit, static_argnames=("wrt",))
+def _probabilities(
+    wrt: tuple[str, ...], policy: RandomisedPolicy, pulls: jax.Array, rewards: jax.Array, costs: jax.Array
+) -> jax.Array:
+    def one(values: list[jax.Array], n: jax.Array, s: jax.Array, c: jax.Array) -> jax.Array:
+        mine = put(policy, dict(zip(wrt, values, strict=True)))
+        n, s, c = (x.astype(jnp.float64) for x in (n, s, c))
+        none = jnp.zeros_like(n)
+        arms = Arms(jnp.broadcast_to(1 + jnp.sum(n), n.shape), n, s, c, n - s, n - c, none, none)
+        return jax.nn.softmax(mine.logits(arms, jnp.ones(n.shape, bool)))
+
+    values = [get(policy, path) for path in wrt]
+
+    def both(n: jax.Array, s: jax.Array, c: jax.Array) -> jax.Array:
+        return jnp.stack([one(values, n, s, c), *jax.jacfwd(one)(values, n, s, c)])
+
+    return jax.vmap(both)(pulls, rewards, costs)
+
+
+def _in_chunks(ask: Any, counts: Counts) -> np.ndarray:
+    """``ask`` for a fixed number of states at a time, so that it compiles once."""
+    states = counts.pulls.shape[0]
+    found = []
+    for start in range(0, states, _ROWS):
+        part = [np.resize(x[start : start + _ROWS], (_ROWS, x.shape[1])) for x in counts]
+        found.append(ask(part)[: states - start])
+    return np.concatenate(found)

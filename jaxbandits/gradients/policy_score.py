@@ -1,0 +1,148 @@
+"""The score function of a randomised policy: how its regret depends on its own parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import streams, ticks
+from jaxbandits.environments.finite import FiniteSpec
+from jaxbandits.errors import InputError, bad
+from jaxbandits.gradients import exact_sums
+from jaxbandits.gradients.baselines import BASELINES, centred
+from jaxbandits.gradients.face import Estimate, check_count, get, leaves_of, names_of, path_of, put
+from jaxbandits.gradients.score_function import check_ended
+from jaxbandits.gradients.wrapped import Watched, Watching
+from jaxbandits.policies import RandomisedPolicy
+from jaxbandits.protocol import Constraint, Environment, Policy, View, leaf, pytree, static
+from jaxbandits.simulate import settle, simulate
+
+_RUN = 33  # the role that tells apart independent runs of one policy in one world
+
+
+@pytree
+class Scored(Watching):
+    """Acts as ``policy`` with draws of its own, and adds up ∂ ln p(action) by its parameters."""
+
+    policy: Policy = leaf()
+    run: Any = leaf(integer=True)
+    wrt: tuple[str, ...] = static()
+
+    plays: ClassVar[type] = FiniteSpec
+
+    def init(self, spec: FiniteSpec) -> Watched:
+        """Nothing seen."""
+        return Watched(self.policy.init(spec), ticks.zero((len(self.wrt),)))
+
+    def own_key(self, key: jax.Array) -> jax.Array:
+        """A key for each run."""
+        return streams.at(key, self.run, jnp.uint32(_RUN << 24))
+
+    def select(self, state: Watched, key: jax.Array, view: View) -> tuple[Watched, Any]:
+        """Act, and add the score of the action."""
+        inner, action = self.policy.select(state.policy, self.own_key(key), view)
+
+        def log_probability(values: list[jax.Array]) -> jax.Array:
+            mine = put(self.policy, dict(zip(self.wrt, values, strict=True)))
+            return mine.log_probabilities(state.policy, view).at[action].get(mode="clip")
+
+        score = jnp.stack(jax.jacfwd(log_probability)([get(self.policy, path) for path in self.wrt]))
+        return Watched(inner, exact_sums.add(state.totals, score)), action
+
+    def summary(self, state: Watched) -> dict[str, jax.Array]:
+        """The score of the whole run, by parameter."""
+        return self.policy.summary(state.policy) | exact_sums.reported("score", state.totals)
+
+
+def estimate(
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    *,
+    wrt: str | Sequence[str],
+    key: Any,
+    replicates: int = 1000,
+    baseline: str = "self_play",
+    runs: int = 2,
+    **options: Any,
+) -> Estimate:
+    """Unbiased gradient of a randomised policy's expected regret with respect to its parameters (REINFORCE).
+
+    .. math:: \\nabla_\\theta E[f] = E\\Big[(f - b) \\sum_{t \\le T} \\nabla_\\theta \\ln p_\\theta(a_t | h_t)\\Big],
+
+    f the pseudo-regret, T the last round (under a budget a stopping time, so the sum ends with the run), b a baseline.
+
+    Args:
+        policy: a randomised policy such as ``SoftElim`` or ``SoftIndex(OmegaUCB(), temperature=0.1)``; leaves scalar or
+            ``[setting]``.
+        environment: any that the policy plays.
+        constraint: any.
+        wrt: names of parameters; of a nested policy ``policy.rho``, or ``rho`` where that is unambiguous.
+        key: ``jax.random.key(seed)``.
+        replicates: worlds R ≥ 2 on every instance.
+        baseline: ``"self_play"``: in every world the policy plays ``runs`` times with draws of its own, and a run's
+            baseline is the mean regret of the others there (as in Boutilier et al.); ``"leave_one_out"``: the mean
+            regret of the other worlds; ``"none"``.
+        runs: independent runs of the policy in each world, at least 2 for ``"self_play"``.
+        **options: passed to :func:`~jaxbandits.simulate`.
+
+    Returns:
+        An :class:`Estimate`; gradients ``[setting, instance]``. The standard error counts worlds.
+
+    Raises:
+        InputError: an argmax policy, whose choices have no density in its parameters.
+
+    Source: Williams (1992); Boutilier, Hsu, Kveton, Mladenov, Szepesvari, Zaheer, NeurIPS 2020.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
+        >>> found = jb.gradients.policy_score.estimate(
+        ...     jb.policies.SoftElim(theta=0.5), arms, jb.Horizon(20), wrt="theta", key=jax.random.key(0), replicates=9)
+        >>> found.gradient["theta"].shape
+        (1, 1)
+    """
+    names = names_of(wrt)
+    if not isinstance(policy, RandomisedPolicy):
+        raise InputError(
+            f"policy: {type(policy).__name__} given, which draws no arm from a density, so its choices have no score; "
+            "it must be a randomised policy such as SoftElim or SoftIndex(policy, temperature)"
+        )
+    check_count("replicates", replicates, 2)
+    check_count("runs", runs, 2 if baseline == "self_play" else 1)
+    if baseline not in BASELINES:
+        raise bad("baseline", baseline, " or ".join(map(repr, BASELINES)))
+    paths = tuple(path_of(policy, name) for name in names)
+    for path in paths:
+        if leaves_of(policy)[path].get("core", 0) or leaves_of(policy)[path].get("integer"):
+            raise bad("wrt", path, "a real parameter with one value")
+    leaves, settings = settle(policy, environment)
+    each = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), leaves)
+    scored = Scored(each, run=np.tile(np.arange(runs), settings), wrt=paths)
+    result = simulate(scored, environment, constraint, key=key, replicates=replicates, marks=1, **options)
+    check_ended(result)
+
+    def by_run(x: np.ndarray) -> np.ndarray:
+        return np.moveaxis(x.reshape(settings, runs, *x.shape[1:]), 1, 3)  # [setting, instance, replicate, run, …]
+
+    regret = by_run(result.regret.values[..., -1])
+    score = by_run(exact_sums.read(dict(result.final), "score"))
+    advantage = centred(regret, "leave_one_out") if baseline == "self_play" else _over_worlds(regret, baseline)
+    samples = (advantage[..., None] * score).mean(axis=3)  # [setting, instance, replicate, P]
+    worlds = regret.mean(axis=3)
+    root = np.sqrt(replicates)
+    gradient = dict(zip(names, np.moveaxis(samples.mean(axis=2), -1, 0), strict=True))
+    errors = dict(zip(names, np.moveaxis(samples.std(axis=2, ddof=1) / root, -1, 0), strict=True))
+    about = {"estimator": "policy_score", "unbiased_for": "expected regret", "baseline": baseline, "runs": runs}
+    about["rounds"] = int(result.ledger["rounds"][..., -1].sum())
+    errors["value"] = worlds.std(axis=2, ddof=1) / root
+    return Estimate(worlds.mean(axis=2), gradient, errors, about | {"replicates": replicates})
+
+
+def _over_worlds(regret: np.ndarray, baseline: str) -> np.ndarray:
+    return np.moveaxis(centred(np.moveaxis(regret, 2, -1), baseline), -1, 2)

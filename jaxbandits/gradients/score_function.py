@@ -1,0 +1,235 @@
+"""The score function of the environment: how the regret of *any* policy depends on the instance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import ticks
+from jaxbandits.environments.finite import FiniteArms
+from jaxbandits.environments.laws import BernoulliLaw
+from jaxbandits.errors import InputError, bad
+from jaxbandits.gradients import replay
+from jaxbandits.gradients.baselines import BASELINES, centred
+from jaxbandits.gradients.face import MEANS, SHAPES, Estimate, check_count, check_law, names_of
+from jaxbandits.protocol import Constraint, Environment, Policy
+from jaxbandits.result import Result
+from jaxbandits.simulate import simulate
+
+
+def estimate(
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    *,
+    wrt: str | Sequence[str] = MEANS,
+    key: Any,
+    replicates: int = 1000,
+    baseline: str = "leave_one_out",
+    **options: Any,
+) -> Estimate:
+    """Unbiased gradient of the expected regret with respect to the instance's own parameters.
+
+    With f the pseudo-regret of a run, S = Σ ∂ ln p(outcome; θ) over the outcomes of all pulls up to and with the last
+    one, and b a baseline that is independent of the run,
+
+    .. math:: \\nabla_\\theta E[f] = E\\big[(f - b)\\, S + \\partial_\\theta f\\big].
+
+    The number of pulls under a budget is a stopping time of what was observed, so the sum stops with the run and
+    nothing is left out. The last term is the explicit part, since gaps and the best rate depend on the instance. All
+    policies meet the same world under one key, so differences between them are paired. Lawful for argmax policies too:
+    the regret is smooth in the instance whatever the policy does, but for kinks where the best arm changes (there the
+    derivative on the side of the first best arm is estimated).
+
+    Args:
+        policy: any policy for finite arms; leaves scalar or ``[setting]``.
+        environment: Bernoulli arms (wrt ``mean_reward``, ``mean_cost``) or Beta arms (wrt ``reward_alpha``,
+            ``reward_beta``, ``cost_alpha``, ``cost_beta``), instances ``[I]``.
+        constraint: a horizon or a total budget.
+        wrt: one of those names, or several.
+        key: ``jax.random.key(seed)``.
+        replicates: independent runs R ≥ 2 on every instance.
+        baseline: ``"leave_one_out"`` (the mean regret of the R − 1 other runs), ``"self_play"`` (that of one other
+            run) or ``"none"``.
+        **options: passed to :func:`~jaxbandits.simulate` (``engine``, ``slots``, …).
+
+    Returns:
+        An :class:`Estimate`; gradients ``[setting, instance, K]``, NaN for absent arms.
+
+    Raises:
+        InputError: a law without density in these parameters, a mean of exactly 0 or 1, a run that did not end.
+
+    Deviations: draws of Beta arms come from a table, whose law is within 10⁻⁴ of the Beta law; the score is the Beta
+    law's, with the exact conditional expectation where an outcome is rounded to 0 or 1.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
+        >>> found = jb.gradients.score_function.estimate(
+        ...     jb.policies.OmegaUCB(), arms, jb.Horizon(20), wrt="mean_reward", key=jax.random.key(0), replicates=50)
+        >>> found.gradient["mean_reward"].shape
+        (1, 1, 2)
+    """
+    names = names_of(wrt)
+    arms = check_law(environment, names)
+    check_count("replicates", replicates, 2)
+    if baseline not in BASELINES:
+        raise bad("baseline", baseline, " or ".join(map(repr, BASELINES)))
+    _check_inside(arms, names)
+    result = simulate(policy, arms, constraint, key=key, replicates=replicates, marks=1, **options)
+    check_ended(result)
+    regret = result.regret.values[..., -1]  # [setting, instance, replicate]
+    pulls = np.asarray(result.final["pulls"])
+    ids = np.asarray(result.about["instance_ids"])
+    if isinstance(arms.law, BernoulliLaw):
+        totals = replay.sums(arms, _outcome, key, ids, np.asarray(result.replicates), pulls)
+        score = _bernoulli_scores(arms, pulls, totals)
+    else:
+        totals = replay.sums(arms, _logs, key, ids, np.asarray(result.replicates), pulls)
+        score = _beta_scores(arms, pulls, totals)
+    explicit = _explicit(arms, constraint, result, pulls, names)
+    about = {"estimator": "score_function", "unbiased_for": "expected regret", "baseline": baseline}
+    about["rounds"] = int(result.ledger["rounds"][..., -1].sum())
+    errors = {"value": regret.std(axis=2, ddof=1) / np.sqrt(replicates)}
+    gradient = {}
+    exists = np.where(np.asarray(arms.present), 0.0, np.nan)
+    for name in names:
+        samples = centred(regret, baseline)[..., None] * score[name] + explicit[name]
+        gradient[name] = samples.mean(axis=2) + exists
+        errors[name] = samples.std(axis=2, ddof=1) / np.sqrt(replicates) + exists
+    return Estimate(regret.mean(axis=2), gradient, errors, about | {"replicates": replicates})
+
+
+def check_ended(result: Result) -> None:
+    """Every lane must have come to the end of its clock.
+
+    Raises:
+        InputError: naming the status of one that did not.
+    """
+    bad_ends = set(np.unique(result.status.values)) - {"exhausted", "horizon"}
+    if bad_ends:
+        raise InputError(f"max_rounds: runs ended as {sorted(bad_ends)}; it must leave every run its whole clock")
+
+
+def _check_inside(arms: FiniteArms, names: Sequence[str]) -> None:
+    if not isinstance(arms.law, BernoulliLaw):
+        return
+    for name, mean in zip(MEANS, arms.values(), strict=True):
+        edge = (mean <= 0) | (mean >= 1)
+        if name in names and edge.any():
+            raise bad(name, float(mean[edge][0]), "strictly between 0 and 1 (at the edge the score is undefined)")
+
+
+# --- scores ----------------------------------------------------------------------------------------------------
+
+
+def _outcome(reward: jax.Array, cost: jax.Array) -> jax.Array:
+    return jnp.stack([ticks.ticks_to_float(reward), ticks.ticks_to_float(cost)])
+
+
+def _bernoulli_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -> dict[str, np.ndarray]:
+    """∂ ln p / ∂ μ = Σx/μ − (n − Σx)/(1 − μ)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {
+            name: np.nan_to_num(s / mean[:, None] - (pulls - s) / (1 - mean[:, None]))
+            for name, mean, s in zip(MEANS, arms.values(), np.moveaxis(totals, -1, 0), strict=True)
+        }
+
+
+def _logs(reward: jax.Array, cost: jax.Array) -> jax.Array:
+    return jnp.concatenate([_log_pair(reward), _log_pair(cost)])
+
+
+def _log_pair(x: jax.Array) -> jax.Array:
+    """(ln x or 0, 1 if x is rounded to 0; ln(1 − x) or 0, 1 if 1 − x is)."""
+    return jnp.stack([*_log_or_none(x), *_log_or_none(ticks.ONE - 1 - x)])
+
+
+def _log_or_none(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    # x ticks stand for (x, x + 1): outcomes are rounded down. Near 1 the logarithm is taken of the other side.
+    small = jnp.log((jnp.clip(x, 1, None).astype(jnp.float32) + 0.5) * np.float32(2.0**-24))
+    large = jnp.log1p(-(jnp.clip(ticks.ONE - x, 1, None).astype(jnp.float32) - 0.5) * np.float32(2.0**-24))
+    none = x < 1
+    return jnp.where(none, 0.0, jnp.where(x > ticks.ONE // 2, large, small)), none.astype(jnp.float32)
+
+
+def _beta_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -> dict[str, np.ndarray]:
+    """∂ ln p / ∂α = Σ ln x − n(ψ(α) − ψ(α+β)), ∂ ln p / ∂β = Σ ln(1−x) − n(ψ(β) − ψ(α+β)).
+
+    An outcome rounded to 0 tells that x < 2⁻²⁴: there E[ln x] = ln 2⁻²⁴ − 1/α.
+    """
+    from scipy.special import digamma
+
+    found = {}
+    for i, kind in enumerate(("reward", "cost")):
+        shapes = [np.asarray(getattr(arms.law, f"{kind}_{s}"), np.float64)[:, None] for s in ("alpha", "beta")]
+        middle = digamma(shapes[0] + shapes[1])
+        for j, (name, shape) in enumerate(zip(("alpha", "beta"), shapes, strict=True)):
+            logs, nones = totals[..., 4 * i + 2 * j], totals[..., 4 * i + 2 * j + 1]
+            seen = logs + nones * (-24 * np.log(2) - 1 / shape)
+            found[f"{kind}_{name}"] = seen - pulls * (digamma(shape) - middle)
+    return found
+
+
+# --- the explicit part -----------------------------------------------------------------------------------------
+
+
+def _explicit(
+    arms: FiniteArms, constraint: Constraint, result: Result, pulls: np.ndarray, names: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """∂f/∂θ of f = rate(μ) · clock(μ) − Σ earned · μ^r, at fixed pulls: ``[setting, instance, replicate, K]``."""
+    mean_r, mean_c = arms.values()
+    by_money = constraint.clock_name == "spent"
+    clock = ticks.to_units(result.ledger["expected_clock"][..., -1])[..., None]
+    rate_r, rate_c = _rate_gradients(arms, constraint, mean_r, mean_c)
+    rate = np.asarray(result.best_rate)[:, None, None]
+    by_r = rate_r[:, None] * clock - _earned(arms, result, pulls)
+    by_c = rate_c[:, None] * clock + (rate * pulls if by_money else 0.0)
+    if names[0] in MEANS:
+        return {"mean_reward": by_r, "mean_cost": by_c}
+    found = {}
+    for kind, by in (("reward", by_r), ("cost", by_c)):
+        a, b = (np.asarray(getattr(arms.law, f"{kind}_{s}"), np.float64)[:, None] for s in ("alpha", "beta"))
+        found[f"{kind}_alpha"], found[f"{kind}_beta"] = by * b / (a + b) ** 2, -by * a / (a + b) ** 2
+    assert set(found) == set(SHAPES)
+    return found
+
+
+def _rate_gradients(
+    arms: FiniteArms, constraint: Constraint, mean_r: np.ndarray, mean_c: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Derivatives ``[I, K]`` of the best rate, by central differences in float64 (it is a ratio, or an LP's value)."""
+    prepared = constraint.prepare(arms)
+    found = []
+    for which in (0, 1):
+        gradient = np.zeros_like(mean_r)
+        for arm in range(mean_r.shape[1]):
+            ends = []
+            for sign in (1, -1):
+                means = [mean_r.copy(), mean_c.copy()]
+                means[which][:, arm] *= 1 + sign * 1e-6
+                ends.append(prepared.best_rate(*means))
+            gradient[:, arm] = (ends[0] - ends[1]) / (2e-6 * (mean_r, mean_c)[which][:, arm])
+        found.append(np.nan_to_num(gradient))
+    return found[0], found[1]
+
+
+def _earned(arms: FiniteArms, result: Result, pulls: np.ndarray) -> np.ndarray:
+    """Pulls whose reward counted. Which arm forfeited the last one is read off the exact total of mean rewards."""
+    mean = np.where(np.asarray(arms.present), np.asarray(arms.mean_reward, np.int64), -1)
+    every = (pulls.astype(np.int64) * np.maximum(mean, 0)[:, None]).sum(-1)
+    missing = every - result.ledger["expected_reward"][..., -1]
+    if not missing.any():
+        return pulls.astype(np.float64)
+    forfeited = (missing[..., None] == mean[:, None]) & (missing[..., None] != 0)
+    if (forfeited.sum(-1) > 1).any():
+        raise InputError(
+            "environment: two arms of equal mean reward given; under last_pull='forfeits' they must differ by a tick "
+            "at least, to tell whose last reward was forfeited"
+        )
+    return pulls - forfeited

@@ -1,0 +1,178 @@
+"""Straight-through: a declared biased gradient of low variance, from one run, through a softened choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import stats, ticks
+from jaxbandits.environments.finite import FiniteArms, FiniteSpec
+from jaxbandits.errors import InputError, bad, positive_number
+from jaxbandits.gradients import exact_sums
+from jaxbandits.gradients.face import Estimate, check_count, get, leaves_of, names_of, path_of, put
+from jaxbandits.gradients.score_function import check_ended
+from jaxbandits.gradients.wrapped import Watching
+from jaxbandits.policies import IndexPolicy, RandomisedPolicy, SoftIndex
+from jaxbandits.policies.soft import exists, gumbel
+from jaxbandits.protocol import Constraint, Environment, Observation, Policy, Pytree, View, leaf, pytree, static
+from jaxbandits.simulate import settle, simulate
+from jaxbandits.stats import Arms
+from jaxbandits.ticks import Total
+
+
+class Tangents(NamedTuple):
+    """A policy's state, and how its statistics would move with each parameter if choices were soft."""
+
+    policy: Pytree
+    choice: jax.Array  # f32[P, K]: tangents of the last soft choice
+    pulls: Total  # [P, K]
+    reward: Total  # [P, K]
+    cost: Total  # [P, K]
+
+
+@pytree
+class Softened(Watching):
+    """Acts as ``policy`` (hard choices), and carries the tangents of the softened ones along."""
+
+    policy: Policy = leaf()
+    relax: Any = leaf(above=0)
+    wrt: tuple[str, ...] = static()
+
+    plays: ClassVar[type] = FiniteSpec
+
+    def init(self, spec: FiniteSpec) -> Tangents:
+        """Nothing moved."""
+        shape = (len(self.wrt), spec.arms)
+        none = ticks.zero(shape)
+        return Tangents(self.policy.init(spec), jnp.zeros(shape, jnp.float32), none, none, none)
+
+    def update(self, state: Tangents, key: jax.Array, observation: Observation) -> Tangents:
+        """The inner policy learns; a softly chosen arm moves by what it gave, or would have given by its mean."""
+        before = stats.as_floats(state.policy, observation.view.round)
+        mine = jax.lax.iota(jnp.int32, before.n.shape[0]) == observation.action
+        seen = observation.feedback
+        reward, cost = (
+            jnp.where(mine, ticks.ticks_to_float(now), jnp.where(before.n > 0, total / before.n, 0.5))
+            for now, total in ((seen.reward, before.reward), (seen.cost, before.cost))
+        )
+        return Tangents(
+            self.policy.update(state.policy, key, observation),
+            state.choice,
+            exact_sums.add(state.pulls, state.choice),
+            exact_sums.add(state.reward, state.choice * reward[None]),
+            exact_sums.add(state.cost, state.choice * cost[None]),
+        )
+
+    def select(self, state: Tangents, key: jax.Array, view: View) -> tuple[Tangents, Any]:
+        """Act, and find how the softened choice moves."""
+        inner, action = self.policy.select(state.policy, key, view)
+        arms, available = stats.as_floats(state.policy, view.round), exists(state.policy, view)
+        noise = gumbel(key, view.round, arms.n.shape[0]) if isinstance(self.policy, RandomisedPolicy) else 0.0
+
+        def soft(values: list[jax.Array], arms: Arms) -> jax.Array:
+            mine = put(self.policy, dict(zip(self.wrt, values, strict=True)))
+            if isinstance(mine, RandomisedPolicy):
+                return jax.nn.softmax((mine.logits(arms, available) + noise) / self.relax)
+            return jax.nn.softmax(SoftIndex(mine, self.relax).logits(arms, available))
+
+        values = [get(self.policy, path) for path in self.wrt]
+        moves = []
+        for i in range(len(values)):
+            unit = [jnp.ones_like(v) if i == j else jnp.zeros_like(v) for j, v in enumerate(values)]
+            moves.append(jax.jvp(soft, (values, arms), (unit, self._moved(state, arms, i)))[1])
+        choice = jnp.stack(moves)
+        choice = jnp.where(jnp.isfinite(choice), choice, 0)
+        return state._replace(policy=inner, choice=choice), action
+
+    def _moved(self, state: Tangents, arms: Arms, i: int) -> Arms:
+        n, reward, cost = (ticks.to_float(x)[i] for x in (state.pulls, state.reward, state.cost))
+        none = jnp.zeros_like(n)
+        spread = None if arms.reward_spread is None else none
+        return Arms(none, n, reward, cost, n - reward, n - cost, spread, spread)
+
+    def summary(self, state: Tangents) -> dict[str, jax.Array]:
+        """Tangents of the pulls, the last choice included."""
+        return exact_sums.reported("pulls_by", exact_sums.add(state.pulls, state.choice))
+
+
+def estimate(
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    *,
+    wrt: str | Sequence[str],
+    key: Any,
+    replicates: int = 1000,
+    relax: float = 1.0,
+    **options: Any,
+) -> Estimate:
+    """Straight-through gradient: **biased**, with a bias that nothing here bounds; measure it before use.
+
+    Forward, the run is the policy's own, with hard choices. Backward, each choice is taken to be
+    softmax((ℓ + G)/relax) (for an index policy softmax(score/relax)), the statistics move with the soft choice, and
+    the regret moves by Σ_k ∂n_k · (loss of a pull of arm k). What is left out: what the other arms would have shown
+    (their sample means stand in), and that the length of a run under a budget changes.
+
+    Args:
+        policy: a randomised policy, or an index policy that chooses by its score alone.
+        environment: finite arms.
+        constraint: a horizon or a total budget.
+        wrt: names of real parameters with one value.
+        key: ``jax.random.key(seed)``.
+        replicates: runs R ≥ 2 on every instance.
+        relax: temperature of the softened choice, above 0. Small: less bias from softening, wilder tangents.
+        **options: passed to :func:`~jaxbandits.simulate`.
+
+    Returns:
+        An :class:`Estimate`, gradients ``[setting, instance]``; the standard error does not know of the bias.
+
+    Raises:
+        InputError: another policy or environment.
+
+    Source: Bengio, Léonard, Courville, arXiv 1308.3432; Jang, Gu, Poole, ICLR 2017.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
+        >>> found = jb.gradients.straight_through.estimate(
+        ...     jb.policies.SoftElim(theta=0.5), arms, jb.Horizon(20), wrt="theta", key=jax.random.key(0), replicates=9)
+        >>> found.about["unbiased_for"]
+        'nothing'
+    """
+    names = names_of(wrt)
+    plain = isinstance(policy, IndexPolicy) and type(policy).select is IndexPolicy.select
+    if not plain and not isinstance(policy, RandomisedPolicy):
+        raise InputError(
+            f"policy: {type(policy).__name__} given, whose choice is no argmax of scores that could be softened; it "
+            "must be a randomised policy or an index policy that chooses by its score alone"
+        )
+    if not isinstance(environment, FiniteArms):
+        raise bad("environment", type(environment).__name__, "FiniteArms")
+    check_count("replicates", replicates, 2)
+    relax = positive_number("relax", relax)
+    paths = tuple(path_of(policy, name) for name in names)
+    for path in paths:
+        if leaves_of(policy)[path].get("core", 0) or leaves_of(policy)[path].get("integer"):
+            raise bad("wrt", path, "a real parameter with one value")
+    leaves, settings = settle(policy, environment)
+    softened = Softened(leaves, relax=np.full(settings, relax), wrt=paths)
+    result = simulate(softened, environment, constraint, key=key, replicates=replicates, marks=1, **options)
+    check_ended(result)
+    regret = result.regret.values[..., -1]
+    mean_r, mean_c = environment.values()
+    rate = np.asarray(result.best_rate)[:, None]
+    loss = np.nan_to_num(rate * (mean_c if constraint.clock_name == "spent" else 1.0) - mean_r)  # [I, K], a pull's
+    moves = exact_sums.read(dict(result.final), "pulls_by")  # [setting, instance, replicate, P, K]
+    samples = np.einsum("sirpk,ik->sirp", moves, loss)
+    root = np.sqrt(replicates)
+    gradient = dict(zip(names, np.moveaxis(samples.mean(axis=2), -1, 0), strict=True))
+    errors = dict(zip(names, np.moveaxis(samples.std(axis=2, ddof=1) / root, -1, 0), strict=True))
+    errors["value"] = regret.std(axis=2, ddof=1) / root
+    about = {"estimator": "straight_through", "unbiased_for": "nothing", "relax": relax, "replicates": replicates}
+    about["rounds"] = int(result.ledger["rounds"][..., -1].sum())
+    return Estimate(regret.mean(axis=2), gradient, errors, about)
