@@ -17,4 +17,7 @@ from jaxbandits.environments.random_instances import random_beta as random_beta
 from jaxbandits.environments.random_instances import (
     random_generalised_bernoulli as random_generalised_bernoulli,
 )
+from jaxbandits.environments.reservoir import Reservoir as Reservoir
+from jaxbandits.environments.reservoir_laws import bernoulli_outcome as bernoulli_outcome
+from jaxbandits.environments.reservoir_laws import uniform_outcome as uniform_outcome
 from jaxbandits.environments.tabular import row_arms as row_arms

@@ -51,8 +51,13 @@ class IndexPolicy(Policy):
         feedback = observation.feedback
         return stats.record(state, observation.action, feedback.reward, feedback.cost)
 
+    def admits(self, state: Statistics, view: View) -> jax.Array | None:
+        """Which of the available arms take part in this round, ``bool[K]``; None: all of them."""
+        return view.available
+
     def select(self, state: Statistics, key: jax.Array, view: View) -> tuple[Statistics, jax.Array]:
-        """The arm with the largest index."""
+        """The arm with the largest index, of those that take part."""
+        view = view._replace(available=self.admits(state, view))
         scores = evaluate(self, stats.as_floats(state, view.round))
         return state, largest(scores, key, view, fresh=state.pulls == 0)
 

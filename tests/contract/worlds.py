@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits as jb
@@ -54,12 +55,44 @@ def null_arm() -> jb.environments.WithNullArm:
     return jb.environments.WithNullArm(bernoulli())
 
 
+def reservoir() -> jb.environments.Reservoir:
+    key = jax.random.key(6)
+    return jb.environments.Reservoir.ratio(key, instances=INSTANCES, capacity=6, beta=[0.5, 1.0, 2.0])
+
+
+def _means(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    reward, cost = jax.random.uniform(key, (2,))
+    return reward, jnp.maximum(cost, 0.25)
+
+
+def reservoir_of_a_sampler() -> jb.environments.Reservoir:
+    return jb.environments.Reservoir.sampled(
+        _means,
+        jax.random.key(7),
+        instances=INSTANCES,
+        capacity=12,
+        best_ratio=4.0,
+        least_cost=0.25,
+        outcomes=jb.environments.uniform_outcome,
+    )
+
+
+def reservoir_of_a_table() -> jb.environments.Reservoir:
+    reward, cost = _uniforms(2)[:, 0]
+    return jb.environments.Reservoir.empirical(
+        reward, 0.1 + 0.9 * cost, jax.random.key(8), instances=INSTANCES, capacity=8
+    )
+
+
 WORLDS = {
     "bernoulli": bernoulli,
     "generalised_bernoulli": generalised_bernoulli,
     "beta": beta,
     "empirical": empirical,
     "null_arm": null_arm,
+    "reservoir": reservoir,
+    "reservoir_of_a_sampler": reservoir_of_a_sampler,
+    "reservoir_of_a_table": reservoir_of_a_table,
 }
 
 
