@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -11,7 +12,7 @@ import jax
 import numpy as np
 
 from jaxbandits import ticks
-from jaxbandits.engine import leap, pool, scan
+from jaxbandits.engine import leap, merge, pool, scan
 from jaxbandits.errors import InputError, bad
 from jaxbandits.protocol import Constraint, Environment, Policy, check_range, map_leaves
 from jaxbandits.rehearsal import rehearse
@@ -87,6 +88,8 @@ def lay_out(
     settled = [settle(policy, environment) for policy in chosen]
     for leaves, _ in settled:
         rehearse(leaves, environment, prepared)
+        for doubt in leaves.doubts(environment):
+            warnings.warn(doubt, stacklevel=4)
     tasks = []
     for policy, (leaves, settings) in zip(chosen, settled, strict=True):
         lengths = np.broadcast_to(expected[None, :, None], (settings, ids.size, replicate_ids.size))
@@ -256,10 +259,21 @@ def _ids(name: str, values: Any) -> np.ndarray:
 def _engine(engine: str, policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType:
     if engine == "scan":
         return scan
-    reason = leap.why_not(policy, environment, constraint)
-    if reason and engine == "leap":
-        raise InputError(f"engine: 'leap' given, but {reason}; it must be 'auto' or 'scan'")
-    return scan if reason else leap
+    found = time_parallel(policy, environment, constraint)
+    if isinstance(found, str) and engine == "leap":
+        raise InputError(f"engine: 'leap' given, but {found}; it must be 'auto' or 'scan'")
+    return scan if isinstance(found, str) else found
+
+
+def time_parallel(policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType | str:
+    """The engine that plays many rounds of these at once with the bits of the scan engine, or why none does."""
+    reasons = []
+    for engine in (leap, merge):
+        reason = engine.why_not(policy, environment, constraint)
+        if reason is None:
+            return engine
+        reasons.append(reason)
+    return " and ".join(reasons)
 
 
 def _lengths(

@@ -186,6 +186,13 @@ class Policy:
     def check(self, spec: Any) -> None:
         """Raise :class:`InputError` on what the ranges of the leaves cannot express. Called at the door."""
 
+    def doubts(self, environment: Environment) -> list[str]:
+        """Host: what in these hyper-parameters (``[setting, 1 or instance, …]``) does not fit the true world.
+
+        One line each; ``simulate`` warns and goes on. A policy is never told the truth, but its user may want to know.
+        """
+        return []
+
     def init(self, spec: Any) -> Pytree:
         """The state before the first round."""
         raise NotImplementedError

@@ -7,6 +7,10 @@ from jaxbandits.environments.censored_spec import RevealedSpec as RevealedSpec
 from jaxbandits.environments.charges import Constant as Constant
 from jaxbandits.environments.charges import FastTrack as FastTrack
 from jaxbandits.environments.charges import Linear as Linear
+from jaxbandits.environments.continuum import Continuum as Continuum
+from jaxbandits.environments.continuum import ContinuumSpec as ContinuumSpec
+from jaxbandits.environments.continuum_families import cost_valley as cost_valley
+from jaxbandits.environments.continuum_families import reward_hill as reward_hill
 from jaxbandits.environments.copula import copula_arms as copula_arms
 from jaxbandits.environments.finite import FiniteArms as FiniteArms
 from jaxbandits.environments.finite import FiniteSpec as FiniteSpec

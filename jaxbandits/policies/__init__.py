@@ -1,5 +1,7 @@
 """Learners: pure functions of (state, key, observation)."""
 
+from jaxbandits.policies.b_zoom import BZoom as BZoom
+from jaxbandits.policies.b_zoom import SinglePhaseBZoom as SinglePhaseBZoom
 from jaxbandits.policies.best_ratio import BestRatioOracle as BestRatioOracle
 from jaxbandits.policies.budget_ucb import BudgetUCB as BudgetUCB
 from jaxbandits.policies.budget_ucb import EstimatedBudgetUCB as EstimatedBudgetUCB
@@ -50,3 +52,6 @@ from jaxbandits.policies.ucb_v import UCBVRatio as UCBVRatio
 from jaxbandits.policies.ucb_v import UCBVReward as UCBVReward
 from jaxbandits.policies.z_rcucb import ZRCUCB as ZRCUCB
 from jaxbandits.policies.z_rcucb import fine_limits as fine_limits
+from jaxbandits.policies.zooming import SinglePhaseZooming as SinglePhaseZooming
+from jaxbandits.policies.zooming import Zooming as Zooming
+from jaxbandits.policies.zooming import ZoomingPolicy as ZoomingPolicy

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandits import ticks
 from jaxbandits.constraints import Horizon, TotalBudget
-from jaxbandits.engine.leap import why_not
+from jaxbandits.layout import time_parallel
 from jaxbandits.policies.index import IndexPolicy, evaluate_state
 from jaxbandits.protocol import Constraint, Environment, Ledger, Policy, Status
 from jaxbandits.testing.bits import assert_same_results, compilations, pick, ulps_apart
@@ -159,9 +159,9 @@ def slots_chunks_and_marks_change_nothing(subject: Subject) -> None:
 
 
 def leap_equals_scan(subject: Subject) -> None:
-    """The leap engine, where the policy declares that its scores rest, gives the bits of the scan engine."""
+    """An engine that plays many rounds at once, where one takes this policy, gives the bits of the scan engine."""
     prepared = subject.constraint.prepare(subject.environment)
-    if why_not(subject.policy, subject.environment, prepared) is None:
+    if not isinstance(time_parallel(subject.policy, subject.environment, prepared), str):
         assert_same_results(subject.base, subject.run(engine="leap"), "engine scan and engine leap")
 
 

@@ -1,0 +1,276 @@
+"""The merge engine: many pulls of many points at once, the same bits as the scan engine.
+
+Within a phase, the index of a point that rests does not change at all, and the outcomes of a point are addressed by its
+own count. So every point's coming indices are known without playing, and the order in which points are pulled (always
+the largest index) is a merge of known sequences: **whatever the order, after all pulls from an index above a level θ,
+each point stands at its first index ≤ θ.** Totals are exact integers, so their order does not matter either. One
+macro-step of a lane:
+
+1. *ordinary rounds*, the very ones of the scan engine: they activate points, change phases, reach marks and ends.
+2. *a level* θ, from the formula of the radius, to which some thousand pulls should lead.
+3. *blocks*: of a point whose index is above θ, the next h outcomes and, by prefix sums, the indices after 1 … h pulls;
+   the pulls up to the first index ≤ θ are taken. Until no index is above θ.
+4. *the test*: neither the next mark, nor the last round, nor the end of the phase was reached, and the shrunken balls
+   still cover [0, 1] (then they did so all the time, because balls only shrink). If it fails, everything of this
+   macro-step is dropped and a level nearer by is tried next.
+
+How far a level is away is a guess at speed and changes no bit. After a merge the lane has learnt its last outcome
+already, and says so by an empty observation: for a zooming policy that is the same state.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import covering, ticks
+from jaxbandits.covering import Balls
+from jaxbandits.engine import scan
+from jaxbandits.engine.scan import Carry, Lane
+from jaxbandits.environments.continuum import Continuum
+from jaxbandits.policies.zooming import Active, ZoomingPolicy, evaluate
+from jaxbandits.protocol import (
+    Constraint,
+    Environment,
+    Ledger,
+    Observation,
+    Policy,
+    Status,
+    View,
+    at_instance,
+    select_tree,
+)
+from jaxbandits.ticks import Total
+
+CPU_SLOTS = 64
+LENGTH = 32  # pulls in a block
+_ORDINARY = 8  # ordinary rounds of a macro-step
+_STEPS = 4  # macro-steps between two looks at the marks
+_LEAST, _MOST = 32.0, 8192.0  # pulls that a level is chosen for
+_LEVELS = 24  # levels to choose from, each half as far away as the one before
+
+
+class Pile(NamedTuple):
+    """A lane while points are pulled down to the level; arrays are by slot of the policy, ``[M]``."""
+
+    pulls: jax.Array
+    reward: Total
+    cost: Total
+    index: jax.Array
+    ledger: Ledger
+
+
+class Known(NamedTuple):
+    """What does not change during a macro-step."""
+
+    phase: jax.Array  # i32[]
+    since: jax.Array  # i32[M]: address of each point's outcomes
+    earlier: jax.Array  # i32[M]: pulls of the point before this phase knew it
+    mean_reward: jax.Array  # i32[M]
+    mean_cost: jax.Array  # i32[M]
+    level: jax.Array  # f32[]: θ; +∞ where this lane waits
+
+
+def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
+    """Why these cannot be merged, or None if they can."""
+    if not isinstance(policy, ZoomingPolicy):
+        return f"{type(policy).__name__} is no zooming policy, whose indices do not change while a point rests"
+    if not isinstance(environment, Continuum):
+        return f"{type(environment).__name__} does not give the outcomes of a point by address (Continuum does)"
+    if policy.capacity > environment.remembered:
+        return (
+            f"{type(policy).__name__}.capacity is {policy.capacity}, but {type(environment).__name__} counts the pulls "
+            f"of {environment.remembered} points only"
+        )
+    if not constraint.additive:
+        return f"{type(constraint).__name__} must see every round"
+    return None
+
+
+def begin(environment: Continuum, lane: Lane, carry: Carry, wanted: jax.Array) -> tuple[Active, Known, Pile]:
+    """What the lane has learnt, and a level that some ``wanted`` pulls should lead to."""
+    policy, memory = lane.policy, carry.memory
+    assert isinstance(policy, ZoomingPolicy)
+    key = jax.random.wrap_key_data(carry.fixed.policy_key, impl="threefry2x32")
+    view = View(memory.ledger.rounds + 1)
+    told = policy.update(memory.policy, key, Observation(view, memory.action, memory.feedback, memory.empty))
+    state: Active = select_tree(memory.empty, memory.policy, told)
+    balls = Balls(state.point - state.radius, state.point + state.radius)
+    open_ = (covering.first_hole(balls, state.below) <= state.below.high) | (
+        covering.first_hole(balls, state.above) <= state.above.high
+    )
+    here = memory.environment.point[None, :] == state.point[:, None]  # [M, C]
+    active = jax.lax.iota(jnp.int32, state.point.shape[0]) < state.count
+    found = jnp.any(here, axis=1)
+
+    def of(table: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.where(here, table[None, :], 0), axis=1, dtype=jnp.int32)
+
+    clock = lane.constraint.clock(memory.ledger)
+    left = jnp.minimum(_rounds_left(memory.ledger, clock, carry.goal), _until(lane, state) - memory.ledger.rounds)
+    wanted = jnp.minimum(wanted, 0.9 * left)
+    running = (memory.status == Status.RUNNING) & ~ticks.reached(clock, carry.goal) & ~open_
+    ready = running & (state.count > 0) & jnp.all(~active | (found & (state.pulls > 0))) & (wanted >= _LEAST)
+    level = jnp.where(ready, _level(policy, state, active, wanted), jnp.inf)
+    visited = memory.environment
+    known = Known(
+        phase=state.phase,
+        since=of(visited.since),
+        earlier=of(visited.pulls) - state.pulls,
+        mean_reward=of(visited.mean_reward),
+        mean_cost=of(visited.mean_cost),
+        level=level,
+    )
+    return state, known, Pile(state.pulls, state.reward, state.cost, state.index, memory.ledger)
+
+
+def _rounds_left(ledger: Ledger, clock: Total, goal: Total) -> jax.Array:
+    """A guess: as many as the clock's pace so far leaves until the next mark."""
+    gone = ticks.to_float(clock)
+    pace = jnp.maximum(gone, 1) / jnp.maximum(ledger.rounds.astype(jnp.float32), 1)
+    return (ticks.to_float(goal) - gone) / pace
+
+
+def _until(lane: Lane, state: Active) -> jax.Array:
+    """The most rounds that may have been played after the merge: the round after them is ordinary."""
+    policy = lane.policy
+    assert isinstance(policy, ZoomingPolicy)
+    if not policy.phased:
+        return lane.cap - 1
+    return jnp.minimum(lane.cap - 1, (jnp.int32(1) << jnp.minimum(state.phase, 30)) - 1)
+
+
+def _level(policy: ZoomingPolicy, state: Active, active: jax.Array, wanted: jax.Array) -> jax.Array:
+    """θ: with means as they are, u = v + w√(n/n'), so n((w/(θ − v))² − 1) pulls lead a point down to θ."""
+    n = jnp.maximum(state.pulls, 1).astype(jnp.float32)
+    width = 2 * policy.radius(n, state.phase.astype(jnp.float32))
+    value = jnp.where(active, state.index - width, -jnp.inf)
+    top = jnp.max(state.index)
+    away = jnp.exp2(-jax.lax.iota(jnp.float32, _LEVELS)) * jnp.max(jnp.where(active, width, 0))
+    levels = top - away
+    room = jnp.maximum(levels[:, None] - value[None, :], 1e-9 * width[None, :])
+    steps = jnp.where(active[None, :], n[None, :] * (jnp.square(width[None, :] / room) - 1), 0)
+    pulls = jnp.sum(jnp.maximum(steps, 0), axis=1)
+    return jnp.min(jnp.where(pulls <= wanted, levels, jnp.inf))
+
+
+def block(environment: Continuum, lane: Lane, carry: Carry, known: Known, pile: Pile) -> Pile:
+    """Pull the point of the largest index until its index is at most θ, or a block is full."""
+    policy = lane.policy
+    assert isinstance(policy, ZoomingPolicy)
+    key = jax.random.wrap_key_data(carry.fixed.world_key, impl="threefry2x32")
+    ids, steps = jax.lax.iota(jnp.int32, pile.index.shape[0]), jax.lax.iota(jnp.int32, LENGTH)
+    top = jnp.max(pile.index)
+    goes_on = top > known.level
+    at = jnp.min(jnp.where(pile.index == top, ids, ids.shape[0] - 1))
+    n, mean_reward, mean_cost = pile.pulls[at], known.mean_reward[at], known.mean_cost[at]
+    world = at_instance(environment, lane.row)
+    drawn = jax.vmap(world.outcome, in_axes=(None, None, 0, None, None))(
+        key, known.since[at], known.earlier[at] + n + steps, mean_reward, mean_cost
+    )
+    # Without the barrier XLA draws everything anew for every sum.
+    reward, cost = (jnp.cumsum(x, dtype=jnp.int32) for x in jax.lax.optimization_barrier(drawn))
+    before = Total(pile.reward.whole[at], pile.reward.part[at]), Total(pile.cost.whole[at], pile.cost.part[at])
+    totals = ticks.add(_wide(before[0]), reward), ticks.add(_wide(before[1]), cost)
+    _, index = evaluate(policy, n + 1 + steps, *totals, known.phase)
+    last = jnp.min(jnp.where(index <= known.level, steps, LENGTH - 1))  # the pull after which it stops
+    here = (ids == at) & goes_on
+    taken = jnp.where(goes_on, last + 1, 0)
+    earned, paid = jnp.where(goes_on, reward[last], 0), jnp.where(goes_on, cost[last], 0)
+
+    def put(new: jax.Array, all: jax.Array) -> jax.Array:
+        return jnp.where(here, new[last], all)
+
+    ledger = pile.ledger
+    return Pile(
+        pulls=pile.pulls + jnp.where(here, taken, 0),
+        reward=Total(put(totals[0].whole, pile.reward.whole), put(totals[0].part, pile.reward.part)),
+        cost=Total(put(totals[1].whole, pile.cost.whole), put(totals[1].part, pile.cost.part)),
+        index=put(index, pile.index),
+        ledger=ledger._replace(
+            rounds=ledger.rounds + taken,
+            reward=ticks.add(ledger.reward, earned),
+            spent=ticks.add(ledger.spent, paid),
+            expected_reward=ticks.add(ledger.expected_reward, mean_reward * taken),
+            expected_spent=ticks.add(ledger.expected_spent, mean_cost * taken),
+        ),
+    )
+
+
+def _wide(total: Total) -> Total:
+    return Total(jnp.broadcast_to(total.whole, (LENGTH,)), jnp.broadcast_to(total.part, (LENGTH,)))
+
+
+def finish(lane: Lane, carry: Carry, state: Active, known: Known, pile: Pile) -> tuple[Carry, jax.Array, jax.Array]:
+    """The lane after the merge, or as it was if the merge must be dropped; whether it was tried, whether it holds."""
+    policy, memory = lane.policy, carry.memory
+    assert isinstance(policy, ZoomingPolicy)
+    tried = known.level < jnp.inf
+    ledger = pile.ledger
+    inside = ~ticks.reached(lane.constraint.clock(ledger), carry.goal) & (ledger.rounds <= _until(lane, state))
+    active = jax.lax.iota(jnp.int32, pile.pulls.shape[0]) < state.count
+    radius, _ = evaluate(policy, jnp.maximum(pile.pulls, 1), pile.reward, pile.cost, known.phase)
+    radius = jnp.where(active, radius, 0)
+    done = tried & inside & (ledger.rounds > memory.ledger.rounds) & (jnp.max(pile.index) <= known.level)
+    # A lane that need not know whether [0, 1] is covered asks about no point.
+    span = covering.Span(jnp.int32(0), jnp.where(done, ticks.ONE, -1))
+    covered = covering.first_hole(Balls(state.point - radius, state.point + radius), span) > ticks.ONE
+    holds = done & covered
+    visited = memory.environment
+    more = jnp.where(active, pile.pulls - state.pulls, 0)
+    here = (visited.point[None, :] == state.point[:, None]) & active[:, None]
+    added = jnp.sum(jnp.where(here, more[:, None], 0), axis=0, dtype=jnp.int32)
+    learnt = state._replace(
+        pulls=pile.pulls,
+        reward=pile.reward,
+        cost=pile.cost,
+        radius=radius,
+        index=pile.index,
+        below=covering.nothing(),
+        above=covering.nothing(),
+    )
+    merged = memory._replace(
+        policy=learnt,
+        environment=visited._replace(pulls=visited.pulls + added),
+        ledger=ledger,
+        empty=jnp.bool_(True),
+    )
+    return carry._replace(memory=select_tree(holds, merged, memory)), tried, holds
+
+
+class Gauge(NamedTuple):
+    """For how many pulls the next level is chosen, slot by slot."""
+
+    wanted: jax.Array  # f32[slot]
+
+
+def gauge(slots: int) -> Gauge:
+    """Before anything was seen."""
+    return Gauge(jnp.full((slots,), 256.0, jnp.float32))
+
+
+def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rounds: jax.Array) -> tuple[Carry, Gauge]:
+    """Some macro-steps of all lanes, ``[slot]``."""
+    assert isinstance(environment, Continuum)
+    ordinary = jax.vmap(partial(scan.step, environment))
+
+    def macro(_: jax.Array, state: tuple[Carry, jax.Array]) -> tuple[Carry, jax.Array]:
+        now, wanted = state
+        now = jax.lax.fori_loop(0, _ORDINARY, lambda _, c: ordinary(lanes, c), now)
+        learnt, known, pile = jax.vmap(partial(begin, environment))(lanes, now, jnp.maximum(wanted, _LEAST))
+
+        def more(pile: Pile) -> jax.Array:
+            return jnp.any(jnp.max(pile.index, axis=1) > known.level)
+
+        pull = jax.vmap(partial(block, environment))
+        pile = jax.lax.while_loop(more, lambda p: pull(lanes, now, known, p), pile)
+        now, tried, holds = jax.vmap(finish)(lanes, now, learnt, known, pile)
+        grown = jnp.where(holds, jnp.minimum(4 * wanted, _MOST), jnp.maximum(wanted / 8, 1))
+        # After a failure, wait with ordinary rounds until as many were played as the last attempt wanted.
+        return now, jnp.where(tried, grown, jnp.minimum(2 * wanted, _MOST))
+
+    carry, wanted = jax.lax.fori_loop(0, _STEPS, macro, (carry, gauge.wanted))
+    return carry, Gauge(wanted)
