@@ -78,7 +78,7 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
         axis.grid(alpha=0.3, linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(labelsize=8)
-    figure.supxlabel(name, fontsize=10)
+        axis.set_xlabel(name, fontsize=9)
     figure.supylabel("regret at the end [reward]", fontsize=10)
     handles, labels = axes[0].get_legend_handles_labels()
     title = (

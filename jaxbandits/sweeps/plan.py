@@ -10,16 +10,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits.engine import leap, pool
+from jaxbandits.engine import pool, scan
 from jaxbandits.errors import InputError
-from jaxbandits.layout import Layout, lay_out
+from jaxbandits.layout import Layout, lay_out, mark_shares, settle
 from jaxbandits.simulate import usual_slots, usual_workers
 from jaxbandits.sweeps.identity import describe, versions
 from jaxbandits.sweeps.spec import Sweep
 
 # Measured on two cores of an AMD EPYC; they cut the blocks and make the forecast, and change no number.
-_LEAP_ROUND, _SCAN_ROUND = (30e-9, 0.25e-9), (100e-9, 7e-9)  # seconds of one core: a round, and each arm in it
-_COMPILE = {"leap": 4.0, "scan": 2.0}
+_SCAN = (100e-9, 7e-9, 2.0)  # seconds of one core: a round, each arm in it, compiling a program
+_LEAP = (30e-9, 0.25e-9, 4.0)
 _PROGRAM_BYTES = 60 << 20  # what compiling one program leaves behind
 _CARRIES = 4  # copies of the state of all slots while a program runs
 _MOST_VALUES = 1 << 28  # float64 in one variable of a NetCDF-3 file
@@ -101,6 +101,7 @@ def make_plan(spec: Sweep) -> Plan:
     """
     spec.check()
     policies, environments = spec.named_policies(), spec.named_environments()
+    _check_size(spec)
     layouts: dict[tuple[str, int], Layout] = {}
     for name, environment in environments.items():
         for number, budget in enumerate(spec.budget_axis()):
@@ -126,16 +127,14 @@ def make_plan(spec: Sweep) -> Plan:
             units.append(unit)
             blocks += _blocks(unit)
     identity = _identity(spec, layouts)
-    made = Plan(spec, identity, layouts, tuple(units), tuple(blocks))
-    _check_size(made)
-    return made
+    return Plan(spec, identity, layouts, tuple(units), tuple(blocks))
 
 
 def _unit(spec: Sweep, policy: str, name: str, budget: int, layout: Layout, number: int, first: int) -> Unit:
     task = layout.tasks[number]
     _, instance, _ = np.unravel_index(task.order, layout.lane_shape(task))
     spec_of = task.environment.spec
-    base, each = _LEAP_ROUND if task.engine is leap else _SCAN_ROUND
+    base, each, _ = _SCAN if task.engine is scan else _LEAP
     seconds = layout.expected[instance] * (base + each * getattr(spec_of, "pairs", getattr(spec_of, "arms", 16)))
     sums = np.cumsum(seconds)
     count = int(np.clip(np.ceil(sums[-1] / spec.block_seconds), 1, seconds.size))
@@ -182,15 +181,16 @@ def _identity(spec: Sweep, layouts: dict[tuple[str, int], Layout]) -> dict[str, 
     }
 
 
-def _check_size(plan: Plan) -> None:
-    layouts = plan.layouts.values()
-    settings = sum(task.settings for task in next(iter(layouts)).tasks)
-    widest = max(layout.tasks[0].instance_ids.size for layout in layouts)
-    values = settings * len(layouts) * widest * int(plan.spec.replicates) * plan.shares.size
+def _check_size(spec: Sweep) -> None:
+    """Before any array of that size is made."""
+    environments, marks = spec.named_environments().values(), mark_shares(spec.marks).size
+    widest = max(environment.instances for environment in environments)
+    settings = sum(settle(policy, next(iter(environments)))[1] for policy in spec.named_policies().values())
+    values = settings * len(environments) * len(spec.budget_axis()) * widest * int(spec.replicates) * marks
     if values > _MOST_VALUES:
         raise InputError(
-            f"replicates: {plan.spec.replicates} given; with {plan.shares.size} marks the result has {values:,} values "
-            f"in one variable; it must be at most {_MOST_VALUES:,}, so split the sweep or take fewer marks"
+            f"replicates: {spec.replicates} given; with {marks} marks the result has {values:,} values in one "
+            f"variable; it must be at most {_MOST_VALUES:,}, so split the sweep or take fewer marks"
         )
 
 
@@ -218,7 +218,7 @@ def forecast(plan: Plan, workers: int | None = None, done: frozenset[int] = froz
     """Time and memory for the blocks that are not ``done``, on this machine; rough, and known to be so."""
     places = jax.local_devices()
     workers = workers or usual_workers(places)
-    shapes: dict[Any, tuple[str, int]] = {}
+    shapes: dict[Any, tuple[float, int]] = {}
     for unit in plan.units:
         task = unit.task
         slots = usual_slots(task, workers, places)
@@ -229,9 +229,9 @@ def forecast(plan: Plan, workers: int | None = None, done: frozenset[int] = froz
             *(np.shape(x)[1:] for x in jax.tree.leaves(task.policy)),
             *(np.shape(x) for x in jax.tree.leaves(task.environment)),
         )
-        shapes.setdefault(key, (task.engine.__name__.rsplit(".", 1)[-1], _state_bytes(unit, slots)))
+        shapes.setdefault(key, ((_SCAN if task.engine is scan else _LEAP)[2], _state_bytes(unit, slots)))
     work = sum(block.seconds for block in plan.blocks if block.number not in done) / workers
-    compiling = sum(_COMPILE[engine] for engine, _ in shapes.values()) / min(workers, len(shapes)) if work else 0.0
+    compiling = sum(seconds for seconds, _ in shapes.values()) / min(workers, len(shapes)) if work else 0.0
     state = max(size for _, size in shapes.values())
     memory = _resident() + len(shapes) * _PROGRAM_BYTES + workers * _CARRIES * state + _result_bytes(plan)
     return Forecast(work + compiling, memory, len(shapes), workers)

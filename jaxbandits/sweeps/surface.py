@@ -69,23 +69,7 @@ class SweepResult:
         if (environment, budget) not in self.plan.layouts:
             raise bad("environment, budget", (environment, budget), f"one of {self.places()}")
         x = self._ends(environment, budget).isel(setting=np.flatnonzero(self.data["policy"].values == policy))
-        values = {name: x[name].values.astype(float) for name in names}
-        given = self.plan.spec.over == "replicate"
-        mean = mean_interval(x, average_instances=given, level=LEVEL)
-        best = int(np.argmin(mean["mean"].values))
-        count = x.sizes["setting"]
-        level = 1 - (1 - LEVEL) / max(count - 1, 1)
-        against = x.isel(setting=best).drop_vars([*names, "policy", "setting"], errors="ignore")
-        apart = paired_difference(x, against, average_instances=given, level=level)
-        interval = {part: apart[part].values for part in ("mean", "low", "high")}
-        return Curve(
-            policy,
-            values,
-            tuple(mean[part].values for part in ("mean", "low", "high")),
-            best,
-            tuple(np.where(np.arange(count) == best, 0.0, interval[part]) for part in ("mean", "low", "high")),
-            x.sizes["replicate"],
-        )
+        return Curve.of(policy, x, names, given=self.plan.spec.over == "replicate")
 
     def _ends(self, environment: str, budget: int) -> xarray.DataArray:
         """Regret at the end, ``[setting, instance, replicate]``; ``[setting, replicate]`` over sampled instances."""
@@ -127,6 +111,28 @@ class Curve:
     best: int
     apart: tuple[np.ndarray, ...]
     units: int
+
+    @staticmethod
+    def of(policy: str, x: xarray.DataArray, names: Sequence[str], *, given: bool) -> Curve:
+        """From the regret of every run: ``[setting, replicate]``, or with ``given`` instances ``[…, instance, …]``.
+
+        The swept parameters ``names`` are coordinates along ``setting``.
+        """
+        count = x.sizes["setting"]
+        mean = mean_interval(x, average_instances=given, level=LEVEL)
+        best = int(np.argmin(mean["mean"].values))
+        against = x.isel(setting=best).reset_coords(drop=True)
+        level = 1 - (1 - LEVEL) / max(count - 1, 1)
+        apart = paired_difference(x, against, average_instances=given, level=level)
+        parts = ("mean", "low", "high")
+        return Curve(
+            policy,
+            {name: x[name].values.astype(float) for name in names},
+            tuple(mean[part].values for part in parts),
+            best,
+            tuple(apart[part].values for part in parts),
+            x.sizes["replicate"],
+        )
 
     @property
     def indistinguishable(self) -> np.ndarray:

@@ -1,0 +1,246 @@
+"""``python -m benchmarks.sweeps kill|scaling|sharding|memory [--out DIR]``: what sweeps promise, measured.
+
+kill      40 ``kill -9`` at random times over docs/examples/sweep_rho.py, then the bytes against those of a whole run
+scaling   10⁴ lanes: one CPU device pinned to one core against two CPU devices on two cores
+sharding  the pool's workers against one ``shard_map`` program over the same two devices
+memory    peak memory against rounds, and against what ``--dry-run`` said
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+KILLS, LANES = 40, 10_000
+EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "sweep_rho.py"
+
+
+def command(out, *more):
+    return [sys.executable, "-m", "jaxbandits.cli", "sweep", str(EXAMPLE), "--out", str(out), "--no-progress", *more]
+
+
+def contents(folder):
+    """Every file outside the log, by name."""
+    files = [path for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != "log"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def kill(out):
+    """Every life lasts a random time, so drawn that all 40 kills meet an unfinished sweep."""
+    from jaxbandits.sweeps.store import Folder, read_logs
+
+    began = time.time()
+    subprocess.run(command(out / "whole"), check=True, stdout=subprocess.DEVNULL)
+    (notes,) = read_logs(Folder(out / "whole"))
+    first, end = (next(n["time"] for n in notes if n["event"] == event) for event in ("block", "end"))
+    startup, rest = first - began, end - first
+    whole, total = contents(out / "whole"), len(Folder(out / "whole").listed())
+    print(f"uninterrupted: {end - began:.0f} s, {total} blocks, the first after {startup:.0f} s", flush=True)
+    moments, done, lives = random.Random(0), [], []
+    while len(done) < KILLS:
+        process = subprocess.Popen(command(out / "killed"), stdout=subprocess.DEVNULL)
+        lives.append(moments.uniform(0.0, startup + 2.5 * rest / KILLS))
+        try:
+            process.wait(lives[-1])
+            raise SystemExit(f"the sweep ended before kill {len(done) + 1}: draw shorter lives")
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        done.append(len(Folder(out / "killed").listed()))
+    print(f"blocks after each of {KILLS} kills: {done}", flush=True)
+    subprocess.run(command(out / "killed"), check=True, stdout=subprocess.DEVNULL)
+    same = contents(out / "killed") == whole
+    advanced = sum(b > a for a, b in zip([0, *done], done, strict=False))
+    print(f"{KILLS} kills after {min(lives):.1f} to {max(lives):.1f} s, {advanced} of them after new blocks")
+    print(f"{len(whole)} files: {'the same bytes' if same else 'THE BYTES DIFFER'}")
+    return 0 if same else 1
+
+
+def spec(lanes=LANES, budget=20_000.0, engine="auto"):
+    """ω-UCB on 100 random Bernoulli instances, K = 10, with as many ρ as make the lanes."""
+    import jax
+    import numpy as np
+
+    import jaxbandits as jb
+
+    arms = jb.environments.random_bernoulli(jax.random.key(0), instances=100, arms=10)
+    multiple = arms.values()[1].min(axis=1)
+    return jb.Sweep(
+        policies=jb.policies.OmegaUCB(rho=np.geomspace(1 / 64, 2.0, lanes // 100)),
+        environments=arms,
+        constraint=jb.TotalBudget(budget * multiple, last_pull="counts"),
+        over="instance",
+        engine=engine,
+    )
+
+
+def timed(arguments):
+    """In a process of its own: seconds of one sweep, compilation excluded, and its digest."""
+    import hashlib
+
+    from jaxbandits.sweeps import sweep
+
+    engine, budget = arguments[0], float(arguments[1])
+    sweep(spec(budget=20.0, engine=engine))
+    began = time.perf_counter()
+    found = sweep(spec(budget=budget, engine=engine))
+    seconds = time.perf_counter() - began
+    print(seconds, hashlib.sha256(found.data["regret"].values.tobytes()).hexdigest())
+
+
+def child(name, *arguments, devices=1, cores=None):
+    """Run ``name`` of this module elsewhere; its printed words."""
+    environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.sweeps", name, *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if cores else None,
+    )
+    return done.stdout.split()
+
+
+def scaling(out):
+    """Interleaved, three times."""
+    for engine, budget in (("auto", 20_000.0), ("scan", 1_000.0)):
+        ratios, digests = [], set()
+        for _ in range(3):
+            one, first = child("timed", engine, str(budget), cores={0})
+            two, second = child("timed", engine, str(budget), devices=2)
+            ratios.append(float(one) / float(two))
+            digests |= {first, second}
+            print(f"{engine}: one device, one core {float(one):.2f} s; two devices {float(two):.2f} s", flush=True)
+        same = "the same bits" if len(digests) == 1 else "BITS DIFFER"
+        print(f"{engine}: {', '.join(f'{r:.2f}' for r in ratios)}, median {statistics.median(ratios):.2f}; {same}")
+    return 0
+
+
+def sharded(arguments):
+    """In a process of its own: the same lanes through one ``shard_map`` program over all devices."""
+    import jax
+    import numpy as np
+    from jax.sharding import Mesh
+    from jax.sharding import PartitionSpec as P
+
+    from jaxbandits.engine import drive, pool, scan
+    from jaxbandits.protocol import Status
+    from jaxbandits.sweeps import make_plan
+
+    budget, devices = float(arguments[0]), jax.devices()
+
+    def play(plan):
+        (unit,) = plan.units
+        task, each = unit.task, unit.task.engine.CPU_SLOTS
+        slots = each * len(devices)
+        mesh = Mesh(np.array(devices), ("lane",))
+        one, many = P(), P("lane")
+
+        def body(environment, lanes, root, carry, gauge, fresh, idle, plan):
+            mine = jax.tree.map(lambda x: x[0], gauge)
+            carry, mine, shares = drive.advance(task.engine, environment, lanes, root, carry, mine, fresh, idle, plan)
+            return carry, jax.tree.map(lambda x: x[None], mine), shares
+
+        specs = (one, many, one, many, many, many, many, one)
+        step = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=specs, out_specs=(many, many, many), check_vma=False))
+        lane_of, after = np.full(slots, -1), 0
+        gauge = jax.tree.map(lambda x: np.stack([np.asarray(x)] * len(devices)), task.engine.gauge(each))
+        carry = lanes = None
+        chunks, began = 1, time.perf_counter()
+        rows = {}
+        while True:
+            free = np.flatnonzero(lane_of < 0)
+            taken = task.order[after : after + free.size]
+            after += taken.size
+            fresh = np.zeros(slots, bool)
+            fresh[free[: taken.size]] = True
+            lane_of[fresh] = taken
+            if (lane_of < 0).all():
+                return time.perf_counter() - began, rows
+            lanes = task.lanes(np.maximum(lane_of, 0)) if fresh.any() else lanes
+            if carry is None:
+                shapes = pool.blank_shapes(task.environment, lanes, task.root)
+                carry = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
+            quota = each // 8 if after < task.order.size else each - 1
+            plan_ = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, quota)))
+            called = time.perf_counter()
+            carry, gauge, _ = step(task.environment, lanes, task.root, carry, gauge, fresh, lane_of < 0, plan_)
+            status = np.asarray(carry.memory.status)
+            took = time.perf_counter() - called
+            ended = (lane_of >= 0) & (status != Status.RUNNING)
+            if ended.any():
+                last = jax.tree.map(lambda x: np.asarray(x)[ended], carry.memory.ledger)  # noqa: B023
+                ledger = scan.unpack(np.asarray(carry.rows)[ended], last)
+                rows |= dict(zip(lane_of[ended].tolist(), ledger.rounds[:, -1].tolist(), strict=True))
+                lane_of[ended] = -1
+            elif took < 0.3:
+                chunks *= 2
+            if took > 0.6:
+                chunks = max(chunks // 2, 1)
+
+    play(make_plan(spec(budget=20.0)))
+    seconds, rows = play(make_plan(spec(budget=budget)))
+    assert len(rows) == LANES
+    print(seconds)
+
+
+def sharding(out):
+    """Interleaved, three times."""
+    ratios = []
+    for _ in range(3):
+        pool_, _ = child("timed", "auto", "20000.0", devices=2)
+        (mapped,) = child("sharded", "20000.0", devices=2)
+        ratios.append(float(mapped) / float(pool_))
+        print(f"pool {float(pool_):.2f} s; shard_map {float(mapped):.2f} s", flush=True)
+    print(f"shard_map takes {statistics.median(ratios):.2f} times as long as the pool")
+    return 0
+
+
+def peak(arguments):
+    """In a process of its own: MiB foretold, and MiB used."""
+    import resource
+
+    from jaxbandits.sweeps import forecast, make_plan, sweep
+
+    made = spec(lanes=int(arguments[0]), budget=float(arguments[1]))
+    told = forecast(make_plan(made)).memory
+    sweep(made)
+    print(told / 2**20, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def memory(out):
+    """Rounds up to 100-fold; lanes up to 100-fold."""
+    for lanes, budget in ((1_000, 200.0), (1_000, 2_000.0), (1_000, 20_000.0), (10_000, 200.0), (100_000, 200.0)):
+        told, used = map(float, child("peak", str(lanes), str(budget)))
+        print(
+            f"{lanes:,} lanes, budget {budget:,.0f} c_min: {used:.0f} MiB used, at most {told:.0f} foretold", flush=True
+        )
+    return 0
+
+
+def main():
+    """The command line."""
+    if sys.argv[1:2] and sys.argv[1] in ("timed", "sharded", "peak"):
+        globals()[sys.argv[1]](sys.argv[2:])
+        return 0
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sweeps", description=__doc__)
+    items = {"kill": kill, "scaling": scaling, "sharding": sharding, "memory": memory}
+    parser.add_argument("item", choices=items)
+    parser.add_argument("--out", type=Path, help="where the folders of sweeps go (default: a temporary folder)")
+    given = parser.parse_args()
+    out = given.out or Path(tempfile.mkdtemp(prefix="sweeps-"))
+    out.mkdir(parents=True, exist_ok=True)
+    return items[given.item](out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
