@@ -47,9 +47,9 @@ from jaxbandits.ticks import Total
 
 CPU_SLOTS = 64
 LENGTH = 32  # pulls in a block
-_ORDINARY = 8  # ordinary rounds of a macro-step
+_ORDINARY = 4  # ordinary rounds of a macro-step
 _STEPS = 4  # macro-steps between two looks at the marks
-_LEAST, _MOST = 32.0, 8192.0  # pulls that a level is chosen for
+_LEAST, _MOST = 32.0, 1024.0  # pulls that a level is chosen for
 _LEVELS = 24  # levels to choose from, each half as far away as the one before
 
 
@@ -268,7 +268,7 @@ def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rou
         pull = jax.vmap(partial(block, environment))
         pile = jax.lax.while_loop(more, lambda p: pull(lanes, now, known, p), pile)
         now, tried, holds = jax.vmap(finish)(lanes, now, learnt, known, pile)
-        grown = jnp.where(holds, jnp.minimum(4 * wanted, _MOST), jnp.maximum(wanted / 8, 1))
+        grown = jnp.where(holds, jnp.minimum(2 * wanted, _MOST), jnp.maximum(wanted / 8, 1))
         # After a failure, wait with ordinary rounds until as many were played as the last attempt wanted.
         return now, jnp.where(tried, grown, jnp.minimum(2 * wanted, _MOST))
 

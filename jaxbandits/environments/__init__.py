@@ -1,5 +1,6 @@
 """Worlds: what a pull brings and costs."""
 
+from jaxbandits.environments.bids import LoggedAuctions as LoggedAuctions
 from jaxbandits.environments.censored import CensoredArms as CensoredArms
 from jaxbandits.environments.censored import RevealConsumption as RevealConsumption
 from jaxbandits.environments.censored_spec import CensoredSpec as CensoredSpec

@@ -102,7 +102,7 @@ class Continuum(Environment):
             ...     lambda x, p: 0.5 + 0.4 * x, lambda x, p: p["floor"] + 0.5 * x * x,
             ...     lipschitz_reward=0.4, lipschitz_cost=1.0, parameters={"floor": [0.1, 0.2]})
             >>> world.instances, world.best_points().round(3).tolist()
-            (2, [0.0, 0.0])
+            (2, [0.078, 0.151])
         """
         named = {name: np.asarray(value, np.float32) for name, value in (parameters or {}).items()}
         lengths = {name: x.shape[:1] for name, x in named.items()}
@@ -143,7 +143,7 @@ class Continuum(Environment):
             raise bad("points", np.shape(points), f"an array [K] or [{self.instances}, K]")
         if not ((x >= 0) & (x <= 1)).all():
             raise bad("points", float(x[~((x >= 0) & (x <= 1))].flat[0]), "in [0, 1]")
-        return FiniteArms.bernoulli(*self._means_at(np.broadcast_to(x, (self.instances, x.shape[-1]))))
+        return FiniteArms.bernoulli(*self.means_at(np.broadcast_to(x, (self.instances, x.shape[-1]))))
 
     # --- the protocol ------------------------------------------------------------------------------------------
 
@@ -245,12 +245,12 @@ class Continuum(Environment):
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """Means on a grid of 2049 points, refined around the best ratio and the best reward of every instance."""
         x = np.broadcast_to(np.linspace(0, 1, _GRID + 1), (self.instances, _GRID + 1))
-        parts = [self._means_at(x)]
+        parts = [self.means_at(x)]
         for best_of in (_ratio, lambda reward, cost: reward):
             at, width = _best(x, best_of(*parts[0])), 1 / _GRID
             for _ in range(_FINER):
                 near = np.clip(at[:, None] + width * np.linspace(-1, 1, 33), 0, 1)
-                parts.append(self._means_at(near))
+                parts.append(self.means_at(near))
                 at, width = _best(near, best_of(*parts[-1])), width / 16
         reward, cost = (np.concatenate(side, axis=1) for side in zip(*parts, strict=True))
         return reward, cost
@@ -258,7 +258,7 @@ class Continuum(Environment):
     def best_points(self) -> np.ndarray:
         """The point with the best ratio μ_r/μ_c on a grid of 2049 points, ``f64[instance]``."""
         x = np.broadcast_to(np.linspace(0, 1, _GRID + 1), (self.instances, _GRID + 1))
-        return _best(x, _ratio(*self._means_at(x)))
+        return _best(x, _ratio(*self.means_at(x)))
 
     def slopes(self, of: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
         """The largest slope of ``of(mean_reward, mean_cost)`` on a grid, ``f64[instance]``.
@@ -267,15 +267,15 @@ class Continuum(Environment):
             >>> import jaxbandits as jb
             >>> world = jb.environments.cost_valley([0.3], lam=0.5)
             >>> world.slopes(lambda reward, cost: reward / cost).round(1).tolist()
-            [11.5]
+            [11.6]
         """
         x = np.linspace(0, 1, _GRID + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = of(*self._means_at(np.broadcast_to(x, (self.instances, x.size))))
+            values = of(*self.means_at(np.broadcast_to(x, (self.instances, x.size))))
         return _slopes(values, x)
 
-    def _means_at(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """True means, ``f64[instance, point]``."""
+    def means_at(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Host: true mean reward and cost of points ``[instance, point]``, ``f64`` of that shape."""
         reward, cost = _evaluate(self, np.asarray(points, np.float32), True)
         return ticks.to_units(reward), ticks.to_units(cost)
 

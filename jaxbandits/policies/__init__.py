@@ -27,6 +27,7 @@ from jaxbandits.policies.mixture import MixturePolicy as MixturePolicy
 from jaxbandits.policies.mrcb import MRCB as MRCB
 from jaxbandits.policies.omega import OmegaStarUCB as OmegaStarUCB
 from jaxbandits.policies.omega import OmegaUCB as OmegaUCB
+from jaxbandits.policies.on_points import OnPoints as OnPoints
 from jaxbandits.policies.one_phase import OnePhase as OnePhase
 from jaxbandits.policies.pacer import Pacer as Pacer
 from jaxbandits.policies.pd_bwk import PDBwK as PDBwK
@@ -42,6 +43,8 @@ from jaxbandits.policies.soft_elim import SoftElim as SoftElim
 from jaxbandits.policies.soft_index import SoftIndex as SoftIndex
 from jaxbandits.policies.suak import SUAK as SUAK
 from jaxbandits.policies.thompson import BudgetedThompson as BudgetedThompson
+from jaxbandits.policies.trees import HOO as HOO
+from jaxbandits.policies.trees import StoOO as StoOO
 from jaxbandits.policies.ucb1 import UCB1 as UCB1
 from jaxbandits.policies.ucb_b2 import UCBB2 as UCBB2
 from jaxbandits.policies.ucb_bv import UCBBV1 as UCBBV1
