@@ -11,7 +11,7 @@ from scipy import stats
 
 from experiments._rcucb_play import BASELINES, POLICIES, RCUCBS, Played, play
 from experiments._rcucb_report import COLOUR_OF, COLOURS, STAND_IN, dashes, difference, estimate, figure
-from experiments.common import Options, Row, mean_se, verdict
+from experiments.common import Options, Row, mean_se, ranking, verdict
 from jaxbandits.environments import FastTrack, Linear, copula_arms, g1
 from jaxbandits.environments.g1 import G1_NAMES, ProbitNormal
 
@@ -89,6 +89,7 @@ def fig4(options: Options) -> list[Row]:
         regret = {name: run.regret[0, i, :, -1] for name, run in runs.items()}
         share = {name: run.censored[0, i, :, -1] / rounds for name, run in runs.items()}
         rows += _regrets(instance, regret, rounds) + _shares(instance, share, rounds)
+        rows.append(ranking(f"Fig. 4 {instance}: order of the regrets", regret, f"T = {rounds}; {STAND_IN}"))
     return rows + _gaps(runs) + _times(runs, rounds, replicates)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,10 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+import xarray
 from matplotlib.ticker import EngFormatter, MaxNLocator
+
+from jaxbandits.statistics import dominance
 
 COLUMNS = ("item", "published", "measured", "standard_error", "verdict", "note")
 
@@ -40,6 +44,17 @@ LOOKS: dict[str, tuple[str, str, Any]] = {
     "USS, λ = 5": (SKY, "P", "--"),
     "pacer": (PINK, "*", "-"),
     "fluid oracle": (GREY, "d", "--"),
+    "ω-UCB, ρ = 1/4": (BLUE, "o", "-"),
+    "ω-UCB, ρ = 1": (BLUE, "^", "--"),
+    "ω*-UCB, ρ = 1/4": (SKY, "s", "-"),
+    "ω*-UCB, ρ = 1": (SKY, "v", "--"),
+    "BTS": (VERMILION, "D", "-"),
+    "m-UCB": (GREEN, "P", "-"),
+    "c-UCB": (ORANGE, "X", "-"),
+    "i-UCB": (PINK, "*", "-"),
+    "b-greedy": (BLACK, "d", ":"),
+    "Budget-UCB": (GREY, "<", "--"),
+    "UCB-SC+": (GREY, ">", "-."),
 }
 _SPARE = [(c, m, d) for d in ("-", "--") for c, m in zip((BLUE, VERMILION, GREEN, PINK, ORANGE), "osv^D", strict=True)]
 
@@ -102,6 +117,24 @@ def is_above(samples: Any, level: float = 0.0, errors: float = 2.0) -> bool | No
     """Is the mean of the samples above ``level`` by ``errors`` standard errors? None if neither above nor below."""
     mean, se = mean_se(samples)
     return None if abs(mean - level) <= errors * se else bool(mean > level)
+
+
+def ranking(item: str, samples: dict[str, Any], note: str = "") -> Row:
+    """Mean regrets from least to largest, ``<`` where neighbours differ clearly, ``≈`` where not.
+
+    ``samples`` [run] of the policies in the same worlds; paired t-tests, Holm's correction over all pairs, at 5 %.
+    """
+    runs = xarray.DataArray(
+        np.stack([np.asarray(x, float) for x in samples.values()]),
+        dims=("setting", "replicate"),
+        coords={"setting": list(samples)},
+    )
+    clear = dominance(runs, over="replicate")["clear"]
+    order = [str(name) for name in runs["setting"].values[np.argsort(runs.mean("replicate").values)]]
+    text = order[0]
+    for before, after in itertools.pairwise(order):
+        text += f" {'<' if bool(clear.sel(setting=before, against=after)) else '≈'} {after}"
+    return Row(item, "", text, "", "unclear", f"Holm over all pairs, 5 %, paired{f'; {note}' if note else ''}")
 
 
 def look(name: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from experiments.common import (
     figure,
     is_above,
     mean_se,
+    ranking,
     save,
     verdict,
     write_summary,
@@ -53,6 +54,7 @@ def figure1(options: Options) -> list[Row]:
         _timing("figure1", played),
         Row("figure1: r*", "0.59", f"{played.best:.5f}", "", verdict(abs(played.best - 0.59) < 5e-4), "closed form"),
         *_levels("figure1", played),
+        ranking("figure1: order of the regrets at T", {name: x[:, -1] for name, x in played.regret.items()}),
         _row("figure1: regret of OPS − SUAK at T", "> 0", gap, is_above(gap), "a = 3, paired"),
         *(
             _row(f"figure1: regret of OPS − SUAK at T, a = {a}", "> 0", x, is_above(x), "paired; other radius")
@@ -80,6 +82,7 @@ def figure2(options: Options) -> list[Row]:
         _timing("figure2", played),
         Row("figure2: r*", "0.65", f"{played.best:.5f}", "", verdict(abs(played.best - 0.65) < 5e-4), "closed form"),
         *_levels("figure2", played),
+        ranking("figure2: order of the regrets at T", last),
         _row(
             "figure2: PDS is worst: its regret − largest other",
             "> 0",

@@ -1,0 +1,156 @@
+"""Playing the settings of the ω-UCB experiment, once each; what was played is kept in the output folder."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import numpy as np
+import xarray
+
+import jaxbandits as jb
+from experiments._omega_specs import FAMILIES, KEY, MARKS, SETTINGS, Part, Setting, budget, steps
+from experiments.common import Options
+
+
+class Played(NamedTuple):
+    """One family of policies in one setting.
+
+    ``regret`` (in units of reward) and ``share`` (of the best arm's reward for the same budget) have the axes
+    ``(policy, instance, replicate, mark)``. Of random instances there is one run each; ``instance`` counts the given
+    campaigns, ``replicate`` what was sampled on them.
+    """
+
+    regret: xarray.DataArray
+    share: xarray.DataArray
+    rounds: float
+    seconds: float
+
+
+class Curves(NamedTuple):
+    """All policies of a setting that are asked for, on the units that all of them have."""
+
+    setting: Setting
+    regret: xarray.DataArray
+    share: xarray.DataArray
+
+    @property
+    def over(self) -> str:
+        """What was sampled."""
+        return self.setting.over
+
+    def at(self, share: float, *names: str) -> xarray.DataArray:
+        """Regret when this share of the budget is spent, of one policy or of several."""
+        chosen = self.regret.sel(policy=list(names), mark=share).drop_vars("mark")
+        return chosen.isel(policy=0, drop=True) if len(names) == 1 else chosen
+
+
+def curves(setting: str, options: Options, families: Iterable[str] | None = None) -> Curves:
+    """Play (or take) some families in a setting, by default all of it."""
+    chosen = SETTINGS[setting]
+    parts = [play(setting, family, options) for family in families or chosen.policies]
+    runs = min(part.regret.sizes["replicate"] for part in parts)
+    joined = [
+        xarray.concat([getattr(p, kind).isel(replicate=slice(runs)) for p in parts], dim="policy", join="exact")
+        for kind in ("regret", "share")
+    ]
+    return Curves(chosen, *joined)
+
+
+def seconds(settings: Iterable[str], options: Options, families: Iterable[str] | None = None) -> tuple[float, float]:
+    """(wall-clock seconds, rounds) that the simulations of a figure took, whenever they were made."""
+    played = [play(s, f, options) for s in settings for f in families or SETTINGS[s].policies]
+    return sum(p.seconds for p in played), sum(p.rounds for p in played)
+
+
+@functools.cache
+def play(setting: str, family: str, options: Options) -> Played:
+    """One family in one setting; from the folder ``runs`` if the very same was played there before."""
+    began = time.perf_counter()
+    chosen = SETTINGS[setting]
+    path = options.out / "runs" / f"{setting}_{family}.npz".replace(" ", "_").replace("*", "star")
+    mark = _fingerprint(chosen, family, options)
+    kept = _kept(path, mark)
+    if kept is None:
+        regret, share, rounds = _simulated(chosen, family, options)
+        kept = regret, share, rounds, time.perf_counter() - began
+        path.parent.mkdir(exist_ok=True)
+        np.savez_compressed(path, regret=regret, share=share, about=np.array(json.dumps([mark, *kept[2:]])))
+        print(f"  {setting}, {family}: {rounds:.3g} rounds in {kept[3]:.1f} s", flush=True)
+    return _labelled(family, *kept)
+
+
+@functools.cache
+def _parts(setting: Setting, options: Options) -> list[Part]:
+    return setting.make(options)
+
+
+def _simulated(setting: Setting, family: str, options: Options) -> tuple[np.ndarray, np.ndarray, float]:
+    parts = _parts(setting, options)
+    campaigns = np.unique(np.concatenate([part.campaign for part in parts]))
+    draws = 1 + max(int(part.draw.max()) for part in parts)
+    runs = setting.runs(options)
+    shape = (len(FAMILIES[family].labels), campaigns.size, draws, runs, MARKS.size)
+    regret, possible, rounds = np.zeros(shape), np.zeros((campaigns.size, draws)), 0.0
+    for part in parts:
+        result = jb.simulate(
+            FAMILIES[family].make(part, options),
+            part.arms,
+            budget(part, options),
+            key=KEY,
+            replicates=runs,
+            marks=MARKS,
+            instance_ids=part.ids,
+            engine=_engine(setting, family, options),
+        )
+        place = np.searchsorted(campaigns, part.campaign)
+        regret[:, place, part.draw] = result.regret.values
+        possible[place, part.draw] = result.best_rate * steps(options) * part.least_cost
+        rounds += float(result.ledger["rounds"][..., -1].sum())
+    share = regret / possible[None, :, :, None, None]
+    if setting.over == "instance":  # one campaign: its draws are the instances
+        return regret[:, 0], share[:, 0], rounds
+    if draws > 1:  # runs of one draw of the laws are not independent of each other: their mean is one observation
+        return regret.mean(axis=3), share.mean(axis=3), rounds
+    return regret[:, :, 0], share[:, :, 0], rounds
+
+
+def _engine(setting: Setting, family: str, options: Options) -> str:
+    """Both engines give the same bits; the leap takes longer to compile, which only many rounds pay back."""
+    many = len(FAMILIES[family].labels) > 2 or setting.over == "replicate"
+    return "auto" if many and options.full else "scan"
+
+
+def _labelled(family: str, regret: np.ndarray, share: np.ndarray, rounds: float, took: float) -> Played:
+    def made(values: np.ndarray) -> xarray.DataArray:
+        coords = {"policy": list(FAMILIES[family].labels), "mark": MARKS}
+        return xarray.DataArray(values, dims=("policy", "instance", "replicate", "mark"), coords=coords)
+
+    return Played(made(regret), made(share), rounds, took)
+
+
+def _kept(path: Path, mark: str) -> tuple[np.ndarray, np.ndarray, float, float] | None:
+    if not path.is_file():
+        return None
+    with np.load(path, allow_pickle=False) as stored:
+        found, rounds, took = json.loads(str(stored["about"]))
+        return (stored["regret"], stored["share"], rounds, took) if found == mark else None
+
+
+def _fingerprint(setting: Setting, family: str, options: Options) -> str:
+    """Changes with anything that the numbers depend on and that may change between two runs of the experiment."""
+    policy = FAMILIES[family].make(_parts(setting, options)[0], options)
+    worlds = [x for part in _parts(setting, options) for x in jax.tree.leaves(part.arms)]
+    state = hashlib.sha256()
+    for array in [*worlds, *jax.tree.leaves(policy), MARKS]:
+        state.update(np.ascontiguousarray(array).tobytes())
+    state.update(inspect.getsource(inspect.getmodule(type(policy))).encode())  # type: ignore[arg-type]
+    state.update(f"{steps(options)} {setting.runs(options)} {jax.__version__}".encode())
+    return state.hexdigest()
