@@ -283,15 +283,17 @@ def _lengths(
     if prepared.clock_name == "rounds":
         rounds = end / ticks.ONE
         return rounds, _cap(rounds + 1, max_rounds)
-    _, cost = environment.values()
+    reward, cost = environment.values()
     if getattr(environment.spec, "resources", None) is not None:
         cost = cost[..., 0]  # the clock is resource 0
     if max_rounds is None and np.nanmin(cost) <= 0:
         raise InputError(
             "environment: an arm with mean cost 0 given; it must be above 0 under a budget, or max_rounds must be given"
         )
-    with np.errstate(divide="ignore"):
-        rounds = end / ticks.ONE / np.nanmean(cost, axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # A learner ends up with the best arm, which may be far cheaper than the average one.
+        best = np.argmax(np.nan_to_num(reward / cost, nan=-np.inf), axis=-1)
+        rounds = end / ticks.ONE / np.take_along_axis(cost, best[:, None], axis=-1)[:, 0]
         # Far beyond chance: with costs of 0 or 1, even a tiny budget waits 1/c rounds for its first cost.
         longest = 4 * (end / ticks.ONE + 16) / np.nanmin(cost, axis=-1) + 1000
     cap = _cap(longest, max_rounds)

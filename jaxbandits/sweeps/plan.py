@@ -18,9 +18,10 @@ from jaxbandits.sweeps.identity import describe, versions
 from jaxbandits.sweeps.spec import Sweep
 
 # Measured on two cores of an AMD EPYC; they cut the blocks and make the forecast, and change no number.
-_SCAN = (100e-9, 7e-9, 2.0)  # seconds of one core: a round, each arm in it, compiling a program
-_LEAP = (30e-9, 0.25e-9, 4.0)
-_PROGRAM_BYTES = 60 << 20  # what compiling one program leaves behind
+_SCAN = (100e-9, 7e-9, 2.3)  # seconds of one core: a round, each arm in it, compiling a program
+_LEAP = (30e-9, 0.25e-9, 8.5)
+_PROGRAM_BYTES = 160 << 20  # what compiling one program leaves behind, at most
+_REPORT_BYTES = 150 << 20  # what the report imports
 _CARRIES = 4  # copies of the state of all slots while a program runs
 _MOST_VALUES = 1 << 28  # float64 in one variable of a NetCDF-3 file
 
@@ -233,7 +234,8 @@ def forecast(plan: Plan, workers: int | None = None, done: frozenset[int] = froz
     work = sum(block.seconds for block in plan.blocks if block.number not in done) / workers
     compiling = sum(seconds for seconds, _ in shapes.values()) / min(workers, len(shapes)) if work else 0.0
     state = max(size for _, size in shapes.values())
-    memory = _resident() + len(shapes) * _PROGRAM_BYTES + workers * _CARRIES * state + _result_bytes(plan)
+    memory = _resident() + _REPORT_BYTES + len(shapes) * _PROGRAM_BYTES
+    memory += workers * _CARRIES * state + _result_bytes(plan)
     return Forecast(work + compiling, memory, len(shapes), workers)
 
 

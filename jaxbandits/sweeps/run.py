@@ -62,7 +62,7 @@ def sweep(
         >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
         >>> found = jb.sweep(jb.Sweep(
         ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0]), environments=arms,
-        ...     constraint=jb.TotalBudget(20.0, last_pull="counts"), replicates=8))
+        ...     constraint=jb.TotalBudget(20.0, last_pull="counts"), replicates=8, engine="scan"))
         >>> found.data["regret"].dims
         ('setting', 'environment', 'budget', 'instance', 'replicate', 'mark')
     """

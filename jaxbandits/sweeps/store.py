@@ -75,12 +75,13 @@ class Folder:
             self.check(plan)
         else:
             with self._writing(f"{MANIFEST}"):
-                for folder in (self.path, self.path / BLOCKS, self.path / LOG):
-                    folder.mkdir(parents=True, exist_ok=True)
+                self.path.mkdir(parents=True, exist_ok=True)
                 names = {entry.name for entry in self.path.iterdir()} - {BLOCKS, LOG}
                 others = [name for name in names if not name.startswith(".")]
                 if others:
                     raise bad("out", str(self.path), f"a new or empty folder; there is {sorted(others)[0]!r} in it")
+                (self.path / BLOCKS).mkdir(exist_ok=True)
+                (self.path / LOG).mkdir(exist_ok=True)
                 text = json.dumps(manifest, indent=1) + "\n"
                 write_whole(place, lambda file: file.write(text.encode()))
         for entry in (*self.path.glob(".*"), *(self.path / BLOCKS).glob(".*")):

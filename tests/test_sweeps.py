@@ -1,0 +1,458 @@
+"""Sweeps: the same numbers as simulate, whatever way they were made; folders that refuse, repair and continue."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+import xarray
+
+import jaxbandits as jb
+from jaxbandits.cli import main
+from jaxbandits.sweeps import Curve, StorageError, Sweep, forecast, identity, make_plan, store, sweep
+from jaxbandits.sweeps.command import load_spec, status_lines
+from jaxbandits.sweeps.identity import describe, first_difference
+from jaxbandits.sweeps.store import Folder, block_name, decode, encode, read_logs
+
+RHO = [0.0625, 0.25, 1.0]
+
+
+def budget_of(environment, budget):
+    return jb.TotalBudget(budget, last_pull="counts")
+
+
+def world(instances=3):
+    return jb.environments.random_bernoulli(jax.random.key(1), instances=instances, arms=3)
+
+
+def spec(**changes):
+    usual = {
+        "policies": [jb.policies.OmegaUCB(rho=RHO), jb.grid(jb.policies.MUCB, alpha=[0.0625, 0.25])],
+        "environments": {"three": world(), "two": world(2)},
+        "constraint": budget_of,
+        "budgets": [4.0, 16.0],
+        "replicates": 2,
+        "seed": 5,
+        "marks": 3,
+        "engine": "scan",
+        "block_seconds": 2e-5,
+    }
+    return Sweep(**(usual | changes))
+
+
+def contents(folder):
+    """Every file outside the log, by name."""
+    files = [path for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != "log"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def blocks_begun(folder):
+    """For each run of the folder, how many blocks it had to do."""
+    return [[note["missing"] for note in notes if note["event"] == "start"] for notes in read_logs(Folder(folder))]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A finished sweep: its folder and its result."""
+    folder = tmp_path_factory.mktemp("done")
+    return folder, sweep(spec(), folder)
+
+
+# ---- what comes out
+
+
+def test_the_numbers_are_those_of_simulate(done):
+    _, result = done
+    data = result.data
+    assert data["regret"].dims == ("setting", "environment", "budget", "instance", "replicate", "mark")
+    for name, environment in (("three", world()), ("two", world(2))):
+        for budget in (4.0, 16.0):
+            alone = jb.simulate(
+                [jb.policies.OmegaUCB(rho=RHO), jb.policies.MUCB(alpha=np.array([0.0625, 0.25]))],
+                environment,
+                budget_of(environment, budget),
+                key=jax.random.key(5),
+                replicates=2,
+                marks=3,
+                engine="scan",
+            )
+            part = data.sel(environment=name, budget=budget).isel(instance=slice(environment.instances))
+            for what in ("regret", "realised_regret", "reward", "spent", "rounds"):
+                np.testing.assert_array_equal(part[what].values, getattr(alone, what).values, err_msg=what)
+            np.testing.assert_array_equal(part["status"].values, alone.ended)
+    absent = data.sel(environment="two").isel(instance=2)
+    assert np.isnan(absent["regret"].values).all() and (absent["status"].values == -1).all()
+
+
+def test_the_dataset_is_labelled_and_survives_the_disk(done):
+    folder, result = done
+    data = result.data
+    assert data["policy"].values.tolist() == ["OmegaUCB"] * 3 + ["MUCB"] * 2
+    np.testing.assert_array_equal(data["rho"].values, [*RHO, np.nan, np.nan])
+    np.testing.assert_array_equal(data["alpha"].values, [np.nan] * 3 + [0.0625, 0.25])
+    assert data["setting"].values[1] == "OmegaUCB rho=0.25"
+    for name in ("regret", "spent", "rounds"):
+        assert data[name].attrs["units"] and data[name].attrs["long_name"]
+    with xarray.open_dataset(folder / "result.nc", engine="scipy") as stored:
+        xarray.testing.assert_equal(stored.load(), data)
+        assert stored["regret"].attrs == data["regret"].attrs
+        assert json.loads(stored.attrs["about"])["seed"] == 5
+
+
+def test_in_memory_as_on_disk(done):
+    xarray.testing.assert_identical(sweep(spec()).data, done[1].data)
+
+
+def test_settings_and_environments_do_not_touch_each_other(done):
+    one = sweep(spec(policies=jb.policies.OmegaUCB(rho=[0.25]), environments={"two": world(2)}, budgets=[16.0]))
+    whole = done[1].data.sel(environment=["two"], budget=[16.0]).isel(setting=[1], instance=slice(2))
+    np.testing.assert_array_equal(one.data["regret"].values, whole["regret"].values)
+
+
+def test_censored_arms_on_a_horizon():
+    found = sweep(
+        Sweep(
+            policies=jb.policies.RCUCB("legal", alpha=[0.1, 1.0]),
+            environments=jb.environments.g1(["PosCorr"], arms=2, limits=2),
+            constraint=jb.Horizon(30),
+            replicates=3,
+        )
+    )
+    assert found.data.sizes["budget"] == 1 and found.data["budget"].values[0] == 30
+    assert "RCUCB" in found.policies[0] and found.parameters(found.policies[0]) == ["alpha"]
+    assert set(found.data["rounds"].values.ravel()) == {30.0}
+    assert (found.data["censored"].values >= 0).all()
+
+
+# ---- blocks
+
+
+def test_again_computes_nothing_and_changes_nothing(done, tmp_path):
+    folder, _ = done
+    before, runs = contents(folder), blocks_begun(folder)
+    assert runs == [[len(make_plan(spec()).blocks)]] and runs[0][0] >= 12
+    sweep(spec(), folder)
+    assert blocks_begun(folder) == [*runs, []]
+    assert contents(folder) == before
+    sweep(spec(), tmp_path / "elsewhere")
+    assert contents(tmp_path / "elsewhere") == before
+
+
+def test_blocks_hold_every_lane_once_the_long_ones_first():
+    plan = make_plan(spec(block_seconds=5e-6))
+    for unit in plan.units:
+        blocks = [block for block in plan.blocks if block.unit is unit]
+        lanes = np.concatenate([block.lanes for block in blocks])
+        assert sorted(lanes) == list(range(unit.task.order.size))
+        _, instance, _ = np.unravel_index(lanes, unit.layout.lane_shape(unit.task))
+        assert (np.diff(unit.layout.expected[instance]) <= 0).all()
+        assert len(blocks) > 1 and min(block.lanes.size for block in blocks) >= 1
+    assert [block.number for block in plan.blocks] == list(range(len(plan.blocks)))
+
+
+def test_harmed_blocks_are_named_and_computed_anew(done):
+    folder, _ = done
+    before = contents(folder)
+    flipped, cut, empty, missing, unfinished, *_ = sorted((folder / "blocks").iterdir())
+    content = flipped.read_bytes()
+    flipped.write_bytes(content[:-200] + bytes([content[-200] ^ 1]) + content[-199:])
+    cut.write_bytes(cut.read_bytes()[:1000])
+    empty.write_bytes(b"")
+    missing.unlink()
+    unfinished.rename(unfinished.parent / f".{unfinished.name}.abcd_123")
+    notices = []
+    sweep(spec(), folder, notice=notices.append)
+    assert contents(folder) == before
+    assert blocks_begun(folder)[-1] == [5]
+    assert len(notices) == 3
+    for path, text in zip((flipped, cut, empty), notices, strict=True):
+        assert str(path) in text and "computed anew" in text
+
+
+def test_a_block_is_written_again_with_the_same_bytes(tmp_path):
+    arrays = {"rounds": np.arange(6).reshape(2, 3), "ended": np.ones(2, np.int8)}
+    content = encode(arrays)
+    assert content == encode(dict(arrays)) and len(block_name(7, content)) == len("00007-.npz") + 32
+    for name, x in decode(content).items():
+        np.testing.assert_array_equal(x, arrays[name])
+        assert x.dtype == arrays[name].dtype
+
+
+@pytest.mark.parametrize(
+    "changes, where",
+    [
+        ({"seed": 6}, "seed"),
+        ({"replicates": 3}, "replicates"),
+        ({"marks": 4}, "marks"),
+        ({"budgets": [4.0, 17.0]}, "budgets"),
+        ({"engine": "auto"}, "engine"),
+        ({"over": "instance"}, "over"),
+        ({"title": "other"}, "title"),
+        ({"policies": [jb.policies.OmegaUCB(rho=[0.0625, 0.25, 2.0]), spec().policies[1]]}, "policies.OmegaUCB.rho"),
+        ({"policies": jb.policies.OmegaUCB(rho=RHO)}, "policies.MUCB"),
+        ({"environments": {"three": world(), "two": world(1)}}, "environments.two"),
+        ({"constraint": lambda e, b: jb.TotalBudget(b, last_pull="forfeits")}, "last_pull"),
+    ],
+)
+def test_a_changed_spec_is_refused_by_name(done, changes, where):
+    folder, _ = done
+    before = contents(folder)
+    with pytest.raises(jb.InputError, match=re.escape(where) + r".* given, but .* was begun with"):
+        sweep(spec(**changes), folder)
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("what", ["jaxbandits", "code", "jax", "backend"])
+def test_another_version_is_refused_by_name(done, what, monkeypatch):
+    other = {**identity.versions(), what: "another"}
+    monkeypatch.setattr("jaxbandits.sweeps.plan.versions", lambda: other)
+    with pytest.raises(jb.InputError, match=rf"versions\.{what}: 'another' given, but"):
+        sweep(spec(), done[0])
+
+
+def test_equal_values_in_other_clothes_are_the_same_sweep(done):
+    same = spec(policies=[jb.policies.OmegaUCB(rho=np.float32(RHO)), jb.policies.MUCB(alpha=(0.0625, 0.25))])
+    assert first_difference(make_plan(same).identity, make_plan(spec()).identity) is None
+    sweep(same, done[0])
+
+
+def test_a_folder_with_other_things_or_another_run_is_refused(tmp_path, done):
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(jb.InputError, match=r"out: .* a new or empty folder; there is 'thesis.tex'"):
+        sweep(spec(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir() if path.name != "log"] == ["thesis.tex"]
+    with Folder(done[0]).alone(), pytest.raises(jb.InputError, match="no other run works"):
+        sweep(spec(), done[0])
+
+
+def test_disk_full(tmp_path, done, monkeypatch, capsys):
+    """The fifth write fails: the error says so, what is there is whole, and the next run ends with the same bytes."""
+    write, calls = store.write_whole, []
+
+    def full(path, do):
+        calls.append(path)
+        if len(calls) > 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, do)
+
+    monkeypatch.setattr(store, "write_whole", full)
+    text = r"block \d+ could not be written to .*: no space left; 4 finished blocks are intact"
+    with pytest.raises(StorageError, match=text):
+        sweep(spec(), tmp_path / "out", workers=1)
+    assert len(Folder(tmp_path / "out").sound()[0]) == 4
+    monkeypatch.setattr(store, "write_whole", write)
+    sweep(spec(), tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(done[0])
+
+
+# ---- the recommended value
+
+
+def of_runs(values, x, **coords):
+    return xarray.DataArray(values, dims=("setting", "replicate"), coords={"rho": ("setting", x), **coords})
+
+
+def test_the_indistinguishable_values_contain_the_best_one():
+    """With 12 values, two of them equally best: left out in at most 5 % of 400 tables, but for chance."""
+    rng = np.random.default_rng(3)
+    means = np.array([6, 4, 2, 1, 0.5, 0, 0, 0.5, 1, 2, 4, 6.0])
+    grid = np.geomspace(0.01, 1, means.size)
+    lost = narrow = 0
+    for _ in range(400):
+        noise = rng.normal(0, 5, 30) + rng.gamma(2, 1, (means.size, 30)) - 2
+        curve = Curve.of("p", of_runs(means[:, None] + noise, grid), ["rho"], given=False)
+        lost += not curve.indistinguishable[5]
+        narrow += not curve.indistinguishable[[0, 1, 10, 11]].any()
+    assert lost / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+    assert narrow > 380  # and what is clearly worse is left out
+
+
+def test_recommendation_in_words():
+    grid = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    common = np.random.default_rng(0).normal(0, 10, 20)
+    wiggle = np.random.default_rng(1).normal(0, 0.1, (5, 20))
+
+    def said(means, given=grid):
+        return Curve.of("p", of_runs(np.array(means)[:, None] + common + wiggle, given), ["rho"], given=False)
+
+    assert said([9, 1.01, 1, 1.02, 9]).recommendation() == "rho = 0.3, indistinguishable from 0.2 to 0.4"
+    assert said([9, 5, 1, 5, 9]).recommendation() == "rho = 0.3, clearly better than every other value"
+    assert said([1.01, 9, 1, 1.02, 9]).recommendation() == "rho = 0.3, indistinguishable from 0.1 and 0.3 to 0.4"
+    assert said([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation() == "rho = 0.3, indistinguishable from 0.2 to 0.4"
+    assert said([1, 5, 9, 9, 9]).at_edge == ["rho"] and said([9, 1, 5, 5, 5]).at_edge == []
+    one = Curve.of("p", of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2]), ["rho"], given=False)
+    assert "rho = 0.2" in one.recommendation() and one.indistinguishable.all()
+
+
+def test_two_parameters_give_a_heat_map(tmp_path):
+    both = Sweep(
+        policies={"soft": jb.grid(jb.policies.OmegaUCB, rho=RHO), "pair": two_parameters()},
+        environments=world(),
+        constraint=jb.TotalBudget(5.0, last_pull="counts"),
+        replicates=2,
+        engine="scan",
+    )
+    found = sweep(both, tmp_path)
+    assert found.parameters("pair") == ["rho", "floor"]
+    assert re.search(r"pair: rho = .*, floor = .*, indistinguishable from \d of the other 5 settings", read(tmp_path))
+    for name in ("heatmap_pair.png", "sensitivity_rho.png"):
+        assert (tmp_path / name).read_bytes()[1:4] == b"PNG"
+
+
+def read(folder):
+    return (Path(folder) / "summary.txt").read_text()
+
+
+@jb.pytree
+class TwoParameters(jb.policies.OmegaUCB):
+    floor: float = jb.leaf(default=0.0, at_least=0)
+
+    def score(self, arms):
+        return super().score(arms) + self.floor / arms.n
+
+
+def two_parameters():
+    return jb.grid(TwoParameters, rho=[0.25, 1.0], floor=[0.0, 0.5, 1.0])
+
+
+def test_the_report_says_it_in_words(done):
+    folder, result = done
+    text = read(folder)
+    for line in (
+        "100 runs; seed 5; the instances are given",
+        "three, budget 16 (3 instances × 2 replicates)",
+        "MUCB minus OmegaUCB, each at its best",
+        "In all 4 cases at once:",
+    ):
+        assert line in text or line.replace("MUCB minus OmegaUCB", "OmegaUCB minus MUCB") in text, line
+    table = (folder / "sensitivity.csv").read_text().splitlines()
+    assert table[0].startswith("environment,budget,policy,rho,alpha,regret,low,high,difference,")
+    assert len(table) == 1 + 4 * 5
+    row = dict(zip(table[0].split(","), table[2].split(","), strict=True))
+    mean = result.data["regret"].sel(environment="three", budget=4.0).isel(setting=1, mark=-1).mean()
+    assert float(row["regret"]) == pytest.approx(float(mean), rel=1e-8)
+
+
+# ---- what a sweep is
+
+
+def test_descriptions():
+    assert describe(np.float32([0.5])) == {"dtype": "<f4", "values": [0.5]}
+    assert describe(np.zeros(100)) != describe(np.ones(100))
+    assert describe(world()) == describe(world()) != describe(world(2))
+    assert "file_sha256" in describe(two_parameters()) and "file_sha256" not in describe(jb.policies.OmegaUCB())
+    with pytest.raises(jb.InputError, match="cannot be told from another"):
+        describe({"x": object()})
+    assert first_difference({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2}) == ("a.b", 1, 3)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"seed": -1}, "seed: -1 given"),
+        ({"replicates": 0}, "replicates: 0 given"),
+        ({"over": "lane"}, "over: 'lane' given"),
+        ({"budgets": [2.0, 1.0]}, "budgets: .* given; it must be increasing"),
+        ({"budgets": None}, "constraint: .* a constraint, or budgets"),
+        ({"constraint": jb.Horizon(5)}, "constraint: .* a function"),
+        ({"constraint": lambda e, b: b}, "constraint: gives a float for budget 4"),
+        ({"policies": [jb.policies.OmegaUCB(), jb.policies.OmegaUCB(rho=1.0)]}, "policies: OmegaUCB given twice"),
+        ({"policies": {"a/b": jb.policies.OmegaUCB()}}, "policies: name: 'a/b' given"),
+        ({"policies": jb.policies.OmegaUCB(rho=-1.0)}, "OmegaUCB.rho: -1.0 given"),
+        ({"constraint": lambda e, b: budget_of(e, -b)}, r"budget: -4.0 given.*\(environment three, budget 4\)"),
+        ({"environments": 3}, "environments: 3 given"),
+        ({"block_seconds": 0}, "block_seconds: 0 given"),
+        ({"replicates": 10**8}, "replicates: 100000000 given; with 3 marks"),
+    ],
+)
+def test_bad_specs_are_refused_by_name(changes, message):
+    with pytest.raises(jb.InputError, match=message):
+        make_plan(spec(**changes))
+
+
+def test_forecast_counts_programs_by_shape():
+    plan = make_plan(spec(environments={"a": world(), "b": world()}))
+    about = forecast(plan, workers=2)
+    assert about.programs == 2  # one per policy: environments of one shape and budgets share it
+    assert forecast(make_plan(spec()), workers=2).programs == 4
+    assert about.memory > 50 << 20 and about.seconds > 0
+
+
+# ---- the command
+
+SPEC = """
+import jax, jaxbandits as jb
+sweep = jb.Sweep(
+    policies=jb.policies.OmegaUCB(rho=[0.25, 1.0]),
+    environments=jb.environments.random_bernoulli(jax.random.key(1), instances=2, arms=3),
+    constraint=jb.TotalBudget(8.0, last_pull="counts"), replicates=2, engine="scan")
+"""
+
+
+def test_the_commands(tmp_path, capsys):
+    (tmp_path / "spec.py").write_text(SPEC)
+    out = tmp_path / "out"
+    assert main(["sweep", str(tmp_path / "spec.py"), "--out", str(out), "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "= 8 lanes" in said and "memory: at most" in said and "time: about" in said and not out.exists()
+    assert main(["sweep", str(tmp_path / "spec.py"), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "OmegaUCB: rho = " in said and "written:" in said
+    assert main(["status", str(out)]) == 0
+    assert "1 of 1 blocks done, 100% of the work" in capsys.readouterr().out
+    assert main(["sweep", str(tmp_path / "spec.py"), "--dry-run", "--out", str(out)]) == 0
+    assert "1 of them done" in capsys.readouterr().out
+
+
+def test_status_of_an_unfinished_sweep(done, tmp_path):
+    folder = Folder(tmp_path / "part")
+    with folder.alone():
+        folder.open(make_plan(spec()))
+        assert "a run works on it now" in status_lines(folder)
+    lines = status_lines(folder)
+    assert lines[0].endswith("blocks done, 0% of the work") and "no run works on it now" in lines[-1]
+    assert any("unknown before the first block" in line for line in lines)
+    work = [block["seconds"] for block in folder.manifest()["blocks"]]
+    for number in (0, 1):
+        folder.put(number, Folder(done[0]).get(number))
+    notes = [{"time": 100.0, "event": "start"}]
+    notes += [{"time": 100.0 + 5 * (i + 1), "event": "block", "seconds": work[i]} for i in (0, 1)]
+    (folder.path / "log" / "a.jsonl").write_text("\n".join(map(json.dumps, notes)) + '\n{"cut')
+    left = sum(work[2:]) / (sum(work[:2]) / 10)
+    shown = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
+    assert any(f"time left: about {shown}" in line for line in status_lines(folder))
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("sweep = 3", "sweep: 3 given; it must be a jaxbandits.Sweep"),
+        ("x = 1\ny = 1 / 0", "line 2: ZeroDivisionError"),
+        ("import jaxbandits as jb\nraise jb.InputError('mine')", "mine"),
+    ],
+)
+def test_bad_spec_files(tmp_path, text, message):
+    (tmp_path / "spec.py").write_text(text)
+    with pytest.raises(jb.InputError, match=message):
+        load_spec(str(tmp_path / "spec.py"))
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (["sweep", "nowhere.py", "--out", "o"], "SPEC.py: 'nowhere.py' given; it must be a Python file"),
+        (["sweep", "nowhere.py"], "--out: None given"),
+        (["sweep", "nowhere.py", "--out", "o", "--workers", "0"], "--workers: 0 given"),
+        (["sweep", "nowhere.py", "--out", "o", "--coordinator", "here"], "coordinator: 'here' given"),
+        (["sweep", "nowhere.py", "--out", "o", "--coordinator", "here:1"], "processes: None given"),
+        (["status", "nowhere"], "DIR: 'nowhere' given; it must be the folder of a sweep"),
+    ],
+)
+def test_bad_arguments(given, message, capsys):
+    assert main(given) == 2
+    assert message in capsys.readouterr().err
