@@ -92,7 +92,6 @@ def versions() -> dict[str, str]:
         "jax": jax.__version__,
         "jaxlib": jaxlib.__version__,
         "numpy": np.__version__,
-        "backend": jax.default_backend(),
     }
 
 

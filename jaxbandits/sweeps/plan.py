@@ -31,12 +31,16 @@ class Unit:
     """One policy, all its settings, on one environment with one budget: one queue of lanes.
 
     Attributes:
+        name: names it for people.
+        budget: its place among the budgets.
+        number: its policy's place among the layout's tasks.
         cuts: bounds of its blocks in ``task.order``, which is sorted by expected length; so the lanes of a block are
             of similar length.
         first: number of its first block.
         seconds: expected work of one core for each lane of ``task.order``.
     """
 
+    name: str
     policy: str
     environment: str
     budget: int
@@ -50,11 +54,6 @@ class Unit:
     def task(self) -> pool.Task:
         """What the engines run."""
         return self.layout.tasks[self.number]
-
-    @property
-    def name(self) -> str:
-        """Names it for people."""
-        return f"{self.policy} on {self.environment}" + (f", budget {self.budget + 1}" if self.budget else "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,8 +93,8 @@ class Plan:
         return next(iter(self.layouts.values())).shares
 
 
-def make_plan(spec: Sweep) -> Plan:
-    """Check everything and cut the work into blocks.
+def make_plan(spec: Sweep, platform: str | None = None) -> Plan:
+    """Check everything and cut the work into blocks, for this kind of device (default: jax's own).
 
     Raises:
         InputError: naming the field, its value and what it may be.
@@ -127,7 +126,7 @@ def make_plan(spec: Sweep) -> Plan:
             unit = _unit(spec, policy, name, budget, layout, number, len(blocks))
             units.append(unit)
             blocks += _blocks(unit)
-    identity = _identity(spec, layouts)
+    identity = _identity(spec, layouts, platform or jax.default_backend())
     return Plan(spec, identity, layouts, tuple(units), tuple(blocks))
 
 
@@ -140,7 +139,9 @@ def _unit(spec: Sweep, policy: str, name: str, budget: int, layout: Layout, numb
     sums = np.cumsum(seconds)
     count = int(np.clip(np.ceil(sums[-1] / spec.block_seconds), 1, seconds.size))
     cuts = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
-    return Unit(policy, name, budget, layout, number, np.unique([0, *cuts, seconds.size]), first, seconds)
+    value = spec.budget_axis()[budget]
+    title = f"{policy} on {name}" + ("" if value is None else f", budget {value:g}")
+    return Unit(title, policy, name, budget, layout, number, np.unique([0, *cuts, seconds.size]), first, seconds)
 
 
 def _blocks(unit: Unit) -> list[Block]:
@@ -154,7 +155,7 @@ def _blocks(unit: Unit) -> list[Block]:
     return made
 
 
-def _identity(spec: Sweep, layouts: dict[tuple[str, int], Layout]) -> dict[str, Any]:
+def _identity(spec: Sweep, layouts: dict[tuple[str, int], Layout], platform: str) -> dict[str, Any]:
     """Values as the engines get them: 0.1, float32(0.1) and an array of it are one and the same."""
     first = next(iter(layouts.values()))
     policies = {
@@ -178,7 +179,7 @@ def _identity(spec: Sweep, layouts: dict[tuple[str, int], Layout]) -> dict[str, 
         "environments": environments,
         "constraints": constraints,
         "block_seconds": float(spec.block_seconds),
-        "versions": versions(),
+        "versions": {**versions(), "platform": platform},
     }
 
 

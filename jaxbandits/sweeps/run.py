@@ -68,8 +68,8 @@ def sweep(
     """
     if workers is not None and (not isinstance(workers, int) or not 1 <= workers <= 4096):
         raise bad("workers", workers, "a whole number of at least 1")
-    plan = make_plan(spec)
     places = list(devices) if devices is not None else jax.local_devices()
+    plan = make_plan(spec, places[0].platform)
     crew = Crew(places, workers or usual_workers(places), progress)
     if out is None:
         if jax.process_count() > 1:
@@ -228,7 +228,7 @@ class Bar:
 
             self._bar = tqdm(
                 total=self._rounds,
-                bar_format="{desc} {percentage:3.0f}%|{bar}| {postfix}, {remaining} left",
+                bar_format="{percentage:3.0f}%|{bar}| {desc}, {remaining} left",
                 dynamic_ncols=True,
                 leave=False,
                 smoothing=0,
@@ -246,8 +246,8 @@ class Bar:
             return
         before = self._all - self._blocks
         rate = rounds / max(time.perf_counter() - self._began, 1e-9)
-        self._bar.set_description("compiling" if rounds == 0 else "sweep", refresh=False)
-        self._bar.set_postfix_str(f"{before + self.finished}/{self._all} blocks, {rate:.3g} rounds/s", refresh=False)
+        pace = f"{rate:.2g} rounds/s" if rounds else "compiling"
+        self._bar.set_description_str(f"{before + self.finished}/{self._all} blocks, {pace}", refresh=False)
         self._bar.update(max(min(rounds, self._rounds) - self._bar.n, 0))
 
 

@@ -74,19 +74,22 @@ class Folder:
         if place.exists():
             self.check(plan)
         else:
-            with self._writing(f"{MANIFEST}"):
-                self.path.mkdir(parents=True, exist_ok=True)
-                names = {entry.name for entry in self.path.iterdir()} - {BLOCKS, LOG}
-                others = [name for name in names if not name.startswith(".")]
-                if others:
-                    raise bad("out", str(self.path), f"a new or empty folder; there is {sorted(others)[0]!r} in it")
-                (self.path / BLOCKS).mkdir(exist_ok=True)
-                (self.path / LOG).mkdir(exist_ok=True)
+            self._check_place()
+            with self._writing(MANIFEST):
+                for folder in (BLOCKS, LOG):
+                    (self.path / folder).mkdir(parents=True, exist_ok=True)
                 text = json.dumps(manifest, indent=1) + "\n"
                 write_whole(place, lambda file: file.write(text.encode()))
         for entry in (*self.path.glob(".*"), *(self.path / BLOCKS).glob(".*")):
             if _UNFINISHED.fullmatch(entry.name):
                 entry.unlink()
+
+    def _check_place(self) -> None:
+        """No file of ours goes among files of others."""
+        if self.path.is_dir() and not (self.path / MANIFEST).exists():
+            names = {entry.name for entry in self.path.iterdir()} - {BLOCKS, LOG}
+            if others := sorted(name for name in names if not name.startswith(".")):
+                raise bad("out", str(self.path), f"a new or empty folder; there is {others[0]!r} in it")
 
     def check(self, plan: Plan) -> None:
         """Hold the manifest against a sweep.
@@ -124,6 +127,7 @@ class Folder:
         Raises:
             InputError: another run works on the folder.
         """
+        self._check_place()
         with self._writing(LOG):
             (self.path / LOG).mkdir(parents=True, exist_ok=True)
             file = (self.path / LOG / "lock").open("w")
