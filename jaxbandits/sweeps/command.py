@@ -133,6 +133,7 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
         print(f"jaxbandits: error: {problem}", file=sys.stderr, flush=True)
         code = 2
     if several and code:
+        sys.stdout.flush()
         os._exit(code)  # the others must not wait for us at the exit: jax ends them when our heartbeat stops
     return code
 

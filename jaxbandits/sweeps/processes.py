@@ -7,8 +7,11 @@ one meeting at the end. If a process dies, jax's heartbeat ends the others, and 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -43,6 +46,16 @@ def join(coordinator: str, processes: int | None = None, process: int | None = N
         raise InputError(
             f"coordinator: {coordinator!r} given; the processes could not meet there ({problem})"
         ) from None
+
+
+def check_same(identity: Any) -> None:
+    """Raise :class:`InputError` unless this process has the sweep of process 0."""
+    from jax.experimental import multihost_utils
+
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).digest()
+    mine = np.frombuffer(digest, np.uint8).astype(np.int32)
+    if (np.asarray(multihost_utils.broadcast_one_to_all(mine)) != mine).any():
+        raise InputError("spec: not that of process 0; it must be the same in all processes, versions included")
 
 
 def agree(flags: np.ndarray | None, size: int) -> np.ndarray | None:

@@ -66,7 +66,8 @@ def _head(result: SweepResult) -> list[str]:
         spec.title or "Sweep",
         f"{plan.lanes:,} runs; seed {spec.seed}; {what}.",
         "Regret is the pseudo-regret at the end of the clock. All settings met the same world: differences are paired.",
-        f"Each value called distinguishable is so at {LEVEL:.0%} confidence for all values of its policy at once.",
+        f"What is called clearly worse is so with {100 * LEVEL:.0f} % confidence for all values of a policy at once, "
+        "case by case.",
         *(f"Note: {count} runs ended by {name}, so their regret is not comparable." for name, count in odd),
     ]
 
@@ -131,14 +132,14 @@ def _everywhere(result: SweepResult) -> list[str]:
         ((name, x),) = curves[0].parameters.items()
         kept = np.sort(x[np.logical_and.reduce([curve.indistinguishable for curve in curves])])
         text = ", ".join(f"{value:.3g}" for value in kept)
-        worse = np.array([curve.regret[0] / curve.regret[0][curve.best] for curve in curves]).max(axis=0)
-        least = int(np.argmin(worse))
         lines.append(
-            f"  {policy}: {name} = {text} is indistinguishable from the best"
+            f"  {policy}: not clearly worse than the best in any: {name} = {text}"
             if kept.size
-            else f"  {policy}: no value of {name} is indistinguishable from the best everywhere"
+            else f"  {policy}: every value of {name} is clearly worse than the best in some"
         )
-        lines.append(
-            f"    {name} = {x[least]:.3g} is at most {worse[least] - 1:.0%} above the best mean in any of them"
-        )
+        bests = np.array([curve.regret[0][curve.best] for curve in curves])
+        if (bests > 0).all():
+            above = 100 * (np.array([curve.regret[0] for curve in curves]) / bests[:, None] - 1).max(axis=0)
+            least = int(np.argmin(above))
+            lines.append(f"    {name} = {x[least]:.3g} is at most {above[least]:.0f} % above the best mean in any")
     return lines if len(lines) > 1 else []

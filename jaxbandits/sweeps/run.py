@@ -85,6 +85,8 @@ def sweep(
 
 def _on_disk(plan: Plan, folder: Folder, crew: Crew, notice: Callable[[str], None]) -> SweepResult:
     first = jax.process_index() == 0
+    if jax.process_count() > 1:
+        processes.check_same(plan.identity)
     with folder.alone() if first else contextlib.nullcontext():
         missing = _missing(plan, folder, notice)
         log = Log(folder, jax.process_index())
