@@ -214,7 +214,7 @@ def kube_units(densities: Floats, price: Floats, left: float) -> Floats:
     units = np.zeros_like(price)
     for k in np.argsort(-densities, kind="stable"):
         units[k] = math.floor(left / price[k])
-        left -= units[k] * price[k]
+        left = max(left - units[k] * price[k], 0.0)
     return units
 
 
