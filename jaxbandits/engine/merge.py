@@ -9,8 +9,8 @@ macro-step of a lane:
 1. *ordinary rounds*, the very ones of the scan engine: they activate points, change phases, reach marks and ends.
 2. *a level* θ, from the formula of the radius, to which some thousand pulls should lead.
 3. *blocks*: of a point whose index is above θ, the next h outcomes and, by prefix sums, the indices after 1 … h pulls;
-   the pulls up to the first index ≤ θ are taken. Until no index is above θ.
-4. *the test*: neither the next mark, nor the last round, nor the end of the phase was reached, and the shrunken balls
+   the pulls up to the first index ≤ θ are taken. Until no index is above θ, or it takes too long.
+4. *the test*: θ was reached; neither the next mark, nor the last round, nor the end of the phase was reached, and the shrunken balls
    still cover [0, 1] (then they did so all the time, because balls only shrink). If it fails, everything of this
    macro-step is dropped and a level nearer by is tried next.
 
@@ -72,6 +72,7 @@ class Known(NamedTuple):
     mean_reward: jax.Array  # i32[M]
     mean_cost: jax.Array  # i32[M]
     level: jax.Array  # f32[]: θ; +∞ where this lane waits
+    most: jax.Array  # i32[]: rounds at which it gives up (an index may rise and never come down to θ)
 
 
 def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
@@ -123,6 +124,7 @@ def begin(environment: Continuum, lane: Lane, carry: Carry, wanted: jax.Array) -
         mean_reward=of(visited.mean_reward),
         mean_cost=of(visited.mean_cost),
         level=level,
+        most=memory.ledger.rounds + 4 * wanted.astype(jnp.int32),
     )
     return state, known, Pile(state.pulls, state.reward, state.cost, state.index, memory.ledger)
 
@@ -164,7 +166,7 @@ def block(environment: Continuum, lane: Lane, carry: Carry, known: Known, pile: 
     key = jax.random.wrap_key_data(carry.fixed.world_key, impl="threefry2x32")
     ids, steps = jax.lax.iota(jnp.int32, pile.index.shape[0]), jax.lax.iota(jnp.int32, LENGTH)
     top = jnp.max(pile.index)
-    goes_on = top > known.level
+    goes_on = _goes_on(known, pile)
     at = jnp.min(jnp.where(pile.index == top, ids, ids.shape[0] - 1))
     n, mean_reward, mean_cost = pile.pulls[at], known.mean_reward[at], known.mean_cost[at]
     world = at_instance(environment, lane.row)
@@ -198,6 +200,10 @@ def block(environment: Continuum, lane: Lane, carry: Carry, known: Known, pile: 
             expected_spent=ticks.add(ledger.expected_spent, mean_cost * taken),
         ),
     )
+
+
+def _goes_on(known: Known, pile: Pile) -> jax.Array:
+    return (jnp.max(pile.index) > known.level) & (pile.ledger.rounds < known.most)
 
 
 def _wide(total: Total) -> Total:
@@ -263,7 +269,7 @@ def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rou
         learnt, known, pile = jax.vmap(partial(begin, environment))(lanes, now, jnp.maximum(wanted, _LEAST))
 
         def more(pile: Pile) -> jax.Array:
-            return jnp.any(jnp.max(pile.index, axis=1) > known.level)
+            return jnp.any(jax.vmap(_goes_on)(known, pile))
 
         pull = jax.vmap(partial(block, environment))
         pile = jax.lax.while_loop(more, lambda p: pull(lanes, now, known, p), pile)
