@@ -10,9 +10,9 @@ macro-step of a lane:
 2. *a level* θ, from the formula of the radius, to which some thousand pulls should lead.
 3. *blocks*: of a point whose index is above θ, the next h outcomes and, by prefix sums, the indices after 1 … h pulls;
    the pulls up to the first index ≤ θ are taken. Until no index is above θ, or it takes too long.
-4. *the test*: θ was reached; neither the next mark, nor the last round, nor the end of the phase was reached, and the shrunken balls
-   still cover [0, 1] (then they did so all the time, because balls only shrink). If it fails, everything of this
-   macro-step is dropped and a level nearer by is tried next.
+4. *the test*: every index is at most θ; the next mark, the last round and the end of the phase lie ahead; and the
+   shrunken balls still cover [0, 1] (then they did so all the time, because balls only shrink). If it fails, everything
+   of this macro-step is dropped and a level nearer by is tried next.
 
 How far a level is away is a guess at speed and changes no bit. After a merge the lane has learnt its last outcome
 already, and says so by an empty observation: for a zooming policy that is the same state.
