@@ -1,5 +1,5 @@
 """The command ``jaxbandits``: ``compare`` (the work is done by :mod:`.compare`), ``sweep`` and ``status``
-(:mod:`.sweeps.command`). ``jaxbandits compare --help`` lists everything."""
+(:mod:`.sweeps.command`), ``tune`` (:mod:`.tune_command`). ``jaxbandits compare --help`` lists everything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jaxbandits import __version__
+from jaxbandits import __version__, tune_command
 from jaxbandits.compare import FILES, NOISES, POLICIES, Comparison, Interrupted, Plan, prepare
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.errors import InputError, bad, shown
@@ -97,7 +97,7 @@ def _compare(arguments: argparse.Namespace, given: list[str]) -> int:
     return 0
 
 
-_JOBS = {"compare": _compare, "sweep": command.run_sweep, "status": command.run_status}
+_JOBS = {"compare": _compare, "sweep": command.run_sweep, "status": command.run_status, "tune": tune_command.run_tune}
 
 
 # --- arguments -------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> _Parser:
     parser = _Parser(prog="jaxbandits", description="Simulate bandits whose arms cost something.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"jaxbandits {__version__}")
-    jobs = parser.add_subparsers(dest="job", required=True, metavar="compare|sweep|status", parser_class=_Parser)
+    jobs = parser.add_subparsers(dest="job", required=True, metavar="compare|sweep|status|tune", parser_class=_Parser)
     job = jobs.add_parser(
         "compare",
         help="which policy spends a budget best",
@@ -143,7 +143,7 @@ def _parser() -> _Parser:
     add("--policies", required=True, metavar="A,B,…", help=f"names from: {', '.join(POLICIES)}")
     for name, (default, users) in _parameters().items():
         text = f"parameter of {', '.join(users)} (default: {default})"
-        add(f"--{name}", type=_numbers, metavar="X,Y,…", help=f"{text}; each value is one setting")
+        add(_option(name), type=_numbers, metavar="X,Y,…", help=f"{text}; each value is one setting")
     add(
         "--runs",
         type=_whole,
@@ -171,21 +171,28 @@ def _parser() -> _Parser:
     add("--marks", type=_whole, default=50, metavar="N", help="points of the curves in regret.png (50)")
     add("--progress", action=argparse.BooleanOptionalAction, help="a progress bar on stderr (default: on a terminal)")
     command.add_jobs(jobs)
+    tune_command.add_job(jobs)
     return parser
+
+
+def _option(parameter: str) -> str:
+    return f"--{parameter.replace('_', '-')}"
+
+
+def _leaves(kind: type[Policy]) -> list[dataclasses.Field[Any]]:
+    return [field for field in dataclasses.fields(kind) if not field.metadata.get("static")]  # type: ignore[arg-type]
 
 
 def _parameters() -> dict[str, tuple[str, list[str]]]:
     """For each parameter of the policies: its default(s), and the policies that have it."""
-    found: dict[str, tuple[str, list[str]]] = {}
+    found: dict[str, tuple[list[str], list[str]]] = {}
     for name, kind in POLICIES.items():
-        for field in dataclasses.fields(kind):  # type: ignore[arg-type]
-            defaults, users = found.get(field.name, ("", []))
-            default = f"{field.default:g}"
-            found[field.name] = (
-                defaults if default in defaults.split(", ") else f"{defaults}, {default}",
-                [*users, name],
-            )
-    return {field: (defaults.removeprefix(", "), users) for field, (defaults, users) in found.items()}
+        for field in _leaves(kind):
+            defaults, users = found.setdefault(field.name, ([], []))
+            default = "none, it must be given" if field.default is dataclasses.MISSING else f"{field.default:g}"
+            defaults += [default] if default not in defaults else []
+            users.append(name)
+    return {field: (", ".join(defaults), users) for field, (defaults, users) in found.items()}
 
 
 def _policies(arguments: argparse.Namespace) -> list[Policy]:
@@ -198,16 +205,19 @@ def _policies(arguments: argparse.Namespace) -> list[Policy]:
     for parameter, (_, users) in _parameters().items():
         values = getattr(arguments, parameter)
         if values is not None and not set(users) & set(names):
-            raise bad(f"--{parameter}", values, f"left out: no chosen policy has it, only {', '.join(users)}")
+            raise bad(_option(parameter), values, f"left out: no chosen policy has it, only {', '.join(users)}")
     chosen = []
     for name in names:
         values = {}
-        for field in dataclasses.fields(POLICIES[name]):  # type: ignore[arg-type]
+        for field in _leaves(POLICIES[name]):
+            option = _option(field.name)
             if (value := getattr(arguments, field.name)) is not None:
-                check_range(f"--{field.name}", value, field.metadata)
+                check_range(option, value, field.metadata)
                 if len(set(value)) < len(value):
-                    raise bad(f"--{field.name}", value, "different values")
+                    raise bad(option, value, "different values")
                 values[field.name] = value
+            elif field.default is dataclasses.MISSING:
+                raise InputError(f"{option}: not given; {name} has no default for it")
         chosen.append(grid(POLICIES[name], **values) if values else POLICIES[name]())
     return chosen
 

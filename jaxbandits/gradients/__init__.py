@@ -4,6 +4,7 @@
 standard error. See docs/gradients.md for which one to take.
 """
 
+from jaxbandits.gradients import adversarial as adversarial
 from jaxbandits.gradients import bound as bound
 from jaxbandits.gradients import exact as exact
 from jaxbandits.gradients import policy_score as policy_score

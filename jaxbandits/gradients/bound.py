@@ -110,7 +110,7 @@ def _(policy: OmegaUCB, environment: Environment, constraint: Constraint) -> Bou
 @regret_bound.register
 def _(policy: OmegaStarUCB, environment: Environment, constraint: Constraint) -> Bound:
     raise InputError(
-        "policy: OmegaStarUCB given; the theorem is stated for a known η, not for the estimated one; it must be OmegaUCB"
+        "policy: OmegaStarUCB given; the theorem is for a known η, not for the estimated one; it must be OmegaUCB"
     )
 
 

@@ -121,17 +121,7 @@ def estimate(
     for path in paths:
         if leaves_of(policy)[path].get("core", 0) or leaves_of(policy)[path].get("integer"):
             raise bad("wrt", path, "a real parameter with one value")
-    leaves, settings = settle(policy, environment)
-    each = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), leaves)
-    scored = Scored(each, run=np.tile(np.arange(runs), settings), wrt=paths)
-    result = simulate(scored, environment, constraint, key=key, replicates=replicates, marks=1, **options)
-    check_ended(result)
-
-    def by_run(x: np.ndarray) -> np.ndarray:
-        return np.moveaxis(x.reshape(settings, runs, *x.shape[1:]), 1, 3)  # [setting, instance, replicate, run, …]
-
-    regret = by_run(result.regret.values[..., -1])
-    score = by_run(exact_sums.read(dict(result.final), "score"))
+    regret, score, rounds = play(policy, environment, constraint, paths, key, replicates, runs, **options)
     advantage = centred(regret, "leave_one_out") if baseline == "self_play" else _over_worlds(regret, baseline)
     samples = (advantage[..., None] * score).mean(axis=3)  # [setting, instance, replicate, P]
     worlds = regret.mean(axis=3)
@@ -139,9 +129,47 @@ def estimate(
     gradient = dict(zip(names, np.moveaxis(samples.mean(axis=2), -1, 0), strict=True))
     errors = dict(zip(names, np.moveaxis(samples.std(axis=2, ddof=1) / root, -1, 0), strict=True))
     about = {"estimator": "policy_score", "unbiased_for": "expected regret", "baseline": baseline, "runs": runs}
-    about["rounds"] = int(result.ledger["rounds"][..., -1].sum())
+    about["rounds"] = rounds
     errors["value"] = worlds.std(axis=2, ddof=1) / root
     return Estimate(worlds.mean(axis=2), gradient, errors, about | {"replicates": replicates})
+
+
+def play(
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    paths: Sequence[str],
+    key: Any,
+    replicates: int,
+    runs: int,
+    **options: Any,
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, and the rounds played."""
+    leaves, settings = settle(policy, environment)
+    each = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), leaves)
+    scored = Scored(each, run=np.tile(np.arange(runs), settings), wrt=tuple(paths))
+    result = simulate(scored, environment, constraint, key=key, replicates=replicates, marks=1, **options)
+    check_ended(result)
+
+    def by_run(x: np.ndarray) -> np.ndarray:
+        return np.moveaxis(x.reshape(settings, runs, *x.shape[1:]), 1, 3)
+
+    score = by_run(exact_sums.read(dict(result.final), "score"))
+    return by_run(result.regret.values[..., -1]), score, int(result.ledger["rounds"][..., -1].sum())
+
+
+def pairs(
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    paths: Sequence[str],
+    key: Any,
+    **options: Any,
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """One world an instance and two runs in it: regret ``[I]``, its slopes ``[I, P]``, and the rounds played."""
+    regret, score, rounds = play(policy, environment, constraint, paths, key, 1, 2, **options)
+    slope = (centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
+    return regret[0, :, 0].mean(axis=1), slope[0, :, 0], rounds
 
 
 def _over_worlds(regret: np.ndarray, baseline: str) -> np.ndarray:

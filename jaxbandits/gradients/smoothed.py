@@ -14,6 +14,8 @@ from jaxbandits.gradients.score_function import check_ended
 from jaxbandits.protocol import Constraint, Environment, Policy
 from jaxbandits.simulate import settle, simulate
 
+_EPSILON = 0x5160  # folded into the key for the directions
+
 
 def estimate(
     policy: Policy,
@@ -69,24 +71,9 @@ def estimate(
     check_count("directions", directions, 2)
     check_count("replicates", replicates, directions)
     sigma = positive_number("sigma", sigma)
-    instances = environment.instances
-    leaves, settings = settle(policy, environment)
+    leaves, _ = settle(policy, environment)
     each = replicates // directions
-    epsilon = np.asarray(jax.random.normal(jax.random.fold_in(key, 0x5160), (instances * directions, len(paths))))
-    pairs = moved(repeat_leaves(leaves, instances, directions), paths, sigma * epsilon.astype(np.float64))
-    result = simulate(
-        pairs,
-        repeat_rows(environment, instances, directions),
-        repeat_rows(constraint, instances, directions),
-        key=key,
-        replicates=each,
-        marks=1,
-        **options,
-    )
-    check_ended(result)
-    regret = result.regret.values[..., -1].mean(axis=2).reshape(2, settings, instances, directions)
-    value = regret.mean(axis=0)
-    slope = (regret[0] - regret[1])[..., None] / (2 * sigma) * epsilon.reshape(instances, directions, -1)
+    value, slope, rounds = slopes(leaves, environment, constraint, paths, key, sigma, directions, each, **options)
     gradient, errors = {}, {"value": value.std(axis=2, ddof=1) / np.sqrt(directions)}
     for i, (name, path) in enumerate(zip(names, paths, strict=True)):
         theta = np.asarray(get(leaves, path), np.float64)  # [setting, 1 or instance]
@@ -97,10 +84,46 @@ def estimate(
         "unbiased_for": "expected regret smoothed in log parameters",
         "sigma": sigma,
         "directions": directions,
-        "rounds": int(result.ledger["rounds"][..., -1].sum()),
+        "rounds": rounds,
         "replicates": each * directions,
     }
     return Estimate(value.mean(axis=2), gradient, errors, about)
+
+
+def slopes(
+    leaves: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    paths: Sequence[str],
+    key: Any,
+    sigma: float,
+    directions: int,
+    replicates: int = 1,
+    **options: Any,
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Antithetic pairs: (mean regret of a pair, its slopes by log parameters, rounds played).
+
+    Every instance has ``directions`` pairs, each with an ε and ``replicates`` worlds of its own.
+
+    Returns:
+        ``[setting, instance, direction]``, ``[setting, instance, direction, parameter]``, a count.
+    """
+    instances = environment.instances
+    settings = jax.tree.leaves(leaves)[0].shape[0]
+    epsilon = np.asarray(jax.random.normal(jax.random.fold_in(key, _EPSILON), (instances * directions, len(paths))))
+    result = simulate(
+        moved(repeat_leaves(leaves, instances, directions), paths, sigma * epsilon.astype(np.float64)),
+        repeat_rows(environment, instances, directions),
+        repeat_rows(constraint, instances, directions),
+        key=key,
+        replicates=replicates,
+        marks=1,
+        **options,
+    )
+    check_ended(result)
+    regret = result.regret.values[..., -1].mean(axis=2).reshape(2, settings, instances, directions)
+    slope = (regret[0] - regret[1])[..., None] / (2 * sigma) * epsilon.reshape(instances, directions, -1)
+    return regret.mean(axis=0), slope, int(result.ledger["rounds"][..., -1].sum())
 
 
 def repeat_leaves(leaves: Policy, instances: int, times: int) -> Policy:

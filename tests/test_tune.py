@@ -1,0 +1,118 @@
+"""Tuning by gradient, worst instances, and the command."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.cli import main
+from jaxbandits.gradients import adversarial, exact
+from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB, SoftElim
+from jaxbandits.tune import FILES, fixed_problem, random_problem, tune, uniform_problem
+
+KEY = jax.random.key(0)
+
+
+def test_tuning_improves_a_bad_start_clearly(tmp_path: Path) -> None:
+    found = tune(
+        SoftElim(theta=4.0), uniform_problem(arms=2, rounds=100), wrt="theta", key=KEY, steps=10, instances=64,
+        fresh=256, grid=(0.5, 1.0, 4.0), grid_instances=64,
+    )  # fmt: skip
+    assert found.over_start.low > 0
+    assert found.values["theta"] < 2.0
+    assert found.best is not None and found.best["theta"] < 4.0
+    assert found.path.shape == (11, 1) and found.path[0, 0] == 4.0
+    assert found.rounds[0] == 10 * 64 * 2 * 100 and found.rounds[1] == 3 * 64 * 100
+    assert [path.name for path in found.save(tmp_path)] == list(FILES)
+    rows = list(csv.DictReader((tmp_path / "path.csv").open()))
+    assert len(rows) == 11 and float(rows[0]["theta"]) == 4.0
+    assert json.loads((tmp_path / "run.json").read_text())["values"] == found.values
+
+
+def test_smoothed_tuning_is_reproducible_and_takes_any_optimizer() -> None:
+    import optax
+
+    problem = random_problem("bernoulli", arms=3, budget=50.0)
+    found = [
+        tune(OmegaUCB(rho=1.0), problem, wrt="rho", key=KEY, steps=2, instances=4, fresh=4, optimizer=optax.sgd(0.1))
+        for _ in range(2)
+    ]
+    np.testing.assert_array_equal(found[0].path, found[1].path)
+    assert found[0].estimator == "smoothed"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"wrt": "alpha"}, {"steps": 0}, {"grid": [-1.0]}, {"fresh": 1}, {"grid": [[1.0, 2.0]]}],
+)
+def test_bad_input_is_refused(options: dict) -> None:
+    given = {"wrt": "rho", "key": KEY} | options
+    with pytest.raises(jb.InputError):
+        tune(OmegaUCB(), random_problem("beta", 3), **given)
+
+
+def test_a_problem_of_fixed_instances_draws_from_them() -> None:
+    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]])
+    drawn, _ = fixed_problem(arms, jb.Horizon(5))(KEY, 20)
+    assert set(map(tuple, drawn.values()[0])) == set(map(tuple, arms.values()[0]))
+
+
+def test_the_worst_instance_is_about_as_bad_as_a_grid_can_find() -> None:
+    policy, horizon = SoftElim(theta=1.0), jb.Horizon(15)
+    axis = np.linspace(0.05, 0.95, 31)
+    first, second = (x.ravel() for x in np.meshgrid(axis, axis))
+    means = np.stack([first, second], axis=1)
+    grid = jb.environments.FiniteArms.bernoulli(means, np.full_like(means, 0.5))
+    most = exact.estimate(policy, grid, horizon, wrt="mean_reward").value.max()
+    found = adversarial.search(
+        policy, horizon, arms=2, key=KEY, over="mean_reward", restarts=4, steps=25, replicates=200, check=2000
+    )
+    assert (np.diff(found.objective) <= 0).all()
+    assert found.objective[0] > 0.95 * most
+    assert found.objective[0] < most + 4 * found.standard_error[0] + 0.02
+    assert found.objective.mean() > found.start.mean()
+
+
+def test_a_gap_between_two_policies_is_zero_for_one_policy() -> None:
+    budget = jb.TotalBudget(5.0, last_pull="counts")
+    found = adversarial.search(
+        MUCB(), budget, arms=2, key=KEY, against=MUCB(), restarts=2, steps=1, replicates=4, check=8
+    )
+    assert (found.objective == 0).all()
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    line = ["tune", "--policy", "omega_ucb", "--k", "3", "--budget", "40", "--steps", "2", "--instances", "4"]
+    assert main([*line, "--fresh", "4", "--grid", "3", "--grid-instances", "4", "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "tuned: rho = " in said and "best of 3 grid values" in said
+    assert all((out / name).stat().st_size > 0 for name in FILES)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--policy", "nobody"],
+        ["--policy", "bts"],
+        ["--policy", "omega_ucb", "--parameter", "alpha"],
+        ["--policy", "omega_ucb", "--optimizer", "chain"],
+        ["--policy", "omega_ucb", "--grid", "1"],
+        ["--policy", "omega_ucb", "--arms", "nofile.csv"],
+    ],
+)
+def test_command_refuses_in_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", *words]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("jaxbandits: error: ") and said.count("\n") == 1
+
+
+def test_thompson_has_nothing_to_tune() -> None:
+    with pytest.raises(jb.InputError, match="left out, the parameters of BudgetedThompson"):
+        tune(BudgetedThompson(), random_problem("beta", 3), wrt="rho", key=KEY)
