@@ -96,7 +96,19 @@ def words(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> ja
     """The 64 random bits at ``(key, first, second)`` as ``uint32[2]``. One lane: ``first``, ``second`` are scalars."""
     data = jax.random.key_data(key)
     place = jnp.asarray(first).astype(jnp.uint32), jnp.asarray(second).astype(jnp.uint32)
-    return jnp.stack(threefry2x32((data[0], data[1]), place))
+    return jnp.stack(once(*threefry2x32((data[0], data[1]), place)))
+
+
+def once(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """``x`` and ``y`` (uint32), computed once and together.
+
+    XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end: a whole hash, for each word
+    and for each reader. What a reduction ends with is stored instead, here one over a pair whose other half is 0.
+    """
+    first = jax.lax.iota(jnp.int32, 2) == 0
+    pairs = jnp.where(first, x[..., None], 0), jnp.where(first, y[..., None], 0)
+    zeros = jnp.uint32(0), jnp.uint32(0)
+    return tuple(jax.lax.reduce(pairs, zeros, lambda a, b: (a[0] | b[0], a[1] | b[1]), (x.ndim,)))
 
 
 def at(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
@@ -120,12 +132,17 @@ def policy_words(key: jax.Array, round: jax.Array, role: int, arm: jax.Array | i
 
 
 def priorities(word: jax.Array, arms: int) -> jax.Array:
-    """A random order of the arms: ``uint32[arms]``, the smallest wins.
+    """A random order of the arms: ``uint32[arms]``, the smallest wins (see :func:`priority`)."""
+    return priority(word, jax.lax.iota(jnp.uint32, arms))
+
+
+def priority(word: jax.Array, arm: jax.Array) -> jax.Array:
+    """The place of each ``arm`` (ids, any shape) in the random order of ``word``.
 
     Each arm's value mixes ``word`` with the arm's id (the finaliser of MurmurHash3), so a further arm changes no
     other arm's value, and one hash a round serves ties among any number of arms.
     """
-    x = word ^ (jax.lax.iota(jnp.uint32, arms) * jnp.uint32(0x9E3779B9))
+    x = word ^ (arm.astype(jnp.uint32) * jnp.uint32(0x9E3779B9))
     x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
     x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
     return x ^ (x >> 16)

@@ -2,17 +2,20 @@
 
 An index policy that *rests* (see :class:`~jaxbandits.policies.IndexPolicy`) changes the score of the arm just pulled,
 and the others' only upwards and slowly. So while the leader's own score stays above a ceiling on all others, it is
-pulled again, and nothing needs K scores a round. One macro-step of a lane:
+pulled again, and nothing needs K scores a round. One macro-step of a lane that is about to decide round t:
 
-1. *an ordinary round*, the very one of the scan engine: exact scores, ties, initial pulls. It fixes the leader.
-2. *the ceiling*: the largest score of any other arm at a later round, which bounds it at all rounds until then.
-3. *blocks*: the leader's next h outcomes are known by address; prefix sums give its totals after 1 … h pulls, exactly;
-   the longest prefix is accepted in which its score clears the ceiling (with a margin for rounding) and the clock
+1. *aim*: all scores once, at a later round t + d. The largest names the leader; the largest of the others is the
+   ceiling, which bounds their scores at all rounds until then.
+2. *block*: the leader's next h outcomes are known by address; prefix sums give its totals after 1 … h pulls, exactly.
+   The longest prefix is accepted in which its score clears the ceiling (with a margin for rounding) and the clock
    reaches neither its end nor the next mark. As long as blocks are accepted whole, the ceiling serves the next one.
+3. If nothing was accepted (a tie, a leader who leads at t + d but not yet at t, a pull that ends the lane or passes a
+   mark), the next macro-step is *careful*: d = 0, ties broken at random, and its first pull is played unseen. That is
+   an ordinary round, in the same program.
 
-How many blocks to try, the *gear*, is a guess at speed and changes no bit: the mean length of a lead is estimated from
-what was accepted, and the gear with the most predicted rounds per second is taken for the next chunk. In gear 0 the
-engine is the scan engine.
+How far to aim, d, and how long the blocks are, h, are guesses at speed and change no bit. d belongs to a lane: it grows
+while blocks are accepted whole and shrinks when none was. h belongs to the batch: the mean length of a lead is
+estimated from what was accepted, and the most predicted rounds per second win.
 """
 
 from __future__ import annotations
@@ -25,40 +28,63 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import stats, ticks
-from jaxbandits.engine import scan
 from jaxbandits.engine.scan import Carry, Lane
 from jaxbandits.environments.finite import FiniteArms
-from jaxbandits.policies.index import IndexPolicy, evaluate
+from jaxbandits.policies.index import IndexPolicy, evaluate, largest
 from jaxbandits.protocol import (
     Constraint,
     Environment,
     Feedback,
     Ledger,
+    Outcome,
     Policy,
     Status,
+    View,
     at_instance,
+    book,
     select_tree,
 )
 from jaxbandits.stats import Statistics
 from jaxbandits.ticks import Total
 
-MARGIN = np.float32(2.0**-20)  # a resting float32 score may fall by up to 1.9e-7 from one round to the next
+MARGIN = np.float32(IndexPolicy.rounding)  # the usual one
 
 
 CPU_SLOTS = 64  # lanes in flight per core: few, so that the queue refills them and the last ones run nearly alone
-LENGTH = 32  # pulls in a block
-GEARS = (0, 1, 2, 4, 8)  # most blocks after an ordinary round
-_STEPS = 4  # macro-steps between two looks at the marks
+LENGTHS = (2, 16, 64)  # pulls in a block; 64 outcomes are the most whose sum fits an int32
+_FURTHEST = 1024  # most rounds to aim ahead
+_STEPS = 8  # macro-steps between two looks at the marks
+
+
+class Pace(NamedTuple):
+    """How a lane goes on: guesses that steer speed only."""
+
+    careful: jax.Array  # bool[]: the next macro-step is an ordinary round
+    reach: jax.Array  # i32[]: rounds to aim ahead
+
+
+class Flight(NamedTuple):
+    """A lane while it leaps."""
+
+    known: Statistics  # [K]: what the policy knows once it has learnt the last outcome
+    action: jax.Array  # i32[]
+    feedback: Feedback  # the last outcome, which counts as not yet learnt when the lane leaves
+    ledger: Ledger
+    status: jax.Array  # i32[]
+    pace: Pace
 
 
 class Lead(NamedTuple):
-    """A lane while its leader leaps: scalars only, so that a block costs the same for any number of arms."""
+    """A leader and what it must beat: scalars only, so that a block costs the same for any number of arms."""
 
+    arm: jax.Array  # i32[]
     ceiling: jax.Array  # f32[]: no other arm's score exceeds it …
     until: jax.Array  # i32[]: … up to this round
-    alive: jax.Array  # bool[]: may leap on
-    known: Statistics  # [1]: the leader's statistics, the pending outcome included
-    pending: Feedback  # its last outcome, which the policy has still to learn, as after an ordinary round
+    careful: jax.Array  # bool[]: play the first pull unseen, and no other
+    broken: jax.Array  # bool[]: no arm can be chosen
+    alive: jax.Array  # bool[]: every pull tried so far was accepted
+    known: Statistics  # [1]: the leader's statistics
+    feedback: Feedback
     ledger: Ledger
 
 
@@ -76,81 +102,132 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
     return None
 
 
-def begin(lane: Lane, carry: Carry, horizon: jax.Array) -> Lead:
-    """The ceiling over the arm that was pulled last, and that arm's statistics."""
-    policy, memory = lane.policy, carry.memory
+# --- a lane enters, aims, leaps, leaves ------------------------------------------------------------------------
+
+
+def enter(carry: Carry, pace: Pace) -> Flight:
+    """A lane of the scan engine, its last outcome learnt."""
+    m = carry.memory
+    learnt = stats.record(m.policy, m.action, m.feedback.reward, m.feedback.cost)
+    known = select_tree(m.empty, m.policy, learnt)
+    return Flight(known, m.action, m.feedback, m.ledger, m.status, pace)
+
+
+def leave(carry: Carry, flight: Flight) -> Carry:
+    """The lane as ordinary rounds would have left it."""
+    m, last = carry.memory, flight.feedback
+    mine = jax.lax.iota(jnp.int32, flight.known.pulls.shape[0]) == flight.action
+    pending = _outcomes(last.reward, last.cost, flight.known.reward_spread is not None)
+    played = m._replace(
+        policy=_add(flight.known, jax.tree.map(lambda x: jnp.where(mine, -x, 0), pending)),
+        environment=flight.known.pulls,
+        ledger=flight.ledger,
+        action=flight.action,
+        feedback=last,
+        empty=jnp.bool_(False),
+    )
+    moved = flight.ledger.rounds > m.ledger.rounds
+    return carry._replace(memory=select_tree(moved, played, m)._replace(status=flight.status))
+
+
+def aim(lane: Lane, carry: Carry, flight: Flight) -> Lead:
+    """The leader and its ceiling."""
+    policy, known, ledger = lane.policy, flight.known, flight.ledger
     assert isinstance(policy, IndexPolicy)
-    learnt = stats.record(memory.policy, memory.action, memory.feedback.reward, memory.feedback.cost)
-    t = memory.ledger.rounds + 1
-    until = t + jnp.minimum(horizon, jnp.maximum(t >> 2, 8))
-    scores = jnp.where(learnt.pulls == 0, jnp.inf, evaluate(policy, stats.as_floats(learnt, until)))
-    others = jax.lax.iota(jnp.int32, scores.shape[0]) != memory.action
-    ceiling = jnp.max(jnp.where(carry.fixed.available & others, scores, -jnp.inf))  # type: ignore[operator]
-    clock = lane.constraint.clock(memory.ledger)
-    alive = (memory.status == Status.RUNNING) & ~ticks.reached(clock, carry.goal) & (ceiling < jnp.inf)
-    known = jax.tree.map(lambda x: x[memory.action][None], learnt)
-    return Lead(ceiling, until, alive, known, memory.feedback, memory.ledger)
+    t = ledger.rounds + 1
+    fresh = known.pulls == 0
+    available = carry.fixed.available
+    careful = flight.pace.careful | jnp.any(fresh & available)  # type: ignore[operator]
+    until = t + jnp.where(careful, 0, flight.pace.reach)
+    scores = evaluate(policy, stats.as_floats(known, until))
+    view = View(t, lane.constraint.view(ledger), available)
+    key = jax.random.wrap_key_data(carry.fixed.policy_key, impl="threefry2x32")
+    arm = largest(scores, key, view, fresh=fresh)
+    others = available & (jax.lax.iota(jnp.int32, scores.shape[0]) != arm)  # type: ignore[operator]
+    ceiling = jnp.max(jnp.where(others, scores, -jnp.inf))
+    runs = (flight.status == Status.RUNNING) & ~ticks.reached(lane.constraint.clock(ledger), carry.goal)
+    broken = runs & careful & (arm == scores.shape[0])  # a score is NaN
+    arm = jnp.minimum(arm, scores.shape[0] - 1)
+    one = jax.tree.map(lambda x: x[arm][None], known)
+    alive = runs & ~broken & (careful | (ceiling < jnp.inf))
+    return Lead(arm, ceiling, until, careful, broken, alive, one, flight.feedback, ledger)
 
 
-def block(environment: FiniteArms, lane: Lane, carry: Carry, lead: Lead) -> tuple[Lead, jax.Array]:
-    """Accept as many of the leader's next pulls as are certainly right; also how many."""
+def block(environment: FiniteArms, length: int, lane: Lane, carry: Carry, lead: Lead) -> Lead:
+    """Accept as many of the leader's next pulls as are certainly right."""
     policy, ledger, known = lane.policy, lead.ledger, lead.known
     assert isinstance(policy, IndexPolicy)
-    arm, world = carry.memory.action, at_instance(environment, lane.row)
+    world = at_instance(environment, lane.row)
     key = jax.random.wrap_key_data(carry.fixed.world_key, impl="threefry2x32")
-    steps = jax.lax.iota(jnp.int32, LENGTH)
+    steps = jax.lax.iota(jnp.int32, length)
 
     # What the pulls bring, and prefix sums of it. Without the barrier XLA draws everything anew for every sum.
-    drawn = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, arm, known.pulls + steps)
+    drawn = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, lead.arm, known.pulls + steps)
     reward, cost = jax.lax.optimization_barrier(drawn)
     outcomes = _outcomes(reward, cost, policy.spreads)
     sums = jax.tree.map(lambda x: jnp.cumsum(x, dtype=jnp.int32), outcomes)
-    reward_sum, cost_sum = sums.reward, sums.cost
 
-    before = _plus(known, jax.tree.map(jnp.subtract, sums, outcomes))
+    before = _add(known, jax.tree.map(jnp.subtract, sums, outcomes))
     rounds = ledger.rounds + 1 + steps
     scores = evaluate(policy, stats.as_floats(before, rounds))
-    margin = jnp.where(jnp.isfinite(lead.ceiling), jnp.abs(lead.ceiling) * MARGIN, 0)  # −∞: no other arm
+    margin = jnp.where(jnp.isfinite(lead.ceiling), jnp.abs(lead.ceiling) * policy.rounding, 0)  # −∞: no other arm
     sure = scores > lead.ceiling + margin
 
     # The clock after each pull, as the constraint would see it.
     after = ledger._replace(
-        rounds=rounds,
-        reward=ticks.add(_wide(ledger.reward), reward_sum),
-        spent=ticks.add(_wide(ledger.spent), cost_sum),
+        rounds=rounds, reward=ticks.add(ledger.reward, sums.reward), spent=ticks.add(ledger.spent, sums.cost)
     )
-    inside = ~ticks.reached(lane.constraint.clock(after), _wide(carry.goal)) & (rounds < lane.cap)
-    accepted = jnp.min(jnp.where(sure & inside & (rounds <= lead.until), LENGTH, steps))
-    accepted = jnp.where(lead.alive, accepted, 0)
+    inside = ~ticks.reached(lane.constraint.clock(after), carry.goal) & (rounds < lane.cap)
+    sure = jnp.where(lead.careful, steps == 0, sure & inside & (rounds <= lead.until))
+    accepted = jnp.where(lead.alive, jnp.min(jnp.where(sure, length, steps)), 0)
     last = jnp.maximum(accepted - 1, 0)
     gained = jax.tree.map(lambda x: jnp.where(accepted > 0, x[last], 0), sums)
     ledger = ledger._replace(
         rounds=ledger.rounds + accepted,
         reward=ticks.add(ledger.reward, gained.reward),
         spent=ticks.add(ledger.spent, gained.cost),
-        expected_reward=ticks.add(ledger.expected_reward, world.mean_reward[arm] * accepted),
-        expected_spent=ticks.add(ledger.expected_spent, world.mean_cost[arm] * accepted),
+        expected_reward=ticks.add(ledger.expected_reward, world.mean_reward[lead.arm] * accepted),
+        expected_spent=ticks.add(ledger.expected_spent, world.mean_cost[lead.arm] * accepted),
     )
-    return Lead(
-        lead.ceiling,
-        lead.until,
-        lead.alive & (accepted == LENGTH),
-        _plus(known, jax.tree.map(lambda x: x[None], gained)),
-        select_tree(accepted > 0, Feedback(reward[last], cost[last]), lead.pending),
-        ledger,
-    ), accepted
+    return lead._replace(
+        alive=lead.alive & (accepted == length),
+        known=_add(known, jax.tree.map(lambda x: x[None], gained)),
+        feedback=select_tree(accepted > 0, Feedback(reward[last], cost[last]), lead.feedback),
+        ledger=ledger,
+    )
 
 
-def finish(carry: Carry, lead: Lead) -> Carry:
-    """The lane as ordinary rounds would have left it."""
-    memory, pending = carry.memory, lead.pending
-    last = _outcomes(pending.reward[None], pending.cost[None], lead.known.reward_spread is not None)
-    learnt = _plus(lead.known, jax.tree.map(jnp.negative, last))
-    mine = jax.lax.iota(jnp.int32, memory.environment.shape[0]) == memory.action
-    policy = jax.tree.map(lambda one, all: jnp.where(mine, one, all), learnt, memory.policy)
-    pulls = jnp.where(mine, lead.known.pulls, memory.environment)
-    played = memory._replace(policy=policy, environment=pulls, ledger=lead.ledger, feedback=pending)
-    return carry._replace(memory=select_tree(lead.ledger.rounds > memory.ledger.rounds, played, memory))
+def stopped_short(lead: Lead) -> jax.Array:
+    """Was the ceiling's last round what stopped the lead?"""
+    return ~lead.careful & (lead.ledger.rounds >= lead.until)
+
+
+def land(environment: FiniteArms, lane: Lane, flight: Flight, lead: Lead) -> Flight:
+    """The lane after its blocks."""
+    width = flight.known.pulls.shape[0]
+    world = at_instance(environment, lane.row)
+    accepted = lead.ledger.rounds - flight.ledger.rounds
+
+    # A careful pull may be the last one: the constraint itself books it.
+    reward, cost = lead.feedback
+    expected = world.mean_reward[lead.arm], world.mean_cost[lead.arm]
+    outcome = Outcome(reward, cost, *expected, events={}, valid=jnp.bool_(True))
+    booked = book(lane.constraint, flight.ledger, outcome)
+    played = lead.careful & (accepted > 0)
+    ledger = select_tree(played, booked, lead.ledger)
+    status = jnp.where(ledger.rounds >= lane.cap, jnp.int32(Status.ROUND_CAP), jnp.int32(Status.RUNNING))
+    status = jnp.where(lane.constraint.ended(ledger), jnp.int32(lane.constraint.ends_with), status)
+    status = jnp.where(played, status, jnp.where(lead.broken, jnp.int32(Status.INVALID), flight.status))
+
+    mine = (jax.lax.iota(jnp.int32, width) == lead.arm) & (accepted > 0)
+    known = jax.tree.map(lambda one, all: jnp.where(mine, one, all), lead.known, flight.known)
+    reach = flight.pace.reach
+    further = jnp.minimum(2 * reach, _FURTHEST)
+    reach = jnp.where(lead.careful, reach, jnp.where(accepted == 0, jnp.maximum(reach >> 2, 1), reach))
+    reach = jnp.where(lead.alive | stopped_short(lead), further, reach)
+    pace = Pace((accepted == 0) | (lead.careful & (lead.ceiling == jnp.inf)), reach)
+    action = jnp.where(accepted > 0, lead.arm, flight.action)
+    return Flight(known, action, lead.feedback, ledger, status, pace)
 
 
 def _outcomes(reward: jax.Array, cost: jax.Array, spreads: bool) -> Statistics:
@@ -159,95 +236,91 @@ def _outcomes(reward: jax.Array, cost: jax.Array, spreads: bool) -> Statistics:
     return Statistics(jnp.ones_like(reward), reward, cost, *squares)  # type: ignore[arg-type]
 
 
-def _plus(known: Statistics, more: Statistics) -> Statistics:
-    """Statistics ``[1]`` and ticks ``[h]``, or ``[1]``, added."""
+def _add(known: Statistics, more: Statistics) -> Statistics:
+    """Statistics and ticks, of shapes that broadcast, added."""
 
     def put(total: Total | None, x: Any) -> Total | None:
-        if total is None:
-            return None
-        return ticks.add(Total(*(jnp.broadcast_to(limb, x.shape) for limb in total)), x)
+        return None if total is None else ticks.add(total, x)
 
     pulls = known.pulls + more.pulls
     return Statistics(pulls, *(put(a, b) for a, b in zip(known[1:], more[1:], strict=True)))  # type: ignore[arg-type]
 
 
-def _wide(total: Total) -> Total:
-    return Total(jnp.broadcast_to(total.whole, (LENGTH,)), jnp.broadcast_to(total.part, (LENGTH,)))
+# --- many lanes -------------------------------------------------------------------------------------------------
 
 
 class Gauge(NamedTuple):
-    """What the engine knows of the batch's pace: the mean number of further pulls of a leader."""
+    """What the engine knows of the slots' pace."""
 
-    mean_lead: jax.Array  # f32[]
+    mean_lead: jax.Array  # f32[]: mean number of pulls of a leader
+    pace: Pace  # [slot]
 
 
-def gauge() -> Gauge:
+def gauge(slots: int) -> Gauge:
     """Before anything was seen: leads are short at the start of a run."""
-    return Gauge(jnp.float32(1.0))
+    return Gauge(jnp.float32(1.0), Pace(jnp.ones(slots, bool), jnp.full(slots, LENGTHS[-1], jnp.int32)))
 
 
 def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rounds: jax.Array) -> tuple[Carry, Gauge]:
-    """Some macro-steps of all lanes, ``[slot]``, in the gear that promises most."""
+    """Some macro-steps of all lanes, ``[slot]``, with the length of block that promises most."""
     assert isinstance(environment, FiniteArms)
-    blocks = _best_gear(gauge.mean_lead, environment.spec.arms)
+    flights = jax.vmap(enter)(carry, gauge.pace)
+    choice = _best_length(gauge.mean_lead, environment.spec.arms)
 
-    def macro(_: jax.Array, state: tuple[Carry, jax.Array, jax.Array]) -> tuple[Carry, jax.Array, jax.Array]:
-        before, gained, failed = state
-        begun = jax.vmap(partial(scan.step, environment))(lanes, before)
-        after, pulls, stopped = jax.lax.cond(
-            blocks > 0,
-            lambda: _leap(environment, lanes, begun, blocks),
-            lambda: (begun, *_leads_seen(before, begun)),
+    def macro(_: jax.Array, state: tuple[Flight, jax.Array, jax.Array]) -> tuple[Flight, jax.Array, jax.Array]:
+        flights, gained, ended = state
+        aimed = jax.vmap(aim)(lanes, carry, flights)
+        leads = jax.lax.switch(
+            choice, [partial(_blocks, environment, length, lanes, carry) for length in LENGTHS], aimed
         )
-        return after, gained + pulls, failed + stopped
+        gained += jnp.sum((leads.ledger.rounds - aimed.ledger.rounds).astype(jnp.float32))
+        ended += _count(aimed.alive & ~leads.alive & ~jax.vmap(stopped_short)(leads))
+        return jax.vmap(partial(land, environment))(lanes, flights, leads), gained, ended
 
     zero = jnp.float32(0)
-    carry, gained, failed = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, (carry, zero, zero))
-    return carry, Gauge(0.75 * gauge.mean_lead + 0.25 * gained / (failed + 1))
+    flights, gained, ended = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, (flights, zero, zero))
+    mean = 0.75 * gauge.mean_lead + 0.25 * gained / (ended + 1)
+    return jax.vmap(leave)(carry, flights), Gauge(mean, flights.pace)
 
 
-def _leap(environment: FiniteArms, lanes: Lane, carry: Carry, blocks: jax.Array) -> tuple[Carry, jax.Array, jax.Array]:
-    """Blocks until most lanes have stopped; also the pulls gained and the leads that ended."""
-    under = jax.vmap(begin, in_axes=(0, 0, None))(lanes, carry, blocks * LENGTH)
-    first = _count(under.alive)
+def _blocks(environment: FiniteArms, length: int, lanes: Lane, carry: Carry, leads: Lead) -> Lead:
+    """A block; of the longest kind further ones under the same ceiling, as long as few lanes have stopped.
 
-    def more(state: tuple[jax.Array, Lead, jax.Array]) -> jax.Array:
-        done, now, _ = state
-        alive = _count(now.alive)
-        return (done < blocks) & (alive > 0) & (2 * alive >= first)
+    The more arms, the dearer is a new ceiling, and the more blocks are worth their idle lanes.
+    """
+    most = 1 if length < LENGTHS[-1] else _most_blocks(environment.spec.arms)
+    play = jax.vmap(partial(block, environment, length))
+    if most == 1:
+        return play(lanes, carry, leads)
+    first = _count(leads.alive)
 
-    def one(state: tuple[jax.Array, Lead, jax.Array]) -> tuple[jax.Array, Lead, jax.Array]:
-        done, now, gained = state
-        now, accepted = jax.vmap(partial(block, environment))(lanes, carry, now)
-        return done + 1, now, gained + jnp.sum(accepted.astype(jnp.float32))
+    def more(state: tuple[jax.Array, Lead]) -> jax.Array:
+        done, now = state
+        return (done < most) & (2 * _count(now.alive) >= first)
 
-    _, under, gained = jax.lax.while_loop(more, one, (jnp.int32(0), under, jnp.float32(0)))
-    ended = _count((carry.memory.status == Status.RUNNING) & ~under.alive)
-    return jax.vmap(finish)(carry, under), gained, ended
+    def one(state: tuple[jax.Array, Lead]) -> tuple[jax.Array, Lead]:
+        done, now = state
+        return done + 1, play(lanes, carry, now)
+
+    return jax.lax.while_loop(more, one, (jnp.int32(0), leads))[1]
 
 
-def _leads_seen(before: Carry, after: Carry) -> tuple[jax.Array, jax.Array]:
-    """Of one ordinary round: lanes whose leader stayed, lanes whose leader changed."""
-    ran = after.memory.ledger.rounds > before.memory.ledger.rounds
-    same = after.memory.action == before.memory.action
-    return _count(ran & same), _count(ran & ~same)
+def _most_blocks(arms: int) -> int:
+    return 1 + arms // 24
 
 
 def _count(flags: jax.Array) -> jax.Array:
     return jnp.sum(flags.astype(jnp.float32))
 
 
-def _best_gear(mean_lead: jax.Array, arms: int) -> jax.Array:
-    """The number of blocks with the most rounds per predicted nanosecond, for geometric leads of that mean.
+def _best_length(mean_lead: jax.Array, arms: int) -> jax.Array:
+    """Which of LENGTHS gains the most rounds per predicted nanosecond, for geometric leads of that mean.
 
     The costs are those of one lane on one CPU core. They steer speed only.
     """
-    ordinary, ceiling, pull = 60 + 2.5 * arms, 20 + 2.0 * arms, 5.0
+    aimed, begun, pull = 30 + 2.5 * arms, 30.0, 6.5
     speeds = []
-    for blocks in GEARS:
-        reach = blocks * LENGTH
-        gained = mean_lead * -jnp.expm1(reach * jnp.log1p(-1 / (mean_lead + 1)))
-        tried = jnp.minimum(blocks, 1 + 2 * mean_lead / LENGTH)
-        cost = ordinary + (ceiling + tried * LENGTH * pull if blocks else 0.0)
-        speeds.append((1 + gained) / cost)
-    return jnp.asarray(GEARS, jnp.int32)[jnp.argmax(jnp.stack(speeds))]
+    for length in LENGTHS:
+        gained = mean_lead * -jnp.expm1(length * jnp.log1p(-1 / (mean_lead + 1)))
+        speeds.append(gained / (aimed + begun + length * pull))
+    return jnp.argmax(jnp.stack(speeds)).astype(jnp.int32)

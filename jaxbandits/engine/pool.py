@@ -153,7 +153,7 @@ class Queue:
             assert lanes is not None
             if carry is None:
                 carry = jax.device_put(_blank(environment, lanes, root), device)
-                gauge = task.engine.gauge()
+                gauge = task.engine.gauge(slots)
             idle = lane_of < 0
             # With lanes waiting, come back for them once an eighth of the slots is idle; else run to the end.
             quota = slots // 8 if self.waiting else slots - 1

@@ -181,7 +181,7 @@ class Gauge(NamedTuple):
     """The scan engine has nothing to learn about its pace."""
 
 
-def gauge() -> Gauge:
+def gauge(slots: int) -> Gauge:
     """See :class:`Gauge`."""
     return Gauge()
 
