@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import shlex
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -64,6 +65,10 @@ def run_tune(arguments: argparse.Namespace, given: list[str]) -> int:
     problem = _problem(arguments)
     if not 0 <= arguments.seed < 2**32:
         raise bad("--seed", arguments.seed, "a whole number from 0 to 2**32 - 1")
+    try:
+        Path(arguments.out).mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise bad("--out", arguments.out, f"a folder that can be written ({problem.strerror})") from None
     found: Tuned = tune(
         policy,
         problem,

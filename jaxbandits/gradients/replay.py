@@ -22,7 +22,7 @@ from jaxbandits.streams import Domain
 from jaxbandits.ticks import Total
 
 _BLOCK = 64  # outcomes of a pair at a time; their parts fit one int32
-_PAIRS = 1 << 13
+_PAIRS = 1 << 12
 
 Statistic = Callable[[jax.Array, jax.Array], jax.Array]
 """(reward, cost) of a pull in ticks -> ``f32[S]``, numbers to be summed (below 2²⁴ in size)."""
@@ -54,9 +54,8 @@ def sums(
     parts = []
     for start in range(0, flat.size, _PAIRS):
         chosen = order[start : start + _PAIRS]
-        width = min(_PAIRS, 1 << max(chosen.size - 1, 0).bit_length())
-        padded = np.resize(chosen, width)
-        n = np.where(np.arange(width) < chosen.size, flat[padded], 0).astype(np.int32)
+        padded = np.resize(chosen, _PAIRS)  # always the same width, so that it compiles once
+        n = np.where(np.arange(_PAIRS) < chosen.size, flat[padded], 0).astype(np.int32)
         lane = instance_ids[row[padded]].astype(np.uint32), replicate_ids[replicate[padded]].astype(np.uint32)
         total = _sums(statistic, environment, root, row[padded], *lane, arm[padded], n)
         parts.append(ticks.to_units(ticks.join(jax.tree.map(np.asarray, total)))[: chosen.size])
