@@ -155,8 +155,6 @@ def test_scores_rest_in_float64(policy):
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_float32_scores_fall_by_less_than_the_margin(policy):
-    from jaxbandits.engine.leap import MARGIN
-
     n, reward, cost, rs, cs = random_states(200_000, seed=8)
     state = stats.Statistics(
         jnp.asarray(n, jnp.int32), *(jax.tree.map(jnp.asarray, ticks.split(x)) for x in (reward, cost, rs, cs))
@@ -173,7 +171,7 @@ def test_float32_scores_fall_by_less_than_the_margin(policy):
         assert (then[~finite] == np.inf).all()
         fall = (now[finite] - then[finite]) / np.maximum(np.abs(now[finite]), 1e-30)
         worst = max(worst, float(fall.max()))
-    assert 0 <= worst < MARGIN / 2
+    assert 0 <= worst < POLICIES[policy].rounding / 2
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)

@@ -23,11 +23,14 @@ class IndexPolicy(Policy):
     Attributes:
         spreads: True if the score reads Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
         rests: True if an arm's score depends on its own statistics and t only, and never falls while the arm rests.
+        rounding: by how much of itself a float32 score that rests may fall all the same, times two; the leap engine
+            keeps this distance. 2⁻²⁰ covers formulas of some twenty operations (measured: 1.9·10⁻⁷).
     """
 
     plays: ClassVar[type] = FiniteSpec
     spreads: ClassVar[bool] = False
     rests: ClassVar[bool] = False
+    rounding: ClassVar[float] = 2.0**-20
 
     def score(self, arms: Arms) -> jax.Array:
         """The index of every arm, elementwise in ``arms`` (float32); +∞ forces a pull."""

@@ -13,8 +13,8 @@ from jaxbandits.protocol import pytree
 from jaxbandits.stats import Arms
 
 STEPS = 5
-"""Newton steps of :func:`steepest`. From its start, four leave an error of ln θ above 1e-5 in one of 10,000 states of
-arms (n from 1 to 10⁶, means of all kinds), five below 1e-9 wherever θ < 1e30; float32 then decides."""
+"""Newton steps of :func:`steepest`. Three leave an error of ln θ above 1e-5 in 7 % of random states of arms (n from 1
+to 10⁵, means of all kinds, θ < 1e12), four in hardly any, five one below 1e-8 in all; float32 alone costs some 1e-6."""
 
 _LARGEST = 1e30  # an index above it is this: float32 ends near 3e38
 _TINY = 1e-30  # in place of a mean reward of 0, whose logarithm the start needs
@@ -121,7 +121,8 @@ def _cheapest(
     s solves (1 − κ)s² + (1 − c̄ + κ(1 − r̄))s = c̄ − κr̄ with κ = 1/θ. Its discriminant is written as a sum of squares, and
     D as four logarithms of the order of s, so that nothing cancels when all is small.
     """
-    inverse = jnp.clip(cost / reward * jnp.exp(-excess), 1e-36, 1e18)
+    half = jnp.exp(-excess / 2)  # its square may be smaller than any float32
+    inverse = jnp.clip(cost / reward * half * half, 1e-36, 1e18)
     gap = -cost * jnp.expm1(-excess)  # c̄ − κr̄
     # κ(1 + r̄) − (1 + c̄); near r̄ = c̄ = 1 from the differences to 1
     near_one = ((no_reward - no_cost) - gap) / reward - gap
