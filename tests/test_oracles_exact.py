@@ -73,17 +73,19 @@ def test_bayes_optimal(n: int, reward: float, regret: float) -> None:
 
 
 def enumerate_histories(choose: oracles.Choice, r: np.ndarray, c: np.ndarray, budget: float, rule: str) -> np.ndarray:
-    """(expected pseudo-regret, probability of an end) by plain recursion over histories of at most 7 rounds."""
+    """(expected pseudo-regret, probability of an end) by plain recursion over histories of at most 6 rounds."""
     rate = (r / c).max()
 
     def go(n: np.ndarray, s: np.ndarray, k: np.ndarray, spent: int, lost: float, depth: int) -> np.ndarray:
         if spent >= budget:
             return np.array([lost, 1.0])
-        if depth == 7:
+        if depth == 6:
             return np.zeros(2)
         p = choose(oracles.Counts(n[None], s[None], k[None]))[0, 0]
         total = np.zeros(2)
         for arm, reward, cost in itertools.product(range(len(r)), (0, 1), (0, 1)):
+            if p[arm] == 0:
+                continue
             chance = p[arm] * (r[arm] if reward else 1 - r[arm]) * (c[arm] if cost else 1 - c[arm])
             unit = np.eye(len(r), dtype=int)[arm]
             earns = not (rule == "forfeits" and spent + cost > budget)
@@ -101,7 +103,7 @@ def test_budgeted_regret_is_that_of_all_histories(budget: float, rule: str) -> N
     r, c = np.array([0.7, 0.4]), np.array([0.9, 0.8])
     choose = soft_omega(0.25, 0.5)
     must = enumerate_histories(choose, r, c, budget, rule)
-    ends = oracles.play_out(choose, 2, 7, budget=budget, last_pull=rule)
+    ends = oracles.play_out(choose, 2, 6, budget=budget, last_pull=rule)
     found = oracles.evaluate(ends, [r], [c])
     np.testing.assert_allclose([found.regret[0], 1 - found.missing[0]], must, rtol=1e-12)
 

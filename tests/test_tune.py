@@ -59,7 +59,7 @@ def test_bad_input_is_refused(options: dict) -> None:
 
 def test_a_problem_of_fixed_instances_draws_from_them() -> None:
     arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]])
-    drawn, _ = fixed_problem(arms, jb.Horizon(5))(KEY, 20)
+    drawn, _ = fixed_problem(arms, jb.Horizon(5))(jax.random.key(5), 20)
     assert set(map(tuple, drawn.values()[0])) == set(map(tuple, arms.values()[0]))
 
 
