@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxbandits import ticks
 from jaxbandits.environments.finite import FiniteSpec
-from jaxbandits.errors import bad
+from jaxbandits.errors import InputError, bad
 from jaxbandits.protocol import Observation, Policy, Pytree, View, leaf, pytree, select_tree
 
 SKIP = -1
@@ -27,7 +27,8 @@ class Guarded(Policy):
         max_cost: the largest cost of one pull, in (0, 1], default 1.
 
     Raises:
-        InputError: at the door, if the environment has no null arm to rest with.
+        InputError: at the door, if the environment has no null arm to rest with, or the constraint does not tell what
+            is left.
 
     Source: the "skip" wrapper of the SUAK paper's baselines.
     """
@@ -58,7 +59,9 @@ class Guarded(Policy):
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
         """Skip, or let the inner policy act."""
         if view.left is None:
-            raise TypeError("Guarded needs a constraint that tells what is left (TotalBudget, AverageCost)")
+            raise InputError(
+                "constraint: one that does not tell what is left given; it must be TotalBudget or AverageCost"
+            )
         most = jnp.ceil(self.max_cost * ticks.ONE).astype(jnp.int32)
         needed = ticks.add(ticks.zero(), most)
         skip = jnp.any(ticks.exceeds(needed, view.left))

@@ -187,6 +187,55 @@ def replicates_differ(subject: Subject) -> None:
         )
 
 
+def scores_rest_as_declared(subject: Subject) -> None:
+    """An index policy that declares ``rests``: no score falls while its arm rests, but for rounding."""
+    leaves = one_setting(subject.first, subject.environment)
+    if not isinstance(leaves, IndexPolicy) or not leaves.rests:
+        return
+    rounds = subject.steps.over.shape[0]
+    for i in sorted({rounds // 4, rounds // 2, rounds - 1}):
+        now: Step = jax.tree.map(lambda x, i=i: x[i], subject.steps)
+        t, pulled = now.observation.view.round, np.asarray(now.after.pulls) > 0
+        before = np.asarray(_jitted_scores(leaves, now.after, t))[pulled]
+        for later in (1, 30, 1000):
+            then = np.asarray(_jitted_scores(leaves, now.after, t + later))[pulled]
+            least = np.where(np.isfinite(before), before - leaves.rounding * np.abs(before), before)
+            fell = np.flatnonzero(~(then >= least))
+            assert fell.size == 0, (
+                f"round {i + 1}: a score falls from {before[fell[0]]} to {then[fell[0]]} in {later} rounds of rest"
+            )
+
+
+def draws_change_from_round_to_round(subject: Subject) -> None:
+    """Where the key decides, the round does too: a policy's key is the same in every round."""
+    leaves, steps = one_setting(subject.first, subject.environment), subject.steps
+    chance = 128
+
+    @jax.jit
+    def acts(state: Any, told: Any) -> tuple[Any, Any]:
+        def act(key: jax.Array, round: jax.Array) -> Any:
+            return leaves.select(state, typed(key), told.view._replace(round=round))[1]
+
+        words = subject.policy_words[None, :] ^ jnp.arange(chance, dtype=jnp.uint32)[:, None]
+        rounds = told.view.round + jnp.arange(chance)
+        by_key = jax.vmap(act, (0, None))(words, told.view.round)
+        return by_key, jax.vmap(act, (None, 0))(subject.policy_words, rounds)
+
+    def share_of_the_rest(actions: Any) -> float:
+        table = np.concatenate([np.asarray(x).reshape(chance, -1) for x in jax.tree.leaves(actions)], axis=1)
+        return 1 - np.unique(table, axis=0, return_counts=True)[1].max() / chance
+
+    last = steps.over.shape[0] - 1
+    for i in sorted({0, last // 2, last}):
+        now: Step = jax.tree.map(lambda x, i=i: x[i], steps)
+        by_key, by_round = acts(now.after, now.observation)
+        # A quarter of the keys: what is rarer may well not happen in that many rounds.
+        assert share_of_the_rest(by_round) > 0 or share_of_the_rest(by_key) < 0.25, (
+            f"round {i + 1}: {chance} keys give different actions, {chance} rounds with one key all the same: the draw "
+            "must be addressed by view.round"
+        )
+
+
 POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     keeps_its_structure,
     agrees_without_jit,
@@ -199,6 +248,8 @@ POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     leap_equals_scan,
     absent_arms_change_nothing,
     replicates_differ,
+    scores_rest_as_declared,
+    draws_change_from_round_to_round,
 )
 
 

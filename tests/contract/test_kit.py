@@ -64,12 +64,32 @@ class Chaotic(IndexPolicy):
         return jnp.sin(arms.n * (3 + next(CALLS))) + arms.reward * 1e-3
 
 
+@jb.pytree
+class Stuck(IndexPolicy):
+    """Draws once for the whole run."""
+
+    def select(self, state: Any, key: Any, view: Any) -> Any:
+        return state, streams.below(streams.words(key, 0, 0)[0], state.pulls.size)
+
+
+@jb.pytree
+class Restless(IndexPolicy):
+    """Says that its scores rest, and they fall."""
+
+    rests = True
+
+    def score(self, arms: Any) -> Any:
+        return arms.reward / arms.t
+
+
 @pytest.mark.parametrize(
     ("policy", "rule", "message"),
     [
         (Blunder(), "learns_nothing_from_an_empty_observation", "an empty observation changed the state"),
         (Positional(), "absent_arms_change_nothing", "two absent arms: .* differs"),
         (Chaotic(), "agrees_without_jit", "scores without jit"),
+        (Stuck(), "draws_change_from_round_to_round", "128 rounds with one key all the same"),
+        (Restless(), "scores_rest_as_declared", "a score falls from"),
     ],
 )
 def test_a_broken_policy_is_caught(policy: Policy, rule: str, message: str) -> None:
