@@ -218,8 +218,8 @@ class StoOO(_RatioTree):
         wanted = jnp.any(ripe)
         split = wanted & (state.count < self.capacity)
         here, new = ripe & split, (ids == state.count) & split
-        parent_depth = jnp.sum(jnp.where(ripe, state.depth, 0))
-        parent_number = jnp.sum(jnp.where(ripe, state.number, 0))
+        parent_depth = jnp.sum(jnp.where(ripe, state.depth, 0), dtype=jnp.int32)
+        parent_number = jnp.sum(jnp.where(ripe, state.number, 0), dtype=jnp.int32)
         child = here | new
         return Leaves(
             count=state.count + split,
