@@ -23,9 +23,9 @@ class SoftElim(RandomisedPolicy):
     budget it plays for the reward of a pull.
 
     Args:
-        theta: θ > 0: how soft; the authors tune it by gradient, 1 is their default.
+        theta: θ > 0: how soft. The authors tune it by gradient; the default 1 is ours.
 
-    Source: arXiv 2002.06772, §5.
+    Source: arXiv 2002.06772 (p_k as restated there for tuning; the mean of an arm without pulls is our choice).
 
     Example:
         >>> import jax
