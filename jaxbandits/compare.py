@@ -28,7 +28,28 @@ from jaxbandits.arms_file import ArmsTable, Instance, read_arms
 from jaxbandits.constraints import LAST_PULLS, TotalBudget
 from jaxbandits.environments.finite import FiniteArms, FiniteSpec
 from jaxbandits.errors import InputError, bad, positive_number, shown
-from jaxbandits.policies import CUCB, IUCB, MUCB, BGreedy, BudgetedThompson, OmegaStarUCB, OmegaUCB
+from jaxbandits.policies import (
+    CUCB,
+    IUCB,
+    KUBE,
+    MRCB,
+    MUCB,
+    UCB1,
+    UCBB2,
+    UCBBV1,
+    UCBBV2,
+    BGreedy,
+    BudgetedThompson,
+    BudgetUCB,
+    EpsilonFirst,
+    EstimatedBudgetUCB,
+    FractionalKUBE,
+    KLUCBSCPlus,
+    OmegaStarUCB,
+    OmegaUCB,
+    PDBwK,
+    UCBSCPlus,
+)
 from jaxbandits.progress import Progress
 from jaxbandits.protocol import Policy, Status, map_leaves
 from jaxbandits.result import Result, write_whole
@@ -46,6 +67,19 @@ POLICIES: Mapping[str, type[Policy]] = {
     "c_ucb": CUCB,
     "i_ucb": IUCB,
     "b_greedy": BGreedy,
+    "budget_ucb": BudgetUCB,
+    "estimated_budget_ucb": EstimatedBudgetUCB,
+    "ucb_sc_plus": UCBSCPlus,
+    "kl_ucb_sc_plus": KLUCBSCPlus,
+    "epsilon_first": EpsilonFirst,
+    "kube": KUBE,
+    "fractional_kube": FractionalKUBE,
+    "ucb_bv1": UCBBV1,
+    "ucb_bv2": UCBBV2,
+    "pd_bwk": PDBwK,
+    "mrcb": MRCB,
+    "ucb_b2": UCBB2,
+    "ucb1": UCB1,
 }
 NOISES = ("bernoulli", "beta", "empirical")
 FILES = ("regret.png", "table.csv", "run.json")

@@ -91,12 +91,18 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
     if arguments.policy not in POLICIES:
         raise bad("--policy", arguments.policy, f"one of {', '.join(POLICIES)}")
     kind = POLICIES[arguments.policy]
-    known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    leaves = [field for field in dataclasses.fields(kind) if not field.metadata.get("static")]  # type: ignore[arg-type]
+    known = [field.name for field in leaves]
     if not known:
         raise bad("--policy", arguments.policy, "one with a parameter")
     name = arguments.parameter or known[0]
     if name not in known:
         raise bad("--parameter", name, f"one of {', '.join(known)}")
+    given = [] if arguments.start is None else [name]
+    if missing := [x.name for x in leaves if x.default is dataclasses.MISSING and x.name not in given]:
+        raise bad(
+            "--policy", arguments.policy, f"one that has a default for {missing[0]} (or that is given by --start)"
+        )
     policy = kind() if arguments.start is None else kind(**{name: positive_number("--start", arguments.start)})
     if arguments.temperature is None:
         return policy, (name,)

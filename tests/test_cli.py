@@ -18,7 +18,9 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbandits as jb
+from jaxbandits import cli
 from jaxbandits.cli import main
+from jaxbandits.compare import POLICIES
 from jaxbandits.engine import pool
 from jaxbandits.errors import InputError
 
@@ -43,6 +45,15 @@ SMALL = ("--runs", "6", "--marks", "4")
 
 
 # ---- what it does
+
+
+def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
+    extra = ["--min-cost", "0.25,0.5", "--c-rad", "2", "--epsilon", "0.2", "--factor", "1"]
+    given = cli._parser().parse_args(command("arms.csv", "20", ",".join(POLICIES), *extra))
+    chosen = cli._policies(given)
+    assert [type(policy) for policy in chosen] == list(POLICIES.values())
+    bv1, pd = (next(p for p in chosen if isinstance(p, kind)) for kind in (jb.policies.UCBBV1, jb.policies.PDBwK))
+    assert bv1.min_cost.tolist() == [0.25, 0.5] and pd.c_rad.tolist() == [2.0]
 
 
 def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,6 +183,8 @@ def test_bad_files(
         (command(budget="lots"), "--budget: 'lots' given; it must be a finite number above 0"),
         (command(budget="1e12"), "--budget: 1000000000000.0 given; it must be from"),
         (command(policies="omega_ubc"), "--policies: 'omega_ubc' given; it must be one of omega_ucb, omega_star_ucb"),
+        (command(policies="budget_ucb"), "--min-cost: not given; budget_ucb has no default for it"),
+        (command("arms.csv", "20", "ucb_bv1", "--min-cost", "0"), "--min-cost: 0.0 given; it must be a finite number"),
         (command(policies="omega_ubc"), "; did you mean omega_ucb?"),
         (command(policies="M-UCB"), "; did you mean m_ucb?"),
         (command(policies="bts,bts"), "--policies: 'bts' given; it must be given once"),
