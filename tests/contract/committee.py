@@ -1,0 +1,68 @@
+"""Many policies that are a score and nothing else in one compiled program: rows of the contract that compile once."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import policies
+from jaxbandits.policies.index import IndexPolicy
+from jaxbandits.protocol import leaf, pytree
+from jaxbandits.stats import Arms
+
+
+@pytree
+class Committee(IndexPolicy):
+    """A lane is played by the member that ``which`` names; every member's score is computed and one is taken."""
+
+    which: Any = leaf(integer=True, at_least=0)
+    budget_ucb: IndexPolicy = leaf()
+    ucb_sc_plus: IndexPolicy = leaf()
+    kl_ucb_sc_plus: IndexPolicy = leaf()
+    fractional_kube: IndexPolicy = leaf()
+    ucb_bv1: IndexPolicy = leaf()
+    pd_bwk: IndexPolicy = leaf()
+    ucb_b2: IndexPolicy = leaf()
+    ucb1: IndexPolicy = leaf()
+    estimated_budget_ucb: IndexPolicy = leaf()
+    ucb_bv2: IndexPolicy = leaf()
+
+    spreads: ClassVar[bool] = True
+
+    @staticmethod
+    def members() -> dict[str, IndexPolicy]:
+        """All of them, by field."""
+        return {
+            "budget_ucb": policies.BudgetUCB(min_cost=0.1),
+            "ucb_sc_plus": policies.UCBSCPlus(),
+            "kl_ucb_sc_plus": policies.KLUCBSCPlus(),
+            "fractional_kube": policies.FractionalKUBE(),
+            "ucb_bv1": policies.UCBBV1(min_cost=0.5),
+            "pd_bwk": policies.PDBwK(c_rad=0.5),
+            "ucb_b2": policies.UCBB2(),
+            "ucb1": policies.UCB1(),
+            "estimated_budget_ucb": policies.EstimatedBudgetUCB(),
+            "ucb_bv2": policies.UCBBV2(),
+        }
+
+    @classmethod
+    def played_by(cls, which: Any) -> Committee:
+        """The members with these places play: one setting each."""
+        return cls(which=which, **cls.members())
+
+    def score(self, arms: Arms) -> jax.Array:
+        """The score of the member that plays."""
+        score = jnp.zeros_like(arms.n)
+        for place, name in enumerate(self.members()):
+            score = jnp.where(self.which == place, getattr(self, name).score(arms), score)
+        return score
+
+
+@pytree
+class RestingCommittee(Committee):
+    """The same, for places of members whose scores rest."""
+
+    rests: ClassVar[bool] = True
+    rounding: ClassVar[float] = policies.KLUCBSCPlus.rounding
