@@ -77,7 +77,7 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
         axis.set_title(_title(result, place), fontsize=9)
         axis.grid(alpha=0.3, linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
-        axis.tick_params(labelsize=8)
+        axis.tick_params(which="both", labelsize=8)
         axis.set_xlabel(name, fontsize=9)
     figure.supylabel("regret at the end [reward]", fontsize=10)
     handles, labels = axes[0].get_legend_handles_labels()

@@ -113,10 +113,10 @@ def _against(result: SweepResult, curves: list[Curve], environment: str, budget:
             apart = result.difference(curve, best, environment, budget)
             mean, low, high = (float(apart[part]) for part in ("mean", "low", "high"))
             clear = "" if low > 0 or high < 0 else ", not clear"
-            lines.append(
-                f"{curve.policy} minus {best.policy}, each at its best: "
-                f"{mean:+,.4g} ({low:+,.4g} to {high:+,.4g}){clear}"
-            )
+            apart_by = f"{mean:+,.4g} ({low:+,.4g} to {high:+,.4g}){clear}"
+            if low == high == 0:
+                apart_by = "the same in every run"
+            lines.append(f"{curve.policy} minus {best.policy}, each at its best: {apart_by}")
     return lines
 
 
