@@ -115,7 +115,7 @@ def tuned(options: Options) -> list[Row]:
                 label="path (darker: later)" if i == len(found.path) - 1 else None,
             )
         axis.set(xscale="log", xlabel="ρ", ylabel="mean regret at full budget", title=where)
-    save(picture, options.out / "tuned.png", legend=axes[:1], columns=3)
+    save(picture, options.out / "tuned.png", legend=axes[1:], columns=3)
     return rows
 
 

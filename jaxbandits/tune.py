@@ -276,7 +276,7 @@ def tune(
     seconds = time.perf_counter() - began
     tuned = np.exp(np.log(path[(len(path) + 1) // 2 :]).mean(axis=0))
     began = time.perf_counter()
-    grid_samples, grid_rounds = np.zeros((0, 1)), 0
+    grid_samples, grid_rounds = np.zeros((0, 2)), 0
     if len(values):
         grid_samples, grid_rounds = _play(policy, problem, paths, values, _fold(key, 1), grid_instances, options)
     grid_seconds = time.perf_counter() - began

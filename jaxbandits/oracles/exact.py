@@ -17,6 +17,7 @@ import numpy as np
 from jaxbandits.errors import InputError, bad
 
 _MOST_STATES = 20_000_000
+_NUMBERS = 2_000_000  # in one array of (instance, end, arm)
 
 
 class Counts(NamedTuple):
@@ -131,6 +132,12 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
     kink).
     """
     mr, mc = np.atleast_2d(np.asarray(mean_reward, np.float64)), np.atleast_2d(np.asarray(mean_cost, np.float64))
+    at_once = max(1, _NUMBERS // ends.counts.pulls.size)
+    parts = [_evaluate(ends, mr[i : i + at_once], mc[i : i + at_once]) for i in range(0, len(mr), at_once)]
+    return Exact(*(np.concatenate(x) for x in zip(*parts, strict=True)))
+
+
+def _evaluate(ends: Ends, mr: np.ndarray, mc: np.ndarray) -> Exact:
     n, s, c = (x.astype(np.float64) for x in ends.counts)
     chance = _likelihood(ends.counts, mr, mc)  # [I, end]
     earned = n - (ends.last[:, None] == np.arange(n.shape[1]))
