@@ -173,7 +173,7 @@ def test_bad_files(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "compare|sweep|status: missing; it must be given"),
+        ([], "compare|sweep|status|tune: missing; it must be given"),
         (["compair"], "compare: invalid choice: 'compair'"),
         (["compare"], "--arms, --budget, --policies: missing"),
         (command(budget="0"), "--budget: 0.0 given; it must be a finite number above 0"),
