@@ -55,6 +55,15 @@ LOOKS: dict[str, tuple[str, str, Any]] = {
     "b-greedy": (BLACK, "d", ":"),
     "Budget-UCB": (GREY, "<", "--"),
     "UCB-SC+": (GREY, ">", "-."),
+    "RCB-I": (BLUE, "o", "-"),
+    "RCB-AIR": (VERMILION, "s", "-"),
+    "ω-UCB, K arms": (GREEN, "^", "--"),
+    "ω-UCB, increasing": (ORANGE, "D", "--"),
+    "RCB": (BLUE, "o", "-"),
+    "UCB-V (reward)": (PINK, "s", "-"),
+    "UCB-V (ratio)": (ORANGE, "D", "-"),
+    "ω-UCB": (GREEN, "^", "--"),
+    "ω*-UCB": (SKY, "v", "--"),
 }
 _SPARE = [(c, m, d) for d in ("-", "--") for c, m in zip((BLUE, VERMILION, GREEN, PINK, ORANGE), "osv^D", strict=True)]
 

@@ -91,7 +91,7 @@ def largest(scores: jax.Array, key: jax.Array, view: View, fresh: jax.Array | No
     order = streams.priorities(streams.policy_words(key, view.round, Role.TIE)[0], width)
     if fresh is not None:
         scores = jnp.where(fresh, jnp.inf, scores)
-        order = jnp.where(fresh, ids.astype(jnp.uint32), (order >> 1) | jnp.uint32(1 << 31))
+        order = jnp.where(fresh, ids.astype(jnp.uint32), behind_the_fresh(order))
     if view.available is not None:
         scores = jnp.where(view.available, scores, -jnp.inf)
     tied = scores == jnp.max(scores)
@@ -99,6 +99,11 @@ def largest(scores: jax.Array, key: jax.Array, view: View, fresh: jax.Array | No
         tied = tied & view.available
     first = jnp.min(jnp.where(tied, order, jnp.uint32(0xFFFFFFFF)))
     return jnp.min(jnp.where(tied & (order == first), ids, width))
+
+
+def behind_the_fresh(order: jax.Array) -> jax.Array:
+    """Priorities that come after every arm id."""
+    return (order >> 1) | jnp.uint32(1 << 31)
 
 
 def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> jax.Array:

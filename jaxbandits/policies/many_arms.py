@@ -30,6 +30,11 @@ class ManyArms(IndexPolicy):
         """As the policy inside."""
         return self.policy.spreads
 
+    @property
+    def rounding(self) -> float:  # type: ignore[override]
+        """As the policy inside."""
+        return self.policy.rounding
+
     def check(self, spec: FiniteSpec) -> None:
         """See :meth:`Policy.check`."""
         if not isinstance(self.policy, IndexPolicy):
@@ -149,7 +154,7 @@ class ArmIncreasing(ManyArms):
     def steady(self, state: Statistics, round: jax.Array) -> jax.Array:
         """Safely below opened^{1/e}."""
         opened = jnp.sum(state.pulls > 0, dtype=jnp.int32).astype(jnp.float32)
-        opens = jnp.power(opened, 1 / _exponent(self.beta)) * np.float32(1 - 2.0**-16)
+        opens = jnp.power(opened, 1 / _exponent(self.beta)) * np.float32(1 - 2.0**-18)
         return jnp.where(opens < NEVER // 2, opens, NEVER // 2).astype(jnp.int32) - 1
 
 

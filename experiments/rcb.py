@@ -1,0 +1,51 @@
+"""Infinitely many arms with a budget (the RCB paper): the first empirical study of RCB-I and RCB-AIR.
+
+    python -m experiments rcb [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
+
+Items: regret, known, baselines, wrong_beta, multiplier, exploration, ads. The paper has theory only, so ``published``
+holds the bounds. Instances: ρ* = 2, λ = 0.1, Bernoulli outcomes unless said, one reservoir for each replicate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from experiments._rcb_play import CLOCK
+from experiments._rcb_regret import known, regret
+from experiments._rcb_studies import ads, baselines, exploration, multiplier, wrong_beta
+from experiments.common import Options, Row, write_summary
+
+
+def run(options: Options) -> None:
+    """All items, or one."""
+    if options.only and options.only not in ITEMS:
+        raise SystemExit(f"--only: {options.only} given; it must be one of {', '.join(ITEMS)}")
+    rows: list[Row] = []
+    for name in [options.only] if options.only else ITEMS:
+        began = time.perf_counter()
+        rows += ITEMS[name](options)
+        write_summary(options.out, rows)
+        print(f"rcb {name}: {time.perf_counter() - began:.0f} s", flush=True)
+    rows += _timings()
+    write_summary(options.out, rows)
+
+
+def _timings() -> list[Row]:
+    found = []
+    for name, (wall, processor, rounds) in CLOCK.items():
+        note = f"{rounds:.3g} rounds, {1e9 * processor / rounds:.0f} ns of processor a round, compile included"
+        found.append(Row(f"seconds: {name}", "", f"{wall:.1f}", "", "unclear", note))
+        print(f"  {name}: {wall:.1f} s, {note}", flush=True)
+    return found
+
+
+ITEMS: dict[str, Callable[[Options], list[Row]]] = {
+    "regret": regret,
+    "known": known,
+    "baselines": baselines,
+    "wrong_beta": wrong_beta,
+    "multiplier": multiplier,
+    "exploration": exploration,
+    "ads": ads,
+}
