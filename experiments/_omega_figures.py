@@ -35,7 +35,7 @@ def regret_figure(options: Options, name: str, title: str, settings: list[str], 
         for policy in names_in(setting):
             _draw(top, found, "regret", policy, bands)
             _draw(below, found, "share", policy, bands)
-        highest = max(float(found.regret.sel(policy=p).isel(mark=-1).mean(("instance", "replicate"))) for p in OURS)
+        highest = max(float(found.at(1.0, p).mean()) for p in OURS)
         top.set(title=setting, ylim=(0, 2.2 * highest))
         below.set(yscale="log", xlabel="share of the budget spent")
         for axis in (top, below):
@@ -55,7 +55,7 @@ def _what(over: str) -> str:
 
 
 def _draw(axis: Any, found: Curves, kind: str, policy: str, bands: bool) -> None:
-    values = getattr(found, kind).sel(policy=policy)
+    values = getattr(found, kind)[policy]
     make = simultaneous_band if bands else bootstrap_interval
     band = make(values, over=found.over, resamples=1000)
     x, style = values["mark"].values, look(policy)

@@ -35,11 +35,11 @@ class Played(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """All policies of a setting that are asked for, on the units that all of them have."""
+    """All policies of a setting that are asked for: arrays ``(instance, replicate, mark)`` by policy."""
 
     setting: Setting
-    regret: xarray.DataArray
-    share: xarray.DataArray
+    regret: dict[str, xarray.DataArray]
+    share: dict[str, xarray.DataArray]
 
     @property
     def over(self) -> str:
@@ -47,21 +47,23 @@ class Curves(NamedTuple):
         return self.setting.over
 
     def at(self, share: float, *names: str) -> xarray.DataArray:
-        """Regret when this share of the budget is spent, of one policy or of several."""
-        chosen = self.regret.sel(policy=list(names), mark=share).drop_vars("mark")
-        return chosen.isel(policy=0, drop=True) if len(names) == 1 else chosen
+        """Regret when this share of the budget is spent: of one policy, or of several on the runs that all have."""
+        chosen = [self.regret[name].sel(mark=share, drop=True) for name in names]
+        if len(names) == 1:
+            return chosen[0]
+        together = xarray.concat(chosen, "policy", join="inner", coords="minimal", compat="override")
+        return together.assign_coords(policy=list(names))
 
 
 def curves(setting: str, options: Options, families: Iterable[str] | None = None) -> Curves:
     """Play (or take) some families in a setting, by default all of it."""
     chosen = SETTINGS[setting]
-    parts = [play(setting, family, options) for family in families or chosen.policies]
-    runs = min(part.regret.sizes["replicate"] for part in parts)
-    joined = [
-        xarray.concat([getattr(p, kind).isel(replicate=slice(runs)) for p in parts], dim="policy", join="exact")
-        for kind in ("regret", "share")
-    ]
-    return Curves(chosen, *joined)
+    played = [play(setting, family, options) for family in families or chosen.policies]
+    regret, share = (
+        {str(name): x.sel(policy=name, drop=True) for x in kind for name in x["policy"].values}
+        for kind in ([p.regret for p in played], [p.share for p in played])
+    )
+    return Curves(chosen, regret, share)
 
 
 def seconds(settings: Iterable[str], options: Options, families: Iterable[str] | None = None) -> tuple[float, float]:
@@ -96,7 +98,7 @@ def _simulated(setting: Setting, family: str, options: Options) -> tuple[np.ndar
     parts = _parts(setting, options)
     campaigns = np.unique(np.concatenate([part.campaign for part in parts]))
     draws = 1 + max(int(part.draw.max()) for part in parts)
-    runs = setting.runs(options)
+    runs = setting.runs(options, family)
     shape = (len(FAMILIES[family].labels), campaigns.size, draws, runs, MARKS.size)
     regret, possible, rounds = np.zeros(shape), np.zeros((campaigns.size, draws)), 0.0
     for part in parts:
@@ -130,7 +132,12 @@ def _engine(setting: Setting, family: str, options: Options) -> str:
 
 def _labelled(family: str, regret: np.ndarray, share: np.ndarray, rounds: float, took: float) -> Played:
     def made(values: np.ndarray) -> xarray.DataArray:
-        coords = {"policy": list(FAMILIES[family].labels), "mark": MARKS}
+        coords = {
+            "policy": list(FAMILIES[family].labels),
+            "instance": np.arange(values.shape[1]),
+            "replicate": np.arange(values.shape[2]),
+            "mark": MARKS,
+        }
         return xarray.DataArray(values, dims=("policy", "instance", "replicate", "mark"), coords=coords)
 
     return Played(made(regret), made(share), rounds, took)
@@ -152,5 +159,5 @@ def _fingerprint(setting: Setting, family: str, options: Options) -> str:
     for array in [*worlds, *jax.tree.leaves(policy), MARKS]:
         state.update(np.ascontiguousarray(array).tobytes())
     state.update(inspect.getsource(inspect.getmodule(type(policy))).encode())  # type: ignore[arg-type]
-    state.update(f"{steps(options)} {setting.runs(options)} {jax.__version__}".encode())
+    state.update(f"{steps(options)} {setting.runs(options, family)} {jax.__version__}".encode())
     return state.hexdigest()

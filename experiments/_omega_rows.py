@@ -12,7 +12,7 @@ from scipy import stats
 from experiments._omega_play import Curves
 from experiments._omega_specs import SHOWN
 from experiments.common import Row, verdict
-from jaxbandits.statistics import bootstrap_difference, dominance, runs_needed, simultaneous_band
+from jaxbandits.statistics import bootstrap_difference, dominance, holm, runs_needed, simultaneous_band
 from jaxbandits.statistics.sample import moments, units
 
 TENTH, MIDDLE, END = SHOWN
@@ -23,6 +23,7 @@ def less(
 ) -> Row:
     """Is the mean of ``low`` below that of ``high``? yes or no if the 95 % bootstrap interval of the paired difference
     leaves out 0, else unclear, with what would be needed to tell."""
+    low, high = xarray.align(low, high, join="inner")
     found = bootstrap_difference(high, low, over=over)
     mean, left, right = (float(found[part]) for part in ("mean", "low", "high"))
     holds = None if left <= 0 <= right else left > 0
@@ -38,10 +39,9 @@ def less(
 def somewhere(item: str, found: Curves, above: str, below: str) -> Row:
     """Is the regret of ``above`` the larger at some share up to 0.1 B? From a band of the paired difference that holds
     at all those shares at once, at 95 %."""
-    curves = found.regret.sel(mark=slice(None, TENTH))
-    apart = curves.sel(policy=above, drop=True) - curves.sel(policy=below, drop=True)
+    apart = (found.regret[above] - found.regret[below]).sel(mark=slice(None, TENTH))
     band = simultaneous_band(apart, over=found.over)
-    at = int(band["low"].argmax())
+    at = int(band["low"].values.argmax())
     holds = True if bool((band["low"] > 0).any()) else False if bool((band["high"] < 0).all()) else None
     mean, low, high = (float(band[part][at]) for part in ("mean", "low", "high"))
     note = f"at {float(band['mark'][at]):.2g} B; band at 95 % for all shares: {low:.4g} to {high:.4g}"
@@ -60,30 +60,29 @@ def more(x: xarray.DataArray, y: xarray.DataArray, over: str) -> str:
 
 
 def best(item: str, published: str, found: Curves, share: float, name: str, others: Sequence[str]) -> Row:
-    """Has ``name`` less regret than all others? Paired t-tests with Holm's correction over all pairs, at 5 %."""
-    data = found.at(share, name, *others)
-    table = dominance(data, among="policy", over=found.over)
-    row = table.sel(policy=name)
-    behind = [o for o in others if not bool(row["smaller"].sel(against=o))]
-    better = [o for o in behind if bool(row["larger"].sel(against=o))]
-    nearest = min(others, key=lambda o: float(data.sel(policy=o).mean()))
-    gap = data.sel(policy=nearest) - data.sel(policy=name)
+    """Has ``name`` less regret than all others? Paired t-tests on the runs that the two have, Holm's correction over
+    the others, at 5 %."""
+    mine = found.at(share, name)
+    gaps = {other: found.at(share, other) - mine for other in others}
+    p = dict(zip(others, holm(np.array([_p(found.at(share, name, o), found.over) for o in others])), strict=True))
+    behind = [o for o in others if not (p[o] <= 0.05 and float(gaps[o].mean()) > 0)]
+    better = [o for o in behind if p[o] <= 0.05]
+    nearest = min(others, key=lambda o: float(found.at(share, o).mean()))
     holds = False if better else None if behind else True
-    parts = [f"{name}: {float(data.sel(policy=name).mean()):.5g}; measured: regret of the best other ({nearest}) − it"]
+    parts = [f"{name}: {float(mine.mean()):.5g}; measured: regret of the best other ({nearest}) − it"]
     if better:
         parts.append(f"clearly less regret: {', '.join(better)}")
     for other in (o for o in behind if o not in better):
-        parts.append(f"not clear: {other} (p = {float(row['adjusted'].sel(against=other)):.2g})")
+        worse = (gaps[other] > 0).values
+        parts.append(f"not clear: {other} (p = {p[other]:.2g}, more regret in {worse.sum()} of {worse.size} runs)")
     if holds is None and len(behind) <= 2:
-        parts.append(more(data.sel(policy=behind[0]), data.sel(policy=name), found.over))
-    return Row(
-        item,
-        published,
-        f"{float(gap.mean()):.5g}",
-        f"{standard_error(gap, found.over):.2g}",
-        verdict(holds),
-        "; ".join(parts),
-    )
+        parts.append(more(*xarray.align(found.at(share, behind[0]), mine, join="inner"), found.over))
+    measured, error = f"{float(gaps[nearest].mean()):.5g}", f"{standard_error(gaps[nearest], found.over):.2g}"
+    return Row(item, published, measured, error, verdict(holds), "; ".join(parts))
+
+
+def _p(two: xarray.DataArray, over: str) -> float:
+    return float(dominance(two, among="policy", over=over)["p"][0, 1])
 
 
 def statistic(

@@ -80,7 +80,7 @@ class Setting:
     make: Callable[[Options], list[Part]]
     policies: tuple[str, ...]
     over: str = "instance"
-    runs: Callable[[Options], int] = lambda options: 1
+    runs: Callable[[Options, str], int] = lambda options, family: 1
     published_top: float = np.nan
 
 
@@ -192,9 +192,15 @@ def _beta_ads(reward: np.ndarray, cost: np.ndarray, present: np.ndarray) -> Fini
     return FiniteArms.beta(*shapes, present)
 
 
-def _ad_runs(beta: bool) -> Callable[[Options], int]:
-    """100 repetitions; with Beta arms 5 of each of 20 draws of their shapes."""
-    return lambda options: options.pick(1, 1, 5) if beta else options.pick(4, 20, 100)
+def _ad_runs(beta: bool) -> Callable[[Options, str], int]:
+    """100 repetitions; with Beta arms 5 of each of 20 draws of their shapes. BTS, which takes as long as all others
+    together, has 20."""
+
+    def runs(options: Options, family: str) -> int:
+        many = options.pick(4, 20, 20 if family == "BTS" else 100)
+        return many // options.pick(4, 20, 20) if beta else many
+
+    return runs
 
 
 SETTINGS: dict[str, Setting] = {

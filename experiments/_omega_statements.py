@@ -221,17 +221,17 @@ def magnitudes(name: str, found: Curves) -> list[Row]:
     """Regret at B of every policy, and whether ω-UCB's fits the published axis (read from plotting scripts)."""
     top = found.setting.published_top
     rows = []
-    for who in found.regret["policy"].values:
-        x = found.at(END, str(who))
-        if str(who).startswith("ω") and who not in (QUARTER, ONE, STAR, STAR_ONE):
+    for who in found.regret:
+        x = found.at(END, who)
+        if who.startswith("ω") and who not in (QUARTER, ONE, STAR, STAR_ONE):
             continue
-        share = float(found.share.sel(policy=who).isel(mark=-1).mean())
+        share = float(found.share[who].isel(mark=-1).mean())
         mean, error = float(x.mean()), standard_error(x, found.over)
         published, holds, note = "", None, f"{100 * share:.3g} % of the best arm's reward"
         if who == QUARTER:
             published, holds = f"below {top:g} (axis)", bool(mean < top)
         if name.startswith("S-GBr"):
-            early = 0.8 * float(found.at(0.8, str(who)).mean())
+            early = 0.8 * float(found.at(0.8, who).mean())
             note += f"; with the reference code's means, 0.8 times the true ones: {early:.4g}"
         rows.append(
             Row(f"{name}: regret of {who} at B", published, f"{mean:.5g}", f"{error:.2g}", verdict(holds), note)

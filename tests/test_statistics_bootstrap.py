@@ -106,6 +106,14 @@ def test_a_band_over_more_axes_is_wider_and_constant_places_have_no_width() -> N
     assert again.identical(each)  # the same seed, the same band
 
 
+def test_one_unit_that_differs_does_not_blow_up_the_band() -> None:
+    x = walks(1, 100, 6, 9)[0]
+    x[:, 0] = 0.0
+    x[3, 0] = 5.0  # a third of the resamples miss this unit, and have no spread there
+    band = simultaneous_band(array(x, "instance", "mark"))
+    assert float(band["critical"]) < 4 and bool((band["high"] > band["low"]).all())
+
+
 def test_errors() -> None:
     x = array(np.ones((3, 2)), "instance", "mark")
     for call, what in (

@@ -118,7 +118,8 @@ def simultaneous_band(
 
     .. math:: \\max_m \\frac{|\\bar x^{*b}_m - \\bar x_m|}{\\mathrm{se}^{*b}_m},
 
-    and the band is x̄ₘ ± q seₘ. The resample keeps a unit's whole curve, so q takes account of how strongly the places
+    and the band is x̄ₘ ± q seₘ. (se* counts as at least ½ seₘ: where only a few units differ from the others, a resample
+    without them has se* = 0.) The resample keeps a unit's whole curve, so q takes account of how strongly the places
     along it depend on each other: it is below Bonferroni's, which ignores that.
 
     Args:
@@ -169,6 +170,7 @@ def _largest_t(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     centred = values - values.mean(axis=1, keepdims=True)
     flat = (values == values[:, :1]).all(axis=1)
     centred[np.broadcast_to(flat[:, None, :], values.shape)] = 0.0
+    least = (values.var(axis=1, ddof=1) / count).sum(axis=0) / 4 if count > 1 else np.zeros(places)
     rng = np.random.default_rng(seed)
     found = np.zeros((resamples, places))
     step = max(1, _AT_ONCE // max(count, places))
@@ -181,7 +183,8 @@ def _largest_t(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
             shift += mean
             variance += np.maximum(weights @ part**2 - mean**2, 0) / max(count - 1, 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found[first : first + some] = np.where(shift == 0, 0.0, np.abs(shift) / np.sqrt(variance))
+            t = np.abs(shift) / np.sqrt(np.maximum(variance, least))
+        found[first : first + some] = np.where(shift == 0, 0.0, t)
     return found
 
 

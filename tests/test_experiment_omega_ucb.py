@@ -1,0 +1,150 @@
+"""The ω-UCB experiment without its simulations: closed forms, verdicts on made-up curves, the Beta laws of the ads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+
+from experiments import omega_ucb
+from experiments._omega_intervals import arms_of, bounds, example2, figure5
+from experiments._omega_play import Curves
+from experiments._omega_rows import best, less, somewhere, statistic
+from experiments._omega_sensitivity import _best_rho
+from experiments._omega_specs import FAMILIES, MARKS, RHOS, SETTINGS, SHOWN, _beta_ads, omega
+from experiments.common import Options, Row, ranking
+from jaxbandits.policies import OmegaUCB
+from jaxbandits.policies.index import evaluate
+
+RANDOM = np.random.default_rng(0)
+UNITS = 80
+
+
+def made(**means: float) -> Curves:
+    """Regrets of some policies around given means, in worlds that they share."""
+    noise = RANDOM.normal(0, 30, size=(1, UNITS, 1, 1)) + RANDOM.normal(0, 5, size=(len(means), UNITS, 1, 1))
+    level = np.array(list(means.values()))[:, None, None, None]
+    values = (level + noise) * MARKS**0.5
+    coords = {"instance": np.arange(UNITS), "replicate": [0], "mark": MARKS}
+    data = {
+        name: xarray.DataArray(x, dims=("instance", "replicate", "mark"), coords=coords)
+        for name, x in zip(means, values, strict=True)
+    }
+    return Curves(SETTINGS["S-Br-10"], data, data)
+
+
+def test_example_2() -> None:
+    verdicts = {row.item.removeprefix("example2: "): (row.measured, row.verdict) for row in example2(Options())}
+    assert verdicts["ω-UCB, exact normal quantile of α(t), arm 1"] == ("5.504", "yes")
+    assert verdicts["ω-UCB, exact normal quantile of α(t), arm 2"] == ("2.142", "yes")
+    assert verdicts["ω-UCB, z = √(2 ln t) as in the policy, arm 1"] == ("5.607", "no")
+    assert verdicts["m-UCB, α = 1, arm 1"] == ("8.613", "no")
+    assert verdicts["m-UCB, α = 1, arm 2"] == ("48.63", "yes")
+
+
+def test_bounds_of_figure_1_have_hoeffdings_and_wilsons_width() -> None:
+    n, reward, cost = 1000, np.array([300.0, 650.0]), np.array([400.0, 90.0])
+    found = bounds(n, reward, cost)
+    r, c, e = reward / n, cost / n, np.sqrt(np.log(2 / 0.01) / (2 * n))
+    np.testing.assert_allclose(found["i-UCB"], r / c + e, rtol=1e-5)
+    np.testing.assert_allclose(found["c-UCB"], (r + e) / c, rtol=1e-5)
+    np.testing.assert_allclose(found["m-UCB"], (r + e) / (c - e), rtol=1e-4)
+    # the tangent to the disc of Hoeffding's radius around (c̄, r̄)
+    angle = np.arctan2(r, c) + np.arcsin(e / np.hypot(r, c))
+    np.testing.assert_allclose(found["UCB-SC+"], np.tan(angle), rtol=1e-4)
+    z = 2.5758293
+    a, half = n + z**2, z * np.sqrt(n * np.stack([r * (1 - r), c * (1 - c)]) + z**2 / 4)
+    upper, lower = (reward + z**2 / 2 + half[0]) / a, (cost + z**2 / 2 - half[1]) / a
+    np.testing.assert_allclose(found["ω-UCB"], upper / lower, rtol=1e-4)
+    assert np.isfinite(np.asarray(evaluate(OmegaUCB(), arms_of(n, reward, cost, 10)))).all()
+
+
+def test_verdicts() -> None:
+    found = made(a=100, b=103, c=160)
+    lowest, near, far = (found.at(1.0, name) for name in "abc")
+    assert less("", "", lowest, far, "instance").verdict == "yes"
+    assert less("", "", far, lowest, "instance").verdict == "no"
+    assert less("", "", lowest, lowest, "instance").verdict == "no"
+    equal = made(a=100, b=100)
+    row = less("", "", equal.at(1.0, "a"), equal.at(1.0, "b"), "instance")
+    assert row.verdict == "unclear" and "would tell" in row.note
+    assert best("", "", found, 1.0, "a", ("b", "c")).verdict == "yes"
+    assert best("", "", found, 1.0, "c", ("a", "b")).verdict == "no"
+    assert best("", "", equal, 1.0, "a", ("b",)).verdict == "unclear"
+    assert float(best("", "", found, 1.0, "a", ("b", "c")).measured) == pytest.approx(
+        float(near.mean() - lowest.mean()), rel=1e-4
+    )
+
+
+def test_a_ratio_of_means_has_the_bootstrap_of_scipy() -> None:
+    found = made(a=100, b=200)
+    parts = [found.at(1.0, "b"), found.at(1.0, "a")]
+    row = statistic("", "", lambda b, a: b / a, parts, lambda low, high: low > 1.5, "")
+    assert row.verdict == "yes" and float(row.measured) == pytest.approx(
+        float(parts[0].mean() / parts[1].mean()), rel=1e-3
+    )
+    assert 0 < float(row.standard_error) < 0.2
+
+
+def test_the_best_rho() -> None:
+    base = np.abs(np.log2(RHOS / 0.125))[:, None] * 50 + 100 + RANDOM.normal(0, 1, (RHOS.size, 30))
+    assert _best_rho("", "S-Bt", "ω-UCB", base).verdict == "yes"
+    assert _best_rho("", "S-Bt", "ω*-UCB", base).verdict == "no"  # 1/4 is 50 % above the least
+    assert _best_rho("", "S-Br", "ω-UCB", base).measured == "1/8"
+
+
+def test_ranking_joins_what_is_not_clear() -> None:
+    noise = RANDOM.normal(size=40)
+    error = RANDOM.normal(size=40)  # the same mean for a and b, which differ run by run
+    row = ranking("", {"worst": noise + 9, "a": noise + error, "b": noise + error[::-1]})
+    assert row.measured in ("a ≈ b < worst", "b ≈ a < worst")
+
+
+def test_beta_laws_of_the_ads_have_the_means() -> None:
+    reward, cost = RANDOM.uniform(0.02, 0.99, (2, 3, 7))
+    arms = _beta_ads(reward, cost, np.ones((3, 7), bool))
+    for found, mean in zip(arms.values(), (reward, cost), strict=True):
+        np.testing.assert_allclose(found, 0.99 * mean, atol=2e-4)
+
+
+def test_rows_of_other_items_stay_when_one_is_run_alone(tmp_path: Path) -> None:
+    omega_ucb.write_summary(tmp_path, [Row("figure1: x", "", "1", "", "yes"), Row("figure3a: y", "", "2", "", "no")])
+    assert [row.item for row in omega_ucb._earlier(tmp_path / "summary.csv", ["figure1"])] == ["figure3a: y"]
+    with pytest.raises(SystemExit, match="figure9 given; it must be one of"):
+        omega_ucb.run(Options(only="figure9", out=tmp_path))
+
+
+def test_a_missing_ads_file_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    omega_ucb.run(Options(quick=True, only="figure3d", out=tmp_path, data=tmp_path / "nowhere"))
+    out = capsys.readouterr().out
+    assert out.startswith("omega_ucb figure3d: skipped") and out.count("\n") == 1
+
+
+def test_declarations_are_consistent() -> None:
+    assert set(SHOWN) <= set(MARKS)
+    for setting in SETTINGS.values():
+        assert set(setting.policies) <= set(FAMILIES)
+        labels = [label for family in setting.policies for label in FAMILIES[family].labels]
+        assert len(set(labels)) == len(labels) and {omega(0.25), omega(1.0)} <= set(labels)
+
+
+def test_equation_23_is_the_square_of_what_it_defines(tmp_path: Path) -> None:
+    verdicts = {row.item: row.verdict for row in figure5(Options(out=tmp_path))}
+    assert verdicts["figure5: Eq. (23) as printed, largest distance from its definition"] == "no"
+    assert verdicts["figure5: Eq. (23) its square root, largest distance from its definition"] == "yes"
+    assert (tmp_path / "figure5.png").is_file()
+
+
+def test_somewhere_finds_a_place_where_the_difference_is_clear() -> None:
+    found = made(a=100, b=100)
+    # b is the better one early, the worse one late
+    crossing = found.regret | {"b": found.regret["b"] + np.where(MARKS < 0.05, -20.0, 40.0)}
+    assert somewhere("", Curves(found.setting, crossing, crossing), "a", "b").verdict == "yes"
+    assert somewhere("", found, "a", "b").verdict == "unclear"
+    worse = found.regret | {"b": found.regret["b"] + 50}
+    assert somewhere("", Curves(found.setting, worse, worse), "a", "b").verdict == "no"
+    fewer = found.regret | {"b": found.regret["b"].isel(instance=slice(30))}  # compared on the runs that both have
+    assert Curves(found.setting, fewer, fewer).at(1.0, "a", "b").sizes["instance"] == 30
+    assert less("", "", found.at(1.0, "a"), fewer["b"].sel(mark=1.0) + 40, "instance").verdict == "yes"
