@@ -23,6 +23,9 @@ from jaxbandits import ticks
 from jaxbandits.engine import drive, scan
 from jaxbandits.protocol import Constraint, Environment, Ledger, Policy, Status
 
+# One thread traces and compiles at a time. Two that trace the same function with different policies at once have been
+# seen to end up with one program for both (jax 0.10.2: c-UCB played with m-UCB's scores).
+_COMPILING = threading.Lock()
 _SECONDS_PER_CALL = 0.3  # how often the host looks: progress, refills, Ctrl-C
 
 
@@ -113,7 +116,6 @@ class Queue:
         self.done = self.workers = 0
         self._next = 0
         self._lock = threading.Lock()
-        self._compiling = threading.Lock()  # or every worker would compile the same program
         self._shares: dict[int, float] = {}
 
     @property
@@ -140,7 +142,7 @@ class Queue:
         lane_of = np.full(slots, -1)  # -1: idle
         lanes: scan.Lane | None = None
         carry: scan.Carry | None = None
-        chunks, first = 1, True
+        chunks = 1
         while not stop.is_set():
             taken = self._take(int((lane_of < 0).sum()))
             fresh = np.zeros(slots, bool)
@@ -151,19 +153,21 @@ class Queue:
             if fresh.any():
                 lanes = jax.device_put(task.lanes(np.maximum(lane_of, 0)), device)
             assert lanes is not None
-            if carry is None:
-                carry = jax.device_put(_blank(environment, lanes, root), device)
-                gauge = task.engine.gauge(slots)
             idle = lane_of < 0
             # With lanes waiting, come back for them once an eighth of the slots is idle; else run to the end.
             quota = slots // 8 if self.waiting else slots - 1
             plan = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, quota)))  # type: ignore[arg-type]
             began = time.perf_counter()
-            with self._compiling if first else contextlib.nullcontext():
+            with contextlib.nullcontext() if carry is not None else _COMPILING:
+                begin = carry is None
+                if carry is None:
+                    carry = jax.device_put(_blank(environment, lanes, root), device)
+                    gauge = task.engine.gauge(slots)
                 carry, gauge, shares = drive.advance(
                     task.engine, environment, lanes, root, carry, gauge, fresh, idle, plan
                 )
-            first = False
+                if begin:
+                    drive.summarise(environment, lanes, carry)  # compiled here too, under the lock
             status = np.asarray(carry.memory.status)
             took = time.perf_counter() - began
             ended = ~idle & (status != Status.RUNNING)
