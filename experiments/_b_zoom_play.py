@@ -19,10 +19,10 @@ from jaxbandits.policies import UCB1, UCBBV1, SinglePhaseBZoom, SinglePhaseZoomi
 KEY = jax.random.key(16)
 BUDGETS = (50_000, 100_000, 500_000)
 LAMBDAS = (0.05, 0.1, 0.25, 0.5)
+SIZES = (5, 10, 15)
 COLUMNS = ("BZ", "Z", "BV1-5", "BV1-10", "BV1-15", "UCB1-5", "UCB1-10", "UCB1-15")
 FIXED_COST = 0.5  # of Table 2
 CAPACITY = 48
-_NEXT_TO_0 = 1e-6
 
 
 class Cells(NamedTuple):
@@ -31,7 +31,7 @@ class Cells(NamedTuple):
     pulls: np.ndarray
     reward: np.ndarray
     regret: np.ndarray
-    active: int  # lanes that filled their capacity
+    full: int  # lanes that filled their capacity
     seconds: float
 
 
@@ -118,19 +118,31 @@ def table1(options: Options) -> tuple[Design, dict[str, Cells]]:
     plan = design(*sizes(options), seed=1)
     world = table1_world(plan)
     played: dict[str, Cells] = {}
-    for name in COLUMNS:
-        if name == "BZ":
-            played[name] = simulate(b_zoom(plan, ratio_slope(world)), world, plan.budget, plan.shape)
-        elif name == "Z":
-            played[name] = simulate(zooming(plan, 0.05), world, plan.budget, plan.shape)
-        else:
-            points = plan.points[:, : int(name.rpartition("-")[2])]
-            policy = UCBBV1(min_cost=plan.lam[None]) if name.startswith("BV1") else UCB1()
-            finite = world.at(points)
-            cells = simulate(policy, finite, plan.budget, plan.shape)
-            played[name] = cells._replace(regret=against_continuum(world, cells, plan))
-        say(name, played[name])
+    played["BZ"] = simulate(b_zoom(plan, ratio_slope(world)), world, plan.budget, plan.shape)
+    say("BZ", played["BZ"])
+    played["Z"] = simulate(zooming(plan, 0.05), world, plan.budget, plan.shape)
+    say("Z", played["Z"])
+    reward, cost = world.means_at(plan.points)
+    thrice = np.tile(plan.lam, len(SIZES))[None]
+    for name, policy in (("BV1", UCBBV1(min_cost=thrice)), ("UCB1", UCB1())):
+        for column, cells in on_random_points(name, policy, reward, cost, plan.budget, plan.shape).items():
+            played[column] = cells._replace(regret=against_continuum(world, cells, plan))
     return plan, played
+
+
+def on_random_points(
+    name: str, policy: Any, reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, shape: tuple[int, ...]
+) -> dict[str, Cells]:
+    """The columns for K = 5, 10, 15 of the 15 points ``[instance, 15]``, as one world with absent arms."""
+    present = np.repeat(np.arange(reward.shape[1])[None] < np.array(SIZES)[:, None], reward.shape[0], axis=0)
+    wide = [np.tile(x, (len(SIZES), 1)) for x in (reward, cost)]
+    finite = jb.environments.FiniteArms.bernoulli(*wide, present)
+    cells = simulate(policy, finite, np.tile(budget, len(SIZES)), (len(SIZES), *shape))
+    say(f"{name}, all K", cells)
+    return {
+        f"{name}-{k}": Cells(cells.pulls[i], cells.reward[i], cells.regret[i], cells.full, cells.seconds / len(SIZES))
+        for i, k in enumerate(SIZES)
+    }
 
 
 def against_continuum(world: Continuum, cells: Cells, plan: Design) -> np.ndarray:
@@ -143,7 +155,7 @@ def against_continuum(world: Continuum, cells: Cells, plan: Design) -> np.ndarra
 def say(name: str, cells: Cells) -> None:
     """One line of progress."""
     rate = cells.pulls.sum() / cells.seconds / 1e6
-    full = f", {cells.active} lanes full" if cells.active else ""
+    full = f", {cells.full} lanes full" if cells.full else ""
     print(
         f"  {name}: {cells.pulls.sum():.3g} rounds in {cells.seconds:.0f} s, {rate:.1f} million a second{full}",
         flush=True,
@@ -166,14 +178,9 @@ def table2(options: Options, peak: float, slope: float) -> tuple[Design, dict[st
     plan = design(budgets, (FIXED_COST,), instances, seed=2)
     world = table2_world(plan, peak)
     played: dict[str, Cells] = {}
-    for name in TABLE2:
-        if name == "Z":
-            played[name] = simulate(zooming(plan, slope), world, plan.budget, plan.shape)
-        else:
-            points = plan.points[:, : int(name.rpartition("-")[2])]
-            reward, _ = (np.asarray(x) for x in world.means_at(points))
-            finite = jb.environments.FiniteArms.bernoulli(reward, np.full_like(reward, 1.0))
-            # Every pull costs 0.5: as many rounds as a budget of B/0.5 with a cost of 1.
-            played[name] = simulate(UCB1(), finite, plan.budget / FIXED_COST, plan.shape)
-        say(f"peak {peak:g}, {name}", played[name])
+    played["Z"] = simulate(zooming(plan, slope), world, plan.budget, plan.shape)
+    say(f"peak {peak:g}, Z", played["Z"])
+    reward, _ = world.means_at(plan.points)
+    # Every pull costs 0.5: as many rounds as a budget of B/0.5 with a cost of 1.
+    played |= on_random_points("UCB1", UCB1(), reward, np.ones_like(reward), plan.budget / FIXED_COST, plan.shape)
     return plan, played

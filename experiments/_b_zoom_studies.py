@@ -66,7 +66,7 @@ def scale(options: Options) -> list[Row]:
             inside = int((size <= 3).sum())
             by_row = ", ".join(str(int(x)) for x in (size <= 3).sum(axis=0))
             note = f"m, Q1, Q2, mean: {by_row} of {len(z)}; median |z| {np.median(size):.1f}"
-            full = f"; {cells.active} lanes full" if cells.active else ""
+            full = f"; {cells.full} lanes full" if cells.full else ""
             rows.append(
                 Row(
                     f"scale: {name}, {what}",

@@ -55,7 +55,7 @@ def table1(options: Options) -> list[Row]:
             f"yes: at most 900; {note}",
         )
     )
-    full = sum(c.active for c in cells.values())
+    full = sum(c.full for c in cells.values())
     rows.append(
         Row(
             "table1: lanes that filled their capacity",

@@ -26,7 +26,7 @@ ITEMS: dict[str, Callable[[Options], list[Row]]] = {
     "trees": trees,
     "auctions": auctions,
 }
-NOT_IN_QUICK = ("scale", "trees", "grids", "auctions")
+NOT_IN_QUICK = ("scale", "growth", "trees", "grids", "auctions")
 
 
 def run(options: Options) -> None:
