@@ -1,7 +1,7 @@
 """``python -m benchmarks.sweeps kill|scaling|sharding|memory [--out DIR]``: what sweeps promise, measured.
 
-kill      40 ``kill -9`` at random times over docs/examples/sweep_rho.py (or the file that the variable SPEC names), then
-          the bytes against those of a whole run
+kill      40 ``kill -9`` at random times over docs/examples/sweep_rho.py (or the file that SPEC names), then the bytes
+          against those of a whole run
 scaling   10⁴ lanes: one CPU device pinned to one core against two CPU devices on two cores
 sharding  the pool's workers against one ``shard_map`` program over the same two devices
 memory    peak memory against rounds, and against what ``--dry-run`` said
