@@ -159,7 +159,8 @@ def exploration(options: Options) -> list[Row]:
 
         logs = play("exploration", points, made(LogExploration(np.array(list(scales.values())))), options)
         found = dict(zip(scales, logs, strict=True))
-        found["2 ln(4(log₂ t + 1))"] = play("exploration", points, made(LogLogExploration()), options)[0]
+        if not options.quick:
+            found["2 ln(4(log₂ t + 1))"] = play("exploration", points, made(LogLogExploration()), options)[0]
         for i, beta in enumerate(BETAS):
             for sequence, lanes in found.items():
                 rows.append(_row(f"exploration: {name}, β = {beta:g}, 𝓔 = {sequence}", lanes[i]))
@@ -184,7 +185,7 @@ def ads(options: Options) -> list[Row]:
     points, rows = [Point(beta, budget, replicates) for beta in BETAS], []
     arms = Reservoir.empirical(reward, cost, ARMS_KEY, instances=len(BETAS) * replicates, capacity=1)
     for formula in options.pick(("RCB",), ("RCB", "ω-UCB"), ("RCB", "ω-UCB")):
-        for rule in RULES:
+        for rule in options.pick(("K arms",), tuple(RULES), tuple(RULES)):
             lanes = play("ads", points, _rule(formula, rule), options, arms=arms)[0]
             note = f"; {reward.size} ads, ρ* = {best:.4g}, B = {budget:g}"
             rows += [
