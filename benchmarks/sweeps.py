@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 KILLS, LANES = 40, 10_000
 EXAMPLE = Path(os.environ.get("SPEC", Path(__file__).parents[1] / "docs" / "examples" / "sweep_rho.py"))
@@ -46,7 +47,9 @@ def kill(out):
     whole, total = contents(out / "whole"), len(Folder(out / "whole").listed())
     print(f"uninterrupted: {end - began:.0f} s, {total} blocks, the first after {first - began:.0f} s", flush=True)
     print(f"again, with jax's cache of compiled programs if one is set: the first after {startup:.0f} s", flush=True)
-    moments, done, lives = random.Random(0), [], []
+    moments = random.Random(0)
+    done: list[int] = []
+    lives: list[float] = []
     while len(done) < KILLS:
         process = subprocess.Popen(command(out / "killed"), stdout=subprocess.DEVNULL)
         lives.append(moments.uniform(0.0, startup + 2.5 * rest / KILLS))
@@ -168,9 +171,10 @@ def sharded(arguments):
         step = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=specs, out_specs=(many, many, many), check_vma=False))
         lane_of, after = np.full(slots, -1), 0
         gauge = jax.tree.map(lambda x: np.stack([np.asarray(x)] * len(devices)), task.engine.gauge(each))
-        carry = lanes = None
+        carry: Any = None
+        lanes: Any = None
         chunks, began = 1, time.perf_counter()
-        rows = {}
+        rows: dict[int, int] = {}
         while True:
             free = np.flatnonzero(lane_of < 0)
             taken = task.order[after : after + free.size]
@@ -185,7 +189,7 @@ def sharded(arguments):
                 shapes = pool.blank_shapes(task.environment, lanes, task.root)
                 carry = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
             quota = each // 8 if after < task.order.size else each - 1
-            plan_ = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, quota)))
+            plan_ = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, quota)))  # type: ignore[arg-type]
             called = time.perf_counter()
             carry, gauge, _ = step(task.environment, lanes, task.root, carry, gauge, fresh, lane_of < 0, plan_)
             status = np.asarray(carry.memory.status)

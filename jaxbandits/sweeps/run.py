@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import resource
 import threading
@@ -94,8 +95,7 @@ def _on_disk(plan: Plan, folder: Folder, crew: Crew, notice: Callable[[str], Non
             share = missing[jax.process_index() :: jax.process_count()]
             log.note("start", missing=len(missing), blocks=len(share), processes=jax.process_count(), **crew.about())
             crew.work(plan, share, folder.put, log)
-            numbers = frozenset(block.number for block in missing)
-            processes.wait_until(lambda wanted=numbers: wanted <= folder.listed())
+            processes.wait_until(functools.partial(_all_there, folder, frozenset(block.number for block in missing)))
             missing = _missing(plan, folder, notice)  # a block may have been harmed since
         result = gather(plan, folder.get)
         if first:
@@ -104,6 +104,10 @@ def _on_disk(plan: Plan, folder: Folder, crew: Crew, notice: Callable[[str], Non
         log.note("end", peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         processes.meet("the report is written")
         return result
+
+
+def _all_there(folder: Folder, numbers: frozenset[int]) -> bool:
+    return numbers <= folder.listed()
 
 
 def _missing(plan: Plan, folder: Folder, notice: Callable[[str], None]) -> list[Block]:

@@ -243,7 +243,7 @@ def _labelled(xarray: Any, plan: Plan, made: Mapping[str, np.ndarray], counts: M
         values = [spec.settings(one).get(name, np.full(count, np.nan)) for one, count in counts.items()]
         column = np.array([float(str(x)) for x in np.concatenate(values)])
         coords[name] = ("setting", column, {"long_name": f"parameter {name}"})
-    data = {}
+    data: dict[str, Any] = {}
     for name, x in made.items():
         unit, long_name = _NAMES.get(name, ("rounds" if name != "violation" else "cost", name))
         if name == "status":
@@ -282,7 +282,7 @@ def _clock(plan: Plan) -> str:
 def rows(result: SweepResult) -> Sequence[dict[str, Any]]:
     """One row per environment, budget, policy and setting: mean regret, difference to the best, and their intervals."""
     found = []
-    names = [name for name in result.data.coords if name not in (*AXES, "policy")]
+    names = [str(name) for name in result.data.coords if name not in (*AXES, "policy")]
     budgets = result.data["budget"].values
     for environment, budget in result.places():
         for policy in result.policies:
