@@ -36,7 +36,7 @@ def contents(folder):
 
 
 def kill(out):
-    """Every life lasts a random time, so drawn that all 40 kills meet an unfinished sweep."""
+    """Lives of random length, so drawn that all 40 kills meet an unfinished sweep."""
     from jaxbandits.sweeps.store import Folder, read_logs
 
     began = time.time()
@@ -52,13 +52,19 @@ def kill(out):
     lives: list[float] = []
     while len(done) < KILLS:
         process = subprocess.Popen(command(out / "killed"), stdout=subprocess.DEVNULL)
-        lives.append(moments.uniform(0.0, startup + 2.5 * rest / KILLS))
+        born, before = time.time(), done[-1] if done else 0
+        pause = moments.uniform(0.0, startup)
+        if len(done) % 2:  # every other life lasts until something new is there, and a random moment longer
+            while process.poll() is None and len(Folder(out / "killed").listed()) == before:
+                time.sleep(0.005)
+            pause = moments.uniform(0.0, rest / KILLS)
         try:
-            process.wait(lives[-1])
+            process.wait(pause)
             raise SystemExit(f"the sweep ended before kill {len(done) + 1}: draw shorter lives")
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.wait()
+        lives.append(time.time() - born)
         done.append(len(Folder(out / "killed").listed()))
     print(f"blocks after each of {KILLS} kills: {done}", flush=True)
     subprocess.run(command(out / "killed"), check=True, stdout=subprocess.DEVNULL)
