@@ -32,7 +32,7 @@ from jaxbandits.policies.thompson import Posterior
 from jaxbandits.stats import Arms
 from jaxbandits.streams import Role
 from jaxbandits.testing import episode
-from jaxbandits.testing.episode import typed
+from jaxbandits.testing.episodes import typed
 from tests.contract import threefry
 from tests.contract.worlds import ARMS, KEY, world
 from tests.reference import finite as twins

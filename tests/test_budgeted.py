@@ -31,7 +31,7 @@ from jaxbandits.policies.ucb_sc import steepest
 from jaxbandits.protocol import at_instance
 from jaxbandits.streams import Domain, Role
 from jaxbandits.testing import episode
-from jaxbandits.testing.episode import one_setting, typed
+from jaxbandits.testing.episodes import one_setting, typed
 from tests.reference import budgeted as twin
 from tests.reference.budgeted import Floats, Seen
 from tests.test_against_twins import RELATIVE, U, check_decisions, six_digits, state_f

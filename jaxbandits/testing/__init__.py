@@ -14,8 +14,8 @@ single checks of a policy, for a test runner that wants to report them apart.
 from jaxbandits.testing.bits import assert_same_results as assert_same_results
 from jaxbandits.testing.bits import compilations as compilations
 from jaxbandits.testing.bits import ulps_apart as ulps_apart
-from jaxbandits.testing.episode import Step as Step
-from jaxbandits.testing.episode import episode as episode
+from jaxbandits.testing.episodes import Step as Step
+from jaxbandits.testing.episodes import episode as episode
 from jaxbandits.testing.learner import POLICY_CHECKS as POLICY_CHECKS
 from jaxbandits.testing.learner import check_policy as check_policy
 from jaxbandits.testing.subject import Subject as Subject

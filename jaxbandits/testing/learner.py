@@ -16,7 +16,7 @@ from jaxbandits.layout import time_parallel
 from jaxbandits.policies.index import IndexPolicy, evaluate_state
 from jaxbandits.protocol import Constraint, Environment, Ledger, Policy, Status
 from jaxbandits.testing.bits import assert_same_results, compilations, pick, ulps_apart
-from jaxbandits.testing.episode import Step, one_setting, typed
+from jaxbandits.testing.episodes import Step, one_setting, typed
 from jaxbandits.testing.subject import MARKS, Subject, cut, is_presence, pad_arms, pad_policy
 
 _ULPS = 4

@@ -16,7 +16,7 @@ from jaxbandits.protocol import Constraint, Environment, Policy, map_leaves
 from jaxbandits.result import Result
 from jaxbandits.simulate import settle, simulate
 from jaxbandits.streams import Domain
-from jaxbandits.testing.episode import Step, episode, lane_words
+from jaxbandits.testing.episodes import Step, episode, lane_words
 
 MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)
 

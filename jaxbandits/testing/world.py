@@ -12,7 +12,7 @@ import numpy as np
 from jaxbandits import streams, ticks
 from jaxbandits.protocol import Environment, Outcome, Pytree, at_instance
 from jaxbandits.streams import Domain
-from jaxbandits.testing.episode import lane_words, typed
+from jaxbandits.testing.episodes import lane_words, typed
 
 
 def check_environment(
