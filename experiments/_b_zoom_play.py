@@ -135,8 +135,8 @@ def on_random_points(
 ) -> dict[str, Cells]:
     """The columns for K = 5, 10, 15 of the 15 points ``[instance, 15]``, as one world with absent arms."""
     present = np.repeat(np.arange(reward.shape[1])[None] < np.array(SIZES)[:, None], reward.shape[0], axis=0)
-    wide = [np.tile(x, (len(SIZES), 1)) for x in (reward, cost)]
-    finite = jb.environments.FiniteArms.bernoulli(*wide, present)
+    wide_reward, wide_cost = (np.tile(x, (len(SIZES), 1)) for x in (reward, cost))
+    finite = jb.environments.FiniteArms.bernoulli(wide_reward, wide_cost, present)
     cells = simulate(policy, finite, np.tile(budget, len(SIZES)), (len(SIZES), *shape))
     say(f"{name}, all K", cells)
     return {

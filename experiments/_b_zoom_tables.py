@@ -32,7 +32,7 @@ def table1(options: Options) -> list[Row]:
                         here = value[s, c, b, k], error[s, c, b, k]
                         row = _cell(
                             f"table1 B={budget} λ={lam:g} {name} {statistic}",
-                            printed and printed[s][c],
+                            printed[s][c] if printed else None,
                             *here,
                             1.0,
                             what,
@@ -79,7 +79,7 @@ def _cell(item: str, printed: float | None, value: float, error: float, unit: fl
         return Row(
             item, "", f"{value:.4g}", f"{error:.2g}", "unclear", f"{note}, thousands; not a published budget"
         ), np.nan
-    z = float(published.distance(np.float64(printed), np.float64(value), np.float64(error), unit))
+    z = float(published.distance(np.asarray(printed, float), np.asarray(value), np.asarray(error), unit))
     note = f"{note}, thousands; {z:+.1f} s.e. between them"
     return Row(item, f"{printed:g}", f"{value:.5g}", f"{error:.2g}", verdict(abs(z) <= 3), note), z
 
@@ -139,7 +139,7 @@ def _claims(cells: dict[str, play.Cells], budgets: Any, lambdas: Any, options: O
                 "over the best other column, mean over λ",
             )
         )
-    for a, b, text in (
+    for one, other, text in (
         ("BZ", "Z", "BZ − Z"),
         ("BZ", "UCB1-5", "BZ − UCB1-5"),
         ("BZ", "UCB1-15", "BZ − UCB1-15"),
@@ -147,7 +147,7 @@ def _claims(cells: dict[str, play.Cells], budgets: Any, lambdas: Any, options: O
         ("BV1-10", "BZ", "BV1-10 − BZ"),
         ("BV1-15", "BZ", "BV1-15 − BZ"),
     ):
-        ratio = cells[a].pulls / cells[b].pulls - 1
+        ratio = cells[one].pulls / cells[other].pulls - 1
         mean, se = mean_se(ratio, axis=-1)
         above, below = mean > 2 * se, mean < -2 * se
         holds = True if above.all() else False if below.any() else None
@@ -158,7 +158,7 @@ def _claims(cells: dict[str, play.Cells], budgets: Any, lambdas: Any, options: O
                 f"above in {int(above.sum())}, below in {int(below.sum())} of {mean.size}",
                 f"{se.max():.2g}",
                 verdict(holds),
-                f"paired by instance, 2 s.e.; up to {100 * (value[a][3] / value[b][3] - 1).max():.0f} % of means",
+                f"paired by instance, 2 s.e.; up to {100 * (value[one][3] / value[other][3] - 1).max():.0f} % of means",
             )
         )
     best = value["BV1-15"][2] >= np.max([value[n][2] for n in play.COLUMNS], axis=0)
@@ -289,7 +289,7 @@ def table2(options: Options) -> list[Row]:
                 for s, statistic in enumerate(published.STATISTICS):
                     row, z[statistic, name, b, 0] = _cell(
                         f"table2 {reading} B={budget} {name} {statistic}",
-                        printed and printed[s][c],
+                        printed[s][c] if printed else None,
                         value[s, b],
                         error[s, b],
                         0.1,

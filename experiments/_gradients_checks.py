@@ -83,7 +83,7 @@ def errors(options: Options) -> list[Row]:
     """Root mean square error against the number of runs, beside the exact value."""
     sizes = options.pick([64, 1024], [64, 256, 1024, 4096], [64, 256, 1024, 4096, 16384])
     constraint = "horizon 12"
-    lines = {
+    lines: dict[str, tuple[Any, str, str, dict[str, Any], str, str]] = {
         "score_function, leave one out": (score_function, "ω-UCB", MEANS[0], {"baseline": "leave_one_out"}, BLUE, "o"),
         "score_function, no baseline": (score_function, "ω-UCB", MEANS[0], {"baseline": "none"}, SKY, "s"),
         "policy_score, self-play": (policy_score, "SoftElim", "theta", {"baseline": "self_play"}, VERMILION, "^"),

@@ -109,7 +109,7 @@ def _simulated(setting: Setting, family: str, options: Options) -> tuple[np.ndar
             key=KEY,
             replicates=runs,
             marks=MARKS,
-            instance_ids=part.ids,
+            instance_ids=part.ids.tolist(),
             engine=_engine(setting, family, options),
         )
         place = np.searchsorted(campaigns, part.campaign)

@@ -36,8 +36,8 @@ def figure4(options: Options) -> list[Row]:
                     style |= {"linewidth": 3.5, "markersize": 8}
                 axis.errorbar(RHOS, mean, yerr=1.96 * se, capsize=2, label=f"{family}, K = {arms}", **style)
                 rows.append(_best_rho(f"figure4: {name}, best ρ of {family}", law, family, values))
-        for family, values in of_law.items():
-            rows.append(_best_rho(f"figure4: {law}, all K, best ρ of {family}", law, family, np.mean(values, axis=0)))
+        for family, each_k in of_law.items():
+            rows.append(_best_rho(f"figure4: {law}, all K, best ρ of {family}", law, family, np.mean(each_k, axis=0)))
         axis.set(title=title, xlabel="ρ", yscale="log")
         axis.set_xscale("log", base=2)
         axis.set_xticks(RHOS, [_fraction(r) for r in RHOS])

@@ -183,13 +183,15 @@ def _beta_ads(reward: np.ndarray, cost: np.ndarray, present: np.ndarray) -> Fini
 
     As in the reference code, the drawn parameter is the larger of the two: β for means up to one half, else α.
     """
-    u = 5 * uniforms(KEY, *reward.shape, 2)
+    instances, width = reward.shape
+    u = 5 * uniforms(KEY, instances, width, 2)
     shapes = []
     for mean, kept in ((0.99 * reward, u[0]), (0.99 * cost, u[1])):
         low = mean <= 0.5
         alpha = np.where(low, kept * mean / (1 - mean), kept)
         shapes += [alpha, np.where(low, kept, kept * (1 / mean - 1))]
-    return FiniteArms.beta(*shapes, present)
+    reward_alpha, reward_beta, cost_alpha, cost_beta = shapes
+    return FiniteArms.beta(reward_alpha, reward_beta, cost_alpha, cost_beta, present)
 
 
 def _ad_runs(beta: bool) -> Callable[[Options, str], int]:

@@ -264,9 +264,9 @@ def tune(
     for name, value, least in (("steps", steps, 1), ("instances", instances, 1), ("fresh", fresh, 2),
                                ("grid_instances", grid_instances, 2)):  # fmt: skip
         check_count(name, value, least)
-    for path in paths:
-        if np.size(get(policy, path)) != 1:
-            raise bad(path, get(policy, path), "one number, to start from")
+    for parameter in paths:
+        if np.size(get(policy, parameter)) != 1:
+            raise bad(parameter, get(policy, parameter), "one number, to start from")
     start = np.array([np.asarray(get(policy, path), np.float64).item() for path in paths])
     values = _grid(grid, policy, paths)
     began = time.perf_counter()

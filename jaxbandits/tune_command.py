@@ -67,8 +67,8 @@ def run_tune(arguments: argparse.Namespace, given: list[str]) -> int:
         raise bad("--seed", arguments.seed, "a whole number from 0 to 2**32 - 1")
     try:
         Path(arguments.out).mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise bad("--out", arguments.out, f"a folder that can be written ({problem.strerror})") from None
+    except OSError as error:
+        raise bad("--out", arguments.out, f"a folder that can be written ({error.strerror})") from None
     found: Tuned = tune(
         policy,
         problem,

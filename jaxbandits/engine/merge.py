@@ -59,7 +59,7 @@ class Pile(NamedTuple):
     pulls: jax.Array
     reward: Total
     cost: Total
-    index: jax.Array
+    index: jax.Array  # type: ignore[assignment]
     ledger: Ledger
 
 

@@ -94,7 +94,7 @@ def estimate(
         totals = replay.sums(arms, _logs, key, ids, np.asarray(result.replicates), pulls)
         score = _beta_scores(arms, pulls, totals)
     explicit = _explicit(arms, constraint, result, pulls, names)
-    about = {"estimator": "score_function", "unbiased_for": "expected regret", "baseline": baseline}
+    about: dict[str, Any] = {"estimator": "score_function", "unbiased_for": "expected regret", "baseline": baseline}
     about["rounds"] = int(result.ledger["rounds"][..., -1].sum())
     errors = {"value": regret.std(axis=2, ddof=1) / np.sqrt(replicates)}
     gradient = {}

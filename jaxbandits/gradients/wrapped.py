@@ -30,11 +30,11 @@ class Watching(Policy):
         """The inner policy's."""
         return self.policy.blank_action(spec)
 
-    def trouble(self, state: Watched) -> jax.Array:
+    def trouble(self, state: Pytree) -> jax.Array:
         """The inner policy's."""
         return self.policy.trouble(state.policy)
 
-    def update(self, state: Watched, key: jax.Array, observation: Observation) -> Watched:
+    def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
         """The inner policy learns."""
         return state._replace(policy=self.policy.update(state.policy, self.own_key(key), observation))
 

@@ -142,7 +142,7 @@ class HOO(_RatioTree):
 class Leaves(NamedTuple):
     """The leaves of StoOO's tree; slots from ``count`` on are empty."""
 
-    count: jax.Array  # i32[]
+    count: jax.Array  # type: ignore[assignment]  # i32[]
     depth: jax.Array  # i32[M]
     number: jax.Array  # i32[M]
     known: Statistics  # [M]

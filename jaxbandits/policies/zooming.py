@@ -26,14 +26,14 @@ EVERYWHERE = 2 * ticks.ONE  # the radius of a point that was not played yet: its
 class Active(NamedTuple):
     """The active points of one lane, in order of activation; slots from ``count`` on are empty."""
 
-    count: jax.Array  # i32[]
+    count: jax.Array  # type: ignore[assignment]  # i32[]
     phase: jax.Array  # i32[]: 1, 2, …
     point: jax.Array  # i32[M]: ticks
     pulls: jax.Array  # i32[M]
     reward: Total  # [M]
     cost: Total  # [M]
     radius: jax.Array  # i32[M]: of the ball, in ticks; 0 in empty slots
-    index: jax.Array  # f32[M]: +∞ before the first pull, −∞ in empty slots
+    index: jax.Array  # type: ignore[assignment]  # f32[M]: +∞ before the first pull, −∞ in empty slots
     below: Span  # the only places where a hole can be: what the ball of the last point gave up,
     above: Span  # on its two sides
     full: jax.Array  # bool[]: one more point was needed than there are slots

@@ -86,7 +86,7 @@ def dominance(
     if test not in TESTS:
         raise bad("test", test, " or ".join(map(repr, TESTS)))
     sample = units(x, over)
-    if sorted(sample.dims) != sorted(("stratum", "unit", among)):
+    if sorted(map(str, sample.dims)) != sorted(("stratum", "unit", among)):
         raise InputError(f"x: an array with axes {tuple(x.dims)} given; it must have {among!r} and {over!r} only")
     values = np.asarray(sample.transpose(among, "stratum", "unit").values, float)
     if values.shape[2] < 2:
