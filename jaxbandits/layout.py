@@ -221,6 +221,12 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
     for policy in chosen:
         if not isinstance(policy, Policy) or not dataclasses.is_dataclass(policy):
             raise bad("policies", policy, "a policy (an instance of a @jb.pytree class, such as OmegaUCB(rho=0.25))")
+    for noun, name in [
+        *((policy, "policies") for policy in chosen),
+        (environment, "environment"),
+        (constraint, "constraint"),
+    ]:
+        _check_registered(noun, name)
     if not isinstance(environment, Environment):
         raise bad("environment", environment, "an environment, such as FiniteArms.bernoulli(...)")
     if not isinstance(constraint, Constraint):
@@ -235,6 +241,15 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
                 f"policies: {type(policy).__name__} plays environments with a {policy.plays.__name__}, "
                 f"but {type(environment).__name__} offers a {type(environment.spec).__name__}"
             )
+
+
+def _check_registered(noun: Any, name: str) -> None:
+    data = jax.tree.structure(noun).node_data()
+    if not (data and isinstance(data[1], tuple) and data[1][:1] == (type(noun),)):
+        kind = type(noun).__name__
+        raise InputError(
+            f"{name}: {kind} is not decorated with jaxbandits.pytree; without it jit may take another class's program"
+        )
 
 
 def _is_count(name: str, value: Any) -> bool:

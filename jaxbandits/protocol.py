@@ -69,7 +69,27 @@ def pytree(cls: type[T]) -> type[T]:
     For policies, environments and constraints alike.
     """
     made = dataclasses.dataclass(frozen=True, eq=False)(cls)
-    return jax.tree_util.register_dataclass(made)
+    names = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
+    fixed = [f.name for f in dataclasses.fields(made) if f.metadata.get("static", False)]  # type: ignore[arg-type]
+    leaves = [name for name in names if name not in fixed]
+
+    def flatten(self: T) -> tuple[tuple, tuple]:
+        return tuple(getattr(self, name) for name in leaves), (made, *(getattr(self, name) for name in fixed))
+
+    def flatten_with_keys(self: T) -> tuple[tuple, tuple]:
+        children, aux = flatten(self)
+        return tuple(zip(map(jax.tree_util.GetAttrKey, leaves), children, strict=True)), aux
+
+    def unflatten(aux: tuple, children: Any) -> T:
+        self = object.__new__(made)
+        for name, value in (*zip(leaves, children, strict=True), *zip(fixed, aux[1:], strict=True)):
+            object.__setattr__(self, name, value)
+        return self
+
+    # Not register_dataclass: in jax 0.10 two dataclasses with the same leaves have equal tree structures, so that jit
+    # may take the program of one policy for another's. Here the class is part of the structure.
+    jax.tree_util.register_pytree_with_keys(made, flatten_with_keys, unflatten, flatten)
+    return made
 
 
 # --- what passes between them -----------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ def test_bad_files(
     ("arguments", "said"),
     [
         ([], "compare|sweep|status|tune: missing; it must be given"),
-        (["compair"], "compare: invalid choice: 'compair'"),
+        (["compair"], "tune: invalid choice: 'compair'"),
         (["compare"], "--arms, --budget, --policies: missing"),
         (command(budget="0"), "--budget: 0.0 given; it must be a finite number above 0"),
         (command(budget="-5"), "--budget: -5.0 given"),

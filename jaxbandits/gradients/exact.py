@@ -147,7 +147,8 @@ def _probabilities(
     values = [get(policy, path) for path in wrt]
 
     def both(n: jax.Array, s: jax.Array, c: jax.Array) -> jax.Array:
-        return jnp.stack([one(values, n, s, c), *jax.jacfwd(one)(values, n, s, c)])
+        slopes = jax.jacfwd(one)(values, n, s, c) if values else []
+        return jnp.stack([one(values, n, s, c), *slopes])
 
     return jax.vmap(both)(pulls, rewards, costs)
 

@@ -30,6 +30,7 @@ class Committee(IndexPolicy):
     ucb_bv2: IndexPolicy = leaf()
 
     spreads: ClassVar[bool] = True
+    rounding: ClassVar[float] = policies.KLUCBSCPlus.rounding  # the roughest member's
 
     @staticmethod
     def members() -> dict[str, IndexPolicy]:
@@ -65,4 +66,4 @@ class RestingCommittee(Committee):
     """The same, for places of members whose scores rest."""
 
     rests: ClassVar[bool] = True
-    rounding: ClassVar[float] = policies.KLUCBSCPlus.rounding
+    rounding: ClassVar[float] = IndexPolicy.rounding

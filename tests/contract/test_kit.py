@@ -108,8 +108,7 @@ class _Cheats(FiniteArms):
     """Base of broken worlds."""
 
 
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, eq=False)
+@jb.pytree
 class ByRound(_Cheats):
     """Outcomes are addressed by the round, not by the pull."""
 
@@ -118,8 +117,7 @@ class ByRound(_Cheats):
         return state + (jnp.arange(state.size) == action), *rest
 
 
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, eq=False)
+@jb.pytree
 class Overstated(_Cheats):
     """States means that are 5 % too large."""
 
@@ -128,8 +126,7 @@ class Overstated(_Cheats):
         return state, outcome._replace(expected_reward=outcome.expected_reward * 21 // 20), *rest
 
 
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, eq=False)
+@jb.pytree
 class SameForAll(_Cheats):
     """Every lane meets the same outcomes."""
 
@@ -137,8 +134,7 @@ class SameForAll(_Cheats):
         return super().pull(state, action, jax.random.wrap_key_data(jnp.zeros(2, jnp.uint32)), round)
 
 
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, eq=False)
+@jb.pytree
 class TooMuch(_Cheats):
     """Rewards above their bound."""
 
