@@ -18,11 +18,11 @@ from experiments.common import Options, Row, write_summary
 
 
 def run(options: Options) -> None:
-    """All items, or one."""
+    """All items, or one; ``--quick`` leaves out those that take minutes at any size."""
     if options.only and options.only not in ITEMS:
         raise SystemExit(f"--only: {options.only} given; it must be one of {', '.join(ITEMS)}")
     rows: list[Row] = []
-    for name in [options.only] if options.only else ITEMS:
+    for name in [options.only] if options.only else QUICK if options.quick else ITEMS:
         began = time.perf_counter()
         rows += ITEMS[name](options)
         write_summary(options.out, rows)
@@ -39,3 +39,4 @@ ITEMS: dict[str, Callable[[Options], list[Row]]] = {
     "worst": worst,
     "maps": maps,
 }
+QUICK = ("exact", "monte_carlo", "unbiased", "maps")

@@ -244,7 +244,7 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
 
 
 def _check_registered(noun: Any, name: str) -> None:
-    data = jax.tree.structure(noun).node_data()
+    data = jax.tree.structure(noun).node_data()  # type: ignore[attr-defined]
     if not (data and isinstance(data[1], tuple) and data[1][:1] == (type(noun),)):
         kind = type(noun).__name__
         raise InputError(
