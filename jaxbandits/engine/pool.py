@@ -23,8 +23,7 @@ from jaxbandits import ticks
 from jaxbandits.engine import drive, scan
 from jaxbandits.protocol import Constraint, Environment, Ledger, Policy, Status
 
-# One thread traces and compiles at a time. Two that trace the same function with different policies at once have been
-# seen to end up with one program for both (jax 0.10.2: c-UCB played with m-UCB's scores).
+# One thread traces and compiles at a time, or every worker would compile the same program.
 _COMPILING = threading.Lock()
 _SECONDS_PER_CALL = 0.3  # how often the host looks: progress, refills, Ctrl-C
 
