@@ -22,7 +22,12 @@ class Plan(NamedTuple):
     quota: jax.Array  # i32[]: return once more slots than this are idle
 
 
-@partial(jax.jit, static_argnames=("engine",), donate_argnames=("carry",))
+# Hashing is most of the work and profits from the widest vectors; XLA takes half of them unless told (x86 only: other
+# machines ignore it). Medians of three, one core: leap 1.15 times as fast, scan 1.1 to 1.2.
+_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
+
+
+@partial(jax.jit, static_argnames=("engine",), donate_argnames=("carry",), compiler_options=_OPTIONS)
 def advance(
     engine: ModuleType,
     environment: Environment,

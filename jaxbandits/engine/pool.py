@@ -12,6 +12,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -263,7 +264,12 @@ def partial_empty(total: int) -> Callable[[np.ndarray], np.ndarray]:
 
 def blank_shapes(environment: Environment, lanes: scan.Lane, root: jax.Array | np.ndarray) -> scan.Carry:
     """The shapes of the state of some slots."""
-    return jax.eval_shape(lambda e, ls, r: jax.vmap(lambda lane: scan.start(e, lane, r))(ls), environment, lanes, root)
+    return jax.eval_shape(_begin_all, environment, lanes, root)
+
+
+def _begin_all(environment: Environment, lanes: scan.Lane, root: jax.Array) -> scan.Carry:
+    # A function with a name: jax keeps the trace of one, and would trace a lambda anew for every worker.
+    return jax.vmap(partial(scan.start, environment), in_axes=(0, None))(lanes, root)
 
 
 def _blank(environment: Environment, lanes: scan.Lane, root: jax.Array) -> scan.Carry:
