@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import Options
+from experiments.common import Options, kept
 from jaxbandits.environments import Continuum, cost_valley, reward_hill
 from jaxbandits.policies import UCB1, UCBBV1, SinglePhaseBZoom, SinglePhaseZooming
 
@@ -114,20 +114,33 @@ def width_factor(lam: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def table1(options: Options) -> tuple[Design, dict[str, Cells]]:
-    """All of Table 1; the items that need it share it."""
+    """All of Table 1; the items that need it share it, also from an earlier run into the same folder."""
     plan = design(*sizes(options), seed=1)
     world = table1_world(plan)
-    played: dict[str, Cells] = {}
-    played["BZ"] = simulate(b_zoom(plan, ratio_slope(world)), world, plan.budget, plan.shape)
-    say("BZ", played["BZ"])
-    played["Z"] = simulate(zooming(plan, 0.05), world, plan.budget, plan.shape)
-    say("Z", played["Z"])
-    reward, cost = world.means_at(plan.points)
-    thrice = np.tile(plan.lam, len(SIZES))[None]
-    for name, policy in (("BV1", UCBBV1(min_cost=thrice)), ("UCB1", UCB1())):
-        for column, cells in on_random_points(name, policy, reward, cost, plan.budget, plan.shape).items():
-            played[column] = cells._replace(regret=against_continuum(world, cells, plan))
-    return plan, played
+    zoom, zoomed = b_zoom(plan, ratio_slope(world)), zooming(plan, 0.05)
+
+    def play() -> dict[str, np.ndarray]:
+        played: dict[str, Cells] = {}
+        for name, policy in (("BZ", zoom), ("Z", zoomed)):
+            played[name] = simulate(policy, world, plan.budget, plan.shape)
+            say(name, played[name])
+        reward, cost = world.means_at(plan.points)
+        thrice = np.tile(plan.lam, len(SIZES))[None]
+        for name, finite in (("BV1", UCBBV1(min_cost=thrice)), ("UCB1", UCB1())):
+            for column, cells in on_random_points(name, finite, reward, cost, plan.budget, plan.shape).items():
+                played[column] = cells._replace(regret=against_continuum(world, cells, plan))
+        return {f"{column} {field}": np.asarray(x) for column, c in played.items() for field, x in c._asdict().items()}
+
+    depends_on = [*plan[1:], *jax.tree.leaves((zoom, zoomed)), zoom, UCBBV1(min_cost=1.0), UCB1(), world]
+    found = kept(options, "table1", depends_on, play)
+    return plan, {
+        column: Cells(
+            **{field: found[f"{column} {field}"] for field in ("pulls", "reward", "regret")},
+            full=int(found[f"{column} full"]),
+            seconds=float(found[f"{column} seconds"]),
+        )
+        for column in COLUMNS
+    }
 
 
 def on_random_points(

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import inspect
-import json
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -17,7 +13,7 @@ import xarray
 
 import jaxbandits as jb
 from experiments._omega_specs import FAMILIES, KEY, MARKS, SETTINGS, Part, Setting, budget, steps
-from experiments.common import Options
+from experiments.common import Options, kept
 
 
 class Played(NamedTuple):
@@ -77,16 +73,19 @@ def play(setting: str, family: str, options: Options) -> Played:
     """One family in one setting; from the folder ``runs`` if the very same was played there before."""
     began = time.perf_counter()
     chosen = SETTINGS[setting]
-    path = options.out / "runs" / f"{setting}_{family}.npz".replace(" ", "_").replace("*", "star")
-    mark = _fingerprint(chosen, family, options)
-    kept = _kept(path, mark)
-    if kept is None:
+    policy = FAMILIES[family].make(_parts(chosen, options)[0], options)
+    worlds = [leaf for part in _parts(chosen, options) for leaf in jax.tree.leaves(part.arms)]
+    size = f"{steps(options)} {chosen.runs(options, family)}"
+
+    def make() -> dict[str, np.ndarray]:
         regret, share, rounds = _simulated(chosen, family, options)
-        kept = regret, share, rounds, time.perf_counter() - began
-        path.parent.mkdir(exist_ok=True)
-        np.savez_compressed(path, regret=regret, share=share, about=np.array(json.dumps([mark, *kept[2:]])))
-        print(f"  {setting}, {family}: {rounds:.3g} rounds in {kept[3]:.1f} s", flush=True)
-    return _labelled(family, *kept)
+        took = time.perf_counter() - began
+        print(f"  {setting}, {family}: {rounds:.3g} rounds in {took:.1f} s", flush=True)
+        return {"regret": regret, "share": share, "cost": np.array([rounds, took])}
+
+    depends_on = [*worlds, *jax.tree.leaves(policy), MARKS, policy, size]
+    found = kept(options, f"{setting}_{family}", depends_on, make)
+    return _labelled(family, found["regret"], found["share"], *map(float, found["cost"]))
 
 
 @functools.cache
@@ -141,23 +140,3 @@ def _labelled(family: str, regret: np.ndarray, share: np.ndarray, rounds: float,
         return xarray.DataArray(values, dims=("policy", "instance", "replicate", "mark"), coords=coords)
 
     return Played(made(regret), made(share), rounds, took)
-
-
-def _kept(path: Path, mark: str) -> tuple[np.ndarray, np.ndarray, float, float] | None:
-    if not path.is_file():
-        return None
-    with np.load(path, allow_pickle=False) as stored:
-        found, rounds, took = json.loads(str(stored["about"]))
-        return (stored["regret"], stored["share"], rounds, took) if found == mark else None
-
-
-def _fingerprint(setting: Setting, family: str, options: Options) -> str:
-    """Changes with anything that the numbers depend on and that may change between two runs of the experiment."""
-    policy = FAMILIES[family].make(_parts(setting, options)[0], options)
-    worlds = [x for part in _parts(setting, options) for x in jax.tree.leaves(part.arms)]
-    state = hashlib.sha256()
-    for array in [*worlds, *jax.tree.leaves(policy), MARKS]:
-        state.update(np.ascontiguousarray(array).tobytes())
-    state.update(inspect.getsource(inspect.getmodule(type(policy))).encode())  # type: ignore[arg-type]
-    state.update(f"{steps(options)} {setting.runs(options, family)} {jax.__version__}".encode())
-    return state.hexdigest()

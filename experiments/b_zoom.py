@@ -8,15 +8,12 @@ needs the folder ``../shared/data`` and is skipped, and says so, without.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from experiments._b_zoom_auctions import auctions
 from experiments._b_zoom_studies import grids, growth, scale, trees
 from experiments._b_zoom_tables import figure1, table1, table2
-from experiments.common import Options, Row, write_summary
+from experiments.common import Item, Options, run_items
 
-ITEMS: dict[str, Callable[[Options], list[Row]]] = {
+ITEMS: dict[str, Item] = {
     "table1": table1,
     "figure1": figure1,
     "table2": table2,
@@ -30,18 +27,5 @@ NOT_IN_QUICK = ("scale", "growth", "trees", "grids", "auctions")
 
 
 def run(options: Options) -> None:
-    """All items, or one."""
-    if options.only and options.only not in ITEMS:
-        raise SystemExit(f"--only: {options.only} given; it must be one of {', '.join(ITEMS)}")
-    usual = [name for name in ITEMS if not (options.quick and name in NOT_IN_QUICK)]
-    rows: list[Row] = []
-    for name in [options.only] if options.only else usual:
-        began = time.perf_counter()
-        rows += [row if options.full else _short(row) for row in ITEMS[name](options)]
-        write_summary(options.out, rows)
-        print(f"b_zoom {name}: {time.perf_counter() - began:.0f} s", flush=True)
-
-
-def _short(row: Row) -> Row:
-    # What is said about the published sizes is neither shown nor refuted by smaller ones.
-    return row._replace(verdict="unclear", note=f"{row.note}; not --full".removeprefix("; "))
+    """All items, or those whose names begin with ``--only``."""
+    run_items("b_zoom", ITEMS, options, not_in_quick=NOT_IN_QUICK)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
+import inspect
 import itertools
-from collections.abc import Iterable
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import matplotlib
 
 matplotlib.use("Agg")
@@ -109,6 +114,87 @@ def write_summary(out: Path, rows: Iterable[Row]) -> None:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         writer.writerows(rows)
+
+
+Item = Callable[[Options], list[Row]]
+
+
+def run_items(
+    experiment: str,
+    items: Mapping[str, Item],
+    options: Options,
+    *,
+    not_in_quick: Collection[str] = (),
+    any_size: Collection[str] = (),
+) -> list[Row]:
+    """Run the items whose names begin with ``--only`` (without it, all), and write summary.csv after each.
+
+    With ``--only``, what other items wrote to the same folder earlier stays in summary.csv.
+
+    Args:
+        experiment: its name, for the line with the seconds.
+        items: what there is to run; a row's item begins with its name.
+        options: what the command line said.
+        not_in_quick: names that ``--quick`` leaves out, unless asked for by ``--only``.
+        any_size: names whose verdicts hold at any size; what others say about the published sizes is neither shown nor
+            refuted by smaller ones, so it is unclear without ``--full``.
+
+    Returns:
+        All rows of summary.csv.
+    """
+    chosen = [name for name in items if name.startswith(options.only or "")]
+    if not chosen:
+        raise SystemExit(f"--only: {options.only} given; it must be one of {', '.join(items)}")
+    if options.quick and not options.only:
+        chosen = [name for name in chosen if name not in not_in_quick]
+    rows = _earlier(options.out / "summary.csv", set(items) - set(chosen)) if options.only else []
+    for name in chosen:
+        began = time.perf_counter()
+        found = items[name](options)
+        rows += found if options.full or name in any_size else map(_short, found)
+        write_summary(options.out, rows)
+        print(f"{experiment} {name}: {time.perf_counter() - began:.0f} s", flush=True)
+    return rows
+
+
+def _earlier(path: Path, names: Collection[str]) -> list[Row]:
+    if not path.is_file():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [Row(*line) for line in list(csv.reader(file))[1:]]
+    return [row for row in rows if re.split(r"[: ]", row.item)[0] in names]
+
+
+def _short(row: Row) -> Row:
+    return row._replace(verdict="unclear", note=f"{row.note}; not --full".removeprefix("; "))
+
+
+def kept(
+    options: Options, name: str, depends_on: Iterable[Any], make: Callable[[], dict[str, np.ndarray]]
+) -> dict[str, np.ndarray]:
+    """What ``make`` gives, from ``OUT/runs/name.npz`` if the very same was made there before.
+
+    ``depends_on`` holds all that the numbers depend on and that may change between two runs: arrays; objects, whose
+    modules' source counts; anything else by its text. The version of jax counts too.
+    """
+    state = hashlib.sha256(jax.__version__.encode())
+    for thing in depends_on:
+        if isinstance(thing, (np.ndarray, jax.Array)):
+            state.update(np.ascontiguousarray(thing).tobytes())
+        elif isinstance(thing, (str, int, float)):
+            state.update(repr(thing).encode())
+        else:
+            state.update(inspect.getsource(inspect.getmodule(type(thing))).encode())  # type: ignore[arg-type]
+    mark = state.hexdigest()
+    path = options.out / "runs" / f"{name}.npz".replace(" ", "_").replace("*", "star")
+    if path.is_file():
+        with np.load(path, allow_pickle=False) as stored:
+            if str(stored["mark"]) == mark:
+                return {key: stored[key] for key in stored.files if key != "mark"}
+    made = make()
+    path.parent.mkdir(exist_ok=True)
+    np.savez_compressed(path, mark=np.array(mark), **made)  # type: ignore[arg-type]
+    return made
 
 
 def mean_se(samples: Any, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -8,28 +8,18 @@ Items: exact, monte_carlo, unbiased, errors, bias, tuned, worst, maps. No publis
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from experiments._gradients_checks import bias, errors, unbiased
 from experiments._gradients_exact import exact_digits, monte_carlo
 from experiments._gradients_uses import maps, tuned, worst
-from experiments.common import Options, Row, write_summary
+from experiments.common import Item, Options, run_items
 
 
 def run(options: Options) -> None:
-    """All items, or one; ``--quick`` leaves out those that take minutes at any size."""
-    if options.only and options.only not in ITEMS:
-        raise SystemExit(f"--only: {options.only} given; it must be one of {', '.join(ITEMS)}")
-    rows: list[Row] = []
-    for name in [options.only] if options.only else QUICK if options.quick else ITEMS:
-        began = time.perf_counter()
-        rows += ITEMS[name](options)
-        write_summary(options.out, rows)
-        print(f"gradients {name}: {time.perf_counter() - began:.0f} s", flush=True)
+    """All items, or those whose names begin with ``--only``."""
+    run_items("gradients", ITEMS, options, not_in_quick=NOT_IN_QUICK, any_size=ITEMS)
 
 
-ITEMS: dict[str, Callable[[Options], list[Row]]] = {
+ITEMS: dict[str, Item] = {
     "exact": exact_digits,
     "monte_carlo": monte_carlo,
     "unbiased": unbiased,
@@ -39,4 +29,4 @@ ITEMS: dict[str, Callable[[Options], list[Row]]] = {
     "worst": worst,
     "maps": maps,
 }
-QUICK = ("exact", "monte_carlo", "unbiased", "maps")
+NOT_IN_QUICK = ("errors", "bias", "tuned", "worst")  # minutes at any size

@@ -10,10 +10,7 @@ Figures 3d to 3f need the Facebook ads in ``--data``, and are skipped, with a li
 
 from __future__ import annotations
 
-import csv
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 from experiments import _omega_statements as statements
 from experiments._omega_figures import densities, regret_figure
@@ -22,45 +19,15 @@ from experiments._omega_play import seconds
 from experiments._omega_record import figure2
 from experiments._omega_sensitivity import figure4, settings
 from experiments._omega_specs import ads_file
-from experiments.common import Options, Row, write_summary
+from experiments.common import Item, Options, Row, run_items
 
 
 def run(options: Options) -> None:
     """All items, or those whose names begin with ``--only``."""
-    chosen = [name for name in ITEMS if name.startswith(options.only or "")]
-    if not chosen:
-        raise SystemExit(f"--only: {options.only} given; it must be one of {', '.join(ITEMS)}")
-    rows = _earlier(options.out / "summary.csv", chosen) if options.only else []
-    for name in chosen:
-        if options.quick and not options.only and name in NOT_IN_QUICK:
-            continue
-        if name in ADS and not ads_file(options).is_file():
-            print(f"omega_ucb {name}: skipped, {ads_file(options)} is not there", flush=True)
-            continue
-        began = time.perf_counter()
-        found = ITEMS[name](options)
-        rows += [row if options.full or name in CLOSED else _short(row) for row in found]
-        write_summary(options.out, rows)
-        print(f"omega_ucb {name}: {time.perf_counter() - began:.0f} s", flush=True)
+    run_items("omega_ucb", ITEMS, options, not_in_quick=NOT_IN_QUICK, any_size=CLOSED)
 
 
-def _earlier(path: Path, chosen: list[str]) -> list[Row]:
-    """Rows of other items from an earlier ``--only`` in the same folder."""
-    if not path.is_file():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [Row(*line) for line in list(csv.reader(file))[1:]]
-    return [row for row in rows if row.item.split(":")[0].split(" ")[0] not in chosen]
-
-
-def _short(row: Row) -> Row:
-    """What is said about the published budget is neither shown nor refuted by a smaller one."""
-    return row._replace(verdict="unclear", note=f"{row.note}; not --full".removeprefix("; "))
-
-
-def _regret_item(
-    name: str, law: str, title: str, tell: Callable[[str, Options], list[Row]]
-) -> Callable[..., list[Row]]:
+def _regret_item(name: str, law: str, title: str, tell: Callable[[str, Options], list[Row]]) -> Item:
     def item(options: Options) -> list[Row]:
         played = [law] if law.startswith("FB") else settings(law, options)
         regret_figure(options, name, title, played)
@@ -71,6 +38,16 @@ def _regret_item(
         return [row._replace(item=f"{name}: {row.item}") for row in rows]
 
     return item
+
+
+def _needs_ads(name: str, item: Item) -> Item:
+    def if_there(options: Options) -> list[Row]:
+        if ads_file(options).is_file():
+            return item(options)
+        print(f"omega_ucb {name}: skipped, {ads_file(options)} is not there", flush=True)
+        return []
+
+    return if_there
 
 
 def figure6(options: Options) -> list[Row]:
@@ -84,7 +61,7 @@ def figure6(options: Options) -> list[Row]:
 
 
 LAWS = {"S-Br": "Bernoulli", "S-GBr": "generalised Bernoulli", "S-Bt": "Beta"}
-ITEMS: dict[str, Callable[[Options], list[Row]]] = {
+ITEMS: dict[str, Item] = {
     "example2": example2,
     "figure1": figure1,
     "figure2": figure2,
@@ -92,12 +69,15 @@ ITEMS: dict[str, Callable[[Options], list[Row]]] = {
     "figure3a": _regret_item("figure3a", "S-Br", "Figure 3a: Bernoulli", statements.bernoulli),
     "figure3b": _regret_item("figure3b", "S-GBr", "Figure 3b: generalised Bernoulli", statements.other_laws),
     "figure3c": _regret_item("figure3c", "S-Bt", "Figure 3c: Beta", statements.other_laws),
-    "figure3d": _regret_item("figure3d", "FB-Br", "Figure 3d: Facebook ads, Bernoulli", statements.ads),
-    "figure3e": _regret_item("figure3e", "FB-Bt", "Figure 3e: Facebook ads, Beta", statements.ads),
-    "figure3f": densities,
+    "figure3d": _needs_ads(
+        "figure3d", _regret_item("figure3d", "FB-Br", "Figure 3d: Facebook ads, Bernoulli", statements.ads)
+    ),
+    "figure3e": _needs_ads(
+        "figure3e", _regret_item("figure3e", "FB-Bt", "Figure 3e: Facebook ads, Beta", statements.ads)
+    ),
+    "figure3f": _needs_ads("figure3f", densities),
     "figure4": figure4,
     "figure6": figure6,
 }
-ADS = ("figure3d", "figure3e", "figure3f")
 CLOSED = ("example2", "figure5", "figure3f")  # not affected by the size
 NOT_IN_QUICK = ("figure2", "figure3b", "figure3c", "figure3d", "figure3e", "figure6")

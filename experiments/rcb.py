@@ -8,27 +8,15 @@ holds the bounds. Instances: ρ* = 2, λ = 0.1, Bernoulli outcomes unless said, 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from experiments._rcb_play import CLOCK
 from experiments._rcb_regret import known, regret
 from experiments._rcb_studies import ads, baselines, exploration, multiplier, wrong_beta
-from experiments.common import Options, Row, write_summary
+from experiments.common import Item, Options, Row, run_items, write_summary
 
 
 def run(options: Options) -> None:
-    """All items, or one."""
-    if options.only and options.only not in ITEMS:
-        raise SystemExit(f"--only: {options.only} given; it must be one of {', '.join(ITEMS)}")
-    rows: list[Row] = []
-    for name in [options.only] if options.only else ITEMS:
-        began = time.perf_counter()
-        rows += ITEMS[name](options)
-        write_summary(options.out, rows)
-        print(f"rcb {name}: {time.perf_counter() - began:.0f} s", flush=True)
-    rows += _timings()
-    write_summary(options.out, rows)
+    """All items, or those whose names begin with ``--only``; then how fast each policy was."""
+    write_summary(options.out, run_items("rcb", ITEMS, options, any_size=ITEMS) + _timings())
 
 
 def _timings() -> list[Row]:
@@ -40,7 +28,7 @@ def _timings() -> list[Row]:
     return found
 
 
-ITEMS: dict[str, Callable[[Options], list[Row]]] = {
+ITEMS: dict[str, Item] = {
     "regret": regret,
     "known": known,
     "baselines": baselines,

@@ -13,15 +13,12 @@ skipped, and say so, without.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from experiments._rcucb_figures import fig1, fig2, fig4
 from experiments._rcucb_real import ames, aslib
 from experiments._rcucb_studies import alpha, sizes, zoom
-from experiments.common import Options, Row, write_summary
+from experiments.common import Item, Options, run_items
 
-ITEMS: dict[str, Callable[[Options], list[Row]]] = {
+ITEMS: dict[str, Item] = {
     "fig1": fig1,
     "fig2": fig2,
     "fig4": fig4,
@@ -35,13 +32,5 @@ NOT_IN_QUICK = ("sizes", "alpha")
 
 
 def run(options: Options) -> None:
-    """All items, or one."""
-    if options.only and options.only not in ITEMS:
-        raise SystemExit(f"--only: {options.only} given; it must be one of {', '.join(ITEMS)}")
-    usual = [name for name in ITEMS if not (options.quick and name in NOT_IN_QUICK)]
-    rows: list[Row] = []
-    for name in [options.only] if options.only else usual:
-        began = time.perf_counter()
-        rows += ITEMS[name](options)
-        write_summary(options.out, rows)
-        print(f"rcucb {name}: {time.perf_counter() - began:.0f} s", flush=True)
+    """All items, or those whose names begin with ``--only``."""
+    run_items("rcucb", ITEMS, options, not_in_quick=NOT_IN_QUICK, any_size=ITEMS)

@@ -7,15 +7,13 @@ Items: figure1, figure2, skips, sweep_c, sweep_gap, audit, routing. ``--full`` p
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 
 from experiments._suak_play import C, Played, play
 from experiments._suak_routing import routing
 from experiments._suak_sweeps import audit, sweep_c, sweep_gap
 from experiments.common import (
+    Item,
     Options,
     Row,
     count_rounds,
@@ -24,22 +22,15 @@ from experiments.common import (
     is_above,
     mean_se,
     ranking,
+    run_items,
     save,
     verdict,
-    write_summary,
 )
 
 
 def run(options: Options) -> None:
-    """All items, or one."""
-    if options.only and options.only not in ITEMS:
-        raise SystemExit(f"--only: {options.only} given; it must be one of {', '.join(ITEMS)}")
-    rows: list[Row] = []
-    for name in [options.only] if options.only else ITEMS:
-        began = time.perf_counter()
-        rows += [row if options.full else _short(row) for row in ITEMS[name](options)]
-        write_summary(options.out, rows)
-        print(f"suak {name}: {time.perf_counter() - began:.0f} s", flush=True)
+    """All items, or those whose names begin with ``--only``."""
+    run_items("suak", ITEMS, options)
 
 
 def figure1(options: Options) -> list[Row]:
@@ -228,13 +219,6 @@ def _panels(played: Played, axes: object, names: tuple[str, ...]) -> None:
     axes[2].set_ylim(-0.05 * gaps.max(), 1.25 * gaps.max())  # type: ignore[index]
 
 
-def _short(row: Row) -> Row:
-    # What is said about the published horizon is neither shown nor refuted by a shorter one.
-    if "violation" in row.item or "r*" in row.item:
-        return row
-    return row._replace(verdict="unclear", note=f"{row.note}; not --full".removeprefix("; "))
-
-
 def _title(text: str, played: Played) -> str:
     runs = next(iter(played.regret.values())).shape[0]
     return f"{text}: mean of {runs} runs, band ± 1 standard deviation of a run"
@@ -264,7 +248,7 @@ def _timing(item: str, played: Played) -> Row:
     return Row(f"{item}: seconds, compile included", "", f"{wall:.0f}", "", "unclear", note)
 
 
-ITEMS: dict[str, Callable[[Options], list[Row]]] = {
+ITEMS: dict[str, Item] = {
     "figure1": figure1,
     "figure2": figure2,
     "skips": skips,

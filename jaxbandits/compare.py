@@ -27,7 +27,7 @@ import numpy as np
 from jaxbandits.arms_file import ArmsTable, Instance, read_arms
 from jaxbandits.constraints import LAST_PULLS, TotalBudget
 from jaxbandits.environments.finite import FiniteArms, FiniteSpec
-from jaxbandits.errors import InputError, bad, positive_number, shown
+from jaxbandits.errors import InputError, bad, positive_number, shown, whole_number
 from jaxbandits.policies import (
     CUCB,
     IUCB,
@@ -480,10 +480,9 @@ def prepare(
     Raises:
         InputError: naming the argument, its value and what it may be.
     """
-    if not isinstance(runs, (int, np.integer)) or isinstance(runs, bool) or not 1 <= runs < 2**32:
-        raise bad("runs", runs, "a whole number of at least 1")
-    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or not 0 <= seed < 2**32:
-        raise bad("seed", seed, "a whole number from 0 to 2**32 - 1")
+    if whole_number("runs", runs, 1) >= 2**32:
+        raise bad("runs", runs, "below 2**32")
+    whole_number("seed", seed, 0, 2**32 - 1, "2**32 - 1")
     budget = positive_number("budget", budget)
     concentration = positive_number("beta_concentration", beta_concentration)
     if last_pull not in LAST_PULLS:

@@ -54,3 +54,21 @@ def positive_number(argument: str, value: object) -> float:
     if not (math.isfinite(number) and number > 0):
         raise wrong
     return number
+
+
+def whole_number(argument: str, value: object, least: int, most: int | None = None, most_as: str = "") -> int:
+    """`value` as an int, if it is a whole number (of Python or NumPy, no boolean) from `least` to `most`.
+
+    Args:
+        argument, value: as in :func:`bad`.
+        least, most: the range; no upper end if `most` is None.
+        most_as: how the message writes `most`, such as "2**30".
+
+    Raises:
+        InputError: for anything else.
+    """
+    fits = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not fits or value < least or (most is not None and value > most):  # type: ignore[operator]
+        upper = f"of at least {least}" if most is None else f"from {least} to {most_as or most}"
+        raise bad(argument, value, f"a whole number {upper}")
+    return int(value)  # type: ignore[call-overload]

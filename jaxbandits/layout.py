@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxbandits import ticks
 from jaxbandits.engine import crowd, leap, merge, pool, scan
-from jaxbandits.errors import InputError, bad
+from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.protocol import Constraint, Environment, Policy, check_range, map_leaves
 from jaxbandits.rehearsal import rehearse
 from jaxbandits.streams import root_key
@@ -125,8 +125,8 @@ def lay_out(
 
 def check_count(name: str, value: Any) -> None:
     """Raise :class:`InputError` unless the value is None or a whole number from 1 to 2³⁰."""
-    if value is not None and (not isinstance(value, (int, np.integer)) or not 1 <= value <= 2**30):
-        raise bad(name, value, "a whole number from 1 to 2**30")
+    if value is not None:
+        whole_number(name, value, 1, 2**30, "2**30")
 
 
 def ledger_of(rows: Any, constraint: Constraint) -> dict[str, np.ndarray]:

@@ -17,7 +17,6 @@ from jaxbandits import ticks
 from jaxbandits.errors import InputError
 from jaxbandits.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, View, at_instance
 
-
 # What has passed: structures and shapes. Values do not matter to a dry run, and a sweep calls with many.
 _PASSED: set[tuple[Any, ...]] = set()
 

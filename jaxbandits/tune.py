@@ -18,9 +18,9 @@ import numpy as np
 
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
-from jaxbandits.errors import bad, positive_number
+from jaxbandits.errors import bad, positive_number, whole_number
 from jaxbandits.gradients import policy_score, smoothed
-from jaxbandits.gradients.face import check_count, get, names_of, positive_parameters, put
+from jaxbandits.gradients.face import get, names_of, positive_parameters, put
 from jaxbandits.policies import RandomisedPolicy
 from jaxbandits.protocol import Constraint, Environment, Policy, check_range
 from jaxbandits.result import write_whole
@@ -52,7 +52,7 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5, last_pull: str
     if family not in FAMILIES:
         raise bad("family", family, " or ".join(map(repr, FAMILIES)))
     positive_number("budget", budget)
-    check_count("arms", arms, 2)
+    whole_number("arms", arms, 2)
 
     def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
         drawn = FAMILIES[family](key, count, arms)
@@ -263,7 +263,7 @@ def tune(
     paths = positive_parameters(policy, names)
     for name, value, least in (("steps", steps, 1), ("instances", instances, 1), ("fresh", fresh, 2),
                                ("grid_instances", grid_instances, 2)):  # fmt: skip
-        check_count(name, value, least)
+        whole_number(name, value, least)
     for parameter in paths:
         if np.size(get(policy, parameter)) != 1:
             raise bad(parameter, get(policy, parameter), "one number, to start from")

@@ -15,7 +15,7 @@ from jaxbandits.arms_file import read_arms
 from jaxbandits.compare import POLICIES
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.environments import FiniteArms
-from jaxbandits.errors import InputError, bad, positive_number
+from jaxbandits.errors import InputError, bad, positive_number, whole_number
 from jaxbandits.policies import SoftIndex
 from jaxbandits.protocol import Policy
 from jaxbandits.tune import FAMILIES, FILES, Problem, Tuned, default_optimizer, fixed_problem, random_problem, tune
@@ -63,8 +63,7 @@ def run_tune(arguments: argparse.Namespace, given: list[str]) -> int:
     """Do the job; see :func:`jaxbandits.tune.tune`."""
     policy, names = _policy(arguments)
     problem = _problem(arguments)
-    if not 0 <= arguments.seed < 2**32:
-        raise bad("--seed", arguments.seed, "a whole number from 0 to 2**32 - 1")
+    whole_number("--seed", arguments.seed, 0, 2**32 - 1, "2**32 - 1")
     try:
         Path(arguments.out).mkdir(parents=True, exist_ok=True)
     except OSError as error:

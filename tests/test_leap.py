@@ -114,6 +114,25 @@ def test_leap_is_refused_by_name(policy, reason):
         jb.simulate(policy, arms, jb.TotalBudget(5.0, last_pull="counts"), key=jax.random.key(0), engine="leap")
 
 
+@jb.pytree
+class Even(jb.policies.OmegaUCB):
+    """Leaves out arm 1 in odd rounds: nothing that a score says."""
+
+    def admits(self, state, view):
+        return (jax.lax.iota(jnp.int32, state.pulls.shape[0]) != 1) | (view.round % 2 == 0)
+
+
+def test_a_policy_that_chooses_in_its_own_way_is_scanned():
+    arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.5, 0.4])
+    limit = jb.TotalBudget(20.0, last_pull="counts")
+    with pytest.raises(jb.InputError, match="Even has a method admits of its own"):
+        jb.simulate(Even(), arms, limit, key=jax.random.key(0), engine="leap")
+    result = jb.simulate(Even(), arms, limit, key=jax.random.key(0))
+    assert result.about["engine"] == "scan"
+    pulls = result.final["pulls"].ravel()
+    assert pulls[0] >= pulls.sum() // 2
+
+
 def random_states(count, seed):
     """Statistics of arms with n pulls of Beta or 0/1 outcomes, in ticks."""
     draw = np.random.default_rng(seed)

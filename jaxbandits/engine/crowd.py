@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandits import stats, streams, ticks
+from jaxbandits import stats, streams
 from jaxbandits.engine import scan
 from jaxbandits.engine.scan import Carry, Lane
 from jaxbandits.environments.reservoir import Reservoir
 from jaxbandits.environments.reservoir_laws import INVALID
-from jaxbandits.policies.index import IndexPolicy, behind_the_fresh, evaluate
+from jaxbandits.policies.index import IndexPolicy, behind_the_fresh, clears, evaluate
 from jaxbandits.policies.many_arms import NEVER, ManyArms
 from jaxbandits.protocol import (
     Constraint,
@@ -36,7 +36,6 @@ from jaxbandits.protocol import (
     Ledger,
     Outcome,
     Policy,
-    Status,
     View,
     at_instance,
     book,
@@ -108,7 +107,7 @@ def look(lane: Lane, carry: Carry) -> tuple[Crowd, Fast]:
     scores = jnp.where(taking, scores, -jnp.inf)  # type: ignore[arg-type]
     ids, ceiling = few_largest(scores)
     fresh = jnp.any(taking & (known.pulls == 0))  # type: ignore[operator]
-    runs = (memory.status == Status.RUNNING) & ~ticks.reached(lane.constraint.clock(memory.ledger), carry.goal)
+    runs = scan.may_play(lane, carry, memory.ledger, memory.status)
     alive = runs & ~fresh & (until >= t) & (ceiling < jnp.inf) & ~jnp.any(jnp.isnan(scores))
     before = jax.tree.map(lambda x: x[memory.action], memory.policy)
     crowd = Crowd(known, until, ids, ceiling, runs & ~alive)
@@ -184,9 +183,8 @@ def pull(
     reward, cost = world.outcome(key, arm, known.pulls)
     outcome = Outcome(reward, cost, mean_reward, mean_cost, {}, sure)
     ledger = book(lane.constraint, fast.ledger, outcome)
-    status = jnp.where(ledger.rounds >= lane.cap, jnp.int32(Status.ROUND_CAP), jnp.int32(Status.RUNNING))
-    status = jnp.where(lane.constraint.ended(ledger), jnp.int32(lane.constraint.ends_with), status)
-    goes_on = (status == Status.RUNNING) & ~ticks.reached(lane.constraint.clock(ledger), carry.goal)
+    status = scan.status_after(lane, ledger)
+    goes_on = scan.may_play(lane, carry, ledger, status)
     played = Fast(ledger, status, arm, Feedback(reward, cost), known, goes_on)
     row = jax.tree.map(lambda x: x[None], known)
     after = jax.tree.map(lambda x: x[0], stats.record(row, jnp.int32(0), reward, cost))
@@ -209,8 +207,7 @@ def group_round(
     t = fast.ledger.rounds + 1
     scores = jnp.where(crowd.ids >= 0, evaluate(policy, stats.as_floats(group, t)), -jnp.inf)
     best = jnp.max(scores)
-    margin = jnp.where(jnp.isfinite(crowd.ceiling), jnp.abs(crowd.ceiling) * policy.rounding, 0)
-    sure = fast.alive & (t <= crowd.until) & (best > crowd.ceiling + margin)  # false if a score is NaN
+    sure = fast.alive & (t <= crowd.until) & clears(policy, best, crowd.ceiling)  # false if a score is NaN
     leads = scores == best
     order = jnp.where(leads, _order(carry, t, crowd.ids), jnp.uint32(0xFFFFFFFF))
     leads = leads & (order == jnp.min(order))
@@ -228,7 +225,7 @@ class Gauge(NamedTuple):
     """This engine learns nothing about its pace."""
 
 
-def gauge(slots: int = 0) -> Gauge:
+def gauge(slots: int) -> Gauge:
     """See :class:`Gauge`."""
     return Gauge()
 

@@ -25,12 +25,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandits import stats, ticks
-from jaxbandits.engine.scan import Carry, Lane
+from jaxbandits.engine.scan import Carry, Lane, may_play, status_after
 from jaxbandits.environments.finite import FiniteArms
-from jaxbandits.policies.index import IndexPolicy, evaluate, largest
+from jaxbandits.policies.index import IndexPolicy, clears, evaluate, largest
 from jaxbandits.protocol import (
     Constraint,
     Environment,
@@ -46,9 +45,6 @@ from jaxbandits.protocol import (
 )
 from jaxbandits.stats import Statistics
 from jaxbandits.ticks import Total
-
-MARGIN = np.float32(IndexPolicy.rounding)  # the usual one
-
 
 CPU_SLOTS = 64  # lanes in flight per core: few, so that the queue refills them and the last ones run nearly alone
 LENGTHS = (2, 16, 64)  # pulls in a block; 64 outcomes are the most whose sum fits an int32
@@ -95,6 +91,9 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
             f"{type(policy).__name__} does not declare a score that rests (an arm's score must read its own "
             "statistics and the round only, and never fall while the arm is not pulled)"
         )
+    for method in ("init", "update", "admits", "select"):
+        if getattr(type(policy), method) is not getattr(IndexPolicy, method):
+            return f"{type(policy).__name__} has a method {method} of its own, which the leap engine would not call"
     if not isinstance(environment, FiniteArms):
         return f"{type(environment).__name__} does not give the outcomes of an arm by address (FiniteArms does)"
     if not constraint.additive:
@@ -145,7 +144,7 @@ def aim(lane: Lane, carry: Carry, flight: Flight) -> Lead:
     arm = largest(scores, key, view, fresh=fresh)
     others = available & (jax.lax.iota(jnp.int32, scores.shape[0]) != arm)  # type: ignore[operator]
     ceiling = jnp.max(jnp.where(others, scores, -jnp.inf))
-    runs = (flight.status == Status.RUNNING) & ~ticks.reached(lane.constraint.clock(ledger), carry.goal)
+    runs = may_play(lane, carry, ledger, flight.status)
     broken = runs & careful & (arm == scores.shape[0])  # a score is NaN
     arm = jnp.minimum(arm, scores.shape[0] - 1)
     one = jax.tree.map(lambda x: x[arm][None], known)
@@ -170,8 +169,7 @@ def block(environment: FiniteArms, length: int, lane: Lane, carry: Carry, lead: 
     before = _add(known, jax.tree.map(jnp.subtract, sums, outcomes))
     rounds = ledger.rounds + 1 + steps
     scores = evaluate(policy, stats.as_floats(before, rounds))
-    margin = jnp.where(jnp.isfinite(lead.ceiling), jnp.abs(lead.ceiling) * policy.rounding, 0)  # −∞: no other arm
-    sure = scores > lead.ceiling + margin
+    sure = clears(policy, scores, lead.ceiling)
 
     # The clock after each pull, as the constraint would see it.
     after = ledger._replace(
@@ -215,9 +213,8 @@ def land(environment: FiniteArms, lane: Lane, flight: Flight, lead: Lead) -> Fli
     booked = book(lane.constraint, flight.ledger, outcome)
     played = lead.careful & (accepted > 0)
     ledger = select_tree(played, booked, lead.ledger)
-    status = jnp.where(ledger.rounds >= lane.cap, jnp.int32(Status.ROUND_CAP), jnp.int32(Status.RUNNING))
-    status = jnp.where(lane.constraint.ended(ledger), jnp.int32(lane.constraint.ends_with), status)
-    status = jnp.where(played, status, jnp.where(lead.broken, jnp.int32(Status.INVALID), flight.status))
+    unplayed = jnp.where(lead.broken, jnp.int32(Status.INVALID), flight.status)
+    status = jnp.where(played, status_after(lane, ledger), unplayed)
 
     mine = (jax.lax.iota(jnp.int32, width) == lead.arm) & (accepted > 0)
     known = jax.tree.map(lambda one, all: jnp.where(mine, one, all), lead.known, flight.known)

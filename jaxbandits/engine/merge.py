@@ -38,7 +38,6 @@ from jaxbandits.protocol import (
     Ledger,
     Observation,
     Policy,
-    Status,
     View,
     at_instance,
     select_tree,
@@ -113,7 +112,7 @@ def begin(environment: Continuum, lane: Lane, carry: Carry, wanted: jax.Array) -
     clock = lane.constraint.clock(memory.ledger)
     left = jnp.minimum(_rounds_left(memory.ledger, clock, carry.goal), _until(lane, state) - memory.ledger.rounds)
     wanted = jnp.minimum(wanted, 0.9 * left)
-    running = (memory.status == Status.RUNNING) & ~ticks.reached(clock, carry.goal) & ~open_
+    running = scan.may_play(lane, carry, memory.ledger, memory.status) & ~open_
     ready = running & (state.count > 0) & jnp.all(~active | (found & (state.pulls > 0))) & (wanted >= _LEAST)
     level = jnp.where(ready, _level(policy, state, active, wanted), jnp.inf)
     visited = memory.environment
@@ -176,7 +175,7 @@ def block(environment: Continuum, lane: Lane, carry: Carry, known: Known, pile: 
     # Without the barrier XLA draws everything anew for every sum.
     reward, cost = (jnp.cumsum(x, dtype=jnp.int32) for x in jax.lax.optimization_barrier(drawn))
     before = Total(pile.reward.whole[at], pile.reward.part[at]), Total(pile.cost.whole[at], pile.cost.part[at])
-    totals = ticks.add(_wide(before[0]), reward), ticks.add(_wide(before[1]), cost)
+    totals = ticks.add(before[0], reward), ticks.add(before[1], cost)
     _, index = evaluate(policy, n + 1 + steps, *totals, known.phase)
     last = jnp.min(jnp.where(index <= known.level, steps, LENGTH - 1))  # the pull after which it stops
     here = (ids == at) & goes_on
@@ -204,10 +203,6 @@ def block(environment: Continuum, lane: Lane, carry: Carry, known: Known, pile: 
 
 def _goes_on(known: Known, pile: Pile) -> jax.Array:
     return (jnp.max(pile.index) > known.level) & (pile.ledger.rounds < known.most)
-
-
-def _wide(total: Total) -> Total:
-    return Total(jnp.broadcast_to(total.whole, (LENGTH,)), jnp.broadcast_to(total.part, (LENGTH,)))
 
 
 def finish(lane: Lane, carry: Carry, state: Active, known: Known, pile: Pile) -> tuple[Carry, jax.Array, jax.Array]:

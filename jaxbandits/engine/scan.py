@@ -115,9 +115,7 @@ def play(environment: Environment, lane: Lane, fixed: Fixed, memory: Memory) -> 
     state, outcome, feedback, empty = world.pull(memory.environment, action, world_key, view.round)
     charged = book(constraint, ledger, outcome)
 
-    ended = constraint.ended(charged)
-    status = jnp.where(charged.rounds >= lane.cap, jnp.int32(Status.ROUND_CAP), jnp.int32(Status.RUNNING))
-    status = jnp.where(ended, jnp.int32(constraint.ends_with), status)
+    status = status_after(lane, charged)
     played = Memory(learnt, state, charged, action, feedback, empty, status)
 
     # A round that could not be played leaves everything as it was, except the status that says why.
@@ -128,10 +126,20 @@ def play(environment: Environment, lane: Lane, fixed: Fixed, memory: Memory) -> 
     return kept._replace(status=jnp.where(happened, status, trouble))
 
 
+def status_after(lane: Lane, ledger: Ledger) -> jax.Array:
+    """The status of a lane whose last round is booked in ``ledger``."""
+    status = jnp.where(ledger.rounds >= lane.cap, jnp.int32(Status.ROUND_CAP), jnp.int32(Status.RUNNING))
+    return jnp.where(lane.constraint.ended(ledger), jnp.int32(lane.constraint.ends_with), status)
+
+
+def may_play(lane: Lane, carry: Carry, ledger: Ledger, status: jax.Array) -> jax.Array:
+    """Has the lane neither ended nor reached its next mark?"""
+    return (status == Status.RUNNING) & ~ticks.reached(lane.constraint.clock(ledger), carry.goal)
+
+
 def step(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     """One round, unless the lane has ended or waits at a mark."""
-    clock = lane.constraint.clock(carry.memory.ledger)
-    runs = (carry.memory.status == Status.RUNNING) & ~ticks.reached(clock, carry.goal)
+    runs = may_play(lane, carry, carry.memory.ledger, carry.memory.status)
     memory = select_tree(runs, play(environment, lane, carry.fixed, carry.memory), carry.memory)
     return carry._replace(memory=memory)
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import ticks
-from jaxbandits.errors import InputError, bad
+from jaxbandits.errors import InputError, bad, whole_number
 
 CostFunction = Callable[[Any], Any]
 OVER = ticks.ONE + 1  # the consumption, in ticks, of every pull that needs more than τ_max
@@ -100,8 +100,7 @@ class CensoredSpec:
         Raises:
             InputError: naming what is wrong.
         """
-        if not isinstance(self.arms, (int, np.integer)) or not 1 <= self.arms < 2**20:
-            raise bad("arms", self.arms, "a whole number from 1 to 2**20 - 1")
+        whole_number("arms", self.arms, 1, 2**20 - 1, "2**20 - 1")
         if not isinstance(self.tau_max, (int, float)) or not (np.isfinite(self.tau_max) and self.tau_max > 0):
             raise bad("tau_max", self.tau_max, "a finite number above 0")
         limits, penalties = np.asarray(self.limits, np.float64), np.asarray(self.penalties, np.float64)

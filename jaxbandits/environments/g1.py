@@ -13,7 +13,7 @@ from jaxbandits.environments.censored import CensoredArms
 from jaxbandits.environments.censored_spec import CostFunction
 from jaxbandits.environments.charges import FastTrack, Linear
 from jaxbandits.environments.copula import copula_arms
-from jaxbandits.errors import bad
+from jaxbandits.errors import bad, whole_number
 
 G1_NAMES = ("PosCorr", "NegCorr", "Indep")
 _KAPPA = {"PosCorr": 0.6, "NegCorr": -0.6, "Indep": 0.0}
@@ -74,8 +74,7 @@ def g1(
     for name in names:
         if name not in G1_NAMES:
             raise bad("names", name, " or ".join(map(repr, G1_NAMES)))
-    if not isinstance(arms, (int, np.integer)) or arms < 1:
-        raise bad("arms", arms, "a whole number of at least 1")
+    whole_number("arms", arms, 1)
     place = np.linspace(0.0, 9.0, int(arms)) if arms > 1 else np.array([4.5])
     values = np.arange(1, limits + 1) / limits if isinstance(limits, (int, np.integer)) else limits
     reward = [ProbitNormal(-0.8 + 0.26 * x, 0.6) for x in place]

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandits import streams
 from jaxbandits.environments.finite import FiniteArms
-from jaxbandits.errors import bad
+from jaxbandits.errors import whole_number
 
 
 def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
@@ -43,8 +43,7 @@ def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
 def uniforms(key: jax.Array, instances: int, arms: int, kinds: int) -> np.ndarray:
     """Float64 uniforms in (0, 1), ``[kinds, instance, arm]``; the address of each is (key, instance, kind, arm)."""
     for name, value in (("instances", instances), ("arms", arms)):
-        if not isinstance(value, (int, np.integer)) or value < 1:
-            raise bad(name, value, "a whole number of at least 1")
+        whole_number(name, value, 1)
     root = streams.root_key(key)
     kind, instance, arm = np.meshgrid(np.arange(kinds), np.arange(instances), np.arange(arms), indexing="ij")
     place = jnp.asarray((kind << 24 | arm).reshape(-1).astype(np.uint32))

@@ -22,7 +22,7 @@ from jaxbandits.environments.reservoir_laws import (
     TableLaw,
     bernoulli_outcome,
 )
-from jaxbandits.errors import InputError, bad
+from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.protocol import Environment, Feedback, Outcome, leaf, pytree, static
 
 _TRIED = 256  # arms of every instance that a user's sampler is tried on, at the door
@@ -256,16 +256,13 @@ def _first_arms(reservoir: Reservoir, count: int) -> tuple[jax.Array, jax.Array]
 
 def _instance_words(key: Any, instances: Any) -> np.ndarray:
     root = streams.root_key(key)
-    if isinstance(instances, bool) or not isinstance(instances, (int, np.integer)) or instances < 1:
-        raise bad("instances", instances, "a whole number of at least 1")
+    whole_number("instances", instances, 1)
     ids = jnp.arange(instances, dtype=jnp.uint32)
     return np.asarray(jax.vmap(streams.words, in_axes=(None, 0, None))(root, ids, 0))
 
 
 def _capacity(capacity: Any) -> int:
-    if isinstance(capacity, bool) or not isinstance(capacity, (int, np.integer)) or not 1 <= capacity <= 1 << 24:
-        raise bad("capacity", capacity, "a whole number from 1 to 2**24")
-    return int(capacity)
+    return whole_number("capacity", capacity, 1, 1 << 24, "2**24")
 
 
 def _positive(name: str, value: Any, instances: int) -> np.ndarray:

@@ -8,9 +8,9 @@ import jax
 import numpy as np
 
 from jaxbandits.environments import FiniteArms
-from jaxbandits.errors import InputError, bad
+from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.gradients import score_function
-from jaxbandits.gradients.face import MEANS, check_count, names_of
+from jaxbandits.gradients.face import MEANS, names_of
 from jaxbandits.protocol import Constraint, Policy
 from jaxbandits.simulate import simulate
 
@@ -96,7 +96,7 @@ def search(
             raise bad("over", name, " or ".join(MEANS))
     for what, count, least in (("arms", arms, 2), ("restarts", restarts, 1), ("steps", steps, 1),
                                ("replicates", replicates, 2), ("check", check, 2)):  # fmt: skip
-        check_count(what, count, least)
+        whole_number(what, count, least)
     if not 0 < low < high < 1:
         raise InputError(f"low, high: {low:g} and {high:g} given; they must be 0 < low < high < 1")
     climb = optimizer or optax.adam(rate)

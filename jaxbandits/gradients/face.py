@@ -46,17 +46,6 @@ def names_of(wrt: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def check_count(name: str, value: Any, least: int) -> int:
-    """A whole number of at least ``least``.
-
-    Raises:
-        InputError: anything else.
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise bad(name, value, f"a whole number of at least {least}")
-    return int(value)
-
-
 # --- parameters of policies ------------------------------------------------------------------------------------
 
 

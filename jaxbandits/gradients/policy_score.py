@@ -11,10 +11,10 @@ import numpy as np
 
 from jaxbandits import streams, ticks
 from jaxbandits.environments.finite import FiniteSpec
-from jaxbandits.errors import InputError, bad
+from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.gradients import exact_sums
 from jaxbandits.gradients.baselines import BASELINES, centred
-from jaxbandits.gradients.face import Estimate, check_count, get, leaves_of, names_of, path_of, put
+from jaxbandits.gradients.face import Estimate, get, leaves_of, names_of, path_of, put
 from jaxbandits.gradients.score_function import check_ended
 from jaxbandits.gradients.wrapped import Watched, Watching
 from jaxbandits.policies import RandomisedPolicy
@@ -113,8 +113,8 @@ def estimate(
             f"policy: {type(policy).__name__} given, which draws no arm from a density, so its choices have no score; "
             "it must be a randomised policy such as SoftElim or SoftIndex(policy, temperature)"
         )
-    check_count("replicates", replicates, 2)
-    check_count("runs", runs, 2 if baseline == "self_play" else 1)
+    whole_number("replicates", replicates, 2)
+    whole_number("runs", runs, 2 if baseline == "self_play" else 1)
     if baseline not in BASELINES:
         raise bad("baseline", baseline, " or ".join(map(repr, BASELINES)))
     paths = tuple(path_of(policy, name) for name in names)

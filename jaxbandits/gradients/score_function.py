@@ -12,10 +12,10 @@ import numpy as np
 from jaxbandits import ticks
 from jaxbandits.environments.finite import FiniteArms
 from jaxbandits.environments.laws import BernoulliLaw
-from jaxbandits.errors import InputError, bad
+from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.gradients import replay
 from jaxbandits.gradients.baselines import BASELINES, centred
-from jaxbandits.gradients.face import MEANS, SHAPES, Estimate, check_count, check_law, names_of
+from jaxbandits.gradients.face import MEANS, SHAPES, Estimate, check_law, names_of
 from jaxbandits.protocol import Constraint, Environment, Policy
 from jaxbandits.result import Result
 from jaxbandits.simulate import simulate
@@ -78,7 +78,7 @@ def estimate(
     """
     names = names_of(wrt)
     arms = check_law(environment, names)
-    check_count("replicates", replicates, 2)
+    whole_number("replicates", replicates, 2)
     if baseline not in BASELINES:
         raise bad("baseline", baseline, " or ".join(map(repr, BASELINES)))
     _check_inside(arms, names)

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits.errors import positive_number
-from jaxbandits.gradients.face import Estimate, check_count, get, names_of, positive_parameters, put, repeat_rows
+from jaxbandits.errors import positive_number, whole_number
+from jaxbandits.gradients.face import Estimate, get, names_of, positive_parameters, put, repeat_rows
 from jaxbandits.gradients.score_function import check_ended
 from jaxbandits.protocol import Constraint, Environment, Policy
 from jaxbandits.simulate import settle, simulate
@@ -68,8 +68,8 @@ def estimate(
     """
     names = names_of(wrt)
     paths = positive_parameters(policy, names)
-    check_count("directions", directions, 2)
-    check_count("replicates", replicates, directions)
+    whole_number("directions", directions, 2)
+    whole_number("replicates", replicates, directions)
     sigma = positive_number("sigma", sigma)
     leaves, _ = settle(policy, environment)
     each = replicates // directions

@@ -11,9 +11,9 @@ import numpy as np
 
 from jaxbandits import stats, ticks
 from jaxbandits.environments.finite import FiniteArms, FiniteSpec
-from jaxbandits.errors import InputError, bad, positive_number
+from jaxbandits.errors import InputError, bad, positive_number, whole_number
 from jaxbandits.gradients import exact_sums
-from jaxbandits.gradients.face import Estimate, check_count, get, leaves_of, names_of, path_of, put
+from jaxbandits.gradients.face import Estimate, get, leaves_of, names_of, path_of, put
 from jaxbandits.gradients.score_function import check_ended
 from jaxbandits.gradients.wrapped import Watching
 from jaxbandits.policies import IndexPolicy, RandomisedPolicy, SoftIndex
@@ -153,7 +153,7 @@ def estimate(
         )
     if not isinstance(environment, FiniteArms):
         raise bad("environment", type(environment).__name__, "FiniteArms")
-    check_count("replicates", replicates, 2)
+    whole_number("replicates", replicates, 2)
     relax = positive_number("relax", relax)
     paths = tuple(path_of(policy, name) for name in names)
     for path in paths:

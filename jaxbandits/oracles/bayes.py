@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxbandits.errors import bad
+from jaxbandits.errors import bad, whole_number
 
 
 def bayes_optimal_reward(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -> float:
@@ -28,8 +28,7 @@ def bayes_optimal_reward(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -
         >>> round(oracles.bayes_optimal_reward(10), 6)
         6.021786
     """
-    if not isinstance(rounds, (int, np.integer)) or not 1 <= rounds <= 400:
-        raise bad("rounds", rounds, "a whole number from 1 to 400")
+    whole_number("rounds", rounds, 1, 400)
     alpha, beta = prior
     if not (alpha > 0 and beta > 0):
         raise bad("prior", prior, "two numbers above 0")

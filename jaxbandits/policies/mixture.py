@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from jaxbandits import stats, streams, ticks
+from jaxbandits import streams, ticks
 from jaxbandits.environments.finite import FiniteSpec
 from jaxbandits.errors import InputError, bad
 from jaxbandits.knapsack_lp import Mixture
-from jaxbandits.protocol import Observation, Policy, Pytree, View
+from jaxbandits.policies.arm_totals import ArmTotals
+from jaxbandits.protocol import Pytree, View
 from jaxbandits.stats import Statistics
 from jaxbandits.streams import Role
 from jaxbandits.ticks import Total
 
 
-class MixturePolicy(Policy):
+class MixturePolicy(ArmTotals):
     """A policy whose every round is a draw from at most two actions. Write :meth:`plan`.
 
     Actions are the arms 0 … K−1, the null arm K, and −1 for a skip. One uniform U a round (role ``MIX``) decides: the
     mixture's costlier member is played if and only if U < its weight.
     """
-
-    plays: ClassVar[type] = FiniteSpec
 
     def plan(self, state: Any, view: View) -> tuple[Any, Mixture]:
         """(state, mixture) of the coming round."""
@@ -36,20 +35,9 @@ class MixturePolicy(Policy):
         Raises:
             InputError: if the environment has several resources, or no null arm.
         """
-        name = type(self).__name__
-        if spec.resources is not None:
-            raise bad("environment", f"{spec.resources} resources", f"one with one cost for {name}")
+        super().check(spec)
         if not spec.null_arm:
-            raise bad("environment", "no null arm", f"wrapped as WithNullArm(arms) for {name}")
-
-    def init(self, spec: FiniteSpec) -> Any:
-        """Empty statistics."""
-        return stats.empty(spec.arms)
-
-    def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
-        """Add the observed reward and cost to the arm's totals."""
-        feedback = observation.feedback
-        return stats.record(state, observation.action, feedback.reward, feedback.cost)
+            raise bad("environment", "no null arm", f"wrapped as WithNullArm(arms) for {type(self).__name__}")
 
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
         """Draw from the planned mixture."""

@@ -9,16 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import stats, streams
-from jaxbandits.environments.finite import FiniteSpec
-from jaxbandits.errors import bad
+from jaxbandits.policies.arm_totals import ArmTotals
 from jaxbandits.policies.index import largest
-from jaxbandits.protocol import Observation, Policy, View
+from jaxbandits.protocol import View
 from jaxbandits.stats import Arms, Statistics
 
 _CHOICE = 32  # the role of these draws
 
 
-class RandomisedPolicy(Policy):
+class RandomisedPolicy(ArmTotals):
     """Draw arm k with probability p_k ∝ exp(ℓ_k). Write :meth:`logits`, which gives ℓ.
 
     The draw is argmax_k (ℓ_k + G_k) with independent standard Gumbel G_k, addressed by (round, arm), so a small change
@@ -29,31 +28,11 @@ class RandomisedPolicy(Policy):
         reads_costs: False if the logits do not depend on costs; exact values are then far cheaper.
     """
 
-    plays: ClassVar[type] = FiniteSpec
-    spreads: ClassVar[bool] = False
     reads_costs: ClassVar[bool] = True
 
     def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
         """ℓ, ``[K]``, up to a constant; −∞ for an arm that is not drawn, as those that are not ``available``."""
         raise NotImplementedError
-
-    def check(self, spec: FiniteSpec) -> None:
-        """One cost.
-
-        Raises:
-            InputError: if the environment has several resources.
-        """
-        if spec.resources is not None:
-            raise bad("environment", f"{spec.resources} resources", f"one with one cost for {type(self).__name__}")
-
-    def init(self, spec: FiniteSpec) -> Statistics:
-        """Empty statistics."""
-        return stats.empty(spec.arms, spreads=self.spreads)
-
-    def update(self, state: Statistics, key: jax.Array, observation: Observation) -> Statistics:
-        """Add the observed reward and cost to the arm's totals."""
-        feedback = observation.feedback
-        return stats.record(state, observation.action, feedback.reward, feedback.cost)
 
     def log_probabilities(self, state: Statistics, view: View) -> jax.Array:
         """ln p of every arm at the round that ``view`` describes, ``f32[K]``."""

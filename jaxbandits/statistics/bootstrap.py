@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits.errors import InputError, bad
+from jaxbandits.errors import InputError, whole_number
 from jaxbandits.statistics.sample import check_level, moments, paired, units
 
 if TYPE_CHECKING:
@@ -190,8 +190,7 @@ def _largest_t(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
 
 def _check(level: float, resamples: Any) -> None:
     check_level("level", level)
-    if not isinstance(resamples, (int, np.integer)) or isinstance(resamples, bool) or resamples < 100:
-        raise bad("resamples", resamples, "a whole number of at least 100")
+    whole_number("resamples", resamples, 100)
 
 
 def _labelled(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jaxbandits.errors import InputError, bad, shown
+from jaxbandits.errors import InputError, bad, shown, whole_number
 
 _EPILOG = """\
 SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.
@@ -104,8 +104,8 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
     several = arguments.coordinator is not None
     if arguments.out is None and not arguments.dry_run:
         raise bad("--out", arguments.out, "a folder (or --dry-run given)")
-    if arguments.workers is not None and not 1 <= arguments.workers <= 4096:
-        raise bad("--workers", arguments.workers, "a whole number from 1 to 4096")
+    if arguments.workers is not None:
+        whole_number("--workers", arguments.workers, 1, 4096)
     if several:
         processes.join(arguments.coordinator, arguments.processes, arguments.process)
     code = 0

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from jaxbandits.engine import pool
-from jaxbandits.errors import InputError, bad
+from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.layout import ledger_of
 from jaxbandits.protocol import Ledger, Status
 from jaxbandits.simulate import usual_slots, usual_workers
@@ -67,8 +67,8 @@ def sweep(
         >>> found.data["regret"].dims
         ('setting', 'environment', 'budget', 'instance', 'replicate', 'mark')
     """
-    if workers is not None and (not isinstance(workers, int) or not 1 <= workers <= 4096):
-        raise bad("workers", workers, "a whole number of at least 1")
+    if workers is not None:
+        whole_number("workers", workers, 1, 4096)
     places = list(devices) if devices is not None else jax.local_devices()
     plan = make_plan(spec, places[0].platform)
     crew = Crew(places, workers or usual_workers(places), progress)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits.errors import InputError, bad
+from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.layout import mark_shares, settle
 from jaxbandits.protocol import Constraint, Environment, Policy, map_leaves
 
@@ -69,12 +69,8 @@ class Sweep:
         Raises:
             InputError: naming the field, its value, and what it may be.
         """
-        if not isinstance(self.seed, (int, np.integer)) or isinstance(self.seed, bool) or not 0 <= self.seed < 2**32:
-            raise bad("seed", self.seed, "a whole number from 0 to 2**32 - 1")
-        if isinstance(self.replicates, bool) or not isinstance(self.replicates, (int, np.integer)):
-            raise bad("replicates", self.replicates, "a whole number of at least 1")
-        if self.replicates < 1:
-            raise bad("replicates", self.replicates, "a whole number of at least 1")
+        whole_number("seed", self.seed, 0, 2**32 - 1, "2**32 - 1")
+        whole_number("replicates", self.replicates, 1)
         if self.over not in OVER:
             raise bad("over", self.over, " or ".join(map(repr, OVER)))
         if not isinstance(self.block_seconds, (int, float)) or not 0 < self.block_seconds < np.inf:

@@ -1,0 +1,42 @@
+"""Policies whose memory is the per-arm totals: empty at first, the observed reward and cost added in every round."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import jax
+
+from jaxbandits import stats
+from jaxbandits.environments.finite import FiniteSpec
+from jaxbandits.errors import bad
+from jaxbandits.protocol import Observation, Policy
+from jaxbandits.stats import Statistics
+
+
+class ArmTotals(Policy):
+    """A policy that remembers :class:`~jaxbandits.stats.Statistics` and reads one cost. Write ``select``.
+
+    Attributes:
+        spreads: True if it reads Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
+    """
+
+    plays: ClassVar[type] = FiniteSpec
+    spreads: ClassVar[bool] = False
+
+    def check(self, spec: FiniteSpec) -> None:
+        """One cost.
+
+        Raises:
+            InputError: if the environment has several resources.
+        """
+        if spec.resources is not None:
+            raise bad("environment", f"{spec.resources} resources", f"one with one cost for {type(self).__name__}")
+
+    def init(self, spec: FiniteSpec) -> Statistics:
+        """Empty statistics."""
+        return stats.empty(spec.arms, spreads=self.spreads)
+
+    def update(self, state: Statistics, key: jax.Array, observation: Observation) -> Statistics:
+        """Add the observed reward and cost to the arm's totals."""
+        feedback = observation.feedback
+        return stats.record(state, observation.action, feedback.reward, feedback.cost)
