@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 
@@ -10,7 +10,6 @@ from jaxbandits import stats
 from jaxbandits.environments.finite import FiniteSpec
 from jaxbandits.errors import bad
 from jaxbandits.protocol import Observation, Policy
-from jaxbandits.stats import Statistics
 
 
 class ArmTotals(Policy):
@@ -32,11 +31,11 @@ class ArmTotals(Policy):
         if spec.resources is not None:
             raise bad("environment", f"{spec.resources} resources", f"one with one cost for {type(self).__name__}")
 
-    def init(self, spec: FiniteSpec) -> Statistics:
+    def init(self, spec: FiniteSpec) -> Any:
         """Empty statistics."""
         return stats.empty(spec.arms, spreads=self.spreads)
 
-    def update(self, state: Statistics, key: jax.Array, observation: Observation) -> Statistics:
+    def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
         """Add the observed reward and cost to the arm's totals."""
         feedback = observation.feedback
         return stats.record(state, observation.action, feedback.reward, feedback.cost)
