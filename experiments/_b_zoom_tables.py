@@ -275,16 +275,8 @@ def figure1(options: Options) -> list[Row]:
         for line in boxes["medians"]:
             line.set(color="black")
         flat = budget / (0.1 + 0.2) / 1e3
-        axis.axhline(flat, color=GREY, linestyle=":", linewidth=1)
-        axis.annotate(
-            "pulls off the valley",
-            (0.99, flat),
-            xycoords=("axes fraction", "data"),
-            ha="right",
-            va="bottom",
-            fontsize=8,
-            color=GREY,
-        )
+        axis.axhline(flat, color=GREY, linestyle=":", linewidth=1, label="pulls off the valley")
+        axis.legend(frameon=False, fontsize=8, loc="upper left")
         axis.set(title=f"B = {budget:,}", ylabel="pulls (thousands)", yscale="log")
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_formatter("{x:g}")
