@@ -72,7 +72,7 @@ types: $(STAMP)
 	$(BIN)/python -m mypy $(CODE)
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest tests -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest tests -n $(WORKERS) --dist loadfile --durations=40
 
 # In Markdown an example's last line needs an empty line before the closing fence.
 # pytest's 5 says "nothing to run", which is no failure here.
