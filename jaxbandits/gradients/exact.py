@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from collections.abc import Sequence
@@ -191,19 +192,29 @@ def smoothed(
 
     path = path_of(policy, wrt)
     theta = float(get(policy, path))
-    known: dict[float, np.ndarray] = {}
+    reward, cost = check_law(environment, MEANS).values()
+    clock = _clock(constraint, most_rounds)
+    marks: dict[float, bytes] = {}  # by ε: a digest of all that the policy decides
+    values: dict[bytes, np.ndarray] = {}  # its regret, [I]; equal decisions are evaluated once
+
+    def decisions(epsilon: float) -> bytes:
+        if epsilon not in marks:
+            there = put(policy, {path: theta * math.exp(sigma * epsilon)})
+            ends = play_out(choice_of(there), reward.shape[1], **clock, costs=getattr(policy, "reads_costs", True))
+            digest = hashlib.sha256(b"".join(x.tobytes() for x in (*ends.counts, ends.last, ends.weight))).digest()
+            if digest not in values:
+                values[digest] = evaluate(ends, reward, cost).regret
+            marks[epsilon] = digest
+        return marks[epsilon]
 
     def regret(epsilon: float) -> np.ndarray:
-        if epsilon not in known:
-            there = put(policy, {path: theta * math.exp(sigma * epsilon)})
-            known[epsilon] = estimate(there, environment, constraint, most_rounds=most_rounds).value[0]
-        return known[epsilon]
+        return values[decisions(epsilon)]
 
     todo = [(float(a), float(b)) for a, b in itertools.pairwise(np.linspace(-5, 5, 65))]
     steps: list[tuple[float, np.ndarray]] = []
     while todo:
         a, b = todo.pop()
-        if np.array_equal(regret(a), regret(b)):
+        if decisions(a) == decisions(b):
             continue
         if b - a < width:
             steps.append(((a + b) / 2, regret(b) - regret(a)))
