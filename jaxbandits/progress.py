@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 Report = Callable[[float, int], None]
@@ -26,7 +26,7 @@ class Progress:
 
     Example:
         >>> with Progress(shown=False, tasks=1, runs=10) as progress:
-        ...     report = progress.start("OmegaUCB", 10)
+        ...     report = progress.start(["OmegaUCB"], 10)
         ...     report(4.5, 4)
         >>> progress.done, progress.runs
         (4, 10)
@@ -45,13 +45,15 @@ class Progress:
             self._bar.close()
             self._bar = None
 
-    def start(self, name: str, runs: int) -> Report:
-        """Begin a task of so many runs.
+    def start(self, names: Sequence[str], runs: int) -> Report:
+        """Begin a task for each name, at once; so many runs in all of them.
 
-        The result is to be called with (the runs' worth of work done in this task, of which runs finished).
+        The result is to be called with (the runs' worth of work done in these tasks, of which runs finished).
         """
-        self._number += 1
-        title, before = f"[{self._number}/{self._tasks}] {name}", self.done
+        first, self._number = self._number + 1, self._number + len(names)
+        numbers = f"{first}" if len(names) == 1 else f"{first}-{self._number}"
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        title, before = f"[{numbers}/{self._tasks}] {names[0]}{more}", self.done
         if self._shown:
             self._write(f"{title}: compiling", before)
 

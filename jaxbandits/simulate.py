@@ -97,16 +97,18 @@ def simulate(
         chunk=chunk,
     )
     places = list(devices) if devices is not None else jax.local_devices()
-    parts = []
+    workers = usual_workers(places)
     runs = sum(task.order.size for task in layout.tasks)
-    with progress_of(progress, len(layout.tasks), runs) as shown:
-        for number, task in enumerate(layout.tasks):
-            workers = min(usual_workers(places), task.order.size)
-            record = pool.Record(task.order.size)
-            queue = pool.Queue(task, slots or usual_slots(task, workers, places), record.put)
-            report = shown.start(type(layout.policies[number]).__name__, task.order.size)
-            pool.Run([queue], report).finish(places, workers)
-            parts.append(_result(record, layout, number, constraint))
+    records = [pool.Record(task.order.size) for task in layout.tasks]
+    queues = [
+        pool.Queue(task, slots or usual_slots(task, min(workers, task.order.size), places), record.put)
+        for task, record in zip(layout.tasks, records, strict=True)
+    ]
+    names = [type(policy).__name__ for policy in layout.policies]
+    with progress_of(progress, len(queues), runs) as shown:
+        # All at once, so that one policy compiles while another one plays.
+        pool.Run(queues, shown.start(names, runs)).finish(places, min(workers, runs))
+    parts = [_result(record, layout, number, constraint) for number, record in enumerate(records)]
     result = join_settings(parts)
     _warn_of_unfinished(result)
     return result

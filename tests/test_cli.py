@@ -301,7 +301,9 @@ def run_process(arguments: list[str], folder: Path) -> subprocess.Popen[bytes]:
     )
 
 
-@pytest.mark.parametrize("moment", [rb"OmegaUCB: compiling", rb"OmegaUCB:\s+\d+%.*\b[1-9][0-9]*/10000 runs"])
+@pytest.mark.parametrize(
+    "moment", [rb"OmegaUCB and 1 more: compiling", rb"OmegaUCB and 1 more:\s+\d+%.*\b[1-9][0-9]*/10000 runs"]
+)
 def test_interrupted(moment: bytes, folder: Path) -> None:
     job = run_process(command("arms.csv", "1e4", "omega_ucb,bts", "--runs", "5000", "--progress"), folder)
     assert job.stderr is not None
