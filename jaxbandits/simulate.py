@@ -21,6 +21,8 @@ from jaxbandits.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.result import Result, join_settings
 
 _DEVICE_SLOTS = 1 << 14
+_STATES = 8  # copies of a lane's state while a program runs, at most (measured: sweeps stay below)
+_SHARE_OF_MEMORY = 0.5  # of what is free
 
 
 def simulate(
@@ -60,7 +62,7 @@ def simulate(
         instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them to run a part of a
             batch with the very numbers that it has in the whole.
         instance_names: labels of the instances, default the ids.
-        slots: lanes in flight per worker.
+        slots: lanes in flight per worker; default as many as are fast and fit into half of the free memory.
         chunk: rounds between two looks at the marks.
         devices: where to run, default all local devices of the default backend; on CPU one worker per core.
         progress: show a bar with the time left, and say when something is compiled; or a
@@ -123,9 +125,23 @@ def usual_workers(places: Sequence[Any]) -> int:
 
 
 def usual_slots(task: pool.Task, workers: int, places: Sequence[Any]) -> int:
-    """Lanes in flight per worker: as many as are fast, but no more than there are."""
-    largest = task.engine.CPU_SLOTS if places[0].platform == "cpu" else _DEVICE_SLOTS
-    return min(largest, 1 << (-(-task.order.size // workers) - 1).bit_length())
+    """Lanes in flight per worker: as many as are fast, but no more than there are, nor than fit into memory."""
+    fast = task.engine.CPU_SLOTS if places[0].platform == "cpu" else _DEVICE_SLOTS
+    wanted = min(fast, 1 << (-(-task.order.size // workers) - 1).bit_length())
+    here = -(-workers // len(places))  # workers that share a device's memory
+    lane = _STATES * pool.state_bytes(task, wanted) / wanted
+    fit = int(_SHARE_OF_MEMORY * memory_left(places[0]) / (here * lane))
+    return min(wanted, 1 << max(fit.bit_length() - 1, 0))
+
+
+def memory_left(device: Any) -> int:
+    """Free memory of a device, in bytes; of a CPU, that of the machine."""
+    told = device.memory_stats() or {}
+    if "bytes_limit" in told:
+        return int(told["bytes_limit"] - told.get("bytes_in_use", 0))
+    if "SC_AVPHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return 4 << 30  # not told
 
 
 def grid(policy: type[Policy], **values: Any) -> Policy:

@@ -272,5 +272,12 @@ def _begin_all(environment: Environment, lanes: scan.Lane, root: jax.Array) -> s
     return jax.vmap(partial(scan.start, environment), in_axes=(0, None))(lanes, root)
 
 
+def state_bytes(task: Task, slots: int) -> int:
+    """Memory of the constants and the state of so many lanes, in bytes."""
+    lanes = task.lanes(np.zeros(slots, np.int64))
+    carry = blank_shapes(task.environment, lanes, task.root)
+    return sum(int(np.prod(x.shape)) * np.dtype(x.dtype).itemsize for x in jax.tree.leaves((carry, lanes)))
+
+
 def _blank(environment: Environment, lanes: scan.Lane, root: jax.Array) -> scan.Carry:
     return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), blank_shapes(environment, lanes, root))

@@ -242,10 +242,7 @@ def forecast(plan: Plan, workers: int | None = None, done: frozenset[int] = froz
 
 def _state_bytes(unit: Unit, slots: int) -> int:
     """One worker's lanes and the tables that they read."""
-    task = unit.task
-    lanes = task.lanes(np.zeros(slots, np.int64))
-    carry = pool.blank_shapes(task.environment, lanes, task.root)
-    return sum(_bytes(x) for x in jax.tree.leaves((carry, lanes, task.environment)))
+    return pool.state_bytes(unit.task, slots) + sum(_bytes(x) for x in jax.tree.leaves(unit.task.environment))
 
 
 def _result_bytes(plan: Plan) -> int:
