@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -22,12 +24,6 @@ class Plan(NamedTuple):
     quota: jax.Array  # i32[]: return once more slots than this are idle
 
 
-# Hashing is most of the work and profits from the widest vectors; XLA takes half of them unless told (x86 only: other
-# machines ignore it). Medians of three, one core: leap 1.15 times as fast, scan 1.1 to 1.2.
-_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
-
-
-@partial(jax.jit, static_argnames=("engine",), donate_argnames=("carry",), compiler_options=_OPTIONS)
 def advance(
     engine: ModuleType,
     environment: Environment,
@@ -74,6 +70,22 @@ def advance(
 
     carry, gauge, _ = jax.lax.while_loop(more, chunk, (carry, gauge, jnp.int32(0)))
     return carry, gauge, jax.vmap(_share)(lanes, carry)
+
+
+# Hashing is most of the work and profits from the widest vectors; on CPU, XLA takes half of them unless told (machines
+# without such vectors ignore it). Medians of three, one core: leap 1.15 times as fast, scan 1.1 to 1.2.
+_OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
+
+
+@functools.cache
+def compiled(platform: str) -> Callable[..., tuple[Carry, Any, jax.Array]]:
+    """:func:`advance` for the devices of a platform. The old state's memory is taken for the new one."""
+    return jax.jit(
+        advance,
+        static_argnames=("engine",),
+        donate_argnames=("carry",),
+        compiler_options=_OPTIONS.get(platform),
+    )
 
 
 def _share(lane: Lane, carry: Carry) -> jax.Array:

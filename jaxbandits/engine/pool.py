@@ -163,7 +163,7 @@ class Queue:
                 if carry is None:
                     carry = jax.device_put(_blank(environment, lanes, root), device)
                     gauge = task.engine.gauge(slots)
-                carry, gauge, shares = drive.advance(
+                carry, gauge, shares = drive.compiled(device.platform)(
                     task.engine, environment, lanes, root, carry, gauge, fresh, idle, plan
                 )
                 if begin:
