@@ -154,8 +154,9 @@ class Queue:
                 lanes = jax.device_put(task.lanes(np.maximum(lane_of, 0)), device)
             assert lanes is not None
             idle = lane_of < 0
-            # With lanes waiting, come back for them once an eighth of the slots is idle; else run to the end.
-            quota = slots // 8 if self.waiting else slots - 1
+            # With lanes waiting, come back for them once a third of the slots is idle: a visit costs a
+            # millisecond or two of Python. Else run to the end.
+            quota = slots // 3 if self.waiting else slots - 1
             plan = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, quota)))  # type: ignore[arg-type]
             began = time.perf_counter()
             with contextlib.nullcontext() if carry is not None else _COMPILING:
