@@ -125,7 +125,7 @@ def run_items(
     options: Options,
     *,
     not_in_quick: Collection[str] = (),
-    any_size: Collection[str] = (),
+    any_size: Callable[[Row], bool] = lambda row: False,
 ) -> list[Row]:
     """Run the items whose names begin with ``--only`` (without it, all), and write summary.csv after each.
 
@@ -136,8 +136,8 @@ def run_items(
         items: what there is to run; a row's item begins with its name.
         options: what the command line said.
         not_in_quick: names that ``--quick`` leaves out, unless asked for by ``--only``.
-        any_size: names whose verdicts hold at any size; what others say about the published sizes is neither shown nor
-            refuted by smaller ones, so it is unclear without ``--full``.
+        any_size: does the verdict of this row hold at any size? What others say about the published sizes is neither
+            shown nor refuted by smaller ones, so it is unclear without ``--full``.
 
     Returns:
         All rows of summary.csv.
@@ -151,7 +151,7 @@ def run_items(
     for name in chosen:
         began = time.perf_counter()
         found = items[name](options)
-        rows += found if options.full or name in any_size else map(_short, found)
+        rows += [row if options.full or any_size(row) else _short(row) for row in found]
         write_summary(options.out, rows)
         print(f"{experiment} {name}: {time.perf_counter() - began:.0f} s", flush=True)
     return rows
