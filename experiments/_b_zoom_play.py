@@ -131,7 +131,7 @@ def table1(options: Options) -> tuple[Design, dict[str, Cells]]:
                 played[column] = cells._replace(regret=against_continuum(world, cells, plan))
         return {f"{column} {field}": np.asarray(x) for column, c in played.items() for field, x in c._asdict().items()}
 
-    depends_on = [*plan[1:], *jax.tree.leaves((zoom, zoomed)), zoom, UCBBV1(min_cost=1.0), UCB1(), world]
+    depends_on = [*plan[1:], *jax.tree.leaves((zoom, zoomed)), zoom, zoomed, UCBBV1(min_cost=1.0), UCB1(), world]
     found = kept(options, "table1", depends_on, play)
     return plan, {
         column: Cells(

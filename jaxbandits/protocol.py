@@ -92,6 +92,14 @@ def pytree(cls: type[T]) -> type[T]:
     return made
 
 
+def own_method(policy: object, base: type, *methods: str) -> str | None:
+    """Why an engine that plays a kind of policy without calling these methods must not: it has one of its own."""
+    for method in methods:
+        if getattr(type(policy), method) is not getattr(base, method):
+            return f"{type(policy).__name__} has a method {method} of its own, which this engine would not call"
+    return None
+
+
 # --- what passes between them -----------------------------------------------------------------------------------
 
 

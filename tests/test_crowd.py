@@ -51,6 +51,29 @@ ROWS: list[tuple[str, Any, Reservoir, Constraint]] = [
 ]
 
 
+@jb.pytree
+class Stubborn(SampledArms):
+    """Always the first arm: nothing that a score says."""
+
+    def select(self, state: Any, key: jax.Array, view: Any) -> tuple[Any, jax.Array]:
+        return state, jnp.int32(0)
+
+
+@jb.pytree
+class Even(RCB):
+    """Leaves out arm 1 in odd rounds."""
+
+    def admits(self, state: Any, view: Any) -> jax.Array:
+        return (jax.lax.iota(jnp.int32, state.pulls.shape[0]) != 1) | (view.round % 2 == 0)
+
+
+@pytest.mark.parametrize(("policy", "method"), [(Stubborn(RCB(), 90), "select"), (Even(), "admits")])
+def test_a_policy_that_chooses_in_its_own_way_is_scanned(policy: Any, method: str) -> None:
+    reason = crowd.why_not(policy, reservoir(), jb.TotalBudget(5.0, last_pull="counts"))
+    assert reason is not None and f"has a method {method} of its own" in reason
+    assert crowd.why_not(SampledArms(RCB(), 90), reservoir(), jb.TotalBudget(5.0, last_pull="counts")) is None
+
+
 @pytest.mark.parametrize(("name", "policy", "arms", "constraint"), ROWS, ids=[row[0] for row in ROWS])
 def test_same_bits(name: str, policy: Any, arms: Reservoir, constraint: Constraint) -> None:
     played = [

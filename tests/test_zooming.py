@@ -164,10 +164,20 @@ def test_b_zoom_keeps_the_contract() -> None:
             rule(subject)
 
 
+@jb.pytree
+class Stubborn(SinglePhaseBZoom):
+    """Always the first point: nothing that an index says."""
+
+    def select(self, state: Any, key: jax.Array, view: Any) -> tuple[Any, jax.Array]:
+        return state, state.points[0]
+
+
 def test_merge_refuses_what_it_cannot_play() -> None:
     world, budget = wobbly(), BUDGET.prepare(wobbly())
     policy = SinglePhaseBZoom(budget=100.0, lam=0.1, lipschitz=10.0, capacity=65)
     assert "counts the pulls of 64 points only" in str(merge.why_not(policy, world, budget))
+    stubborn = Stubborn(budget=100.0, lam=0.1, lipschitz=10.0)
+    assert "Stubborn has a method select of its own" in str(merge.why_not(stubborn, world, budget))
     assert "is no zooming policy" in str(time_parallel(HOO(lam=0.1, nu=1.0), world, budget))
     with pytest.raises(jb.InputError, match=r"engine: 'leap' given, but .* is no zooming policy"):
         jb.simulate(HOO(lam=0.1, nu=1.0), world, BUDGET, key=KEY, engine="leap")

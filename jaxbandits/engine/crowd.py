@@ -39,6 +39,7 @@ from jaxbandits.protocol import (
     View,
     at_instance,
     book,
+    own_method,
     select_tree,
 )
 from jaxbandits.stats import Statistics
@@ -80,6 +81,10 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
     inside = policy.policy if isinstance(policy, ManyArms) else policy
     if not isinstance(inside, IndexPolicy) or not inside.rests:
         return f"{type(inside).__name__} does not declare a score that rests"
+    assert isinstance(policy, IndexPolicy)
+    admits = () if isinstance(policy, ManyArms) else ("admits",)  # which tell how long what they admit holds
+    if (reason := own_method(policy, IndexPolicy, "init", "update", "select", *admits)) is not None:
+        return reason
     if not isinstance(environment, Reservoir):
         return f"{type(environment).__name__} is no Reservoir"
     if environment.capacity <= _FEW:

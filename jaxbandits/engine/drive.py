@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -77,7 +76,7 @@ def advance(
 _OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
 
 
-@functools.cache
+@cache
 def compiled(platform: str) -> Callable[..., tuple[Carry, Any, jax.Array]]:
     """:func:`advance` for the devices of a platform. The old state's memory is taken for the new one."""
     return jax.jit(

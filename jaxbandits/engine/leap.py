@@ -41,6 +41,7 @@ from jaxbandits.protocol import (
     View,
     at_instance,
     book,
+    own_method,
     select_tree,
 )
 from jaxbandits.stats import Statistics
@@ -91,9 +92,8 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
             f"{type(policy).__name__} does not declare a score that rests (an arm's score must read its own "
             "statistics and the round only, and never fall while the arm is not pulled)"
         )
-    for method in ("init", "update", "admits", "select"):
-        if getattr(type(policy), method) is not getattr(IndexPolicy, method):
-            return f"{type(policy).__name__} has a method {method} of its own, which the leap engine would not call"
+    if (reason := own_method(policy, IndexPolicy, "init", "update", "admits", "select")) is not None:
+        return reason
     if not isinstance(environment, FiniteArms):
         return f"{type(environment).__name__} does not give the outcomes of an arm by address (FiniteArms does)"
     if not constraint.additive:

@@ -40,6 +40,7 @@ from jaxbandits.protocol import (
     Policy,
     View,
     at_instance,
+    own_method,
     select_tree,
 )
 from jaxbandits.ticks import Total
@@ -78,6 +79,8 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
     """Why these cannot be merged, or None if they can."""
     if not isinstance(policy, ZoomingPolicy):
         return f"{type(policy).__name__} is no zooming policy, whose indices do not change while a point rests"
+    if (reason := own_method(policy, ZoomingPolicy, "select")) is not None:
+        return reason
     if not isinstance(environment, Continuum):
         return f"{type(environment).__name__} does not give the outcomes of a point by address (Continuum does)"
     if policy.capacity > environment.remembered:
