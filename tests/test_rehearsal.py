@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import protocol, stats
+from jaxbandits import protocol, rehearsal, stats
 
 ARMS = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.2]], [[0.5, 0.4], [0.3, 0.2]])
 
@@ -52,6 +52,23 @@ def test_policy(method, result, message):
     with pytest.raises(jb.InputError, match=message) as caught:
         play(broken(method, result))
     assert "\n" not in str(caught.value)
+
+
+def test_what_has_passed_vouches_for_its_own_class_only(monkeypatch):
+    rehearsed = []
+    real = rehearsal._play_a_round
+    monkeypatch.setattr(rehearsal, "_play_a_round", lambda *nouns: (rehearsed.append(nouns), real(*nouns)))
+    monkeypatch.setattr(rehearsal, "_PASSED", set())
+    play(First())
+    play(First())
+    other = jb.environments.FiniteArms.bernoulli([[0.1, 0.2], [0.4, 0.9]], [[0.3, 0.8], [0.6, 0.7]])
+    play(First(), other)
+    assert len(rehearsed) == 1
+    for _ in range(2):  # a failure is not remembered as a pass
+        with pytest.raises(jb.InputError, match=r"Broken\.select: gives a"):
+            play(broken("select", lambda self, s, k, v: jnp.int32(0)))
+    play(First(), jb.environments.FiniteArms.bernoulli([[0.5, 0.4, 0.1]] * 2, [[0.5, 0.4, 0.1]] * 2))
+    assert len(rehearsed) == 4
 
 
 def test_policy_without_decorator_or_setting():
