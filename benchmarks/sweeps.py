@@ -155,66 +155,35 @@ def sharded(arguments):
     from jax.sharding import Mesh
     from jax.sharding import PartitionSpec as P
 
-    from jaxbandits.engine import drive, pool, scan
+    from jaxbandits.engine import drive, pool
     from jaxbandits.protocol import Status
     from jaxbandits.sweeps import make_plan
 
     budget, devices = float(arguments[0]), jax.devices()
 
-    def play(plan):
-        (unit,) = plan.units
-        task, each = unit.task, unit.task.engine.CPU_SLOTS
-        slots = each * len(devices)
-        mesh = Mesh(np.array(devices), ("lane",))
-        one, many = P(), P("lane")
+    (unit,) = make_plan(spec(budget=budget)).units
+    task, slots = unit.task, unit.task.engine.CPU_SLOTS
+    seats = LANES // len(devices)
+    # The order is longest first, so every n-th lane is a fair part. All seats are taken at once: one call plays all.
+    lanes = task.lanes(np.concatenate([task.order[at :: len(devices)] for at in range(len(devices))]))
+    plan = drive.Plan(*(np.int32(x) for x in (task.chunk, 2**31 - 1, slots // 16, slots - 1)))
 
-        def body(environment, lanes, root, carry, gauge, fresh, idle, plan):
-            mine = jax.tree.map(lambda x: x[0], gauge)
-            carry, mine, shares = drive.advance(task.engine, environment, lanes, root, carry, mine, fresh, idle, plan)
-            return carry, jax.tree.map(lambda x: x[None], mine), shares
+    def body(environment, lanes, root, plan):
+        blank = pool.blank(task.engine, slots, pool.blank_shapes(slots, environment, lanes, root))
+        line = jax.numpy.arange(seats, dtype=np.int32)
+        done, _ = drive.advance(task.engine, environment, lanes, root, line, np.int32(seats), blank, plan)
+        return done.outcome
 
-        specs = (one, many, one, many, many, many, many, one)
-        step = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=specs, out_specs=(many, many, many), check_vma=False))
-        lane_of, after = np.full(slots, -1), 0
-        gauge = jax.tree.map(lambda x: np.stack([np.asarray(x)] * len(devices)), task.engine.gauge(each))
-        carry: Any = None
-        lanes: Any = None
-        chunks, began = 1, time.perf_counter()
-        rows: dict[int, int] = {}
-        while True:
-            free = np.flatnonzero(lane_of < 0)
-            taken = task.order[after : after + free.size]
-            after += taken.size
-            fresh = np.zeros(slots, bool)
-            fresh[free[: taken.size]] = True
-            lane_of[fresh] = taken
-            if (lane_of < 0).all():
-                return time.perf_counter() - began, rows
-            lanes = task.lanes(np.maximum(lane_of, 0)) if fresh.any() else lanes
-            if carry is None:
-                shapes = pool.blank_shapes(task.environment, lanes, task.root)
-                carry = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
-            quota = each // 8 if after < task.order.size else each - 1
-            plan_ = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, quota)))  # type: ignore[arg-type]
-            called = time.perf_counter()
-            carry, gauge, _ = step(task.environment, lanes, task.root, carry, gauge, fresh, lane_of < 0, plan_)
-            status = np.asarray(carry.memory.status)
-            took = time.perf_counter() - called
-            ended = (lane_of >= 0) & (status != Status.RUNNING)
-            if ended.any():
-                last = jax.tree.map(lambda x: np.asarray(x)[ended], carry.memory.ledger)  # noqa: B023
-                ledger = scan.unpack(np.asarray(carry.rows)[ended], last)
-                rows |= dict(zip(lane_of[ended].tolist(), ledger.rounds[:, -1].tolist(), strict=True))
-                lane_of[ended] = -1
-            elif took < 0.3:
-                chunks *= 2
-            if took > 0.6:
-                chunks = max(chunks // 2, 1)
-
-    play(make_plan(spec(budget=20.0)))
-    seconds, rows = play(make_plan(spec(budget=budget)))
-    assert len(rows) == LANES
-    print(seconds)
+    one, many = P(), P("lane")
+    mesh = Mesh(np.array(devices), ("lane",))
+    step = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=(one, many, one, one), out_specs=many, check_vma=False))
+    given = (task.environment, lanes, task.root, plan)
+    compiled = step.lower(*given).compile(drive.OPTIONS["cpu"])
+    began = time.perf_counter()
+    outcome = jax.block_until_ready(compiled(*given))
+    print(time.perf_counter() - began)
+    assert outcome.status.size == LANES
+    assert np.isin(np.asarray(outcome.status), (Status.EXHAUSTED, Status.HORIZON)).all()
 
 
 def sharding(out):

@@ -47,3 +47,46 @@ def test_little_memory_changes_no_bit(monkeypatch):
 
 def test_the_machine_tells_its_memory():
     assert 1 << 24 < door.memory_left(jax.local_devices()[0]) < 1 << 50
+
+
+def count_calls(monkeypatch):
+    calls = []
+    real = pool.drive.compiled
+
+    def counted(platform):
+        calls.append(platform)
+        return real(platform)
+
+    monkeypatch.setattr(pool.drive, "compiled", counted)
+    monkeypatch.setattr(door, "usual_workers", lambda places: 1)
+    return calls
+
+
+def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
+    calls = count_calls(monkeypatch)
+    # A long chunk, so that a call is not over before its lanes are.
+    usual = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", chunk=64)
+    alone = len(calls)
+    few = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", chunk=64, slots=2)
+    for name in usual.ledger:
+        np.testing.assert_array_equal(usual.ledger[name], few.ledger[name])
+    for name in usual.final:
+        np.testing.assert_array_equal(usual.final[name], few.final[name])
+    assert len(calls) - alone < 38  # a call for each lane that does not find a slot at once would be 38
+
+
+def test_seats():
+    assert [pool.seats_of(8, total) for total in (1, 8, 9, 16, 17, 32, 1000)] == [8, 8, 16, 16, 32, 32, 32]
+    assert pool.seats_of(1, 1) == 1
+
+
+def test_no_worker_hoards():
+    queue = pool.Queue(the_task(), 4, lambda *_: None)
+    queue.workers = 2
+    assert queue._take(idle=4, free=16).size == 10  # a quarter of 40: two workers, twice each
+    assert queue._take(idle=4, free=5).size == 5  # no more than there is room for
+    assert queue._take(idle=20, free=20).size == 20  # slots that idle come first
+    assert queue._take(idle=4, free=16).size == 4
+    assert queue._take(idle=-3, free=16).size == 0  # lanes wait in line: none is wanted, and one left is nobody's share
+    assert queue._take(idle=4, free=16).size == 1
+    assert not queue.waiting

@@ -1,4 +1,4 @@
-"""The driver: chunks of an engine, marks between them, on the device until enough lanes have ended."""
+"""The driver: chunks of an engine, marks between them, lanes handed out to slots, all on the device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from jaxbandits import ticks
 from jaxbandits.engine.scan import Carry, Lane, Memory, record, start
-from jaxbandits.protocol import Environment, Status, at_instance, select_tree
+from jaxbandits.protocol import Environment, Ledger, Status, at_instance, select_tree
 
 
 class Plan(NamedTuple):
@@ -20,7 +20,38 @@ class Plan(NamedTuple):
 
     chunk: jax.Array  # i32[]: rounds between two looks at the marks
     chunks: jax.Array  # i32[]: most chunks in this call
-    quota: jax.Array  # i32[]: return once more slots than this are idle
+    patience: jax.Array  # i32[]: hand out waiting lanes once more slots than this are idle
+    quota: jax.Array  # i32[]: return once no lane waits and more slots than this are idle
+
+
+class Outcome(NamedTuple):
+    """What stays of a lane that has ended."""
+
+    rows: jax.Array  # i32[M, F]: see scan.Carry
+    ledger: Ledger
+    status: jax.Array  # i32[]
+    final: dict[str, jax.Array]  # final values of the environment and of the policy
+
+
+class Pool(NamedTuple):
+    """A worker's state: lanes in slots, and the outcomes of those that have ended.
+
+    A *seat* holds a lane's constants from the moment when the host hands it over, and its outcome until the host takes
+    it; a *slot* holds the state of a lane that is being played.
+    """
+
+    carry: Carry  # [slot]
+    seat: jax.Array  # i32[slot]: whose lane is played here, -1 for nobody's
+    gauge: Any  # what the engine has learnt about its pace
+    outcome: Outcome  # [seat]
+
+
+class Report(NamedTuple):
+    """What the host wants to know after a call."""
+
+    begun: jax.Array  # i32[]: how many of the waiting lanes have got a slot
+    chunks: jax.Array  # i32[]: chunks played
+    share: jax.Array  # f32[]: sum of the shares of the clock that the lanes in slots have behind them
 
 
 def advance(
@@ -28,76 +59,114 @@ def advance(
     environment: Environment,
     lanes: Lane,
     root: jax.Array,
-    carry: Carry,
-    gauge: Any,
-    fresh: jax.Array,
-    idle: jax.Array,
+    line: jax.Array,
+    waiting: jax.Array,
+    pool: Pool,
     plan: Plan,
-) -> tuple[Carry, Any, jax.Array]:
-    """Run a pool of slots for a while.
+) -> tuple[Pool, Report]:
+    """Play lanes for a while; slots whose lanes have ended take the next ones in line.
 
     Args:
-        engine: :mod:`~jaxbandits.engine.scan` or :mod:`~jaxbandits.engine.leap`: what a chunk is.
+        engine: :mod:`~jaxbandits.engine.scan` or another: what a chunk is.
         environment: tables ``[instance, …]``, shared by all slots.
-        lanes: constants, ``[slot]``.
+        lanes: constants, ``[seat]``.
         root: words of the root key.
-        carry: state, ``[slot]``.
-        gauge: what the engine has learnt about its pace.
-        fresh: ``bool[slot]``: slots that begin a new lane.
-        idle: ``bool[slot]``: slots without a lane.
+        line: ``i32[seat]``, the first ``waiting`` of which are the seats whose lanes wait for a slot.
+        waiting: ``i32[]``.
+        pool: the state.
         plan: when to return.
 
     Returns:
-        The new state, the new gauge, and each slot's share of its clock, ``f32[slot]``, for the progress display.
+        The new state, and a report.
     """
-    begun = jax.vmap(partial(start, environment), in_axes=(0, None))(lanes, root)
-    carry = jax.vmap(select_tree)(fresh, begun, carry)
-    status = jnp.where(idle, jnp.int32(Status.HORIZON), carry.memory.status)
-    carry = carry._replace(memory=carry.memory._replace(status=status))
 
+    def turn(state: tuple) -> tuple:
+        pool, begun, done, turns, _ = state
+        empty = pool.seat < 0
+        next_ = begun + jnp.cumsum(empty, dtype=jnp.int32) - 1
+        gets = empty & (next_ < waiting)
+        seat = jnp.where(gets, line[jnp.minimum(next_, line.size - 1)], pool.seat)
+        begun += jnp.sum(gets, dtype=jnp.int32)
+
+        here = jax.tree.map(lambda x: x[jnp.maximum(seat, 0)], lanes)
+        first = jax.vmap(partial(start, environment), in_axes=(0, None))(here, root)
+        carry = jax.vmap(select_tree)(gets, first, pool.carry)
+        status = jnp.where(seat < 0, jnp.int32(Status.HORIZON), carry.memory.status)
+        carry = carry._replace(memory=carry.memory._replace(status=status))
+
+        most_idle = jnp.where(begun < waiting, plan.patience, plan.quota)
+        carry, gauge, done = _play(engine, environment, here, carry, pool.gauge, done, most_idle, plan)
+
+        ended = (seat >= 0) & (carry.memory.status != Status.RUNNING)
+        to = jnp.where(ended, seat, line.size)
+        found = outcomes(environment, here, carry)
+        outcome = jax.tree.map(lambda kept, x: kept.at[to].set(x, mode="drop"), pool.outcome, found)
+        seat = jnp.where(ended, -1, seat)
+        shares = jnp.where(seat < 0, jnp.float32(0), jax.vmap(_share)(here, carry))
+        return Pool(carry, seat, gauge, outcome), begun, done, turns + 1, jnp.sum(shares)
+
+    def more(state: tuple) -> jax.Array:
+        _, begun, done, turns, _ = state
+        return (turns == 0) | (done < plan.chunks) & (begun < waiting)
+
+    zero = jnp.int32(0)
+    pool, begun, done, _, share = jax.lax.while_loop(more, turn, (pool, zero, zero, zero, jnp.float32(0)))
+    return pool, Report(begun, done, share)
+
+
+def _play(
+    engine: ModuleType,
+    environment: Environment,
+    lanes: Lane,
+    carry: Carry,
+    gauge: Any,
+    done: jax.Array,
+    most_idle: jax.Array,
+    plan: Plan,
+) -> tuple[Carry, Any, jax.Array]:
+    """Chunks until enough of them are done or too many slots are idle."""
     write = jax.vmap(record)
 
     def chunk(state: tuple) -> tuple:
-        now, gauge, done = state
-        now, gauge = engine.chunk(environment, lanes, now, gauge, plan.chunk)
-        return write(lanes, now), gauge, done + 1
+        carry, gauge, done = state
+        carry, gauge = engine.chunk(environment, lanes, carry, gauge, plan.chunk)
+        return write(lanes, carry), gauge, done + 1
 
     def more(state: tuple) -> jax.Array:
-        now, _, done = state
-        ended = jnp.sum(now.memory.status != Status.RUNNING, dtype=jnp.int32)
-        return (done < plan.chunks) & (ended <= plan.quota)
+        carry, _, done = state
+        idle = jnp.sum(carry.memory.status != Status.RUNNING, dtype=jnp.int32)
+        return (done < plan.chunks) & (idle <= most_idle)
 
-    carry, gauge, _ = jax.lax.while_loop(more, chunk, (carry, gauge, jnp.int32(0)))
-    return carry, gauge, jax.vmap(_share)(lanes, carry)
+    return jax.lax.while_loop(more, chunk, (carry, gauge, done))
+
+
+def outcomes(environment: Environment, lanes: Lane, carry: Carry) -> Outcome:
+    """What would stay of these lanes, ``[slot]``, if they ended now."""
+
+    def final(lane: Lane, memory: Memory) -> dict[str, jax.Array]:
+        world = at_instance(environment, lane.row)
+        return world.summary(memory.environment) | lane.policy.summary(memory.policy)
+
+    memory = carry.memory
+    return Outcome(carry.rows, memory.ledger, memory.status, jax.vmap(final)(lanes, memory))
 
 
 # Hashing is most of the work and profits from the widest vectors; on CPU, XLA takes half of them unless told (machines
 # without such vectors ignore it). Medians of three, one core: leap 1.15 times as fast, scan 1.1 to 1.2.
-_OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
+OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
 
 
 @cache
-def compiled(platform: str) -> Callable[..., tuple[Carry, Any, jax.Array]]:
+def compiled(platform: str) -> Callable[..., tuple[Pool, Report]]:
     """:func:`advance` for the devices of a platform. The old state's memory is taken for the new one."""
     return jax.jit(
         advance,
         static_argnames=("engine",),
-        donate_argnames=("carry",),
-        compiler_options=_OPTIONS.get(platform),
+        donate_argnames=("pool",),
+        compiler_options=OPTIONS.get(platform),
     )
 
 
 def _share(lane: Lane, carry: Carry) -> jax.Array:
     clock = ticks.to_float(lane.constraint.clock(carry.memory.ledger))
     return jnp.clip(clock / ticks.to_float(lane.constraint.end()), 0, 1)
-
-
-@jax.jit
-def summarise(environment: Environment, lanes: Lane, carry: Carry) -> dict[str, jax.Array]:
-    """The final values of the environment and of the policy, ``[slot, …]``."""
-
-    def one(lane: Lane, memory: Memory) -> dict[str, jax.Array]:
-        world = at_instance(environment, lane.row)
-        return world.summary(memory.environment) | lane.policy.summary(memory.policy)
-
-    return jax.vmap(one)(lanes, carry.memory)

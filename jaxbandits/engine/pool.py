@@ -2,7 +2,8 @@
 
 One compiled program serves any number of lanes: a slot whose lane has ended takes the next lane from the queue, so
 memory does not grow with the number of lanes, and a lane that ends early costs nothing. A worker is a thread with its
-own slots on one device. Since every draw is addressed, it does not matter which slot, worker or device runs a lane.
+own slots on one device; it fetches lanes by the batch, and the device hands them out to slots as these become idle.
+Since every draw is addressed, it does not matter which slot, worker or device runs a lane.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from jaxbandits.protocol import Constraint, Environment, Ledger, Policy, Status
 
 # One thread traces and compiles at a time, or every worker would compile the same program.
 _COMPILING = threading.Lock()
-_SECONDS_PER_CALL = 0.3  # how often the host looks: progress, refills, Ctrl-C
+_SECONDS_PER_CALL = 0.3  # how often the host looks: progress, lanes, Ctrl-C
+_SEATS_PER_SLOT = 4  # lanes that a worker holds, for each in flight: a visit for new lanes costs milliseconds of Python
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,9 +130,11 @@ class Queue:
         """Lanes' worth of work that is done."""
         return self.done + sum(self._shares.values())
 
-    def _take(self, wanted: int) -> np.ndarray:
+    def _take(self, idle: int, free: int) -> np.ndarray:
+        """Lanes for all ``idle`` slots, and up to ``free`` of a fair part of the rest, so that no worker hoards."""
         with self._lock:
-            numbers = self.task.order[self._next : self._next + wanted]
+            fair = (self.total - self._next) // (2 * max(self.workers, 1))
+            numbers = self.task.order[self._next : self._next + min(max(idle, fair), free)]
             self._next += numbers.size
             return numbers
 
@@ -139,64 +143,55 @@ class Queue:
         task, slots = self.task, self.slots
         environment = jax.device_put(task.environment, device)
         root = jax.device_put(task.root, device)
-        lane_of = np.full(slots, -1)  # -1: idle
+        lane_of = np.full(seats_of(slots, self.total), -1)  # -1: nobody sits there
+        line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
+        seat_in = np.full(slots, -1)  # by slot
         lanes: scan.Lane | None = None
-        carry: scan.Carry | None = None
+        pool: drive.Pool | None = None
         chunks = 1
         while not stop.is_set():
-            taken = self._take(int((lane_of < 0).sum()))
-            fresh = np.zeros(slots, bool)
-            fresh[np.flatnonzero(lane_of < 0)[: taken.size]] = True
-            lane_of[fresh] = taken
+            free = np.flatnonzero(lane_of < 0)
+            taken = self._take(int((seat_in < 0).sum()) - line.size, free.size)
+            free = free[: taken.size]
+            lane_of[free] = taken
+            line = np.concatenate([line, free])
             if (lane_of < 0).all():
                 break
-            if fresh.any():
+            if taken.size:
                 lanes = jax.device_put(task.lanes(np.maximum(lane_of, 0)), device)
             assert lanes is not None
-            idle = lane_of < 0
-            # With lanes waiting, come back for them once a third of the slots is idle: a visit costs a
-            # millisecond or two of Python. Else run to the end.
-            quota = slots // 3 if self.waiting else slots - 1
-            plan = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, quota)))  # type: ignore[arg-type]
+            padded = np.zeros(lane_of.size, np.int32)
+            padded[: line.size] = line
+            # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
+            quota = slots // 8 if self.waiting else slots - 1
+            plan = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, slots // 16, quota)))  # type: ignore[arg-type]
             began = time.perf_counter()
-            with contextlib.nullcontext() if carry is not None else _COMPILING:
-                begin = carry is None
-                if carry is None:
-                    carry = jax.device_put(_blank(environment, lanes, root), device)
-                    gauge = task.engine.gauge(slots)
-                carry, gauge, shares = drive.compiled(device.platform)(
-                    task.engine, environment, lanes, root, carry, gauge, fresh, idle, plan
+            with contextlib.nullcontext() if pool is not None else _COMPILING:
+                if pool is None:
+                    shapes = blank_shapes(slots, environment, lanes, root)
+                    pool = jax.device_put(blank(task.engine, slots, shapes), device)
+                pool, report = drive.compiled(device.platform)(
+                    task.engine, environment, lanes, root, padded, np.int32(line.size), pool, plan
                 )
-                if begin:
-                    drive.summarise(environment, lanes, carry)  # compiled here too, under the lock
-            status = np.asarray(carry.memory.status)
+            seat_in = np.asarray(pool.seat)
             took = time.perf_counter() - began
-            ended = ~idle & (status != Status.RUNNING)
+            line = line[int(report.begun) :]
+            ended = lane_of >= 0
+            ended[line] = ended[seat_in[seat_in >= 0]] = False
             if ended.any():
-                self._keep(environment, lanes, carry, lane_of, ended)
+                self._keep(pool.outcome, lane_of, ended)
                 lane_of[ended] = -1
-            elif took < _SECONDS_PER_CALL:
+            if took < _SECONDS_PER_CALL and int(report.chunks) >= chunks:
                 chunks = min(2 * chunks, 1 << 20)
             if took > 2 * _SECONDS_PER_CALL:
                 chunks = max(chunks // 2, 1)
-            self._shares[number] = float(np.asarray(shares)[lane_of >= 0].sum())
+            self._shares[number] = float(report.share)
 
-    def _keep(
-        self,
-        environment: Environment,
-        lanes: scan.Lane,
-        carry: scan.Carry,
-        lane_of: np.ndarray,
-        ended: np.ndarray,
-    ) -> None:
-        numbers = lane_of[ended]
-        last = jax.tree.map(lambda x: np.asarray(x)[ended], carry.memory.ledger)
-        rows = scan.unpack(np.asarray(carry.rows)[ended], last)
-        status = np.asarray(carry.memory.status)[ended]
-        final = {name: np.asarray(x)[ended] for name, x in drive.summarise(environment, lanes, carry).items()}
-        self.put(numbers, rows, status, final)
+    def _keep(self, outcome: drive.Outcome, lane_of: np.ndarray, ended: np.ndarray) -> None:
+        rows, last, status, final = jax.tree.map(lambda x: np.asarray(x)[ended], outcome)
+        self.put(lane_of[ended], scan.unpack(rows, last), status, final)
         with self._lock:
-            self.done += numbers.size
+            self.done += int(ended.sum())
 
 
 class Run:
@@ -263,9 +258,25 @@ def partial_empty(total: int) -> Callable[[np.ndarray], np.ndarray]:
     return lambda part: np.zeros((total, *part.shape[1:]), part.dtype)
 
 
-def blank_shapes(environment: Environment, lanes: scan.Lane, root: jax.Array | np.ndarray) -> scan.Carry:
-    """The shapes of the state of some slots."""
-    return jax.eval_shape(_begin_all, environment, lanes, root)
+def seats_of(slots: int, total: int) -> int:
+    """Seats of a worker with so many slots, if there are ``total`` lanes; a power of two times its slots."""
+    times = min(_SEATS_PER_SLOT, 1 << max(-(-total // slots) - 1, 0).bit_length())
+    return slots * times
+
+
+def blank_shapes(
+    slots: int, environment: Environment, lanes: scan.Lane, root: jax.Array | np.ndarray
+) -> tuple[scan.Carry, drive.Outcome]:
+    """The shapes of the state of some slots, and of the outcomes of the seats that ``lanes`` has."""
+    carry = jax.eval_shape(_begin_all, environment, lanes, root)
+    outcome = jax.eval_shape(drive.outcomes, environment, lanes, carry)
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((slots, *x.shape[1:]), x.dtype), carry), outcome
+
+
+def blank(engine: ModuleType, slots: int, shapes: tuple[scan.Carry, drive.Outcome]) -> drive.Pool:
+    """The state of a worker that has not begun."""
+    carry, outcome = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    return drive.Pool(carry, jnp.full(slots, -1, jnp.int32), engine.gauge(slots), outcome)
 
 
 def _begin_all(environment: Environment, lanes: scan.Lane, root: jax.Array) -> scan.Carry:
@@ -274,11 +285,7 @@ def _begin_all(environment: Environment, lanes: scan.Lane, root: jax.Array) -> s
 
 
 def state_bytes(task: Task, slots: int) -> int:
-    """Memory of the constants and the state of so many lanes, in bytes."""
-    lanes = task.lanes(np.zeros(slots, np.int64))
-    carry = blank_shapes(task.environment, lanes, task.root)
-    return sum(int(np.prod(x.shape)) * np.dtype(x.dtype).itemsize for x in jax.tree.leaves((carry, lanes)))
-
-
-def _blank(environment: Environment, lanes: scan.Lane, root: jax.Array) -> scan.Carry:
-    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), blank_shapes(environment, lanes, root))
+    """Memory of a worker with so many slots: state, constants and outcomes, in bytes."""
+    lanes = task.lanes(np.zeros(seats_of(slots, task.order.size), np.int64))
+    shapes = blank_shapes(slots, task.environment, lanes, task.root)
+    return sum(int(np.prod(x.shape)) * np.dtype(x.dtype).itemsize for x in jax.tree.leaves((shapes, lanes)))
