@@ -23,7 +23,7 @@ import numpy as np
 
 from jaxbandits import ticks
 from jaxbandits.engine import drive, scan
-from jaxbandits.protocol import Constraint, Environment, Ledger, Policy, Status
+from jaxbandits.protocol import Constraint, Environment, Ledger, Policy
 
 # One thread traces and compiles at a time, or every worker would compile the same program.
 _COMPILING = threading.Lock()
