@@ -47,7 +47,7 @@ from jaxbandits.protocol import (
 from jaxbandits.stats import Statistics
 from jaxbandits.ticks import Total
 
-CPU_SLOTS = 64  # lanes in flight per core: few, so that the queue refills them and the last ones run nearly alone
+CPU_SLOTS = 128  # lanes in flight per core: measured, 32 to 256; twice as many at 10⁴ lanes cost 2 %, half as many 8 %
 LENGTHS = (2, 16, 64)  # pulls in a block; 64 outcomes are the most whose sum fits an int32
 _FURTHEST = 1024  # most rounds to aim ahead
 _STEPS = 8  # macro-steps between two looks at the marks
