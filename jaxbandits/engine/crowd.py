@@ -27,7 +27,16 @@ from jaxbandits.engine import scan
 from jaxbandits.engine.scan import Carry, Lane
 from jaxbandits.environments.reservoir import Reservoir
 from jaxbandits.environments.reservoir_laws import INVALID
-from jaxbandits.policies.index import IndexPolicy, behind_the_fresh, clears, evaluate
+from jaxbandits.policies.index import (
+    ABSENT,
+    IndexPolicy,
+    behind_the_fresh,
+    clears,
+    evaluate,
+    first_of_largest,
+    score_of,
+    sortable,
+)
 from jaxbandits.policies.many_arms import NEVER, ManyArms
 from jaxbandits.protocol import (
     Constraint,
@@ -210,14 +219,11 @@ def group_round(
     assert isinstance(policy, IndexPolicy)
     fast, group = state
     t = fast.ledger.rounds + 1
-    scores = jnp.where(crowd.ids >= 0, evaluate(policy, stats.as_floats(group, t)), -jnp.inf)
-    best = jnp.max(scores)
-    sure = fast.alive & (t <= crowd.until) & clears(policy, best, crowd.ceiling)  # false if a score is NaN
-    leads = scores == best
-    order = jnp.where(leads, _order(carry, t, crowd.ids), jnp.uint32(0xFFFFFFFF))
-    leads = leads & (order == jnp.min(order))
-    arm = jnp.min(jnp.where(leads, crowd.ids, NEVER))
-    mine = leads & (crowd.ids == arm)
+    scores = evaluate(policy, stats.as_floats(group, t))
+    keys = jnp.where(crowd.ids >= 0, sortable(scores), ABSENT)
+    best, arm = first_of_largest(keys, _order(carry, t, crowd.ids), crowd.ids)
+    sure = fast.alive & (t <= crowd.until) & clears(policy, score_of(best), crowd.ceiling)  # false if a score is NaN
+    mine = crowd.ids == arm
     known = jax.tree.map(lambda x: jnp.sum(jnp.where(mine, x, 0), dtype=jnp.int32), group)
     fast, after = pull(environment, lane, carry, fast, jnp.where(sure, arm, 0), known, sure)
     return fast, jax.tree.map(lambda all, one: jnp.where(mine & sure, one, all), group, after)

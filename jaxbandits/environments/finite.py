@@ -214,7 +214,9 @@ class FiniteArms(Environment):
         reward, cost = jax.vmap(self.outcome, in_axes=(None, 0, 0))(key, arms, n)
         ids = jax.lax.iota(jnp.int32, width)
         hits = jnp.sum((ids[:, None] == arms[None, :]).astype(jnp.int32), axis=1, dtype=jnp.int32)
-        valid = jnp.all(inside & self.present[arms]) & jnp.all(hits <= 1)
+        valid = jnp.all(inside & self.present[arms])
+        if arms.size > 1:
+            valid = valid & jnp.all(hits <= 1)  # no arm twice
 
         def total(x: jax.Array) -> jax.Array:
             return jnp.sum(x, axis=0, dtype=jnp.int32)

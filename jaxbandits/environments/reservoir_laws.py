@@ -51,7 +51,7 @@ class ArmLaw:
 
 
 def _draw(key: Words, arm: jax.Array) -> Words:
-    return streams.threefry2x32(key, (arm.astype(jnp.uint32), jnp.uint32(0)))
+    return streams.once(*streams.threefry2x32(key, (arm.astype(jnp.uint32), jnp.uint32(0))))
 
 
 @pytree

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandits import stats, streams
 from jaxbandits.policies.arm_totals import ArmTotals
@@ -76,13 +77,39 @@ def largest(scores: jax.Array, key: jax.Array, view: View, fresh: jax.Array | No
     if fresh is not None:
         scores = jnp.where(fresh, jnp.inf, scores)
         order = jnp.where(fresh, ids.astype(jnp.uint32), behind_the_fresh(order))
+    keys = sortable(scores)
     if view.available is not None:
-        scores = jnp.where(view.available, scores, -jnp.inf)
-    tied = scores == jnp.max(scores)
-    if view.available is not None:
-        tied = tied & view.available
-    first = jnp.min(jnp.where(tied, order, jnp.uint32(0xFFFFFFFF)))
-    return jnp.min(jnp.where(tied & (order == first), ids, width))
+        keys = jnp.where(view.available, keys, ABSENT)
+    best, arm = first_of_largest(keys, order, ids)
+    return jnp.where((best != _NAN) & (best != ABSENT), arm, width)
+
+
+ABSENT, _NAN = np.int32(-(2**31)), np.int32(2**31 - 1)  # keys below and above those of all numbers
+
+
+def sortable(scores: jax.Array) -> jax.Array:
+    """Int32 keys in the order of the scores (−0 equals 0), NaN above all.
+
+    XLA on CPU reduces whole numbers at least twice as fast as floats, whose maximum must mind NaN.
+    """
+    bits = jax.lax.bitcast_convert_type(scores + 0.0, jnp.int32)  # + 0: no −0
+    return jnp.where(jnp.isnan(scores), _NAN, _turned(bits))
+
+
+def score_of(key: jax.Array) -> jax.Array:
+    """The score that a key of :func:`sortable` stands for."""
+    return jax.lax.bitcast_convert_type(_turned(key), jnp.float32)
+
+
+def _turned(x: jax.Array) -> jax.Array:
+    return x ^ ((x >> 31) & np.int32(2**31 - 1))  # negative floats sort the other way round
+
+
+def first_of_largest(keys: jax.Array, order: jax.Array, ids: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(the largest key, the id of the arm that has it; of several the first in ``order``, then the smallest id)."""
+    best, last = jnp.max(keys), np.uint32(0xFFFFFFFF)
+    place = jnp.where(keys == best, jnp.minimum(order, last - 1), last)
+    return best, jnp.min(jnp.where(place == jnp.min(place), ids, np.int32(2**31 - 1)))
 
 
 def behind_the_fresh(order: jax.Array) -> jax.Array:
