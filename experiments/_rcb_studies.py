@@ -17,7 +17,7 @@ RULES = {"K arms": "RCB-I", "increasing": "RCB-AIR"}
 
 def _points(options: Options) -> list[Point]:
     """One for each β, all with one budget."""
-    budget, replicates = options.pick((1e3, 40), (3e3, 100), (1e4, 100))
+    budget, replicates = options.pick((1e3, 40), (3160.0, 100), (3160.0, 200))
     return [Point(beta, budget, replicates) for beta in BETAS]
 
 

@@ -23,6 +23,9 @@ from jaxbandits.result import Result, join_settings
 _DEVICE_SLOTS = 1 << 14
 _STATES = 8  # copies of a lane's state while a program runs, at most (measured: sweeps stay below)
 _SHARE_OF_MEMORY = 0.5  # of what is free
+_CACHE = (
+    3 << 18
+)  # bytes of state that a core keeps at hand (measured: 1,360 arms, 16 slots 2.2 µs a round, 128 slots 4.4)
 
 
 def simulate(
@@ -126,12 +129,19 @@ def usual_workers(places: Sequence[Any]) -> int:
 
 def usual_slots(task: pool.Task, workers: int, places: Sequence[Any]) -> int:
     """Lanes in flight per worker: as many as are fast, but no more than there are, nor than fit into memory."""
-    fast = task.engine.CPU_SLOTS if places[0].platform == "cpu" else _DEVICE_SLOTS
+    fast = _DEVICE_SLOTS
+    if places[0].platform == "cpu":
+        fast = min(task.engine.CPU_SLOTS, _power_of_two(_CACHE // pool.memory_bytes(task)))
     wanted = min(fast, 1 << (-(-task.order.size // workers) - 1).bit_length())
     here = -(-workers // len(places))  # workers that share a device's memory
     lane = _STATES * pool.state_bytes(task, wanted) / wanted
     fit = int(_SHARE_OF_MEMORY * memory_left(places[0]) / (here * lane))
-    return min(wanted, 1 << max(fit.bit_length() - 1, 0))
+    return min(wanted, _power_of_two(fit))
+
+
+def _power_of_two(most: int) -> int:
+    """The largest one that is at most ``most``, but at least 1."""
+    return 1 << max(most.bit_length() - 1, 0)
 
 
 def memory_left(device: Any) -> int:

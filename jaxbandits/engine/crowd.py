@@ -59,7 +59,7 @@ GROUP = 32
 _FEW = 2 * GROUP  # up to so many arms the scan engine is as fast
 _ROUNDS = 128  # most rounds of a group before all scores are taken again
 _REACH = 160  # rounds ahead that the ceiling holds for
-_ORDINARY = 16  # more ordinary rounds where most lanes are stuck
+_ORDINARY = 48  # more ordinary rounds where most lanes are stuck
 _BISECTIONS = 26
 _STEPS = 4  # macro-steps between two looks at the marks
 

@@ -284,8 +284,17 @@ def _begin_all(environment: Environment, lanes: scan.Lane, root: jax.Array) -> s
     return jax.vmap(partial(scan.start, environment), in_axes=(0, None))(lanes, root)
 
 
+def memory_bytes(task: Task) -> int:
+    """What a round of one lane reads and writes, in bytes."""
+    carry, _ = blank_shapes(1, task.environment, task.lanes(np.zeros(1, np.int64)), task.root)
+    return _bytes(carry.memory)
+
+
 def state_bytes(task: Task, slots: int) -> int:
     """Memory of a worker with so many slots: state, constants and outcomes, in bytes."""
     lanes = task.lanes(np.zeros(seats_of(slots, task.order.size), np.int64))
-    shapes = blank_shapes(slots, task.environment, lanes, task.root)
-    return sum(int(np.prod(x.shape)) * np.dtype(x.dtype).itemsize for x in jax.tree.leaves((shapes, lanes)))
+    return _bytes((blank_shapes(slots, task.environment, lanes, task.root), lanes))
+
+
+def _bytes(tree: Any) -> int:
+    return sum(int(np.prod(x.shape)) * np.dtype(x.dtype).itemsize for x in jax.tree.leaves(tree))

@@ -20,7 +20,7 @@ from jaxbandits.sweeps.spec import Sweep
 # Measured on two cores of an AMD EPYC; they cut the blocks and make the forecast, and change no number.
 _SCAN = (100e-9, 7e-9, 2.3)  # seconds of one core: a round, each arm in it, compiling a program
 _LEAP = (30e-9, 0.25e-9, 8.5)
-_PROGRAM_BYTES = 160 << 20  # what compiling one program leaves behind, at most
+_PROGRAM_BYTES = 192 << 20  # what compiling one program leaves behind, at most
 _REPORT_BYTES = 150 << 20  # what the report imports
 _CARRIES = 4  # copies of the state of all slots while a program runs
 _MOST_VALUES = 1 << 28  # float64 in one variable of a NetCDF-3 file
