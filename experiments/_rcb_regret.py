@@ -15,7 +15,7 @@ from jaxbandits.policies import arms_to_sample
 NAMES = {"RCB": ("RCB-I", "RCB-AIR"), "ω-UCB": ("ω-UCB, K arms", "ω-UCB, increasing")}
 # ten to the …: the last budget with many runs, and the last one of all, by β
 MANY = {"RCB": {0.5: 5.0, 1.0: 5.0, 2.0: 4.0}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 3.5}}
-LAST = {"RCB": {0.5: 5.5, 1.0: 5.0, 2.0: 4.5}, "ω-UCB": {0.5: 4.5, 1.0: 4.5, 2.0: 4.0}}
+LAST = {"RCB": {0.5: 5.5, 1.0: 5.0, 2.0: 4.5}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 3.5}}
 
 
 def _powers(low: float, high: float) -> list[float]:
