@@ -114,12 +114,12 @@ def play(
 
 
 def _room(policy: Any, budget: np.ndarray, options: Options) -> int:
-    """K, or what the increasing rule will need: rounds cost 0.2 to 0.3 on average (else rerun_larger doubles it)."""
+    """K, or what the increasing rule will need: rounds cost 0.15 to 0.3 on average (else rerun_larger doubles it)."""
     if isinstance(policy, SampledArms):
         needed = int(np.max(policy.arms))
     else:
         beta = np.broadcast_to(policy.beta, np.broadcast_shapes(np.shape(policy.beta), (1, budget.size)))
-        needed = max(room_needed(5.0 * b, x) for b, x in zip(np.tile(budget, len(beta)), beta.ravel(), strict=True))
+        needed = max(room_needed(7.0 * b, x) for b, x in zip(np.tile(budget, len(beta)), beta.ravel(), strict=True))
     # In a quick run all calls share two programs; else room is a multiple of 8.
     return (128 if needed <= 128 else 320 if needed <= 320 else needed) if options.quick else -(-needed // 8) * 8
 
