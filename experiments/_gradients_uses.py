@@ -21,7 +21,7 @@ def tuned(options: Options) -> list[Row]:
     rows: list[Row] = []
     picture, axes = figure(1, 2, (11, 4.4))
     arms, budget = (50, 1.5e5) if not options.quick else (10, 400.0)
-    sizes = options.pick((6, 16, 16, 16), (10, 16, 60, 200), (12, 16, 100, 400))
+    sizes = options.pick((6, 16, 16, 16), (8, 20, 60, 200), (8, 20, 100, 400))
     steps, each, on_grid, fresh = sizes
     slots = {"slots": 64} if options.quick else {}
     for axis, (name, (family, best)) in zip(axes, FAMILIES.items(), strict=True):

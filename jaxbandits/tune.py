@@ -205,10 +205,15 @@ def _shown(gain: Gain) -> str:
 
 
 def default_optimizer(steps: int) -> Any:
-    """Adam with a cosine schedule from 0.5 in units of ln(parameter), gradients clipped to 3."""
+    """Plain SGD with a cosine schedule from 1 in units of ln(parameter), gradients clipped to 3.
+
+    Regret is heavy-tailed: on most instances a smaller ρ is a little better, on a few it loses the best arm for good. A
+    step in proportion to the gradient follows the mean of the two. Adam, which divides by the gradient's own size,
+    follows the many: on 50 Bernoulli arms it ended at ρ = 0.10, where the mean regret is twice that of ρ = ½.
+    """
     import optax
 
-    return optax.chain(optax.clip(3.0), optax.adam(optax.cosine_decay_schedule(0.5, steps, alpha=0.1), b1=0.8, b2=0.9))
+    return optax.chain(optax.clip(3.0), optax.sgd(optax.cosine_decay_schedule(1.0, steps, alpha=0.1)))
 
 
 def tune(
@@ -217,10 +222,10 @@ def tune(
     *,
     wrt: str | Sequence[str],
     key: Any,
-    steps: int = 12,
-    instances: int = 16,
+    steps: int = 8,
+    instances: int = 20,
     optimizer: Any = None,
-    sigma: float = 0.4,
+    sigma: float = 0.7,
     grid: Sequence[float] | Sequence[Sequence[float]] | np.ndarray = (),
     grid_instances: int = 100,
     fresh: int = 200,

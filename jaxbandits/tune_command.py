@@ -47,11 +47,11 @@ def add_job(jobs: Any) -> None:
     add("--arms", metavar="FILE", help="instances of an arms file instead of random ones (means, Bernoulli pulls)")
     add("--budget", type=float, metavar="B", help="with --arms: budget of each instance, in the file's unit; "
         "else in pulls of the cheapest arm (1.5e5)")  # fmt: skip
-    add("--steps", type=int, default=12, metavar="N", help="steps of the optimiser (12)")
-    add("--instances", type=int, default=16, metavar="N", help="fresh instances in each step, two runs on each (16)")
-    add("--optimizer", default="adam", metavar="NAME", help="any optax optimiser with one learning rate (adam)")
-    add("--rate", type=float, metavar="X", help="its learning rate in ln(parameter) (default: 0.5, falling)")
-    add("--sigma", type=float, default=0.4, metavar="X", help="width of the smoothing in ln(parameter) (0.4)")
+    add("--steps", type=int, default=8, metavar="N", help="steps of the optimiser (8)")
+    add("--instances", type=int, default=20, metavar="N", help="fresh instances in each step, two runs on each (20)")
+    add("--optimizer", default="sgd", metavar="NAME", help="any optax optimiser with one learning rate (sgd)")
+    add("--rate", type=float, metavar="X", help="its learning rate in ln(parameter) (sgd: 1, falling; else 0.1)")
+    add("--sigma", type=float, default=0.7, metavar="X", help="width of the smoothing in ln(parameter) (0.7)")
     add("--grid", type=int, default=0, metavar="N", help="compare with the best of N values, start/16 to 16·start (0)")
     add("--grid-instances", type=int, default=100, metavar="N", help="instances that the grid is played on (100)")
     add("--fresh", type=int, default=200, metavar="N", help="instances of the final comparison (200)")
@@ -132,7 +132,7 @@ def _problem(arguments: argparse.Namespace) -> Problem:
 def _optimizer(arguments: argparse.Namespace) -> Any:
     import optax
 
-    if arguments.optimizer == "adam" and arguments.rate is None:
+    if arguments.optimizer == "sgd" and arguments.rate is None:
         return default_optimizer(arguments.steps)
     make, rate = getattr(optax, arguments.optimizer, None), 0.1 if arguments.rate is None else arguments.rate
     rate = positive_number("--rate", rate)
