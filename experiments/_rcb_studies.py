@@ -69,6 +69,7 @@ def baselines(options: Options) -> list[Row]:
                 item = f"baselines: UCB-V (reward) − RCB, {rule}, {where}"
                 rows.append(_paired(item, "(ours)", rcb, reward, "costs ignored against costs learnt"))
             axes[3 * line + i].set(title=f"β = {beta:g}, {kind} outcomes", ylabel="regret", ylim=(0, None))
+            axes[3 * line + i].set_xlim(-0.5, len(FORMULAS) - 0.5)
             axes[3 * line + i].set_xticks(range(len(FORMULAS)), [f.replace(" (", "\n(") for f in FORMULAS], fontsize=8)
     axes[0].plot([], [], "ko", label="K arms")
     axes[0].plot([], [], "o", mec="k", mfc="white", label="arm-increasing rule")
