@@ -150,6 +150,7 @@ def scaling(out):
 def sharded(arguments):
     """In a process of its own: the same lanes through one ``shard_map`` program over all devices."""
     import jax
+    import jax.numpy as jnp
     import numpy as np
     from jax.sharding import Mesh
     from jax.sharding import PartitionSpec as P
@@ -165,19 +166,19 @@ def sharded(arguments):
     seats = LANES // len(devices)
     # The order is longest first, so every n-th lane is a fair part. All seats are taken at once: one call plays all.
     lanes = task.lanes(np.concatenate([task.order[at :: len(devices)] for at in range(len(devices))]))
-    plan = drive.Plan(*(np.int32(x) for x in (task.chunk, 2**31 - 1, slots // 16, slots - 1)))
+    plan = drive.Plan(*(jnp.int32(x) for x in (task.chunk, 2**31 - 1, slots // 16, slots - 1)))
 
     def body(environment, lanes, root, plan):
         blank = pool.blank(task.engine, slots, pool.blank_shapes(slots, environment, lanes, root))
-        line = jax.numpy.arange(seats, dtype=np.int32)
-        done, _ = drive.advance(task.engine, environment, lanes, root, line, np.int32(seats), blank, plan)
+        line = jnp.arange(seats, dtype=jnp.int32)
+        done, _ = drive.advance(task.engine, environment, lanes, root, line, jnp.int32(seats), blank, plan)
         return done.outcome
 
     one, many = P(), P("lane")
     mesh = Mesh(np.array(devices), ("lane",))
     step = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=(one, many, one, one), out_specs=many, check_vma=False))
     given = (task.environment, lanes, task.root, plan)
-    compiled = step.lower(*given).compile(drive.OPTIONS["cpu"])
+    compiled = step.lower(*given).compile(dict(drive.OPTIONS["cpu"]))
     began = time.perf_counter()
     outcome = jax.block_until_ready(compiled(*given))
     print(time.perf_counter() - began)

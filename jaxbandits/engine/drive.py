@@ -153,7 +153,7 @@ def outcomes(environment: Environment, lanes: Lane, carry: Carry) -> Outcome:
 
 # Hashing is most of the work and profits from the widest vectors; on CPU, XLA takes half of them unless told (machines
 # without such vectors ignore it). Medians of three, one core: leap 1.15 times as fast, scan 1.1 to 1.2.
-OPTIONS = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
+OPTIONS: dict[str, dict[str, Any]] = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
 
 
 @cache
