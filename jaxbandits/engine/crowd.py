@@ -135,7 +135,7 @@ def few_largest(scores: jax.Array) -> tuple[jax.Array, jax.Array]:
     ordered whole numbers, and who exceeds it is read off bit masks of 32 arms each. If more than ``GROUP`` scores tie
     at the top, there are no ids, and the bound is that top. Scores below 0 count as 0.
     """
-    keys = jax.lax.bitcast_convert_type(jnp.maximum(scores, 0) + 0.0, jnp.int32)  # + 0: no −0, whose bits are negative
+    keys = jax.lax.bitcast_convert_type(jnp.where(scores > 0, scores, 0.0), jnp.int32)  # no −0, whose bits are negative
 
     def halve(_: jax.Array, span: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         low, high = span  # more than GROUP scores exceed `low`, at most GROUP exceed `high`

@@ -122,7 +122,7 @@ class Queue:
 
     @property
     def waiting(self) -> bool:
-        """Are there lanes that nobody has begun?"""
+        """Are there lanes that no worker has taken?"""
         return self._next < self.total
 
     @property
@@ -130,11 +130,18 @@ class Queue:
         """Lanes' worth of work that is done."""
         return self.done + sum(self._shares.values())
 
-    def _take(self, idle: int, free: int) -> np.ndarray:
-        """Lanes for all ``idle`` slots, and up to ``free`` of a fair part of the rest, so that no worker hoards."""
+    def _take(self, idle: int, waits: int, free: int) -> np.ndarray:
+        """Lanes for the ``idle`` slots; and ahead, if there is room, as many as make a fair part of what is left.
+
+        Args:
+            idle: slots that no lane of this worker waits for.
+            waits: lanes that this worker has in line: they are part of its fair part.
+            free: seats.
+        """
         with self._lock:
             fair = (self.total - self._next) // (2 * max(self.workers, 1))
-            numbers = self.task.order[self._next : self._next + min(max(idle, fair), free)]
+            wanted = min(max(idle, fair - waits, 0), free)
+            numbers = self.task.order[self._next : self._next + wanted]
             self._next += numbers.size
             return numbers
 
@@ -143,7 +150,7 @@ class Queue:
         task, slots = self.task, self.slots
         environment = jax.device_put(task.environment, device)
         root = jax.device_put(task.root, device)
-        lane_of = np.full(seats_of(slots, self.total), -1)  # -1: nobody sits there
+        lane_of = np.full(_SEATS_PER_SLOT * slots, -1)  # -1: nobody sits there
         line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
         seat_in = np.full(slots, -1)  # by slot
         lanes: scan.Lane | None = None
@@ -151,7 +158,7 @@ class Queue:
         chunks = 1
         while not stop.is_set():
             free = np.flatnonzero(lane_of < 0)
-            taken = self._take(int((seat_in < 0).sum()) - line.size, free.size)
+            taken = self._take(int((seat_in < 0).sum()) - line.size, line.size, free.size)
             free = free[: taken.size]
             lane_of[free] = taken
             line = np.concatenate([line, free])
@@ -258,12 +265,6 @@ def partial_empty(total: int) -> Callable[[np.ndarray], np.ndarray]:
     return lambda part: np.zeros((total, *part.shape[1:]), part.dtype)
 
 
-def seats_of(slots: int, total: int) -> int:
-    """Seats of a worker with so many slots, if there are ``total`` lanes; a power of two times its slots."""
-    times = min(_SEATS_PER_SLOT, 1 << max(-(-total // slots) - 1, 0).bit_length())
-    return slots * times
-
-
 def blank_shapes(
     slots: int, environment: Environment, lanes: scan.Lane, root: jax.Array | np.ndarray
 ) -> tuple[scan.Carry, drive.Outcome]:
@@ -292,7 +293,7 @@ def memory_bytes(task: Task) -> int:
 
 def state_bytes(task: Task, slots: int) -> int:
     """Memory of a worker with so many slots: state, constants and outcomes, in bytes."""
-    lanes = task.lanes(np.zeros(seats_of(slots, task.order.size), np.int64))
+    lanes = task.lanes(np.zeros(_SEATS_PER_SLOT * slots, np.int64))
     return _bytes((blank_shapes(slots, task.environment, lanes, task.root), lanes))
 
 

@@ -92,8 +92,9 @@ def sortable(scores: jax.Array) -> jax.Array:
 
     XLA on CPU reduces whole numbers at least twice as fast as floats, whose maximum must mind NaN.
     """
-    bits = jax.lax.bitcast_convert_type(scores + 0.0, jnp.int32)  # + 0: no −0
-    return jnp.where(jnp.isnan(scores), _NAN, _turned(bits))
+    bits = jax.lax.bitcast_convert_type(scores, jnp.int32)
+    minus_zero = bits == np.int32(-(2**31))  # XLA would drop an addition of 0, which would also make it 0
+    return jnp.where(jnp.isnan(scores), _NAN, jnp.where(minus_zero, 0, _turned(bits)))
 
 
 def score_of(key: jax.Array) -> jax.Array:
