@@ -288,14 +288,15 @@ def _begin_all(environment: Environment, lanes: scan.Lane, root: jax.Array) -> s
 def memory_bytes(task: Task) -> int:
     """What a round of one lane reads and writes, in bytes."""
     carry, _ = blank_shapes(1, task.environment, task.lanes(np.zeros(1, np.int64)), task.root)
-    return _bytes(carry.memory)
+    return tree_bytes(carry.memory)
 
 
 def state_bytes(task: Task, slots: int) -> int:
     """Memory of a worker with so many slots: state, constants and outcomes, in bytes."""
     lanes = task.lanes(np.zeros(_SEATS_PER_SLOT * slots, np.int64))
-    return _bytes((blank_shapes(slots, task.environment, lanes, task.root), lanes))
+    return tree_bytes((blank_shapes(slots, task.environment, lanes, task.root), lanes))
 
 
-def _bytes(tree: Any) -> int:
+def tree_bytes(tree: Any) -> int:
+    """Memory of all arrays, or shapes of arrays, in a tree."""
     return sum(int(np.prod(x.shape)) * np.dtype(x.dtype).itemsize for x in jax.tree.leaves(tree))

@@ -242,7 +242,7 @@ def forecast(plan: Plan, workers: int | None = None, done: frozenset[int] = froz
 
 def _state_bytes(unit: Unit, slots: int) -> int:
     """One worker's lanes and the tables that they read."""
-    return pool.state_bytes(unit.task, slots) + sum(_bytes(x) for x in jax.tree.leaves(unit.task.environment))
+    return pool.state_bytes(unit.task, slots) + pool.tree_bytes(unit.task.environment)
 
 
 def _result_bytes(plan: Plan) -> int:
@@ -250,10 +250,6 @@ def _result_bytes(plan: Plan) -> int:
     marks = plan.shares.size
     largest = max(unit.task.order.size for unit in plan.units)
     return 8 * marks * (10 * largest + 3 * 6 * plan.lanes)
-
-
-def _bytes(x: Any) -> int:
-    return int(np.prod(x.shape)) * np.dtype(x.dtype).itemsize
 
 
 def _resident() -> int:
