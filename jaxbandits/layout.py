@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from jaxbandits import ticks
-from jaxbandits.engine import crowd, leap, merge, pool, scan
+from jaxbandits.engine import leap, merge, pool, scan
 from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.protocol import Constraint, Environment, Policy, check_range, map_leaves
 from jaxbandits.rehearsal import rehearse
@@ -283,7 +283,7 @@ def _engine(engine: str, policy: Policy, environment: Environment, constraint: C
 def time_parallel(policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType | str:
     """The engine that plays many rounds of these at once with the bits of the scan engine, or why none does."""
     reasons = []
-    for engine in (leap, merge, crowd):
+    for engine in (leap, merge):
         reason = engine.why_not(policy, environment, constraint)
         if reason is None:
             return engine

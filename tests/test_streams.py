@@ -14,7 +14,7 @@ from scipy import stats as laws
 
 from jaxbandits import streams
 from jaxbandits.errors import InputError
-from jaxbandits.policies.index import ABSENT, largest, score_of, sortable
+from jaxbandits.policies.index import ABSENT, largest, sortable
 from jaxbandits.protocol import View
 from jaxbandits.streams import Domain, Role
 from tests.contract import threefry as plain
@@ -170,18 +170,16 @@ def test_keys_at_the_door() -> None:
             streams.root_key(bad)
 
 
-def test_keys_sort_as_scores_do_and_give_them_back() -> None:
+def test_keys_sort_as_scores_do() -> None:
     scores = np.array([-np.inf, -3e38, -1.5, -2e-38, 0.0, 2e-38, 0.25, 1.0, 3e38, np.inf], np.float32)
     compiled = jax.jit(sortable)
     keys = np.asarray(compiled(jnp.asarray(scores)))
     assert (np.diff(keys.astype(np.int64)) > 0).all()
     assert keys.min() > ABSENT
-    np.testing.assert_array_equal(np.asarray(score_of(jnp.asarray(keys))), scores)
     zeros = np.asarray(compiled(jnp.asarray([0.0, -0.0], jnp.float32)))
     assert zeros.tolist() == [0, 0]
     for nan in (np.nan, -np.nan):  # the sign of a NaN means nothing
         assert int(compiled(jnp.float32(nan))) == 2**31 - 1 > keys.max()
-    assert np.isnan(float(score_of(jnp.int32(ABSENT))))
 
 
 def test_where_no_arm_is_available_none_is_chosen() -> None:

@@ -28,7 +28,7 @@ import jax.numpy as jnp
 
 from jaxbandits import stats, ticks
 from jaxbandits.engine.scan import Carry, Lane, may_play, status_after
-from jaxbandits.environments.finite import FiniteArms
+from jaxbandits.environments.finite import AddressedArms
 from jaxbandits.policies.index import IndexPolicy, clears, evaluate, largest
 from jaxbandits.protocol import (
     Constraint,
@@ -78,7 +78,9 @@ class Lead(NamedTuple):
     ceiling: jax.Array  # f32[]: no other arm's score exceeds it …
     until: jax.Array  # i32[]: … up to this round
     careful: jax.Array  # bool[]: play the first pull unseen, and no other
-    broken: jax.Array  # bool[]: no arm can be chosen
+    status: jax.Array  # i32[]: other than RUNNING: the round cannot be played
+    mean_reward: jax.Array  # i32[]: ticks
+    mean_cost: jax.Array  # i32[]
     alive: jax.Array  # bool[]: every pull tried so far was accepted
     known: Statistics  # [1]: the leader's statistics
     feedback: Feedback
@@ -92,13 +94,23 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
             f"{type(policy).__name__} does not declare a score that rests (an arm's score must read its own "
             "statistics and the round only, and never fall while the arm is not pulled)"
         )
-    if (reason := own_method(policy, IndexPolicy, "init", "update", "admits", "select")) is not None:
+    if (reason := own_method(policy, IndexPolicy, "init", "update", "select")) is not None:
         return reason
-    if not isinstance(environment, FiniteArms):
-        return f"{type(environment).__name__} does not give the outcomes of an arm by address (FiniteArms does)"
+    for method in ("admits", "trouble"):
+        if _owner(policy, method) < _owner(policy, "steady"):
+            return (
+                f"{type(policy).__name__} has a method {method} of its own and does not say for how long it is steady"
+            )
+    if not isinstance(environment, AddressedArms):
+        return f"{type(environment).__name__} does not give the outcomes of an arm by address (AddressedArms do)"
     if not constraint.additive:
         return f"{type(constraint).__name__} must see every round"
     return None
+
+
+def _owner(policy: Policy, method: str) -> int:
+    """How far up a policy's class inherits a method: 0 if it is its own."""
+    return next(i for i, cls in enumerate(type(policy).__mro__) if method in vars(cls))
 
 
 # --- a lane enters, aims, leaps, leaves ------------------------------------------------------------------------
@@ -129,30 +141,35 @@ def leave(carry: Carry, flight: Flight) -> Carry:
     return carry._replace(memory=select_tree(moved, played, m)._replace(status=flight.status))
 
 
-def aim(lane: Lane, carry: Carry, flight: Flight) -> Lead:
+def aim(environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight) -> Lead:
     """The leader and its ceiling."""
     policy, known, ledger = lane.policy, flight.known, flight.ledger
     assert isinstance(policy, IndexPolicy)
     t = ledger.rounds + 1
-    fresh = known.pulls == 0
-    available = carry.fixed.available
-    careful = flight.pace.careful | jnp.any(fresh & available)  # type: ignore[operator]
-    until = t + jnp.where(careful, 0, flight.pace.reach)
+    view = View(t, lane.constraint.view(ledger), carry.fixed.available)
+    taking = policy.admits(known, view)
+    fresh, steady = known.pulls == 0, policy.steady(known, t)
+    careful = flight.pace.careful | jnp.any(fresh & taking) | (steady < t)  # type: ignore[operator]
+    until = jnp.where(careful, t, jnp.minimum(t + flight.pace.reach, steady))
     scores = evaluate(policy, stats.as_floats(known, until))
-    view = View(t, lane.constraint.view(ledger), available)
     key = jax.random.wrap_key_data(carry.fixed.policy_key, impl="threefry2x32")
-    arm = largest(scores, key, view, fresh=fresh)
-    others = available & (jax.lax.iota(jnp.int32, scores.shape[0]) != arm)  # type: ignore[operator]
+    choice = largest(scores, key, view._replace(available=taking), fresh=fresh)
+    others = taking & (jax.lax.iota(jnp.int32, scores.shape[0]) != choice)  # type: ignore[operator]
     ceiling = jnp.max(jnp.where(others, scores, -jnp.inf))
-    runs = may_play(lane, carry, ledger, flight.status)
-    broken = runs & careful & (arm == scores.shape[0])  # a score is NaN
-    arm = jnp.minimum(arm, scores.shape[0] - 1)
+    arm = jnp.minimum(choice, scores.shape[0] - 1)
+    mean_reward, mean_cost = at_instance(environment, lane.row).means(arm)
     one = jax.tree.map(lambda x: x[arm][None], known)
-    alive = runs & ~broken & (careful | (ceiling < jnp.inf))
-    return Lead(arm, ceiling, until, careful, broken, alive, one, flight.feedback, ledger)
+
+    # As in the scan engine: NaN among the scores or an arm that is none, unless the policy knows of other trouble.
+    trouble, playable = policy.trouble(known), (arm == choice) & (mean_cost >= 0)
+    trouble = jnp.where(playable | (trouble != Status.RUNNING), trouble, jnp.int32(Status.INVALID))
+    runs = may_play(lane, carry, ledger, flight.status)
+    status = jnp.where(runs & careful, trouble, flight.status)
+    alive = runs & (status == Status.RUNNING) & jnp.where(careful, True, playable & (ceiling < jnp.inf))
+    return Lead(arm, ceiling, until, careful, status, mean_reward, mean_cost, alive, one, flight.feedback, ledger)
 
 
-def block(environment: FiniteArms, length: int, lane: Lane, carry: Carry, lead: Lead) -> Lead:
+def block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, lead: Lead) -> Lead:
     """Accept as many of the leader's next pulls as are certainly right."""
     policy, ledger, known = lane.policy, lead.ledger, lead.known
     assert isinstance(policy, IndexPolicy)
@@ -184,8 +201,8 @@ def block(environment: FiniteArms, length: int, lane: Lane, carry: Carry, lead: 
         rounds=ledger.rounds + accepted,
         reward=ticks.add(ledger.reward, gained.reward),
         spent=ticks.add(ledger.spent, gained.cost),
-        expected_reward=ticks.add(ledger.expected_reward, world.mean_reward[lead.arm] * accepted),
-        expected_spent=ticks.add(ledger.expected_spent, world.mean_cost[lead.arm] * accepted),
+        expected_reward=ticks.add(ledger.expected_reward, lead.mean_reward * accepted),
+        expected_spent=ticks.add(ledger.expected_spent, lead.mean_cost * accepted),
     )
     return lead._replace(
         alive=lead.alive & (accepted == length),
@@ -200,21 +217,18 @@ def stopped_short(lead: Lead) -> jax.Array:
     return ~lead.careful & (lead.ledger.rounds >= lead.until)
 
 
-def land(environment: FiniteArms, lane: Lane, flight: Flight, lead: Lead) -> Flight:
+def land(lane: Lane, flight: Flight, lead: Lead) -> Flight:
     """The lane after its blocks."""
     width = flight.known.pulls.shape[0]
-    world = at_instance(environment, lane.row)
     accepted = lead.ledger.rounds - flight.ledger.rounds
 
     # A careful pull may be the last one: the constraint itself books it.
     reward, cost = lead.feedback
-    expected = world.mean_reward[lead.arm], world.mean_cost[lead.arm]
-    outcome = Outcome(reward, cost, *expected, events={}, valid=jnp.bool_(True))
+    outcome = Outcome(reward, cost, lead.mean_reward, lead.mean_cost, events={}, valid=jnp.bool_(True))
     booked = book(lane.constraint, flight.ledger, outcome)
     played = lead.careful & (accepted > 0)
     ledger = select_tree(played, booked, lead.ledger)
-    unplayed = jnp.where(lead.broken, jnp.int32(Status.INVALID), flight.status)
-    status = jnp.where(played, status_after(lane, ledger), unplayed)
+    status = jnp.where(played, status_after(lane, ledger), lead.status)
 
     mine = (jax.lax.iota(jnp.int32, width) == lead.arm) & (accepted > 0)
     known = jax.tree.map(lambda one, all: jnp.where(mine, one, all), lead.known, flight.known)
@@ -260,19 +274,19 @@ def gauge(slots: int) -> Gauge:
 
 def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rounds: jax.Array) -> tuple[Carry, Gauge]:
     """Some macro-steps of all lanes, ``[slot]``, with the length of block that promises most."""
-    assert isinstance(environment, FiniteArms)
+    assert isinstance(environment, AddressedArms)
     flights = jax.vmap(enter)(carry, gauge.pace)
     choice = _best_length(gauge.mean_lead, environment.spec.arms)
 
     def macro(_: jax.Array, state: tuple[Flight, jax.Array, jax.Array]) -> tuple[Flight, jax.Array, jax.Array]:
         flights, gained, ended = state
-        aimed = jax.vmap(aim)(lanes, carry, flights)
+        aimed = jax.vmap(partial(aim, environment))(lanes, carry, flights)
         leads = jax.lax.switch(
             choice, [partial(_blocks, environment, length, lanes, carry) for length in LENGTHS], aimed
         )
         gained += jnp.sum((leads.ledger.rounds - aimed.ledger.rounds).astype(jnp.float32))
         ended += _count(aimed.alive & ~leads.alive & ~jax.vmap(stopped_short)(leads))
-        return jax.vmap(partial(land, environment))(lanes, flights, leads), gained, ended
+        return jax.vmap(land)(lanes, flights, leads), gained, ended
 
     zero = jnp.float32(0)
     flights, gained, ended = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, (flights, zero, zero))
@@ -280,7 +294,7 @@ def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rou
     return jax.vmap(leave)(carry, flights), Gauge(mean, flights.pace)
 
 
-def _blocks(environment: FiniteArms, length: int, lanes: Lane, carry: Carry, leads: Lead) -> Lead:
+def _blocks(environment: AddressedArms, length: int, lanes: Lane, carry: Carry, leads: Lead) -> Lead:
     """A block; of the longest kind further ones under the same ceiling, as long as few lanes have stopped.
 
     The more arms, the dearer is a new ceiling, and the more blocks are worth their idle lanes.

@@ -49,8 +49,24 @@ class FiniteSpec:
         return () if self.resources is None else (self.resources,)
 
 
+class AddressedArms(Environment):
+    """K arms; what the n-th pull of arm k brings is a pure function of (key, k, n).
+
+    Its state is the arms' pull counts, ``i32[K]``. Engines that play many rounds at once call :meth:`means` and
+    :meth:`outcome`; :meth:`pull` must say the same.
+    """
+
+    def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(mean reward, mean cost) of an arm, in ticks; a mean cost of −1: the arm cannot be played."""
+        raise NotImplementedError
+
+    def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
+        raise NotImplementedError
+
+
 @pytree
-class FiniteArms(Environment):
+class FiniteArms(AddressedArms):
     """K arms; a pull of arm k gives reward and cost in [0, 1], independent and identical over pulls.
 
     The n-th pull of an arm is one address (see :mod:`jaxbandits.streams`): all policies meet the same table of
@@ -196,8 +212,12 @@ class FiniteArms(Environment):
         """Pull counts, ``i32[K]``."""
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
+    def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """True means of an arm that exists, in ticks."""
+        return self.mean_reward[arm], self.mean_cost[arm]
+
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones: a pure function."""
+        """See :class:`AddressedArms`; the cost is ``i32[d]`` for d resources."""
         blocks = 1 + (self.spec.resources or 1) // 2
         words = [streams.words(key, n, arm | (block << 24)) for block in range(blocks)]
         return self.law.outcome(arm, jnp.concatenate(words))
@@ -212,6 +232,7 @@ class FiniteArms(Environment):
         arms = jnp.clip(arms, 0, width - 1)
         n = state.at[arms].get(mode="promise_in_bounds")
         reward, cost = jax.vmap(self.outcome, in_axes=(None, 0, 0))(key, arms, n)
+        mean_reward, mean_cost = self.means(arms)
         ids = jax.lax.iota(jnp.int32, width)
         hits = jnp.sum((ids[:, None] == arms[None, :]).astype(jnp.int32), axis=1, dtype=jnp.int32)
         valid = jnp.all(inside & self.present[arms])
@@ -224,8 +245,8 @@ class FiniteArms(Environment):
         outcome = Outcome(
             reward=total(reward),
             cost=total(cost),
-            expected_reward=total(self.mean_reward[arms]),
-            expected_cost=total(self.mean_cost[arms]),
+            expected_reward=total(mean_reward),
+            expected_cost=total(mean_cost),
             events={},
             valid=valid,
         )

@@ -11,9 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import streams, ticks
-from jaxbandits.environments.finite import FiniteSpec
+from jaxbandits.environments.finite import AddressedArms, FiniteSpec
 from jaxbandits.environments.reservoir_laws import (
-    INVALID,
     ArmLaw,
     OutcomeLaw,
     RatioLaw,
@@ -23,13 +22,13 @@ from jaxbandits.environments.reservoir_laws import (
     bernoulli_outcome,
 )
 from jaxbandits.errors import InputError, bad, whole_number
-from jaxbandits.protocol import Environment, Feedback, Outcome, leaf, pytree, static
+from jaxbandits.protocol import Feedback, Outcome, leaf, pytree, static
 
 _TRIED = 256  # arms of every instance that a user's sampler is tried on, at the door
 
 
 @pytree
-class Reservoir(Environment):
+class Reservoir(AddressedArms):
     """A reservoir of infinitely many arms, of which the first ``capacity`` can be played.
 
     The means of arm j are a pure function of (instance key, j): nothing is stored, and a larger capacity leaves the
@@ -208,11 +207,11 @@ class Reservoir(Environment):
         return jnp.zeros((self.capacity,), jnp.int32)
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(mean reward, mean cost) of an arm, in ticks: a pure function of (instance key, arm)."""
+        """See :class:`AddressedArms`: a pure function of (instance key, arm)."""
         return self.law.means((self.words[0], self.words[1]), arm)
 
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones: a pure function."""
+        """See :class:`AddressedArms`."""
         reward, cost = self.means(arm)
         words = streams.words(key, n, arm)
         return self.outcomes(reward, words[0]), self.outcomes(cost, words[1])
@@ -230,7 +229,7 @@ class Reservoir(Environment):
             expected_reward=mean_reward,
             expected_cost=mean_cost,
             events={},
-            valid=(arm == action) & (mean_cost != INVALID),
+            valid=(arm == action) & (mean_cost >= 0),
         )
         hit = (jax.lax.iota(jnp.int32, self.capacity) == arm).astype(jnp.int32)
         return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)

@@ -15,6 +15,7 @@ from jaxbandits.stats import Arms, Statistics
 from jaxbandits.streams import Role
 
 P = TypeVar("P", bound="IndexPolicy")
+NEVER = np.int32(2**31 - 1)  # a round that does not come
 
 
 class IndexPolicy(ArmTotals):
@@ -37,6 +38,14 @@ class IndexPolicy(ArmTotals):
     def admits(self, state: Statistics, view: View) -> jax.Array | None:
         """Which of the available arms take part in this round, ``bool[K]``; None: all of them."""
         return view.available
+
+    def steady(self, state: Statistics, round: jax.Array) -> jax.Array:
+        """A round up to which :meth:`admits` and :meth:`trouble` say what they say at ``round``, ``i32[]``.
+
+        If the arms' totals change, but not which arms were pulled. A policy with an ``admits`` of its own must tell, or
+        no engine plays many of its rounds at once; a round before ``round`` says that nothing is known.
+        """
+        return jnp.int32(NEVER)
 
     def select(self, state: Statistics, key: jax.Array, view: View) -> tuple[Statistics, jax.Array]:
         """The arm with the largest index, of those that take part."""
@@ -94,16 +103,8 @@ def sortable(scores: jax.Array) -> jax.Array:
     """
     bits = jax.lax.bitcast_convert_type(scores, jnp.int32)
     minus_zero = bits == np.int32(-(2**31))  # XLA would drop an addition of 0, which would also make it 0
-    return jnp.where(jnp.isnan(scores), _NAN, jnp.where(minus_zero, 0, _turned(bits)))
-
-
-def score_of(key: jax.Array) -> jax.Array:
-    """The score that a key of :func:`sortable` stands for."""
-    return jax.lax.bitcast_convert_type(_turned(key), jnp.float32)
-
-
-def _turned(x: jax.Array) -> jax.Array:
-    return x ^ ((x >> 31) & np.int32(2**31 - 1))  # negative floats sort the other way round
+    turned = bits ^ ((bits >> 31) & np.int32(2**31 - 1))  # negative floats sort the other way round
+    return jnp.where(jnp.isnan(scores), _NAN, jnp.where(minus_zero, 0, turned))
 
 
 def first_of_largest(keys: jax.Array, order: jax.Array, ids: jax.Array) -> tuple[jax.Array, jax.Array]:

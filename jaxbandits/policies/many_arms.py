@@ -11,13 +11,12 @@ import numpy as np
 from jaxbandits.environments.finite import FiniteSpec
 from jaxbandits.errors import bad
 from jaxbandits.policies.exploration import Exploration, LogExploration
-from jaxbandits.policies.index import IndexPolicy
+from jaxbandits.policies.index import NEVER, IndexPolicy
 from jaxbandits.policies.rcb import RCB
 from jaxbandits.protocol import Status, View, leaf, pytree
 from jaxbandits.stats import Arms, Statistics
 
 _NEAR = np.float32(2.0**-20)  # relative: a float32 power this near to a whole number is that number
-NEVER = np.int32(2**31 - 1)
 
 
 class ManyArms(IndexPolicy):
@@ -29,6 +28,11 @@ class ManyArms(IndexPolicy):
     def spreads(self) -> bool:  # type: ignore[override]
         """As the policy inside."""
         return self.policy.spreads
+
+    @property
+    def rests(self) -> bool:  # type: ignore[override]
+        """As the policy inside."""
+        return self.policy.rests
 
     @property
     def rounding(self) -> float:  # type: ignore[override]
@@ -44,10 +48,6 @@ class ManyArms(IndexPolicy):
     def score(self, arms: Arms) -> jax.Array:
         """The index of the policy inside."""
         return self.policy.score(arms)
-
-    def steady(self, state: Statistics, round: jax.Array) -> jax.Array:
-        """A round before which no further arm can come to take part, ``i32[]``: a leap need not look."""
-        raise NotImplementedError
 
 
 @pytree
@@ -152,7 +152,7 @@ class ArmIncreasing(ManyArms):
         return jnp.where(full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))
 
     def steady(self, state: Statistics, round: jax.Array) -> jax.Array:
-        """Safely below opened^{1/e}."""
+        """Safely below opened^{1/e}, the last round that does not want a further arm."""
         opened = jnp.sum(state.pulls > 0, dtype=jnp.int32).astype(jnp.float32)
         opens = jnp.power(opened, 1 / _exponent(self.beta)) * np.float32(1 - 2.0**-18)
         return jnp.where(opens < NEVER // 2, opens, NEVER // 2).astype(jnp.int32) - 1
@@ -235,8 +235,3 @@ def room_needed(rounds: float, beta: float) -> int:
         100
     """
     return int(arms_to_sample(rounds, beta)) if rounds > 1 else 1
-
-
-def unwrapped(policy: IndexPolicy) -> IndexPolicy:
-    """The policy whose formula is played."""
-    return policy.policy if isinstance(policy, ManyArms) else policy
