@@ -148,6 +148,14 @@ def priority(word: jax.Array, arm: jax.Array) -> jax.Array:
     return x ^ (x >> 16)
 
 
+def arm_at(word: jax.Array, place: jax.Array) -> jax.Array:
+    """The arm id (uint32) whose :func:`priority` in the order of ``word`` is ``place``: its inverse."""
+    x = place ^ (place >> 16)
+    x = x * jnp.uint32(0x7ED1B41D)
+    x = (x ^ (x >> 13) ^ (x >> 26)) * jnp.uint32(0xA5CB9243)
+    return ((x ^ (x >> 16)) ^ word) * jnp.uint32(0x144CBC89)
+
+
 def below(word: jax.Array, n: jax.Array | int) -> jax.Array:
     """A uniform int32 in ``0 … n − 1`` from one word (multiply and shift; bias below n · 2⁻³²), n ≤ 2³¹ − 1."""
     n = jnp.asarray(n).astype(jnp.uint32)

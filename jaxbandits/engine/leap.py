@@ -29,7 +29,13 @@ import jax.numpy as jnp
 from jaxbandits import stats, ticks
 from jaxbandits.engine.scan import Carry, Lane, may_play, status_after
 from jaxbandits.environments.finite import AddressedArms
-from jaxbandits.policies.index import IndexPolicy, clears, evaluate, largest
+from jaxbandits.policies.index import (
+    IndexPolicy,
+    clears,
+    evaluate,
+    largest,
+    lots,
+)
 from jaxbandits.protocol import (
     Constraint,
     Environment,
@@ -49,6 +55,7 @@ from jaxbandits.ticks import Total
 
 CPU_SLOTS = 128  # lanes in flight per core: measured, 32 to 256; twice as many at 10⁴ lanes cost 2 %, half as many 8 %
 LENGTHS = (2, 16, 64)  # pulls in a block; 64 outcomes are the most whose sum fits an int32
+LOTS = 16  # rounds in a block that is drawn by lot
 _FURTHEST = 1024  # most rounds to aim ahead
 _STEPS = 8  # macro-steps between two looks at the marks
 
@@ -79,6 +86,7 @@ class Lead(NamedTuple):
     until: jax.Array  # i32[]: … up to this round
     careful: jax.Array  # bool[]: play the first pull unseen, and no other
     status: jax.Array  # i32[]: other than RUNNING: the round cannot be played
+    tied: jax.Array  # bool[]: several scores are +∞
     mean_reward: jax.Array  # i32[]: ticks
     mean_cost: jax.Array  # i32[]
     alive: jax.Array  # bool[]: every pull tried so far was accepted
@@ -141,15 +149,16 @@ def leave(carry: Carry, flight: Flight) -> Carry:
     return carry._replace(memory=select_tree(moved, played, m)._replace(status=flight.status))
 
 
-def aim(environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight) -> Lead:
-    """The leader and its ceiling."""
+def aim(environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight) -> tuple[Lead, jax.Array]:
+    """The leader and its ceiling; also the arms whose score is +∞, ``bool[K]``."""
     policy, known, ledger = lane.policy, flight.known, flight.ledger
     assert isinstance(policy, IndexPolicy)
     t = ledger.rounds + 1
     view = View(t, lane.constraint.view(ledger), carry.fixed.available)
     taking = policy.admits(known, view)
     fresh, steady = known.pulls == 0, policy.steady(known, t)
-    careful = flight.pace.careful | jnp.any(fresh & taking) | (steady < t)  # type: ignore[operator]
+    initial = jnp.any(fresh & taking)  # type: ignore[operator]
+    careful = flight.pace.careful | initial | (steady < t)
     until = jnp.where(careful, t, jnp.minimum(t + flight.pace.reach, steady))
     scores = evaluate(policy, stats.as_floats(known, until))
     key = jax.random.wrap_key_data(carry.fixed.policy_key, impl="threefry2x32")
@@ -166,7 +175,9 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight) ->
     runs = may_play(lane, carry, ledger, flight.status)
     status = jnp.where(runs & careful, trouble, flight.status)
     alive = runs & (status == Status.RUNNING) & jnp.where(careful, True, playable & (ceiling < jnp.inf))
-    return Lead(arm, ceiling, until, careful, status, mean_reward, mean_cost, alive, one, flight.feedback, ledger)
+    tied = runs & (status == Status.RUNNING) & ~initial & (ceiling == jnp.inf)
+    lead = Lead(arm, ceiling, until, careful, status, tied, mean_reward, mean_cost, alive, one, flight.feedback, ledger)
+    return lead, taking & (scores == jnp.inf)  # type: ignore[operator]
 
 
 def block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, lead: Lead) -> Lead:
@@ -188,28 +199,40 @@ def block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, lea
     scores = evaluate(policy, stats.as_floats(before, rounds))
     sure = clears(policy, scores, lead.ceiling)
 
-    # The clock after each pull, as the constraint would see it.
+    one = jnp.ones_like(steps)
+    expected = Feedback(jnp.cumsum(one) * lead.mean_reward, jnp.cumsum(one) * lead.mean_cost)
+    lead, accepted = _accept(lane, carry, lead, Feedback(reward, cost), sums, expected, sure)
+    gained = jax.tree.map(lambda x: jnp.where(accepted > 0, x[accepted - 1], 0)[None], sums)
+    return lead._replace(known=_add(known, gained))
+
+
+def _accept(
+    lane: Lane, carry: Carry, lead: Lead, drawn: Feedback, sums: Statistics, expected: Feedback, sure: jax.Array
+) -> tuple[Lead, jax.Array]:
+    """Book the longest prefix of pulls that are sure and reach neither end nor mark; arrays ``[h]``, sums inclusive."""
+    ledger, length = lead.ledger, sure.size
+    steps = jax.lax.iota(jnp.int32, length)
+    rounds = ledger.rounds + 1 + steps
     after = ledger._replace(
         rounds=rounds, reward=ticks.add(ledger.reward, sums.reward), spent=ticks.add(ledger.spent, sums.cost)
     )
     inside = ~ticks.reached(lane.constraint.clock(after), carry.goal) & (rounds < lane.cap)
     sure = jnp.where(lead.careful, steps == 0, sure & inside & (rounds <= lead.until))
     accepted = jnp.where(lead.alive, jnp.min(jnp.where(sure, length, steps)), 0)
-    last = jnp.maximum(accepted - 1, 0)
-    gained = jax.tree.map(lambda x: jnp.where(accepted > 0, x[last], 0), sums)
+    some, last = accepted > 0, jnp.maximum(accepted - 1, 0)
+
+    def put(total: Total, x: jax.Array) -> Total:
+        return ticks.add(total, jnp.where(some, x[last], 0))
+
     ledger = ledger._replace(
         rounds=ledger.rounds + accepted,
-        reward=ticks.add(ledger.reward, gained.reward),
-        spent=ticks.add(ledger.spent, gained.cost),
-        expected_reward=ticks.add(ledger.expected_reward, lead.mean_reward * accepted),
-        expected_spent=ticks.add(ledger.expected_spent, lead.mean_cost * accepted),
+        reward=put(ledger.reward, sums.reward),
+        spent=put(ledger.spent, sums.cost),
+        expected_reward=put(ledger.expected_reward, expected.reward),
+        expected_spent=put(ledger.expected_spent, expected.cost),
     )
-    return lead._replace(
-        alive=lead.alive & (accepted == length),
-        known=_add(known, jax.tree.map(lambda x: x[None], gained)),
-        feedback=select_tree(accepted > 0, Feedback(reward[last], cost[last]), lead.feedback),
-        ledger=ledger,
-    )
+    feedback = select_tree(some, Feedback(drawn.reward[last], drawn.cost[last]), lead.feedback)
+    return lead._replace(alive=lead.alive & (accepted == length), feedback=feedback, ledger=ledger), accepted
 
 
 def stopped_short(lead: Lead) -> jax.Array:
@@ -219,26 +242,75 @@ def stopped_short(lead: Lead) -> jax.Array:
 
 def land(lane: Lane, flight: Flight, lead: Lead) -> Flight:
     """The lane after its blocks."""
-    width = flight.known.pulls.shape[0]
     accepted = lead.ledger.rounds - flight.ledger.rounds
-
-    # A careful pull may be the last one: the constraint itself books it.
-    reward, cost = lead.feedback
-    outcome = Outcome(reward, cost, lead.mean_reward, lead.mean_cost, events={}, valid=jnp.bool_(True))
-    booked = book(lane.constraint, flight.ledger, outcome)
-    played = lead.careful & (accepted > 0)
-    ledger = select_tree(played, booked, lead.ledger)
-    status = jnp.where(played, status_after(lane, ledger), lead.status)
-
-    mine = (jax.lax.iota(jnp.int32, width) == lead.arm) & (accepted > 0)
+    mine = (jax.lax.iota(jnp.int32, flight.known.pulls.shape[0]) == lead.arm) & (accepted > 0)
     known = jax.tree.map(lambda one, all: jnp.where(mine, one, all), lead.known, flight.known)
     reach = flight.pace.reach
     further = jnp.minimum(2 * reach, _FURTHEST)
     reach = jnp.where(lead.careful, reach, jnp.where(accepted == 0, jnp.maximum(reach >> 2, 1), reach))
     reach = jnp.where(lead.alive | stopped_short(lead), further, reach)
     pace = Pace((accepted == 0) | (lead.careful & (lead.ceiling == jnp.inf)), reach)
-    action = jnp.where(accepted > 0, lead.arm, flight.action)
-    return Flight(known, action, lead.feedback, ledger, status, pace)
+    return _landed(lane, flight, lead, known, pace)
+
+
+def _landed(lane: Lane, flight: Flight, lead: Lead, known: Statistics, pace: Pace) -> Flight:
+    # A careful pull may be the last one: the constraint itself books it.
+    moved = lead.ledger.rounds > flight.ledger.rounds
+    reward, cost = lead.feedback
+    outcome = Outcome(reward, cost, lead.mean_reward, lead.mean_cost, events={}, valid=jnp.bool_(True))
+    booked = book(lane.constraint, flight.ledger, outcome)
+    played = lead.careful & moved
+    ledger = select_tree(played, booked, lead.ledger)
+    status = jnp.where(played, status_after(lane, ledger), lead.status)
+    return Flight(known, jnp.where(moved, lead.arm, flight.action), lead.feedback, ledger, status, pace)
+
+
+def draw_lots(
+    environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight, lead: Lead, tied: jax.Array
+) -> Flight:
+    """Rounds in which one of several arms whose score is +∞ is drawn by lot; also careful pulls.
+
+    ``tied`` holds the arms whose score is +∞ at the last of these rounds. One that is drawn may not have come so far
+    yet, or may have left since it was pulled in this very block: its own exact score tells, and ends the block. Where
+    the arm drawn is in order, it would have been drawn without the others too: the first of many is the first of fewer.
+    """
+    policy, ledger, pace = lane.policy, flight.ledger, flight.pace
+    assert isinstance(policy, IndexPolicy)
+    world = at_instance(environment, lane.row)
+    both = carry.fixed.policy_key, carry.fixed.world_key
+    policy_key, world_key = (jax.random.wrap_key_data(x, impl="threefry2x32") for x in both)
+    lead = lead._replace(alive=jnp.where(lead.careful, lead.alive, lead.tied))
+    steps = jax.lax.iota(jnp.int32, LOTS)
+    rounds = ledger.rounds + 1 + steps
+    arms, certain = lots(tied, policy_key, rounds)
+    arms = jnp.where(lead.careful, lead.arm, jnp.minimum(arms, tied.size - 1))
+    again = (arms[:, None] == arms[None, :]) & (steps[:, None] < steps[None, :])  # [earlier, later]
+
+    def so_far(x: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.where(again, x[:, None], 0), axis=0, dtype=jnp.int32)
+
+    base = jax.tree.map(lambda x: x.at[arms].get(mode="promise_in_bounds"), flight.known)
+    n = base.pulls + so_far(jnp.ones_like(steps))
+    drawn = jax.vmap(world.outcome, in_axes=(None, 0, 0))(world_key, arms, n), jax.vmap(world.means)(arms)
+    (reward, cost), means = jax.lax.optimization_barrier(drawn)
+    outcomes = _outcomes(reward, cost, policy.spreads)
+    before = _add(base, jax.tree.map(so_far, outcomes))
+    sure = evaluate(policy, stats.as_floats(before, rounds)) == jnp.inf
+    sums, expected = jax.tree.map(lambda x: jnp.cumsum(x, dtype=jnp.int32), (outcomes, Feedback(*means)))
+    lead, accepted = _accept(lane, carry, lead, Feedback(reward, cost), sums, expected, sure & certain)
+
+    def spread(x: jax.Array) -> jax.Array:
+        return (
+            jnp.zeros(tied.shape, jnp.int32).at[arms].add(jnp.where(steps < accepted, x, 0), mode="promise_in_bounds")
+        )
+
+    known = _add(flight.known, jax.tree.map(spread, outcomes))
+    shorter = jnp.maximum(jnp.minimum(pace.reach, LOTS) >> 1, 1)
+    reach = jnp.where(lead.alive | stopped_short(lead), jnp.minimum(2 * pace.reach, LOTS), shorter)
+    plays = lead.tied | lead.careful
+    pace = Pace(jnp.where(plays, accepted == 0, pace.careful), jnp.where(plays & ~lead.careful, reach, pace.reach))
+    arm = jnp.where(accepted > 0, arms[accepted - 1], lead.arm)
+    return _landed(lane, flight, lead._replace(arm=arm), known, pace)
 
 
 def _outcomes(reward: jax.Array, cost: jax.Array, spreads: bool) -> Statistics:
@@ -278,15 +350,25 @@ def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rou
     flights = jax.vmap(enter)(carry, gauge.pace)
     choice = _best_length(gauge.mean_lead, environment.spec.arms)
 
-    def macro(_: jax.Array, state: tuple[Flight, jax.Array, jax.Array]) -> tuple[Flight, jax.Array, jax.Array]:
-        flights, gained, ended = state
-        aimed = jax.vmap(partial(aim, environment))(lanes, carry, flights)
-        leads = jax.lax.switch(
+    def leads(flights: Flight, aimed: Lead) -> tuple[Flight, jax.Array, jax.Array]:
+        done = jax.lax.switch(
             choice, [partial(_blocks, environment, length, lanes, carry) for length in LENGTHS], aimed
         )
-        gained += jnp.sum((leads.ledger.rounds - aimed.ledger.rounds).astype(jnp.float32))
-        ended += _count(aimed.alive & ~leads.alive & ~jax.vmap(stopped_short)(leads))
-        return jax.vmap(land)(lanes, flights, leads), gained, ended
+        gained = jnp.sum((done.ledger.rounds - aimed.ledger.rounds).astype(jnp.float32))
+        ended = _count(aimed.alive & ~done.alive & ~jax.vmap(stopped_short)(done))
+        return jax.vmap(land)(lanes, flights, done), gained, ended
+
+    def by_lot(flights: Flight, aimed: Lead, tied: jax.Array) -> tuple[Flight, jax.Array, jax.Array]:
+        return jax.vmap(partial(draw_lots, environment))(lanes, carry, flights, aimed, tied), zero, zero
+
+    def macro(_: jax.Array, state: tuple[Flight, jax.Array, jax.Array]) -> tuple[Flight, jax.Array, jax.Array]:
+        flights, gained, ended = state
+        aimed, tied = jax.vmap(partial(aim, environment))(lanes, carry, flights)
+        most_tied = 2 * _count(aimed.tied) > _count(aimed.tied | aimed.alive)
+        flights, more_gained, more_ended = jax.lax.cond(
+            most_tied, lambda: by_lot(flights, aimed, tied), lambda: leads(flights, aimed)
+        )
+        return flights, gained + more_gained, ended + more_ended
 
     zero = jnp.float32(0)
     flights, gained, ended = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, (flights, zero, zero))

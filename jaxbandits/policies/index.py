@@ -119,6 +119,32 @@ def behind_the_fresh(order: jax.Array) -> jax.Array:
     return (order >> 1) | jnp.uint32(1 << 31)
 
 
+def lots(tied: jax.Array, key: jax.Array, rounds: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Whom :func:`largest` would draw in each of these rounds if just the arms ``tied`` shared the largest score.
+
+    One pass over arms and rounds: the arm is found again from its priority.
+
+    Args:
+        tied: ``bool[K]``.
+        key: the policy's key.
+        rounds: ``i32[h]``.
+
+    Returns:
+        The arms ``i32[h]``, K for none; and where that is certain (all but one time in 10⁹).
+    """
+    width = tied.shape[0]
+    words = jax.vmap(lambda round: streams.policy_words(key, round, Role.TIE)[0])(rounds)
+    ids, last = jax.lax.iota(jnp.uint32, width), np.uint32(0xFFFFFFFF)
+    others = jnp.where(tied, jnp.uint32(0), last)
+    # Arms before rounds: so it is a minimum of vectors, which XLA on CPU makes twice as fast.
+    order = behind_the_fresh(streams.priority(words[None, :], ids[:, None])) | others[:, None]
+    place = jnp.min(order, axis=0)
+    both = jnp.stack([streams.arm_at(words, (place << 1) | bit) for bit in np.arange(2, dtype=np.uint32)])
+    both = jnp.minimum(both, width).astype(jnp.int32)
+    arms = jnp.min(jnp.where(tied.at[both].get(mode="fill", fill_value=False), both, width), axis=0)
+    return arms, place < last - 1
+
+
 def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> jax.Array:
     """Scores of a state at a round, ``f32[K]``: to look inside a policy."""
     return evaluate(policy, stats.as_floats(state, jnp.asarray(round, jnp.int32)))

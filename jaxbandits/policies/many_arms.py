@@ -155,7 +155,7 @@ class ArmIncreasing(ManyArms):
         """Safely below opened^{1/e}, the last round that does not want a further arm."""
         opened = jnp.sum(state.pulls > 0, dtype=jnp.int32).astype(jnp.float32)
         opens = jnp.power(opened, 1 / _exponent(self.beta)) * np.float32(1 - 2.0**-18)
-        return jnp.where(opens < NEVER // 2, opens, NEVER // 2).astype(jnp.int32) - 1
+        return jnp.where(opens < NEVER // 2, opens, NEVER // 2).astype(jnp.int32)
 
 
 def _exponent(beta: jax.Array) -> jax.Array:
