@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,11 +12,20 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import stats, ticks
-from jaxbandits.engine import leap
+from jaxbandits.engine import drive, leap, scan
 from jaxbandits.environments import Reservoir, uniform_outcome
-from jaxbandits.policies import RCB, ArmIncreasing, LogExploration, OmegaUCB, SampledArms, UCBVRatio
-from jaxbandits.policies.index import evaluate
-from jaxbandits.protocol import Constraint
+from jaxbandits.layout import settle
+from jaxbandits.policies import (
+    RCB,
+    ArmIncreasing,
+    LogExploration,
+    LogLogExploration,
+    OmegaUCB,
+    SampledArms,
+    UCBVRatio,
+)
+from jaxbandits.policies.index import evaluate, largest, lots
+from jaxbandits.protocol import Constraint, View
 from jaxbandits.testing import assert_same_results
 
 KEY = jax.random.key(33)
@@ -92,6 +102,49 @@ def test_a_full_set_is_told_by_both_engines() -> None:
             results.append(jb.simulate(policy, reservoir(2), limit, key=KEY, marks=3, engine=engine, slots=16))
     assert (results[0].rounds.values[..., -1] == ROOM**2).all()
     assert_same_results(*results, "engines scan and leap, full sets")
+
+
+def test_lots_are_drawn_for_many_rounds_at_a_time() -> None:
+    """While hundreds of arms tie at +∞, a chunk of eight macro-steps plays far more rounds than eight."""
+    lanes_, world = 4, reservoir()
+    leaves, _ = settle(SampledArms(RCB(), ROOM), world)
+    policy = jax.tree.map(lambda x: jnp.asarray(np.broadcast_to(x[0, :1], (lanes_, *x.shape[2:]))), leaves)
+    limit = jb.TotalBudget(50_000.0, last_pull="forfeits").prepare(world)
+    limit, world = (jax.tree.map(jnp.asarray, x) for x in (limit, world))
+    ids = jnp.arange(lanes_)
+    marks = jax.tree.map(lambda x: jnp.asarray(x)[:, None], limit.end())
+    lanes = scan.Lane(
+        ids, ids.astype(jnp.uint32), ids.astype(jnp.uint32), policy, limit, marks, jnp.full((lanes_,), 2**30, jnp.int32)
+    )
+    carry = jax.vmap(partial(scan.start, world), in_axes=(0, None))(lanes, jax.random.key_data(KEY))
+    gauge = leap.gauge(lanes_)
+    chunk = jax.jit(lambda carry, gauge: leap.chunk(world, lanes, carry, gauge, jnp.int32(1)))
+    for _ in range(12 + 6):  # 96 first pulls, one a macro-step; then lots
+        carry, gauge = chunk(carry, gauge)
+    rounds = np.asarray(carry.memory.ledger.rounds)
+    assert ((rounds > 96 + 6 * 60) & (rounds <= 96 + 6 * 8 * leap.LOTS)).all()
+
+
+def test_lots_are_those_of_the_tie_rule() -> None:
+    rng = np.random.default_rng(8)
+    key, rounds = jax.random.key(5), jnp.arange(100, 116)
+    for width in (2, 3, 33, 700):
+        tied = jnp.asarray(rng.random(width) < 0.4).at[1].set(True)
+        arms, certain = jax.jit(lots)(tied, key, rounds)
+        views = [View(t, None, jnp.ones(width, bool)) for t in rounds]
+        expected = [int(largest(jnp.where(tied, jnp.inf, 0.0), key, view, jnp.zeros(width, bool))) for view in views]
+        np.testing.assert_array_equal(arms, expected)
+        assert bool(certain.all())
+    assert (np.asarray(jax.jit(lots)(jnp.zeros(9, bool), key, rounds)[0]) == 9).all()
+
+
+@pytest.mark.parametrize("exploration", [LogExploration(), LogExploration(0.1), LogLogExploration()], ids=str)
+def test_exploration_never_falls(exploration: Any) -> None:
+    """In float32 as compiled, at every round up to 2²⁴: so an index of +∞ stays +∞ while its arm rests."""
+    t = jnp.arange(1, 1 << 24, dtype=jnp.int32)
+    leaves = jax.tree.map(jnp.float32, exploration)
+    e = np.asarray(jax.jit(lambda t: leaves.at(t.astype(jnp.float32)), compiler_options=drive.OPTIONS["cpu"])(t))
+    assert (np.diff(e) >= 0).all() and e[-1] > e[0]
 
 
 @jb.pytree

@@ -187,3 +187,9 @@ def test_where_no_arm_is_available_none_is_chosen() -> None:
     assert int(largest(jnp.asarray([1.0, 2.0, 3.0]), key_of(0, 1), none)) == 3
     lowest = View(jnp.int32(3), None, jnp.asarray([False, True, False]))
     assert int(largest(jnp.asarray([1.0, -jnp.inf, jnp.nan]), key_of(0, 1), lowest)) == 1
+
+
+@given(word, st.integers(0, 2**32 - 1))
+def test_an_arm_is_found_again_from_its_priority(bits: int, arm: int) -> None:
+    place = streams.priority(jnp.uint32(bits), jnp.uint32(arm))
+    assert int(streams.arm_at(jnp.uint32(bits), place)) == arm

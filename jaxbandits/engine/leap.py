@@ -12,6 +12,9 @@ pulled again, and nothing needs K scores a round. One macro-step of a lane that 
 3. If nothing was accepted (a tie, a leader who leads at t + d but not yet at t, a pull that ends the lane or passes a
    mark), the next macro-step is *careful*: d = 0, ties broken at random, and its first pull is played unseen. That is
    an ordinary round, in the same program.
+4. *lots*: where the ceiling is +∞, there is no leader, but a tie that each round breaks by lot. Who is drawn in the
+   coming rounds is known beforehand, so a block of such rounds is played at once, up to an arm that is drawn when its
+   score is not +∞ (any more, or yet). A macro-step is one of leads or of lots, as most lanes want.
 
 How far to aim, d, and how long the blocks are, h, are guesses at speed and change no bit. d belongs to a lane: it grows
 while blocks are accepted whole and shrinks when none was. h belongs to the batch: the mean length of a lead is
@@ -29,13 +32,7 @@ import jax.numpy as jnp
 from jaxbandits import stats, ticks
 from jaxbandits.engine.scan import Carry, Lane, may_play, status_after
 from jaxbandits.environments.finite import AddressedArms
-from jaxbandits.policies.index import (
-    IndexPolicy,
-    clears,
-    evaluate,
-    largest,
-    lots,
-)
+from jaxbandits.policies.index import IndexPolicy, clears, evaluate, largest, lots
 from jaxbandits.protocol import (
     Constraint,
     Environment,
@@ -299,12 +296,11 @@ def draw_lots(
     sums, expected = jax.tree.map(lambda x: jnp.cumsum(x, dtype=jnp.int32), (outcomes, Feedback(*means)))
     lead, accepted = _accept(lane, carry, lead, Feedback(reward, cost), sums, expected, sure & certain)
 
-    def spread(x: jax.Array) -> jax.Array:
-        return (
-            jnp.zeros(tied.shape, jnp.int32).at[arms].add(jnp.where(steps < accepted, x, 0), mode="promise_in_bounds")
-        )
+    def by_arm(x: jax.Array) -> jax.Array:
+        x = jnp.where(steps < accepted, x, 0)
+        return jnp.zeros(tied.shape, jnp.int32).at[arms].add(x, mode="promise_in_bounds")
 
-    known = _add(flight.known, jax.tree.map(spread, outcomes))
+    known = _add(flight.known, jax.tree.map(by_arm, outcomes))
     shorter = jnp.maximum(jnp.minimum(pace.reach, LOTS) >> 1, 1)
     reach = jnp.where(lead.alive | stopped_short(lead), jnp.minimum(2 * pace.reach, LOTS), shorter)
     plays = lead.tied | lead.careful
@@ -350,7 +346,7 @@ def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rou
     flights = jax.vmap(enter)(carry, gauge.pace)
     choice = _best_length(gauge.mean_lead, environment.spec.arms)
 
-    def leads(flights: Flight, aimed: Lead) -> tuple[Flight, jax.Array, jax.Array]:
+    def by_lead(flights: Flight, aimed: Lead) -> tuple[Flight, jax.Array, jax.Array]:
         done = jax.lax.switch(
             choice, [partial(_blocks, environment, length, lanes, carry) for length in LENGTHS], aimed
         )
@@ -366,7 +362,7 @@ def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rou
         aimed, tied = jax.vmap(partial(aim, environment))(lanes, carry, flights)
         most_tied = 2 * _count(aimed.tied) > _count(aimed.tied | aimed.alive)
         flights, more_gained, more_ended = jax.lax.cond(
-            most_tied, lambda: by_lot(flights, aimed, tied), lambda: leads(flights, aimed)
+            most_tied, lambda: by_lot(flights, aimed, tied), lambda: by_lead(flights, aimed)
         )
         return flights, gained + more_gained, ended + more_ended
 
