@@ -87,8 +87,12 @@ def play(
     outcomes: str = "Bernoulli",
     shares: Sequence[float] = SHARES,
     arms: Reservoir | None = None,
+    rounds: float = 7.0,
 ) -> list[list[Lanes]]:
-    """By setting, by point. ``policy`` is made from the points' β and budgets, ``[1, instance]`` each."""
+    """By setting, by point. ``policy`` is made from the points' β and budgets, ``[1, instance]`` each.
+
+    ``rounds`` is how many a unit of budget may pay for: the room of growing sets (doubled if that was not enough).
+    """
     counts = [point.replicates for point in points]
     beta = np.repeat([point.beta for point in points], counts)
     budget = np.repeat([point.budget for point in points], counts)
@@ -100,7 +104,7 @@ def play(
         )  # fmt: skip
     result, room = jb.rerun_larger(
         lambda room: _timed(name, made, arms.with_capacity(room), budget, shares, options),
-        _room(made, budget, options),
+        _room(made, budget, rounds, options),
         most=1 << 20,
     )
     found = _lanes(result, arms.with_capacity(room), budget, np.cumsum([0, *counts]))
@@ -113,13 +117,13 @@ def play(
     return found
 
 
-def _room(policy: Any, budget: np.ndarray, options: Options) -> int:
-    """K, or what the increasing rule will need: rounds cost 0.15 to 0.3 on average (else rerun_larger doubles it)."""
+def _room(policy: Any, budget: np.ndarray, rounds: float, options: Options) -> int:
+    """K, or what the increasing rule will need."""
     if isinstance(policy, SampledArms):
         needed = int(np.max(policy.arms))
     else:
         beta = np.broadcast_to(policy.beta, np.broadcast_shapes(np.shape(policy.beta), (1, budget.size)))
-        needed = max(room_needed(7.0 * b, x) for b, x in zip(np.tile(budget, len(beta)), beta.ravel(), strict=True))
+        needed = max(room_needed(rounds * b, x) for b, x in zip(np.tile(budget, len(beta)), beta.ravel(), strict=True))
     # In a quick run all calls share two programs; else room is a multiple of 8.
     return (128 if needed <= 128 else 320 if needed <= 320 else needed) if options.quick else -(-needed // 8) * 8
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,11 @@ from jaxbandits.policies import arms_to_sample
 
 NAMES = {"RCB": ("RCB-I", "RCB-AIR"), "ω-UCB": ("ω-UCB, K arms", "ω-UCB, increasing")}
 # ten to the …: the last budget with many runs, and the last one of all, by β
-MANY = {"RCB": {0.5: 5.0, 1.0: 5.0, 2.0: 4.0}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 3.5}}
-LAST = {"RCB": {0.5: 5.5, 1.0: 5.0, 2.0: 4.5}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 3.5}}
+MANY = {"RCB": {0.5: 5.0, 1.0: 5.0, 2.0: 4.0}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 4.0}}
+LAST = {"RCB": {0.5: 6.0, 1.0: 5.5, 2.0: 5.0}, "ω-UCB": {0.5: 5.0, 1.0: 5.0, 2.0: 4.5}}
+
+ROUNDS = {0.5: 8.5, 1.0: 5.6, 2.0: 4.1}  # most rounds that a unit of budget pays for (measured at B ≤ 10⁴)
+_SIMILAR, _CHEAP = 1.3, 32  # what costs less than compiling another program: so many times the arms, so many arms
 
 
 def _powers(low: float, high: float) -> list[float]:
@@ -54,10 +56,15 @@ def _alike(points: list[Point], options: Options) -> list[list[Point]]:
     """Points that want about as many arms are played together: what the widest needs costs all of them."""
     if options.quick:
         return [points]
-    groups: dict[int, list[Point]] = {}
-    for point in points:
-        groups.setdefault(max(math.ceil(math.log2(arms_to_sample(point.budget, point.beta))), 4), []).append(point)
-    return [groups[size] for size in sorted(groups)]
+    groups: list[list[Point]] = []
+    widest = 0
+    for point in sorted(points, key=lambda point: -arms_to_sample(point.budget, point.beta)):
+        arms = arms_to_sample(point.budget, point.beta)
+        if not groups or (arms < widest / _SIMILAR and widest > _CHEAP):
+            groups.append([])
+            widest = arms
+        groups[-1].append(point)
+    return groups
 
 
 def _increasing(formula: str, name: str, options: Options) -> dict[float, list[Lanes]]:
@@ -73,7 +80,14 @@ def _increasing(formula: str, name: str, options: Options) -> dict[float, list[L
             points, _ = calls.setdefault(together, ([], shares))
             points.append(Point(beta, budgets[-1], replicates))
     for points, shares in calls.values():
-        lanes = play(name, points, lambda beta, budget: increasing(formula, beta), options, shares=shares)[0]
+        lanes = play(
+            name,
+            points,
+            lambda beta, budget: increasing(formula, beta),
+            options,
+            shares=shares,
+            rounds=max(ROUNDS[point.beta] for point in points),
+        )[0]
         for point, x in zip(points, lanes, strict=True):
             found[point.beta].append(x)
     return found

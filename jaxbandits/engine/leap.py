@@ -53,6 +53,7 @@ from jaxbandits.ticks import Total
 CPU_SLOTS = 128  # lanes in flight per core: measured, 32 to 256; twice as many at 10⁴ lanes cost 2 %, half as many 8 %
 LENGTHS = (2, 16, 64)  # pulls in a block; 64 outcomes are the most whose sum fits an int32
 LOTS = 16  # rounds in a block that is drawn by lot
+_FEW = 64  # so few arms do not tie at +∞ for long enough to be worth compiling that
 _FURTHEST = 1024  # most rounds to aim ahead
 _STEPS = 8  # macro-steps between two looks at the marks
 
@@ -210,23 +211,25 @@ def _accept(
     ledger, length = lead.ledger, sure.size
     steps = jax.lax.iota(jnp.int32, length)
     rounds = ledger.rounds + 1 + steps
-    after = ledger._replace(
-        rounds=rounds, reward=ticks.add(ledger.reward, sums.reward), spent=ticks.add(ledger.spent, sums.cost)
-    )
+
+    def plus(total: Total, more: Any) -> Total:
+        return ticks.add(total, more)
+
+    after = ledger._replace(rounds=rounds, reward=plus(ledger.reward, sums.reward), spent=plus(ledger.spent, sums.cost))
     inside = ~ticks.reached(lane.constraint.clock(after), carry.goal) & (rounds < lane.cap)
     sure = jnp.where(lead.careful, steps == 0, sure & inside & (rounds <= lead.until))
     accepted = jnp.where(lead.alive, jnp.min(jnp.where(sure, length, steps)), 0)
     some, last = accepted > 0, jnp.maximum(accepted - 1, 0)
 
-    def put(total: Total, x: jax.Array) -> Total:
-        return ticks.add(total, jnp.where(some, x[last], 0))
+    def gained(x: Any) -> jax.Array:
+        return jnp.where(some, x[last], 0)
 
     ledger = ledger._replace(
         rounds=ledger.rounds + accepted,
-        reward=put(ledger.reward, sums.reward),
-        spent=put(ledger.spent, sums.cost),
-        expected_reward=put(ledger.expected_reward, expected.reward),
-        expected_spent=put(ledger.expected_spent, expected.cost),
+        reward=plus(ledger.reward, gained(sums.reward)),
+        spent=plus(ledger.spent, gained(sums.cost)),
+        expected_reward=plus(ledger.expected_reward, gained(expected.reward)),
+        expected_spent=plus(ledger.expected_spent, gained(expected.cost)),
     )
     feedback = select_tree(some, Feedback(drawn.reward[last], drawn.cost[last]), lead.feedback)
     return lead._replace(alive=lead.alive & (accepted == length), feedback=feedback, ledger=ledger), accepted
@@ -357,13 +360,15 @@ def chunk(environment: Environment, lanes: Lane, carry: Carry, gauge: Gauge, rou
     def by_lot(flights: Flight, aimed: Lead, tied: jax.Array) -> tuple[Flight, jax.Array, jax.Array]:
         return jax.vmap(partial(draw_lots, environment))(lanes, carry, flights, aimed, tied), zero, zero
 
+    def as_most_want(flights: Flight, aimed: Lead, tied: jax.Array) -> tuple[Flight, jax.Array, jax.Array]:
+        most_tied = 2 * _count(aimed.tied) > _count(aimed.tied | aimed.alive)
+        return jax.lax.cond(most_tied, by_lot, lambda now, aimed, _: by_lead(now, aimed), flights, aimed, tied)
+
     def macro(_: jax.Array, state: tuple[Flight, jax.Array, jax.Array]) -> tuple[Flight, jax.Array, jax.Array]:
         flights, gained, ended = state
         aimed, tied = jax.vmap(partial(aim, environment))(lanes, carry, flights)
-        most_tied = 2 * _count(aimed.tied) > _count(aimed.tied | aimed.alive)
-        flights, more_gained, more_ended = jax.lax.cond(
-            most_tied, lambda: by_lot(flights, aimed, tied), lambda: by_lead(flights, aimed)
-        )
+        few = environment.spec.arms <= _FEW
+        flights, more_gained, more_ended = by_lead(flights, aimed) if few else as_most_want(flights, aimed, tied)
         return flights, gained + more_gained, ended + more_ended
 
     zero = jnp.float32(0)
