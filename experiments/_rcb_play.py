@@ -89,9 +89,10 @@ def play(
     arms: Reservoir | None = None,
     rounds: float = 7.0,
 ) -> list[list[Lanes]]:
-    """By setting, by point. ``policy`` is made from the points' β and budgets, ``[1, instance]`` each.
+    """By setting, by point. ``policy``, or a list, is made from the points' β and budgets, ``[1, instance]`` each.
 
-    ``rounds`` is how many a unit of budget may pay for: the room of growing sets (doubled if that was not enough).
+    Several policies play at once: one compiles while another plays. ``rounds`` is how many a unit of budget may
+    pay for: the room of growing sets (doubled if that was not enough).
     """
     counts = [point.replicates for point in points]
     beta = np.repeat([point.beta for point in points], counts)
@@ -117,23 +118,26 @@ def play(
     return found
 
 
-def _room(policy: Any, budget: np.ndarray, rounds: float, options: Options) -> int:
+def _room(policies: Any, budget: np.ndarray, rounds: float, options: Options) -> int:
     """K, or what the increasing rule will need."""
-    if isinstance(policy, SampledArms):
-        needed = int(np.max(policy.arms))
-    else:
+    needed = 0
+    for policy in policies if isinstance(policies, list) else [policies]:
+        if isinstance(policy, SampledArms):
+            needed = max(needed, int(np.max(policy.arms)))
+            continue
         beta = np.broadcast_to(policy.beta, np.broadcast_shapes(np.shape(policy.beta), (1, budget.size)))
-        needed = max(room_needed(rounds * b, x) for b, x in zip(np.tile(budget, len(beta)), beta.ravel(), strict=True))
+        pairs = zip(np.tile(budget, len(beta)), beta.ravel(), strict=True)
+        needed = max(needed, *(room_needed(rounds * b, x) for b, x in pairs))
     # In a quick run all calls share two programs; else room is a multiple of 8.
     return (128 if needed <= 128 else 320 if needed <= 320 else needed) if options.quick else -(-needed // 8) * 8
 
 
 def _timed(
-    name: str, policy: Any, arms: Reservoir, budget: np.ndarray, shares: Sequence[float], options: Options
+    name: str, policies: Any, arms: Reservoir, budget: np.ndarray, shares: Sequence[float], options: Options
 ) -> jb.Result:
     clock, processor = time.perf_counter(), time.process_time()
     result = jb.simulate(
-        policy,
+        policies,
         arms,
         jb.TotalBudget(budget, last_pull="forfeits"),
         key=RUN_KEY,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,13 +47,14 @@ def baselines(options: Options) -> list[Row]:
     picture, axes = figure(len(kinds), 3, (12.5, 4.2 * len(kinds)))
     for line, kind in enumerate(kinds):
         found: dict[tuple[str, str], list[Lanes]] = {}
-        for formula in FORMULAS:
-            if formula == "ω*-UCB" and kind == "Bernoulli":
-                continue  # η̂ = 1: it is ω-UCB, to the bit
-            if formula == "UCB-V (ratio)" and options.quick:
-                continue
-            for rule in RULES:
-                found[formula, rule] = play("baselines", points, _rule(formula, rule), options, outcomes=kind)[0]
+        skipped = ["ω*-UCB"] if kind == "Bernoulli" else []  # η̂ = 1: it is ω-UCB, to the bit
+        skipped += ["UCB-V (ratio)"] if options.quick else []
+        for rule in RULES:
+            # UCB-V on rewards samples five times as many arms, which all that play beside it would pay for.
+            formulas = [f for f in FORMULAS if f not in skipped and f != "UCB-V (reward)"]
+            for together in (formulas, ["UCB-V (reward)"]):
+                played = play("baselines", points, _rules(together, rule), options, outcomes=kind)
+                found |= {(formula, rule): lanes for formula, lanes in zip(together, played, strict=True)}
         for i, beta in enumerate(BETAS):
             where = f"β = {beta:g}, {kind}"
             for (formula, rule), lanes in found.items():
@@ -79,10 +81,13 @@ def baselines(options: Options) -> list[Row]:
     return rows
 
 
-def _rule(formula: str, rule: str) -> Any:
-    if rule == "K arms":
-        return lambda beta, budget: sampled(formula, budget, beta)
-    return lambda beta, budget: increasing(formula, beta)
+def _rules(formulas: Sequence[str], rule: str) -> Any:
+    def policies(beta: np.ndarray, budget: np.ndarray) -> list[Any]:
+        if rule == "K arms":
+            return [sampled(formula, budget, beta) for formula in formulas]
+        return [increasing(formula, beta) for formula in formulas]
+
+    return policies
 
 
 def wrong_beta(options: Options) -> list[Row]:
@@ -148,20 +153,18 @@ def exploration(options: Options) -> list[Row]:
     """Exploration sequences of RCB, under both rules."""
     points, rows = _points(options), []
     scales = {"ln t": 1.0, "ln t / 4": 0.25, "ln t / 16": 0.0625}
+    names = list(scales)
+    sequences: list[Any] = [LogExploration(np.array(list(scales.values())))]
+    if not options.quick:
+        names, sequences = [*names, "2 ln(4(log₂ t + 1))"], [*sequences, LogLogExploration()]
     for rule, name in RULES.items():
 
-        def made(sequence: Any, rule: str = rule) -> Any:
-            def policy(true: np.ndarray, budget: np.ndarray) -> Any:
-                if rule == "K arms":
-                    return SampledArms(RCB(sequence), arms_to_sample(budget, true))
-                return ArmIncreasing(RCB(sequence), true)
+        def policies(true: np.ndarray, budget: np.ndarray, rule: str = rule) -> list[Any]:
+            if rule == "K arms":
+                return [SampledArms(RCB(sequence), arms_to_sample(budget, true)) for sequence in sequences]
+            return [ArmIncreasing(RCB(sequence), true) for sequence in sequences]
 
-            return policy
-
-        logs = play("exploration", points, made(LogExploration(np.array(list(scales.values())))), options)
-        found = dict(zip(scales, logs, strict=True))
-        if not options.quick:
-            found["2 ln(4(log₂ t + 1))"] = play("exploration", points, made(LogLogExploration()), options)[0]
+        found = dict(zip(names, play("exploration", points, policies, options), strict=True))
         for i, beta in enumerate(BETAS):
             for sequence, lanes in found.items():
                 rows.append(_row(f"exploration: {name}, β = {beta:g}, 𝓔 = {sequence}", lanes[i]))
@@ -185,12 +188,13 @@ def ads(options: Options) -> list[Row]:
     budget, replicates = options.pick((100.0, 20), (300.0, 50), (1e3, 100))
     points, rows = [Point(beta, budget, replicates) for beta in BETAS], []
     arms = Reservoir.empirical(reward, cost, ARMS_KEY, instances=len(BETAS) * replicates, capacity=1)
-    for formula in options.pick(("RCB",), ("RCB", "ω-UCB"), ("RCB", "ω-UCB")):
-        for rule in options.pick(("K arms",), tuple(RULES), tuple(RULES)):
-            lanes = play("ads", points, _rule(formula, rule), options, arms=arms)[0]
-            note = f"; {reward.size} ads, ρ* = {best:.4g}, B = {budget:g}"
-            rows += [
-                _row(f"ads: {formula}, {rule}, believed β = {beta:g}", x, note, best)
-                for beta, x in zip(BETAS, lanes, strict=True)
-            ]
+    formulas = options.pick(("RCB",), ("RCB", "ω-UCB"), ("RCB", "ω-UCB"))
+    note = f"; {reward.size} ads, ρ* = {best:.4g}, B = {budget:g}"
+    for rule in options.pick(("K arms",), tuple(RULES), tuple(RULES)):
+        lanes = play("ads", points, _rules(formulas, rule), options, arms=arms)
+        rows += [
+            _row(f"ads: {formula}, {rule}, believed β = {beta:g}", x, note, best)
+            for formula, by_point in zip(formulas, lanes, strict=True)
+            for beta, x in zip(BETAS, by_point, strict=True)
+        ]
     return rows

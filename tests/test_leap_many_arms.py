@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import stats, ticks
+from jaxbandits import stats, streams, ticks
 from jaxbandits.engine import drive, leap, scan
-from jaxbandits.environments import Reservoir, uniform_outcome
+from jaxbandits.environments import AddressedArms, FiniteSpec, Reservoir, bernoulli_outcome, uniform_outcome
 from jaxbandits.layout import settle
 from jaxbandits.policies import (
     RCB,
@@ -175,6 +175,38 @@ def test_an_arm_that_is_none_ends_its_lane_in_both_engines() -> None:
             played.append(jb.simulate(policy, arms, limit, key=KEY, replicates=2, engine=engine, slots=2))
     assert ((played[0].final["pulls"] > 0).sum(axis=-1) == 322).all()
     assert_same_results(*played, "engines scan and leap, an arm that is none")
+
+
+@jb.pytree
+class Steps(AddressedArms):
+    """Arm k pays 1 on average every other time and costs (k + 1)/8 or nothing: four methods are all it takes."""
+
+    reward: Any = jb.leaf()  # i32[I, K]: ticks
+
+    @property
+    def spec(self) -> FiniteSpec:
+        return FiniteSpec(arms=int(self.reward.shape[-1]))
+
+    def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return self.reward[arm], (arm + 1) * (ticks.ONE // 16)
+
+    def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
+        words = streams.words(key, n, arm)
+        cost = (words[1] >> 31).astype(jnp.int32) * (arm + 1) * (ticks.ONE // 8)
+        return bernoulli_outcome(self.reward[arm], words[0]), cost
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        reward = ticks.to_units(self.reward)
+        return reward, np.broadcast_to((np.arange(reward.shape[1]) + 1) / 16, reward.shape)
+
+
+def test_an_environment_of_ones_own_leaps() -> None:
+    world = Steps(np.asarray([[3, 5, 2, 7], [1, 1, 1, 8]], np.int32) << 20)
+    limit = jb.TotalBudget(300.0, last_pull="counts")
+    jb.testing.check_environment(world)
+    played = [jb.simulate(OmegaUCB(), world, limit, key=KEY, replicates=3, engine=e) for e in ("scan", "auto")]
+    assert [result.about["engine"] for result in played] == ["scan", "leap"]
+    assert_same_results(*played, "engines scan and leap, an environment of one's own")
 
 
 def test_it_is_refused_by_name() -> None:

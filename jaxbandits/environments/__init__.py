@@ -13,6 +13,7 @@ from jaxbandits.environments.continuum import ContinuumSpec as ContinuumSpec
 from jaxbandits.environments.continuum_families import cost_valley as cost_valley
 from jaxbandits.environments.continuum_families import reward_hill as reward_hill
 from jaxbandits.environments.copula import copula_arms as copula_arms
+from jaxbandits.environments.finite import AddressedArms as AddressedArms
 from jaxbandits.environments.finite import FiniteArms as FiniteArms
 from jaxbandits.environments.finite import FiniteSpec as FiniteSpec
 from jaxbandits.environments.g1 import g1 as g1

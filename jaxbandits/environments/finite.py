@@ -50,10 +50,11 @@ class FiniteSpec:
 
 
 class AddressedArms(Environment):
-    """K arms; what the n-th pull of arm k brings is a pure function of (key, k, n).
+    """K arms; what the n-th pull of arm k brings is a pure function of (key, k, n). Index policies leap on it.
 
-    Its state is the arms' pull counts, ``i32[K]``. Engines that play many rounds at once call :meth:`means` and
-    :meth:`outcome`; :meth:`pull` must say the same.
+    Write ``spec``, :meth:`means`, :meth:`outcome` and :meth:`values`. The state is the arms' pull counts, ``i32[K]``.
+    Engines that play many rounds at once call :meth:`means` and :meth:`outcome` instead of :meth:`pull`: one that is
+    written anew must say the same.
     """
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -63,6 +64,37 @@ class AddressedArms(Environment):
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
         raise NotImplementedError
+
+    def available(self) -> jax.Array:
+        """All arms."""
+        return jnp.ones((self.spec.arms,), bool)
+
+    def start(self) -> jax.Array:
+        """Pull counts, ``i32[K]``."""
+        return jnp.zeros((self.spec.arms,), jnp.int32)
+
+    def pull(
+        self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
+    ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
+        """Play one arm."""
+        width = self.spec.arms
+        arm = jnp.clip(action, 0, width - 1)
+        mean_reward, mean_cost = self.means(arm)
+        reward, cost = self.outcome(key, arm, state.at[arm].get(mode="promise_in_bounds"))
+        outcome = Outcome(
+            reward=reward,
+            cost=cost,
+            expected_reward=mean_reward,
+            expected_cost=mean_cost,
+            events={},
+            valid=(arm == action) & (mean_cost >= 0),
+        )
+        hit = (jax.lax.iota(jnp.int32, width) == arm).astype(jnp.int32)
+        return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
+
+    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
+        """``pulls`` per arm."""
+        return {"pulls": state}
 
 
 @pytree
@@ -208,10 +240,6 @@ class FiniteArms(AddressedArms):
         """The arms that this instance has."""
         return self.present[:]
 
-    def start(self) -> jax.Array:
-        """Pull counts, ``i32[K]``."""
-        return jnp.zeros((self.spec.arms,), jnp.int32)
-
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         """True means of an arm that exists, in ticks."""
         return self.mean_reward[arm], self.mean_cost[arm]
@@ -252,10 +280,6 @@ class FiniteArms(AddressedArms):
         )
         feedback = Feedback(reward.reshape(action.shape), cost.reshape(action.shape + self.spec.cost_shape))
         return state + hits, outcome, feedback, jnp.bool_(False)
-
-    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
-        """``pulls`` per arm."""
-        return {"pulls": state}
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """True means of every arm, NaN where absent."""

@@ -22,7 +22,7 @@ from jaxbandits.environments.reservoir_laws import (
     bernoulli_outcome,
 )
 from jaxbandits.errors import InputError, bad, whole_number
-from jaxbandits.protocol import Feedback, Outcome, leaf, pytree, static
+from jaxbandits.protocol import leaf, pytree, static
 
 _TRIED = 256  # arms of every instance that a user's sampler is tried on, at the door
 
@@ -198,14 +198,6 @@ class Reservoir(AddressedArms):
         """
         self.law.check(self, min(self.capacity, _TRIED))
 
-    def available(self) -> jax.Array:
-        """All arms that there is room for."""
-        return jnp.ones((self.capacity,), bool)
-
-    def start(self) -> jax.Array:
-        """Pull counts, ``i32[capacity]``."""
-        return jnp.zeros((self.capacity,), jnp.int32)
-
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         """See :class:`AddressedArms`: a pure function of (instance key, arm)."""
         return self.law.means((self.words[0], self.words[1]), arm)
@@ -215,28 +207,6 @@ class Reservoir(AddressedArms):
         reward, cost = self.means(arm)
         words = streams.words(key, n, arm)
         return self.outcomes(reward, words[0]), self.outcomes(cost, words[1])
-
-    def pull(
-        self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
-    ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
-        """Play one arm."""
-        arm = jnp.clip(action, 0, self.capacity - 1)
-        mean_reward, mean_cost = self.means(arm)
-        reward, cost = self.outcome(key, arm, state.at[arm].get(mode="promise_in_bounds"))
-        outcome = Outcome(
-            reward=reward,
-            cost=cost,
-            expected_reward=mean_reward,
-            expected_cost=mean_cost,
-            events={},
-            valid=(arm == action) & (mean_cost >= 0),
-        )
-        hit = (jax.lax.iota(jnp.int32, self.capacity) == arm).astype(jnp.int32)
-        return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
-
-    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
-        """``pulls`` per arm."""
-        return {"pulls": state}
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """Two arms ``[instance, 2]``: one that has the supremum of the ratios, and one as cheap as any."""
