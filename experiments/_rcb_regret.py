@@ -13,13 +13,8 @@ from jaxbandits.policies import arms_to_sample
 
 NAMES = {"RCB": ("RCB-I", "RCB-AIR"), "ω-UCB": ("ω-UCB, K arms", "ω-UCB, increasing")}
 # ten to the …: the last budget with many runs, and the last one of all, by β
-MANY = {"RCB": {0.5: 5.0, 1.0: 5.0, 2.0: 4.0}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 4.0}}
-LAST = {
-    "RCB-I": {0.5: 6.0, 1.0: 5.5, 2.0: 5.0},
-    "RCB-AIR": {0.5: 6.0, 1.0: 5.5, 2.0: 4.5},  # 10⁵ at β = 2 would take three minutes
-    "ω-UCB, K arms": {0.5: 5.0, 1.0: 5.0, 2.0: 4.5},
-    "ω-UCB, increasing": {0.5: 5.0, 1.0: 5.0, 2.0: 4.5},
-}
+MANY = {"RCB": {0.5: 5.0, 1.0: 5.0, 2.0: 4.0}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 3.5}}
+LAST = {"RCB": {0.5: 6.0, 1.0: 5.0, 2.0: 4.5}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 3.5}}
 ROUNDS = {0.5: 8.5, 1.0: 5.6, 2.0: 4.6}  # most rounds that a unit of budget pays for (measured)
 _SIMILAR, _CHEAP = 1.3, 32  # what costs less than compiling another program: so many times the arms, so many arms
 
@@ -29,12 +24,12 @@ def _powers(low: float, high: float) -> list[float]:
     return [float(f"{10**e:.3g}") for e in np.arange(low, high + 0.1, 0.5)]
 
 
-def sizes(formula: str, name: str, beta: float, options: Options) -> list[tuple[float, int]]:
-    """(budget, replicates) of a rule."""
+def sizes(formula: str, beta: float, options: Options) -> list[tuple[float, int]]:
+    """(budget, replicates)."""
     if options.quick:
         return [(b, 40) for b in _powers(2.0, 3.0)]
     many, few = options.pick(0, 200, 1000), options.pick(0, 40, 100)
-    border, last = MANY[formula][beta], LAST[name][beta]
+    border, last = MANY[formula][beta], LAST[formula][beta]
     if not options.full:
         border, last = border - 1, border - 0.5
     return [(b, many if b <= 10**border * 1.01 else few) for b in _powers(3.0, last)]
@@ -44,7 +39,7 @@ def sizes(formula: str, name: str, beta: float, options: Options) -> list[tuple[
 def curves(formula: str, options: Options) -> dict[float, dict[str, Curve]]:
     """By β, by rule."""
     known_name, any_name = NAMES[formula]
-    points = [Point(beta, b, n) for beta in BETAS for b, n in sizes(formula, known_name, beta, options)]
+    points = [Point(beta, b, n) for beta in BETAS for b, n in sizes(formula, beta, options)]
     found: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
     for together in _alike(points, options):
         lanes = play(known_name, together, lambda beta, budget: sampled(formula, budget, beta), options)[0]
@@ -76,7 +71,7 @@ def _increasing(formula: str, name: str, options: Options) -> dict[float, list[L
     found: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
     calls: dict[Any, tuple[list[Point], list[float]]] = {}
     for beta in BETAS:
-        given = sizes(formula, name, beta, options)
+        given = sizes(formula, beta, options)
         for replicates in sorted({n for _, n in given}):
             budgets = [b for b, n in given if n >= replicates]
             shares = [b / budgets[-1] for b in budgets[:-1]] + [1.0]
@@ -171,11 +166,11 @@ def known(options: Options) -> list[Row]:
     for axis, beta in zip(axes, BETAS, strict=True):
         for formula, (i, air) in NAMES.items():
             both = curves(formula, options)[beta]
-            budget, ratio, error = _ratio(both[air], both[i])
-            axis.errorbar(budget, ratio, 1.96 * error, label=f"{air} / {i}", **look(air))
+            ratio, error = _ratio(both[air], both[i])
+            axis.errorbar(both[i].budget, ratio, 1.96 * error, label=f"{air} / {i}", **look(air))
             rows += [
                 _priced(f"known: {air} / {i}, β = {beta:g}, B = {b:g}", x, se)
-                for b, x, se in zip(budget, ratio, error, strict=True)
+                for b, x, se in zip(both[i].budget, ratio, error, strict=True)
             ]
         axis.axhline(1, color=GREY, lw=1)
         axis.set(xscale="log", xlabel="budget B", ylabel="ratio of regrets", title=f"β = {beta:g}")
@@ -184,12 +179,10 @@ def known(options: Options) -> list[Row]:
     return rows
 
 
-def _ratio(top: Curve, bottom: Curve) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(budgets that both have, ratio there, its standard error)."""
-    both = min(len(top.budget), len(bottom.budget))
-    assert np.array_equal(top.budget[:both], bottom.budget[:both])
-    ratio = top.mean[:both] / bottom.mean[:both]
-    return top.budget[:both], ratio, ratio * np.hypot(*((x.se / x.mean)[:both] for x in (top, bottom)))
+def _ratio(top: Curve, bottom: Curve) -> tuple[np.ndarray, np.ndarray]:
+    assert np.array_equal(top.budget, bottom.budget)
+    ratio = top.mean / bottom.mean
+    return ratio, ratio * np.hypot(top.se / top.mean, bottom.se / bottom.mean)
 
 
 def _priced(item: str, ratio: Any, se: Any) -> Row:
