@@ -172,7 +172,7 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight) ->
     trouble = jnp.where(playable | (trouble != Status.RUNNING), trouble, jnp.int32(Status.INVALID))
     runs = may_play(lane, carry, ledger, flight.status)
     status = jnp.where(runs & careful, trouble, flight.status)
-    alive = runs & (status == Status.RUNNING) & jnp.where(careful, True, playable & (ceiling < jnp.inf))
+    alive = runs & (status == Status.RUNNING) & (careful | (playable & (ceiling < jnp.inf)))
     tied = runs & (status == Status.RUNNING) & ~initial & (ceiling == jnp.inf)
     lead = Lead(arm, ceiling, until, careful, status, tied, mean_reward, mean_cost, alive, one, flight.feedback, ledger)
     return lead, taking & (scores == jnp.inf)  # type: ignore[operator]
@@ -197,8 +197,7 @@ def block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, lea
     scores = evaluate(policy, stats.as_floats(before, rounds))
     sure = clears(policy, scores, lead.ceiling)
 
-    one = jnp.ones_like(steps)
-    expected = Feedback(jnp.cumsum(one) * lead.mean_reward, jnp.cumsum(one) * lead.mean_cost)
+    expected = Feedback(sums.pulls * lead.mean_reward, sums.pulls * lead.mean_cost)
     lead, accepted = _accept(lane, carry, lead, Feedback(reward, cost), sums, expected, sure)
     gained = jax.tree.map(lambda x: jnp.where(accepted > 0, x[accepted - 1], 0)[None], sums)
     return lead._replace(known=_add(known, gained))
