@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits import ticks
+from jaxbandits import capabilities, ticks
 from jaxbandits.engine import leap, merge, pool, scan
 from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.protocol import Constraint, Environment, Policy, check_range, map_leaves
@@ -93,9 +93,11 @@ def lay_out(
     tasks = []
     for policy, (leaves, settings) in zip(chosen, settled, strict=True):
         lengths = np.broadcast_to(expected[None, :, None], (settings, ids.size, replicate_ids.size))
+        chosen_engine, why = _engine(engine, policy, environment, prepared)
         tasks.append(
             pool.Task(
-                engine=_engine(engine, policy, environment, prepared),
+                engine=chosen_engine,
+                why_scan=why,
                 policy=leaves,
                 environment=environment,
                 constraint=prepared,
@@ -231,6 +233,13 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
         raise bad("environment", environment, "an environment, such as FiniteArms.bernoulli(...)")
     if not isinstance(constraint, Constraint):
         raise bad("constraint", constraint, "a constraint, such as TotalBudget(500.0, last_pull='counts')")
+    for noun, name in [
+        (environment, "environment"),
+        (constraint, "constraint"),
+        *((policy, "policies") for policy in chosen),
+    ]:
+        if forgotten := capabilities.forgotten(noun):
+            raise InputError(f"{name}: {forgotten}; it must")
     for policy in chosen:
         if not isinstance(getattr(policy, "plays", None), type):
             raise InputError(
@@ -271,24 +280,32 @@ def _ids(name: str, values: Any) -> np.ndarray:
     return ids.astype(np.uint32)
 
 
-def _engine(engine: str, policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType:
+def _engine(
+    engine: str, policy: Policy, environment: Environment, constraint: Constraint
+) -> tuple[ModuleType, str | None]:
+    """The engine, and why it is the scan engine if another one was allowed."""
     if engine == "scan":
-        return scan
+        return scan, None
     found = time_parallel(policy, environment, constraint)
-    if isinstance(found, str) and engine == "leap":
+    if not isinstance(found, str):
+        return found, None
+    if engine == "leap":
         raise InputError(f"engine: 'leap' given, but {found}; it must be 'auto' or 'scan'")
-    return scan if isinstance(found, str) else found
+    promises = (policy, capabilities.RESTS), (environment, capabilities.ADDRESSED), (constraint, capabilities.ADDITIVE)
+    for owner, capability in promises:
+        if capabilities.undone(owner, capability):
+            reason = capabilities.why_not(owner, capability)
+            warnings.warn(f"played round by round, because {reason}", stacklevel=4)
+    return scan, found
 
 
 def time_parallel(policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType | str:
     """The engine that plays many rounds of these at once with the bits of the scan engine, or why none does."""
-    reasons = []
     for engine in (leap, merge):
-        reason = engine.why_not(policy, environment, constraint)
-        if reason is None:
-            return engine
-        reasons.append(reason)
-    return " and ".join(reasons)
+        if isinstance(policy, engine.PLAYS):
+            reason = engine.why_not(policy, environment, constraint)
+            return engine if reason is None else reason
+    return f"{type(policy).__name__} {capabilities.RESTS.lacking}"
 
 
 def _lengths(

@@ -53,9 +53,10 @@ def start(
     map_leaves(policy, check)
     policy.check(spec)
     action = jax.tree.map(np.asarray, policy.blank_action(spec))
-    present = None
+    arms, present = getattr(spec, "arms", None), None
+    if arms is not None:
+        present = np.ones(arms, bool) if available is None else _mask(available, arms)
     if isinstance(spec, FiniteSpec):
-        present = np.ones(spec.arms, bool) if available is None else _mask(available, spec.arms)
         cost = np.zeros(action.shape + spec.cost_shape, np.int32)
         feedback = Feedback(np.zeros(action.shape, np.int32), cost)  # type: ignore[arg-type]
     elif feedback is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
@@ -92,23 +93,18 @@ def pytree(cls: type[T]) -> type[T]:
     return made
 
 
-def own_method(policy: object, base: type, *methods: str) -> str | None:
-    """Why an engine that plays a kind of policy without calling these methods must not: it has one of its own."""
-    for method in methods:
-        if getattr(type(policy), method) is not getattr(base, method):
-            return f"{type(policy).__name__} has a method {method} of its own, which this engine would not call"
-    return None
-
-
 # --- what passes between them -----------------------------------------------------------------------------------
 
 
 class View(NamedTuple):
-    """What the constraint and the environment let a policy know about the round to be decided."""
+    """What the constraint and the environment let a policy know about the round to be decided.
+
+    ``available`` is always given where arms can be counted; only in a continuum there is none.
+    """
 
     round: jax.Array  # i32[]: 1-based
     left: Total | None = None  # what may still be spent, if the constraint tells; [] or [d]
-    available: jax.Array | None = None  # bool[K]: the arms that exist
+    available: jax.Array = None  # type: ignore[assignment]  # bool[K]: the arms that exist
 
 
 class Feedback(NamedTuple):
@@ -164,6 +160,7 @@ class Environment:
     """
 
     @property
+    @abstractmethod
     def spec(self) -> Any:
         """A small static value that tells a policy what it will play (arms, limits, …)."""
         raise NotImplementedError
@@ -176,14 +173,17 @@ class Environment:
     def check(self) -> None:
         """Raise :class:`InputError` on impossible parameters. Called once, at the door, with concrete arrays."""
 
+    @abstractmethod
     def start(self) -> Pytree:
         """The environment's own state at round 1 (pull counts, for one)."""
         raise NotImplementedError
 
     def available(self) -> jax.Array | None:
-        """Which arms this instance has (``bool[K]``), or None where the question has no meaning."""
-        return None
+        """Which arms this instance has (all): ``bool[K]`` where they can be counted (``spec.arms``), else None."""
+        arms = getattr(self.spec, "arms", None)
+        return None if arms is None else jnp.ones((arms,), bool)
 
+    @abstractmethod
     def pull(
         self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array
     ) -> tuple[Pytree, Outcome, Pytree, jax.Array]:
@@ -194,6 +194,7 @@ class Environment:
         """Named final values of a lane, for the result."""
         return {}
 
+    @abstractmethod
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """Host: mean reward ``[instance, action]`` and mean cost (``[instance, action(, d)]``) of every pure action.
 
@@ -221,6 +222,7 @@ class Policy:
         """
         return []
 
+    @abstractmethod
     def init(self, spec: Any) -> Pytree:
         """The state before the first round."""
         raise NotImplementedError
@@ -229,10 +231,12 @@ class Policy:
         """An action of the right structure, for the first (empty) observation."""
         return jnp.zeros((), jnp.int32)
 
+    @abstractmethod
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
         """Learn from a non-empty observation."""
         raise NotImplementedError
 
+    @abstractmethod
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
         """(state, action) for the round that ``view`` describes."""
         raise NotImplementedError
@@ -264,18 +268,20 @@ class Constraint:
     Attributes:
         ends_with: the status of a lane at the end of the clock.
         clock_name: ``"spent"`` or ``"rounds"``.
-        additive: True if, while the clock is below its end, :meth:`charge` only adds up (many rounds may be booked at
-            once).
+        additive: True if, while the clock is below its end, :meth:`charge` is :func:`post`, no more and no less: then
+            many rounds may be booked at once. A capability: see :mod:`jaxbandits.capabilities`.
     """
 
     ends_with: ClassVar[Status]
     clock_name: ClassVar[str]
     additive: ClassVar[bool] = False
 
+    @abstractmethod
     def prepare(self, environment: Environment) -> Constraint:
         """Check the user's numbers and give the traced form: leaves ``[instance]``, money in ticks."""
         raise NotImplementedError
 
+    @abstractmethod
     def end(self) -> Total:
         """Where the clock ends."""
         raise NotImplementedError
@@ -288,10 +294,12 @@ class Constraint:
         """What a policy may know of what is left."""
         return None
 
+    @abstractmethod
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
         """Book one round; :func:`post` does the usual part. (The runner itself counts ``rounds``.)"""
         raise NotImplementedError
 
+    @abstractmethod
     def clock(self, ledger: Ledger) -> Total:
         """The time that this constraint measures: money, or rounds."""
         raise NotImplementedError
@@ -300,10 +308,12 @@ class Constraint:
         """Is this lane at its end?"""
         return ticks.reached(self.clock(ledger), self.end())
 
+    @abstractmethod
     def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
         """Host: the same with outcomes replaced by their conditional means, in ticks."""
         raise NotImplementedError
 
+    @abstractmethod
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
         """Host: the best reward per unit of the clock, float64 ``[instance]``, from :meth:`Environment.values`."""
         raise NotImplementedError
@@ -327,8 +337,19 @@ def book(constraint: Constraint, ledger: Ledger, outcome: Outcome) -> Ledger:
     return constraint.charge(ledger, outcome)._replace(rounds=ledger.rounds + 1)
 
 
+def book_many(ledger: Ledger, sums: Outcome, rounds: jax.Array) -> Ledger:
+    """Several rounds below the end of an *additive* constraint: what :func:`book` gives, one by one.
+
+    Args:
+        ledger: the account before them.
+        sums: their outcomes, summed (ticks that fit an int32: of 64 rounds at most); arrays give several accounts.
+        rounds: how many they are, of the shape of ``sums``.
+    """
+    return post(ledger, sums)._replace(rounds=ledger.rounds + rounds)
+
+
 def post(ledger: Ledger, outcome: Outcome, earns: jax.Array | bool = True) -> Ledger:
-    """Add ``outcome`` to the totals; the runner counts the round.
+    """Add ``outcome`` (of one round, or the sum over several) to the totals; the runner counts rounds.
 
     A pull that does not ``earn`` brings no reward (nor expected reward), but is paid for in full: a constraint that
     never pays more than is left must cap ``spent`` itself, as ``TotalBudget`` does.
@@ -342,7 +363,7 @@ def post(ledger: Ledger, outcome: Outcome, earns: jax.Array | bool = True) -> Le
         spent=ticks.add(ledger.spent, outcome.cost),
         expected_reward=ticks.add(ledger.expected_reward, earned(outcome.expected_reward)),
         expected_spent=ticks.add(ledger.expected_spent, outcome.expected_cost),
-        events={name: ledger.events[name] + happened for name, happened in outcome.events.items()},
+        events=dict(ledger.events) | {name: ledger.events[name] + n for name, n in outcome.events.items()},
     )
 
 

@@ -187,6 +187,7 @@ def _result(record: pool.Record, layout: Layout, number: int, constraint: Constr
             "environment": type(task.environment).__name__,
             "constraint": described(constraint),
             "engine": task.engine.__name__.rsplit(".", 1)[-1],
+            "why_scan": task.why_scan,
             "clock": task.constraint.clock_name,
             "key": task.root.tolist(),
             "instance_ids": task.instance_ids.tolist(),

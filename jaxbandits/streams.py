@@ -165,6 +165,26 @@ def below(word: jax.Array, n: jax.Array | int) -> jax.Array:
     return (high * n_high + ((high * n_low) >> 16) + ((low * n_high) >> 16) + (carry >> 16)).astype(jnp.int32)
 
 
+def available_arm(word: jax.Array, available: jax.Array) -> jax.Array:
+    """An arm drawn uniformly among those that exist: ``i32[]``, or K (which no environment has) if there is none.
+
+    Args:
+        word: ``u32[]``, e.g. one of :func:`policy_words`.
+        available: ``bool[K]``, as in ``view.available``. Further arms that do not exist change no bit.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from jaxbandits import streams
+        >>> key, there = jax.random.key(0), jnp.array([True, False, True])
+        >>> [int(streams.available_arm(streams.policy_words(key, t, streams.Role.EXPLORE)[0], there)) for t in range(6)]
+        [2, 0, 0, 2, 2, 2]
+    """
+    ids = jax.lax.iota(jnp.int32, available.shape[0])
+    rank = jnp.cumsum(available, dtype=jnp.int32) - 1
+    number = below(word, jnp.sum(available, dtype=jnp.int32))
+    return jnp.min(jnp.where(available & (rank == number), ids, available.shape[0]))
+
+
 def uniform_ticks(word: jax.Array) -> jax.Array:
     """A uniform int32 in 0 … 2²⁴ − 1: ``uniform_ticks(w) < p`` is true with probability exactly p · 2⁻²⁴."""
     return (word >> 8).astype(jnp.int32)

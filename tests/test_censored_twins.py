@@ -51,7 +51,9 @@ def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Told]
     shapes = jax.eval_shape(lambda: inner.pull(inner.start(), policy.blank_action(spec), key, jnp.int32(1))[2])
     feedback, empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes), True
     for t in range(1, count + 1):
-        observation = Observation(View(jnp.int32(t)), action, feedback, jnp.bool_(empty))
+        observation = Observation(
+            View(jnp.int32(t), None, jnp.ones(spec.arms, bool)), action, feedback, jnp.bool_(empty)
+        )
         state, place, action, feedback = one(state, place, observation)
         empty = False
         exceeded = bool(feedback.exceeded)

@@ -110,7 +110,7 @@ def test_kube_uses_mean_costs_and_plays_the_densest_where_nothing_fits() -> None
 
     def chosen(left: float) -> int:
         budget = jax.tree.map(jnp.asarray, ticks.split(ticks.floor_from_units(left)))
-        return int(policy.select(state, key, jb.protocol.View(jnp.int32(3), budget))[1])
+        return int(policy.select(state, key, jb.protocol.View(jnp.int32(3), budget, jnp.ones(2, bool)))[1])
 
     # densities at t = 3: (0.5 + 1.48)/0.5 = 3.96 and (0.1 + 1.48)/0.25 = 6.33
     assert chosen(10.0) == 1 and chosen(0.3) == 1 and chosen(0.2) == 1

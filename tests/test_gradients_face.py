@@ -114,7 +114,7 @@ def test_draws_follow_the_softmax() -> None:
     )
     runs = 20_000
     for now, must in ((state, np.full(3, 1 / 3)), (known, None)):
-        view = jb.View(jnp.int32(7), None, None)
+        view = jb.View(jnp.int32(7), None, jnp.ones(3, bool))
 
         def draw(run: jax.Array, now=now, view=view) -> jax.Array:
             return policy.select(now, jax.random.wrap_key_data(jnp.stack([run, run]), impl="threefry2x32"), view)[1]

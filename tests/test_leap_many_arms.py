@@ -158,7 +158,7 @@ class Growing(SampledArms):
 def test_steady_must_be_said_by_whoever_admits() -> None:
     limit = jb.TotalBudget(5.0, last_pull="counts")
     reason = leap.why_not(Growing(RCB(), 90), reservoir(), limit)
-    assert reason == "Growing has a method admits of its own and does not say for how long it is steady"
+    assert reason == "Growing overrides admits without declaring `steady` again (SampledArms declared it of its own)"
 
 
 def test_an_arm_that_is_none_ends_its_lane_in_both_engines() -> None:

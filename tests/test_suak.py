@@ -42,7 +42,9 @@ def traced(policy, mu, rho, c, rounds, law="beta"):
     def play(carry, t):
         state, slack, last, empty = carry
         left = ticks.add(slack, limit)
-        state, action = policy.step(state, key, Observation(View(t, left), last[0], Feedback(*last[1:]), empty))
+        state, action = policy.step(
+            state, key, Observation(View(t, left, jnp.ones(len(mu), bool)), last[0], Feedback(*last[1:]), empty)
+        )
         pulled = (action >= 0) & (action < arms)
         arm = jnp.clip(action, 0, arms - 1)
         r, c_ = (jnp.where(pulled, x[t - 1, arm], 0) for x in (reward, cost))

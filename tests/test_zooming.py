@@ -177,9 +177,9 @@ def test_merge_refuses_what_it_cannot_play() -> None:
     policy = SinglePhaseBZoom(budget=100.0, lam=0.1, lipschitz=10.0, capacity=65)
     assert "counts the pulls of 64 points only" in str(merge.why_not(policy, world, budget))
     stubborn = Stubborn(budget=100.0, lam=0.1, lipschitz=10.0)
-    assert "Stubborn has a method select of its own" in str(merge.why_not(stubborn, world, budget))
-    assert "is no zooming policy" in str(time_parallel(HOO(lam=0.1, nu=1.0), world, budget))
-    with pytest.raises(jb.InputError, match=r"engine: 'leap' given, but .* is no zooming policy"):
+    assert "Stubborn overrides select without declaring `rests` again" in str(merge.why_not(stubborn, world, budget))
+    assert "does not declare a score that rests" in str(time_parallel(HOO(lam=0.1, nu=1.0), world, budget))
+    with pytest.raises(jb.InputError, match=r"engine: 'leap' given, but .* does not declare a score that rests"):
         jb.simulate(HOO(lam=0.1, nu=1.0), world, BUDGET, key=KEY, engine="leap")
     assert time_parallel(SinglePhaseBZoom(budget=1.0, lam=0.1, lipschitz=1.0), world, budget) is merge
 

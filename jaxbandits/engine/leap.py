@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandits import stats, ticks
+from jaxbandits import capabilities, stats, ticks
 from jaxbandits.engine.scan import Carry, Lane, may_play, status_after
 from jaxbandits.environments.finite import AddressedArms
 from jaxbandits.policies.index import IndexPolicy, clears, evaluate, largest, lots
@@ -44,12 +44,13 @@ from jaxbandits.protocol import (
     View,
     at_instance,
     book,
-    own_method,
+    book_many,
     select_tree,
 )
 from jaxbandits.stats import Statistics
 from jaxbandits.ticks import Total
 
+PLAYS = IndexPolicy
 CPU_SLOTS = 128  # lanes in flight per core: measured, 32 to 256; twice as many at 10⁴ lanes cost 2 %, half as many 8 %
 LENGTHS = (2, 16, 64)  # pulls in a block; 64 outcomes are the most whose sum fits an int32
 LOTS = 16  # rounds in a block that is drawn by lot
@@ -95,28 +96,14 @@ class Lead(NamedTuple):
 
 def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
     """Why these cannot leap, or None if they can."""
-    if not isinstance(policy, IndexPolicy) or not policy.rests:
-        return (
-            f"{type(policy).__name__} does not declare a score that rests (an arm's score must read its own "
-            "statistics and the round only, and never fall while the arm is not pulled)"
-        )
-    if (reason := own_method(policy, IndexPolicy, "init", "update", "select")) is not None:
-        return reason
-    for method in ("admits", "trouble"):
-        if _owner(policy, method) < _owner(policy, "steady"):
-            return (
-                f"{type(policy).__name__} has a method {method} of its own and does not say for how long it is steady"
-            )
-    if not isinstance(environment, AddressedArms):
-        return f"{type(environment).__name__} does not give the outcomes of an arm by address (AddressedArms do)"
-    if not constraint.additive:
-        return f"{type(constraint).__name__} must see every round"
-    return None
-
-
-def _owner(policy: Policy, method: str) -> int:
-    """How far up a policy's class inherits a method: 0 if it is its own."""
-    return next(i for i, cls in enumerate(type(policy).__mro__) if method in vars(cls))
+    played = "init", "blank_action", "update", "select", "step"
+    return (
+        capabilities.why_not(policy, capabilities.RESTS)
+        or capabilities.played_by("leap", policy, IndexPolicy, *played)
+        or capabilities.why_not(policy, capabilities.STEADY)
+        or capabilities.why_not(environment, capabilities.ADDRESSED, among=AddressedArms)
+        or capabilities.why_not(constraint, capabilities.ADDITIVE)
+    )
 
 
 # --- a lane enters, aims, leaps, leaves ------------------------------------------------------------------------
@@ -152,7 +139,7 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight) ->
     policy, known, ledger = lane.policy, flight.known, flight.ledger
     assert isinstance(policy, IndexPolicy)
     t = ledger.rounds + 1
-    view = View(t, lane.constraint.view(ledger), carry.fixed.available)
+    view = View(t, lane.constraint.view(ledger), carry.fixed.available)  # type: ignore[arg-type]
     taking = policy.admits(known, view)
     fresh, steady = known.pulls == 0, policy.steady(known, t)
     initial = jnp.any(fresh & taking)  # type: ignore[operator]
@@ -209,27 +196,14 @@ def _accept(
     """Book the longest prefix of pulls that are sure and reach neither end nor mark; arrays ``[h]``, sums inclusive."""
     ledger, length = lead.ledger, sure.size
     steps = jax.lax.iota(jnp.int32, length)
-    rounds = ledger.rounds + 1 + steps
-
-    def plus(total: Total, more: Any) -> Total:
-        return ticks.add(total, more)
-
-    after = ledger._replace(rounds=rounds, reward=plus(ledger.reward, sums.reward), spent=plus(ledger.spent, sums.cost))
-    inside = ~ticks.reached(lane.constraint.clock(after), carry.goal) & (rounds < lane.cap)
-    sure = jnp.where(lead.careful, steps == 0, sure & inside & (rounds <= lead.until))
+    brought = Outcome(*sums[1:3], *expected, events={}, valid=jnp.bool_(True))  # type: ignore[arg-type]
+    after = book_many(ledger, brought, 1 + steps)
+    inside = ~ticks.reached(lane.constraint.clock(after), carry.goal) & (after.rounds < lane.cap)
+    sure = jnp.where(lead.careful, steps == 0, sure & inside & (after.rounds <= lead.until))
     accepted = jnp.where(lead.alive, jnp.min(jnp.where(sure, length, steps)), 0)
     some, last = accepted > 0, jnp.maximum(accepted - 1, 0)
-
-    def gained(x: Any) -> jax.Array:
-        return jnp.where(some, x[last], 0)
-
-    ledger = ledger._replace(
-        rounds=ledger.rounds + accepted,
-        reward=plus(ledger.reward, gained(sums.reward)),
-        spent=plus(ledger.spent, gained(sums.cost)),
-        expected_reward=plus(ledger.expected_reward, gained(expected.reward)),
-        expected_spent=plus(ledger.expected_spent, gained(expected.cost)),
-    )
+    gained = jax.tree.map(lambda x: jnp.where(some, x[last], 0), brought._replace(valid=None))  # type: ignore[arg-type]
+    ledger = book_many(ledger, gained, accepted)
     feedback = select_tree(some, Feedback(drawn.reward[last], drawn.cost[last]), lead.feedback)
     return lead._replace(alive=lead.alive & (accepted == length), feedback=feedback, ledger=ledger), accepted
 

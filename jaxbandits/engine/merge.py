@@ -26,7 +26,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandits import covering, ticks
+from jaxbandits import capabilities, covering, ticks
 from jaxbandits.covering import Balls
 from jaxbandits.engine import scan
 from jaxbandits.engine.scan import Carry, Lane
@@ -37,14 +37,16 @@ from jaxbandits.protocol import (
     Environment,
     Ledger,
     Observation,
+    Outcome,
     Policy,
     View,
     at_instance,
-    own_method,
+    book_many,
     select_tree,
 )
 from jaxbandits.ticks import Total
 
+PLAYS = ZoomingPolicy
 CPU_SLOTS = 64
 LENGTH = 32  # pulls in a block
 _ORDINARY = 4  # ordinary rounds of a macro-step
@@ -77,19 +79,22 @@ class Known(NamedTuple):
 
 def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
     """Why these cannot be merged, or None if they can."""
-    if not isinstance(policy, ZoomingPolicy):
-        return f"{type(policy).__name__} is no zooming policy, whose indices do not change while a point rests"
-    if (reason := own_method(policy, ZoomingPolicy, "select")) is not None:
+    assert isinstance(policy, ZoomingPolicy)
+    own = "init", "blank_action", "update", "select", "step", "trouble"
+    reason = (
+        capabilities.why_not(policy, capabilities.RESTS)
+        or capabilities.played_by("merge", policy, ZoomingPolicy, *own)
+        or capabilities.why_not(environment, capabilities.ADDRESSED, among=Continuum)
+        or capabilities.why_not(constraint, capabilities.ADDITIVE)
+    )
+    if reason is not None:
         return reason
-    if not isinstance(environment, Continuum):
-        return f"{type(environment).__name__} does not give the outcomes of a point by address (Continuum does)"
+    assert isinstance(environment, Continuum)
     if policy.capacity > environment.remembered:
         return (
             f"{type(policy).__name__}.capacity is {policy.capacity}, but {type(environment).__name__} counts the pulls "
             f"of {environment.remembered} points only"
         )
-    if not constraint.additive:
-        return f"{type(constraint).__name__} must see every round"
     return None
 
 
@@ -184,23 +189,17 @@ def block(environment: Continuum, lane: Lane, carry: Carry, known: Known, pile: 
     here = (ids == at) & goes_on
     taken = jnp.where(goes_on, last + 1, 0)
     earned, paid = jnp.where(goes_on, reward[last], 0), jnp.where(goes_on, cost[last], 0)
+    brought = Outcome(earned, paid, mean_reward * taken, mean_cost * taken, events={}, valid=goes_on)
 
     def put(new: jax.Array, all: jax.Array) -> jax.Array:
         return jnp.where(here, new[last], all)
 
-    ledger = pile.ledger
     return Pile(
         pulls=pile.pulls + jnp.where(here, taken, 0),
         reward=Total(put(totals[0].whole, pile.reward.whole), put(totals[0].part, pile.reward.part)),
         cost=Total(put(totals[1].whole, pile.cost.whole), put(totals[1].part, pile.cost.part)),
         index=put(index, pile.index),
-        ledger=ledger._replace(
-            rounds=ledger.rounds + taken,
-            reward=ticks.add(ledger.reward, earned),
-            spent=ticks.add(ledger.spent, paid),
-            expected_reward=ticks.add(ledger.expected_reward, mean_reward * taken),
-            expected_spent=ticks.add(ledger.expected_spent, mean_cost * taken),
-        ),
+        ledger=book_many(pile.ledger, brought, taken),
     )
 
 

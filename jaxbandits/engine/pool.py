@@ -50,6 +50,7 @@ class Task:
     cap: np.ndarray  # i32[instance]
     chunk: int
     order: np.ndarray  # lane numbers, longest first
+    why_scan: str | None = None  # why ``engine="auto"`` plays round by round
 
     def lanes(self, numbers: np.ndarray) -> scan.Lane:
         """The constants of these lanes; a lane's number counts (setting, instance, replicate) in C order."""

@@ -105,7 +105,7 @@ def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
 def play(environment: Environment, lane: Lane, fixed: Fixed, memory: Memory) -> Memory:
     """One round of a running lane."""
     constraint, ledger = lane.constraint, memory.ledger
-    view = View(ledger.rounds + 1, constraint.view(ledger), fixed.available)
+    view = View(ledger.rounds + 1, constraint.view(ledger), fixed.available)  # type: ignore[arg-type]
     observation = Observation(view, memory.action, memory.feedback, memory.empty)
     policy_key = jax.random.wrap_key_data(fixed.policy_key, impl="threefry2x32")
     world_key = jax.random.wrap_key_data(fixed.world_key, impl="threefry2x32")

@@ -6,7 +6,7 @@ import dataclasses
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -64,6 +64,8 @@ class Continuum(Environment):
     reward_noise: Noise = static(default=Bernoulli())
     cost_noise: Noise = static(default=Bernoulli())
     remembered: int = static(default=64)
+
+    addressed: ClassVar[bool] = True
 
     # --- construction (host) -----------------------------------------------------------------------------------
 

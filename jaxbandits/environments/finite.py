@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -53,21 +54,24 @@ class AddressedArms(Environment):
     """K arms; what the n-th pull of arm k brings is a pure function of (key, k, n). Index policies leap on it.
 
     Write ``spec``, :meth:`means`, :meth:`outcome` and :meth:`values`. The state is the arms' pull counts, ``i32[K]``.
-    Engines that play many rounds at once call :meth:`means` and :meth:`outcome` instead of :meth:`pull`: one that is
-    written anew must say the same.
+
+    Attributes:
+        addressed: True if :meth:`pull` does what :meth:`means` and :meth:`outcome` say, and no more: engines that play
+            many rounds at once call these instead. A class that overrides any of it is played round by round, unless it
+            declares this again (see :mod:`jaxbandits.capabilities`).
     """
 
+    addressed: ClassVar[bool] = True
+
+    @abstractmethod
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(mean reward, mean cost) of an arm, in ticks; a mean cost of −1: the arm cannot be played."""
         raise NotImplementedError
 
+    @abstractmethod
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
         raise NotImplementedError
-
-    def available(self) -> jax.Array:
-        """All arms."""
-        return jnp.ones((self.spec.arms,), bool)
 
     def start(self) -> jax.Array:
         """Pull counts, ``i32[K]``."""
@@ -113,6 +117,8 @@ class FiniteArms(AddressedArms):
     mean_reward: Any = leaf()  # i32[I, K]: true means in ticks
     mean_cost: Any = leaf()  # i32[I, K], or [I, K, d] for d resources
     present: Any = leaf()  # bool[I, K]
+
+    addressed: ClassVar[bool] = True
 
     # --- construction (host) -----------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ Every law's parameters are whole ticks, and the means that it states are those o
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import jax
@@ -21,6 +22,7 @@ class Law:
     With several resources the cost is a vector ``[d]`` and so is everything that describes it, on a last axis.
     """
 
+    @abstractmethod
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of one pull of ``arm``: word 0 is for the reward, the next ones for the cost."""
         raise NotImplementedError

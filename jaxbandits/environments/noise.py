@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
 from functools import cache
 
 import jax
@@ -19,6 +20,7 @@ class Noise:
     def check(self) -> None:
         """Raise :class:`InputError` on impossible parameters."""
 
+    @abstractmethod
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
         """An outcome (ticks) of the law that belongs to ``mean`` (ticks, 0 … 2²⁴)."""
         raise NotImplementedError

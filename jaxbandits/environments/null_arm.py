@@ -53,10 +53,10 @@ class WithNullArm(Environment):
         skip, null = action == -1, action == self.spec.arms
         rests = skip | null
         pulled, outcome, feedback, _ = self.arms.pull(state, jnp.where(rests, 0, action), key, round)
-        events = {"skips": skip.astype(jnp.int32), "null": null.astype(jnp.int32)}
-        outcome = outcome._replace(events={})
         nothing = jax.tree.map(jnp.zeros_like, outcome)._replace(valid=jnp.bool_(True))
-        outcome = select_tree(rests, nothing, outcome)._replace(events=events)
+        outcome = select_tree(rests, nothing, outcome)
+        events = dict(outcome.events) | {"skips": skip.astype(jnp.int32), "null": null.astype(jnp.int32)}
+        outcome = outcome._replace(events=events)
         told = select_tree(rests, jax.tree.map(jnp.zeros_like, feedback), feedback)
         return select_tree(rests, state, pulled), outcome, told, rests
 

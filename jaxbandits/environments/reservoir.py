@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -44,6 +44,8 @@ class Reservoir(AddressedArms):
     words: Any = leaf()  # u32[I, 2]: the instances' keys
     capacity: int = static()
     outcomes: OutcomeLaw = static(default=bernoulli_outcome)
+
+    addressed: ClassVar[bool] = True
 
     # --- construction (host) -----------------------------------------------------------------------------------
 

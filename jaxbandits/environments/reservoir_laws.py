@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -38,10 +39,12 @@ def uniform_outcome(mean: jax.Array, word: jax.Array) -> jax.Array:
 class ArmLaw:
     """How a reservoir's arms are distributed. Leaves carry a leading instance axis."""
 
+    @abstractmethod
     def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(mean reward, mean cost) of an arm in ticks, one instance; a mean cost of −1: there is no such arm."""
         raise NotImplementedError
 
+    @abstractmethod
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
         """Host: (mean reward, mean cost) ``[instance, 2]`` of an arm with the supremum ratio, and of a cheapest arm."""
         raise NotImplementedError

@@ -17,7 +17,7 @@ from jaxbandits.gradients.face import Estimate, get, leaves_of, names_of, path_o
 from jaxbandits.gradients.score_function import check_ended
 from jaxbandits.gradients.wrapped import Watching
 from jaxbandits.policies import IndexPolicy, RandomisedPolicy, SoftIndex
-from jaxbandits.policies.soft import exists, gumbel
+from jaxbandits.policies.soft import gumbel
 from jaxbandits.protocol import Constraint, Environment, Observation, Policy, Pytree, View, leaf, pytree, static
 from jaxbandits.simulate import settle, simulate
 from jaxbandits.stats import Arms
@@ -70,7 +70,7 @@ class Softened(Watching):
     def select(self, state: Tangents, key: jax.Array, view: View) -> tuple[Tangents, Any]:
         """Act, and find how the softened choice moves."""
         inner, action = self.policy.select(state.policy, key, view)
-        arms, available = stats.as_floats(state.policy, view.round), exists(state.policy, view)
+        arms, available = stats.as_floats(state.policy, view.round), view.available
         noise = gumbel(key, view.round, arms.n.shape[0]) if isinstance(self.policy, RandomisedPolicy) else 0.0
 
         def soft(values: list[jax.Array], arms: Arms) -> jax.Array:

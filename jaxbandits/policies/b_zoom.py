@@ -77,6 +77,8 @@ class BZoom(_RatioZooming):
     lipschitz: Any = leaf(above=0)
     capacity: int = static(default=64)
 
+    rests: ClassVar[bool] = True
+
     def radius(self, n: jax.Array, phase: jax.Array) -> jax.Array:
         """E."""
         return (1 / self.lam) * (1 + 1 / self.lam) * jnp.sqrt((8 * phase + _LN4) / n)
@@ -113,6 +115,7 @@ class SinglePhaseBZoom(_RatioZooming):
     capacity: int = static(default=64)
 
     phased: ClassVar[bool] = False
+    rests: ClassVar[bool] = True
 
     def radius(self, n: jax.Array, phase: jax.Array) -> jax.Array:
         """E."""

@@ -12,7 +12,7 @@ from jaxbandits import stats, ticks
 from jaxbandits.environments.finite import FiniteSpec
 from jaxbandits.errors import bad
 from jaxbandits.policies.index import largest
-from jaxbandits.policies.mixture import exists, fewest
+from jaxbandits.policies.mixture import fewest
 from jaxbandits.protocol import Observation, Policy, View, leaf, pytree, select_tree, static
 from jaxbandits.stats import Statistics
 from jaxbandits.ticks import Total
@@ -81,7 +81,7 @@ class EpsilonFirst(Policy):
         budget = select_tree(view.round == 1, view.left, state.budget)
         spent = ticks.to_float(ticks.minus(budget, view.left))
         exploring = spent < self.epsilon * ticks.to_float(budget)
-        in_turn = fewest(state.arms.pulls, exists(view, state.arms.pulls.shape[0]))
+        in_turn = fewest(state.arms.pulls, view.available)
         arm = jnp.where(exploring, in_turn, largest(self.ratio(state.arms), key, view))
         return Memory(state.arms, budget, exploring), arm
 

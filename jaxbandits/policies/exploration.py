@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +12,15 @@ from jaxbandits.protocol import leaf, pytree
 
 
 class Exploration:
-    """A non-decreasing sequence 𝓔_t ≥ 0, elementwise in t (float32)."""
+    """A sequence 𝓔_t ≥ 0, elementwise in t (float32).
 
+    Attributes:
+        rests: True if it never falls: a policy's score rests only if its exploration does.
+    """
+
+    rests: ClassVar[bool] = False
+
+    @abstractmethod
     def at(self, t: jax.Array) -> jax.Array:
         """𝓔_t."""
         raise NotImplementedError
@@ -28,6 +36,8 @@ class LogExploration(Exploration):
 
     scale: Any = leaf(default=1.0, above=0)
 
+    rests: ClassVar[bool] = True
+
     def at(self, t: jax.Array) -> jax.Array:
         """a·ln max(t, 2)."""
         return self.scale * jnp.log(jnp.maximum(t, 2))
@@ -37,6 +47,8 @@ class LogExploration(Exploration):
 class LogLogExploration(Exploration):
     """𝓔_t = 2 ln(4(log₂ t + 1)): the lower end of what the theory of RCB allows (above ln t for t < 2,391)."""
 
+    rests: ClassVar[bool] = True
+
     def at(self, t: jax.Array) -> jax.Array:
         """2 ln(4(log₂ max(t, 1) + 1))."""
         return 2 * jnp.log(4 * (jnp.log2(jnp.maximum(t, 1)) + 1))
@@ -45,6 +57,8 @@ class LogLogExploration(Exploration):
 @pytree
 class SlowLogExploration(Exploration):
     """𝓔_t = 2 ln(10 ln t): the lower end that Wang, Audibert and Munos allow UCB-V(∞) (t ≥ 2 in the logarithm)."""
+
+    rests: ClassVar[bool] = True
 
     def at(self, t: jax.Array) -> jax.Array:
         """2 ln(10 ln max(t, 2))."""

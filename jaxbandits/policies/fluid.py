@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from jaxbandits.knapsack_lp import Mixture, best_mixture
-from jaxbandits.policies.mixture import MixturePolicy, and_null, exists
+from jaxbandits.policies.mixture import MixturePolicy, and_null
 from jaxbandits.protocol import View, leaf, pytree
 from jaxbandits.stats import Statistics
 
@@ -42,5 +42,5 @@ class FluidOracle(MixturePolicy):
 
     def plan(self, state: Statistics, view: View) -> tuple[Statistics, Mixture]:
         """The LP at the true means."""
-        allowed = and_null(exists(view, state.pulls.shape[0]))
+        allowed = and_null(view.available)
         return state, best_mixture(jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost), self.c, allowed)

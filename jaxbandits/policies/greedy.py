@@ -44,17 +44,10 @@ class BGreedy(IndexPolicy):
     def select(self, state: Statistics, key: jax.Array, view: View) -> tuple[Statistics, jax.Array]:
         """Explore or exploit."""
         greedy = largest(evaluate(self, as_floats(state, view.round)), key, view, fresh=state.pulls == 0)
-        present = jnp.ones_like(state.pulls, bool) if view.available is None else view.available
         coin = streams.policy_words(key, view.round, Role.EXPLORE)
-        arms = jnp.sum(present, dtype=jnp.int32)
-        at_random = _nth_present(present, streams.below(coin[1], arms))
+        arms = jnp.sum(view.available, dtype=jnp.int32)
+        at_random = streams.available_arm(coin[1], view.available)
         before = jnp.maximum(view.round - 1, 1).astype(jnp.float32)
         explore = streams.uniform(coin[0]) * before < self.a * arms.astype(jnp.float32)
-        starting = jnp.any((state.pulls == 0) & present)
+        starting = jnp.any((state.pulls == 0) & view.available)
         return state, jnp.where(explore & ~starting, at_random, greedy)
-
-
-def _nth_present(present: jax.Array, n: jax.Array) -> jax.Array:
-    rank = jnp.cumsum(present, dtype=jnp.int32) - 1
-    ids = jax.lax.iota(jnp.int32, present.shape[0])
-    return jnp.sum(jnp.where(present & (rank == n), ids, 0), dtype=jnp.int32)

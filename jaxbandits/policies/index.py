@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, TypeVar
 
 import jax
@@ -23,7 +24,9 @@ class IndexPolicy(ArmTotals):
 
     Attributes:
         spreads: True if the score reads Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
-        rests: True if an arm's score depends on its own statistics and t only, and never falls while the arm rests.
+        rests: True if an arm's score depends on its own statistics and t only, and never falls while the arm rests. A
+            capability: it counts where it is declared, and a subclass with another score must declare it again (see
+            :mod:`jaxbandits.capabilities`).
         rounding: by how much of itself a float32 score that rests may fall all the same, times two; the leap engine
             keeps this distance. 2⁻²⁰ covers formulas of some twenty operations (measured: 1.9·10⁻⁷).
     """
@@ -31,12 +34,13 @@ class IndexPolicy(ArmTotals):
     rests: ClassVar[bool] = False
     rounding: ClassVar[float] = 2.0**-20
 
+    @abstractmethod
     def score(self, arms: Arms) -> jax.Array:
         """The index of every arm, elementwise in ``arms`` (float32); +∞ forces a pull."""
         raise NotImplementedError
 
-    def admits(self, state: Statistics, view: View) -> jax.Array | None:
-        """Which of the available arms take part in this round, ``bool[K]``; None: all of them."""
+    def admits(self, state: Statistics, view: View) -> jax.Array:
+        """Which of the available arms take part in this round, ``bool[K]``: all of them."""
         return view.available
 
     def steady(self, state: Statistics, round: jax.Array) -> jax.Array:

@@ -84,12 +84,11 @@ class KUBE(IndexPolicy):
             raise TypeError("KUBE needs a constraint that tells what is left (TotalBudget)")
         arms = as_floats(state, view.round)
         scores, price = evaluate(self, arms), arms.cost / arms.n
-        present = jnp.ones_like(state.pulls, bool) if view.available is None else view.available
         fresh = state.pulls == 0
         densest = largest(scores, key, view, fresh=fresh)
 
         def fits(room: jax.Array) -> jax.Array:
-            return present & (price <= room)
+            return view.available & (price <= room)
 
         def pack(packed: Packing) -> Packing:
             arm = largest(jnp.where(fits(packed.room), scores, -jnp.inf), key, view)
@@ -101,6 +100,6 @@ class KUBE(IndexPolicy):
             )
 
         empty = Packing(ticks.to_float(view.left), jnp.float32(0), densest)
-        ready = ~jnp.any(present & (fresh | (arms.cost <= 0)))
+        ready = ~jnp.any(view.available & (fresh | (arms.cost <= 0)))
         drawn = jax.lax.while_loop(lambda packed: ready & jnp.any(fits(packed.room)), pack, empty)
         return state, drawn.arm

@@ -90,7 +90,7 @@ class SampledArms(ManyArms):
     def admits(self, state: Statistics, view: View) -> jax.Array:
         """The first K."""
         first = jax.lax.iota(jnp.int32, state.pulls.shape[0]) < self.arms
-        return first if view.available is None else first & view.available
+        return first & view.available
 
     def steady(self, state: Statistics, round: jax.Array) -> jax.Array:
         """For ever."""
@@ -142,7 +142,7 @@ class ArmIncreasing(ManyArms):
         ids = jax.lax.iota(jnp.int32, state.pulls.shape[0])
         opened = jnp.sum(state.pulls > 0, dtype=jnp.int32)
         taking = (state.pulls > 0) | ((ids == opened) & self.wanted(opened, view.round))
-        return taking if view.available is None else taking & view.available
+        return taking & view.available
 
     def trouble(self, state: Statistics) -> jax.Array:
         """CAPACITY if all arms are open and the rule wants one more."""

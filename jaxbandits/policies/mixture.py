@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import jax
@@ -25,6 +26,7 @@ class MixturePolicy(ArmTotals):
     mixture's costlier member is played if and only if U < its weight.
     """
 
+    @abstractmethod
     def plan(self, state: Any, view: View) -> tuple[Any, Mixture]:
         """(state, mixture) of the coming round."""
         raise NotImplementedError
@@ -96,11 +98,6 @@ def either(condition: jax.Array, yes: Mixture, no: Mixture) -> Mixture:
     return Mixture(*(jnp.where(condition, a, b) for a, b in zip(yes, no, strict=True)))
 
 
-def exists(view: View, arms: int) -> jax.Array:
-    """Which of the real arms there are, ``bool[K]``."""
-    return jnp.ones((arms,), jnp.bool_) if view.available is None else view.available
-
-
 def and_null(mask: jax.Array) -> jax.Array:
     """A mask over the arms, extended by the null arm."""
     return jnp.concatenate([mask, jnp.ones((1,), jnp.bool_)])
@@ -116,7 +113,7 @@ def fewest(pulls: jax.Array, among: jax.Array) -> jax.Array:
 
 def first_pulls(state: Statistics, view: View, then: Mixture) -> Mixture:
     """Each arm once in index order, then the given mixture."""
-    fresh = (state.pulls == 0) & exists(view, state.pulls.shape[0])
+    fresh = (state.pulls == 0) & view.available
     return either(jnp.any(fresh), alone(fewest(state.pulls, fresh)), then)
 
 

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 from jaxbandits import stats, streams
 from jaxbandits.environments.finite import FiniteSpec
 from jaxbandits.errors import bad
-from jaxbandits.policies.mixture import exists
 from jaxbandits.policies.ratio import radius
 from jaxbandits.protocol import Observation, Policy, View, leaf, pytree, static
 from jaxbandits.stats import Statistics
@@ -80,7 +79,7 @@ class MRCB(Policy):
     def select(self, state: Statistics, key: jax.Array, view: View) -> tuple[Statistics, jax.Array]:
         """The best set."""
         width = state.pulls.shape[0]
-        there, ids = exists(view, width), jax.lax.iota(jnp.int32, width)
+        there, ids = view.available, jax.lax.iota(jnp.int32, width)
         upper, lower = self.bounds(state, view.round)
         order = streams.priorities(streams.policy_words(key, view.round, Role.TIE)[0], width)
 

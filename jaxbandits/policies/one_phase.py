@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from jaxbandits.knapsack_lp import Mixture, best_mixture
-from jaxbandits.policies.mixture import MixturePolicy, and_null, bounds, budget_rate, exists, first_pulls
+from jaxbandits.policies.mixture import MixturePolicy, and_null, bounds, budget_rate, first_pulls
 from jaxbandits.protocol import View, leaf, pytree
 from jaxbandits.stats import Statistics
 
@@ -51,5 +51,5 @@ class OnePhase(MixturePolicy):
         """The LP at the current rate."""
         optimist = bounds(state, self.a, jnp.log(self.horizon.astype(jnp.float32)))
         rate = budget_rate(view, self.c, self.horizon)
-        allowed = and_null(exists(view, state.pulls.shape[0]))
+        allowed = and_null(view.available)
         return state, first_pulls(state, view, best_mixture(optimist.reward_high, optimist.cost_low, rate, allowed))

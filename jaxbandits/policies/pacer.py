@@ -10,7 +10,7 @@ import optax
 
 from jaxbandits import stats, ticks
 from jaxbandits.environments.finite import FiniteSpec
-from jaxbandits.policies.mixture import Mixture, MixturePolicy, alone, bounds, exists, left
+from jaxbandits.policies.mixture import Mixture, MixturePolicy, alone, bounds, left
 from jaxbandits.protocol import Observation, View, leaf, pytree, static
 from jaxbandits.stats import Statistics
 from jaxbandits.ticks import Total
@@ -82,7 +82,7 @@ class Pacer(MixturePolicy):
 
         arms = state.arms.pulls.shape[0]
         at = bounds(state.arms, self.a, jnp.log(view.round.astype(jnp.float32)))
-        net = jnp.where(exists(view, arms), at.reward_high - price * at.cost_low / self.c, -jnp.inf)
+        net = jnp.where(view.available, at.reward_high - price * at.cost_low / self.c, -jnp.inf)
         net = jnp.append(net, 0.0)
         ids = jax.lax.iota(jnp.int32, arms + 1)
         return state, alone(jnp.min(jnp.where(net == jnp.max(net), ids, arms + 1)))

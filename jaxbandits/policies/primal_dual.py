@@ -17,7 +17,6 @@ from jaxbandits.policies.mixture import (
     bounds,
     budget_rate,
     either,
-    exists,
     fewest,
 )
 from jaxbandits.protocol import Observation, View, leaf, pytree, static
@@ -79,7 +78,7 @@ class PrimalDualTwoPhase(MixturePolicy):
         """Book the pull; after a complete sweep of phase 1, test what is identified."""
         state = state._replace(arms=super().update(state.arms, key, observation))
         state, mine = jax.lax.optimization_barrier((state, self))
-        there = exists(observation.view, state.arms.pulls.shape[0])
+        there = observation.view.available
         pulls = state.arms.pulls
         swept = jnp.all(~there | (pulls == jnp.max(pulls))) & ~state.identified()
         support, slack = mine.tests(state.arms, and_null(there))
@@ -100,7 +99,7 @@ class PrimalDualTwoPhase(MixturePolicy):
 
     def plan(self, state: Memory, view: View) -> tuple[Memory, Mixture]:
         """Round robin, then the LP on the support."""
-        there = exists(view, state.arms.pulls.shape[0])
+        there = view.available
         at = bounds(state.arms, self.a, jnp.log(self.horizon.astype(jnp.float32)))
         rate = budget_rate(view, self.c, self.horizon)
         # Without null arm, and nothing in the support below the rate, the null arm is the only way out.

@@ -14,7 +14,6 @@ from jaxbandits.policies.mixture import (
     MixturePolicy,
     alone,
     and_null,
-    exists,
     first_pulls,
     floor_ticks,
     means,
@@ -81,7 +80,7 @@ class UCBSimplex(MixturePolicy):
         """Step-Simplex, then Step-Load-Balance."""
         arms = state.arms.pulls.shape[0]
         reward, cost = means(state.arms)
-        there = exists(view, arms)
+        there = view.available
         boost = self.lam * radius(jnp.maximum(state.arms.pulls, 1), 2.0, jnp.log(view.round.astype(jnp.float32)))
         basis = best_mixture(reward + boost, cost, self.c, and_null(there))
         started = ~jnp.any((state.arms.pulls == 0) & there)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 import jax
@@ -30,13 +31,14 @@ class RandomisedPolicy(ArmTotals):
 
     reads_costs: ClassVar[bool] = True
 
+    @abstractmethod
     def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
         """ℓ, ``[K]``, up to a constant; −∞ for an arm that is not drawn, as those that are not ``available``."""
         raise NotImplementedError
 
     def log_probabilities(self, state: Statistics, view: View) -> jax.Array:
         """ln p of every arm at the round that ``view`` describes, ``f32[K]``."""
-        return jax.nn.log_softmax(self.logits(stats.as_floats(state, view.round), exists(state, view)))
+        return jax.nn.log_softmax(self.logits(stats.as_floats(state, view.round), view.available))
 
     def select(self, state: Statistics, key: jax.Array, view: View) -> tuple[Statistics, jax.Array]:
         """Draw an arm."""
@@ -45,13 +47,8 @@ class RandomisedPolicy(ArmTotals):
     def perturbed(self, state: Statistics, key: jax.Array, view: View) -> jax.Array:
         """ℓ + G, ``f32[K]``: the arm that is drawn has the largest."""
         arms = stats.as_floats(state, view.round)
-        mine, arms, available = jax.lax.optimization_barrier((self, arms, exists(state, view)))
+        mine, arms, available = jax.lax.optimization_barrier((self, arms, view.available))
         return mine.logits(arms, available) + gumbel(key, view.round, state.pulls.shape[0])
-
-
-def exists(state: Statistics, view: View) -> jax.Array:
-    """The arms that exist, ``bool[K]``."""
-    return jnp.ones_like(state.pulls, bool) if view.available is None else view.available
 
 
 def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:

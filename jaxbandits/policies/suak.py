@@ -18,7 +18,6 @@ from jaxbandits.policies.mixture import (
     and_null,
     bounds,
     either,
-    exists,
     fewest,
     floor_ticks,
     left,
@@ -97,7 +96,7 @@ class SUAK(MixturePolicy):
 
     def plan(self, state: Memory, view: View) -> tuple[Memory, Mixture]:
         """Skip, explore, or play the optimistic base."""
-        arms = exists(view, state.arms.pulls.shape[0])
+        arms = view.available
         log = jnp.log(view.round.astype(jnp.float32))
         pulls = jnp.maximum(state.arms.pulls, 1).astype(jnp.float32)
         gap = jnp.abs(ticks.to_float(state.margin)) / pulls  # |ρ̄ − c|

@@ -6,6 +6,7 @@ paper needs. Each class here is one way out. Arrays are over pairs, ``[n·m]``; 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import NamedTuple
 
 import jax
@@ -42,6 +43,7 @@ class Survival:
         """Counts before the first round."""
         return (jnp.zeros((spec.pairs,), jnp.int32),)
 
+    @abstractmethod
     def record(self, counts: Counts, seen: Seen) -> Counts:
         """Add a round."""
         raise NotImplementedError

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -47,6 +48,8 @@ class ZoomingPolicy(Policy):
 
     Attributes:
         phased: True for phases i = 1, 2, … of 2^{i−1} rounds; at the start of each, all active points are forgotten.
+        rests: True if :meth:`radius` never grows with n, and radius and value of a point read their arguments only:
+            then many rounds may be played at once. A capability: see :mod:`jaxbandits.capabilities`.
 
     A subclass has the fields ``lipschitz`` (L, leaf) and ``capacity`` (static) and the methods :meth:`radius` and
     :meth:`value`. If more than ``capacity`` points are needed, the lane ends with ``Status.CAPACITY``; with a larger
@@ -55,17 +58,21 @@ class ZoomingPolicy(Policy):
 
     plays: ClassVar[type] = ContinuumSpec
     phased: ClassVar[bool] = True
+    rests: ClassVar[bool] = False
     lipschitz: Any
     capacity: int
 
+    @abstractmethod
     def radius(self, n: jax.Array, phase: jax.Array) -> jax.Array:
         """E after n ≥ 1 pulls of a point, in units of the index (f32)."""
         raise NotImplementedError
 
+    @abstractmethod
     def value(self, mean_reward: jax.Array, mean_cost: jax.Array, radius: jax.Array) -> jax.Array:
         """The index u of a point with these means (f32)."""
         raise NotImplementedError
 
+    @abstractmethod
     def target(self, mean_reward: np.ndarray, mean_cost: np.ndarray) -> np.ndarray:
         """Host: the function of the point whose slope L must bound; means ``[instance, point]``."""
         raise NotImplementedError
@@ -239,6 +246,8 @@ class Zooming(ZoomingPolicy):
     lipschitz: Any = leaf(above=0)
     capacity: int = static(default=64)
 
+    rests: ClassVar[bool] = True
+
     def radius(self, n: jax.Array, phase: jax.Array) -> jax.Array:
         """E."""
         return jnp.sqrt(8 * phase / (2 + n))
@@ -282,6 +291,7 @@ class SinglePhaseZooming(ZoomingPolicy):
     capacity: int = static(default=64)
 
     phased: ClassVar[bool] = False
+    rests: ClassVar[bool] = True
 
     def radius(self, n: jax.Array, phase: jax.Array) -> jax.Array:
         """E."""

@@ -2,15 +2,18 @@
 
 A new policy or environment is checked in one line, in your own tests::
 
-    from jaxbandits.testing import check_environment, check_policy
+    from jaxbandits.testing import check_constraint, check_environment, check_policy
 
     check_policy(MyUCB(width=0.5), FiniteArms.bernoulli([[0.5, 0.4, 0.3]], [[0.9, 0.3, 0.5]]))
     check_environment(MyArms(...))
+    check_constraint(MyBudget(...), FiniteArms.bernoulli([[0.5, 0.4, 0.3]], [[0.9, 0.3, 0.5]]))
 
-Both raise :class:`AssertionError` with one sentence about the rule that is broken. ``POLICY_CHECKS`` lists the
-single checks of a policy, for a test runner that wants to report them apart.
+They raise :class:`AssertionError` with one sentence about the rule that is broken. ``POLICY_CHECKS`` and
+``CONSTRAINT_CHECKS`` list the single checks, for a test runner that wants to report them apart.
 """
 
+from jaxbandits.testing.accountant import CONSTRAINT_CHECKS as CONSTRAINT_CHECKS
+from jaxbandits.testing.accountant import check_constraint as check_constraint
 from jaxbandits.testing.bits import assert_same_results as assert_same_results
 from jaxbandits.testing.bits import compilations as compilations
 from jaxbandits.testing.bits import ulps_apart as ulps_apart

@@ -119,7 +119,7 @@ def _play(
 
     def one(carry: Any, _: None) -> tuple[Any, Step]:
         before, state, ledger, action, feedback, empty = carry
-        view = View(ledger.rounds + 1, constraint.view(ledger), world.available())
+        view = View(ledger.rounds + 1, constraint.view(ledger), world.available())  # type: ignore[arg-type]
         seen = Observation(view, action, feedback, empty)
         after, action = policy.step(before, typed(policy_key), seen)
         state, outcome, feedback, empty = world.pull(state, action, typed(world_key), view.round)

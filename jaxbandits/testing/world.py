@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import streams, ticks
+from jaxbandits import capabilities, streams, ticks
 from jaxbandits.protocol import Environment, Outcome, Pytree, at_instance
 from jaxbandits.streams import Domain
+from jaxbandits.testing.addresses import check_addresses
 from jaxbandits.testing.episodes import lane_words, typed
 
 
@@ -38,6 +39,9 @@ def check_environment(
     Returns:
         The largest distance of an empirical mean from the stated one, in its standard errors.
 
+    An environment whose outcomes are *addressed* (:mod:`jaxbandits.capabilities`) is held to it: ``pull`` agrees with
+    ``outcome`` and ``means``, and every engine that takes it gives the bits of the scan engine.
+
     Raises:
         AssertionError: naming the rule that is broken and where. Empirical means fail by a Bonferroni test at 1 %.
 
@@ -48,6 +52,8 @@ def check_environment(
         >>> worst < 4
         True
     """
+    forgotten = capabilities.forgotten(environment)
+    assert forgotten is None, forgotten
     environment.check()
     environment = jax.tree.map(jnp.asarray, environment)
     root = streams.root_key(jax.random.key(0) if key is None else key)
@@ -63,6 +69,7 @@ def check_environment(
                 _counted(environment, tried, instance, words)
             _lanes_differ(environment, tried, instance, root, pulls)
             scores += _means(environment, tried, instance, words, pulls, bound)
+        check_addresses(environment, root)
         from scipy import stats as laws  # slow to import
 
         allowed = float(laws.norm.isf(0.005 / len(scores)))

@@ -28,6 +28,9 @@ CALLS = itertools.count()
 class Widening(IndexPolicy):
     """Its state changes type."""
 
+    def score(self, arms: Any) -> Any:
+        return arms.reward - arms.cost
+
     def update(self, state: Any, key: Any, observation: Any) -> Any:
         state = super().update(state, key, observation)
         return state._replace(pulls=state.pulls.astype(jnp.float32))
@@ -67,6 +70,9 @@ class Chaotic(IndexPolicy):
 @jb.pytree
 class Stuck(IndexPolicy):
     """Draws once for the whole run."""
+
+    def score(self, arms: Any) -> Any:
+        return arms.reward - arms.cost
 
     def select(self, state: Any, key: Any, view: Any) -> Any:
         return state, streams.below(streams.words(key, 0, 0)[0], state.pulls.size)

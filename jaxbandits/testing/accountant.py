@@ -1,0 +1,152 @@
+"""The contract of a constraint, one function for each rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import capabilities, ticks
+from jaxbandits.policies.ratio import CUCB
+from jaxbandits.protocol import Constraint, Environment, Ledger, Policy, Status, book, post
+from jaxbandits.testing.episodes import Step
+from jaxbandits.testing.learner import (
+    any_split_gives_the_same_bits,
+    finished_lanes_are_frozen,
+    leap_equals_scan,
+    slots_chunks_and_marks_change_nothing,
+)
+from jaxbandits.testing.subject import Subject
+
+
+def books_without_jit(subject: Subject) -> None:
+    """The account is the same without jit, to the bit."""
+    constraint, steps = _one(subject), subject.steps
+    for i in _some(steps):
+        before, outcome = _before(subject, i), _at(steps, i).outcome
+        with jax.disable_jit():
+            slow = book(constraint, before, outcome)
+        _same(_at(steps, i).ledger, slow, f"round {i + 1}: the ledger with and without jit")
+
+
+def clock_runs_forward(subject: Subject) -> None:
+    """The clock never goes back, and a lane that has reached the end of the clock is at its end."""
+    ledgers, constraint = subject.episodes(0).ledger, _one(subject)
+    clock = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers))
+    steps = np.diff(clock, axis=-1)
+    assert (steps >= 0).all(), f"the clock goes back by {-int(steps.min())} ticks in a round"
+    over, reached = np.asarray(subject.episodes(0).over), clock >= ticks.join(constraint.end())
+    assert (over | ~reached).all(), "`ended` is False where the clock has reached its `end`: a lane would never end"
+
+
+def ends_as_it_says(subject: Subject) -> None:
+    """Lanes end, with the status ``ends_with``, and in the best rate's unit."""
+    ended, said = subject.base.ended, subject.constraint.ends_with
+    other = ended[(ended != said) & (ended != Status.ROUND_CAP)]
+    assert other.size == 0, f"a lane ends as {Status(int(other[0])).name}; it must be {said.name}"
+    assert (ended == said).any(), f"no lane ends as {said.name}: all of them by max_rounds"
+    rate = np.asarray(subject.base.best_rate)
+    assert rate.shape == (subject.environment.instances,) and np.isfinite(rate).all(), f"best_rate gives {rate}"
+
+
+def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
+    """Where every outcome is its own mean, ``expected_clock`` is the clock."""
+    prepared = subject.constraint.prepare(subject.environment)
+    constraint, ledger = _one(subject), _before(subject, 0)
+    for i in _some(subject.steps):
+        outcome = _at(subject.steps, i).outcome
+        plain = outcome._replace(reward=outcome.expected_reward, cost=outcome.expected_cost)
+        ledger = book(constraint, ledger, plain)
+        if bool(constraint.ended(ledger)):
+            return
+        totals = {name: ticks.join(getattr(ledger, name)) for name in ("expected_reward", "expected_spent")}
+        expected = prepared.expected_clock(totals | {"rounds": np.asarray(ledger.rounds, np.int64)})
+        clock = ticks.join(constraint.clock(ledger))
+        assert np.array_equal(expected, clock), f"round {i + 1}: expected_clock is {expected}, the clock {clock} ticks"
+
+
+def adds_up_as_declared(subject: Subject) -> None:
+    """Until it ends, a constraint that is *additive* books what :func:`~jaxbandits.protocol.post` books."""
+    if not capabilities.has(subject.constraint, capabilities.ADDITIVE):
+        return
+    for i in range(subject.steps.over.shape[0]):
+        before, now = _before(subject, i), _at(subject.steps, i)
+        if not bool(now.over):
+            posted = post(before, now.outcome)._replace(rounds=before.rounds + 1)
+            _same(posted, now.ledger, f"round {i + 1}: what post books and what charge books")
+
+
+CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
+    books_without_jit,
+    clock_runs_forward,
+    ends_as_it_says,
+    expected_clock_is_the_clock_of_the_means,
+    adds_up_as_declared,
+    finished_lanes_are_frozen,
+    any_split_gives_the_same_bits,
+    slots_chunks_and_marks_change_nothing,
+    leap_equals_scan,
+)
+
+
+def check_constraint(
+    constraint: Constraint, environment: Environment, policy: Policy | None = None, *, key: Any = None
+) -> None:
+    """Check that a constraint keeps every rule of the contract. Takes some ten seconds, most of them compiling.
+
+    Args:
+        constraint: one whose lanes end after some hundred rounds.
+        environment: a small world; two or more instances of different kinds are best.
+        policy: who plays, default :class:`~jaxbandits.policies.CUCB`, which leaps where it is allowed to.
+        key: the root key, default ``jax.random.key(0)``.
+
+    Raises:
+        AssertionError: naming the rule that is broken and where.
+        InputError: if the three do not fit together.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.testing import check_constraint
+        >>> arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.6]], [[0.9, 0.3], [0.4, 0.5]])
+        >>> check_constraint(jb.TotalBudget(30.0, last_pull="forfeits"), arms)
+    """
+    subject = Subject(policy or CUCB(), environment, constraint, jax.random.key(0) if key is None else key)
+    for check in CONSTRAINT_CHECKS:
+        try:
+            check(subject)
+        except AssertionError as broken:
+            rule = check.__name__.replace("_", " ")
+            raise AssertionError(f"{type(constraint).__name__} breaks the rule «{rule}»: {broken}") from broken
+
+
+def _one(subject: Subject) -> Constraint:
+    """The traced form for instance 0."""
+    prepared = subject.constraint.prepare(subject.environment)
+    return jax.tree.map(lambda x: jnp.asarray(x[0]), prepared)
+
+
+def _at(steps: Step, i: int) -> Step:
+    return jax.tree.map(lambda x: x[i], steps)
+
+
+def _some(steps: Step) -> list[int]:
+    rounds = steps.over.shape[0]
+    return sorted({0, 1, *np.linspace(0, rounds - 1, 8).astype(int).tolist()} & set(range(rounds)))
+
+
+def _before(subject: Subject, i: int) -> Ledger:
+    """The ledger before the round ``i + 1`` of the first lane."""
+    if i > 0:
+        return _at(subject.steps, i - 1).ledger
+    now = _at(subject.steps, 0)
+    empty = jax.tree.map(jnp.zeros_like, now.ledger)
+    return empty._replace(audit=jax.tree.map(jnp.asarray, _one(subject).audit()))
+
+
+def _same(one: Any, other: Any, what: str) -> None:
+    for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(one), jax.tree.leaves(other), strict=True):
+        a, b = np.asarray(a), np.asarray(b)
+        assert np.array_equal(a, b), f"{what} differ in {jax.tree_util.keystr(path)}: {a} and {b}"
