@@ -81,6 +81,46 @@ def test_same_bits_for_arms_that_cost_nothing():
     assert (leap.ledger["rounds"][..., -1] == 700).any()
 
 
+@pytest.mark.parametrize("cap", [1, 2, 3, 64, 65, 66, 777])
+def test_the_round_cap_is_met_exactly(cap):
+    """With ordinary costs; the lane that is not capped ends by its budget."""
+    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4, 0.1], [0.9, 0.2, 0.3]], [[0.5, 0.3, 0.9], [0.6, 0.8, 0.7]])
+    budget = jb.TotalBudget(np.array([1000.0, 0.25]), last_pull="counts")
+    with pytest.warns(UserWarning, match="round_cap"):
+        scan, leap = both(POLICIES["omega"], arms, budget, max_rounds=cap)
+    assert_same(scan, leap)
+    assert (leap.ledger["rounds"][:, 0, :, -1] == cap).all() and (leap.ended[:, 0] == jb.Status.ROUND_CAP).all()
+
+
+@jb.pytree
+class Jitter(jb.policies.IndexPolicy):
+    """A score that falls while its arm rests, by as much as ``rounding`` allows: half of it, from odd to even rounds."""
+
+    rests = True
+
+    def score(self, arms):
+        odd, place = arms.t.astype(jnp.int32) & 1, (arms.n.astype(jnp.int32) * 5) & 3
+        return 1 + (4 * odd + place).astype(jnp.float32) * np.float32(2.0**-23)
+
+
+@jb.pytree
+class Unwary(Jitter):
+    """The same without a margin."""
+
+    rests = True
+    rounding = 0.0
+
+
+def test_the_margin_decides_a_bit():
+    """Without it the leap engine plays an arm that another one leads by less than what a resting score may fall."""
+    arms = jb.environments.FiniteArms.empirical([[([1.0], [1.0])] * 3])
+    budget = jb.TotalBudget(400.0, last_pull="counts")
+    scan, leap = both(Jitter(), arms, budget)
+    assert_same(scan, leap)
+    scan, leap = both(Unwary(), arms, budget)
+    assert (scan.final["pulls"] != leap.final["pulls"]).any()
+
+
 @settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -303,3 +303,20 @@ def test_costs_outside_the_unit_interval_and_arms_all_above_c():
 def test_a_constraint_that_tells_nothing_is_refused():
     with pytest.raises(jb.InputError, match="constraint: it tells nothing of what is left; it must be one that does"):
         play(SUAK(c=0.4), ARMS, jb.Horizon(10))
+
+
+def test_a_skip_for_the_whole_budget_is_no_round_of_exploration() -> None:
+    """N_p counts the rounds with an uncertain arm in which S_p + 1 decided, pull or skip; not those that S_c skips."""
+    policy, c = SUAK(c=jnp.float32(0.5)), ticks.ONE // 2
+    state = policy.init(FiniteSpec(2, null_arm=True))
+    two, none = ticks.count(jnp.int32(2)), ticks.zero()
+    there = jnp.ones(2, bool)
+
+    def slack_after(slack: ticks.Total, left: ticks.Total) -> tuple[int, int]:
+        after, action = policy.select(state._replace(slack=slack), KEY, View(jnp.int32(40), left, there))
+        return int(ticks.join(after.slack)) - int(ticks.join(slack)), int(action)
+
+    assert slack_after(two, two) == (c, 0), "explores: N_p grows"
+    assert slack_after(none, two) == (c, -1), "S_p + 1 > c N_p: skips, N_p grows"
+    assert slack_after(two, none) == (0, -1), "S_c + 1 > c t: skips, N_p does not"
+    assert slack_after(none, none) == (c, -1), "both"
