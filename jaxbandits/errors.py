@@ -18,7 +18,10 @@ class InputError(ValueError):
 
 def shown(value: object) -> str:
     """`repr(value)` on one line, cut in the middle to at most 80 characters."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # a stranger's repr, or a whole number of thousands of digits
+        text = f"a {type(value).__name__}"
     if len(text) <= _SHOWN_CHARACTERS:
         return text
     half = (_SHOWN_CHARACTERS - 3) // 2
@@ -44,16 +47,13 @@ def positive_number(argument: str, value: object) -> float:
     Raises:
         InputError: for anything else.
     """
-    wrong = bad(argument, value, "a finite number above 0")
-    if isinstance(value, (bool, np.bool_, str, bytes)) or getattr(value, "ndim", 0) != 0:
-        raise wrong
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        raise wrong from None
-    if not (math.isfinite(number) and number > 0):
-        raise wrong
-    return number
+    from jaxbandits.numbers import number  # it raises what is defined here
+
+    may_be = "a finite number above 0"
+    given = number(argument, value, may_be)
+    if not (math.isfinite(given) and given > 0):
+        raise bad(argument, value, may_be)
+    return given
 
 
 def whole_number(argument: str, value: object, least: int, most: int | None = None, most_as: str = "") -> int:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 import jax
 import numpy as np
 
-from jaxbandits import ticks
+from jaxbandits import limits, ticks
 from jaxbandits.engine import leap, merge, pool, scan
 from jaxbandits.errors import InputError, bad, whole_number
-from jaxbandits.protocol import Constraint, Environment, Policy, check_range, map_leaves
+from jaxbandits.numbers import as_played, numbers, refuse_beyond_memory, refuse_traced
+from jaxbandits.protocol import Constraint, Environment, Policy, map_leaves
 from jaxbandits.rehearsal import rehearse
 from jaxbandits.streams import root_key
+
+_ID = 2**32  # ids of instances and replicates are one word of an address each
+_LEAST_LANE = 40.0  # bytes of a lane on the host, whatever is recorded of it
 
 ENGINES = ("auto", "leap", "scan")
 
@@ -65,12 +69,13 @@ def lay_out(
     """Check everything and compile nothing; arguments and errors are those of :func:`~jaxbandits.simulate`."""
     chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     _check_nouns(chosen, environment, constraint)
+    limits.check_widths(environment)
     environment.check()
     prepared = constraint.prepare(environment)
     root = root_key(key)
     shares = mark_shares(marks)
-    replicate_ids = _ids("replicates", range(replicates) if _is_count("replicates", replicates) else replicates)  # type: ignore[arg-type]
-    ids = _ids("instance_ids", range(environment.instances) if instance_ids is None else instance_ids)
+    replicate_ids = _replicates(replicates)
+    ids = _ids("instance_ids", np.arange(environment.instances) if instance_ids is None else instance_ids)
     if ids.size != environment.instances:
         raise InputError(f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}")
     names = tuple(str(x) for x in (ids if instance_names is None else instance_names))
@@ -78,7 +83,7 @@ def lay_out(
         raise InputError(
             f"instance_names: {len(names)} names given; it must be one for each of {environment.instances}"
         )
-    if engine not in ENGINES:
+    if not isinstance(engine, str) or engine not in ENGINES:
         raise bad("engine", engine, " or ".join(map(repr, ENGINES)))
     for name, value in (("chunk", chunk), ("max_rounds", max_rounds)):
         check_count(name, value)
@@ -90,8 +95,12 @@ def lay_out(
         rehearse(leaves, environment, prepared)
         for doubt in leaves.doubts(environment):
             warnings.warn(doubt, stacklevel=4)
+    lanes = sum(settings for _, settings in settled) * ids.size * replicate_ids.size
+    wanted = lanes * _lane_bytes(environment, shares.size)
+    refuse_beyond_memory("replicates", f"{replicate_ids.size} replicates, {lanes} runs,", wanted)
     tasks = []
     for policy, (leaves, settings) in zip(chosen, settled, strict=True):
+        most = limits.most_rounds(leaves, environment, prepared, end, max_rounds)
         lengths = np.broadcast_to(expected[None, :, None], (settings, ids.size, replicate_ids.size))
         tasks.append(
             pool.Task(
@@ -104,8 +113,10 @@ def lay_out(
                 instance_ids=ids,
                 replicate_ids=replicate_ids,
                 settings=settings,
-                cap=cap,
-                chunk=chunk or int(np.clip(expected.mean() / (8 * shares.size), 4, 128)),
+                cap=np.minimum(cap, most).astype(np.int32),
+                chunk=min(chunk, int(cap.max()))
+                if chunk
+                else int(np.clip(expected.mean() / (8 * shares.size), 4, 128)),
                 order=np.argsort(-lengths.ravel(), kind="stable"),
             )
         )
@@ -153,10 +164,7 @@ def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
         shares = np.geomspace(1e-3, 1.0, int(marks)) if marks != 1 else np.ones(1)  # type: ignore[arg-type]
         shares[-1] = 1.0
         return shares
-    try:
-        shares = np.asarray(marks, np.float64)
-    except (TypeError, ValueError):
-        raise bad("marks", marks, "a number of marks, or increasing shares in (0, 1] that end in 1") from None
+    shares = numbers("marks", marks, "a number of marks, or increasing shares in (0, 1] that end in 1")
     if shares.ndim != 1 or shares.size < 1 or not (shares > 0).all() or shares[-1] != 1 or (np.diff(shares) <= 0).any():
         raise bad("marks", marks, "a number of marks, or increasing shares in (0, 1] that end in 1")
     return shares
@@ -168,12 +176,10 @@ def settle(policy: Policy, environment: Environment) -> tuple[Policy, int]:
     Raises:
         InputError: a leaf whose leading axes fit neither ``[setting]`` nor ``[setting, instance]``.
     """
-    policy.check(environment.spec)
     counts: dict[str, int] = {}
 
     def shape(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
-        check_range(name, value, meta)
-        array = np.asarray(value, np.int32 if meta.get("integer") else np.float32)
+        array = as_played(name, value, meta)
         lead = array.ndim - meta.get("core", 0)
         if lead == 0:
             array = array[None, None]
@@ -188,6 +194,7 @@ def settle(policy: Policy, environment: Environment) -> tuple[Policy, int]:
         return array
 
     shaped = map_leaves(policy, shape)
+    policy.check(environment.spec)
     settings = max(counts.values(), default=1)
     for name, count in counts.items():
         if count not in (1, settings):
@@ -231,6 +238,8 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
         raise bad("environment", environment, "an environment, such as FiniteArms.bernoulli(...)")
     if not isinstance(constraint, Constraint):
         raise bad("constraint", constraint, "a constraint, such as TotalBudget(500.0, last_pull='counts')")
+    for name, tree in (("policies", chosen), ("environment", environment), ("constraint", constraint)):
+        refuse_traced(name, tree)
     for policy in chosen:
         if not isinstance(getattr(policy, "plays", None), type):
             raise InputError(
@@ -253,21 +262,35 @@ def _check_registered(noun: Any, name: str) -> None:
 
 
 def _is_count(name: str, value: Any) -> bool:
-    if isinstance(value, bool) or value is None or isinstance(value, (str, float)):
-        raise bad(name, value, "a whole number of at least 1, or a list")
-    if isinstance(value, (int, np.integer)):
-        if value < 1:
+    if np.ndim(value) == 0 if isinstance(value, (bool, int, float, str, np.generic, np.ndarray, jax.Array)) else False:
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not whole or value < 1:
             raise bad(name, value, "a whole number of at least 1, or a list")
         return True
     return False
 
 
+def _replicates(replicates: Any) -> np.ndarray:
+    if not _is_count("replicates", replicates):
+        return _ids("replicates", replicates)
+    if replicates > _ID:
+        raise bad("replicates", replicates, f"at most {_ID}: an id is 32 bits of an address")
+    refuse_beyond_memory("replicates", replicates, _LEAST_LANE * int(replicates))
+    return np.arange(replicates, dtype=np.uint32)
+
+
+def _lane_bytes(environment: Environment, marks: int) -> float:
+    """What the host holds of a lane at the end, in bytes: its exact account at every mark, and its pulls."""
+    resources = getattr(environment.spec, "resources", None) or 1
+    return _LEAST_LANE + marks * (40 + 50 * resources) + 4.0 * getattr(environment.spec, "arms", 0)
+
+
 def _ids(name: str, values: Any) -> np.ndarray:
-    ids = np.asarray(list(values))
-    if ids.ndim != 1 or ids.size < 1 or ids.dtype.kind not in "iu" or np.unique(ids).size != ids.size:
-        raise bad(name, values, "a list of distinct whole numbers")
-    if ids.min() < 0 or ids.max() >= 2**32:
-        raise bad(name, values, "a list of whole numbers from 0 to 2**32 - 1")
+    may_be = f"a list of distinct whole numbers from 0 to {_ID - 1}"
+    ids = numbers(name, list(values) if isinstance(values, (range, Iterator)) else values, may_be)
+    whole = (ids >= 0) & (ids < _ID) & (ids == np.rint(ids))
+    if ids.ndim != 1 or ids.size < 1 or not whole.all() or np.unique(ids).size != ids.size:
+        raise bad(name, values, may_be)
     return ids.astype(np.uint32)
 
 

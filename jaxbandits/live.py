@@ -12,6 +12,8 @@ import numpy as np
 from jaxbandits import ticks
 from jaxbandits.environments.finite import FiniteSpec
 from jaxbandits.errors import InputError, bad
+from jaxbandits.limits import check_spec
+from jaxbandits.numbers import booleans, number, numbers
 from jaxbandits.protocol import Feedback, Observation, Policy, Pytree, View, check_range, map_leaves
 from jaxbandits.result import write_whole
 
@@ -51,6 +53,7 @@ def start(
         return value
 
     map_leaves(policy, check)
+    check_spec(spec)
     policy.check(spec)
     action = jax.tree.map(np.asarray, policy.blank_action(spec))
     present = None
@@ -92,7 +95,7 @@ def observe(
     action = _like("action", action, previous.action)
     values = {}
     for name, value in (("reward", reward), ("cost", cost)):
-        array = np.asarray(value, np.float64)
+        array = numbers(name, value)
         wrong = ~(np.isfinite(array) & (array >= 0) & (array <= 1))
         if wrong.any():
             raise bad(name, float(array[wrong].flat[0]), "finite and in [0, 1]; divide by its bound")
@@ -164,7 +167,7 @@ def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
 
 
 def _mask(available: Any, arms: int) -> np.ndarray:
-    mask = np.asarray(available, bool)
+    mask = booleans("available", available)
     if mask.shape != (arms,) or not mask.any():
         raise bad("available", available, f"{arms} booleans, at least one of them true")
     return mask
@@ -173,6 +176,6 @@ def _mask(available: Any, arms: int) -> np.ndarray:
 def _left(left: float | None) -> ticks.Total | None:
     if left is None:
         return None
-    if not (np.isfinite(left) and 0 <= left < 2**30):
+    if not 0 <= number("left", left) < 2**30:
         raise bad("left", left, "a finite number from 0 to 2**30")
-    return ticks.split(ticks.floor_from_units(left))
+    return ticks.split(ticks.floor_from_units(number("left", left)))

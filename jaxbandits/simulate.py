@@ -16,6 +16,7 @@ from jaxbandits.layout import Layout, check_count, lay_out, ledger_of
 from jaxbandits.layout import label as label
 from jaxbandits.layout import mark_shares as mark_shares
 from jaxbandits.layout import settle as settle
+from jaxbandits.numbers import refuse_beyond_memory
 from jaxbandits.progress import Progress, progress_of
 from jaxbandits.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.result import Result, join_settings
@@ -101,6 +102,7 @@ def simulate(
         instance_names=instance_names,
         chunk=chunk,
     )
+    _check_slots(slots, layout)
     places = list(devices) if devices is not None else jax.local_devices()
     workers = usual_workers(places)
     runs = sum(task.order.size for task in layout.tasks)
@@ -117,6 +119,14 @@ def simulate(
     result = join_settings(parts)
     _warn_of_unfinished(result)
     return result
+
+
+def _check_slots(slots: int | None, layout: Layout) -> None:
+    if slots is None:
+        return
+    tried = min(slots, 64)
+    for task in layout.tasks:
+        refuse_beyond_memory("slots", slots, pool.state_bytes(task, tried) / tried * slots)
 
 
 def usual_workers(places: Sequence[Any]) -> int:

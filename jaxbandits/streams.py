@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.errors import InputError
+from jaxbandits.numbers import refuse_traced
 
 _IMPL = "threefry2x32"
 
@@ -56,6 +57,7 @@ def root_key(key: object) -> jax.Array:
     Raises:
         InputError: anything else than one scalar threefry2x32 key.
     """
+    refuse_traced("key", key)
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         if key.shape != ():
             raise InputError(f"key: an array of keys of shape {key.shape} given; it must be one key")

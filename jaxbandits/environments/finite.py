@@ -20,8 +20,13 @@ from jaxbandits.environments.laws import (
     RowsLaw,
     quarter_thresholds,
 )
-from jaxbandits.errors import InputError
+from jaxbandits.errors import InputError, bad
+from jaxbandits.numbers import SMALLEST, booleans, numbers, refuse_beyond_memory
 from jaxbandits.protocol import Environment, Feedback, Outcome, leaf, pytree
+
+MOST_ARMS = 1 << 24  # an arm's id takes 24 bits of an address
+MOST_RESOURCES = 511  # two to a block of 64 bits, whose number takes the other 8 bits
+MOST_IN_A_SET = 127  # their sum is one int32 of ticks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +69,10 @@ class AddressedArms(Environment):
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
         raise NotImplementedError
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: one arm a round."""
+        return None if is_arm(action) and action.shape == () else "one arm, int32[]"
 
     def available(self) -> jax.Array:
         """All arms."""
@@ -145,7 +154,7 @@ class FiniteArms(AddressedArms):
         Raises:
             InputError: negative, non-finite or all-zero weights, shapes that differ.
         """
-        rw, cw = (np.asarray(w, np.float64) for w in (reward_weights, cost_weights))
+        rw, cw = numbers("reward_weights", reward_weights), numbers("cost_weights", cost_weights)
         if rw.shape != cw.shape or rw.ndim not in (2, 3) or rw.shape[-1] != 5:
             raise InputError(
                 f"reward_weights, cost_weights: shapes {rw.shape} and {cw.shape} given; both must be [K, 5] or "
@@ -155,6 +164,7 @@ class FiniteArms(AddressedArms):
             if not (np.isfinite(w) & (w >= 0)).all() or (w.sum(-1) <= 0).any():
                 raise InputError(f"{name}: weights must be finite, at least 0, and not all 0")
         rw, cw = (w[None] if w.ndim == 2 else w for w in (rw, cw))
+        _fits("reward_weights", rw.shape[:2], 8 * 4)
         (rt, rm), (ct, cm) = quarter_thresholds(rw), quarter_thresholds(cw)
         return FiniteArms(law=QuarterLaw(rt, ct), mean_reward=rm, mean_cost=cm, present=_presence(present, rm.shape))
 
@@ -163,25 +173,31 @@ class FiniteArms(AddressedArms):
         """Beta-distributed rewards and costs, independent; shape parameters above 0, ``[K]`` or ``[instance, K]``.
 
         Drawn through a tabulated quantile function (its CDF error is bounded by a test); the true means are those of
-        the tabulated laws, within 10⁻⁵ of α/(α+β).
+        the tabulated laws, within 10⁻⁵ of α/(α+β), or within 10⁻⁴ where both are below 0.1.
 
         Raises:
-            InputError: shape parameters that are not finite and above 0, shapes that differ.
+            InputError: shape parameters that are not above 0 and at most 10¹⁵, or both so small (below 10⁻³) that the
+                table's mean is further off; shapes that differ.
         """
-        shapes = [np.asarray(x, np.float64) for x in (reward_alpha, reward_beta, cost_alpha, cost_beta)]
+        names = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
+        given = (reward_alpha, reward_beta, cost_alpha, cost_beta)
+        shapes = [numbers(name, x) for name, x in zip(names, given, strict=True)]
         if len({x.shape for x in shapes}) != 1 or shapes[0].ndim not in (1, 2):
             raise InputError(
                 f"reward_alpha, reward_beta, cost_alpha, cost_beta: shapes {[x.shape for x in shapes]} given; all must "
                 "be [K] or [instance, K]"
             )
-        for name, x in zip(("reward_alpha", "reward_beta", "cost_alpha", "cost_beta"), shapes, strict=True):
-            if not (np.isfinite(x) & (x > 0)).all():
-                raise InputError(f"{name}: values must be finite and above 0")
+        for name, x in zip(names, shapes, strict=True):
+            if (wrong := ~((x > 0) & (x <= beta_tables.MOST_SHAPE))).any():
+                raise bad(name, float(x[wrong].flat[0]), f"finite, above 0 and at most {beta_tables.MOST_SHAPE:g}")
         ra, rb, ca, cb = (np.atleast_2d(x) for x in shapes)
+        _fits("reward_alpha", ra.shape, 2 * 4 * beta_tables.KNOTS)
         reward, reward_mean = beta_tables.quantile_table(ra, rb)
         cost, cost_mean = beta_tables.quantile_table(ca, cb)
+        beta_tables.refuse_inexact("reward_alpha, reward_beta", ra, rb, reward_mean)
+        beta_tables.refuse_inexact("cost_alpha, cost_beta", ca, cb, cost_mean)
         return FiniteArms(
-            law=BetaLaw(reward, cost, *(x.astype(np.float32) for x in (ra, rb, ca, cb))),
+            law=BetaLaw(reward, cost, *(np.maximum(x, SMALLEST).astype(np.float32) for x in (ra, rb, ca, cb))),
             mean_reward=np.rint(reward_mean).astype(np.int32),
             mean_cost=np.rint(cost_mean).astype(np.int32),
             present=_presence(present, ra.shape),
@@ -196,19 +212,16 @@ class FiniteArms(AddressedArms):
         Raises:
             InputError: an arm without rows, values outside [0, 1], lengths that differ.
         """
-        width = max(len(arms) for arms in logs)
-        depth = max(len(rewards) for arms in logs for rewards, _ in arms)
-        reward, cost = (np.zeros((len(logs), width, depth), np.int32) for _ in range(2))
-        rows, present = np.ones((len(logs), width), np.int32), np.zeros((len(logs), width), bool)
-        for i, arms in enumerate(logs):
+        checked = logged("logs", logs)
+        width = max(len(arms) for arms in checked)
+        depth = max(rewards.size for arms in checked for rewards, _ in arms)
+        _fits("logs", (len(checked), width), 2 * 4 * depth)
+        reward, cost = (np.zeros((len(checked), width, depth), np.int32) for _ in range(2))
+        rows, present = np.ones((len(checked), width), np.int32), np.zeros((len(checked), width), bool)
+        for i, arms in enumerate(checked):
             for k, (r, c) in enumerate(arms):
-                r, c = np.asarray(r, np.float64), np.asarray(c, np.float64)
-                if r.shape != c.shape or r.ndim != 1 or r.size == 0:
-                    raise InputError(
-                        f"logs[{i}][{k}]: shapes {r.shape} and {c.shape} given; both must be [rows], rows ≥ 1"
-                    )
-                _check_unit(f"logs[{i}][{k}] rewards", r)
-                _check_unit(f"logs[{i}][{k}] costs", c)
+                check_unit(f"logs[{i}][{k}] rewards", r)
+                check_unit(f"logs[{i}][{k}] costs", c)
                 reward[i, k, : r.size], cost[i, k, : r.size] = ticks.from_units(r), ticks.from_units(c)
                 rows[i, k], present[i, k] = r.size, True
         law = RowsLaw(reward, cost, rows)
@@ -235,6 +248,16 @@ class FiniteArms(AddressedArms):
         return FiniteSpec(
             arms=int(self.present.shape[-1]), resources=int(self.mean_cost.shape[-1]) if several else None
         )
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: an arm, or a set of at most 127."""
+        fits = is_arm(action) and len(action.shape) <= 1 and 1 <= np.prod(action.shape) <= MOST_IN_A_SET
+        return None if fits else f"an arm, int32[], or a set of L arms, int32[L], L from 1 to {MOST_IN_A_SET}"
+
+    def largest(self, action: Any) -> tuple[int, int]:
+        """See :meth:`Environment.largest`: one unit for each arm of a set."""
+        most = int(np.prod(action.shape)) * ticks.ONE
+        return most, most
 
     def available(self) -> jax.Array:
         """The arms that this instance has."""
@@ -290,18 +313,62 @@ class FiniteArms(AddressedArms):
         )
 
 
+def is_arm(action: Any) -> bool:
+    """Is this one array of signed whole numbers?"""
+    return getattr(action, "dtype", None) in (np.int32, np.int64)
+
+
+def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+    """``logs[instance][arm] = (first, second)`` as float64 arrays ``[rows]``, as many of each.
+
+    Raises:
+        InputError: naming the instance and the arm.
+    """
+    nested = "a list of instances, each a list of arms, each a pair of lists"
+    try:
+        rows = [list(instance) for instance in logs]
+        pairs = [[tuple(arm) for arm in instance] for instance in rows]
+    except TypeError:
+        raise bad(name, logs, nested) from None
+    if not pairs or not all(pairs) or any(len(arm) != 2 for instance in pairs for arm in instance):
+        raise bad(name, logs, f"{nested}, none of them empty")
+    checked = []
+    for i, instance in enumerate(pairs):
+        arms = [tuple(numbers(f"{name}[{i}][{k}]", x) for x in arm) for k, arm in enumerate(instance)]
+        for k, (a, b) in enumerate(arms):
+            if a.shape != b.shape or a.ndim != 1 or a.size == 0:
+                raise InputError(
+                    f"{name}[{i}][{k}]: shapes {a.shape} and {b.shape} given; both must be [rows], rows ≥ 1"
+                )
+        checked.append(arms)
+    return checked  # type: ignore[return-value]
+
+
+def _fits(name: str, shape: tuple[int, ...], bytes_each: int) -> None:
+    """Are there addresses, and is there memory, for tables of this shape ``[instance, K]``?"""
+    if shape[-1] > MOST_ARMS:
+        raise bad(name, f"{shape[-1]} arms", f"at most {MOST_ARMS}: an arm's id is 24 bits of an address")
+    refuse_beyond_memory(
+        name, f"{shape[0]} instances of {shape[-1]} arms", float(np.prod(shape, dtype=float)) * bytes_each
+    )
+
+
 def _ticks32(units: np.ndarray) -> np.ndarray:
     return ticks.from_units(units).astype(np.int32)
 
 
-def _check_unit(name: str, values: np.ndarray) -> None:
+def check_unit(name: str, values: np.ndarray) -> None:
+    """Raise :class:`InputError` unless all values are in [0, 1], and none but 0 rounds to no tick."""
     wrong = ~(np.isfinite(values) & (values >= 0) & (values <= 1))
     if wrong.any():
         raise InputError(f"{name}: {values[wrong].flat[0]:g} given; it must be finite and in [0, 1]")
+    small = (values > 0) & (ticks.from_units(values) == 0)
+    if small.any():
+        raise bad(name, float(values[small].flat[0]), f"0, or at least half a tick, 2**-25 = {0.5 / ticks.ONE:.7g}")
 
 
 def _presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
-    exists = np.ones(shape, bool) if present is None else np.asarray(present, bool)
+    exists = np.broadcast_to(True, shape) if present is None else booleans("present", present)
     if exists.shape not in (shape, shape[1:]):
         raise InputError(f"present: shape {exists.shape} given; it must be {shape} or {shape[1:]}")
     exists = np.broadcast_to(exists, shape)
@@ -311,10 +378,7 @@ def _presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _tables(what: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    try:
-        r, c = np.asarray(reward, np.float64), np.asarray(cost, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{what}_reward, {what}_cost: they must be numeric arrays") from None
+    r, c = numbers(f"{what}_reward", reward), numbers(f"{what}_cost", cost)
     several = c.ndim == 3 and r.shape == c.shape[:2]
     if (not several and (r.shape != c.shape or r.ndim not in (1, 2))) or 0 in c.shape:
         raise InputError(
@@ -322,7 +386,13 @@ def _tables(what: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarray
             "(costs [instance, K, d] for d resources)"
         )
     r, c = np.atleast_2d(r), np.atleast_2d(c)
+    resources = c.shape[-1] if several else 1
+    if resources > MOST_RESOURCES:
+        raise bad(
+            f"{what}_cost", f"{resources} resources", f"of at most {MOST_RESOURCES}: 8 bits of an address tell them"
+        )
+    _fits(f"{what}_reward, {what}_cost", r.shape, 40 * (1 + resources))
     exists = _presence(present, r.shape)
-    _check_unit(f"{what}_reward", r[exists])
-    _check_unit(f"{what}_cost", c[exists])
+    check_unit(f"{what}_reward", r[exists])
+    check_unit(f"{what}_cost", c[exists])
     return np.where(exists, r, 0.0), np.where(exists[..., None] if several else exists, c, 1.0), exists
