@@ -56,19 +56,27 @@ def positive_number(argument: str, value: object) -> float:
     return given
 
 
-def whole_number(argument: str, value: object, least: int, most: int | None = None, most_as: str = "") -> int:
+def whole_number(
+    argument: str, value: object, least: int, most: int | None = None, most_as: str = "", may_also: str = ""
+) -> int:
     """`value` as an int, if it is a whole number (of Python or NumPy, no boolean) from `least` to `most`.
 
     Args:
         argument, value: as in :func:`bad`.
         least, most: the range; no upper end if `most` is None.
         most_as: how the message writes `most`, such as "2**30".
+        may_also: what else the message says the argument may be.
 
     Raises:
         InputError: for anything else.
     """
-    fits = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    from jaxbandits.numbers import refuse_traced
+
+    if getattr(value, "shape", None) == () and getattr(getattr(value, "dtype", None), "kind", None) in ("i", "u"):
+        refuse_traced(argument, value)
+        value = int(value)  # type: ignore[call-overload]
+    fits = isinstance(value, int) and not isinstance(value, bool)
     if not fits or value < least or (most is not None and value > most):  # type: ignore[operator]
         upper = f"of at least {least}" if most is None else f"from {least} to {most_as or most}"
-        raise bad(argument, value, f"a whole number {upper}")
+        raise bad(argument, value, f"a whole number {upper}{may_also}")
     return int(value)  # type: ignore[call-overload]

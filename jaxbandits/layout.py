@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -14,13 +14,10 @@ import numpy as np
 from jaxbandits import limits, ticks
 from jaxbandits.engine import leap, merge, pool, scan
 from jaxbandits.errors import InputError, bad, whole_number
-from jaxbandits.numbers import as_played, numbers, refuse_beyond_memory, refuse_traced
+from jaxbandits.numbers import as_played, numbers, refuse_traced
 from jaxbandits.protocol import Constraint, Environment, Policy, map_leaves
 from jaxbandits.rehearsal import rehearse
 from jaxbandits.streams import root_key
-
-_ID = 2**32  # ids of instances and replicates are one word of an address each
-_LEAST_LANE = 40.0  # bytes of a lane on the host, whatever is recorded of it
 
 ENGINES = ("auto", "leap", "scan")
 
@@ -74,8 +71,8 @@ def lay_out(
     prepared = constraint.prepare(environment)
     root = root_key(key)
     shares = mark_shares(marks)
-    replicate_ids = _replicates(replicates)
-    ids = _ids("instance_ids", np.arange(environment.instances) if instance_ids is None else instance_ids)
+    replicate_ids = limits.replicate_ids(replicates)
+    ids = limits.ids("instance_ids", np.arange(environment.instances) if instance_ids is None else instance_ids)
     if ids.size != environment.instances:
         raise InputError(f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}")
     names = tuple(str(x) for x in (ids if instance_names is None else instance_names))
@@ -96,8 +93,7 @@ def lay_out(
         for doubt in leaves.doubts(environment):
             warnings.warn(doubt, stacklevel=4)
     lanes = sum(settings for _, settings in settled) * ids.size * replicate_ids.size
-    wanted = lanes * _lane_bytes(environment, shares.size)
-    refuse_beyond_memory("replicates", f"{replicate_ids.size} replicates, {lanes} runs,", wanted)
+    limits.refuse_runs(lanes, replicate_ids.size, environment, 0)
     tasks = []
     for policy, (leaves, settings) in zip(chosen, settled, strict=True):
         most = limits.most_rounds(leaves, environment, prepared, end, max_rounds)
@@ -158,7 +154,7 @@ def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
     Raises:
         InputError: fewer than 1 or more than 10 000 marks, or shares that do not rise to 1.
     """
-    if _is_count("marks", marks):
+    if limits.is_count("marks", marks):
         if not 1 <= marks <= 10_000:  # type: ignore[operator]
             raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
         shares = np.geomspace(1e-3, 1.0, int(marks)) if marks != 1 else np.ones(1)  # type: ignore[arg-type]
@@ -259,39 +255,6 @@ def _check_registered(noun: Any, name: str) -> None:
         raise InputError(
             f"{name}: {kind} is not decorated with jaxbandits.pytree; without it jit may take another class's program"
         )
-
-
-def _is_count(name: str, value: Any) -> bool:
-    if np.ndim(value) == 0 if isinstance(value, (bool, int, float, str, np.generic, np.ndarray, jax.Array)) else False:
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not whole or value < 1:
-            raise bad(name, value, "a whole number of at least 1, or a list")
-        return True
-    return False
-
-
-def _replicates(replicates: Any) -> np.ndarray:
-    if not _is_count("replicates", replicates):
-        return _ids("replicates", replicates)
-    if replicates > _ID:
-        raise bad("replicates", replicates, f"at most {_ID}: an id is 32 bits of an address")
-    refuse_beyond_memory("replicates", replicates, _LEAST_LANE * int(replicates))
-    return np.arange(replicates, dtype=np.uint32)
-
-
-def _lane_bytes(environment: Environment, marks: int) -> float:
-    """What the host holds of a lane at the end, in bytes: its exact account at every mark, and its pulls."""
-    resources = getattr(environment.spec, "resources", None) or 1
-    return _LEAST_LANE + marks * (40 + 50 * resources) + 4.0 * getattr(environment.spec, "arms", 0)
-
-
-def _ids(name: str, values: Any) -> np.ndarray:
-    may_be = f"a list of distinct whole numbers from 0 to {_ID - 1}"
-    ids = numbers(name, list(values) if isinstance(values, (range, Iterator)) else values, may_be)
-    whole = (ids >= 0) & (ids < _ID) & (ids == np.rint(ids))
-    if ids.ndim != 1 or ids.size < 1 or not whole.all() or np.unique(ids).size != ids.size:
-        raise bad(name, values, may_be)
-    return ids.astype(np.uint32)
 
 
 def _engine(engine: str, policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -9,12 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import ticks
-from jaxbandits.environments.finite import MOST_ARMS, MOST_RESOURCES, FiniteSpec
+from jaxbandits.environments.finite import FiniteSpec
+from jaxbandits.environments.tables import MOST_ARMS, MOST_RESOURCES
 from jaxbandits.errors import InputError, bad, whole_number
+from jaxbandits.numbers import numbers, refuse_beyond_memory
 from jaxbandits.protocol import Constraint, Environment, Policy
 
 MOST_A_ROUND = 127 * ticks.ONE  # what one int32 holds, next to the part of a unit that a total may have
 _WHOLE = 2**31 - 1  # whole units of a total
+_ID = 2**32  # ids of instances and replicates are one word of an address each
+_LEAST_LANE = 40.0  # bytes of a lane on the host, whatever is recorded of it
 _SLACK = 1e-6  # of a unit: means in float64 are not bounded to the tick
 
 
@@ -79,3 +84,53 @@ def most_rounds(
     if max_rounds is None and constraint.clock_name == "rounds" and (end > most * ticks.ONE).any():
         raise bad("rounds", int(end.max() // ticks.ONE), why)
     return most
+
+
+def is_count(name: str, value: Any) -> bool:
+    """Is this a number, not a list?
+
+    Raises:
+        InputError: a number that is no count.
+    """
+    if isinstance(value, (list, tuple, range, Iterator)) or getattr(value, "ndim", 0) > 0:
+        return False
+    return bool(whole_number(name, value, 1, may_also=", or a list"))
+
+
+def replicate_ids(replicates: Any) -> np.ndarray:
+    """Ids of replicates, ``u32[replicate]``: 0, 1, … of a count, or as given.
+
+    Raises:
+        InputError: no count and no list of ids; more than memory holds.
+    """
+    if not is_count("replicates", replicates):
+        return ids("replicates", replicates)
+    if replicates > _ID:
+        raise bad("replicates", replicates, f"at most {_ID}: an id is 32 bits of an address")
+    refuse_beyond_memory("replicates", replicates, _LEAST_LANE * int(replicates))
+    return np.arange(replicates, dtype=np.uint32)
+
+
+def refuse_runs(lanes: int, replicates: int, environment: Environment, marks: int) -> None:
+    """Does the host's memory hold what is left of so many lanes: their exact accounts at every mark, and their pulls?
+
+    Raises:
+        InputError: saying how much it would take.
+    """
+    resources = getattr(environment.spec, "resources", None) or 1
+    each = _LEAST_LANE + marks * (40 + 50 * resources) + 4.0 * getattr(environment.spec, "arms", 0)
+    refuse_beyond_memory("replicates", f"{replicates} replicates ({lanes} runs in all)", lanes * each)
+
+
+def ids(name: str, values: Any) -> np.ndarray:
+    """Ids as given, ``u32[…]``. The same one twice would be the same run, counted twice.
+
+    Raises:
+        InputError: ids that are not distinct whole numbers of 32 bits.
+    """
+    may_be = f"a list of distinct whole numbers from 0 to {_ID - 1}"
+    given = numbers(name, list(values) if isinstance(values, (range, Iterator)) else values, may_be)
+    whole = (given >= 0) & (given < _ID) & (given == np.rint(given))
+    if given.ndim != 1 or given.size < 1 or not whole.all() or np.unique(given).size != given.size:
+        raise bad(name, values, may_be)
+    return given.astype(np.uint32)

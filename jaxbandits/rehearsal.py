@@ -139,8 +139,8 @@ def _shown_all(tree: Any) -> str:
 def _ticks(owner: object, what: str, x: Any, shape: tuple[int, ...] | None = None) -> None:
     if x.dtype != jnp.int32 or (shape is not None and x.shape != shape):
         raise InputError(
-            f"{type(owner).__name__}.{what} is {_shown(x)}; it must be int32{'' if shape is None else list(shape)}, "
-            "whole ticks of 2**-24 (counts: int32)"
+            f"{type(owner).__name__}.{what} is {_shown(x)}; it must be int32, whole ticks of 2**-24 (counts: int32)"
+            f"{'' if shape is None else f', of shape {list(shape)}'}"
         )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbandits import limits
 from jaxbandits.engine import pool
 from jaxbandits.layout import Layout, check_count, lay_out, ledger_of
 from jaxbandits.layout import label as label
@@ -102,10 +103,11 @@ def simulate(
         instance_names=instance_names,
         chunk=chunk,
     )
+    runs = sum(task.order.size for task in layout.tasks)
+    limits.refuse_runs(runs, layout.tasks[0].replicate_ids.size, environment, layout.shares.size)
     _check_slots(slots, layout)
     places = list(devices) if devices is not None else jax.local_devices()
     workers = usual_workers(places)
-    runs = sum(task.order.size for task in layout.tasks)
     records = [pool.Record(task.order.size) for task in layout.tasks]
     queues = [
         pool.Queue(task, slots or usual_slots(task, min(workers, task.order.size), places), record.put)

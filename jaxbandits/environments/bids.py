@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandits import streams, ticks
 from jaxbandits.environments.continuum import ContinuumSpec, is_point, to_ticks
-from jaxbandits.environments.finite import check_unit
+from jaxbandits.environments.tables import check_unit
 from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.numbers import numbers
 from jaxbandits.protocol import Environment, Feedback, Outcome, leaf, pytree
@@ -63,6 +63,8 @@ class LoggedAuctions(Environment):
             )
         if not ((p >= 0) & (p < _MOST_PRICES) & (p == np.rint(p))).all():
             raise bad("price", float(p[~((p >= 0) & (p < _MOST_PRICES) & (p == np.rint(p)))][0]), "0, 1, … or 16383")
+        if not ((r >= 0) & (r <= 1)).all():
+            raise bad("reward", float(r[~((r >= 0) & (r <= 1))][0]), "in [0, 1]")
         check_unit("reward", r)
         low = whole_number("low", low, 0, _MOST_PRICES - 1)
         highest = int(p.max()) if high is None else whole_number("high", high, 0, _MOST_PRICES - 1)

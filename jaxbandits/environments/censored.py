@@ -12,8 +12,8 @@ import numpy as np
 
 from jaxbandits import streams, ticks
 from jaxbandits.environments.censored_spec import OVER, CensoredFeedback, CensoredSpec, PairAction, RevealedSpec
-from jaxbandits.environments.finite import is_arm
 from jaxbandits.environments.laws import Law
+from jaxbandits.environments.tables import is_arm
 from jaxbandits.errors import InputError
 from jaxbandits.protocol import Environment, Outcome, leaf, pytree, static
 

@@ -20,13 +20,10 @@ from jaxbandits.environments.laws import (
     RowsLaw,
     quarter_thresholds,
 )
+from jaxbandits.environments.tables import MOST_IN_A_SET, check_unit, fits, is_arm, logged, presence, tables, ticks32
 from jaxbandits.errors import InputError, bad
-from jaxbandits.numbers import SMALLEST, booleans, numbers, refuse_beyond_memory
+from jaxbandits.numbers import SMALLEST, numbers
 from jaxbandits.protocol import Environment, Feedback, Outcome, leaf, pytree
-
-MOST_ARMS = 1 << 24  # an arm's id takes 24 bits of an address
-MOST_RESOURCES = 511  # two to a block of 64 bits, whose number takes the other 8 bits
-MOST_IN_A_SET = 127  # their sum is one int32 of ticks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,8 +140,8 @@ class FiniteArms(AddressedArms):
             >>> arms.spec, arms.instances
             (FiniteSpec(arms=2, resources=None, null_arm=False), 1)
         """
-        reward, cost, exists = _tables("mean", mean_reward, mean_cost, present)
-        r, c = _ticks32(reward), _ticks32(cost)
+        reward, cost, exists = tables("mean", mean_reward, mean_cost, present)
+        r, c = ticks32(reward), ticks32(cost)
         return FiniteArms(law=BernoulliLaw(r, c), mean_reward=r, mean_cost=c, present=exists)
 
     @staticmethod
@@ -164,9 +161,9 @@ class FiniteArms(AddressedArms):
             if not (np.isfinite(w) & (w >= 0)).all() or (w.sum(-1) <= 0).any():
                 raise InputError(f"{name}: weights must be finite, at least 0, and not all 0")
         rw, cw = (w[None] if w.ndim == 2 else w for w in (rw, cw))
-        _fits("reward_weights", rw.shape[:2], 8 * 4)
+        fits("reward_weights", rw.shape[:2], 8 * 4)
         (rt, rm), (ct, cm) = quarter_thresholds(rw), quarter_thresholds(cw)
-        return FiniteArms(law=QuarterLaw(rt, ct), mean_reward=rm, mean_cost=cm, present=_presence(present, rm.shape))
+        return FiniteArms(law=QuarterLaw(rt, ct), mean_reward=rm, mean_cost=cm, present=presence(present, rm.shape))
 
     @staticmethod
     def beta(reward_alpha: Any, reward_beta: Any, cost_alpha: Any, cost_beta: Any, present: Any = None) -> FiniteArms:
@@ -191,7 +188,7 @@ class FiniteArms(AddressedArms):
             if (wrong := ~((x > 0) & (x <= beta_tables.MOST_SHAPE))).any():
                 raise bad(name, float(x[wrong].flat[0]), f"finite, above 0 and at most {beta_tables.MOST_SHAPE:g}")
         ra, rb, ca, cb = (np.atleast_2d(x) for x in shapes)
-        _fits("reward_alpha", ra.shape, 2 * 4 * beta_tables.KNOTS)
+        fits("reward_alpha", ra.shape, 2 * 4 * beta_tables.KNOTS)
         reward, reward_mean = beta_tables.quantile_table(ra, rb)
         cost, cost_mean = beta_tables.quantile_table(ca, cb)
         beta_tables.refuse_inexact("reward_alpha, reward_beta", ra, rb, reward_mean)
@@ -200,7 +197,7 @@ class FiniteArms(AddressedArms):
             law=BetaLaw(reward, cost, *(np.maximum(x, SMALLEST).astype(np.float32) for x in (ra, rb, ca, cb))),
             mean_reward=np.rint(reward_mean).astype(np.int32),
             mean_cost=np.rint(cost_mean).astype(np.int32),
-            present=_presence(present, ra.shape),
+            present=presence(present, ra.shape),
         )
 
     @staticmethod
@@ -215,7 +212,7 @@ class FiniteArms(AddressedArms):
         checked = logged("logs", logs)
         width = max(len(arms) for arms in checked)
         depth = max(rewards.size for arms in checked for rewards, _ in arms)
-        _fits("logs", (len(checked), width), 2 * 4 * depth)
+        fits("logs", (len(checked), width), 2 * 4 * depth)
         reward, cost = (np.zeros((len(checked), width, depth), np.int32) for _ in range(2))
         rows, present = np.ones((len(checked), width), np.int32), np.zeros((len(checked), width), bool)
         for i, arms in enumerate(checked):
@@ -311,88 +308,3 @@ class FiniteArms(AddressedArms):
         return np.where(exists, reward, np.nan), np.where(
             exists[(...,) + (None,) * (cost.ndim - exists.ndim)], cost, np.nan
         )
-
-
-def is_arm(action: Any) -> bool:
-    """Is this one array of signed whole numbers?"""
-    return getattr(action, "dtype", None) in (np.int32, np.int64)
-
-
-def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """``logs[instance][arm] = (first, second)`` as float64 arrays ``[rows]``, as many of each.
-
-    Raises:
-        InputError: naming the instance and the arm.
-    """
-    nested = "a list of instances, each a list of arms, each a pair of lists"
-    try:
-        rows = [list(instance) for instance in logs]
-        pairs = [[tuple(arm) for arm in instance] for instance in rows]
-    except TypeError:
-        raise bad(name, logs, nested) from None
-    if not pairs or not all(pairs) or any(len(arm) != 2 for instance in pairs for arm in instance):
-        raise bad(name, logs, f"{nested}, none of them empty")
-    checked = []
-    for i, instance in enumerate(pairs):
-        arms = [tuple(numbers(f"{name}[{i}][{k}]", x) for x in arm) for k, arm in enumerate(instance)]
-        for k, (a, b) in enumerate(arms):
-            if a.shape != b.shape or a.ndim != 1 or a.size == 0:
-                raise InputError(
-                    f"{name}[{i}][{k}]: shapes {a.shape} and {b.shape} given; both must be [rows], rows ≥ 1"
-                )
-        checked.append(arms)
-    return checked  # type: ignore[return-value]
-
-
-def _fits(name: str, shape: tuple[int, ...], bytes_each: int) -> None:
-    """Are there addresses, and is there memory, for tables of this shape ``[instance, K]``?"""
-    if shape[-1] > MOST_ARMS:
-        raise bad(name, f"{shape[-1]} arms", f"at most {MOST_ARMS}: an arm's id is 24 bits of an address")
-    refuse_beyond_memory(
-        name, f"{shape[0]} instances of {shape[-1]} arms", float(np.prod(shape, dtype=float)) * bytes_each
-    )
-
-
-def _ticks32(units: np.ndarray) -> np.ndarray:
-    return ticks.from_units(units).astype(np.int32)
-
-
-def check_unit(name: str, values: np.ndarray) -> None:
-    """Raise :class:`InputError` unless all values are in [0, 1], and none but 0 rounds to no tick."""
-    wrong = ~(np.isfinite(values) & (values >= 0) & (values <= 1))
-    if wrong.any():
-        raise InputError(f"{name}: {values[wrong].flat[0]:g} given; it must be finite and in [0, 1]")
-    small = (values > 0) & (ticks.from_units(values) == 0)
-    if small.any():
-        raise bad(name, float(values[small].flat[0]), f"0, or at least half a tick, 2**-25 = {0.5 / ticks.ONE:.7g}")
-
-
-def _presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
-    exists = np.broadcast_to(True, shape) if present is None else booleans("present", present)
-    if exists.shape not in (shape, shape[1:]):
-        raise InputError(f"present: shape {exists.shape} given; it must be {shape} or {shape[1:]}")
-    exists = np.broadcast_to(exists, shape)
-    if (exists.sum(-1) < 1).any():
-        raise InputError("present: an instance without arms given; every instance must have at least one")
-    return exists
-
-
-def _tables(what: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r, c = numbers(f"{what}_reward", reward), numbers(f"{what}_cost", cost)
-    several = c.ndim == 3 and r.shape == c.shape[:2]
-    if (not several and (r.shape != c.shape or r.ndim not in (1, 2))) or 0 in c.shape:
-        raise InputError(
-            f"{what}_reward, {what}_cost: shapes {r.shape} and {c.shape} given; both must be [K] or [instance, K] "
-            "(costs [instance, K, d] for d resources)"
-        )
-    r, c = np.atleast_2d(r), np.atleast_2d(c)
-    resources = c.shape[-1] if several else 1
-    if resources > MOST_RESOURCES:
-        raise bad(
-            f"{what}_cost", f"{resources} resources", f"of at most {MOST_RESOURCES}: 8 bits of an address tell them"
-        )
-    _fits(f"{what}_reward, {what}_cost", r.shape, 40 * (1 + resources))
-    exists = _presence(present, r.shape)
-    check_unit(f"{what}_reward", r[exists])
-    check_unit(f"{what}_cost", c[exists])
-    return np.where(exists, r, 0.0), np.where(exists[..., None] if several else exists, c, 1.0), exists

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.environments.finite import FiniteArms, FiniteSpec, is_arm
+from jaxbandits.environments.finite import FiniteArms, FiniteSpec
+from jaxbandits.environments.tables import is_arm
 from jaxbandits.protocol import Environment, Feedback, Outcome, leaf, pytree, select_tree
 
 

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import streams, ticks
-from jaxbandits.environments.finite import MOST_ARMS, FiniteArms
+from jaxbandits.environments.finite import FiniteArms
+from jaxbandits.environments.tables import MOST_ARMS
 from jaxbandits.errors import whole_number
 from jaxbandits.numbers import refuse_beyond_memory
 

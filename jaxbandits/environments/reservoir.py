@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import streams, ticks
-from jaxbandits.environments.finite import MOST_ARMS, AddressedArms, FiniteSpec, check_unit
+from jaxbandits.environments.finite import AddressedArms, FiniteSpec
 from jaxbandits.environments.reservoir_laws import (
     ArmLaw,
     OutcomeLaw,
@@ -21,6 +21,7 @@ from jaxbandits.environments.reservoir_laws import (
     TableLaw,
     bernoulli_outcome,
 )
+from jaxbandits.environments.tables import MOST_ARMS, check_unit
 from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.numbers import in_float32, numbers, refuse_beyond_memory
 from jaxbandits.protocol import leaf, pytree, static

@@ -12,8 +12,8 @@ import numpy as np
 from jaxbandits import ticks
 from jaxbandits.environments.censored import CensoredArms
 from jaxbandits.environments.censored_spec import CensoredSpec, CostFunction
-from jaxbandits.environments.finite import check_unit, logged
 from jaxbandits.environments.laws import RowsLaw
+from jaxbandits.environments.tables import check_unit, logged
 from jaxbandits.errors import InputError
 
 
