@@ -24,7 +24,9 @@ import jax
 import jaxlib
 import numpy as np
 
+from jaxbandits import ticks
 from jaxbandits.arms_file import ArmsTable, Instance, read_arms
+from jaxbandits.beta import MOST_SHAPE
 from jaxbandits.constraints import LAST_PULLS, TotalBudget
 from jaxbandits.environments.finite import FiniteArms, FiniteSpec
 from jaxbandits.errors import InputError, bad, positive_number, shown, whole_number
@@ -85,6 +87,7 @@ NOISES = ("bernoulli", "beta", "empirical")
 FILES = ("regret.png", "table.csv", "run.json")
 
 # Seconds, measured on two CPU cores. They decide how instances are grouped, never what comes out.
+_LEAST_CONCENTRATION = 0.002  # below, tables of nearly a coin miss their means by more than 1e-4
 _COMPILE, _ARM_ROUND = 1.5, 5e-9
 _ROWS_AT_ONCE = 1 << 21  # (lane, mark) pairs in one call of simulate, about 90 bytes each
 _MOST_VALUES = 1 << 29  # float64 in one labelled result
@@ -103,32 +106,33 @@ def compare(
 ) -> Comparison:
     """Spend the budget on every instance of an arms file with every policy setting, many times, and rank them.
 
-    A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by the chosen noise, so
-    that their means are those of the file. Each run starts with the whole budget and ends when it is spent. All
-    settings meet the same world; an instance's world depends on the seed, its place in the file and the run only.
+        A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by the chosen noise, so
+        that their means are those of the file. Each run starts with the whole budget and ends when it is spent. All
+        settings meet the same world; an instance's world depends on the seed, its place in the file and the run only.
 
-    Args:
-        arms: an arms file (see :mod:`jaxbandits.arms_file`), or what :func:`~jaxbandits.arms_file.read_arms` returned.
-        budget: B > 0 for each instance, in the file's unit of cost.
-        policies: one policy or a list; a parameter that is an array makes several settings.
-        **options: see :func:`prepare`, which documents them; and ``progress``: show a bar on stderr.
+        Args:
+            arms: an arms file (see :mod:`jaxbandits.arms_file`), or what :func:`~jaxbandits.arms_file.read_arms` returned.
+            budget: B > 0 for each instance, in the file's unit of cost.
+            policies: one policy or a list; a parameter that is an array makes several settings.
+            **options: see :func:`prepare`, which documents them; and ``progress``: show a bar on stderr.
 
-    Returns:
-        A :class:`Comparison`, in the file's units.
+        Returns:
+            A :class:`Comparison`, in the file's units.
 
-    Raises:
-        InputError: naming the argument, its value and what it may be, before anything is compiled.
-        Interrupted: at Ctrl-C, with the number of finished runs.
+        Raises:
+            InputError: naming the argument, its value and what it may be, before anything is compiled.
+            Interrupted: at Ctrl-C, with the number of finished runs.
 
-    Example:
-        >>> import numpy as np
-        >>> from jaxbandits.arms_file import ArmsTable, Instance
-        >>> from jaxbandits.policies import BudgetedThompson, OmegaUCB
-        >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
-        >>> table = ArmsTable("means", (ads,), (), "reward", "cost")
-        >>> found = compare(table, 20.0, [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()], runs=8)
-        >>> found.data["reward"].sizes["setting"], [row["rank"] for row in found.ranking()]
-        (3, [1, 2, 3])
+        Example:
+            >>> import numpy as np
+            >>> from jaxbandits import ticks
+    from jaxbandits.arms_file import ArmsTable, Instance
+            >>> from jaxbandits.policies import BudgetedThompson, OmegaUCB
+            >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
+            >>> table = ArmsTable("means", (ads,), (), "reward", "cost")
+            >>> found = compare(table, 20.0, [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()], runs=8)
+            >>> found.data["reward"].sizes["setting"], [row["rank"] for row in found.ranking()]
+            (3, [1, 2, 3])
     """
     progress = options.pop("progress", False)
     return prepare(arms, budget, policies, **options).run(progress=progress)
@@ -485,6 +489,8 @@ def prepare(
     whole_number("seed", seed, 0, 2**32 - 1, "2**32 - 1")
     budget = positive_number("budget", budget)
     concentration = positive_number("beta_concentration", beta_concentration)
+    if not _LEAST_CONCENTRATION <= concentration <= MOST_SHAPE:
+        raise bad("beta_concentration", beta_concentration, f"from {_LEAST_CONCENTRATION:g} to {MOST_SHAPE:g}")
     if last_pull not in LAST_PULLS:
         raise bad("last_pull", last_pull, " or ".join(map(repr, LAST_PULLS)))
     if noise is not None and noise not in NOISES:
@@ -612,6 +618,10 @@ def _environment(instances: Sequence[Instance], noise: str, concentration: float
                     f"noise: 'beta' given; it must be 'bernoulli' for mean {what}s at 0 or at their bound, as that of "
                     f"arm {shown(instance.arms[at])} in instance {shown(instance.name)} (or raise --{what}-max)"
                 )
+            small = (means > 0) & (ticks.from_units(means) == 0)
+            if noise == "bernoulli" and small.any():
+                at = int(np.flatnonzero(small)[0])
+                raise _below_a_tick(instance, at, what)
     if noise == "bernoulli":
         return FiniteArms.bernoulli(reward, cost, present)
     ra, rb, ca, cb = (x * concentration for x in (reward, 1 - reward, cost, 1 - cost))
@@ -622,12 +632,16 @@ def _check_costs(group: Group, table: ArmsTable, noise: str) -> None:
     """An arm whose scaled mean cost rounds to nothing would never spend the budget."""
     _, cost = group.environment.values()
     for row, arm in np.argwhere(cost <= 0)[:1]:
-        instance = table.instances[group.places[row]]
-        raise bad(
-            f"instance {shown(instance.name)}, arm {shown(instance.arms[arm])}, mean cost",
-            float(instance.mean_cost[arm]),
-            f"at least {instance.cost_bound * 2.0**-24:.3g}, a 2**24th of the bound of the costs (lower --cost-max)",
-        )
+        raise _below_a_tick(table.instances[group.places[row]], int(arm), "cost")
+
+
+def _below_a_tick(instance: Instance, arm: int, what: str) -> InputError:
+    least = getattr(instance, f"{what}_bound") * 2.0**-24
+    return bad(
+        f"instance {shown(instance.name)}, arm {shown(instance.arms[arm])}, mean {what}",
+        float(getattr(instance, f"mean_{what}")[arm]),
+        f"at least {least:.3g}, a 2**24th of the bound of the {what}s (lower --{what}-max)",
+    )
 
 
 def _grouped(widths: Sequence[int], work: np.ndarray, policies: int) -> list[tuple[int, ...]]:

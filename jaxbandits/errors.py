@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 _SHOWN_CHARACTERS = 80
 
 

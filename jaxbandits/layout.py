@@ -75,7 +75,7 @@ def lay_out(
     ids = limits.ids("instance_ids", np.arange(environment.instances) if instance_ids is None else instance_ids)
     if ids.size != environment.instances:
         raise InputError(f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}")
-    names = tuple(str(x) for x in (ids if instance_names is None else instance_names))
+    names = _names(ids if instance_names is None else instance_names)
     if len(names) != environment.instances:
         raise InputError(
             f"instance_names: {len(names)} names given; it must be one for each of {environment.instances}"
@@ -128,6 +128,15 @@ def lay_out(
         expected=expected,
         best_rate=prepared.best_rate(*environment.values()),
     )
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    try:
+        if isinstance(given, (str, bytes)):
+            raise TypeError
+        return tuple(str(x) for x in given)
+    except TypeError:
+        raise bad("instance_names", given, "a list of names, one for each instance") from None
 
 
 def check_count(name: str, value: Any) -> None:

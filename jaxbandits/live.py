@@ -13,7 +13,7 @@ from jaxbandits import ticks
 from jaxbandits.environments.finite import FiniteSpec
 from jaxbandits.errors import InputError, bad
 from jaxbandits.limits import check_spec
-from jaxbandits.numbers import booleans, number, numbers
+from jaxbandits.numbers import MOST_INT, as_played, booleans, number, numbers
 from jaxbandits.protocol import Feedback, Observation, Policy, Pytree, View, check_range, map_leaves
 from jaxbandits.result import write_whole
 
@@ -110,6 +110,8 @@ def observe(
         present = present if available is None else _mask(available, arms)  # type: ignore[assignment]
     seen = Feedback(values["reward"], values["cost"]) if feedback is None else feedback  # type: ignore[arg-type]
     seen = _like("feedback" if feedback is not None else "reward, cost", seen, previous.feedback)
+    if int(previous.view.round) >= MOST_INT:
+        raise bad("previous", previous.view.round, f"of a round before {MOST_INT}")
     view = View(np.int32(int(previous.view.round) + 1), _left(left), present)  # type: ignore[arg-type]
     return Observation(view, action, seen, np.bool_(empty))  # type: ignore[arg-type]
 
@@ -163,7 +165,15 @@ def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
 
     if shape(given) != shape(wanted):
         raise bad(name, given, f"of the structure {jax.tree.map(np.shape, wanted)}")
-    return jax.tree.map(lambda x, like: np.asarray(x, like.dtype), given, wanted)
+    return jax.tree.map(lambda x, like: _as(name, x, like.dtype), given, wanted)
+
+
+def _as(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
+    """``value`` in that type, if it is the same number there."""
+    if dtype == np.bool_:
+        return booleans(name, value)
+    array = as_played(name, value, {"integer": True}) if dtype == np.int32 else numbers(name, value)
+    return array.astype(dtype)
 
 
 def _mask(available: Any, arms: int) -> np.ndarray:

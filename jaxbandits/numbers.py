@@ -76,6 +76,11 @@ def number(argument: str, value: Any, may_be: str = "a number") -> float:
     return float(array)
 
 
+def float32(argument: str, value: Any) -> np.ndarray:
+    """One of :func:`in_float32`, ``f32[]``."""
+    return in_float32(argument, number(argument, value))
+
+
 def booleans(argument: str, value: Any) -> np.ndarray:
     """``value`` as booleans: True and False, or 0 and 1."""
     given = value

@@ -17,7 +17,7 @@ from jaxbandits.layout import Layout, check_count, lay_out, ledger_of
 from jaxbandits.layout import label as label
 from jaxbandits.layout import mark_shares as mark_shares
 from jaxbandits.layout import settle as settle
-from jaxbandits.numbers import refuse_beyond_memory
+from jaxbandits.numbers import numbers, refuse_beyond_memory
 from jaxbandits.progress import Progress, progress_of
 from jaxbandits.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.result import Result, join_settings
@@ -174,7 +174,7 @@ def grid(policy: type[Policy], **values: Any) -> Policy:
         >>> jb.grid(jb.policies.OmegaUCB, rho=[0.25, 1.0]).rho.tolist()
         [0.25, 1.0]
     """
-    axes = np.meshgrid(*(np.asarray(v, np.float64).ravel() for v in values.values()), indexing="ij")
+    axes = np.meshgrid(*(numbers(name, value).ravel() for name, value in values.items()), indexing="ij")
     return policy(**{name: axis.ravel() for name, axis in zip(values, axes, strict=True)})
 
 

@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.errors import InputError
+from jaxbandits.errors import InputError, bad
 from jaxbandits.numbers import refuse_traced
 
 _IMPL = "threefry2x32"
@@ -71,7 +71,7 @@ def root_key(key: object) -> jax.Array:
     if words is not None and words.dtype == np.uint32 and words.shape == (2,):
         warnings.warn("a raw uint32 key was converted to a typed one; use jax.random.key(seed)", stacklevel=3)
         return jax.random.wrap_key_data(jnp.asarray(words), impl=_IMPL)
-    raise InputError(f"key: {key!r:.80} given; it must be a key, as jax.random.key(seed) makes")
+    raise bad("key", key, "a key, as jax.random.key(seed) makes")
 
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))

@@ -11,7 +11,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from jaxbandits.numbers import in_float32
+from jaxbandits.numbers import float32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Linear:
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """The cost, or the penalty, elementwise (float32)."""
-        return jnp.asarray(x, jnp.float32) * in_float32("Linear.slope", self.slope)
+        return jnp.asarray(x, jnp.float32) * float32("Linear.slope", self.slope)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +53,7 @@ class FastTrack:
         """The penalty of the limit x, elementwise (float32)."""
         x = jnp.asarray(x, jnp.float32)
         names = ("promise", "compensation", "rate")
-        promise, compensation, rate = (in_float32(f"FastTrack.{name}", getattr(self, name)) for name in names)
+        promise, compensation, rate = (float32(f"FastTrack.{name}", getattr(self, name)) for name in names)
         return x * jnp.where(x <= promise, rate, compensation)
 
 
@@ -71,4 +71,4 @@ class Constant:
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """The same value everywhere (float32)."""
-        return jnp.full_like(jnp.asarray(x, jnp.float32), in_float32("Constant.value", self.value))
+        return jnp.full_like(jnp.asarray(x, jnp.float32), float32("Constant.value", self.value))

@@ -105,9 +105,10 @@ class Continuum(Environment):
             >>> world.instances, world.best_points().round(3).tolist()
             (2, [0.078, 0.151])
         """
-        if not isinstance(parameters or {}, Mapping):
+        parameters = {} if parameters is None else parameters
+        if not isinstance(parameters, Mapping):
             raise bad("parameters", parameters, "named numbers, {name: [instance, …]}")
-        named = {name: in_float32(f"parameters[{name!r}]", value) for name, value in (parameters or {}).items()}
+        named = {name: in_float32(f"parameters[{name!r}]", value) for name, value in parameters.items()}
         lengths = {name: x.shape[:1] for name, x in named.items()}
         if len(set(lengths.values())) > 1 or () in lengths.values() or (0,) in lengths.values():
             raise bad("parameters", {k: x.shape for k, x in named.items()}, "arrays [instance, …] of one length")
