@@ -86,8 +86,8 @@ POLICIES: Mapping[str, type[Policy]] = {
 NOISES = ("bernoulli", "beta", "empirical")
 FILES = ("regret.png", "table.csv", "run.json")
 
-# Seconds, measured on two CPU cores. They decide how instances are grouped, never what comes out.
 _LEAST_CONCENTRATION = 0.002  # below, tables of nearly a coin miss their means by more than 1e-4
+# Seconds, measured on two CPU cores. They decide how instances are grouped, never what comes out.
 _COMPILE, _ARM_ROUND = 1.5, 5e-9
 _ROWS_AT_ONCE = 1 << 21  # (lane, mark) pairs in one call of simulate, about 90 bytes each
 _MOST_VALUES = 1 << 29  # float64 in one labelled result
@@ -106,33 +106,32 @@ def compare(
 ) -> Comparison:
     """Spend the budget on every instance of an arms file with every policy setting, many times, and rank them.
 
-        A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by the chosen noise, so
-        that their means are those of the file. Each run starts with the whole budget and ends when it is spent. All
-        settings meet the same world; an instance's world depends on the seed, its place in the file and the run only.
+    A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by the chosen noise, so
+    that their means are those of the file. Each run starts with the whole budget and ends when it is spent. All
+    settings meet the same world; an instance's world depends on the seed, its place in the file and the run only.
 
-        Args:
-            arms: an arms file (see :mod:`jaxbandits.arms_file`), or what :func:`~jaxbandits.arms_file.read_arms` returned.
-            budget: B > 0 for each instance, in the file's unit of cost.
-            policies: one policy or a list; a parameter that is an array makes several settings.
-            **options: see :func:`prepare`, which documents them; and ``progress``: show a bar on stderr.
+    Args:
+        arms: an arms file (see :mod:`jaxbandits.arms_file`), or what :func:`~jaxbandits.arms_file.read_arms` returned.
+        budget: B > 0 for each instance, in the file's unit of cost.
+        policies: one policy or a list; a parameter that is an array makes several settings.
+        **options: see :func:`prepare`, which documents them; and ``progress``: show a bar on stderr.
 
-        Returns:
-            A :class:`Comparison`, in the file's units.
+    Returns:
+        A :class:`Comparison`, in the file's units.
 
-        Raises:
-            InputError: naming the argument, its value and what it may be, before anything is compiled.
-            Interrupted: at Ctrl-C, with the number of finished runs.
+    Raises:
+        InputError: naming the argument, its value and what it may be, before anything is compiled.
+        Interrupted: at Ctrl-C, with the number of finished runs.
 
-        Example:
-            >>> import numpy as np
-            >>> from jaxbandits import ticks
-    from jaxbandits.arms_file import ArmsTable, Instance
-            >>> from jaxbandits.policies import BudgetedThompson, OmegaUCB
-            >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
-            >>> table = ArmsTable("means", (ads,), (), "reward", "cost")
-            >>> found = compare(table, 20.0, [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()], runs=8)
-            >>> found.data["reward"].sizes["setting"], [row["rank"] for row in found.ranking()]
-            (3, [1, 2, 3])
+    Example:
+        >>> import numpy as np
+        >>> from jaxbandits.arms_file import ArmsTable, Instance
+        >>> from jaxbandits.policies import BudgetedThompson, OmegaUCB
+        >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
+        >>> table = ArmsTable("means", (ads,), (), "reward", "cost")
+        >>> found = compare(table, 20.0, [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()], runs=8)
+        >>> found.data["reward"].sizes["setting"], [row["rank"] for row in found.ranking()]
+        (3, [1, 2, 3])
     """
     progress = options.pop("progress", False)
     return prepare(arms, budget, policies, **options).run(progress=progress)

@@ -62,8 +62,12 @@ def lay_out(
     instance_ids: Sequence[int] | None = None,
     instance_names: Sequence[str] | None = None,
     chunk: int | None = None,
+    at_once: bool = False,
 ) -> Layout:
-    """Check everything and compile nothing; arguments and errors are those of :func:`~jaxbandits.simulate`."""
+    """Check everything and compile nothing; arguments and errors are those of :func:`~jaxbandits.simulate`.
+
+    With ``at_once`` the results of all runs must fit into memory together.
+    """
     chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     _check_nouns(chosen, environment, constraint)
     limits.check_widths(environment)
@@ -82,8 +86,7 @@ def lay_out(
         )
     if not isinstance(engine, str) or engine not in ENGINES:
         raise bad("engine", engine, " or ".join(map(repr, ENGINES)))
-    for name, value in (("chunk", chunk), ("max_rounds", max_rounds)):
-        check_count(name, value)
+    chunk, max_rounds = check_count("chunk", chunk), check_count("max_rounds", max_rounds)
 
     end = ticks.join(jax.tree.map(np.asarray, prepared.end()))
     expected, cap = _lengths(environment, prepared, end, max_rounds)
@@ -93,7 +96,7 @@ def lay_out(
         for doubt in leaves.doubts(environment):
             warnings.warn(doubt, stacklevel=4)
     lanes = sum(settings for _, settings in settled) * ids.size * replicate_ids.size
-    limits.refuse_runs(lanes, replicate_ids.size, environment, 0)
+    limits.refuse_runs(lanes, replicate_ids.size, environment, shares.size if at_once else 0)
     tasks = []
     for policy, (leaves, settings) in zip(chosen, settled, strict=True):
         most = limits.most_rounds(leaves, environment, prepared, end, max_rounds)
@@ -139,10 +142,9 @@ def _names(given: Any) -> tuple[str, ...]:
         raise bad("instance_names", given, "a list of names, one for each instance") from None
 
 
-def check_count(name: str, value: Any) -> None:
-    """Raise :class:`InputError` unless the value is None or a whole number from 1 to 2³⁰."""
-    if value is not None:
-        whole_number(name, value, 1, 2**30, "2**30")
+def check_count(name: str, value: Any) -> int | None:
+    """The value, if it is None or a whole number from 1 to 2³⁰; else raise :class:`InputError`."""
+    return None if value is None else whole_number(name, value, 1, 2**30, "2**30")
 
 
 def ledger_of(rows: Any, constraint: Constraint) -> dict[str, np.ndarray]:
@@ -163,10 +165,10 @@ def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
     Raises:
         InputError: fewer than 1 or more than 10 000 marks, or shares that do not rise to 1.
     """
-    if limits.is_count("marks", marks):
-        if not 1 <= marks <= 10_000:  # type: ignore[operator]
+    if (number := limits.count("marks", marks)) is not None:
+        if number > 10_000:
             raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
-        shares = np.geomspace(1e-3, 1.0, int(marks)) if marks != 1 else np.ones(1)  # type: ignore[arg-type]
+        shares = np.geomspace(1e-3, 1.0, number) if number != 1 else np.ones(1)
         shares[-1] = 1.0
         return shares
     shares = numbers("marks", marks, "a number of marks, or increasing shares in (0, 1] that end in 1")

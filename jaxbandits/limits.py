@@ -86,15 +86,15 @@ def most_rounds(
     return most
 
 
-def is_count(name: str, value: Any) -> bool:
-    """Is this a number, not a list?
+def count(name: str, value: Any) -> int | None:
+    """A count of at least 1, or None of what may be a list.
 
     Raises:
         InputError: a number that is no count.
     """
     if isinstance(value, (list, tuple, range, Iterator)) or getattr(value, "ndim", 0) > 0:
-        return False
-    return bool(whole_number(name, value, 1, may_also=", or a list"))
+        return None
+    return whole_number(name, value, 1, may_also=", or a list")
 
 
 def replicate_ids(replicates: Any) -> np.ndarray:
@@ -103,12 +103,13 @@ def replicate_ids(replicates: Any) -> np.ndarray:
     Raises:
         InputError: no count and no list of ids; more than memory holds.
     """
-    if not is_count("replicates", replicates):
+    number = count("replicates", replicates)
+    if number is None:
         return ids("replicates", replicates)
-    if replicates > _ID:
+    if number > _ID:
         raise bad("replicates", replicates, f"at most {_ID}: an id is 32 bits of an address")
-    refuse_beyond_memory("replicates", replicates, _LEAST_LANE * int(replicates))
-    return np.arange(replicates, dtype=np.uint32)
+    refuse_beyond_memory("replicates", number, _LEAST_LANE * number)
+    return np.arange(number, dtype=np.uint32)
 
 
 def refuse_runs(lanes: int, replicates: int, environment: Environment, marks: int) -> None:

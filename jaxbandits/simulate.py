@@ -11,7 +11,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits import limits
 from jaxbandits.engine import pool
 from jaxbandits.layout import Layout, check_count, lay_out, ledger_of
 from jaxbandits.layout import label as label
@@ -89,7 +88,7 @@ def simulate(
         >>> result.regret.sizes["replicate"], result.status.values.ravel().tolist()
         (4, ['exhausted', 'exhausted', 'exhausted', 'exhausted'])
     """
-    check_count("slots", slots)
+    slots = check_count("slots", slots)
     layout = lay_out(
         policies,
         environment,
@@ -102,12 +101,12 @@ def simulate(
         instance_ids=instance_ids,
         instance_names=instance_names,
         chunk=chunk,
+        at_once=True,
     )
-    runs = sum(task.order.size for task in layout.tasks)
-    limits.refuse_runs(runs, layout.tasks[0].replicate_ids.size, environment, layout.shares.size)
     _check_slots(slots, layout)
     places = list(devices) if devices is not None else jax.local_devices()
     workers = usual_workers(places)
+    runs = sum(task.order.size for task in layout.tasks)
     records = [pool.Record(task.order.size) for task in layout.tasks]
     queues = [
         pool.Queue(task, slots or usual_slots(task, min(workers, task.order.size), places), record.put)

@@ -157,11 +157,11 @@ class FiniteArms(AddressedArms):
                 f"reward_weights, cost_weights: shapes {rw.shape} and {cw.shape} given; both must be [K, 5] or "
                 "[instance, K, 5]"
             )
+        fits("reward_weights", (1, *rw.shape[:-1])[-2:], 8 * 4 + 3 * 8 * 5)
         for name, w in (("reward_weights", rw), ("cost_weights", cw)):
-            if not (np.isfinite(w) & (w >= 0)).all() or (w.sum(-1) <= 0).any():
+            if not (np.isfinite(w) & (w >= 0)).all() or (w.max(-1) <= 0).any():
                 raise InputError(f"{name}: weights must be finite, at least 0, and not all 0")
         rw, cw = (w[None] if w.ndim == 2 else w for w in (rw, cw))
-        fits("reward_weights", rw.shape[:2], 8 * 4)
         (rt, rm), (ct, cm) = quarter_thresholds(rw), quarter_thresholds(cw)
         return FiniteArms(law=QuarterLaw(rt, ct), mean_reward=rm, mean_cost=cm, present=presence(present, rm.shape))
 
@@ -184,11 +184,11 @@ class FiniteArms(AddressedArms):
                 f"reward_alpha, reward_beta, cost_alpha, cost_beta: shapes {[x.shape for x in shapes]} given; all must "
                 "be [K] or [instance, K]"
             )
+        fits("reward_alpha", (1, *shapes[0].shape)[-2:], 2 * 4 * beta_tables.KNOTS)
         for name, x in zip(names, shapes, strict=True):
             if (wrong := ~((x > 0) & (x <= beta_tables.MOST_SHAPE))).any():
                 raise bad(name, float(x[wrong].flat[0]), f"finite, above 0 and at most {beta_tables.MOST_SHAPE:g}")
         ra, rb, ca, cb = (np.atleast_2d(x) for x in shapes)
-        fits("reward_alpha", ra.shape, 2 * 4 * beta_tables.KNOTS)
         reward, reward_mean = beta_tables.quantile_table(ra, rb)
         cost, cost_mean = beta_tables.quantile_table(ca, cb)
         beta_tables.refuse_inexact("reward_alpha, reward_beta", ra, rb, reward_mean)
