@@ -279,6 +279,9 @@ def _engine(engine: str, policy: Policy, environment: Environment, constraint: C
 
 def time_parallel(policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType | str:
     """The engine that plays many rounds of these at once with the bits of the scan engine, or why none does."""
+    action = jax.eval_shape(lambda: policy.blank_action(environment.spec))
+    if max(environment.largest(action)) > ticks.ONE:
+        return f"{type(environment).__name__} may bring more than one unit a round"
     reasons = []
     for engine in (leap, merge):
         reason = engine.why_not(policy, environment, constraint)

@@ -70,6 +70,7 @@ def most_rounds(
                 f"{MOST_A_ROUND // ticks.ONE}, in ticks of 2**-24"
             )
     for name, bound, means in zip(("reward", "cost"), (reward, cost), environment.values(), strict=True):
+        means = np.asarray(means, np.float64)
         size = np.abs(means[np.isfinite(means)]).max(initial=0.0)
         if size > bound / ticks.ONE + _SLACK:
             raise InputError(

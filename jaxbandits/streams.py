@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.errors import InputError, bad
+from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.numbers import refuse_traced
 
 _IMPL = "threefry2x32"
@@ -129,7 +129,12 @@ def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
 
 
 def policy_words(key: jax.Array, round: jax.Array, role: int, arm: jax.Array | int = 0) -> jax.Array:
-    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``."""
+    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``.
+
+    Raises:
+        InputError: a role that is not a whole number from 0 to 255.
+    """
+    whole_number("role", role, 0, 255)
     return words(key, round, jnp.asarray(arm).astype(jnp.uint32) | jnp.uint32(int(role) << 24))
 
 
