@@ -75,7 +75,8 @@ def lay_out(
     prepared = constraint.prepare(environment)
     root = root_key(key)
     shares = mark_shares(marks)
-    replicate_ids = limits.replicate_ids(replicates)
+    kept = shares.size if at_once else 0  # marks whose results are held until the end
+    replicate_ids = limits.replicate_ids(replicates, environment, kept)
     ids = limits.ids("instance_ids", np.arange(environment.instances) if instance_ids is None else instance_ids)
     if ids.size != environment.instances:
         raise InputError(f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}")
@@ -96,7 +97,7 @@ def lay_out(
         for doubt in leaves.doubts(environment):
             warnings.warn(doubt, stacklevel=4)
     lanes = sum(settings for _, settings in settled) * ids.size * replicate_ids.size
-    limits.refuse_runs(lanes, replicate_ids.size, environment, shares.size if at_once else 0)
+    limits.refuse_runs(lanes, replicate_ids.size, environment, kept)
     tasks = []
     for policy, (leaves, settings) in zip(chosen, settled, strict=True):
         most = limits.most_rounds(leaves, environment, prepared, end, max_rounds)

@@ -98,8 +98,8 @@ def count(name: str, value: Any) -> int | None:
     return whole_number(name, value, 1, may_also=", or a list")
 
 
-def replicate_ids(replicates: Any) -> np.ndarray:
-    """Ids of replicates, ``u32[replicate]``: 0, 1, … of a count, or as given.
+def replicate_ids(replicates: Any, environment: Environment, marks: int) -> np.ndarray:
+    """Ids of replicates, ``u32[replicate]``: 0, 1, … of a count, or as given. ``marks``: see :func:`refuse_runs`.
 
     Raises:
         InputError: no count and no list of ids; more than memory holds.
@@ -109,18 +109,21 @@ def replicate_ids(replicates: Any) -> np.ndarray:
         return ids("replicates", replicates)
     if number > _ID:
         raise bad("replicates", replicates, f"at most {_ID}: an id is 32 bits of an address")
-    refuse_beyond_memory("replicates", number, _LEAST_LANE * number)
+    refuse_runs(number * environment.instances, number, environment, marks)
     return np.arange(number, dtype=np.uint32)
 
 
 def refuse_runs(lanes: int, replicates: int, environment: Environment, marks: int) -> None:
     """Does the host's memory hold what is left of so many lanes: their exact accounts at every mark, and their pulls?
 
+    With no ``marks``, only what a lane takes while it waits for its turn.
+
     Raises:
         InputError: saying how much it would take.
     """
     resources = getattr(environment.spec, "resources", None) or 1
-    each = _LEAST_LANE + marks * (40 + 50 * resources) + 4.0 * getattr(environment.spec, "arms", 0)
+    kept = marks * (40 + 50 * resources) + 4.0 * getattr(environment.spec, "arms", 0)
+    each = _LEAST_LANE + (kept if marks else 0)
     refuse_beyond_memory("replicates", f"{replicates} replicates ({lanes} runs in all)", lanes * each)
 
 

@@ -65,7 +65,7 @@ class LoggedAuctions(Environment):
             raise bad("price", float(p[~((p >= 0) & (p < _MOST_PRICES) & (p == np.rint(p)))][0]), "0, 1, … or 16383")
         if not ((r >= 0) & (r <= 1)).all():
             raise bad("reward", float(r[~((r >= 0) & (r <= 1))][0]), "in [0, 1]")
-        check_unit("reward", r)
+        check_unit("reward", r, rows=True)
         low = whole_number("low", low, 0, _MOST_PRICES - 1)
         highest = int(p.max()) if high is None else whole_number("high", high, 0, _MOST_PRICES - 1)
         if low > highest:

@@ -217,8 +217,8 @@ class FiniteArms(AddressedArms):
         rows, present = np.ones((len(checked), width), np.int32), np.zeros((len(checked), width), bool)
         for i, arms in enumerate(checked):
             for k, (r, c) in enumerate(arms):
-                check_unit(f"logs[{i}][{k}] rewards", r)
-                check_unit(f"logs[{i}][{k}] costs", c)
+                check_unit(f"logs[{i}][{k}] rewards", r, rows=True)
+                check_unit(f"logs[{i}][{k}] costs", c, rows=True)
                 reward[i, k, : r.size], cost[i, k, : r.size] = ticks.from_units(r), ticks.from_units(c)
                 rows[i, k], present[i, k] = r.size, True
         law = RowsLaw(reward, cost, rows)

@@ -60,14 +60,21 @@ def ticks32(units: np.ndarray) -> np.ndarray:
     return ticks.from_units(units).astype(np.int32)
 
 
-def check_unit(name: str, values: np.ndarray) -> None:
-    """Raise :class:`InputError` unless all values are in [0, 1], and none but 0 rounds to no tick."""
+def check_unit(name: str, values: np.ndarray, *, rows: bool = False) -> None:
+    """Raise :class:`InputError` unless all values are in [0, 1], and none but 0 rounds to no tick.
+
+    Of ``rows`` of a log each may round to no tick, but not their mean.
+    """
     wrong = ~(np.isfinite(values) & (values >= 0) & (values <= 1))
     if wrong.any():
         raise InputError(f"{name}: {values[wrong].flat[0]:g} given; it must be finite and in [0, 1]")
-    small = (values > 0) & (ticks.from_units(values) == 0)
+    in_ticks, given = ticks.from_units(values), values
+    if rows:
+        in_ticks, given = np.rint(in_ticks.mean(keepdims=True)), values.mean(keepdims=True)
+    small = (given > 0) & (in_ticks == 0)
     if small.any():
-        raise bad(name, float(values[small].flat[0]), f"0, or at least half a tick, 2**-25 = {0.5 / ticks.ONE:.7g}")
+        may_be = f"{'on average ' if rows else ''}0, or at least half a tick, 2**-25 = {0.5 / ticks.ONE:.7g}"
+        raise bad(name, float(given[small].flat[0]), may_be)
 
 
 def presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:

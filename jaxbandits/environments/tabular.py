@@ -66,7 +66,7 @@ def row_arms(
 
 
 def _checked(i: int, k: int, r: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    check_unit(f"rows[{i}][{k}] rewards", r)
+    check_unit(f"rows[{i}][{k}] rewards", r, rows=True)
     if not (c >= 0).all():
         raise InputError(f"rows[{i}][{k}] consumptions: {c[~(c >= 0)][0]:g} given; it must be at least 0 (inf allowed)")
     return r, c
