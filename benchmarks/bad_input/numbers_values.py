@@ -1,5 +1,8 @@
 """What is no number, or none that fits, wherever a number is due: policies, constraints, environments, ``simulate``."""
 
+# mypy: disable-error-code="misc"
+# (it infers no type for a lambda that keeps a value of its loop)
+
 from __future__ import annotations
 
 import datetime
@@ -55,8 +58,8 @@ BUDGET = jb.TotalBudget(5.0, last_pull="counts")
 
 def play(policy: Any = None, arms: Any = ARMS, constraint: Any = BUDGET, **options: Any) -> jb.Result:
     """A call of ``simulate`` that must not get as far as compiling."""
-    options = {"key": KEY, "marks": 1} | options
-    return jb.simulate(policy or policies.OmegaUCB(), arms, constraint, **options)
+    given: dict[str, Any] = {"key": KEY, "marks": 1} | options
+    return jb.simulate(policy or policies.OmegaUCB(), arms, constraint, **given)
 
 
 def linear(x: jax.Array, parameters: Any) -> jax.Array:
@@ -66,11 +69,11 @@ def linear(x: jax.Array, parameters: Any) -> jax.Array:
 
 def continuum(**options: Any) -> Any:
     """A small one."""
-    slopes = {"lipschitz_reward": 1.0, "lipschitz_cost": 1.0}
+    slopes: dict[str, Any] = {"lipschitz_reward": 1.0, "lipschitz_cost": 1.0}
     return environments.Continuum.of(linear, linear, **(slopes | options))
 
 
-LAW = {"cost": environments.Linear(0.1), "penalty": environments.Linear(0.1)}
+LAW: dict[str, Any] = {"cost": environments.Linear(0.1), "penalty": environments.Linear(0.1)}
 
 
 def censored(**options: Any) -> Any:

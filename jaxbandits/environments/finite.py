@@ -173,8 +173,7 @@ class FiniteArms(AddressedArms):
         the tabulated laws, within 10⁻⁵ of α/(α+β), or within 10⁻⁴ where both are below 0.1.
 
         Raises:
-            InputError: shape parameters that are not above 0 and at most 10¹⁵, or both so small (below 10⁻³) that the
-                table's mean is further off; shapes that differ.
+            InputError: shape parameters that are not above 0 and at most 10⁹, shapes that differ.
         """
         names = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
         given = (reward_alpha, reward_beta, cost_alpha, cost_beta)
@@ -267,7 +266,8 @@ class FiniteArms(AddressedArms):
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
         """See :class:`AddressedArms`; the cost is ``i32[d]`` for d resources."""
         blocks = 1 + (self.spec.resources or 1) // 2
-        words = [streams.words(key, n, arm | (block << 24)) for block in range(blocks)]
+        place = arm.astype(jnp.uint32)
+        words = [streams.words(key, n, place | np.uint32(block << 24)) for block in range(blocks)]
         return self.law.outcome(arm, jnp.concatenate(words))
 
     def pull(

@@ -66,8 +66,7 @@ class Beta(Noise):
         concentration: κ > 0; the variance is μ(1 − μ)/(κ + 1).
 
     Raises:
-        InputError: at :func:`~jaxbandits.simulate`, if κ is not a number above 0 and at most 10¹⁵, or so small (below
-            10⁻³) that the tables would miss their means by more than 10⁻⁴.
+        InputError: at :func:`~jaxbandits.simulate`, if κ is not a number above 0 and at most 10⁹.
 
     Example:
         >>> from jaxbandits.environments.noise import Beta
