@@ -182,6 +182,13 @@ def test_the_largest_total_is_one_that_two_limbs_hold():
     assert ticks.join(ticks.split(np.int64(bound * (most + 1)))) != bound * (most + 1)
 
 
+def test_penalties():
+    assert penal(100.0).spec.penalties == (100.0,)
+    for wrong in (100.1, 1e-9, -1.0):
+        with pytest.raises(jb.InputError, match="penalty: "):
+            penal(wrong)
+
+
 def test_a_cap_that_nobody_asked_for_is_lowered():
     cheap = row_arms([[([0.5], [1e-6])]], limits=[1.0], cost=Linear(0.1), penalty=Constant(100.0))
     assert door(policies.UCBReduction(), cheap, jb.TotalBudget(2.0**20, last_pull="counts")).tasks[0].cap[0] == 21474836
