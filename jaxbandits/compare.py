@@ -86,6 +86,7 @@ POLICIES: Mapping[str, type[Policy]] = {
 NOISES = ("bernoulli", "beta", "empirical")
 FILES = ("regret.png", "table.csv", "run.json")
 
+_BETA_ERROR = 0.1  # of a mean: those of tables are right to 1e-5 of the bound, which is much of a small one
 # Seconds, measured on two CPU cores. They decide how instances are grouped, never what comes out.
 _COMPILE, _ARM_ROUND = 1.5, 5e-9
 _ROWS_AT_ONCE = 1 << 21  # (lane, mark) pairs in one call of simulate, about 90 bytes each
@@ -623,7 +624,17 @@ def _environment(instances: Sequence[Instance], noise: str, concentration: float
     if noise == "bernoulli":
         return FiniteArms.bernoulli(reward, cost, present)
     ra, rb, ca, cb = (x * concentration for x in (reward, 1 - reward, cost, 1 - cost))
-    return FiniteArms.beta(ra, rb, ca, cb, present)
+    made = FiniteArms.beta(ra, rb, ca, cb, present)
+    for what, given, played in zip(("reward", "cost"), (reward, cost), made.values(), strict=True):
+        off = present & (np.abs(played - given) > _BETA_ERROR * given)
+        for row, arm in np.argwhere(off)[:1]:
+            instance = instances[row]
+            raise InputError(
+                f"noise: 'beta' given; it must be 'bernoulli' for a mean {what} of {given[row, arm]:.3g} of its bound, "
+                f"as that of arm {shown(instance.arms[arm])} in instance {shown(instance.name)} (or lower --{what}-max): "
+                f"tables of Beta laws would make it {played[row, arm]:.3g}"
+            )
+    return made
 
 
 def _check_costs(group: Group, table: ArmsTable, noise: str) -> None:

@@ -84,7 +84,7 @@ class Reservoir(AddressedArms):
             >>> arms.spec, arms.instances
             (FiniteSpec(arms=32, resources=None, null_arm=False), 100)
         """
-        words = _instance_words(key, instances)
+        _check_instances(key, instances)
         b = _positive("beta", beta, instances)
         best = _positive("best_ratio", best_ratio, instances)
         least = _positive("least_cost", least_cost, instances)
@@ -95,7 +95,7 @@ class Reservoir(AddressedArms):
             name, x = ("least_cost", least) if (ticks.from_units(least) < 1).any() else ("best_ratio", best)
             raise bad(name, float(x.min()), f"at least a tick, {1 / ticks.ONE:.7g}")
         law = RatioLaw(b.astype(np.float32), best.astype(np.float32), ticks.from_units(least).astype(np.int32))
-        return Reservoir(law, words, _capacity(capacity), outcomes)
+        return Reservoir(law, _instance_words(key, instances), _capacity(capacity), outcomes)
 
     @staticmethod
     def sampled(
@@ -132,13 +132,13 @@ class Reservoir(AddressedArms):
             >>> [x.shape for x in arms.first_arms(5)]
             [(3, 5), (3, 5)]
         """
-        words = _instance_words(key, instances)
+        _check_instances(key, instances)
         best = _positive("best_ratio", best_ratio, instances)
         least = _positive("least_cost", least_cost, instances)
         if (least * ticks.ONE < 1).any():
             raise bad("least_cost", float(least.min()), f"at least a tick, {1 / ticks.ONE:.7g}")
         law = SamplerLaw(best.astype(np.float32), least.astype(np.float32), sampler)
-        return Reservoir(law, words, _capacity(capacity), outcomes)
+        return Reservoir(law, _instance_words(key, instances), _capacity(capacity), outcomes)
 
     @staticmethod
     def empirical(
@@ -155,7 +155,7 @@ class Reservoir(AddressedArms):
         Raises:
             InputError: means that are not finite and in [0, 1], a mean cost of 0, shapes that differ.
         """
-        words = _instance_words(key, instances)
+        _check_instances(key, instances)
         reward, cost = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
         if reward.shape != cost.shape or reward.ndim != 1 or reward.size == 0:
             raise InputError(
@@ -167,7 +167,7 @@ class Reservoir(AddressedArms):
             check_unit(name, x)
         refuse_beyond_memory("instances", instances, 8.0 * instances * reward.size)
         rows = [np.broadcast_to(ticks.from_units(x).astype(np.int32), (instances, x.size)) for x in (reward, cost)]
-        return Reservoir(TableLaw(*rows), words, _capacity(capacity), outcomes)
+        return Reservoir(TableLaw(*rows), _instance_words(key, instances), _capacity(capacity), outcomes)
 
     def with_capacity(self, capacity: int) -> Reservoir:
         """The same reservoir with room for more (or fewer) arms; arms that both have are the same.
@@ -232,12 +232,15 @@ def _first_arms(reservoir: Reservoir, count: int) -> tuple[jax.Array, jax.Array]
     return jax.vmap(one)(reservoir.law, reservoir.words)
 
 
-def _instance_words(key: Any, instances: Any) -> np.ndarray:
-    root = streams.root_key(key)
+def _check_instances(key: Any, instances: Any) -> None:
+    streams.root_key(key)
     whole_number("instances", instances, 1, 2**32, "2**32")
     refuse_beyond_memory("instances", instances, 40.0 * instances)
+
+
+def _instance_words(key: Any, instances: int) -> np.ndarray:
     ids = jnp.arange(instances, dtype=jnp.uint32)
-    return np.asarray(jax.vmap(streams.words, in_axes=(None, 0, None))(root, ids, 0))
+    return np.asarray(jax.vmap(streams.words, in_axes=(None, 0, None))(streams.root_key(key), ids, 0))
 
 
 def _capacity(capacity: Any) -> int:
