@@ -624,17 +624,15 @@ def _environment(instances: Sequence[Instance], noise: str, concentration: float
     if noise == "bernoulli":
         return FiniteArms.bernoulli(reward, cost, present)
     ra, rb, ca, cb = (x * concentration for x in (reward, 1 - reward, cost, 1 - cost))
-    made = FiniteArms.beta(ra, rb, ca, cb, present)
-    for what, given, played in zip(("reward", "cost"), (reward, cost), made.values(), strict=True):
-        off = present & (np.abs(played - given) > _BETA_ERROR * given)
-        for row, arm in np.argwhere(off)[:1]:
-            instance = instances[row]
+    arms_of = FiniteArms.beta(ra, rb, ca, cb, present)
+    for what, given, played in zip(("reward", "cost"), (reward, cost), arms_of.values(), strict=True):
+        for row, arm in np.argwhere(present & (np.abs(played - given) > _BETA_ERROR * given))[:1]:
+            place = f"arm {shown(instances[row].arms[arm])} in instance {shown(instances[row].name)}"
             raise InputError(
                 f"noise: 'beta' given; it must be 'bernoulli' for a mean {what} of {given[row, arm]:.3g} of its bound, "
-                f"as that of arm {shown(instance.arms[arm])} in instance {shown(instance.name)} (or lower --{what}-max): "
-                f"tables of Beta laws would make it {played[row, arm]:.3g}"
+                f"as that of {place}, for its table would have the mean {played[row, arm]:.3g} (or lower --{what}-max)"
             )
-    return made
+    return arms_of
 
 
 def _check_costs(group: Group, table: ArmsTable, noise: str) -> None:

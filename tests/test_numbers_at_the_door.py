@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 import jaxbandits as jb
 from jaxbandits import beta, environments, policies, ticks
+from jaxbandits.arms_file import ArmsTable, Instance
+from jaxbandits.compare import prepare
 from jaxbandits.environments import FiniteArms, noise
 from jaxbandits.errors import bad, positive_number, whole_number
 from jaxbandits.layout import settle
@@ -173,6 +175,23 @@ def test_beta_means_are_right():
     assert error.max() <= 1e-4 and error[np.maximum(a, b) >= 0.1].max() <= 1e-5
     knots, _ = beta.quantile_table(a, b)
     assert (np.diff(knots) >= 0).all() and (knots[:, 0] == 0).all() and (knots[:, -1] == ticks.ONE).all()
+
+
+def test_small_means_of_a_file_are_not_played_as_others():
+    def prepared(cost, **options):
+        ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, cost]), 1.0, 1.0, None)
+        return prepare(ArmsTable("means", (ads,), (), "reward", "cost"), 20.0, [policies.MUCB()], runs=2, **options)
+
+    with pytest.raises(jb.InputError, match=r"noise: 'beta' given; it must be 'bernoulli' for a mean cost of 1e-05"):
+        prepared(1e-5, noise="beta")
+    with pytest.raises(
+        jb.InputError, match=r"beta_concentration: 1e[+]308 given; it must be above 0 and at most 1e[+]09"
+    ):
+        prepared(0.5, noise="beta", beta_concentration=1e308)
+    with pytest.raises(jb.InputError, match="instance 'ads', arm 'b', mean cost: 1e-09 given"):
+        prepared(1e-9, noise="bernoulli")
+    played = prepared(3e-4, noise="beta").groups[0].environment.values()[1][0]
+    assert abs(played - [0.5, 3e-4]).max() < 1e-5
 
 
 def test_a_mean_that_the_table_cannot_have_is_refused():
