@@ -50,7 +50,8 @@ Measured sup |F_hat - F| up to two ticks' shift of x, and the mean's distance fr
     one in [1e-3, 0.1], other in [0.1, 1e3]   1.1e-4  8e-6
     both in [1e-3, 0.1]                       7e-4    7e-5    (1e-4 is exceeded only below 0.01)
 
-The last row is nearly a coin, whose jump from 0 to 1 falls among the widest cells.
+The last row is nearly a coin, whose jump from 0 to 1 falls among the widest cells. Where the mean would be off by more
+than 1e-4 (one shape below 0.01, the other below 0.001), the jump is moved until it is right.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from numpy.typing import ArrayLike, NDArray
+
+from jaxbandits.errors import bad
 
 __all__ = [
     "CELLS",
@@ -81,6 +84,11 @@ WORDS_PER_DRAW = 2
 
 TICK_BITS = 24
 """Outcomes of tabulated arms are whole ticks of 2**-TICK_BITS, in [0, 2**TICK_BITS]."""
+
+MOST_SHAPE = 1e9
+"""The largest shape of a table: a law with two such is constant but for 10⁻⁵, and SciPy's quantiles end at 10¹⁶."""
+
+_MOST_ERROR = 1e-4  # of a table's mean: see the docstring's last table
 
 FRACTION_BITS = 20
 """Bits of the within-cell fraction: the most for which two uint32 products make ``interpolate`` exact."""
@@ -327,6 +335,39 @@ def _mean_ticks(knots: NDArray[np.int32]) -> NDArray[np.float64]:
     return np.asarray(total / 2.0**32, np.float64)
 
 
+def mean_of(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """α/(α + β), where no sum overflows."""
+    large, small = np.maximum(alpha, beta), np.minimum(alpha, beta)
+    minor = small / large / (1 + small / large)
+    return np.where(alpha > beta, 1 - minor, minor)
+
+
+def _with_mean(knots: NDArray[np.int32], wanted: float) -> NDArray[np.int32]:
+    """A law's table whose jump is moved until its mean is ``wanted`` (ticks): knots become as their neighbours are."""
+    width = np.ldexp(1.0, _cell_bits() - 32)
+    weight = np.concatenate([[0.0], (width[:-1] + width[1:]) / 2, [0.0]])
+    x = knots.astype(np.float64)
+    missing = wanted - float(_mean_ticks(knots[None])[0])
+    inner = range(1, KNOTS - 1)
+    for j in reversed(inner) if missing > 0 else inner:
+        room = x[j + 1 if missing > 0 else j - 1] - x[j]
+        x[j] += np.sign(room) * min(abs(room), abs(missing) / weight[j])
+        missing -= np.sign(room) * min(abs(room) * weight[j], abs(missing))
+        if missing == 0:
+            break
+    return np.rint(x).astype(np.int32)
+
+
+def refuse_inexact(
+    argument: str, alpha: NDArray[np.float64], beta: NDArray[np.float64], mean_ticks: NDArray[np.float64]
+) -> None:
+    """Raise :class:`~jaxbandits.errors.InputError` where a table's mean is not the law's α/(α + β), to 10⁻⁴."""
+    wrong = np.abs(np.ldexp(mean_ticks, -TICK_BITS) - mean_of(alpha, beta)) > _MOST_ERROR
+    if wrong.any():
+        given = float(alpha[wrong].flat[0]), float(beta[wrong].flat[0])
+        raise bad(argument, given, "shapes whose tabulated law has their mean to 1e-4")
+
+
 def quantile_table(alpha: ArrayLike, beta: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Tabulated Beta(alpha, beta) laws (host side, float64 numpy and scipy).
 
@@ -348,4 +389,8 @@ def quantile_table(alpha: ArrayLike, beta: ArrayLike) -> tuple[NDArray[np.int32]
         ticks: NDArray[Any] = np.rint(np.ldexp(x, TICK_BITS)).astype(np.int32)
         knots[rows] = np.maximum.accumulate(ticks, axis=1)
         mean[rows] = _mean_ticks(knots[rows])
+    off = np.abs(np.ldexp(mean, -TICK_BITS) - mean_of(flat_a, flat_b)) > _MOST_ERROR
+    for i in np.flatnonzero(off):  # nearly a coin, whose jump from 0 to 1 falls between wide cells
+        knots[i] = _with_mean(knots[i], float(np.ldexp(mean_of(flat_a[i], flat_b[i]), TICK_BITS)))
+        mean[i] = _mean_ticks(knots[i][None])[0]
     return knots.reshape(*a.shape, KNOTS), mean.reshape(a.shape)

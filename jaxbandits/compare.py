@@ -24,7 +24,9 @@ import jax
 import jaxlib
 import numpy as np
 
+from jaxbandits import ticks
 from jaxbandits.arms_file import ArmsTable, Instance, read_arms
+from jaxbandits.beta import MOST_SHAPE
 from jaxbandits.constraints import LAST_PULLS, TotalBudget
 from jaxbandits.environments.finite import FiniteArms, FiniteSpec
 from jaxbandits.errors import InputError, bad, positive_number, shown, whole_number
@@ -84,6 +86,7 @@ POLICIES: Mapping[str, type[Policy]] = {
 NOISES = ("bernoulli", "beta", "empirical")
 FILES = ("regret.png", "table.csv", "run.json")
 
+_BETA_ERROR = 0.1  # of a mean: those of tables are right to 1e-5 of the bound, which is much of a small one
 # Seconds, measured on two CPU cores. They decide how instances are grouped, never what comes out.
 _COMPILE, _ARM_ROUND = 1.5, 5e-9
 _ROWS_AT_ONCE = 1 << 21  # (lane, mark) pairs in one call of simulate, about 90 bytes each
@@ -485,6 +488,8 @@ def prepare(
     whole_number("seed", seed, 0, 2**32 - 1, "2**32 - 1")
     budget = positive_number("budget", budget)
     concentration = positive_number("beta_concentration", beta_concentration)
+    if concentration > MOST_SHAPE:
+        raise bad("beta_concentration", beta_concentration, f"above 0 and at most {MOST_SHAPE:g}")
     if last_pull not in LAST_PULLS:
         raise bad("last_pull", last_pull, " or ".join(map(repr, LAST_PULLS)))
     if noise is not None and noise not in NOISES:
@@ -612,22 +617,38 @@ def _environment(instances: Sequence[Instance], noise: str, concentration: float
                     f"noise: 'beta' given; it must be 'bernoulli' for mean {what}s at 0 or at their bound, as that of "
                     f"arm {shown(instance.arms[at])} in instance {shown(instance.name)} (or raise --{what}-max)"
                 )
+            small = (means > 0) & (ticks.from_units(means) == 0)
+            if noise == "bernoulli" and small.any():
+                at = int(np.flatnonzero(small)[0])
+                raise _below_a_tick(instance, at, what)
     if noise == "bernoulli":
         return FiniteArms.bernoulli(reward, cost, present)
     ra, rb, ca, cb = (x * concentration for x in (reward, 1 - reward, cost, 1 - cost))
-    return FiniteArms.beta(ra, rb, ca, cb, present)
+    arms_of = FiniteArms.beta(ra, rb, ca, cb, present)
+    for what, given, played in zip(("reward", "cost"), (reward, cost), arms_of.values(), strict=True):
+        for row, arm in np.argwhere(present & (np.abs(played - given) > _BETA_ERROR * given))[:1]:
+            place = f"arm {shown(instances[row].arms[arm])} in instance {shown(instances[row].name)}"
+            raise InputError(
+                f"noise: 'beta' given; it must be 'bernoulli' for a mean {what} of {given[row, arm]:.3g} of its bound, "
+                f"as that of {place}, for its table would have the mean {played[row, arm]:.3g} (or lower --{what}-max)"
+            )
+    return arms_of
 
 
 def _check_costs(group: Group, table: ArmsTable, noise: str) -> None:
     """An arm whose scaled mean cost rounds to nothing would never spend the budget."""
     _, cost = group.environment.values()
     for row, arm in np.argwhere(cost <= 0)[:1]:
-        instance = table.instances[group.places[row]]
-        raise bad(
-            f"instance {shown(instance.name)}, arm {shown(instance.arms[arm])}, mean cost",
-            float(instance.mean_cost[arm]),
-            f"at least {instance.cost_bound * 2.0**-24:.3g}, a 2**24th of the bound of the costs (lower --cost-max)",
-        )
+        raise _below_a_tick(table.instances[group.places[row]], int(arm), "cost")
+
+
+def _below_a_tick(instance: Instance, arm: int, what: str) -> InputError:
+    least = getattr(instance, f"{what}_bound") * 2.0**-24
+    return bad(
+        f"instance {shown(instance.name)}, arm {shown(instance.arms[arm])}, mean {what}",
+        float(getattr(instance, f"mean_{what}")[arm]),
+        f"at least {least:.3g}, a 2**24th of the bound of the {what}s (lower --{what}-max)",
+    )
 
 
 def _grouped(widths: Sequence[int], work: np.ndarray, policies: int) -> list[tuple[int, ...]]:

@@ -1,0 +1,267 @@
+"""What fits, and that one more is refused by name: the table of limits in docs/randomness-and-money.md, row by row."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import engine, environments, limits, numbers, policies, protocol, stats, streams, ticks
+from jaxbandits.environments import CensoredSpec, Constant, FiniteArms, FiniteSpec, Linear, Reservoir, row_arms
+from jaxbandits.layout import lay_out, time_parallel
+
+KEY = jax.random.key(0)
+MANY = 2**24 + 1
+ARMS = FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
+WIDE = FiniteArms.bernoulli(np.ones(200), np.ones(200))
+BUDGET = jb.TotalBudget(5.0, last_pull="counts")
+
+
+def half(*shape: int) -> np.ndarray:
+    return np.broadcast_to(0.5, shape)
+
+
+def door(policy: Any = None, world: Any = ARMS, constraint: Any = BUDGET, **options: Any) -> Any:
+    """Everything that ``simulate`` checks; nothing is compiled."""
+    return lay_out(policy or policies.OmegaUCB(), world, constraint, key=KEY, **({"marks": 1} | options))
+
+
+def penal(units: float) -> environments.CensoredArms:
+    return row_arms([[([0.5], [0.5])]], limits=[1.0], cost=Linear(0.1), penalty=Constant(units))
+
+
+@jb.pytree
+class Sets(jb.Policy):
+    """Plays the first L arms, or arm 0 as an action of any type."""
+
+    width: int = protocol.static()
+    dtype: str = protocol.static(default="int32")
+    plays = FiniteSpec
+
+    def init(self, spec):
+        return jnp.int32(0)
+
+    def blank_action(self, spec):
+        return jnp.arange(self.width, dtype=self.dtype) if self.width else jnp.zeros((), self.dtype)
+
+    def update(self, state, key, observation):
+        return state
+
+    def select(self, state, key, view):
+        return state, self.blank_action(None)
+
+
+# --- addresses -------------------------------------------------------------------------------------------------
+
+
+def test_arms():
+    with pytest.raises(
+        jb.InputError, match="mean_reward, mean_cost: '16777217 arms' given; it must be at most 16777216"
+    ):
+        FiniteArms.bernoulli(half(MANY), half(MANY))
+    with pytest.raises(jb.InputError, match="reward_weights: '16777217 arms'"):
+        FiniteArms.generalised_bernoulli(half(MANY, 5), half(MANY, 5))
+    with pytest.raises(jb.InputError, match="reward_alpha: '16777217 arms'"):
+        FiniteArms.beta(half(MANY), half(MANY), half(MANY), half(MANY))
+    with pytest.raises(jb.InputError, match="arms: 16777217 given"):
+        jb.live.start(policies.MUCB(), FiniteSpec(MANY))
+    limits.check_spec(FiniteSpec(2**24))
+
+
+def test_why_arms_end_at_two_to_the_24():
+    tie = streams.policy_words(KEY, jnp.int32(1), 0, 2**24)
+    assert (tie == streams.policy_words(KEY, jnp.int32(1), 1, 0)).all()  # the next arm's address is the next role's
+
+
+def test_resources():
+    with pytest.raises(jb.InputError, match="mean_cost: '512 resources' given; it must be of at most 511"):
+        FiniteArms.bernoulli(half(1, 2), half(1, 2, 512))
+    most = FiniteArms.bernoulli(half(1, 2), half(1, 2, 511))
+    assert most.spec.resources == 511
+    wide = jax.tree.map(jnp.asarray, FiniteArms.bernoulli(half(1, 2), half(1, 2, 257)))  # its last block's bit is 2**31
+    world = protocol.at_instance(wide, jnp.int32(0))
+    _, cost = jax.eval_shape(world.outcome, KEY, jnp.int32(1), jnp.int32(0))
+    assert cost.shape == (257,)
+
+
+def test_arms_of_a_reservoir():
+    world = Reservoir.ratio(KEY, instances=1, capacity=2**24)
+    assert world.spec.arms == 2**24
+    with pytest.raises(jb.InputError, match="capacity: 16777217 given"):
+        world.with_capacity(MANY)
+
+
+def test_pairs():
+    law = {"cost": Linear(0.1), "penalty": Linear(0.1)}
+    with pytest.raises(jb.InputError, match=r"arms, limits: \(1048575, 17\) given; it must be at most 16777216 pairs"):
+        CensoredSpec.of(2**20 - 1, np.arange(1, 18) / 17, **law)
+    assert CensoredSpec.of(2**20 - 1, np.arange(1, 17) / 16, **law).pairs < 2**24
+
+
+def test_roles():
+    with pytest.raises(jb.InputError, match="role: 256 given"):
+        streams.policy_words(KEY, jnp.int32(1), 256)
+    assert streams.policy_words(KEY, jnp.int32(1), 255).shape == (2,)
+
+
+@pytest.mark.parametrize("name", ["replicates", "instance_ids"])
+@pytest.mark.parametrize("wrong", [[2**32], [-1], [0.5], [True], ["1"], [], [[1]]])
+def test_ids(name, wrong):
+    with pytest.raises(
+        jb.InputError, match=f"{name}: .* must be a list of distinct whole numbers from 0 to 4294967295"
+    ):
+        door(**{name: wrong})
+
+
+def test_ids_that_fit():
+    task = door(replicates=[2**32 - 1, 0], instance_ids=[2**32 - 1]).tasks[0]
+    assert task.replicate_ids.tolist() == [2**32 - 1, 0] and task.instance_ids.tolist() == [2**32 - 1]
+
+
+def test_one_address_twice_would_count_a_run_twice():
+    with pytest.raises(jb.InputError, match=r"replicates: .3, 3. given; it must be a list of distinct"):
+        door(replicates=[3, 3])
+
+
+def test_points():
+    policy = policies.OnPoints(policies.MUCB(), half(MANY))
+    with pytest.raises(jb.InputError, match=r"OnPoints.points: '16777217 points' given"):
+        policy.check(environments.ContinuumSpec())
+
+
+# --- totals ----------------------------------------------------------------------------------------------------
+
+
+def test_a_set_of_127_arms_is_exact_where_the_total_has_a_part():
+    world = protocol.at_instance(jax.tree.map(jnp.asarray, WIDE), jnp.int32(0))
+    _, outcome, _, _ = jax.jit(world.pull)(world.start(), jnp.arange(127, dtype=jnp.int32), KEY, jnp.int32(1))
+    assert int(outcome.reward) == int(outcome.expected_cost) == 127 * ticks.ONE
+    nearly = ticks.Total(jnp.int32(5), jnp.int32(ticks.ONE - 1))
+    assert ticks.join(ticks.add(nearly, outcome.reward)) == 133 * ticks.ONE - 1
+    assert ticks.join(ticks.add(nearly, -outcome.reward)) == -121 * ticks.ONE - 1
+
+
+@pytest.mark.parametrize("arms", [128, 200])
+def test_a_larger_set(arms):
+    with pytest.raises(jb.InputError, match=r"Sets.blank_action: .* set of L arms, int32.L., L from 1 to 127"):
+        door(Sets(arms), WIDE)
+    assert WIDE.refuses(jnp.zeros(127, jnp.int32)) is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool", "uint8", "int8", "uint32", "bfloat16"])
+def test_an_action_that_is_no_arm(dtype):
+    with pytest.raises(
+        jb.InputError, match=rf"Sets.blank_action: an action of {dtype}\[\] given; for FiniteArms it must"
+    ):
+        door(Sets(0, dtype))
+
+
+@pytest.mark.parametrize(
+    ("policy", "world", "most"),
+    [
+        (policies.UCBReduction(), penal(100.0), (2**31 - 1) // 100),
+        (policies.UCBReduction(), environments.RevealConsumption(penal(3.0)), (2**31 - 1) // 3),
+        (Sets(127), WIDE, (2**31 - 1) // 127),
+    ],
+)
+def test_rounds_that_a_total_can_hold(policy, world, most):
+    assert door(policy, world, jb.Horizon(most)).tasks[0].cap[0] == most
+    with pytest.raises(jb.InputError, match=f"rounds: {most + 1} given; it must be at most {most}, as a round may"):
+        door(policy, world, jb.Horizon(most + 1))
+    with pytest.raises(jb.InputError, match=f"max_rounds: {most + 1} given; it must be at most {most}"):
+        door(policy, world, BUDGET, max_rounds=most + 1)
+    assert door(policy, world, jb.Horizon(most + 1), max_rounds=5).tasks[0].cap[0] == 5
+
+
+def test_the_largest_total_is_one_that_two_limbs_hold():
+    bound, most = 100 * ticks.ONE, (2**31 - 1) // 100
+    for sign in (1, -1):
+        assert ticks.join(ticks.split(np.int64(sign * bound * most))) == sign * bound * most
+    assert ticks.join(ticks.split(np.int64(bound * (most + 1)))) != bound * (most + 1)
+
+
+def test_penalties():
+    assert penal(100.0).spec.penalties == (100.0,)
+    for wrong in (100.1, 1e-9, -1.0):
+        with pytest.raises(jb.InputError, match="penalty: "):
+            penal(wrong)
+
+
+def test_a_cap_that_nobody_asked_for_is_lowered():
+    cheap = row_arms([[([0.5], [1e-6])]], limits=[1.0], cost=Linear(0.1), penalty=Constant(100.0))
+    assert door(policies.UCBReduction(), cheap, jb.TotalBudget(2.0**20, last_pull="counts")).tasks[0].cap[0] == 21474836
+
+
+def test_ordinary_worlds_keep_their_rounds():
+    assert door(constraint=jb.Horizon(2**30)).tasks[0].cap[0] == 2**30 + 1
+    assert door(max_rounds=2**30).tasks[0].cap[0] == 2**30
+    for wrong in (2**30 + 1, 10.5, 0):
+        with pytest.raises(jb.InputError, match="rounds: "):
+            door(constraint=jb.Horizon(wrong))
+
+
+@jb.pytree
+class Loud(environments.Continuum):
+    """Says that it may bring much."""
+
+    def largest(self, action):
+        return 3 * ticks.ONE, ticks.ONE
+
+
+def test_what_may_bring_more_than_a_unit_is_played_round_by_round():
+    def flat(x, parameters):
+        return 0.5 + 0 * x
+
+    slope = np.ones(1, np.float32)
+    bzoom = policies.SinglePhaseBZoom(budget=5.0, lam=0.5, lipschitz=1.0)
+    ordinary, loud = (kind({}, slope, slope, flat, flat) for kind in (environments.Continuum, Loud))
+    assert time_parallel(bzoom, ordinary, BUDGET) is engine.merge
+    assert "more than one unit" in str(time_parallel(bzoom, loud, BUDGET))
+
+
+def test_means_beyond_the_stated_bound():
+    world = FiniteArms(ARMS.law, ARMS.mean_reward * 4, ARMS.mean_cost, ARMS.present)
+    with pytest.raises(jb.InputError, match=r"FiniteArms.values: a mean reward of size 2 given; it must be at most 1"):
+        door(world=world)
+
+
+def test_statistics_of_an_arm_hold_as_many_pulls_as_there_are_rounds():
+    most = jnp.int32(2**30 - 1)
+    full = stats.Statistics(*(jnp.full(1, most), *[ticks.Total(jnp.full(1, most), jnp.zeros(1, jnp.int32))] * 4))
+    one = jnp.int32(ticks.ONE)
+    after = jax.jit(stats.record)(full, jnp.int32(0), one, one)
+    assert int(after.pulls[0]) == 2**30 and ticks.join(after.reward)[0] == 2**30 * ticks.ONE
+    assert float(jax.jit(stats.as_floats)(after, most).reward_rest[0]) == 0
+
+
+# --- memory ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("replicates", lambda: jb.simulate(policies.OmegaUCB(), ARMS, BUDGET, key=KEY, replicates=2**31)),
+        ("replicates", lambda: jb.simulate(policies.OmegaUCB(), ARMS, BUDGET, key=KEY, replicates=2**28)),
+        ("slots", lambda: jb.simulate(policies.OmegaUCB(), ARMS, BUDGET, key=KEY, slots=2**30)),
+        ("mean_reward", lambda: FiniteArms.bernoulli(half(2**20, 2**16), half(2**20, 2**16))),
+        ("reward_alpha", lambda: FiniteArms.beta(*[half(2**10, 2**20)] * 4)),
+        ("instances", lambda: environments.random_bernoulli(KEY, 10**9, 1000)),
+        ("instances", lambda: Reservoir.ratio(KEY, instances=2**32, capacity=1)),
+    ],
+)
+def test_memory(name, call, monkeypatch):
+    monkeypatch.setattr(numbers, "free_memory", lambda: 8 << 30)
+    with pytest.raises(
+        jb.InputError, match=f"{name}.* it must be less: it would take .* GiB of memory, and 8 GiB are free"
+    ):
+        call()
+
+
+def test_little_is_never_refused(monkeypatch):
+    monkeypatch.setattr(numbers, "free_memory", lambda: 0)
+    assert door(replicates=100).tasks[0].order.size == 100
+    monkeypatch.setattr(numbers, "free_memory", lambda: None)
+    numbers.refuse_beyond_memory("anything", 1, 1e30)  # where the machine does not tell, nothing is refused
+    assert numbers.free_memory() is None
