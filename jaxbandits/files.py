@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import secrets
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from jaxbandits.errors import bad
+from jaxbandits.printable import brief
 
 UNFINISHED = re.compile(r"\.jaxbandits-[0-9a-f]{16}\.tmp")  # a name that nobody else gives: a killed run leaves such
 _KINDS = {
@@ -35,10 +37,10 @@ def path_of(argument: str, path: Any) -> Path:
         InputError: it is no text and no path (a number would be an open file), empty, or holds a null character.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise bad(argument, path, "the name of a file, as text or as a path")
+        raise bad(argument, path, "a name, as text or as a path")
     text = os.fspath(path)
     if not isinstance(text, str) or not text or "\0" in text:
-        raise bad(argument, text, "the name of a file, not empty and without null characters")
+        raise bad(argument, text, "a name, as text, not empty and without null characters")
     return Path(text)
 
 
@@ -141,3 +143,10 @@ def _flags(*names: str) -> int:
     for name in names:
         total |= getattr(os, name, 0)
     return total
+
+
+def reason_of(problem: OSError) -> str:
+    """Why it failed, in a few words on one line."""
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "no space left"
+    return brief(problem.strerror or str(problem))

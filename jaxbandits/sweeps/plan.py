@@ -172,7 +172,7 @@ def _identity(spec: Sweep, layouts: dict[tuple[str, int], Layout], platform: str
         "replicates": int(spec.replicates),
         "over": spec.over,
         "engine": spec.engine,
-        "max_rounds": spec.max_rounds,
+        "max_rounds": None if spec.max_rounds is None else int(spec.max_rounds),
         "marks": first.shares.tolist(),
         "budgets": spec.budget_axis(),
         "policies": policies,
