@@ -23,11 +23,11 @@ import numpy as np
 
 from jaxbandits import ticks
 from jaxbandits.engine import drive, scan
+from jaxbandits.engine.pace import Pace
 from jaxbandits.protocol import Constraint, Environment, Ledger, Policy
 
 # One thread traces and compiles at a time, or every worker would compile the same program.
 _COMPILING = threading.Lock()
-_SECONDS_PER_CALL = 0.3  # how often the host looks: progress, lanes, Ctrl-C
 _SEATS_PER_SLOT = 4  # lanes that a worker holds, for each in flight: a visit for new lanes costs milliseconds of Python
 
 
@@ -156,7 +156,7 @@ class Queue:
         seat_in = np.full(slots, -1)  # by slot
         lanes: scan.Lane | None = None
         pool: drive.Pool | None = None
-        chunks = 1
+        pace = Pace(task.chunk)
         while not stop.is_set():
             free = np.flatnonzero(lane_of < 0)
             taken = self._take(int((seat_in < 0).sum()) - line.size, line.size, free.size)
@@ -172,9 +172,11 @@ class Queue:
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
-            plan = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, slots // 16, quota)))  # type: ignore[arg-type]
+            plan = drive.Plan(*(np.int32(x) for x in (pace.chunk, pace.chunks, slots // 16, quota)))  # type: ignore[arg-type]
             began = time.perf_counter()
             with contextlib.nullcontext() if pool is not None else _COMPILING:
+                if stop.is_set():  # while this one waited for another one's compiling
+                    break
                 if pool is None:
                     shapes = blank_shapes(slots, environment, lanes, root)
                     pool = jax.device_put(blank(task.engine, slots, shapes), device)
@@ -182,17 +184,13 @@ class Queue:
                     task.engine, environment, lanes, root, padded, np.int32(line.size), pool, plan
                 )
             seat_in = np.asarray(pool.seat)
-            took = time.perf_counter() - began
+            pace.learn(time.perf_counter() - began, int(report.chunks))
             line = line[int(report.begun) :]
             ended = lane_of >= 0
             ended[line] = ended[seat_in[seat_in >= 0]] = False
             if ended.any():
                 self._keep(pool.outcome, lane_of, ended)
                 lane_of[ended] = -1
-            if took < _SECONDS_PER_CALL and int(report.chunks) >= chunks:
-                chunks = min(2 * chunks, 1 << 20)
-            if took > 2 * _SECONDS_PER_CALL:
-                chunks = max(chunks // 2, 1)
             self._shares[number] = float(report.share)
 
     def _keep(self, outcome: drive.Outcome, lane_of: np.ndarray, ended: np.ndarray) -> None:
