@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import functools
-import hashlib
 import io
 import itertools
 import json
@@ -50,6 +49,7 @@ from jaxbandits.policies import (
     PDBwK,
     UCBSCPlus,
 )
+from jaxbandits.printable import cell as printable_cell
 from jaxbandits.progress import Progress
 from jaxbandits.protocol import Policy, Status, map_leaves
 from jaxbandits.result import Result, write_whole
@@ -392,16 +392,14 @@ class Comparison:
             about: more entries for ``run.json``.
         """
         contents = {
-            "regret.png": self._picture("png"),
-            "table.csv": self.csv().encode(),
             "run.json": (json.dumps({**(about or {}), **self.about()}, indent=2) + "\n").encode(),
+            "table.csv": self.csv().encode(),
+            "regret.png": self._picture("png"),
         }
         Path(folder).mkdir(parents=True, exist_ok=True)
-        written = []
-        for name, content in contents.items():
+        for name, content in contents.items():  # run.json first: it says whose the others are
             write_whole(Path(folder) / name, lambda file, content=content: file.write(content))
-            written.append(Path(folder) / name)
-        return written
+        return [Path(folder) / name for name in FILES]
 
     def about(self) -> dict[str, Any]:
         """Everything needed to repeat the comparison: what goes into ``run.json``."""
@@ -496,10 +494,10 @@ def prepare(
     if isinstance(arms, ArmsTable):
         if instances != "published" or reward_max is not None or cost_max is not None:
             raise InputError("instances, reward_max, cost_max: given with an ArmsTable; give them to read_arms instead")
-        table, source, digest = arms, None, None
+        table, source, digest = arms, None, arms.sha256
     else:
         table = read_arms(arms, instances=instances, reward_max=reward_max, cost_max=cost_max)
-        source, digest = os.fspath(arms), hashlib.sha256(Path(arms).read_bytes()).hexdigest()
+        source, digest = os.fspath(arms), table.sha256
     noise = noise or ("empirical" if table.kind == "log" else "bernoulli")
     if noise == "empirical" and any(instance.log is None for instance in table.instances):
         raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
@@ -671,4 +669,4 @@ def _cell(value: Any) -> Any:
         return "yes" if value else "no"
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.9g}"
-    return value
+    return printable_cell(value)

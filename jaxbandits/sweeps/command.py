@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import re
 import sys
 import time
 import traceback
@@ -12,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jaxbandits.errors import InputError, bad, shown, whole_number
+from jaxbandits.command_line import Parser, complain, refused, say, whole
+from jaxbandits.errors import InputError, bad
 
 _EPILOG = """\
 SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.
@@ -24,41 +26,58 @@ Several processes that share DIR (start all of them, on one host or many):
 """
 
 
-def add_jobs(jobs: Any) -> None:
-    """Add the two commands to those of ``jaxbandits``."""
-    whole = _whole
-    job = jobs.add_parser(
-        "sweep",
-        help="regret over grids of parameters, kill-safe",
+def sweep_parser() -> Parser:
+    """Of the options of ``sweep``."""
+    made = Parser(
+        must=("spec",),
+        prog="jaxbandits sweep",
         description="Play every policy, setting, environment and budget of a spec; save block by block.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
-    job.add_argument("spec", metavar="SPEC.py", help="a file that sets `sweep` to a jaxbandits.Sweep")
-    job.add_argument("--out", metavar="DIR", help="folder of blocks, results and report")
-    job.add_argument("--dry-run", action="store_true", help="print lanes, memory and expected time; run nothing")
-    job.add_argument("--workers", type=whole, metavar="N", help="threads that run lanes (one per device, or per core)")
-    job.add_argument(
-        "--progress", action=argparse.BooleanOptionalAction, help="a bar on stderr (default: on a terminal)"
-    )
-    job.add_argument("--coordinator", metavar="HOST:PORT", help="process 0 of several, or auto (Slurm, Open MPI, TPU)")
-    job.add_argument("--processes", type=whole, metavar="N", help="how many processes there are")
-    job.add_argument("--process", type=whole, metavar="I", help="the number of this one, from 0")
-    job = jobs.add_parser(
-        "status",
-        help="what is done of a sweep, what is left, how long it will take",
+    add = made.add_argument
+    add("spec", nargs="?", metavar="SPEC.py", help="a file that sets `sweep` to a jaxbandits.Sweep")
+    add("--out", metavar="DIR", help="folder of blocks, results and report")
+    add("--dry-run", action="store_true", help="print lanes, memory and expected time; run nothing")
+    add("--workers", type=whole(1, 4096), metavar="N", help="threads that run lanes (one per device, or per core)")
+    add("--progress", action=argparse.BooleanOptionalAction, help="a bar on stderr (default: on a terminal)")
+    add("--coordinator", type=_meeting_place, metavar="HOST:PORT",
+        help="process 0 of several, or auto (Slurm, Open MPI, TPU)")  # fmt: skip
+    add("--processes", type=whole(1, 2**20), metavar="N", help="how many processes there are")
+    add("--process", type=whole(0, 2**20), metavar="I", help="the number of this one, from 0")
+    return made
+
+
+def status_parser() -> Parser:
+    """Of the options of ``status``."""
+    made = Parser(
+        must=("folder",),
+        prog="jaxbandits status",
         description="Say what is done of a sweep, what is left, and how long that will take.",
-        allow_abbrev=False,
     )
-    job.add_argument("folder", metavar="DIR", help="what was --out")
+    made.add_argument("folder", nargs="?", metavar="DIR", help="what was --out")
+    return made
 
 
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{shown(text)} given; it must be a whole number") from None
+def _meeting_place(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if text != "auto" and not (host.strip() and re.fullmatch(r"\d{1,5}", port, re.ASCII) and 0 < int(port) < 2**16):
+        raise refused(text, "HOST:PORT of process 0, or auto")
+    return text
+
+
+def _check_processes(arguments: argparse.Namespace) -> None:
+    """Whether the options of several processes fit together."""
+    numbers = {"--processes": arguments.processes, "--process": arguments.process}
+    given = {name: value for name, value in numbers.items() if value is not None}
+    if arguments.coordinator is None and given:
+        name, value = given.popitem()
+        raise bad(name, value, "left out, or --coordinator given too")
+    if arguments.coordinator not in (None, "auto"):
+        for name, value in numbers.items():
+            if value is None:
+                raise InputError(f"{name}: missing; with --coordinator it must be given")
+        if arguments.process >= arguments.processes:
+            raise bad("--process", arguments.process, f"from 0 to {arguments.processes - 1}, one less than --processes")
 
 
 def load_spec(path: str) -> Any:
@@ -102,27 +121,30 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
     from jaxbandits.sweeps.store import StorageError
 
     several = arguments.coordinator is not None
+    _check_processes(arguments)
+    if not os.path.isfile(arguments.spec):
+        raise bad("SPEC.py", arguments.spec, "a Python file")
     if arguments.out is None and not arguments.dry_run:
-        raise bad("--out", arguments.out, "a folder (or --dry-run given)")
-    if arguments.workers is not None:
-        whole_number("--workers", arguments.workers, 1, 4096)
+        raise InputError("--out: missing; it must be given (or --dry-run)")
+    if arguments.out is not None and not arguments.out.strip():
+        raise bad("--out", arguments.out, "the name of a folder")
     if several:
         processes.join(arguments.coordinator, arguments.processes, arguments.process)
     code = 0
     try:
         spec = load_spec(arguments.spec)
         if arguments.dry_run:
-            print("\n".join(_forecast(make_plan(spec), arguments)))
+            say("\n".join(_forecast(make_plan(spec), arguments)))
             return 0
         shown_ = sys.stderr.isatty() if arguments.progress is None else arguments.progress
         result = sweep(spec, arguments.out, workers=arguments.workers, progress=shown_, notice=_notice)
         if _first():
             from jaxbandits.sweeps.report import summary
 
-            print(summary(result), end="")
-            print(f"\nwritten: {arguments.out}/ (result.nc, sensitivity.csv, summary.txt, pictures)", flush=True)
+            say(summary(result).removesuffix("\n"))
+            say(f"\nwritten: {arguments.out}/ (result.nc, sensitivity.csv, summary.txt, pictures)")
     except StorageError as problem:
-        print(f"jaxbandits: error: {problem.strerror}", file=sys.stderr, flush=True)
+        complain(problem.strerror)
         code = 1
     except KeyboardInterrupt:
         print(f"interrupted; finished blocks are in {arguments.out}, the same command continues", file=sys.stderr)
@@ -130,7 +152,7 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
     except InputError as problem:
         if not several:
             raise
-        print(f"jaxbandits: error: {problem}", file=sys.stderr, flush=True)
+        complain(problem)
         code = 2
     if several and code:
         sys.stdout.flush()
@@ -174,7 +196,7 @@ def run_status(arguments: argparse.Namespace, given: list[str]) -> int:
     """The command ``status``."""
     from jaxbandits.sweeps.store import Folder
 
-    print("\n".join(status_lines(Folder(arguments.folder))))
+    say("\n".join(status_lines(Folder(arguments.folder))))
     return 0
 
 
