@@ -9,11 +9,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits import ticks
+from jaxbandits import npz, ticks
 from jaxbandits.environments.finite import FiniteSpec
-from jaxbandits.errors import InputError, bad
+from jaxbandits.errors import InputError, bad, shown
+from jaxbandits.files import open_regular, path_of
+from jaxbandits.printable import brief
 from jaxbandits.protocol import Feedback, Observation, Policy, Pytree, View, check_range, map_leaves
-from jaxbandits.result import write_whole
+from jaxbandits.result_file import write_arrays
+
+_FORMAT = 1
 
 
 def start(
@@ -112,11 +116,24 @@ def observe(
 
 
 def save(path: str | os.PathLike[str], state: Pytree) -> None:
-    """Write a pytree of arrays (a policy's state, an observation, or both) to a ``.npz`` file, whole or not at all."""
-    leaves = jax.tree.leaves(state)
-    stored = {f"leaf{i}": np.asarray(x) for i, x in enumerate(leaves)}
-    shape = json.dumps({"format": 1, "structure": str(jax.tree.structure(state))})
-    write_whole(path, lambda file: np.savez(file, **({"about": np.array(shape)} | stored)))  # type: ignore[arg-type]
+    """Write a pytree of arrays (a policy's state, an observation, or both) to a ``.npz`` file, whole or not at all.
+
+    Raises:
+        InputError: no file can be written there, or a leaf is no array of numbers (nothing is ever pickled).
+        OSError: the disk is full.
+    """
+    place = path_of("path", path)
+    named = jax.tree_util.tree_flatten_with_path(state)[0]
+    for at, value in named:
+        npz.check_plain({_where(at): value}, "state")
+    stored = {f"leaf{i}": np.asarray(value) for i, (_, value) in enumerate(named)}
+    about = json.dumps({"format": _FORMAT, "structure": str(jax.tree.structure(state))})
+    write_arrays(place, {"about": np.array(about)} | stored, np.savez)
+
+
+def _where(path: Any) -> str:
+    """A leaf's place in its tree."""
+    return brief(jax.tree_util.keystr(path)) or "."
 
 
 def load(path: str | os.PathLike[str], like: Pytree) -> Pytree:
@@ -134,22 +151,37 @@ def load(path: str | os.PathLike[str], like: Pytree) -> Pytree:
         >>> jb.live.load(path, like=policy.init(spec)).pulls.tolist()
         [0, 0]
     """
+    place = path_of("path", path)
     wanted, structure = jax.tree.flatten(like)
+    npz.check_plain({f"leaf{i}": x for i, x in enumerate(wanted)}, "like")
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            about = json.loads(str(stored["about"]))
-            leaves = [stored[f"leaf{i}"] for i in range(len(stored.files) - 1)]
-    except (OSError, ValueError, KeyError) as problem:
-        raise InputError(f"path: {os.fspath(path)!r} given; it must be a saved state ({problem})") from None
-    same = about.get("structure") == str(structure) and len(leaves) == len(wanted)
-    if not same or any(
-        a.shape != np.shape(b) or a.dtype != np.asarray(b).dtype for a, b in zip(leaves, wanted, strict=True)
-    ):
-        raise InputError(
-            f"path: {os.fspath(path)!r} holds another structure than `like`; it must be of the same policy, with or "
-            "without `left` as before"
-        )
-    return jax.tree.unflatten(structure, leaves)
+        with open_regular(place) as file:
+            arrays = npz.read(file, first="about")
+            about = _about(npz.text_of(next(arrays)[1], "about"))
+            found = npz.shapes(file)
+            del found["about"]
+            like_shapes = {f"leaf{i}": (np.shape(x), np.asarray(x).dtype) for i, x in enumerate(wanted)}
+            if about != str(structure) or found != like_shapes:
+                raise InputError(
+                    f"path: {shown(str(place))} holds another structure than `like`; it must be of the same policy, "
+                    "with or without `left` as before"
+                )
+            leaves = dict(arrays)
+    except (OSError, npz.NotArrays) as problem:
+        reason = f"it {problem}" if not isinstance(problem, OSError) else problem.strerror or str(problem)
+        raise InputError(f"path: {shown(str(place))} given; it must be a saved state ({brief(reason)})") from None
+    return jax.tree.unflatten(structure, [leaves[f"leaf{i}"] for i in range(len(wanted))])
+
+
+def _about(text: str) -> str:
+    """The structure that a file says its leaves have."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or type(found.get("format")) is not int or found["format"] != _FORMAT:
+        raise npz.NotArrays(f"has no format {_FORMAT}")
+    return str(found.get("structure"))
 
 
 def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:

@@ -24,6 +24,12 @@ def line(text: str) -> str:
     return "".join(x if _seen(x) else x.encode("unicode_escape").decode("ascii") for x in text)
 
 
+def brief(text: str, most: int = 200) -> str:
+    """:func:`line` of a message of others, cut to ``most`` characters."""
+    text = line(" ".join(text[: 8 * most].split()))
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def cell(value: Any) -> Any:
     """A cell of a CSV file that no spreadsheet takes for a formula; what is no text stays as it is.
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits import ticks
+from jaxbandits import result_file, ticks
 from jaxbandits.errors import InputError
+from jaxbandits.files import write_whole as write_whole
 from jaxbandits.protocol import Status
 
 if TYPE_CHECKING:
     import xarray
 
 AXES = ("setting", "instance", "replicate", "mark")
-_FORMAT = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,42 +147,23 @@ class Result:
         return xarray.Dataset({str(view.name): view for view in views}, attrs={"about": json.dumps(self.about)})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or not at all."""
-        arrays = {f"ledger/{name}": x for name, x in self.ledger.items()}
-        arrays |= {f"final/{name}": x for name, x in self.final.items()}
-        arrays |= {"ended": self.ended, "best_rate": self.best_rate}
-        labels = {name: list(getattr(self, name)) for name in ("settings", "instances", "replicates", "marks")}
-        manifest = json.dumps({"format": _FORMAT, "about": self.about, **labels})
-        write_whole(path, lambda file: np.savez_compressed(file, **({"manifest": np.array(manifest)} | arrays)))  # type: ignore[arg-type]
+        """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or not at all.
+
+        Raises:
+            InputError: no file can be written there, or an array of the result is none of numbers.
+            OSError: the disk is full.
+        """
+        result_file.save(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Result:
-        """Read what :meth:`save` wrote.
+        """Read what :meth:`save` wrote. Files of strangers are safe to open: nothing in them is run.
 
         Raises:
-            InputError: if the file is missing, or is not such a file.
+            InputError: if the file is missing, is not such a file, or holds what no simulation gives (other shapes
+                or types than its labels say, an unknown status, rounds that fall).
         """
-        try:
-            with np.load(path, allow_pickle=False) as stored:
-                manifest = json.loads(str(stored["manifest"]))
-                arrays = {name: stored[name] for name in stored.files if name != "manifest"}
-        except (OSError, ValueError, KeyError) as problem:
-            raise InputError(f"path: {os.fspath(path)!r} given; it must be a saved result ({problem})") from None
-        if manifest.get("format") != _FORMAT:
-            raise InputError(f"path: {os.fspath(path)!r} has format {manifest.get('format')}; it must be {_FORMAT}")
-        part = {
-            kind: {name.removeprefix(kind): x for name, x in arrays.items() if name.startswith(kind)}
-            for kind in ("ledger/", "final/")
-        }
-        labels = {name: tuple(manifest[name]) for name in ("settings", "instances", "replicates", "marks")}
-        return Result(
-            part["ledger/"],
-            arrays["ended"],
-            part["final/"],
-            arrays["best_rate"],
-            about=manifest["about"],
-            **labels,
-        )
+        return result_file.load(path)
 
 
 def join_settings(results: Sequence[Result]) -> Result:
@@ -204,21 +183,3 @@ def join_settings(results: Sequence[Result]) -> Result:
         settings=tuple(name for r in results for name in r.settings),
         about=about,
     )
-
-
-def write_whole(path: str | os.PathLike[str], write: Any) -> None:
-    """Call ``write(binary file)`` and put the file in place only when it is complete and on the disk."""
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbandits import machine
 from jaxbandits.engine import pool
 from jaxbandits.layout import Layout, check_count, lay_out, ledger_of
 from jaxbandits.layout import label as label
@@ -123,8 +123,7 @@ def usual_workers(places: Sequence[Any]) -> int:
     """One per device; on CPU at least one per core that this process may use."""
     if places[0].platform != "cpu":
         return len(places)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(len(places), cores)
+    return max(len(places), machine.cores())
 
 
 def usual_slots(task: pool.Task, workers: int, places: Sequence[Any]) -> int:
@@ -149,9 +148,7 @@ def memory_left(device: Any) -> int:
     told = device.memory_stats() or {}
     if "bytes_limit" in told:
         return int(told["bytes_limit"] - told.get("bytes_in_use", 0))
-    if "SC_AVPHYS_PAGES" in os.sysconf_names:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return 4 << 30  # not told
+    return machine.free_memory()
 
 
 def grid(policy: type[Policy], **values: Any) -> Policy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
 from pathlib import Path
 
@@ -15,9 +16,12 @@ import xarray
 import jaxbandits as jb
 from jaxbandits.cli import main
 from jaxbandits.sweeps import Curve, StorageError, Sweep, forecast, identity, make_plan, store, sweep
-from jaxbandits.sweeps.command import load_spec, status_lines
+from jaxbandits.sweeps.blocks import block_name, decode, encode
+from jaxbandits.sweeps.command import status_lines
 from jaxbandits.sweeps.identity import describe, first_difference
-from jaxbandits.sweeps.store import Folder, block_name, decode, encode, read_logs
+from jaxbandits.sweeps.log import read_logs
+from jaxbandits.sweeps.spec_file import load_spec
+from jaxbandits.sweeps.store import Folder
 
 RHO = [0.0625, 0.25, 1.0]
 
@@ -53,7 +57,7 @@ def contents(folder):
 
 def blocks_begun(folder):
     """For each run of the folder, how many blocks it had to do."""
-    return [[note["missing"] for note in notes if note["event"] == "start"] for notes in read_logs(Folder(folder))]
+    return [[note["missing"] for note in notes if note["event"] == "start"] for notes in read_logs(Path(folder))]
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +183,7 @@ def test_harmed_blocks_are_named_and_computed_anew(done):
     cut.write_bytes(cut.read_bytes()[:1000])
     empty.write_bytes(b"")
     missing.unlink()
-    unfinished.rename(unfinished.parent / f".{unfinished.name}.abcd_123")
+    unfinished.rename(unfinished.parent / f".jaxbandits-{7:016x}.tmp")
     notices = []
     sweep(spec(), folder, notice=notices.append)
     assert contents(folder) == before
@@ -428,7 +432,9 @@ def test_status_of_an_unfinished_sweep(done, tmp_path):
     folder = Folder(tmp_path / "part")
     with folder.alone():
         folder.open(make_plan(spec()))
-        assert "a run works on it now" in status_lines(folder)
+        assert any(
+            line.startswith(f"a run works on it now (process {os.getpid()} on ") for line in status_lines(folder)
+        )
     lines = status_lines(folder)
     assert lines[0].endswith("blocks done, 0% of the work") and "no run works on it now" in lines[-1]
     assert any("unknown before the first block" in line for line in lines)
@@ -461,10 +467,11 @@ def test_bad_spec_files(tmp_path, text, message):
     "given, message",
     [
         (["sweep", "nowhere.py", "--out", "o"], "SPEC.py: 'nowhere.py' given; it must be a Python file"),
-        (["sweep", "nowhere.py"], "--out: None given"),
-        (["sweep", "nowhere.py", "--out", "o", "--workers", "0"], "--workers: 0 given"),
-        (["sweep", "nowhere.py", "--out", "o", "--coordinator", "here"], "coordinator: 'here' given"),
-        (["sweep", "nowhere.py", "--out", "o", "--coordinator", "here:1"], "processes: None given"),
+        (["sweep", "nowhere.py"], "SPEC.py: 'nowhere.py' given"),
+        (["sweep", __file__], "--out: None given"),
+        (["sweep", __file__, "--out", "o", "--workers", "0"], "--workers: 0 given"),
+        (["sweep", __file__, "--out", "o", "--coordinator", "here"], "--coordinator: 'here' given"),
+        (["sweep", __file__, "--out", "o", "--coordinator", "here:1"], "--processes: None given"),
         (["status", "nowhere"], "DIR: 'nowhere' given; it must be the folder of a sweep"),
     ],
 )

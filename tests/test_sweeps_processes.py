@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from jaxbandits.sweeps.store import Folder, read_logs
+from jaxbandits.sweeps.log import read_logs
+from jaxbandits.sweeps.store import Folder
 
 SPEC = """
 import jax, jaxbandits as jb
@@ -90,7 +91,7 @@ def test_killed_again_and_again_and_ended_on_eight_devices(work):
     assert contents(out) == whole
     kept = {name: content for name, content in before.items() if name.startswith("blocks/0")}
     assert all(whole[name] == content for name, content in kept.items())
-    last = [notes for notes in read_logs(Folder(out)) if notes][-1]
+    last = [notes for notes in read_logs(out) if notes][-1]
     begun = next(note for note in last if note["event"] == "start")
     assert begun["devices"] == begun["workers"] == 8 and begun["missing"] == total - done[-1]
 
@@ -118,10 +119,10 @@ def test_two_processes_make_the_same_bytes(work):
     for process in pair:
         finished(process)
     assert contents(folder / "pair") == whole
-    shares = [[n["blocks"] for n in notes if n["event"] == "start"] for notes in read_logs(Folder(folder / "pair"))]
+    shares = [[n["blocks"] for n in notes if n["event"] == "start"] for notes in read_logs(folder / "pair")]
     total = len([name for name in whole if name.startswith("blocks/")])
     assert sorted(shares) == [[total // 2], [total - total // 2]]
-    assert {note["processes"] for notes in read_logs(Folder(folder / "pair")) for note in notes[:1]} == {2}
+    assert {note["processes"] for notes in read_logs(folder / "pair") for note in notes[:1]} == {2}
 
 
 def test_memory_stays_below_what_the_dry_run_said(work):
@@ -129,8 +130,8 @@ def test_memory_stays_below_what_the_dry_run_said(work):
     process = start(folder, "whole", "--dry-run")
     said, _ = finished(process)
     bound = float(said.split("memory: at most ")[1].split(" MiB")[0].replace(",", ""))
-    peak = [n["peak_memory"] for notes in read_logs(Folder(folder / "whole")) for n in notes if n["event"] == "end"]
-    assert bound / 2.5 < peak[0] / 1024 < bound
+    peak = [n["peak_memory_bytes"] for notes in read_logs(folder / "whole") for n in notes if n["event"] == "end"]
+    assert bound / 2.5 < peak[0] / 2**20 < bound
 
 
 def test_the_manifest_knows_no_time(work):

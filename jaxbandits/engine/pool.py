@@ -155,7 +155,7 @@ class Queue:
         seat_in = np.full(slots, -1)  # by slot
         lanes: scan.Lane | None = None
         pool: drive.Pool | None = None
-        chunks = 1
+        chunk, chunks = 1, 1  # a round may take long: nobody knows before one was played
         while not stop.is_set():
             free = np.flatnonzero(lane_of < 0)
             taken = self._take(int((seat_in < 0).sum()) - line.size, line.size, free.size)
@@ -171,9 +171,11 @@ class Queue:
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
-            plan = drive.Plan(*(np.int32(x) for x in (task.chunk, chunks, slots // 16, quota)))  # type: ignore[arg-type]
-            began = time.perf_counter()
+            plan = drive.Plan(*(np.int32(x) for x in (chunk, chunks, slots // 16, quota)))  # type: ignore[arg-type]
+            began, first = time.perf_counter(), pool is None
             with contextlib.nullcontext() if pool is not None else _COMPILING:
+                if stop.is_set():  # while this one waited for another one's compiling
+                    break
                 if pool is None:
                     shapes = blank_shapes(slots, environment, lanes, root)
                     pool = jax.device_put(blank(task.engine, slots, shapes), device)
@@ -188,10 +190,8 @@ class Queue:
             if ended.any():
                 self._keep(pool.outcome, lane_of, ended)
                 lane_of[ended] = -1
-            if took < _SECONDS_PER_CALL and int(report.chunks) >= chunks:
-                chunks = min(2 * chunks, 1 << 20)
-            if took > 2 * _SECONDS_PER_CALL:
-                chunks = max(chunks // 2, 1)
+            if not first:  # that one was compiled, too
+                chunk, chunks = _pace(task.chunk, chunk, chunks, took, int(report.chunks))
             self._shares[number] = float(report.share)
 
     def _keep(self, outcome: drive.Outcome, lane_of: np.ndarray, ended: np.ndarray) -> None:
@@ -258,6 +258,18 @@ class Run:
             chosen = min(open_, key=lambda queue: queue.workers)
             chosen.workers += 1
             return chosen
+
+
+def _pace(most: int, chunk: int, chunks: int, took: float, played: int) -> tuple[int, int]:
+    """How long the chunks of the next call are, and how many: so that a call takes about as long as it should.
+
+    Chunks have their full length, ``most``, unless one alone takes too long.
+    """
+    if took > 2 * _SECONDS_PER_CALL:
+        return (chunk, chunks // 2) if chunks > 1 else (max(chunk // 2, 1), 1)
+    if took < _SECONDS_PER_CALL and played >= chunks:
+        return (chunk, min(2 * chunks, 1 << 20)) if chunk == most else (min(4 * chunk, most), 1)
+    return chunk, chunks
 
 
 def partial_empty(total: int) -> Callable[[np.ndarray], np.ndarray]:

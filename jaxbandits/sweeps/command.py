@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import re
 import sys
 import time
-import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from jaxbandits.command_line import Parser, complain, refused, say, whole
 from jaxbandits.errors import InputError, bad
+from jaxbandits.printable import brief, line
+from jaxbandits.sweeps.log import is_number
 
 _EPILOG = """\
 SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.
@@ -71,7 +70,7 @@ def _check_processes(arguments: argparse.Namespace) -> None:
     given = {name: value for name, value in numbers.items() if value is not None}
     if arguments.coordinator is None and given:
         name, value = given.popitem()
-        raise bad(name, value, "left out, or --coordinator given too")
+        raise bad(name, value, "left out unless --coordinator is given")
     if arguments.coordinator not in (None, "auto"):
         for name, value in numbers.items():
             if value is None:
@@ -80,59 +79,26 @@ def _check_processes(arguments: argparse.Namespace) -> None:
             raise bad("--process", arguments.process, f"from 0 to {arguments.processes - 1}, one less than --processes")
 
 
-def load_spec(path: str) -> Any:
-    """The :class:`~jaxbandits.Sweep` in a file.
-
-    Raises:
-        InputError: there is no such file, it fails, or it sets no sweep.
-    """
-    from jaxbandits.sweeps.spec import Sweep
-
-    place = Path(path)
-    if not place.is_file():
-        raise bad("SPEC.py", path, "a Python file")
-    name = f"jaxbandits_spec_{place.stem}"
-    loader = importlib.util.spec_from_file_location(name, place)
-    if loader is None or loader.loader is None:
-        raise bad("SPEC.py", path, "a Python file (its name must end in .py)")
-    module = importlib.util.module_from_spec(loader)
-    sys.modules[name] = module
-    sys.path.insert(0, str(place.resolve().parent))
-    try:
-        loader.loader.exec_module(module)
-    except InputError:
-        raise
-    except Exception as problem:
-        line = next((f.lineno for f in reversed(traceback.extract_tb(problem.__traceback__)) if f.filename == path), 0)
-        raise InputError(f"{path}: line {line}: {type(problem).__name__}: {problem}") from problem
-    finally:
-        sys.path.remove(str(place.resolve().parent))
-    found = getattr(module, "sweep", None)
-    if not isinstance(found, Sweep):
-        raise bad(f"{path}: sweep", found, "a jaxbandits.Sweep")
-    return found
-
-
 def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
     """The command ``sweep``; the exit code is 0, or 1 if something could not be written."""
     from jaxbandits.sweeps import processes
     from jaxbandits.sweeps.plan import make_plan
     from jaxbandits.sweeps.run import sweep
+    from jaxbandits.sweeps.spec_file import read_spec, run_spec
     from jaxbandits.sweeps.store import StorageError
 
     several = arguments.coordinator is not None
+    text = read_spec(arguments.spec)
     _check_processes(arguments)
-    if not os.path.isfile(arguments.spec):
-        raise bad("SPEC.py", arguments.spec, "a Python file")
     if arguments.out is None and not arguments.dry_run:
         raise InputError("--out: missing; it must be given (or --dry-run)")
     if arguments.out is not None and not arguments.out.strip():
         raise bad("--out", arguments.out, "the name of a folder")
-    if several:
-        processes.join(arguments.coordinator, arguments.processes, arguments.process)
     code = 0
     try:
-        spec = load_spec(arguments.spec)
+        if several:
+            processes.join(arguments.coordinator, arguments.processes, arguments.process)
+        spec = run_spec(arguments.spec, text, _notice)
         if arguments.dry_run:
             say("\n".join(_forecast(make_plan(spec), arguments)))
             return 0
@@ -142,17 +108,19 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
             from jaxbandits.sweeps.report import summary
 
             say(summary(result).removesuffix("\n"))
-            say(f"\nwritten: {arguments.out}/ (result.nc, sensitivity.csv, summary.txt, pictures)")
+            say(f"\nwritten: {line(arguments.out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)")
     except StorageError as problem:
-        complain(problem.strerror)
+        complain(str(problem.strerror))
         code = 1
     except KeyboardInterrupt:
-        print(f"interrupted; finished blocks are in {arguments.out}, the same command continues", file=sys.stderr)
+        kept = f"finished blocks are in {line(arguments.out)}, the same command continues" if arguments.out else ""
+        print(f"interrupted; {kept or 'nothing was written'}", file=sys.stderr)
         code = 130
     except InputError as problem:
+        named = re.sub(r"^(out|workers|coordinator|processes|process):", r"--\1:", str(problem))
         if not several:
-            raise
-        complain(problem)
+            raise InputError(named) from None
+        complain(named)
         code = 2
     if several and code:
         sys.stdout.flush()
@@ -167,16 +135,15 @@ def _first() -> bool:
 
 
 def _notice(text: str) -> None:
-    print(f"jaxbandits: note: {text}", file=sys.stderr, flush=True)
+    print(f"jaxbandits: note: {line(text)}", file=sys.stderr, flush=True)
 
 
 def _forecast(plan: Any, arguments: argparse.Namespace) -> list[str]:
     from jaxbandits.sweeps.plan import forecast
-    from jaxbandits.sweeps.store import MANIFEST, Folder
+    from jaxbandits.sweeps.store import Folder
 
     done: frozenset[int] = frozenset()
-    if arguments.out is not None and (Path(arguments.out) / MANIFEST).exists():
-        folder = Folder(arguments.out)
+    if arguments.out is not None and (folder := Folder(arguments.out)).begun():
         folder.check(plan)
         done, _ = folder.sound()
     about = forecast(plan, arguments.workers, done)
@@ -202,14 +169,14 @@ def run_status(arguments: argparse.Namespace, given: list[str]) -> int:
 
 def status_lines(folder: Any, clock: Callable[[], float] = time.time) -> list[str]:
     """What is done of a sweep, what is left, and how long that will take at the pace of the latest run."""
-    from jaxbandits.sweeps.store import read_logs
+    from jaxbandits.sweeps.log import read_logs
 
     blocks = folder.manifest()["blocks"]
     done, broken = folder.sound()
     left = [block for number, block in enumerate(blocks) if number not in done]
     total, rest = (sum(block["seconds"] for block in part) for part in (blocks, left))
-    lines = [f"{folder.path}: {len(done)} of {len(blocks)} blocks done, {1 - rest / total:.0%} of the work"]
-    lines += [f"corrupt, will be computed anew: {path}" for path in broken]
+    lines = [f"{line(str(folder.path))}: {len(done)} of {len(blocks)} blocks done, {1 - rest / total:.0%} of the work"]
+    lines += [f"corrupt, will be computed anew: {line(str(path))} (it {wrong})" for path, wrong in broken.items()]
     working = folder.in_use()
     report = (folder.path / "result.nc").exists()
     if not left:
@@ -220,14 +187,20 @@ def status_lines(folder: Any, clock: Callable[[], float] = time.time) -> list[st
     for name, numbers in by_unit.items():
         ready = sum(number in done for number in numbers)
         if ready < len(numbers):
-            lines.append(f"  {name}: {ready} of {len(numbers)} blocks")
-    pace = _pace([notes for notes in read_logs(folder) if any(note["event"] == "block" for note in notes)])
+            lines.append(f"  {brief(name)}: {ready} of {len(numbers)} blocks")
+    pace = _pace([notes for notes in read_logs(folder.path) if any(_is_block(note) for note in notes)])
     if pace is None:
         lines.append("time left: unknown before the first block of a run is done")
     else:
         lines.append(f"time left: about {duration(rest / pace)} at the pace of the latest run")
-    lines.append("a run works on it now" if working else "no run works on it now; the same command continues")
+    lines.append(
+        f"a run works on it now ({working})" if working else "no run works on it now; the same command continues"
+    )
     return lines
+
+
+def _is_block(note: dict[str, Any]) -> bool:
+    return note["event"] == "block" and is_number(note.get("seconds")) and note["seconds"] > 0
 
 
 def _pace(runs: list[list[dict[str, Any]]]) -> float | None:
@@ -238,7 +211,7 @@ def _pace(runs: list[list[dict[str, Any]]]) -> float | None:
     paces = []
     for notes in runs:
         if notes[0]["time"] >= begun - 60:
-            done = [note for note in notes if note["event"] == "block"]
+            done = [note for note in notes if _is_block(note)]
             paces.append(sum(note["seconds"] for note in done) / max(done[-1]["time"] - notes[0]["time"], 1e-3))
     return sum(paces)
 
@@ -247,4 +220,6 @@ def duration(seconds: float) -> str:
     """``45 s``, ``12 min``, ``3.5 h``."""
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
+    if not seconds < 1e9:
+        return "30 years or more"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

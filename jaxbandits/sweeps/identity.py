@@ -57,7 +57,7 @@ def describe(value: Any, place: str = "spec") -> Any:
 
 
 def _array(x: np.ndarray) -> Any:
-    if x.size <= _SHOWN and x.dtype.kind in "biuf":
+    if x.size <= _SHOWN and x.dtype.kind in "biuf" and not (x != x).any():  # NaN is not equal to itself
         return {"dtype": x.dtype.str, "values": x.tolist()}
     digest = hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()
     return {"dtype": x.dtype.str, "shape": list(x.shape), "sha256": digest}
@@ -78,7 +78,9 @@ def package_digest() -> str:
     """Of all source files of this package: two checkouts may bear the same version."""
     digest = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(f"{path.relative_to(_PACKAGE)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+        digest.update(
+            f"{path.relative_to(_PACKAGE).as_posix()}\0".encode() + hashlib.sha256(path.read_bytes()).digest()
+        )
     return digest.hexdigest()
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,21 +18,26 @@ _MOST_PANELS = 24
 
 def pictures(result: SweepResult) -> dict[str, bytes]:
     """PNG files by name: ``sensitivity_rho.png`` for every swept parameter, ``heatmap_POLICY.png`` for every pair."""
-    found = {}
+    found: dict[str, bytes] = {}
     by_parameter: dict[str, list[str]] = {}
     for policy in result.policies:
         names = result.parameters(policy)
         if len(names) == 1:
             by_parameter.setdefault(names[0], []).append(policy)
         elif len(names) == 2 and _is_grid(result.curve(policy, *result.places()[0])):
-            found[f"heatmap_{_file_name(policy)}.png"] = _heat_maps(result, policy)
+            found[_file_name("heatmap", policy, found)] = _heat_maps(result, policy)
     for name, policies in by_parameter.items():
-        found[f"sensitivity_{_file_name(name)}.png"] = _curves(result, name, policies)
+        found[_file_name("sensitivity", name, found)] = _curves(result, name, policies)
     return found
 
 
-def _file_name(text: str) -> str:
-    return re.sub(r"[^\w.=-]+", "_", text).strip("_")
+def _file_name(kind: str, text: str, taken: Iterable[str]) -> str:
+    """``KIND_TEXT.png``, as every system allows it; not one that some system takes for one of ``taken``."""
+    short = re.sub(r"[^\w.=-]+", "_", text).strip("_")[:60]
+    folded = {name.casefold() for name in taken}
+    numbered = (f"{kind}_{short}~{n}.png" for n in itertools.count(2))
+    names = itertools.chain([f"{kind}_{short}.png"], numbered)
+    return next(name for name in names if name.casefold() not in folded)
 
 
 def _panels(result: SweepResult, width: float, height: float) -> tuple[Any, list[Any], list[tuple[str, int]]]:

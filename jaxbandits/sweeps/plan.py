@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import resource
-import sys
 from typing import Any
 
 import jax
 import numpy as np
 
+from jaxbandits import machine
 from jaxbandits.engine import pool, scan
 from jaxbandits.errors import InputError
 from jaxbandits.layout import Layout, lay_out, mark_shares, settle
@@ -22,6 +21,7 @@ _SCAN = (100e-9, 7e-9, 2.3)  # seconds of one core: a round, each arm in it, com
 _LEAP = (30e-9, 0.25e-9, 8.5)
 _PROGRAM_BYTES = 192 << 20  # what compiling one program leaves behind, at most
 _REPORT_BYTES = 150 << 20  # what the report imports
+_IMPORTED_BYTES = 250 << 20  # what is there before, where the system does not tell
 _CARRIES = 4  # copies of the state of all slots while a program runs
 _MOST_VALUES = 1 << 28  # float64 in one variable of a NetCDF-3 file
 
@@ -172,7 +172,7 @@ def _identity(spec: Sweep, layouts: dict[tuple[str, int], Layout], platform: str
         "replicates": int(spec.replicates),
         "over": spec.over,
         "engine": spec.engine,
-        "max_rounds": spec.max_rounds,
+        "max_rounds": None if spec.max_rounds is None else int(spec.max_rounds),
         "marks": first.shares.tolist(),
         "budgets": spec.budget_axis(),
         "policies": policies,
@@ -235,7 +235,7 @@ def forecast(plan: Plan, workers: int | None = None, done: frozenset[int] = froz
     work = sum(block.seconds for block in plan.blocks if block.number not in done) / workers
     compiling = sum(seconds for seconds, _ in shapes.values()) / min(workers, len(shapes)) if work else 0.0
     state = max(size for _, size in shapes.values())
-    memory = _resident() + _REPORT_BYTES + len(shapes) * _PROGRAM_BYTES
+    memory = (machine.peak_memory() or _IMPORTED_BYTES) + _REPORT_BYTES + len(shapes) * _PROGRAM_BYTES
     memory += workers * _CARRIES * state + _result_bytes(plan)
     return Forecast(work + compiling, memory, len(shapes), workers)
 
@@ -250,9 +250,3 @@ def _result_bytes(plan: Plan) -> int:
     marks = plan.shares.size
     largest = max(unit.task.order.size for unit in plan.units)
     return 8 * marks * (10 * largest + 3 * 6 * plan.lanes)
-
-
-def _resident() -> int:
-    """The largest resident memory of this process so far, in bytes."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024

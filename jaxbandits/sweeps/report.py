@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandits.printable import cell
 from jaxbandits.protocol import Status
 from jaxbandits.sweeps.surface import LEVEL, Curve, SweepResult, rows
 
@@ -38,7 +39,7 @@ def _cell(value: Any) -> Any:
         return "yes" if value else "no"
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.9g}"
-    return "" if value is None else value
+    return "" if value is None else cell(value)
 
 
 def summary(result: SweepResult) -> str:

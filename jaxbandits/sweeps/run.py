@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import os
-import resource
 import threading
 import time
 import warnings
@@ -16,16 +15,18 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbandits import machine
 from jaxbandits.engine import pool
 from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.layout import ledger_of
 from jaxbandits.protocol import Ledger, Status
 from jaxbandits.simulate import usual_slots, usual_workers
 from jaxbandits.sweeps import processes
+from jaxbandits.sweeps.log import Log
 from jaxbandits.sweeps.plan import Block, Plan, Unit, make_plan
 from jaxbandits.sweeps.report import write_report
 from jaxbandits.sweeps.spec import Sweep
-from jaxbandits.sweeps.store import Folder, Log, StorageError
+from jaxbandits.sweeps.store import Folder, StorageError
 from jaxbandits.sweeps.surface import SweepResult, gather
 
 Arrays = Mapping[str, np.ndarray]
@@ -90,7 +91,7 @@ def _on_disk(plan: Plan, folder: Folder, crew: Crew, notice: Callable[[str], Non
         processes.check_same(plan.identity)
     with folder.alone() if first else contextlib.nullcontext():
         missing = _missing(plan, folder, notice)
-        log = Log(folder, jax.process_index())
+        log = Log(folder.path, jax.process_index())
         while missing:
             share = missing[jax.process_index() :: jax.process_count()]
             log.note("start", missing=len(missing), blocks=len(share), processes=jax.process_count(), **crew.about())
@@ -101,7 +102,7 @@ def _on_disk(plan: Plan, folder: Folder, crew: Crew, notice: Callable[[str], Non
         if first:
             for name, content in write_report(result).items():
                 folder.write(name, content)
-        log.note("end", peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        log.note("end", peak_memory_bytes=machine.peak_memory())
         processes.meet("the report is written")
         return result
 
@@ -118,8 +119,8 @@ def _missing(plan: Plan, folder: Folder, notice: Callable[[str], None]) -> list[
         try:
             folder.open(plan)
             there, broken = folder.sound(remove=True)
-            for path in broken:
-                notice(f"{path}: the checksum in its name is not that of its bytes; the block is computed anew")
+            for path, wrong in broken.items():
+                notice(f"{path}: it {wrong}; the block is computed anew")
             flags = np.array([block.number not in there for block in plan.blocks])
         except (InputError, StorageError) as problem:
             trouble = problem

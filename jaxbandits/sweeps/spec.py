@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.layout import mark_shares, settle
+from jaxbandits.printable import brief
 from jaxbandits.protocol import Constraint, Environment, Policy, map_leaves
 
 OVER = ("replicate", "instance")
@@ -71,15 +72,16 @@ class Sweep:
         """
         whole_number("seed", self.seed, 0, 2**32 - 1, "2**32 - 1")
         whole_number("replicates", self.replicates, 1)
-        if self.over not in OVER:
+        if not isinstance(self.over, str) or self.over not in OVER:
             raise bad("over", self.over, " or ".join(map(repr, OVER)))
-        if not isinstance(self.block_seconds, (int, float)) or not 0 < self.block_seconds < np.inf:
+        is_number = isinstance(self.block_seconds, (int, float)) and not isinstance(self.block_seconds, bool)
+        if not is_number or not 0 < self.block_seconds < np.inf:
             raise bad("block_seconds", self.block_seconds, "a number above 0")
         mark_shares(self.marks)
         self._check_budgets()
         self.named_policies()
         self.named_environments()
-        if not self.title.isprintable():
+        if not isinstance(self.title, str) or not self.title.isprintable():
             raise bad("title", self.title, "one line of text")
 
     def _check_budgets(self) -> None:
@@ -88,10 +90,17 @@ class Sweep:
                 raise bad("constraint", self.constraint, "a constraint, or budgets must be given too")
             return
         try:
-            values = np.asarray(self.budgets, np.float64)
+            values = np.asarray(self.budgets)
+            truth = any(isinstance(value, (bool, np.bool_)) for value in self.budgets)
         except (TypeError, ValueError):
             raise bad("budgets", self.budgets, "increasing numbers above 0") from None
-        if values.ndim != 1 or not values.size or not (np.diff(values, prepend=0) > 0).all():
+        if (
+            truth
+            or values.dtype.kind not in "iuf"
+            or values.ndim != 1
+            or not values.size
+            or not (np.diff(values, prepend=0) > 0).all()
+        ):
             raise bad("budgets", self.budgets, "increasing numbers above 0")
         if isinstance(self.constraint, Constraint) or not callable(self.constraint):
             raise bad(
@@ -107,9 +116,12 @@ class Sweep:
         if isinstance(self.policies, Mapping):
             found = dict(self.policies)
         else:
-            given = [self.policies] if isinstance(self.policies, Policy) else list(self.policies)
+            several = isinstance(self.policies, Iterable) and not isinstance(self.policies, (Policy, str, bytes))
+            given = list(self.policies) if several else [self.policies]  # type: ignore[arg-type]
             found = {}
             for policy in given:
+                if not isinstance(policy, Policy):
+                    raise bad("policies", policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])")
                 name = policy_name(policy)
                 if name in found:
                     raise InputError(
@@ -143,7 +155,16 @@ class Sweep:
             assert isinstance(self.constraint, Constraint)
             return self.constraint
         assert callable(self.constraint)
-        made = self.constraint(environment, budget)
+        try:
+            made = self.constraint(environment, budget)
+        except InputError:
+            raise
+        except Exception as problem:
+            said = brief(f"{type(problem).__name__}: {problem}")
+            raise InputError(
+                f"constraint: fails for budget {budget:g} ({said}); it must take (environment, budget) and give a "
+                "Constraint"
+            ) from problem
         if not isinstance(made, Constraint):
             raise InputError(
                 f"constraint: gives a {type(made).__name__} for budget {budget:g}; it must give a Constraint"
@@ -189,5 +210,5 @@ def policy_name(policy: Any) -> str:
 
 
 def _check_name(argument: str, name: Any) -> None:
-    if not isinstance(name, str) or not name or not name.isprintable() or re.search(r"[/\\\0]", name):
-        raise bad(f"{argument}: name", name, "printable text without slashes")
+    if not isinstance(name, str) or not 0 < len(name) <= 200 or not name.isprintable() or re.search(r"[/\\]", name):
+        raise bad(f"{argument}: name", name, "printable text of 1 to 200 characters, without slashes")

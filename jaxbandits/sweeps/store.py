@@ -12,30 +12,35 @@ depends on when, where or in how many goes the work was done.
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
-import hashlib
-import io
 import json
+import math
 import os
 import re
 import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jaxbandits.errors import InputError, bad, shown
-from jaxbandits.result import write_whole
+from jaxbandits.files import UNFINISHED, NotRegular, odd_kind, path_of, read_regular, reason_of, write_whole
+from jaxbandits.npz import NotArrays
+from jaxbandits.printable import brief
+from jaxbandits.sweeps import lock
+from jaxbandits.sweeps.blocks import Arrays, Content, block_name, decode, encode, misfit
 from jaxbandits.sweeps.identity import first_difference
+from jaxbandits.sweeps.log import LOG, is_number
 from jaxbandits.sweeps.plan import Plan
 
-MANIFEST, BLOCKS, LOG = "sweep.json", "blocks", "log"
-_NAME = re.compile(r"(\d{5,})-([0-9a-f]{32})\.npz")
-_UNFINISHED = re.compile(r"\..+\.(json|npz|nc|txt|csv|png)\.[a-z0-9_]{8}")  # what a killed run leaves of a file
+MANIFEST, BLOCKS = "sweep.json", "blocks"
+_NAME = re.compile(r"([0-9]{5,})-([0-9a-f]{32})\.npz")
+_REPORT = re.compile(r"result\.nc|summary\.txt|sensitivity\.csv|(sensitivity|heatmap)_.*\.png|sweep\.json")
+_LEFT = {BLOCKS: UNFINISHED, LOG: re.compile(rf"lock.*|holder|{UNFINISHED.pattern}")}  # by a run that was killed early
 _FORMAT = 1
+_MOST_BYTES = 1 << 33  # of a file: more is none of ours
+_MOST_TEXT = 1 << 28
+_WORK = ("rounds", "seconds")
 
 
 class StorageError(OSError):
@@ -50,7 +55,9 @@ class Folder:
     """
 
     def __init__(self, path: str | os.PathLike[str]):
-        self.path = Path(path)
+        self.path = path_of("out", path)
+        self._misfit: Callable[[int, Arrays], str] = lambda number, arrays: ""
+        self._count: float = math.inf
         self._lock = threading.Lock()  # one file at a time: workers finish blocks together
 
     # --- the manifest ------------------------------------------------------------------------------------------
@@ -70,26 +77,61 @@ class Folder:
                 for b in plan.blocks
             ],
         }
+        self._check_place()
         place = self.path / MANIFEST
         if place.exists():
             self.check(plan)
-        else:
-            self._check_place()
-            with self._writing(MANIFEST):
-                for folder in (BLOCKS, LOG):
-                    (self.path / folder).mkdir(parents=True, exist_ok=True)
+        with self._writing(MANIFEST):
+            for folder in (BLOCKS, LOG):
+                (self.path / folder).mkdir(parents=True, exist_ok=True)
+            if not place.exists():
                 text = json.dumps(manifest, indent=1) + "\n"
                 write_whole(place, lambda file: file.write(text.encode()))
+        self._misfit, self._count = Content(plan).misfit, len(plan.blocks)
         for entry in (*self.path.glob(".*"), *(self.path / BLOCKS).glob(".*")):
-            if _UNFINISHED.fullmatch(entry.name):
+            if UNFINISHED.fullmatch(entry.name) and not odd_kind(entry):
                 entry.unlink()
 
-    def _check_place(self) -> None:
-        """No file of ours goes among files of others."""
-        if self.path.is_dir() and not (self.path / MANIFEST).exists():
-            names = {entry.name for entry in self.path.iterdir()} - {BLOCKS, LOG}
-            if others := sorted(name for name in names if not name.startswith(".")):
-                raise bad("out", str(self.path), f"a new or empty folder; there is {others[0]!r} in it")
+    def begun(self) -> bool:
+        """Is there a sweep in it, finished or not?
+
+        Raises:
+            InputError: something else is.
+        """
+        self._check_place()
+        return (self.path / MANIFEST).exists()
+
+    def _check_place(self, argument: str = "out") -> None:
+        """No file of ours goes among files of others, and none of others is taken for one of ours.
+
+        Raises:
+            InputError: naming what stands in the way.
+        """
+        try:
+            if os.path.lexists(self.path) and not self.path.is_dir():
+                raise bad(argument, str(self.path), f"a folder; it is {odd_kind(self.path, True) or 'a file'}")
+            entries = sorted(self.path.iterdir()) if self.path.is_dir() else []
+            for entry in entries:
+                folder = entry.name in (BLOCKS, LOG)
+                if folder and (entry.is_symlink() or not entry.is_dir()):
+                    raise bad(argument, str(self.path), f"the folder of a sweep; its {entry.name!r} is no folder")
+                if _REPORT.fullmatch(entry.name) and (odd := odd_kind(entry)):
+                    raise bad(argument, str(self.path), f"the folder of a sweep; its {brief(entry.name)!r} is {odd}")
+            if MANIFEST not in {entry.name for entry in entries}:
+                self._check_empty(argument, entries)
+        except OSError as problem:
+            reason = problem.strerror or str(problem)
+            raise bad(argument, str(self.path), f"a folder that can be read ({reason})") from None
+
+    def _check_empty(self, argument: str, entries: list[Path]) -> None:
+        """Nothing is in it but what a run leaves that was killed before its manifest."""
+        others = [entry.name for entry in entries if entry.name not in (BLOCKS, LOG) and entry.name[0] != "."]
+        for folder in (BLOCKS, LOG):
+            if (self.path / folder).is_dir():
+                names = sorted(entry.name for entry in (self.path / folder).iterdir())
+                others += [f"{folder}/{name}" for name in names if not _LEFT[folder].fullmatch(name)]
+        if others:
+            raise bad(argument, str(self.path), f"a new or empty folder; there is {brief(others[0])!r} in it")
 
     def check(self, plan: Plan) -> None:
         """Hold the manifest against a sweep.
@@ -103,6 +145,7 @@ class Folder:
                 f"{where}: {shown(now)} given, but {shown(str(self.path))} was begun with {shown(then)}; "
                 "it must be the same, or another folder"
             )
+        self._misfit, self._count = Content(plan).misfit, len(plan.blocks)
 
     def manifest(self) -> dict[str, Any]:
         """The manifest.
@@ -110,46 +153,51 @@ class Folder:
         Raises:
             InputError: there is none, or it cannot be read.
         """
+        self._check_place("DIR")
         try:
-            found = json.loads((self.path / MANIFEST).read_text())
-            if found["format"] != _FORMAT:
-                raise InputError(f"{self.path}: format {found['format']} of a sweep; it must be {_FORMAT}")
-            return found
-        except (OSError, ValueError, KeyError, TypeError) as problem:
-            if isinstance(problem, InputError):
-                raise
-            raise bad("DIR", str(self.path), f"the folder of a sweep ({MANIFEST}: {problem})") from None
+            found = json.loads(read_regular(self.path / MANIFEST, _MOST_TEXT))
+            if odd := _odd_manifest(found):
+                raise ValueError(odd)
+        except (OSError, ValueError, RecursionError) as problem:
+            reason = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
+            raise bad("DIR", str(self.path), f"the folder of a sweep ({MANIFEST}: {brief(reason)})") from None
+
+        blocks, marks = found["blocks"], len(found["identity"]["marks"])
+        self._misfit, self._count = lambda number, arrays: misfit(arrays, blocks[number]["lanes"], marks), len(blocks)
+        return found
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Keep a second run out, as long as this one lives.
 
         Raises:
-            InputError: another run works on the folder.
+            InputError: another run works on the folder, or it cannot be written.
         """
         self._check_place()
-        with self._writing(LOG):
-            (self.path / LOG).mkdir(parents=True, exist_ok=True)
-            file = (self.path / LOG / "lock").open("w")
-        with file:
+        with contextlib.ExitStack() as held:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise bad("out", str(self.path), "a folder on which no other run works now") from None
+                (self.path / LOG).mkdir(parents=True, exist_ok=True)
+                held.enter_context(lock.hold(self.path / LOG))
+            except lock.Held as holder:
+                text = f"a folder on which no other run works now ({holder} does)"
+                raise bad("out", str(self.path), text) from None
+            except OSError as problem:
+                reason = reason_of(problem)
+                raise bad("out", str(self.path), f"a folder that can be written ({reason})") from None
             yield
 
-    def in_use(self) -> bool:
-        """Does a run work on it now?"""
+    def in_use(self) -> str:
+        """Who works on it now, such as ``process 123 on host``; empty if nobody does."""
         try:
-            with (self.path / LOG / "lock").open("r") as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError as problem:
-            return problem.errno in (errno.EWOULDBLOCK, errno.EACCES)
-        return False
+            return lock.holder(self.path / LOG)
+        except NotRegular as problem:
+            raise bad("DIR", str(self.path), f"the folder of a sweep; {problem}") from None
+        except OSError:
+            return ""
 
     # --- blocks ------------------------------------------------------------------------------------------------
 
-    def put(self, number: int, arrays: Mapping[str, np.ndarray]) -> None:
+    def put(self, number: int, arrays: Arrays) -> None:
         """Save a finished block, once.
 
         Raises:
@@ -160,34 +208,55 @@ class Folder:
             write_whole(self.path / BLOCKS / block_name(number, content), lambda file: file.write(content))
 
     def get(self, number: int) -> dict[str, np.ndarray] | None:
-        """A finished block, or None if there is none whose checksum is right."""
+        """A finished block, or None if there is none whose checksum and content are right."""
         for path in self._files().get(number, []):
-            content = path.read_bytes()
-            if path.name == block_name(number, content):
-                return decode(content)
+            arrays, trouble = self._read(number, path)
+            if not trouble:
+                return arrays
         return None
 
     def listed(self) -> frozenset[int]:
         """Numbers of the blocks that are there, by their names alone."""
         return frozenset(self._files())
 
-    def sound(self, remove: bool = False) -> tuple[frozenset[int], list[Path]]:
-        """Numbers of the blocks whose checksums are right, and the files whose are not (to be removed or not)."""
-        good, broken = set(), []
+    def sound(self, remove: bool = False) -> tuple[frozenset[int], dict[Path, str]]:
+        """Numbers of the blocks that are right; and the files that are not, each with what is wrong about it.
+
+        Args:
+            remove: whether to take the latter away.
+        """
+        good: set[int] = set()
+        broken: dict[Path, str] = {}
         for number, paths in self._files().items():
-            for path in paths:
-                if path.name == block_name(number, path.read_bytes()):
-                    good.add(number)
-                else:
-                    broken.append(path)
-                    if remove:
-                        path.unlink()
+            found = {path: self._read(number, path)[1] for path in paths}
+            if list(found.values()).count("") > 1:  # equal numbers have equal bytes, and so one name
+                found = dict.fromkeys(paths, "is one of two that differ")
+            broken |= {path: trouble for path, trouble in found.items() if trouble}
+            good |= {number} if "" in found.values() else set()
+        if remove:
+            for path in broken:
+                path.unlink()
         return frozenset(good), broken
+
+    def _read(self, number: int, path: Path) -> tuple[dict[str, np.ndarray], str]:
+        """The arrays of a block, and what is wrong with it, to be read after "it"."""
+        try:
+            content = read_regular(path, _MOST_BYTES)
+            if path.name != block_name(number, content):
+                return {}, "has bytes whose checksum is not that in its name"
+            arrays = decode(content)
+        except NotRegular as problem:
+            raise bad("out", str(path), f"a regular file ({problem})") from None
+        except OSError as problem:
+            raise bad("out", str(path), f"a file that can be read ({reason_of(problem)})") from None
+        except NotArrays as problem:
+            return {}, str(problem)
+        return arrays, self._misfit(number, arrays)
 
     def _files(self) -> dict[int, list[Path]]:
         found: dict[int, list[Path]] = {}
         for path in sorted((self.path / BLOCKS).glob("*.npz")):
-            if match := _NAME.fullmatch(path.name):
+            if (match := _NAME.fullmatch(path.name)) and int(match[1]) < self._count:
                 found.setdefault(int(match[1]), []).append(path)
         return found
 
@@ -208,8 +277,7 @@ class Folder:
         try:
             yield
         except OSError as problem:
-            full = problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            reason = "no space left" if full else problem.strerror or str(problem)
+            reason = reason_of(problem)
             count = len(self.listed())
             raise StorageError(
                 problem.errno,
@@ -218,45 +286,21 @@ class Folder:
             ) from problem
 
 
-class Log:
-    """Notes of one run, one JSON object a line, with times. A disk that is full stops no run because of its log."""
-
-    def __init__(self, folder: Folder, process: int = 0):
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        self._path = folder.path / LOG / f"{stamp}-{process}-{os.getpid()}.jsonl"
-
-    def note(self, event: str, **values: Any) -> None:
-        """Add a line."""
-        line = json.dumps({"time": round(time.time(), 3), "event": event, **values})
-        with contextlib.suppress(OSError), self._path.open("a") as file:
-            file.write(line + "\n")
-
-
-def read_logs(folder: Folder) -> list[list[dict[str, Any]]]:
-    """The notes of every run, oldest first; a line that was cut off is left out."""
-    runs = []
-    for path in sorted((folder.path / LOG).glob("*.jsonl")):
-        notes = []
-        for line in path.read_text().splitlines():
-            with contextlib.suppress(ValueError):
-                notes.append(json.loads(line))
-        runs.append(notes)
-    return runs
-
-
-def encode(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Arrays as the bytes of an ``.npz`` file: uncompressed, so that they depend on nothing but the arrays."""
-    file = io.BytesIO()
-    np.savez(file, **dict(arrays))  # type: ignore[arg-type]
-    return file.getvalue()
-
-
-def decode(content: bytes) -> dict[str, np.ndarray]:
-    """What :func:`encode` was given."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-        return {name: stored[name] for name in stored.files}
-
-
-def block_name(number: int, content: bytes) -> str:
-    """The file name of a block, which holds its checksum."""
-    return f"{number:05d}-{hashlib.sha256(content).hexdigest()[:32]}.npz"
+def _odd_manifest(found: Any) -> str:
+    """What is wrong with a manifest; empty if nothing is."""
+    if not isinstance(found, dict):
+        return "no JSON object"
+    if type(found.get("format")) is not int or found["format"] != _FORMAT:
+        return f"format {shown(found.get('format'))} of a sweep; it must be {_FORMAT}"
+    identity, blocks = found.get("identity"), found.get("blocks")
+    if not isinstance(identity, dict) or not isinstance(identity.get("marks"), list) or not identity["marks"]:
+        return "no identity with marks"
+    if not isinstance(blocks, list) or not blocks:
+        return "no blocks"
+    for number, block in enumerate(blocks):
+        fits = isinstance(block, dict) and isinstance(block.get("of"), str) and type(block.get("lanes")) is int
+        if not fits or block["lanes"] < 1 or not all(is_number(block.get(x)) and block[x] >= 0 for x in _WORK):
+            return f"block {number} is {shown(block)}"
+    if not sum(block["seconds"] for block in blocks) > 0:
+        return "blocks without work"
+    return ""

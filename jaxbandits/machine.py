@@ -1,0 +1,62 @@
+"""What this machine has: cores, memory, the most memory that was used. Each in the same unit on every system."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_NOT_TOLD = 4 << 30
+
+
+def cores() -> int:
+    """How many cores this process may use, at least 1."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def free_memory() -> int:
+    """Free memory in bytes; 4 GiB where the system does not tell."""
+    return _pages("SC_AVPHYS_PAGES")
+
+
+def memory() -> int:
+    """All memory of the machine, free or not, in bytes; 4 GiB where the system does not tell."""
+    return _pages("SC_PHYS_PAGES")
+
+
+def _pages(name: str) -> int:
+    if name in getattr(os, "sysconf_names", {}):
+        return os.sysconf(name) * os.sysconf("SC_PAGE_SIZE")
+    return _NOT_TOLD
+
+
+def peak_memory() -> int | None:
+    """The largest resident memory of this process so far, in bytes; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return _peak_on_windows()
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024  # bytes there, KiB on other systems
+
+
+def _peak_on_windows() -> int | None:
+    import ctypes
+
+    libraries = getattr(ctypes, "windll", None)
+    if libraries is None:
+        return None
+
+    class Counters(ctypes.Structure):
+        _fields_ = (
+            ("size", ctypes.c_uint32),
+            ("faults", ctypes.c_uint32),
+            *((name, ctypes.c_size_t) for name in ("peak", "now", *"abcdef")),
+        )
+
+    counters = Counters(size=ctypes.sizeof(Counters))
+    ask = libraries.psapi.GetProcessMemoryInfo
+    ask.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)
+    process = ctypes.c_void_p(-1)  # this one
+    return int(counters.peak) if ask(process, ctypes.byref(counters), counters.size) else None
