@@ -63,6 +63,8 @@ import numpy as np
 from jax import lax
 from numpy.typing import ArrayLike, NDArray
 
+from jaxbandits.errors import bad
+
 __all__ = [
     "CELLS",
     "FRACTION_BITS",
@@ -81,6 +83,11 @@ WORDS_PER_DRAW = 2
 
 TICK_BITS = 24
 """Outcomes of tabulated arms are whole ticks of 2**-TICK_BITS, in [0, 2**TICK_BITS]."""
+
+MOST_SHAPE = 1e15
+"""The largest shape that tables are made of: SciPy's quantiles go wrong from 10¹⁶ on."""
+
+_MOST_ERROR = 1e-4  # of a table's mean: see the docstring's last table
 
 FRACTION_BITS = 20
 """Bits of the within-cell fraction: the most for which two uint32 products make ``interpolate`` exact."""
@@ -325,6 +332,18 @@ def _mean_ticks(knots: NDArray[np.int32]) -> NDArray[np.float64]:
     gcd = (d | m) & -(d | m)
     total = np.sum(repeats * (m * lo + ((d - 1) * (m - 1) + gcd - 1) // 2), axis=1)
     return np.asarray(total / 2.0**32, np.float64)
+
+
+def refuse_inexact(
+    argument: str, alpha: NDArray[np.float64], beta: NDArray[np.float64], mean_ticks: NDArray[np.float64]
+) -> None:
+    """Raise :class:`~jaxbandits.errors.InputError` where a table's mean is not the law's α/(α + β), to 10⁻⁴."""
+    large, small = np.maximum(alpha, beta), np.minimum(alpha, beta)
+    minor = small / large / (1 + small / large)
+    wrong = np.abs(np.ldexp(mean_ticks, -TICK_BITS) - np.where(alpha > beta, 1 - minor, minor)) > _MOST_ERROR
+    if wrong.any():
+        given = float(alpha[wrong].flat[0]), float(beta[wrong].flat[0])
+        raise bad(argument, given, "not both below 0.001: the tabulated law would miss its mean by more than 1e-4")
 
 
 def quantile_table(alpha: ArrayLike, beta: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

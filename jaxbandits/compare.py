@@ -23,7 +23,9 @@ import jax
 import jaxlib
 import numpy as np
 
+from jaxbandits import ticks
 from jaxbandits.arms_file import ArmsTable, Instance, read_arms
+from jaxbandits.beta import MOST_SHAPE
 from jaxbandits.constraints import LAST_PULLS, TotalBudget
 from jaxbandits.environments.finite import FiniteArms, FiniteSpec
 from jaxbandits.errors import InputError, bad, positive_number, shown, whole_number
@@ -84,6 +86,7 @@ POLICIES: Mapping[str, type[Policy]] = {
 NOISES = ("bernoulli", "beta", "empirical")
 FILES = ("regret.png", "table.csv", "run.json")
 
+_LEAST_CONCENTRATION = 0.002  # below, tables of nearly a coin miss their means by more than 1e-4
 # Seconds, measured on two CPU cores. They decide how instances are grouped, never what comes out.
 _COMPILE, _ARM_ROUND = 1.5, 5e-9
 _ROWS_AT_ONCE = 1 << 21  # (lane, mark) pairs in one call of simulate, about 90 bytes each
@@ -483,6 +486,8 @@ def prepare(
     whole_number("seed", seed, 0, 2**32 - 1, "2**32 - 1")
     budget = positive_number("budget", budget)
     concentration = positive_number("beta_concentration", beta_concentration)
+    if not _LEAST_CONCENTRATION <= concentration <= MOST_SHAPE:
+        raise bad("beta_concentration", beta_concentration, f"from {_LEAST_CONCENTRATION:g} to {MOST_SHAPE:g}")
     if last_pull not in LAST_PULLS:
         raise bad("last_pull", last_pull, " or ".join(map(repr, LAST_PULLS)))
     if noise is not None and noise not in NOISES:
@@ -610,6 +615,10 @@ def _environment(instances: Sequence[Instance], noise: str, concentration: float
                     f"noise: 'beta' given; it must be 'bernoulli' for mean {what}s at 0 or at their bound, as that of "
                     f"arm {shown(instance.arms[at])} in instance {shown(instance.name)} (or raise --{what}-max)"
                 )
+            small = (means > 0) & (ticks.from_units(means) == 0)
+            if noise == "bernoulli" and small.any():
+                at = int(np.flatnonzero(small)[0])
+                raise _below_a_tick(instance, at, what)
     if noise == "bernoulli":
         return FiniteArms.bernoulli(reward, cost, present)
     ra, rb, ca, cb = (x * concentration for x in (reward, 1 - reward, cost, 1 - cost))
@@ -620,12 +629,16 @@ def _check_costs(group: Group, table: ArmsTable, noise: str) -> None:
     """An arm whose scaled mean cost rounds to nothing would never spend the budget."""
     _, cost = group.environment.values()
     for row, arm in np.argwhere(cost <= 0)[:1]:
-        instance = table.instances[group.places[row]]
-        raise bad(
-            f"instance {shown(instance.name)}, arm {shown(instance.arms[arm])}, mean cost",
-            float(instance.mean_cost[arm]),
-            f"at least {instance.cost_bound * 2.0**-24:.3g}, a 2**24th of the bound of the costs (lower --cost-max)",
-        )
+        raise _below_a_tick(table.instances[group.places[row]], int(arm), "cost")
+
+
+def _below_a_tick(instance: Instance, arm: int, what: str) -> InputError:
+    least = getattr(instance, f"{what}_bound") * 2.0**-24
+    return bad(
+        f"instance {shown(instance.name)}, arm {shown(instance.arms[arm])}, mean {what}",
+        float(getattr(instance, f"mean_{what}")[arm]),
+        f"at least {least:.3g}, a 2**24th of the bound of the {what}s (lower --{what}-max)",
+    )
 
 
 def _grouped(widths: Sequence[int], work: np.ndarray, policies: int) -> list[tuple[int, ...]]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxbandits import knapsack_lp, ticks
 from jaxbandits.errors import InputError, bad
+from jaxbandits.numbers import numbers
 from jaxbandits.protocol import (
     Constraint,
     Environment,
@@ -38,10 +39,7 @@ def per_instance(
     Raises:
         InputError: naming ``argument``; ``what`` says what it may be.
     """
-    try:
-        array = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
-        raise bad(argument, value, what) from None
+    array = numbers(argument, value, what)
     resources = getattr(environment.spec, "resources", None) if per_resource else None
     core = () if resources is None else (resources,)
     instances = (environment.instances,)
@@ -89,7 +87,7 @@ class TotalBudget(Constraint):
 
     def prepare(self, environment: Environment) -> Constraint:
         """See :meth:`Constraint.prepare`."""
-        if self.last_pull not in LAST_PULLS:
+        if not isinstance(self.last_pull, str) or self.last_pull not in LAST_PULLS:
             raise bad("last_pull", self.last_pull, " or ".join(map(repr, LAST_PULLS)))
         what = f"a finite number above 0 (at least one tick, {1 / ticks.ONE:.2g}) and at most 2**30"
         budget = per_instance("budget", self.budget, environment, what, per_resource=True)

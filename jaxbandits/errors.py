@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 _SHOWN_CHARACTERS = 80
 
 
@@ -18,7 +16,10 @@ class InputError(ValueError):
 
 def shown(value: object) -> str:
     """`repr(value)` on one line, cut in the middle to at most 80 characters."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # a stranger's repr, or a whole number of thousands of digits
+        text = f"a {type(value).__name__}"
     if len(text) <= _SHOWN_CHARACTERS:
         return text
     half = (_SHOWN_CHARACTERS - 3) // 2
@@ -44,31 +45,36 @@ def positive_number(argument: str, value: object) -> float:
     Raises:
         InputError: for anything else.
     """
-    wrong = bad(argument, value, "a finite number above 0")
-    if isinstance(value, (bool, np.bool_, str, bytes)) or getattr(value, "ndim", 0) != 0:
-        raise wrong
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        raise wrong from None
-    if not (math.isfinite(number) and number > 0):
-        raise wrong
-    return number
+    from jaxbandits.numbers import number  # it raises what is defined here
+
+    may_be = "a finite number above 0"
+    given = number(argument, value, may_be)
+    if not (math.isfinite(given) and given > 0):
+        raise bad(argument, value, may_be)
+    return given
 
 
-def whole_number(argument: str, value: object, least: int, most: int | None = None, most_as: str = "") -> int:
+def whole_number(
+    argument: str, value: object, least: int, most: int | None = None, most_as: str = "", may_also: str = ""
+) -> int:
     """`value` as an int, if it is a whole number (of Python or NumPy, no boolean) from `least` to `most`.
 
     Args:
         argument, value: as in :func:`bad`.
         least, most: the range; no upper end if `most` is None.
         most_as: how the message writes `most`, such as "2**30".
+        may_also: what else the message says the argument may be.
 
     Raises:
         InputError: for anything else.
     """
-    fits = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    from jaxbandits.numbers import refuse_traced
+
+    if getattr(value, "shape", None) == () and getattr(getattr(value, "dtype", None), "kind", None) in ("i", "u"):
+        refuse_traced(argument, value)
+        value = int(value)  # type: ignore[call-overload]
+    fits = isinstance(value, int) and not isinstance(value, bool)
     if not fits or value < least or (most is not None and value > most):  # type: ignore[operator]
         upper = f"of at least {least}" if most is None else f"from {least} to {most_as or most}"
-        raise bad(argument, value, f"a whole number {upper}")
+        raise bad(argument, value, f"a whole number {upper}{may_also}")
     return int(value)  # type: ignore[call-overload]

@@ -11,10 +11,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits import ticks
+from jaxbandits import limits, ticks
 from jaxbandits.engine import leap, merge, pool, scan
 from jaxbandits.errors import InputError, bad, whole_number
-from jaxbandits.protocol import Constraint, Environment, Policy, check_range, map_leaves
+from jaxbandits.numbers import as_played, numbers, refuse_traced
+from jaxbandits.protocol import Constraint, Environment, Policy, map_leaves
 from jaxbandits.rehearsal import rehearse
 from jaxbandits.streams import root_key
 
@@ -61,27 +62,32 @@ def lay_out(
     instance_ids: Sequence[int] | None = None,
     instance_names: Sequence[str] | None = None,
     chunk: int | None = None,
+    at_once: bool = False,
 ) -> Layout:
-    """Check everything and compile nothing; arguments and errors are those of :func:`~jaxbandits.simulate`."""
+    """Check everything and compile nothing; arguments and errors are those of :func:`~jaxbandits.simulate`.
+
+    With ``at_once`` the results of all runs must fit into memory together.
+    """
     chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     _check_nouns(chosen, environment, constraint)
+    limits.check_widths(environment)
     environment.check()
     prepared = constraint.prepare(environment)
     root = root_key(key)
     shares = mark_shares(marks)
-    replicate_ids = _ids("replicates", range(replicates) if _is_count("replicates", replicates) else replicates)  # type: ignore[arg-type]
-    ids = _ids("instance_ids", range(environment.instances) if instance_ids is None else instance_ids)
+    kept = shares.size if at_once else 0  # marks whose results are held until the end
+    replicate_ids = limits.replicate_ids(replicates, environment, kept)
+    ids = limits.ids("instance_ids", np.arange(environment.instances) if instance_ids is None else instance_ids)
     if ids.size != environment.instances:
         raise InputError(f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}")
-    names = tuple(str(x) for x in (ids if instance_names is None else instance_names))
+    names = _names(ids if instance_names is None else instance_names)
     if len(names) != environment.instances:
         raise InputError(
             f"instance_names: {len(names)} names given; it must be one for each of {environment.instances}"
         )
-    if engine not in ENGINES:
+    if not isinstance(engine, str) or engine not in ENGINES:
         raise bad("engine", engine, " or ".join(map(repr, ENGINES)))
-    for name, value in (("chunk", chunk), ("max_rounds", max_rounds)):
-        check_count(name, value)
+    chunk, max_rounds = check_count("chunk", chunk), check_count("max_rounds", max_rounds)
 
     end = ticks.join(jax.tree.map(np.asarray, prepared.end()))
     expected, cap = _lengths(environment, prepared, end, max_rounds)
@@ -90,8 +96,11 @@ def lay_out(
         rehearse(leaves, environment, prepared)
         for doubt in leaves.doubts(environment):
             warnings.warn(doubt, stacklevel=4)
+    lanes = sum(settings for _, settings in settled) * ids.size * replicate_ids.size
+    limits.refuse_runs(lanes, replicate_ids.size, environment, kept)
     tasks = []
     for policy, (leaves, settings) in zip(chosen, settled, strict=True):
+        most = limits.most_rounds(leaves, environment, prepared, end, max_rounds)
         lengths = np.broadcast_to(expected[None, :, None], (settings, ids.size, replicate_ids.size))
         tasks.append(
             pool.Task(
@@ -104,8 +113,10 @@ def lay_out(
                 instance_ids=ids,
                 replicate_ids=replicate_ids,
                 settings=settings,
-                cap=cap,
-                chunk=chunk or int(np.clip(expected.mean() / (8 * shares.size), 4, 128)),
+                cap=np.minimum(cap, most).astype(np.int32),
+                chunk=min(chunk, int(cap.max()))
+                if chunk
+                else int(np.clip(expected.mean() / (8 * shares.size), 4, 128)),
                 order=np.argsort(-lengths.ravel(), kind="stable"),
             )
         )
@@ -123,10 +134,18 @@ def lay_out(
     )
 
 
-def check_count(name: str, value: Any) -> None:
-    """Raise :class:`InputError` unless the value is None or a whole number from 1 to 2³⁰."""
-    if value is not None:
-        whole_number(name, value, 1, 2**30, "2**30")
+def _names(given: Any) -> tuple[str, ...]:
+    try:
+        if isinstance(given, (str, bytes)):
+            raise TypeError
+        return tuple(str(x) for x in given)
+    except TypeError:
+        raise bad("instance_names", given, "a list of names, one for each instance") from None
+
+
+def check_count(name: str, value: Any) -> int | None:
+    """The value, if it is None or a whole number from 1 to 2³⁰; else raise :class:`InputError`."""
+    return None if value is None else whole_number(name, value, 1, 2**30, "2**30")
 
 
 def ledger_of(rows: Any, constraint: Constraint) -> dict[str, np.ndarray]:
@@ -147,16 +166,13 @@ def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
     Raises:
         InputError: fewer than 1 or more than 10 000 marks, or shares that do not rise to 1.
     """
-    if _is_count("marks", marks):
-        if not 1 <= marks <= 10_000:  # type: ignore[operator]
+    if (number := limits.count("marks", marks)) is not None:
+        if number > 10_000:
             raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
-        shares = np.geomspace(1e-3, 1.0, int(marks)) if marks != 1 else np.ones(1)  # type: ignore[arg-type]
+        shares = np.geomspace(1e-3, 1.0, number) if number != 1 else np.ones(1)
         shares[-1] = 1.0
         return shares
-    try:
-        shares = np.asarray(marks, np.float64)
-    except (TypeError, ValueError):
-        raise bad("marks", marks, "a number of marks, or increasing shares in (0, 1] that end in 1") from None
+    shares = numbers("marks", marks, "a number of marks, or increasing shares in (0, 1] that end in 1")
     if shares.ndim != 1 or shares.size < 1 or not (shares > 0).all() or shares[-1] != 1 or (np.diff(shares) <= 0).any():
         raise bad("marks", marks, "a number of marks, or increasing shares in (0, 1] that end in 1")
     return shares
@@ -168,12 +184,10 @@ def settle(policy: Policy, environment: Environment) -> tuple[Policy, int]:
     Raises:
         InputError: a leaf whose leading axes fit neither ``[setting]`` nor ``[setting, instance]``.
     """
-    policy.check(environment.spec)
     counts: dict[str, int] = {}
 
     def shape(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
-        check_range(name, value, meta)
-        array = np.asarray(value, np.int32 if meta.get("integer") else np.float32)
+        array = as_played(name, value, meta)
         lead = array.ndim - meta.get("core", 0)
         if lead == 0:
             array = array[None, None]
@@ -188,6 +202,7 @@ def settle(policy: Policy, environment: Environment) -> tuple[Policy, int]:
         return array
 
     shaped = map_leaves(policy, shape)
+    policy.check(environment.spec)
     settings = max(counts.values(), default=1)
     for name, count in counts.items():
         if count not in (1, settings):
@@ -231,6 +246,8 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
         raise bad("environment", environment, "an environment, such as FiniteArms.bernoulli(...)")
     if not isinstance(constraint, Constraint):
         raise bad("constraint", constraint, "a constraint, such as TotalBudget(500.0, last_pull='counts')")
+    for name, tree in (("policies", chosen), ("environment", environment), ("constraint", constraint)):
+        refuse_traced(name, tree)
     for policy in chosen:
         if not isinstance(getattr(policy, "plays", None), type):
             raise InputError(
@@ -252,25 +269,6 @@ def _check_registered(noun: Any, name: str) -> None:
         )
 
 
-def _is_count(name: str, value: Any) -> bool:
-    if isinstance(value, bool) or value is None or isinstance(value, (str, float)):
-        raise bad(name, value, "a whole number of at least 1, or a list")
-    if isinstance(value, (int, np.integer)):
-        if value < 1:
-            raise bad(name, value, "a whole number of at least 1, or a list")
-        return True
-    return False
-
-
-def _ids(name: str, values: Any) -> np.ndarray:
-    ids = np.asarray(list(values))
-    if ids.ndim != 1 or ids.size < 1 or ids.dtype.kind not in "iu" or np.unique(ids).size != ids.size:
-        raise bad(name, values, "a list of distinct whole numbers")
-    if ids.min() < 0 or ids.max() >= 2**32:
-        raise bad(name, values, "a list of whole numbers from 0 to 2**32 - 1")
-    return ids.astype(np.uint32)
-
-
 def _engine(engine: str, policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType:
     if engine == "scan":
         return scan
@@ -282,6 +280,9 @@ def _engine(engine: str, policy: Policy, environment: Environment, constraint: C
 
 def time_parallel(policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType | str:
     """The engine that plays many rounds of these at once with the bits of the scan engine, or why none does."""
+    action = jax.eval_shape(lambda: policy.blank_action(environment.spec))
+    if max(environment.largest(action)) > ticks.ONE:
+        return f"{type(environment).__name__} may bring more than one unit a round"
     reasons = []
     for engine in (leap, merge):
         reason = engine.why_not(policy, environment, constraint)

@@ -13,6 +13,8 @@ from jaxbandits import npz, ticks
 from jaxbandits.environments.finite import FiniteSpec
 from jaxbandits.errors import InputError, bad, shown
 from jaxbandits.files import open_regular, path_of
+from jaxbandits.limits import check_spec
+from jaxbandits.numbers import MOST_INT, as_played, booleans, number, numbers
 from jaxbandits.printable import brief
 from jaxbandits.protocol import Feedback, Observation, Policy, Pytree, View, check_range, map_leaves
 from jaxbandits.result_file import write_arrays
@@ -55,6 +57,7 @@ def start(
         return value
 
     map_leaves(policy, check)
+    check_spec(spec)
     policy.check(spec)
     action = jax.tree.map(np.asarray, policy.blank_action(spec))
     present = None
@@ -96,7 +99,7 @@ def observe(
     action = _like("action", action, previous.action)
     values = {}
     for name, value in (("reward", reward), ("cost", cost)):
-        array = np.asarray(value, np.float64)
+        array = numbers(name, value)
         wrong = ~(np.isfinite(array) & (array >= 0) & (array <= 1))
         if wrong.any():
             raise bad(name, float(array[wrong].flat[0]), "finite and in [0, 1]; divide by its bound")
@@ -111,6 +114,8 @@ def observe(
         present = present if available is None else _mask(available, arms)  # type: ignore[assignment]
     seen = Feedback(values["reward"], values["cost"]) if feedback is None else feedback  # type: ignore[arg-type]
     seen = _like("feedback" if feedback is not None else "reward, cost", seen, previous.feedback)
+    if int(previous.view.round) >= MOST_INT:
+        raise bad("previous", previous.view.round, f"of a round before {MOST_INT}")
     view = View(np.int32(int(previous.view.round) + 1), _left(left), present)  # type: ignore[arg-type]
     return Observation(view, action, seen, np.bool_(empty))  # type: ignore[arg-type]
 
@@ -192,11 +197,19 @@ def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
 
     if shape(given) != shape(wanted):
         raise bad(name, given, f"of the structure {jax.tree.map(np.shape, wanted)}")
-    return jax.tree.map(lambda x, like: np.asarray(x, like.dtype), given, wanted)
+    return jax.tree.map(lambda x, like: _as(name, x, like.dtype), given, wanted)
+
+
+def _as(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
+    """``value`` in that type, if it is the same number there."""
+    if dtype == np.bool_:
+        return booleans(name, value)
+    array = as_played(name, value, {"integer": True}) if dtype == np.int32 else numbers(name, value)
+    return array.astype(dtype)
 
 
 def _mask(available: Any, arms: int) -> np.ndarray:
-    mask = np.asarray(available, bool)
+    mask = booleans("available", available)
     if mask.shape != (arms,) or not mask.any():
         raise bad("available", available, f"{arms} booleans, at least one of them true")
     return mask
@@ -205,6 +218,6 @@ def _mask(available: Any, arms: int) -> np.ndarray:
 def _left(left: float | None) -> ticks.Total | None:
     if left is None:
         return None
-    if not (np.isfinite(left) and 0 <= left < 2**30):
+    if not 0 <= number("left", left) < 2**30:
         raise bad("left", left, "a finite number from 0 to 2**30")
-    return ticks.split(ticks.floor_from_units(left))
+    return ticks.split(ticks.floor_from_units(number("left", left)))

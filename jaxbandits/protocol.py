@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import ticks
-from jaxbandits.errors import bad
+from jaxbandits.numbers import as_played
 from jaxbandits.ticks import Total
 
 T = TypeVar("T")
@@ -183,6 +183,17 @@ class Environment:
     def available(self) -> jax.Array | None:
         """Which arms this instance has (``bool[K]``), or None where the question has no meaning."""
         return None
+
+    def refuses(self, action: Pytree) -> str | None:
+        """Host: None if this can play actions of these shapes and types, else what an action must be."""
+        return None
+
+    def largest(self, action: Pytree) -> tuple[int, int]:
+        """Host: the largest size of a round's reward, and of its cost (of one resource), in ticks.
+
+        Totals are bounded by it at the door. Say so if it is more than one unit; ``action`` gives shapes only.
+        """
+        return ticks.ONE, ticks.ONE
 
     def pull(
         self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array
@@ -393,31 +404,9 @@ def map_leaves(owner: T, change: Callable[[str, Any, Mapping[str, Any]], Any]) -
 
 
 def check_range(name: str, value: Any, meta: Mapping[str, Any]) -> None:
-    """Check a leaf's value against the range that it declares.
+    """Check a leaf's value against the range that it declares, before and after the cast to what is played.
 
     Raises:
         InputError: naming the leaf, its value and what it may be.
     """
-    try:
-        array = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
-        raise bad(name, value, "numeric") from None
-    if array.size == 0:
-        raise bad(name, value, "at least one number")
-    for wrong, may_be in _range_tests(array, meta):
-        if wrong.any():
-            raise bad(name, float(array[wrong].flat[0]), may_be)
-
-
-def _range_tests(x: np.ndarray, meta: Mapping[str, Any]) -> list[tuple[np.ndarray, str]]:
-    tests: list[tuple[str, np.ndarray]] = []
-    if (bound := meta.get("above")) is not None:
-        tests.append((f"above {bound:g}", x <= bound))
-    if (bound := meta.get("at_least")) is not None:
-        tests.append((f"at least {bound:g}", x < bound))
-    if (bound := meta.get("at_most")) is not None:
-        tests.append((f"at most {bound:g}", x > bound))
-    kind = "a finite whole number" if meta.get("integer") else "a finite number"
-    wrong_kind = ~np.isfinite(x) | ((x != np.rint(x)) if meta.get("integer") else False)
-    may_be = kind + "".join((" " if i == 0 else " and ") + text for i, (text, _) in enumerate(tests))
-    return [(wrong_kind, may_be), *((wrong, may_be) for _, wrong in tests)]
+    as_played(name, value, meta)

@@ -15,7 +15,17 @@ import numpy as np
 
 from jaxbandits import ticks
 from jaxbandits.errors import InputError
-from jaxbandits.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, View, at_instance
+from jaxbandits.protocol import (
+    Constraint,
+    Environment,
+    Feedback,
+    Ledger,
+    Observation,
+    Outcome,
+    Policy,
+    View,
+    at_instance,
+)
 
 # What has passed: structures and shapes. Values do not matter to a dry run, and a sweep calls with many.
 _PASSED: set[tuple[Any, ...]] = set()
@@ -63,16 +73,26 @@ def _play_a_round(policy: Policy, environment: Environment, constraint: Constrai
     state = trace(policy, "init", lambda: one_policy.init(spec))
     blank = trace(policy, "blank_action", lambda: one_policy.blank_action(spec))
 
+    if (may_be := environment.refuses(blank)) is not None:
+        raise InputError(
+            f"{type(policy).__name__}.blank_action: an action of {_shown_all(blank)} given; "
+            f"for {type(environment).__name__} it must be {may_be}"
+        )
     pulled = trace(environment, "pull", lambda s, a: world.pull(s, a, key, one), start, blank)
     _length(environment, "pull", pulled, 4, "(state, Outcome, feedback, empty)")
     new_start, outcome, feedback, empty = pulled
     _same(environment, "pull", "the state", new_start, start)
     if not isinstance(outcome, Outcome):
         raise InputError(f"{type(environment).__name__}.pull: gives a {type(outcome).__name__}; it must be an Outcome")
-    for name in ("reward", "cost", "expected_reward", "expected_cost"):
-        _ticks(environment, f"pull: {name}", getattr(outcome, name))
+    resources = getattr(spec, "resources", None)
+    of_cost = () if resources is None else (resources,)
+    for name, shape in (("reward", ()), ("cost", of_cost), ("expected_reward", ()), ("expected_cost", of_cost)):
+        _ticks(environment, f"pull: {name}", getattr(outcome, name), shape)
     for name, count in outcome.events.items():
-        _ticks(environment, f"pull: event {name!r}", count)
+        _ticks(environment, f"pull: event {name!r}", count, ())
+    if isinstance(feedback, Feedback):
+        for name, told in feedback._asdict().items():
+            _ticks(environment, f"pull: feedback.{name}", told)
     for name, flag in (("valid", outcome.valid), ("empty", empty)):
         if flag.dtype != jnp.bool_ or flag.shape != ():
             raise InputError(f"{type(environment).__name__}.pull: {name} is {_shown(flag)}; it must be bool[]")
@@ -112,10 +132,15 @@ def _shown(x: Any) -> str:
     return f"{x.dtype}{list(x.shape)}"
 
 
-def _ticks(owner: object, what: str, x: Any) -> None:
-    if x.dtype != jnp.int32:
+def _shown_all(tree: Any) -> str:
+    return ", ".join(_shown(x) for x in jax.tree.leaves(tree)) or "no array"
+
+
+def _ticks(owner: object, what: str, x: Any, shape: tuple[int, ...] | None = None) -> None:
+    if x.dtype != jnp.int32 or (shape is not None and x.shape != shape):
         raise InputError(
             f"{type(owner).__name__}.{what} is {_shown(x)}; it must be int32, whole ticks of 2**-24 (counts: int32)"
+            f"{'' if shape is None else f', of shape {list(shape)}'}"
         )
 
 

@@ -16,6 +16,7 @@ from jaxbandits.layout import Layout, check_count, lay_out, ledger_of
 from jaxbandits.layout import label as label
 from jaxbandits.layout import mark_shares as mark_shares
 from jaxbandits.layout import settle as settle
+from jaxbandits.numbers import numbers, refuse_beyond_memory
 from jaxbandits.progress import Progress, progress_of
 from jaxbandits.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.result import Result, join_settings
@@ -87,7 +88,7 @@ def simulate(
         >>> result.regret.sizes["replicate"], result.status.values.ravel().tolist()
         (4, ['exhausted', 'exhausted', 'exhausted', 'exhausted'])
     """
-    check_count("slots", slots)
+    slots = check_count("slots", slots)
     layout = lay_out(
         policies,
         environment,
@@ -100,7 +101,9 @@ def simulate(
         instance_ids=instance_ids,
         instance_names=instance_names,
         chunk=chunk,
+        at_once=True,
     )
+    _check_slots(slots, layout)
     places = list(devices) if devices is not None else jax.local_devices()
     workers = usual_workers(places)
     runs = sum(task.order.size for task in layout.tasks)
@@ -117,6 +120,14 @@ def simulate(
     result = join_settings(parts)
     _warn_of_unfinished(result)
     return result
+
+
+def _check_slots(slots: int | None, layout: Layout) -> None:
+    if slots is None:
+        return
+    tried = min(slots, 64)
+    for task in layout.tasks:
+        refuse_beyond_memory("slots", slots, pool.state_bytes(task, tried) / tried * slots)
 
 
 def usual_workers(places: Sequence[Any]) -> int:
@@ -159,7 +170,7 @@ def grid(policy: type[Policy], **values: Any) -> Policy:
         >>> jb.grid(jb.policies.OmegaUCB, rho=[0.25, 1.0]).rho.tolist()
         [0.25, 1.0]
     """
-    axes = np.meshgrid(*(np.asarray(v, np.float64).ravel() for v in values.values()), indexing="ij")
+    axes = np.meshgrid(*(numbers(name, value).ravel() for name, value in values.items()), indexing="ij")
     return policy(**{name: axis.ravel() for name, axis in zip(values, axes, strict=True)})
 
 

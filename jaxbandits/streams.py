@@ -25,7 +25,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.errors import InputError
+from jaxbandits.errors import InputError, bad, whole_number
+from jaxbandits.numbers import refuse_traced
 
 _IMPL = "threefry2x32"
 
@@ -56,6 +57,7 @@ def root_key(key: object) -> jax.Array:
     Raises:
         InputError: anything else than one scalar threefry2x32 key.
     """
+    refuse_traced("key", key)
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         if key.shape != ():
             raise InputError(f"key: an array of keys of shape {key.shape} given; it must be one key")
@@ -69,7 +71,7 @@ def root_key(key: object) -> jax.Array:
     if words is not None and words.dtype == np.uint32 and words.shape == (2,):
         warnings.warn("a raw uint32 key was converted to a typed one; use jax.random.key(seed)", stacklevel=3)
         return jax.random.wrap_key_data(jnp.asarray(words), impl=_IMPL)
-    raise InputError(f"key: {key!r:.80} given; it must be a key, as jax.random.key(seed) makes")
+    raise bad("key", key, "a key, as jax.random.key(seed) makes")
 
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -127,7 +129,12 @@ def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
 
 
 def policy_words(key: jax.Array, round: jax.Array, role: int, arm: jax.Array | int = 0) -> jax.Array:
-    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``."""
+    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``.
+
+    Raises:
+        InputError: a role that is not a whole number from 0 to 255.
+    """
+    whole_number("role", role, 0, 255)
     return words(key, round, jnp.asarray(arm).astype(jnp.uint32) | jnp.uint32(int(role) << 24))
 
 

@@ -21,6 +21,7 @@ from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, r
 from jaxbandits.errors import bad, positive_number, whole_number
 from jaxbandits.gradients import policy_score, smoothed
 from jaxbandits.gradients.face import get, names_of, positive_parameters, put
+from jaxbandits.numbers import numbers
 from jaxbandits.policies import RandomisedPolicy
 from jaxbandits.protocol import Constraint, Environment, Policy, check_range
 from jaxbandits.result import write_whole
@@ -382,10 +383,7 @@ def _play(
 
 
 def _grid(grid: Any, policy: Policy, paths: Sequence[str]) -> np.ndarray:
-    try:
-        values = np.asarray(grid, np.float64)
-    except (TypeError, ValueError):
-        raise bad("grid", grid, "numbers, [G] or [G, parameter]") from None
+    values = numbers("grid", grid, "numbers, [G] or [G, parameter]")
     values = values.reshape(0, len(paths)) if values.size == 0 else values.reshape(len(values), -1)
     if values.shape[1] != len(paths) or not (np.isfinite(values) & (values > 0)).all():
         raise bad("grid", grid, f"finite numbers above 0, [G] or [G, {len(paths)}]")

@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import streams, ticks
-from jaxbandits.environments.continuum import ContinuumSpec, to_ticks
-from jaxbandits.errors import InputError, bad
+from jaxbandits.environments.continuum import ContinuumSpec, is_point, to_ticks
+from jaxbandits.environments.tables import check_unit
+from jaxbandits.errors import InputError, bad, whole_number
+from jaxbandits.numbers import numbers
 from jaxbandits.protocol import Environment, Feedback, Outcome, leaf, pytree
 
 _MOST_PRICES = 1 << 14
@@ -54,7 +56,7 @@ class LoggedAuctions(Environment):
             >>> log.instances, reward.shape, round(float(reward[0, -1]), 3), round(float(cost[0, -1]), 3)
             (1, (1, 36), 0.667, 0.583)
         """
-        p, r = np.asarray(price, np.float64), np.asarray(reward, np.float64)
+        p, r = numbers("price", price), numbers("reward", reward)
         if p.ndim != 1 or p.shape != r.shape or p.size == 0:
             raise InputError(
                 f"price, reward: shapes {p.shape} and {r.shape} given; both must be [auctions], at least one"
@@ -63,10 +65,12 @@ class LoggedAuctions(Environment):
             raise bad("price", float(p[~((p >= 0) & (p < _MOST_PRICES) & (p == np.rint(p)))][0]), "0, 1, … or 16383")
         if not ((r >= 0) & (r <= 1)).all():
             raise bad("reward", float(r[~((r >= 0) & (r <= 1))][0]), "in [0, 1]")
-        highest = int(p.max()) if high is None else high
-        if not 0 <= low <= highest < _MOST_PRICES:
+        check_unit("reward", r, rows=True)
+        low = whole_number("low", low, 0, _MOST_PRICES - 1)
+        highest = int(p.max()) if high is None else whole_number("high", high, 0, _MOST_PRICES - 1)
+        if low > highest:
             raise bad("low, high", (low, highest), "whole numbers with 0 ≤ low ≤ high ≤ 16383")
-        unit = max(int(p.max()), highest, 1) if top is None else top
+        unit = max(int(p.max()), highest, 1) if top is None else whole_number("top", top, 1, _MOST_PRICES - 1)
         if not max(int(p.max()), highest) <= unit < _MOST_PRICES:
             raise bad("top", unit, "at least the highest price and bid, and at most 16383")
         whole, gain = p.astype(np.int32), ticks.from_units(r).astype(np.int32)
@@ -88,6 +92,10 @@ class LoggedAuctions(Environment):
     def spec(self) -> ContinuumSpec:
         """Points of [0, 1]."""
         return ContinuumSpec()
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: a point."""
+        return None if is_point(action) else "a point of [0, 1], float32[]"
 
     def start(self) -> tuple[()]:
         """Nothing to remember."""

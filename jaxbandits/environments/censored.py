@@ -13,6 +13,7 @@ import numpy as np
 from jaxbandits import streams, ticks
 from jaxbandits.environments.censored_spec import OVER, CensoredFeedback, CensoredSpec, PairAction, RevealedSpec
 from jaxbandits.environments.laws import Law
+from jaxbandits.environments.tables import is_arm
 from jaxbandits.errors import InputError
 from jaxbandits.protocol import Environment, Outcome, leaf, pytree, static
 
@@ -52,6 +53,15 @@ class CensoredArms(Environment):
     def check(self) -> None:
         """Checks the spec."""
         self.game.check()
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: a pair."""
+        pair = isinstance(action, PairAction) and all(is_arm(x) and x.shape == () for x in action)
+        return None if pair else "a PairAction of an arm and the place of a limit, int32[] each"
+
+    def largest(self, action: Any) -> tuple[int, int]:
+        """See :meth:`Environment.largest`: the largest penalty, if it is above 1."""
+        return max(ticks.ONE, int(self.game.penalty_ticks.max())), ticks.ONE
 
     def available(self) -> jax.Array:
         """The arms that this instance has, ``bool[n]``."""
@@ -146,6 +156,14 @@ class RevealConsumption(Environment):
         if not isinstance(self.arms, CensoredArms):
             raise InputError(f"arms: {type(self.arms).__name__} given; it must be CensoredArms")
         self.arms.check()
+
+    def refuses(self, action: Any) -> str | None:
+        """As the arms."""
+        return self.arms.refuses(action)
+
+    def largest(self, action: Any) -> tuple[int, int]:
+        """As the arms."""
+        return self.arms.largest(action)
 
     def available(self) -> jax.Array:
         """The arms that exist."""

@@ -11,11 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import ticks
-from jaxbandits.errors import InputError, bad, whole_number
+from jaxbandits.errors import InputError, bad, positive_number, whole_number
+from jaxbandits.numbers import in_float32, numbers
 
 CostFunction = Callable[[Any], Any]
 OVER = ticks.ONE + 1  # the consumption, in ticks, of every pull that needs more than τ_max
 _MOST_PENALTY = 100.0  # keeps a round's ticks well inside an int32
+MOST_PAIRS = 1 << 24  # a pair's id takes 24 bits of an address
 _GRID = 4097  # points on which a cost function is checked
 
 
@@ -80,14 +82,12 @@ class CensoredSpec:
         Raises:
             InputError: for anything else.
         """
-        try:
-            values = np.asarray(limits, np.float64)
-        except (TypeError, ValueError):
-            raise bad("limits", limits, "a list of numbers") from None
+        values = numbers("limits", limits, "a list of numbers")
         if values.ndim != 1 or values.size == 0:
             raise bad("limits", limits, "a list of at least one number")
         if not np.isfinite(values).all():
             raise bad("limits", float(values[~np.isfinite(values)][0]), "finite")
+        in_float32("limits", values)
         bound = float(values[-1]) if tau_max is None else tau_max
         penalties = _evaluated("penalty", penalty, values)
         spec = cls(arms, tuple(values.tolist()), tuple(penalties.tolist()), bound, cost)
@@ -101,9 +101,13 @@ class CensoredSpec:
             InputError: naming what is wrong.
         """
         whole_number("arms", self.arms, 1, 2**20 - 1, "2**20 - 1")
-        if not isinstance(self.tau_max, (int, float)) or not (np.isfinite(self.tau_max) and self.tau_max > 0):
-            raise bad("tau_max", self.tau_max, "a finite number above 0")
-        limits, penalties = np.asarray(self.limits, np.float64), np.asarray(self.penalties, np.float64)
+        if self.pairs > MOST_PAIRS:
+            raise bad(
+                "arms, limits", (self.arms, len(self.limits)), f"at most {MOST_PAIRS} pairs of an arm and a limit"
+            )
+        in_float32("tau_max", positive_number("tau_max", self.tau_max))
+        limits, penalties = numbers("limits", self.limits), numbers("penalties", self.penalties)
+        in_float32("limits", limits)
         outside = ~((limits > 0) & (limits <= self.tau_max) & (ticks.floor_from_units(limits / self.tau_max) >= 1))
         if outside.any():
             raise bad("limits", float(limits[outside][0]), f"in (0, tau_max] = (0, {self.tau_max:g}], at least a tick")
@@ -114,6 +118,8 @@ class CensoredSpec:
             raise bad("penalties", self.penalties, f"one for each of the {limits.size} limits")
         if not (np.isfinite(penalties) & (penalties >= 0) & (penalties <= _MOST_PENALTY)).all():
             raise bad("penalty", penalties.tolist(), f"from 0 to {_MOST_PENALTY:g} at every limit")
+        if (small := (penalties > 0) & (self.penalty_ticks == 0)).any():
+            raise bad("penalty", float(penalties[small][0]), f"0, or at least half a tick, {0.5 / ticks.ONE:.7g}")
         if (np.diff(penalties) < 0).any():
             at = int(np.flatnonzero(np.diff(penalties) < 0)[0])
             raise bad(

@@ -10,7 +10,8 @@ import dataclasses
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+
+from jaxbandits.numbers import float32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Linear:
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """The cost, or the penalty, elementwise (float32)."""
-        return jnp.asarray(x, jnp.float32) * np.float32(self.slope)
+        return jnp.asarray(x, jnp.float32) * float32("Linear.slope", self.slope)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +52,9 @@ class FastTrack:
     def __call__(self, x: jax.Array) -> jax.Array:
         """The penalty of the limit x, elementwise (float32)."""
         x = jnp.asarray(x, jnp.float32)
-        return x * jnp.where(x <= np.float32(self.promise), np.float32(self.rate), np.float32(self.compensation))
+        names = ("promise", "compensation", "rate")
+        promise, compensation, rate = (float32(f"FastTrack.{name}", getattr(self, name)) for name in names)
+        return x * jnp.where(x <= promise, rate, compensation)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,4 +71,4 @@ class Constant:
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """The same value everywhere (float32)."""
-        return jnp.full_like(jnp.asarray(x, jnp.float32), np.float32(self.value))
+        return jnp.full_like(jnp.asarray(x, jnp.float32), float32("Constant.value", self.value))

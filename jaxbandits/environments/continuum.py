@@ -16,6 +16,7 @@ from jaxbandits import streams, ticks
 from jaxbandits.environments.finite import FiniteArms
 from jaxbandits.environments.noise import Bernoulli, Noise
 from jaxbandits.errors import InputError, bad
+from jaxbandits.numbers import in_float32, numbers, refuse_beyond_memory
 from jaxbandits.protocol import Environment, Feedback, Outcome, leaf, pytree, static
 
 Function = Callable[[jax.Array, Any], jax.Array]
@@ -104,14 +105,17 @@ class Continuum(Environment):
             >>> world.instances, world.best_points().round(3).tolist()
             (2, [0.078, 0.151])
         """
-        named = {name: np.asarray(value, np.float32) for name, value in (parameters or {}).items()}
+        parameters = {} if parameters is None else parameters
+        if not isinstance(parameters, Mapping):
+            raise bad("parameters", parameters, "named numbers, {name: [instance, …]}")
+        named = {name: in_float32(f"parameters[{name!r}]", value) for name, value in parameters.items()}
         lengths = {name: x.shape[:1] for name, x in named.items()}
         if len(set(lengths.values())) > 1 or () in lengths.values() or (0,) in lengths.values():
             raise bad("parameters", {k: x.shape for k, x in named.items()}, "arrays [instance, …] of one length")
         instances = next(iter(lengths.values()), (1,))
         slopes = {}
         for name, value in (("lipschitz_reward", lipschitz_reward), ("lipschitz_cost", lipschitz_cost)):
-            array = np.asarray(value, np.float32)
+            array = in_float32(name, value)
             if array.shape not in ((), instances):
                 raise bad(name, array.shape, f"one number, or [{instances[0]}] (one per instance)")
             slopes[name] = np.broadcast_to(array, instances)
@@ -138,7 +142,7 @@ class Continuum(Environment):
         for name, noise in (("reward_noise", self.reward_noise), ("cost_noise", self.cost_noise)):
             if not isinstance(noise, Bernoulli):
                 raise bad(name, noise, "Bernoulli() (play OnPoints(policy, points) on the continuum itself)")
-        x = np.asarray(points, np.float32)
+        x = numbers("points", points).astype(np.float32)
         if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != self.instances) or x.size == 0:
             raise bad("points", np.shape(points), f"an array [K] or [{self.instances}, K]")
         if not ((x >= 0) & (x <= 1)).all():
@@ -151,6 +155,10 @@ class Continuum(Environment):
     def spec(self) -> ContinuumSpec:
         """Points of [0, 1]."""
         return ContinuumSpec()
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: a point."""
+        return None if is_point(action) else "a point of [0, 1], float32[]"
 
     def start(self) -> Visited:
         """No point was played."""
@@ -217,6 +225,7 @@ class Continuum(Environment):
             or not 1 <= self.remembered <= 4096
         ):
             raise bad("remembered", self.remembered, "a whole number from 1 to 4096")
+        refuse_beyond_memory("parameters", f"{self.instances} instances", 64.0 * self.instances * (_GRID + 1))
         self.reward_noise.check()
         self.cost_noise.check()
         x = np.linspace(0, 1, _GRID + 1, dtype=np.float32)
@@ -296,6 +305,11 @@ def _evaluate(world: Continuum, points: jax.Array, as_ticks: bool) -> tuple[jax.
         return jnp.asarray(reward, jnp.float32), jnp.asarray(cost, jnp.float32)
 
     return jax.vmap(jax.vmap(at_point, in_axes=(None, 0)))(world, points)
+
+
+def is_point(action: Any) -> bool:
+    """Is this one float?"""
+    return getattr(action, "dtype", None) in (np.float32, np.float64) and action.shape == ()
 
 
 def to_ticks(point: jax.Array) -> jax.Array:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxbandits.environments.continuum import Continuum
 from jaxbandits.environments.noise import Bernoulli, NoNoise
 from jaxbandits.errors import bad
+from jaxbandits.numbers import numbers
 
 _SHARPNESS = 500.0
 _STEEPEST = float(np.sqrt(2 * _SHARPNESS / np.e))  # largest slope of exp(−500 u²)
@@ -104,7 +105,7 @@ def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
 
 
 def _instances(name: str, value: Any, low: float, high: float) -> np.ndarray:
-    array = np.atleast_1d(np.asarray(value, np.float64))
+    array = np.atleast_1d(numbers(name, value))
     wrong = ~((array >= low) & (array <= high))
     if array.ndim != 1 or array.size == 0 or wrong.any():
         raise bad(name, array[wrong].tolist()[:3] or array.shape, f"numbers from {low:g} to {high:g}, [instance]")

@@ -15,6 +15,7 @@ from jaxbandits.environments.censored import CensoredArms
 from jaxbandits.environments.censored_spec import CensoredSpec, CostFunction
 from jaxbandits.environments.laws import Law
 from jaxbandits.errors import InputError, bad
+from jaxbandits.numbers import numbers
 from jaxbandits.protocol import leaf, pytree
 
 # Latent normals are fixed-point numbers in units of 2⁻²⁰, tables have equal cells of 2⁻⁷ over [−8, 8].
@@ -113,12 +114,13 @@ def copula_arms(
     if [len(x) for x in rewards] != [len(x) for x in consumptions] or len({len(x) for x in rewards}) != 1:
         raise InputError("reward, consumption: they must be [arm] or [instance][arm], with as many of each")
     shape = (len(rewards), len(rewards[0]))
+    given = numbers("correlation", correlation)
     try:
-        kappa = np.broadcast_to(np.asarray(correlation, np.float64), shape)
+        kappa = np.broadcast_to(given, shape)
     except ValueError:
         raise bad("correlation", correlation, f"one number, or of shape {shape}") from None
-    if not (np.abs(kappa) < 1).all():
-        raise bad("correlation", kappa.tolist(), "in (-1, 1)")
+    if not (np.rint(np.abs(kappa) * 2**_RHO_BITS) < 2**_RHO_BITS).all():
+        raise bad("correlation", kappa.tolist(), "in (-1, 1), also when rounded to 2**-15")
     spec = CensoredSpec.of(len(rewards[0]), limits, cost, penalty, tau_max)
     reward_table = _tables(rewards, _reward_knots)
     consumption_table = _tables(consumptions, lambda i, k, law: _consumption_knots(i, k, law, spec.tau_max))
@@ -139,6 +141,8 @@ def copula_arms(
 
 
 def _nested(name: str, laws: Sequence[Any]) -> list[list[Any]]:
+    if not isinstance(laws, (list, tuple, np.ndarray)):
+        raise bad(name, laws, "a list of laws, one per arm, or one such list per instance")
     rows = [list(row) if isinstance(row, (list, tuple)) else row for row in laws]
     if rows and not isinstance(rows[0], list):
         rows = [rows]
@@ -156,15 +160,16 @@ def _tables(laws: list[list[Any]], knots: Callable[[int, int, Any], np.ndarray])
 
 
 def _reward_knots(i: int, k: int, law: Marginal) -> np.ndarray:
-    x = np.asarray(law.ppf(special.ndtr(_GRID)), np.float64)
-    if not ((x >= -1e-12) & (x <= 1 + 1e-12)).all():
+    x = numbers(f"reward[{i}][{k}].ppf", law.ppf(special.ndtr(_GRID)))
+    if x.shape != _GRID.shape or not ((x >= -1e-12) & (x <= 1 + 1e-12)).all():
         raise bad(f"reward[{i}][{k}]", law, "a law on [0, 1]")
     return ticks.from_units(np.clip(x, 0, 1)).astype(np.int32)
 
 
 def _consumption_knots(i: int, k: int, law: Marginal, tau_max: float) -> np.ndarray:
-    x = np.asarray(law.ppf(special.ndtr(_GRID)), np.float64) / tau_max
-    if not (x >= 0).all():  # also if NaN
+    with np.errstate(over="ignore"):
+        x = numbers(f"consumption[{i}][{k}].ppf", law.ppf(special.ndtr(_GRID))) / tau_max
+    if x.shape != _GRID.shape or not (x >= 0).all():  # also if NaN
         raise bad(f"consumption[{i}][{k}]", law, "a law on [0, ∞)")
     knots = ticks.floor_from_units(np.minimum(x, 2.0))
     steps = np.arange(knots.size, dtype=np.int64) * ticks.ONE  # no cell may rise by more than interpolation can

@@ -20,7 +20,9 @@ from jaxbandits.environments.laws import (
     RowsLaw,
     quarter_thresholds,
 )
-from jaxbandits.errors import InputError
+from jaxbandits.environments.tables import MOST_IN_A_SET, check_unit, fits, is_arm, logged, presence, tables, ticks32
+from jaxbandits.errors import InputError, bad
+from jaxbandits.numbers import SMALLEST, numbers
 from jaxbandits.protocol import Environment, Feedback, Outcome, leaf, pytree
 
 
@@ -64,6 +66,10 @@ class AddressedArms(Environment):
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
         raise NotImplementedError
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: one arm a round."""
+        return None if is_arm(action) and action.shape == () else "one arm, int32[]"
 
     def available(self) -> jax.Array:
         """All arms."""
@@ -134,8 +140,8 @@ class FiniteArms(AddressedArms):
             >>> arms.spec, arms.instances
             (FiniteSpec(arms=2, resources=None, null_arm=False), 1)
         """
-        reward, cost, exists = _tables("mean", mean_reward, mean_cost, present)
-        r, c = _ticks32(reward), _ticks32(cost)
+        reward, cost, exists = tables("mean", mean_reward, mean_cost, present)
+        r, c = ticks32(reward), ticks32(cost)
         return FiniteArms(law=BernoulliLaw(r, c), mean_reward=r, mean_cost=c, present=exists)
 
     @staticmethod
@@ -145,46 +151,53 @@ class FiniteArms(AddressedArms):
         Raises:
             InputError: negative, non-finite or all-zero weights, shapes that differ.
         """
-        rw, cw = (np.asarray(w, np.float64) for w in (reward_weights, cost_weights))
+        rw, cw = numbers("reward_weights", reward_weights), numbers("cost_weights", cost_weights)
         if rw.shape != cw.shape or rw.ndim not in (2, 3) or rw.shape[-1] != 5:
             raise InputError(
                 f"reward_weights, cost_weights: shapes {rw.shape} and {cw.shape} given; both must be [K, 5] or "
                 "[instance, K, 5]"
             )
+        fits("reward_weights", (1, *rw.shape[:-1])[-2:], 8 * 4 + 3 * 8 * 5)
         for name, w in (("reward_weights", rw), ("cost_weights", cw)):
-            if not (np.isfinite(w) & (w >= 0)).all() or (w.sum(-1) <= 0).any():
+            if not (np.isfinite(w) & (w >= 0)).all() or (w.max(-1) <= 0).any():
                 raise InputError(f"{name}: weights must be finite, at least 0, and not all 0")
         rw, cw = (w[None] if w.ndim == 2 else w for w in (rw, cw))
         (rt, rm), (ct, cm) = quarter_thresholds(rw), quarter_thresholds(cw)
-        return FiniteArms(law=QuarterLaw(rt, ct), mean_reward=rm, mean_cost=cm, present=_presence(present, rm.shape))
+        return FiniteArms(law=QuarterLaw(rt, ct), mean_reward=rm, mean_cost=cm, present=presence(present, rm.shape))
 
     @staticmethod
     def beta(reward_alpha: Any, reward_beta: Any, cost_alpha: Any, cost_beta: Any, present: Any = None) -> FiniteArms:
         """Beta-distributed rewards and costs, independent; shape parameters above 0, ``[K]`` or ``[instance, K]``.
 
         Drawn through a tabulated quantile function (its CDF error is bounded by a test); the true means are those of
-        the tabulated laws, within 10⁻⁵ of α/(α+β).
+        the tabulated laws, within 10⁻⁵ of α/(α+β), or within 10⁻⁴ where both are below 0.1.
 
         Raises:
-            InputError: shape parameters that are not finite and above 0, shapes that differ.
+            InputError: shape parameters that are not above 0 and at most 10¹⁵, or both so small (below 10⁻³) that the
+                table's mean is further off; shapes that differ.
         """
-        shapes = [np.asarray(x, np.float64) for x in (reward_alpha, reward_beta, cost_alpha, cost_beta)]
+        names = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
+        given = (reward_alpha, reward_beta, cost_alpha, cost_beta)
+        shapes = [numbers(name, x) for name, x in zip(names, given, strict=True)]
         if len({x.shape for x in shapes}) != 1 or shapes[0].ndim not in (1, 2):
             raise InputError(
                 f"reward_alpha, reward_beta, cost_alpha, cost_beta: shapes {[x.shape for x in shapes]} given; all must "
                 "be [K] or [instance, K]"
             )
-        for name, x in zip(("reward_alpha", "reward_beta", "cost_alpha", "cost_beta"), shapes, strict=True):
-            if not (np.isfinite(x) & (x > 0)).all():
-                raise InputError(f"{name}: values must be finite and above 0")
+        fits("reward_alpha", (1, *shapes[0].shape)[-2:], 2 * 4 * beta_tables.KNOTS)
+        for name, x in zip(names, shapes, strict=True):
+            if (wrong := ~((x > 0) & (x <= beta_tables.MOST_SHAPE))).any():
+                raise bad(name, float(x[wrong].flat[0]), f"finite, above 0 and at most {beta_tables.MOST_SHAPE:g}")
         ra, rb, ca, cb = (np.atleast_2d(x) for x in shapes)
         reward, reward_mean = beta_tables.quantile_table(ra, rb)
         cost, cost_mean = beta_tables.quantile_table(ca, cb)
+        beta_tables.refuse_inexact("reward_alpha, reward_beta", ra, rb, reward_mean)
+        beta_tables.refuse_inexact("cost_alpha, cost_beta", ca, cb, cost_mean)
         return FiniteArms(
-            law=BetaLaw(reward, cost, *(x.astype(np.float32) for x in (ra, rb, ca, cb))),
+            law=BetaLaw(reward, cost, *(np.maximum(x, SMALLEST).astype(np.float32) for x in (ra, rb, ca, cb))),
             mean_reward=np.rint(reward_mean).astype(np.int32),
             mean_cost=np.rint(cost_mean).astype(np.int32),
-            present=_presence(present, ra.shape),
+            present=presence(present, ra.shape),
         )
 
     @staticmethod
@@ -196,19 +209,16 @@ class FiniteArms(AddressedArms):
         Raises:
             InputError: an arm without rows, values outside [0, 1], lengths that differ.
         """
-        width = max(len(arms) for arms in logs)
-        depth = max(len(rewards) for arms in logs for rewards, _ in arms)
-        reward, cost = (np.zeros((len(logs), width, depth), np.int32) for _ in range(2))
-        rows, present = np.ones((len(logs), width), np.int32), np.zeros((len(logs), width), bool)
-        for i, arms in enumerate(logs):
+        checked = logged("logs", logs)
+        width = max(len(arms) for arms in checked)
+        depth = max(rewards.size for arms in checked for rewards, _ in arms)
+        fits("logs", (len(checked), width), 2 * 4 * depth)
+        reward, cost = (np.zeros((len(checked), width, depth), np.int32) for _ in range(2))
+        rows, present = np.ones((len(checked), width), np.int32), np.zeros((len(checked), width), bool)
+        for i, arms in enumerate(checked):
             for k, (r, c) in enumerate(arms):
-                r, c = np.asarray(r, np.float64), np.asarray(c, np.float64)
-                if r.shape != c.shape or r.ndim != 1 or r.size == 0:
-                    raise InputError(
-                        f"logs[{i}][{k}]: shapes {r.shape} and {c.shape} given; both must be [rows], rows ≥ 1"
-                    )
-                _check_unit(f"logs[{i}][{k}] rewards", r)
-                _check_unit(f"logs[{i}][{k}] costs", c)
+                check_unit(f"logs[{i}][{k}] rewards", r, rows=True)
+                check_unit(f"logs[{i}][{k}] costs", c, rows=True)
                 reward[i, k, : r.size], cost[i, k, : r.size] = ticks.from_units(r), ticks.from_units(c)
                 rows[i, k], present[i, k] = r.size, True
         law = RowsLaw(reward, cost, rows)
@@ -235,6 +245,16 @@ class FiniteArms(AddressedArms):
         return FiniteSpec(
             arms=int(self.present.shape[-1]), resources=int(self.mean_cost.shape[-1]) if several else None
         )
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: an arm, or a set of at most 127."""
+        fits = is_arm(action) and len(action.shape) <= 1 and 1 <= np.prod(action.shape) <= MOST_IN_A_SET
+        return None if fits else f"an arm, int32[], or a set of L arms, int32[L], L from 1 to {MOST_IN_A_SET}"
+
+    def largest(self, action: Any) -> tuple[int, int]:
+        """See :meth:`Environment.largest`: one unit for each arm of a set."""
+        most = int(np.prod(action.shape)) * ticks.ONE
+        return most, most
 
     def available(self) -> jax.Array:
         """The arms that this instance has."""
@@ -288,41 +308,3 @@ class FiniteArms(AddressedArms):
         return np.where(exists, reward, np.nan), np.where(
             exists[(...,) + (None,) * (cost.ndim - exists.ndim)], cost, np.nan
         )
-
-
-def _ticks32(units: np.ndarray) -> np.ndarray:
-    return ticks.from_units(units).astype(np.int32)
-
-
-def _check_unit(name: str, values: np.ndarray) -> None:
-    wrong = ~(np.isfinite(values) & (values >= 0) & (values <= 1))
-    if wrong.any():
-        raise InputError(f"{name}: {values[wrong].flat[0]:g} given; it must be finite and in [0, 1]")
-
-
-def _presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
-    exists = np.ones(shape, bool) if present is None else np.asarray(present, bool)
-    if exists.shape not in (shape, shape[1:]):
-        raise InputError(f"present: shape {exists.shape} given; it must be {shape} or {shape[1:]}")
-    exists = np.broadcast_to(exists, shape)
-    if (exists.sum(-1) < 1).any():
-        raise InputError("present: an instance without arms given; every instance must have at least one")
-    return exists
-
-
-def _tables(what: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    try:
-        r, c = np.asarray(reward, np.float64), np.asarray(cost, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{what}_reward, {what}_cost: they must be numeric arrays") from None
-    several = c.ndim == 3 and r.shape == c.shape[:2]
-    if (not several and (r.shape != c.shape or r.ndim not in (1, 2))) or 0 in c.shape:
-        raise InputError(
-            f"{what}_reward, {what}_cost: shapes {r.shape} and {c.shape} given; both must be [K] or [instance, K] "
-            "(costs [instance, K, d] for d resources)"
-        )
-    r, c = np.atleast_2d(r), np.atleast_2d(c)
-    exists = _presence(present, r.shape)
-    _check_unit(f"{what}_reward", r[exists])
-    _check_unit(f"{what}_cost", c[exists])
-    return np.where(exists, r, 0.0), np.where(exists[..., None] if several else exists, c, 1.0), exists

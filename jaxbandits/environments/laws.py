@@ -110,6 +110,7 @@ def quarter_thresholds(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     The mean is Σ_j (1 − P(x ≤ j/4)) / 4; the last threshold moves by at most three ticks so that it is a whole tick
     (where the weight of ¾ is 0 it then lies below the third: an outcome ¾ in place of ½ and 1, the same mean).
     """
+    weights = weights / weights.max(axis=-1, keepdims=True)  # no sum of huge or tiny weights over- or underflows
     share = weights / weights.sum(axis=-1, keepdims=True)
     cumulative = np.rint(np.cumsum(share, axis=-1)[..., :4] * ticks.ONE).astype(np.int64)
     cumulative = np.clip(cumulative, 4, ticks.ONE)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import beta, streams, ticks
-from jaxbandits.errors import positive_number
+from jaxbandits.errors import bad, positive_number
 
 
 class Noise:
@@ -66,7 +66,8 @@ class Beta(Noise):
         concentration: κ > 0; the variance is μ(1 − μ)/(κ + 1).
 
     Raises:
-        InputError: at :func:`~jaxbandits.simulate`, if κ is not a finite number above 0.
+        InputError: at :func:`~jaxbandits.simulate`, if κ is not a number above 0 and at most 10¹⁵, or so small (below
+            10⁻³) that the tables would miss their means by more than 10⁻⁴.
 
     Example:
         >>> from jaxbandits.environments.noise import Beta
@@ -78,11 +79,17 @@ class Beta(Noise):
 
     def check(self) -> None:
         """See :meth:`Noise.check`."""
-        positive_number("Beta.concentration", self.concentration)
+        if not positive_number("Beta.concentration", self.concentration) <= beta.MOST_SHAPE:
+            raise bad("Beta.concentration", self.concentration, f"above 0 and at most {beta.MOST_SHAPE:g}")
+        share = np.arange(1, _MEANS) / _MEANS
+        _, means = _tables(float(self.concentration))
+        beta.refuse_inexact(
+            "Beta.concentration", self.concentration * share, self.concentration * (1 - share), means[1:-1]
+        )
 
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
         """The quantile of one uniform."""
-        knots, _ = _tables(self.concentration)
+        knots, _ = _tables(float(self.concentration))
         row, share = _place(mean)
         cell, fraction = beta.cell_of(word)
         table = jnp.asarray(knots)
@@ -91,7 +98,7 @@ class Beta(Noise):
 
     def mean(self, mean: jax.Array) -> jax.Array:
         """The interpolated means of the tabulated laws."""
-        _, means = _tables(self.concentration)
+        _, means = _tables(float(self.concentration))
         row, share = _place(mean)
         table = jnp.asarray(means)
         return beta.interpolate(table[row], table[row + 1], share)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.environments.finite import FiniteArms, FiniteSpec
+from jaxbandits.environments.tables import is_arm
 from jaxbandits.protocol import Environment, Feedback, Outcome, leaf, pytree, select_tree
 
 
@@ -37,6 +38,14 @@ class WithNullArm(Environment):
     def check(self) -> None:
         """Checks the arms."""
         self.arms.check()
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: one arm a round."""
+        return None if is_arm(action) and action.shape == () else "one arm, int32[]"
+
+    def largest(self, action: Any) -> tuple[int, int]:
+        """As the arms."""
+        return self.arms.largest(action)
 
     def available(self) -> jax.Array | None:
         """The real arms that exist."""

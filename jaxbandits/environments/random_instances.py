@@ -10,9 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import streams
+from jaxbandits import streams, ticks
 from jaxbandits.environments.finite import FiniteArms
+from jaxbandits.environments.tables import MOST_ARMS
 from jaxbandits.errors import whole_number
+from jaxbandits.numbers import refuse_beyond_memory
 
 
 def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
@@ -25,6 +27,7 @@ def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
         100
     """
     u = uniforms(key, instances, arms, 2)
+    u[0][u[0] < 0.5 / ticks.ONE] = 0  # what rounds to no tick
     return FiniteArms.bernoulli(u[0], 0.01 + 0.99 * u[1])
 
 
@@ -42,8 +45,9 @@ def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
 
 def uniforms(key: jax.Array, instances: int, arms: int, kinds: int) -> np.ndarray:
     """Float64 uniforms in (0, 1), ``[kinds, instance, arm]``; the address of each is (key, instance, kind, arm)."""
-    for name, value in (("instances", instances), ("arms", arms)):
-        whole_number(name, value, 1)
+    whole_number("instances", instances, 1, 2**32, "2**32")
+    whole_number("arms", arms, 1, MOST_ARMS, "2**24")
+    refuse_beyond_memory("instances, arms", (instances, arms), 40.0 * kinds * int(instances) * int(arms))
     root = streams.root_key(key)
     kind, instance, arm = np.meshgrid(np.arange(kinds), np.arange(instances), np.arange(arms), indexing="ij")
     place = jnp.asarray((kind << 24 | arm).reshape(-1).astype(np.uint32))

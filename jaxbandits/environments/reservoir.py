@@ -21,7 +21,9 @@ from jaxbandits.environments.reservoir_laws import (
     TableLaw,
     bernoulli_outcome,
 )
+from jaxbandits.environments.tables import MOST_ARMS, check_unit
 from jaxbandits.errors import InputError, bad, whole_number
+from jaxbandits.numbers import in_float32, numbers, refuse_beyond_memory
 from jaxbandits.protocol import leaf, pytree, static
 
 _TRIED = 256  # arms of every instance that a user's sampler is tried on, at the door
@@ -89,6 +91,9 @@ class Reservoir(AddressedArms):
         if (wrong := (least > 1) | (least * best > 1)).any():
             limit = min(1.0, 1 / best[wrong][0])
             raise bad("least_cost", float(least[wrong][0]), f"at most {limit:g}, the smaller of 1 and 1/best_ratio")
+        if (ticks.from_units(least) < 1).any() or (ticks.from_units(np.minimum(best, 1)) < 1).any():
+            name, x = ("least_cost", least) if (ticks.from_units(least) < 1).any() else ("best_ratio", best)
+            raise bad(name, float(x.min()), f"at least a tick, {1 / ticks.ONE:.7g}")
         law = RatioLaw(b.astype(np.float32), best.astype(np.float32), ticks.from_units(least).astype(np.int32))
         return Reservoir(law, words, _capacity(capacity), outcomes)
 
@@ -130,6 +135,8 @@ class Reservoir(AddressedArms):
         words = _instance_words(key, instances)
         best = _positive("best_ratio", best_ratio, instances)
         least = _positive("least_cost", least_cost, instances)
+        if (least * ticks.ONE < 1).any():
+            raise bad("least_cost", float(least.min()), f"at least a tick, {1 / ticks.ONE:.7g}")
         law = SamplerLaw(best.astype(np.float32), least.astype(np.float32), sampler)
         return Reservoir(law, words, _capacity(capacity), outcomes)
 
@@ -149,7 +156,7 @@ class Reservoir(AddressedArms):
             InputError: means that are not finite and in [0, 1], a mean cost of 0, shapes that differ.
         """
         words = _instance_words(key, instances)
-        reward, cost = np.asarray(mean_reward, np.float64), np.asarray(mean_cost, np.float64)
+        reward, cost = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
         if reward.shape != cost.shape or reward.ndim != 1 or reward.size == 0:
             raise InputError(
                 f"mean_reward, mean_cost: shapes {reward.shape} and {cost.shape} given; both must be [row], rows ≥ 1"
@@ -157,6 +164,8 @@ class Reservoir(AddressedArms):
         for name, x, low in (("mean_reward", reward, 0.0), ("mean_cost", cost, 0.5 / ticks.ONE)):
             if (wrong := ~(np.isfinite(x) & (x >= low) & (x <= 1))).any():
                 raise bad(name, float(x[wrong][0]), f"finite and in {'[0' if low == 0 else '(0'}, 1]")
+            check_unit(name, x)
+        refuse_beyond_memory("instances", instances, 8.0 * instances * reward.size)
         rows = [np.broadcast_to(ticks.from_units(x).astype(np.int32), (instances, x.size)) for x in (reward, cost)]
         return Reservoir(TableLaw(*rows), words, _capacity(capacity), outcomes)
 
@@ -225,23 +234,22 @@ def _first_arms(reservoir: Reservoir, count: int) -> tuple[jax.Array, jax.Array]
 
 def _instance_words(key: Any, instances: Any) -> np.ndarray:
     root = streams.root_key(key)
-    whole_number("instances", instances, 1)
+    whole_number("instances", instances, 1, 2**32, "2**32")
+    refuse_beyond_memory("instances", instances, 40.0 * instances)
     ids = jnp.arange(instances, dtype=jnp.uint32)
     return np.asarray(jax.vmap(streams.words, in_axes=(None, 0, None))(root, ids, 0))
 
 
 def _capacity(capacity: Any) -> int:
-    return whole_number("capacity", capacity, 1, 1 << 24, "2**24")
+    return whole_number("capacity", capacity, 1, MOST_ARMS, "2**24")
 
 
 def _positive(name: str, value: Any, instances: int) -> np.ndarray:
     """Float64 ``[instance]``, every number finite and above 0."""
-    try:
-        array = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
-        raise bad(name, value, "a finite number above 0") from None
+    array = numbers(name, value, "a finite number above 0")
     if array.shape not in ((), (instances,)):
         raise InputError(f"{name}: an array of shape {array.shape} given; it must be one number, or [{instances}]")
     if (wrong := ~(np.isfinite(array) & (array > 0))).any():
         raise bad(name, float(array[wrong].flat[0]), "a finite number above 0")
+    in_float32(name, array)
     return np.broadcast_to(array, (instances,))

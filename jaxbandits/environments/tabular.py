@@ -13,6 +13,7 @@ from jaxbandits import ticks
 from jaxbandits.environments.censored import CensoredArms
 from jaxbandits.environments.censored_spec import CensoredSpec, CostFunction
 from jaxbandits.environments.laws import RowsLaw
+from jaxbandits.environments.tables import check_unit, logged
 from jaxbandits.errors import InputError
 
 
@@ -45,11 +46,10 @@ def row_arms(
         >>> [round(float(v), 3) for v in arms.values()[0][0]]
         [0.15, -0.1, -0.5, -0.4]
     """
-    if not rows or not all(len(instance) for instance in rows):
-        raise InputError("rows: an instance without arms given; every instance must have at least one arm")
-    width = max(len(instance) for instance in rows)
+    read = logged("rows", rows)
+    width = max(len(instance) for instance in read)
     spec = CensoredSpec.of(width, limits, cost, penalty, tau_max)
-    checked = [[_checked(i, k, *arm) for k, arm in enumerate(instance)] for i, instance in enumerate(rows)]
+    checked = [[_checked(i, k, *arm) for k, arm in enumerate(instance)] for i, instance in enumerate(read)]
     depth = max(r.size for instance in checked for r, _ in instance)
     shape = (len(checked), width)
     reward, consumption = (np.zeros((*shape, depth), np.int32) for _ in range(2))
@@ -65,12 +65,8 @@ def row_arms(
     return CensoredArms(law=law, mean_gain=gain, mean_spent=spent, present=present, game=spec)
 
 
-def _checked(i: int, k: int, rewards: Any, consumptions: Any) -> tuple[np.ndarray, np.ndarray]:
-    r, c = np.asarray(rewards, np.float64), np.asarray(consumptions, np.float64)
-    if r.shape != c.shape or r.ndim != 1 or r.size == 0:
-        raise InputError(f"rows[{i}][{k}]: shapes {r.shape} and {c.shape} given; both must be [rows], rows ≥ 1")
-    if not ((r >= 0) & (r <= 1)).all():
-        raise InputError(f"rows[{i}][{k}] rewards: {r[~((r >= 0) & (r <= 1))][0]:g} given; it must be in [0, 1]")
+def _checked(i: int, k: int, r: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    check_unit(f"rows[{i}][{k}] rewards", r, rows=True)
     if not (c >= 0).all():
         raise InputError(f"rows[{i}][{k}] consumptions: {c[~(c >= 0)][0]:g} given; it must be at least 0 (inf allowed)")
     return r, c

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandits.errors import InputError, bad
+from jaxbandits.numbers import numbers
 
 _MOST_STATES = 20_000_000
 _NUMBERS = 2_000_000  # in one array of (instance, end, arm)
@@ -131,7 +132,7 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
     The derivative of the best rate is that of the best arm (the first, if several are best: there the regret has a
     kink).
     """
-    mr, mc = np.atleast_2d(np.asarray(mean_reward, np.float64)), np.atleast_2d(np.asarray(mean_cost, np.float64))
+    mr, mc = (np.atleast_2d(numbers(name, x)) for name, x in (("mean_reward", mean_reward), ("mean_cost", mean_cost)))
     at_once = max(1, _NUMBERS // ends.counts.pulls.size)
     parts = [_evaluate(ends, mr[i : i + at_once], mc[i : i + at_once]) for i in range(0, len(mr), at_once)]
     return Exact(*(np.concatenate(x) for x in zip(*parts, strict=True)))

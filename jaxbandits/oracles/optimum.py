@@ -11,6 +11,7 @@ import numpy as np
 from jaxbandits import ticks
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.errors import InputError, bad
+from jaxbandits.numbers import numbers
 
 _MOST_LEVELS = 200_000
 
@@ -111,7 +112,7 @@ def _worth(law: ArmLaw, level: int, step: int, budget: int, values: np.ndarray, 
 
 
 def _checked(k: int, law: ArmLaw) -> ArmLaw:
-    probability, reward, cost = (np.asarray(x, np.float64) for x in law)
+    probability, reward, cost = (numbers(f"arms[{k}].{name}", x) for name, x in zip(law._fields, law, strict=True))
     if probability.ndim != 1 or not probability.shape == reward.shape == cost.shape:
         raise InputError(f"arms[{k}]: shapes {probability.shape}, {reward.shape}, {cost.shape}; all must be [J]")
     if (probability < 0).any() or abs(probability.sum() - 1) > 1e-9:
@@ -141,7 +142,7 @@ def best_set_rate(mean_reward: np.typing.ArrayLike, mean_cost: np.typing.ArrayLi
         >>> best_set_rate([0.5, 0.25, 0.75], [0.25, 0.5, 0.5], size=2)
         1.6666666666666667
     """
-    reward, cost = np.asarray(mean_reward, np.float64), np.asarray(mean_cost, np.float64)
+    reward, cost = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
     if reward.ndim != 1 or reward.shape != cost.shape or not (cost > 0).all():
         raise InputError("mean_reward, mean_cost: both must be [K], costs above 0")
     if not 1 <= size <= reward.size:

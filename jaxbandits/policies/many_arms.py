@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.environments.finite import FiniteSpec
+from jaxbandits.environments.tables import MOST_ARMS
 from jaxbandits.errors import bad
+from jaxbandits.numbers import numbers
 from jaxbandits.policies.exploration import Exploration, LogExploration
 from jaxbandits.policies.index import NEVER, IndexPolicy
 from jaxbandits.policies.rcb import RCB
@@ -187,15 +189,14 @@ def arms_to_sample(budget: Any, beta: Any, multiplier: Any = 1.0) -> Any:
     """
     checked = []
     for name, value in (("budget", budget), ("beta", beta), ("multiplier", multiplier)):
-        try:
-            array = np.asarray(value, np.float64)
-        except (TypeError, ValueError):
-            raise bad(name, value, "a finite number above 0") from None
+        array = numbers(name, value, "a finite number above 0")
         if (wrong := ~(np.isfinite(array) & (array > 0))).any():
             raise bad(name, float(array[wrong].flat[0]), "a finite number above 0")
         checked.append(array)
     b, e, m = checked[0], np.where(checked[1] < 1, checked[1] / 2, checked[1] / (1 + checked[1])), checked[2]
     power = m * b**e
+    if (power > MOST_ARMS).any():
+        raise bad("budget", float(np.max(b)), f"such that at most 2**24 arms are sampled (here {np.max(power):.3g})")
     k = np.maximum(2, np.ceil(power * (1 - 1e-12))).astype(np.int64)  # 1e6^(2/3) is 10,000 and not a hair more
     return int(k) if k.ndim == 0 else k
 

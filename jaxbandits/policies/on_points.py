@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxbandits.environments.continuum import ContinuumSpec, to_ticks, to_units
 from jaxbandits.environments.finite import FiniteSpec
+from jaxbandits.environments.tables import MOST_ARMS
 from jaxbandits.errors import InputError, bad
 from jaxbandits.protocol import Observation, Policy, Pytree, View, leaf, pytree
 
@@ -55,6 +56,8 @@ class OnPoints(Policy):
             raise bad("OnPoints.inner", self.inner, "a policy of finitely many arms")
         if np.ndim(self.points) < 1:
             raise bad("OnPoints.points", self.points, "an array [K], [setting, K] or [setting, instance, K]")
+        if np.shape(self.points)[-1] > MOST_ARMS:
+            raise bad("OnPoints.points", f"{np.shape(self.points)[-1]} points", f"at most {MOST_ARMS}")
         ordered = np.sort(np.rint(np.asarray(self.points, np.float64) * 2**24), axis=-1)
         if (np.diff(ordered, axis=-1) == 0).any():
             raise InputError("OnPoints.points: two points of a set are equal; they must be distinct")

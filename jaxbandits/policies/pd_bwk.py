@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits.errors import bad
+from jaxbandits.numbers import numbers
 from jaxbandits.policies.index import IndexPolicy
 from jaxbandits.protocol import leaf, pytree
 from jaxbandits.stats import Arms
@@ -48,7 +50,11 @@ class PDBwK(IndexPolicy):
     @classmethod
     def for_budget(cls, budget: Any, arms: Any) -> PDBwK:
         """With C_rad = ¼ ln(B K), at least 0.1; arrays ``[instance]`` give one value per instance."""
-        c_rad = np.maximum(0.25 * np.log(np.asarray(budget, np.float64) * np.asarray(arms)), 0.1)
+        given = [numbers(name, value) for name, value in (("budget", budget), ("arms", arms))]
+        for name, x in zip(("budget", "arms"), given, strict=True):
+            if (wrong := ~(np.isfinite(x) & (x > 0))).any():
+                raise bad(name, float(x[wrong].flat[0]), "a finite number above 0")
+        c_rad = np.maximum(0.25 * np.log(np.multiply(*given)), 0.1)
         return cls(c_rad=c_rad if c_rad.ndim == 0 else np.atleast_2d(c_rad))
 
     def score(self, arms: Arms) -> jax.Array:
