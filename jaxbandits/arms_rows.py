@@ -154,26 +154,21 @@ def plain_record(
     def place(column: str) -> str:
         return f"{sheet.source}, line {line}, column {column}"
 
-    def number(column: str) -> float:
+    before, values = problems.count, dict[str, float]()
+    if len(cells) > len(sheet.header):
+        may_be = f"at most {len(sheet.header)}, as in the header"
+        problems.note(bad(f"{sheet.source}, line {line}, number of cells", len(cells), may_be))
+    for column in ("name", "instance"):
+        if column in at and not cells[at[column]]:
+            problems.note(bad(place(column), "", "a name"))
+    for column in _COLUMNS[kind][1:]:
         value = _number(cells[at[column]])
         if value is None:
-            raise bad(place(column), cells[at[column]], "a finite number of at least 0")
-        if column == "clicks" and value == 0:
-            raise bad(place(column), cells[at[column]], "above 0, since means are per click")
-        return value
-
-    before, values = problems.count, dict[str, float]()
-    with problems.noted():
-        if len(cells) > len(sheet.header):
-            may_be = f"at most {len(sheet.header)}, as in the header"
-            raise bad(f"{sheet.source}, line {line}, number of cells", len(cells), may_be)
-    for column in ("name", "instance"):
-        with problems.noted():
-            if column in at and not cells[at[column]]:
-                raise bad(place(column), "", "a name")
-    for column in _COLUMNS[kind][1:]:
-        with problems.noted():
-            values[column] = number(column)
+            problems.note(bad(place(column), cells[at[column]], "a finite number of at least 0"))
+        elif column == "clicks" and value == 0:
+            problems.note(bad(place(column), cells[at[column]], "above 0, since means are per click"))
+        else:
+            values[column] = value
     if problems.count > before:
         return None
     instance = cells[at["instance"]] if "instance" in at else default_name

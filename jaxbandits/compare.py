@@ -52,7 +52,7 @@ from jaxbandits.policies import (
     UCBSCPlus,
 )
 from jaxbandits.printable import cell as printable_cell
-from jaxbandits.progress import Progress
+from jaxbandits.progress import Progress, check_progress
 from jaxbandits.protocol import Policy, Status, map_leaves
 from jaxbandits.result import Result, write_whole
 from jaxbandits.simulate import label, mark_shares, settle, simulate
@@ -178,6 +178,7 @@ class Plan:
         Raises:
             Interrupted: at Ctrl-C.
         """
+        check_progress(progress)
         lanes = len(self.settings) * len(self.table.instances) * self.runs
         blocks = [(group, runs) for group in self.groups for runs in self._blocks(group)]
         with Progress(progress, len(blocks) * len(self.policies), lanes) as shown:
@@ -401,7 +402,7 @@ class Comparison:
         }
         Path(folder).mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():  # run.json first: it says whose the others are
-            write_whole(Path(folder) / name, lambda file, content=content: file.write(content))
+            write_whole(Path(folder) / name, functools.partial(_put, content))
         return [Path(folder) / name for name in FILES]
 
     def about(self) -> dict[str, Any]:
@@ -545,7 +546,7 @@ def prepare(
 
 
 def _checked(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
-    chosen = (policies,) if isinstance(policies, Policy) else tuple(policies)
+    chosen = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
     if not chosen:
         raise bad("policies", policies, "a policy or a list of them")
     for policy in chosen:
@@ -674,6 +675,10 @@ def _in_user_units(result: Result, instances: Sequence[Instance]) -> dict[str, n
         "spent": result.spent.values[..., -1] * cost,
         "ended": result.ended,
     }
+
+
+def _put(content: bytes, file: Any) -> None:
+    file.write(content)
 
 
 def _cell(value: Any) -> Any:

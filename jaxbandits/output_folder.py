@@ -12,6 +12,7 @@ from jaxbandits.errors import bad, shown
 
 _RECORD = "run.json"
 _MOST_BYTES = 1 << 26
+_LONGEST_NAME = 255  # bytes, on every usual file system
 
 
 def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> None:
@@ -30,7 +31,9 @@ def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> Non
         raise bad(argument, out, "the name of a folder")
     nearest = Path(out)
     try:
-        while not os.path.lexists(nearest):
+        if any(len(os.fsencode(part)) > _LONGEST_NAME for part in nearest.parts):
+            raise ValueError(f"a name of over {_LONGEST_NAME} bytes")
+        while not _is_there(nearest):
             nearest = nearest.parent
         with tempfile.TemporaryFile(dir=nearest):
             pass
@@ -45,6 +48,14 @@ def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> Non
     if there and writer != job:
         of = f"`jaxbandits {writer}`" if writer else "somebody else"
         raise bad(argument, out, f"another folder: {', '.join(there)} in it would be replaced, and is of {of}")
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _writer(record: Path) -> str | None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 from jaxbandits.errors import InputError
 
 _MOST_TOLD, _MOST_COUNTED = 20, 1000
@@ -19,8 +16,7 @@ class Problems:
     Example:
         >>> problems = Problems("ads.csv")
         >>> for line in (2, 5):
-        ...     with problems.noted():
-        ...         raise InputError(f"ads.csv, line {line}: no name")
+        ...     problems.note(InputError(f"ads.csv, line {line}: no name"))
         >>> problems.tell()
         Traceback (most recent call last):
         jaxbandits.errors.InputError: ads.csv: 2 problems
@@ -31,15 +27,11 @@ class Problems:
     def __init__(self, source: str):
         self._source, self._told, self.count = source, list[str](), 0
 
-    @contextlib.contextmanager
-    def noted(self) -> Iterator[None]:
-        """An InputError in this block is noted, and the block ends; after a thousand all are told at once."""
-        try:
-            yield
-        except InputError as problem:
-            self.count += 1
-            if self.count <= _MOST_TOLD:
-                self._told.append(str(problem))
+    def note(self, problem: InputError) -> None:
+        """Keep it for :meth:`tell`; the thousandth is not waited for, and all are told."""
+        self.count += 1
+        if self.count <= _MOST_TOLD:
+            self._told.append(str(problem))
         if self.count >= _MOST_COUNTED:
             self.tell()
 

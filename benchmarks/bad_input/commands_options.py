@@ -9,6 +9,8 @@ from benchmarks.bad_input.case import Case, command
 ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\nc,0.4,0.25\n"
 COMPARE = ("compare", "--arms", "arms.csv", "--policies", "omega_ucb,m_ucb")
 TUNE = ("tune", "--policy", "omega_ucb")
+MEET = ("sweep", "spec.py", "--out", "o", "--coordinator")
+NO_MEETING_PLACE = ("", ":", "host", "host:", ":5", "host:x", "host:99999", "host:٣", "host:0")
 
 # What is no number in any option, and what is none above 0.
 NO_NUMBERS = (
@@ -35,8 +37,9 @@ NO_WHOLE = ("", "x", "1.5", "1e3", "1_0", "٣", "５", "0x10", "nan", "inf", "-1
 
 
 def put(folder: Path) -> None:
-    """The arms file that the commands read."""
+    """The files that the commands read."""
     (folder / "arms.csv").write_text(ARMS)
+    (folder / "spec.py").write_text("sweep = None\n")
 
 
 def cases() -> list[Case]:
@@ -203,16 +206,15 @@ def _other_lines() -> list[Case]:
         (("sweep", "nofile.py"), "nofile.py"),
         (("sweep", "nofile.py", "--out", "o"), "nofile.py"),
         (("sweep", "arms.csv", "--out", "o"), "arms.csv"),
-        (("sweep", "arms.csv"), "--out"),
+        (("sweep", "spec.py"), "--out"),
         (("sweep", ".", "--out", "o"), "SPEC.py"),
         (("sweep", "", "--out", "o"), "SPEC.py"),
-        (("sweep", "arms.csv", "--out", ""), "--out"),
-        (("sweep", "arms.csv", "--out", "o", "--process", "0"), "--process"),
-        (("sweep", "arms.csv", "--out", "o", "--processes", "2"), "--processes"),
-        (("sweep", "arms.csv", "--out", "o", "--coordinator", "localhost:1234"), "--process"),
-        (("sweep", "arms.csv", "--out", "o", "--coordinator", "h:1", "--processes", "2", "--process", "2"), "--process"),
-        *((("sweep", "arms.csv", "--out", "o", "--coordinator", x, "--processes", "1", "--process", "0"), "--coordinator")
-          for x in ("", ":", "host", "host:", ":5", "host:x", "host:99999", "host:٣", "host:0")),
+        (("sweep", "spec.py", "--out", ""), "--out"),
+        (("sweep", "spec.py", "--out", "o", "--process", "0"), "--process"),
+        (("sweep", "spec.py", "--out", "o", "--processes", "2"), "--processes"),
+        (("sweep", "spec.py", "--out", "o", "--coordinator", "localhost:1234"), "--process"),
+        ((*MEET, "h:1", "--processes", "2", "--process", "2"), "--process"),
+        *(((*MEET, x, "--processes", "1", "--process", "0"), "--coordinator") for x in NO_MEETING_PLACE),
         ((*TUNE, "--arms", "arms.csv"), "--budget"),
         ((*TUNE, "--arms", "arms.csv", "--budget", "20", "--k", "5"), "--k"),
         ((*TUNE, "--arms", "arms.csv", "--budget", "20", "--family", "beta"), "--family"),
