@@ -520,7 +520,7 @@ def prepare(
         )
     work = len(settings) * int(runs) * scaled / [instance.scaled_mean_cost.mean() for instance in table.instances]
     groups = tuple(
-        Group(places, _environment([table.instances[place] for place in places], noise, concentration))
+        Group(places, padded_environment([table.instances[place] for place in places], noise, concentration))
         for places in _grouped([len(instance.arms) for instance in table.instances], work, len(chosen))
     )
     for group in groups:
@@ -596,7 +596,7 @@ def _for_instances(policy: Policy, places: list[int]) -> Policy:
     return map_leaves(policy, chosen)
 
 
-def _environment(instances: Sequence[Instance], noise: str, concentration: float) -> FiniteArms:
+def padded_environment(instances: Sequence[Instance], noise: str, concentration: float) -> FiniteArms:
     """The arms of some instances in scaled units, padded to the widest."""
     if noise == "empirical":
         return FiniteArms.empirical(

@@ -17,7 +17,7 @@ from jaxbandits.engine import leap, merge, pool, scan
 from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.numbers import as_played, numbers, refuse_traced
 from jaxbandits.protocol import Constraint, Environment, Policy, map_leaves
-from jaxbandits.rehearsal import called, rehearse
+from jaxbandits.rehearsal import called, check_values, rehearse
 from jaxbandits.streams import root_key
 
 ENGINES = ("auto", "leap", "scan")
@@ -71,8 +71,9 @@ def lay_out(
     """
     chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     _check_nouns(chosen, environment, constraint)
-    limits.check_widths(environment)
     called(environment, "check", environment.check)
+    check_values(environment)
+    limits.check_widths(environment)
     prepared = called(constraint, "prepare", lambda: constraint.prepare(environment))
     root = root_key(key)
     shares = mark_shares(marks)
@@ -91,7 +92,6 @@ def lay_out(
     chunk, max_rounds = check_count("chunk", chunk), check_count("max_rounds", max_rounds)
 
     end = called(prepared, "end", lambda: ticks.join(jax.tree.map(np.asarray, prepared.end())))
-    called(environment, "values", environment.values)
     expected, cap = _lengths(environment, prepared, end, max_rounds)
     settled = [settle(policy, environment) for policy in chosen]
     for leaves, _ in settled:
@@ -254,7 +254,6 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
     for name, tree in (("policies", chosen), ("environment", environment), ("constraint", constraint)):
         refuse_traced(name, tree)
     called(environment, "spec", lambda: environment.spec)
-    called(environment, "instances", lambda: environment.instances)
     for policy in chosen:
         if not isinstance(getattr(policy, "plays", None), type):
             raise InputError(

@@ -17,7 +17,7 @@ import numpy as np
 
 import jaxbandits
 from jaxbandits import ticks
-from jaxbandits.errors import InputError
+from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.protocol import (
     Constraint,
     Environment,
@@ -48,7 +48,6 @@ def rehearse(policy: Policy, environment: Environment, constraint: Constraint) -
     Raises:
         InputError: naming the class and the method whose result does not fit.
     """
-    _check_values(environment)
     leaves, structure = jax.tree.flatten((policy, environment, constraint))
     asked = (structure, *((np.shape(x), np.result_type(x)) for x in leaves))
     if asked not in _PASSED:
@@ -160,12 +159,22 @@ def _play_a_round(policy: Policy, environment: Environment, constraint: Constrai
     _same(policy, "select", "the action (see blank_action)", selected[1], blank)
 
 
-def _check_values(environment: Environment) -> None:
-    reward, cost = environment.values()
-    reward, cost = np.asarray(reward), np.asarray(cost)
+def check_values(environment: Environment) -> None:
+    """Are there instances, and two tables of true means with a row for each?
+
+    Raises:
+        InputError: naming the class and what it gives instead.
+    """
+    kind = type(environment).__name__
+    whole_number(f"{kind}.instances", called(environment, "instances", lambda: environment.instances), 1)
+    given = called(environment, "values", environment.values)
+    try:
+        reward, cost = (np.asarray(table, np.float64) for table in given)
+    except (TypeError, ValueError):
+        raise bad(f"{kind}.values", given, "two arrays of numbers, mean rewards and mean costs") from None
     if reward.ndim != 2 or reward.shape[0] != environment.instances or cost.shape[:2] != reward.shape:
         raise InputError(
-            f"{type(environment).__name__}.values: shapes {reward.shape} and {cost.shape} given; they must be "
+            f"{kind}.values: shapes {reward.shape} and {cost.shape} given; they must be "
             f"[instance, action], with {environment.instances} instances"
         )
 

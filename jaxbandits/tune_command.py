@@ -14,9 +14,8 @@ import numpy as np
 
 from jaxbandits.arms_file import read_arms
 from jaxbandits.command_line import Parser, as_option, complain, nearest, number, one_of, refused, say, whole
-from jaxbandits.compare import POLICIES
+from jaxbandits.compare import POLICIES, padded_environment
 from jaxbandits.constraints import TotalBudget
-from jaxbandits.environments import FiniteArms
 from jaxbandits.errors import InputError, bad
 from jaxbandits.output_folder import check_folder
 from jaxbandits.policies import IndexPolicy, SoftIndex
@@ -152,15 +151,10 @@ def _problem(arguments: argparse.Namespace) -> Problem:
     width = max(len(instance.arms) for instance in instances)
     most = max(arguments.instances, arguments.fresh, arguments.grid_instances)
     _check_memory("--instances", most, "bernoulli", most * width)
-    reward, cost = np.zeros((2, len(instances), width))
-    present = np.zeros((len(instances), width), bool)
-    for i, instance in enumerate(instances):
-        k = len(instance.arms)
-        reward[i, :k], cost[i, :k], present[i, :k] = instance.scaled_mean_reward, instance.scaled_mean_cost, True
     bound = instances[0].cost_bound
     _check_budget(arguments.budget, bound)
-    return fixed_problem(FiniteArms.bernoulli(reward, cost, present),
-                         TotalBudget(arguments.budget / bound, last_pull="counts"))  # fmt: skip
+    world = padded_environment(instances, "bernoulli", 1.0)
+    return fixed_problem(world, TotalBudget(arguments.budget / bound, last_pull="counts"))
 
 
 def _random_problem(arguments: argparse.Namespace) -> Problem:
