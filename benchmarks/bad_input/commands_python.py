@@ -52,7 +52,7 @@ class NotRegistered(MUCB):
 
 
 def _policy(**methods: Any) -> Any:
-    methods.setdefault("score", lambda self, stats, view: stats.pulls * 1.0)
+    methods.setdefault("score", lambda self, arms: arms.n * 1.0)
     return jb.pytree(type("Mine", (IndexPolicy,), {"__annotations__": {}, **methods}))()
 
 
@@ -72,22 +72,22 @@ def _raises(self: Any, *args: Any) -> Any:
 
 
 SCORES: dict[str, Any] = {
-    "score with too few arguments": lambda self, stats: 0.0,
-    "score with too many arguments": lambda self, stats, view, more: 0.0,
+    "score with too few arguments": lambda self: 0.0,
+    "score with too many arguments": lambda self, arms, more: 0.0,
     "score without self": lambda: 0.0,
-    "score calls float": lambda self, stats, view: float(view.round) * stats.pulls,
-    "score calls int": lambda self, stats, view: int(view.round) * stats.pulls,
-    "score asks if": lambda self, stats, view: stats.pulls if view.round > 5 else stats.pulls,
-    "score takes math.log": lambda self, stats, view: __import__("math").log(view.round) * stats.pulls,
-    "score takes NumPy": lambda self, stats, view: np.asarray(stats.pulls) * 2.0,
-    "score gives None": lambda self, stats, view: None,
-    "score gives text": lambda self, stats, view: "high",
-    "score gives two": lambda self, stats, view: (stats.pulls, stats.pulls),
-    "score of another length": lambda self, stats, view: jnp.zeros(7),
+    "score calls float": lambda self, arms: float(arms.t) * arms.n,
+    "score calls int": lambda self, arms: int(arms.t) * arms.n,
+    "score asks if": lambda self, arms: arms.n if arms.t > 5 else arms.n,
+    "score takes math.log": lambda self, arms: __import__("math").log(arms.t) * arms.n,
+    "score takes NumPy": lambda self, arms: np.asarray(arms.n) * 2.0,
+    "score gives None": lambda self, arms: None,
+    "score gives text": lambda self, arms: "high",
+    "score gives two": lambda self, arms: (arms.n, arms.n),
+    "score of another length": lambda self, arms: jnp.zeros(7),
     "score raises": _raises,
-    "score of a name that is not there": lambda self, stats, view: stats.pulled,
-    "score divides by zero": lambda self, stats, view: 1 / 0,
-    "score loops over a traced number": lambda self, stats, view: sum(x for x in range(view.round)),
+    "score of a name that is not there": lambda self, arms: arms.pulled,
+    "score divides by zero": lambda self, arms: 1 / 0,
+    "score loops over a traced number": lambda self, arms: sum(x for x in range(int(arms.n[0]))),
     "score is no function": 5,
 }
 WORLDS: dict[str, Any] = {
