@@ -15,6 +15,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from jaxbandits.errors import InputError, shown
@@ -100,6 +101,28 @@ class Parser(argparse.ArgumentParser):
     def print_help(self, file: Any = None) -> None:
         """Print the help; quietly, if nobody reads it to the end."""
         say(self.format_help().rstrip("\n"))
+
+
+def parse_or_leave(parser: Parser, given: Sequence[str] | None = None) -> argparse.Namespace:
+    """The values of the process's arguments (or of those given); bad ones are told in one line, and end it with 2."""
+    try:
+        return parser.parse(sys.argv[1:] if given is None else given)
+    except InputError as problem:
+        complain(problem, parser.prog)
+        sys.exit(2)
+
+
+def folder(text: str) -> Path:
+    """A converter to a folder, which is there or can be made; it is not made."""
+    nearest = Path(text)
+    try:
+        while not nearest.exists():
+            nearest = nearest.parent
+    except (OSError, ValueError):
+        nearest = Path(os.devnull)
+    if not text.strip() or "\0" in text or not (nearest.is_dir() and os.access(nearest, os.W_OK)):
+        raise refused(text, "a folder that can be written")
+    return Path(text)
 
 
 def typed(name: str) -> str:
@@ -220,12 +243,12 @@ def say(text: str) -> None:
         os.close(nowhere)
 
 
-def complain(problem: object) -> None:
+def complain(problem: object, program: str = "jaxbandits") -> None:
     """Print an error to stderr: one line, or a first line and one indented line for each of several problems."""
     from jaxbandits.printable import line
 
     first, *more = (line(" ".join(part.split())) for part in str(problem).split("\n"))
-    print("\n".join([f"jaxbandits: error: {first}", *(f"  {part}" for part in more)]), file=sys.stderr, flush=True)
+    print("\n".join([f"{program}: error: {first}", *(f"  {part}" for part in more)]), file=sys.stderr, flush=True)
 
 
 # --- names -----------------------------------------------------------------------------------------------------

@@ -5,24 +5,24 @@ Prints how many cases were tried and passed in each area, then every failure; ex
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import sys
 import time
 
 from benchmarks.bad_input.trial import all_cases, failure, table
+from jaxbandits.command_line import Parser, parse_or_leave
 
 _MEMORY = 8 << 30
 
 
 def main(given: list[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.bad_input", description=__doc__)
+    parser = Parser(prog="python -m benchmarks.bad_input", description=__doc__)
     parser.add_argument("--area", metavar="TEXT", default="", help="only areas that hold this text")
     parser.add_argument("--quick", action="store_true", help="every tenth case")
     parser.add_argument("--slow", action="store_true", help="name the ten cases that took longest")
-    options = parser.parse_args(given)
+    options = parse_or_leave(parser, given)
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource

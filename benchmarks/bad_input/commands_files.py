@@ -65,7 +65,7 @@ BAD_CONTENT: dict[str, tuple[str | bytes, str]] = {
         "campaign_id,age,gender,clicks,spent,total_conversion\n1,30-34,M,5,2,1\n2,30-34,M,5,2,1\n",
         "no (campaign_id",
     ),
-}  # fmt: skip
+}
 BAD_NUMBERS = (
     "",
     "x",
@@ -123,8 +123,11 @@ def _contents() -> list[Case]:
         if len(content) < 200:
             found.append(Case("command: arms files", f"tune: {name}", _tune("bad.csv"), says, before=write(content)))
     for number in BAD_NUMBERS:
-        for column, content in (("mean_cost", f"{MEANS}a,.5,.5\nb,.5,{number}\n"), ("clicks", f"{COUNTS}a,5,1,1\nb,{number},1,1\n"),
-                                ("reward", f"{LOG}a,.5,.5\nb,{number},.5\n")):  # fmt: skip
+        for column, content in (
+            ("mean_cost", f"{MEANS}a,.5,.5\nb,.5,{number}\n"),
+            ("clicks", f"{COUNTS}a,5,1,1\nb,{number},1,1\n"),
+            ("reward", f"{LOG}a,.5,.5\nb,{number},.5\n"),
+        ):
             name = f"{column} {number!r}"
             found.append(Case("command: arms files, numbers", name, _compare("bad.csv"), column, before=write(content)))
     found += [
@@ -180,9 +183,30 @@ def _places() -> list[Case]:
     for name, (make, says) in makes.items():
         for job, call in (("compare", _compare("bad.csv")), ("tune", _tune("bad.csv"))):
             found.append(Case("command: places of arms files", f"{job}: {name}", call, says, before=make))
-    for path in ("/dev/zero", "/dev/random", "/dev/urandom", "/dev/null", "/dev/full", "/dev/tty", "/", ".", "..", "", " ", "nofile.csv",
-                 "no/such/file.csv", "a\0b", "x" * 300, "x/" * 3000, "/proc/self/mem", "arms.csv/x", "\x1b[2J", "~/arms.csv",
-                 "https://example.org/arms.csv", "*.csv"):  # fmt: skip
+    for path in (
+        "/dev/zero",
+        "/dev/random",
+        "/dev/urandom",
+        "/dev/null",
+        "/dev/full",
+        "/dev/tty",
+        "/",
+        ".",
+        "..",
+        "",
+        " ",
+        "nofile.csv",
+        "no/such/file.csv",
+        "a\0b",
+        "x" * 300,
+        "x/" * 3000,
+        "/proc/self/mem",
+        "arms.csv/x",
+        "\x1b[2J",
+        "~/arms.csv",
+        "https://example.org/arms.csv",
+        "*.csv",
+    ):
         found.append(Case("command: places of arms files", repr(path[:20]), _compare(path), "arms", before=put))
     return found
 

@@ -69,15 +69,31 @@ def _numbers() -> list[Case]:
             )
     for option in ("--k", "--steps", "--instances", "--grid-instances", "--fresh"):
         found.append(_refuses("command: tune, whole numbers", f"{option} 0", option, *tune, option, "0"))
-    for option, value in (("--k", "1"), ("--grid", "1"), ("--fresh", "1"), ("--grid-instances", "1"), ("--k", "2000000000"),
-                          ("--k", "16000000"), ("--instances", "16000000"), ("--fresh", "16000000"), ("--steps", "2000000000"),
-                          ("--grid", "100000000")):  # fmt: skip
+    for option, value in (
+        ("--k", "1"),
+        ("--grid", "1"),
+        ("--fresh", "1"),
+        ("--grid-instances", "1"),
+        ("--k", "2000000000"),
+        ("--k", "16000000"),
+        ("--instances", "16000000"),
+        ("--fresh", "16000000"),
+        ("--steps", "2000000000"),
+        ("--grid", "100000000"),
+    ):
         found.append(_refuses("command: tune, whole numbers", f"{option} {value}", "--", *tune, option, value))
     for option in ("--budget", "--start", "--temperature", "--rate", "--sigma"):
         for value in (*NO_NUMBERS, *NOT_ABOVE_0):
             found.append(_refuses("command: tune, numbers", f"{option} {value[:9]!r}", option, *tune, option, value))
-    for option, value in (("--start", "1e39"), ("--start", "1e-44"), ("--sigma", "1e300"), ("--sigma", "50"), ("--rate", "1e9"),
-                          ("--budget", "1e12"), ("--budget", "1e-12")):  # fmt: skip
+    for option, value in (
+        ("--start", "1e39"),
+        ("--start", "1e-44"),
+        ("--sigma", "1e300"),
+        ("--sigma", "50"),
+        ("--rate", "1e9"),
+        ("--budget", "1e12"),
+        ("--budget", "1e-12"),
+    ):
         found.append(_refuses("command: tune, numbers", f"{option} {value}", option, *tune, option, value))
     for option in ("--workers", "--processes", "--process"):
         for value in (*NO_WHOLE, *(("0",) if option != "--process" else ())):
@@ -103,18 +119,34 @@ def _numbers() -> list[Case]:
 
 def _names() -> list[Case]:
     found = []
-    for typed, meant in (("--polices", "--policies"), ("--Arms", "--arms"), ("--budgt", "--budget"), ("--run", "--runs"),
-                         ("--last_pull", "--last-pull"), ("-policies", "--policies"), ("--rhoo", "--rho"), ("--noize", "--noise"),
-                         ("--instance", "--instances"), ("--beta_concentration", "--beta-concentration")):  # fmt: skip
+    for typed, meant in (
+        ("--polices", "--policies"),
+        ("--Arms", "--arms"),
+        ("--budgt", "--budget"),
+        ("--run", "--runs"),
+        ("--last_pull", "--last-pull"),
+        ("-policies", "--policies"),
+        ("--rhoo", "--rho"),
+        ("--noize", "--noise"),
+        ("--instance", "--instances"),
+        ("--beta_concentration", "--beta-concentration"),
+    ):
         found.append(_refuses("command: names", f"compare {typed}", f"{typed}: unknown", "compare", typed, "x"))
         found.append(
             _refuses(
                 "command: names", f"compare {typed}, the rest right", f"did you mean {meant}", *COMPARE, typed, "x"
             )
         )
-    for job, typed, meant in (("sweep", "--dryrun", "--dry-run"), ("sweep", "--worker", "--workers"), ("sweep", "--ouT", "--out"),
-                              ("tune", "--polcy", "--policy"), ("tune", "--step", "--steps"), ("tune", "--optimiser", "--optimizer"),
-                              ("tune", "--learning-rate", "--rate"), ("status", "--hep", "--help")):  # fmt: skip
+    for job, typed, meant in (
+        ("sweep", "--dryrun", "--dry-run"),
+        ("sweep", "--worker", "--workers"),
+        ("sweep", "--ouT", "--out"),
+        ("tune", "--polcy", "--policy"),
+        ("tune", "--step", "--steps"),
+        ("tune", "--optimiser", "--optimizer"),
+        ("tune", "--learning-rate", "--rate"),
+        ("status", "--hep", "--help"),
+    ):
         found.append(_refuses("command: names", f"{job} {typed}", meant, job, typed))
     for typed, meant in (
         ("compair", "compare"),
@@ -129,8 +161,14 @@ def _names() -> list[Case]:
     for typed in ("", "zzz", "-", "--", "\x1b[2J", "x" * 5000, "--x", "-x", "--zzz=5"):
         found.append(_refuses("command: names", f"the job {typed[:9]!r}", "", typed))
     line = ("compare", "--arms", "arms.csv", "--budget", "20", "--policies")
-    for typed, meant in (("omega_ubc", "omega_ucb"), ("OMEGA-UCB", "omega_ucb"), ("bts,m_uc", "m_ucb"), ("ubc1", "ucb1"),
-                         ("omega_ucb;bts", "omega_ucb"), ("pd-bwk", "pd_bwk")):  # fmt: skip
+    for typed, meant in (
+        ("omega_ubc", "omega_ucb"),
+        ("OMEGA-UCB", "omega_ucb"),
+        ("bts,m_uc", "m_ucb"),
+        ("ubc1", "ucb1"),
+        ("omega_ucb;bts", "omega_ucb"),
+        ("pd-bwk", "pd_bwk"),
+    ):
         found.append(_refuses("command: names", f"--policies {typed}", f"did you mean {meant}", *line, typed))
         one = typed.split(",")[-1]
         found.append(
@@ -164,8 +202,28 @@ def _names() -> list[Case]:
 def _lists() -> list[Case]:
     found = []
     line = (*COMPARE, "--budget", "20")
-    for value in ("", ",", "1,", ",1", "1,,2", "1;2", "1 2", "0.25,x", "1,1", "1,1.0", "nan", "1,inf", "0", "-1,2", "1_0", "1e39",
-                  "1e-50", "1e400", "٣", "0.25,0.250000001"):  # fmt: skip
+    for value in (
+        "",
+        ",",
+        "1,",
+        ",1",
+        "1,,2",
+        "1;2",
+        "1 2",
+        "0.25,x",
+        "1,1",
+        "1,1.0",
+        "nan",
+        "1,inf",
+        "0",
+        "-1,2",
+        "1_0",
+        "1e39",
+        "1e-50",
+        "1e400",
+        "٣",
+        "0.25,0.250000001",
+    ):
         found.append(_refuses("command: lists", f"--rho {value!r}", "rho", *line, "--rho", value))
     some = ("compare", "--arms", "arms.csv", "--budget", "20", "--policies")
     for value in ("", ",", "bts,", ",bts", "bts,,m_ucb", "bts bts", "bts,bts", "bts;m_ucb", "\x1b[2J", "bts\n"):
@@ -226,6 +284,6 @@ def _other_lines() -> list[Case]:
         (("tune", "--policy", "epsilon_first", "--grid", "8"), "--grid"),
         (("tune", "--policy", "epsilon_first", "--temperature", "1"), "--temperature"),
         ((*TUNE, "--temperature", "0.1", "--grid", "4"), "--grid"),
-    ):  # fmt: skip
+    ):
         found.append(_refuses("command: lines", " ".join(words)[-60:], says, *words))
     return found

@@ -141,17 +141,57 @@ def _arguments() -> list[Case]:
     area = "command: simulate in Python"
     one = MUCB()
     bad: dict[str, tuple[Any, ...]] = {
-        "policies": (MUCB, [MUCB], [one, MUCB], [one, None], [], (), None, "m_ucb", ["m_ucb"], 5, {"m": one}, [[one]],
-                     NotRegistered(), object(), np.array([one], object), lambda: one),
+        "policies": (
+            MUCB,
+            [MUCB],
+            [one, MUCB],
+            [one, None],
+            [],
+            (),
+            None,
+            "m_ucb",
+            ["m_ucb"],
+            5,
+            {"m": one},
+            [[one]],
+            NotRegistered(),
+            object(),
+            np.array([one], object),
+            lambda: one,
+        ),
         "environment": (None, "arms", 5, jb.environments.FiniteArms, [0.5], {}, one, [[0.5, 0.4], [0.9, 0.3]]),
         "constraint": (None, 5.0, "budget", jb.TotalBudget, jb.Horizon, one, [jb.Horizon(5)], {}),
-        "key": (None, 0, "key", jax.random.split(jax.random.key(0), 3), jax.random.key(0, impl="rbg"), [0, 1], np.zeros(2),
-                jax.random.PRNGKey, jnp.zeros((3, 2), jnp.uint32), np.zeros(2, np.int64), b"0", 0.5),
-        "devices": ([], "cpu", ["cpu"], 0, [0], [None], 5.0, [jax.local_devices()[0], "gpu"], jax.local_devices, {"cpu": 1}, True),
+        "key": (
+            None,
+            0,
+            "key",
+            jax.random.split(jax.random.key(0), 3),
+            jax.random.key(0, impl="rbg"),
+            [0, 1],
+            np.zeros(2),
+            jax.random.PRNGKey,
+            jnp.zeros((3, 2), jnp.uint32),
+            np.zeros(2, np.int64),
+            b"0",
+            0.5,
+        ),
+        "devices": (
+            [],
+            "cpu",
+            ["cpu"],
+            0,
+            [0],
+            [None],
+            5.0,
+            [jax.local_devices()[0], "gpu"],
+            jax.local_devices,
+            {"cpu": 1},
+            True,
+        ),
         "progress": ("yes", None, 1, 0, [True], print, {}),
         "engine": ("fast", None, 0, ["scan"], b"scan", "SCAN", "", np.array(["scan", "leap"]), True),
         "instance_names": ("a", b"a", 5, [], ["a", "b"], [None], [["a"]], [5.5], [True], object(), {}),
-    }  # fmt: skip
+    }
     found = []
     for name, values in bad.items():
         for i, value in enumerate(values):
@@ -163,12 +203,20 @@ def _arguments() -> list[Case]:
     area = "command: compare in Python"
     for name, some in {
         "arms": (None, 5, True, [], {}, b"arms.csv\0", MUCB(), ["arms.csv"], Path("nofile.csv"), 3.5),
-        "policies": (MUCB, [MUCB], None, [], "m_ucb", [one, "bts"], jb.policies.SUAK if hasattr(jb.policies, "SUAK") else 5),
+        "policies": (
+            MUCB,
+            [MUCB],
+            None,
+            [],
+            "m_ucb",
+            [one, "bts"],
+            jb.policies.SUAK if hasattr(jb.policies, "SUAK") else 5,
+        ),
         "noise": (5, "gauss", ["beta"], b"beta", "", True),
         "last_pull": (None, 5, "count", ["counts"], True),
         "instances": (None, 5, "all", ["published"]),
         "progress": ("yes", 5, None),
-    }.items():  # fmt: skip
+    }.items():
         for i, value in enumerate(some):
             text = f"{name} = {type(value).__name__} ({i})"
             found.append(Case(area, text, _compare(**{name: value}), name, before=put))
