@@ -14,7 +14,7 @@ from pathlib import Path
 from jaxbandits.errors import InputError, bad
 
 MOST_BYTES = 1 << 26
-"""Of an arms file: two million rows and more. A log with more of them says the same as counts."""
+"""Of an arms file, which has at most a million rows."""
 
 _FIFO_SECONDS, _PIPE_SECONDS = 3.0, 30.0  # of silence: of a named FIFO, and of a pipe whose writer may be at work
 _PIECE = 1 << 20

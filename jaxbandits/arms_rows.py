@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import itertools
 import math
 import os
 import re
@@ -32,6 +33,7 @@ _COLUMNS = {
 _OPTIONAL = {"means": "instance", "counts": "instance", "log": "instance", "facebook": "ad_id"}
 _ZERO_REWARD_BECOMES = 0.01
 _SHOWN_OF_A_PATH = 160
+_MOST_ROWS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,13 @@ def read_sheet(path: str | os.PathLike[str]) -> Sheet:
     # strict, because otherwise one stray quote swallows the rest of the file without a word
     reader = csv.reader(io.StringIO(text, newline=None), strict=True, skipinitialspace=True)
     try:
-        lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+        lines = [
+            (reader.line_num, [cell.strip() for cell in cells]) for cells in itertools.islice(reader, _MOST_ROWS + 1)
+        ]
     except csv.Error as error:
         raise InputError(f"{source}, line {reader.line_num}: not readable as CSV: {error}") from None
+    if len(lines) > _MOST_ROWS:
+        raise InputError(f"{source}: more than {_MOST_ROWS:,} rows; a log of more says the same as means or counts")
     lines = [(line, cells) for line, cells in lines if any(cells)]
     if not lines:
         raise InputError(f"{source}: the file is empty; it must have a header line and rows of arms")

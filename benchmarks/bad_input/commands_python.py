@@ -77,7 +77,7 @@ SCORES: dict[str, Any] = {
     "score without self": lambda: 0.0,
     "score calls float": lambda self, arms: float(arms.t) * arms.n,
     "score calls int": lambda self, arms: int(arms.t) * arms.n,
-    "score asks if": lambda self, arms: arms.n if arms.t > 5 else arms.n,
+    "score asks if": lambda self, arms: arms.n if arms.t > 5 else 2.0 * arms.n,
     "score takes math.log": lambda self, arms: __import__("math").log(arms.t) * arms.n,
     "score takes NumPy": lambda self, arms: np.asarray(arms.n) * 2.0,
     "score gives None": lambda self, arms: None,
