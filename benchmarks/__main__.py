@@ -5,7 +5,6 @@ Items: engines (the table), equality (leap against scan, bit for bit), growth (t
 in at most ten minutes.
 """
 
-import argparse
 import csv
 import os
 import statistics
@@ -14,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from jaxbandits.command_line import Parser, folder, one_of, parse_or_leave
 
 ENGINES = ("leap", "scan", "textbook", "numpy", "native")
 # Share of the paper's budget that one timed run plays: slow engines play less, their speed does not depend on it.
@@ -239,11 +240,11 @@ ITEMS = {"engines": engines, "equality": equality, "growth": growth, "evaluation
 
 def main():
     """Read the options, run the items."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = Parser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the table only, fewer repeats, at most ten minutes")
-    parser.add_argument("--only", choices=ITEMS, help="one item")
-    parser.add_argument("--out", type=Path, default=Path("jaxbandits-out"), help="folder to write to")
-    options = parser.parse_args()
+    parser.add_argument("--only", type=one_of(ITEMS), metavar="ITEM", help=f"one item: {', '.join(ITEMS)}")
+    parser.add_argument("--out", type=folder, default=Path("jaxbandits-out"), help="folder to write to")
+    options = parse_or_leave(parser)
     options.out.mkdir(parents=True, exist_ok=True)
     names = [options.only] if options.only else (["engines"] if options.quick else list(ITEMS))
     print(f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f} (another job at work makes these figures worthless)")

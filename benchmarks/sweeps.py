@@ -9,7 +9,6 @@ memory    peak memory against rounds, and against what ``--dry-run`` said
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import signal
@@ -19,6 +18,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from jaxbandits.command_line import Parser, folder, one_of, parse_or_leave
 
 KILLS, LANES = 40, 10_000
 EXAMPLE = Path(os.environ.get("SPEC", Path(__file__).parents[1] / "docs" / "examples" / "sweep_rho.py"))
@@ -226,11 +227,11 @@ def main():
     if sys.argv[1:2] and sys.argv[1] in ("timed", "sharded", "peak"):
         globals()[sys.argv[1]](sys.argv[2:])
         return 0
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.sweeps", description=__doc__)
+    parser = Parser(must=("item",), prog="python -m benchmarks.sweeps", description=__doc__)
     items = {"kill": kill, "scaling": scaling, "sharding": sharding, "memory": memory}
-    parser.add_argument("item", choices=items)
-    parser.add_argument("--out", type=Path, help="where the folders of sweeps go (default: a temporary folder)")
-    given = parser.parse_args()
+    parser.add_argument("item", nargs="?", type=one_of(items), metavar="|".join(items))
+    parser.add_argument("--out", type=folder, help="where the folders of sweeps go (default: a temporary folder)")
+    given = parse_or_leave(parser)
     out = given.out or Path(tempfile.mkdtemp(prefix="sweeps-"))
     out.mkdir(parents=True, exist_ok=True)
     return items[given.item](out)

@@ -1,5 +1,8 @@
 """jaxbandits: a vectorised JAX simulator for bandits whose arms cost something."""
 
+from jaxbandits import interrupt as interrupt  # first, so that Ctrl-C is quiet during the imports that follow
+
+# isort: split
 from jaxbandits import environments as environments
 from jaxbandits import gradients as gradients
 from jaxbandits import live as live

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbandits.arms_rows import Record, facebook_records, plain_record, read_sheet, recognised
 from jaxbandits.errors import InputError, bad, positive_number, shown
+from jaxbandits.problems import Problems
 
 FloatArray = NDArray[np.float64]
 
@@ -83,6 +84,7 @@ class ArmsTable:
         notes: lines to show to the user: rows dropped and repaired, columns ignored. May be empty.
         reward_unit: what rewards are counted in, "reward" or "conversions".
         cost_unit: what costs are counted in, "cost" or "spent".
+        sha256: of the bytes that were read; None for a table that is not from a file.
     """
 
     kind: str
@@ -90,6 +92,7 @@ class ArmsTable:
     notes: tuple[str, ...]
     reward_unit: str
     cost_unit: str
+    sha256: str | None = None
 
 
 def read_arms(
@@ -119,7 +122,7 @@ def read_arms(
     complete row above, or with one of another campaign below, stays without campaign and is dropped.
 
     Args:
-        path: the CSV file.
+        path: the CSV file, of at most 64 MiB and a million rows; a pipe such as ``/dev/stdin``; or ``-`` for standard input.
         instances: "published" or "repaired"; only the Facebook format has such a choice.
         reward_max: bound of the rewards in the user's unit per pull, for all instances; None for the default.
         cost_max: the same for costs.
@@ -130,7 +133,9 @@ def read_arms(
     Raises:
         InputError: an argument, the file, its header or a cell cannot be used (cells with line and column);
             a value is above its bound; an instance has fewer than two arms; an arm is named twice or costs
-            nothing. Only in the Facebook format are unusable rows dropped and counted in the notes instead.
+            nothing. Several such problems are told together: the first line says how many there are, and each of up
+            to 20 has a line of its own. Only in the Facebook format are unusable rows dropped and counted in the notes
+            instead.
     """
     if not isinstance(instances, str) or instances not in ("published", "repaired"):
         raise bad("instances", instances, "'published' or 'repaired'")
@@ -138,11 +143,13 @@ def read_arms(
     cost_max = None if cost_max is None else positive_number(_COST_MAX, cost_max)
     sheet = read_sheet(path)
     kind, at = recognised(sheet)
+    problems = Problems(sheet.source)
     if kind == "facebook":
         records, notes = facebook_records(sheet, at, repair=instances == "repaired")
     else:
-        default_name = Path(path).stem
-        records = [plain_record(sheet, at, kind, line, cells, default_name) for line, cells in sheet.rows]
+        default_name = "stdin" if path == "-" else Path(path).stem
+        rows = [plain_record(sheet, at, kind, line, cells, default_name, problems) for line, cells in sheet.rows]
+        records = [record for record in rows if record is not None]
         unused = [title for i, title in enumerate(sheet.header) if title and i not in at.values()]
         notes = (f"columns not used: {shown(', '.join(unused))}",) if unused else ()
         if instances != "published":
@@ -151,8 +158,10 @@ def read_arms(
     for of_instance in _grouped(records, [r.instance for r in records]):
         reward_bound, cost_bound = _default_bounds(kind, of_instance if kind == "facebook" else records)
         bounds = (reward_max or reward_bound, cost_max or cost_bound)
-        built.append(_instance(sheet.source, kind, of_instance, bounds))
-    return ArmsTable(kind, tuple(built), notes, *_UNITS[kind])
+        built.append(_instance(sheet.source, kind, of_instance, bounds, problems))
+    problems.tell()
+    found = tuple(instance for instance in built if instance is not None)
+    return ArmsTable(kind, found, notes, *_UNITS[kind], sheet.sha256)
 
 
 def _grouped(records: Sequence[Record], keys: Sequence[str]) -> list[list[Record]]:
@@ -172,34 +181,37 @@ def _default_bounds(kind: str, records: Sequence[Record]) -> tuple[float, float]
     return 1.0, cost if kind == "log" else cost / _LARGEST_SCALED_MEAN
 
 
-def _instance(source: str, kind: str, records: Sequence[Record], bounds: tuple[float, float]) -> Instance:
-    name = records[0].instance
-    what = "" if kind == "log" else "mean "
+def _instance(
+    source: str, kind: str, records: Sequence[Record], bounds: tuple[float, float], problems: Problems
+) -> Instance | None:
+    """The instance of these rows; None if `problems` holds something, be it of another instance."""
     for record in records:
-        place = f"{source}, line {record.line}, arm {shown(record.arm)}"
-        limits = (
+        for column, value, bound, argument in (
             ("reward", record.reward, bounds[0], _REWARD_MAX),
             ("cost", record.cost, bounds[1], _COST_MAX),
-        )
-        for column, value, bound, argument in limits:
+        ):
             if not value <= bound:
-                raise InputError(f"{place}: {what}{column} {value} is above its bound {bound}; raise {argument}")
+                what = column if kind == "log" else f"mean {column}"
+                place = f"{source}, line {record.line}, arm {shown(record.arm)}"
+                problems.note(InputError(f"{place}: {what} {value} is above its bound {bound}; raise {argument}"))
+    name = records[0].instance
     arms = _grouped(records, [record.arm for record in records])
-    for rows in arms:
-        if kind != "log" and len(rows) > 1:
-            place = f"{source}, line {rows[1].line}, instance {shown(name)}, name"
-            raise bad(place, rows[1].arm, f"another name, line {rows[0].line} has this one")
-    if len(arms) < 2:
-        place = f"{source}, instance {shown(name)}, number of arms"
-        raise bad(place, len(arms), "2 or more")
+    for first, again in ((rows[0], row) for rows in arms for row in rows[1:] if kind != "log"):
+        place = f"{source}, line {again.line}, instance {shown(name)}, name"
+        problems.note(bad(place, again.arm, f"another name, line {first.line} has this one"))
+    if problems.count == 0 and len(arms) < 2:  # where a row cannot be used, it may be the missing arm
+        problems.note(bad(f"{source}, instance {shown(name)}, number of arms", len(arms), "2 or more"))
     log = tuple((_fixed([r.reward for r in rows]), _fixed([r.cost for r in rows])) for rows in arms)
     # rounding may lift the mean of equal values above them, and so above the bound
     rewards, costs = (_fixed([min(np.mean(pulls[i]), np.max(pulls[i])) for pulls in log]) for i in (0, 1))
     for rows, cost in zip(arms, costs, strict=True):
         # a cost above 0 may still become 0 or infinite when divided, at the ends of float64
-        if not (math.isfinite(bounds[1]) and cost / bounds[1] > 0):
+        fits = cost / bounds[1] > 0 if math.isfinite(bounds[1]) else math.isfinite(cost / _LARGEST_SCALED_MEAN)
+        if not fits:
             place = f"{source}, line {rows[0].line}, arm {shown(rows[0].arm)}, mean cost"
-            raise bad(place, float(cost), f"finite and above 0 (its bound is {bounds[1]})")
+            problems.note(bad(place, float(cost), f"finite and above 0 (its bound is {bounds[1]})"))
+    if problems.count:
+        return None
     return Instance(name, tuple(rows[0].arm for rows in arms), rewards, costs, *bounds, log if kind == "log" else None)
 
 

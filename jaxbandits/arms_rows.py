@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import itertools
 import math
 import os
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from jaxbandits.arms_input import read_arms_bytes
 from jaxbandits.errors import InputError, bad, shown
+from jaxbandits.printable import line as on_one_line
+from jaxbandits.problems import Problems
 
 _ALIASES = {
     "name": ("arm",),
@@ -28,6 +32,8 @@ _COLUMNS = {
 }
 _OPTIONAL = {"means": "instance", "counts": "instance", "log": "instance", "facebook": "ad_id"}
 _ZERO_REWARD_BECOMES = 0.01
+_SHOWN_OF_A_PATH = 160
+_MOST_ROWS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -39,11 +45,13 @@ class Sheet:
         header: titles in lower case.
         rows: for each further row its line number (1-based; the last line of a row that spans several) and
             its cells: as many as titles, more only if the surplus has content.
+        sha256: of the bytes that were read.
     """
 
     source: str
     header: tuple[str, ...]
     rows: tuple[tuple[int, tuple[str, ...]], ...]
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -63,27 +71,34 @@ def read_sheet(path: str | os.PathLike[str]) -> Sheet:
     Raises:
         InputError: the file cannot be read, is not CSV in UTF-8, or has no rows below a header.
     """
-    source = " ".join(str(path).split())
+    content = read_arms_bytes(path)
+    source = on_one_line(" ".join(str(path).split()))
+    if len(source) > _SHOWN_OF_A_PATH:
+        source = f"…{source[-_SHOWN_OF_A_PATH:]}"
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise bad("arms file", str(path), "text in UTF-8") from None
-    except (OSError, ValueError, TypeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise bad("arms file", path, f"a CSV file that can be read ({reason})") from None
+        raise bad("arms file", source, "text in UTF-8") from None
+    if "\0" in text:
+        raise bad("arms file", source, "text in UTF-8, and has null characters")
     # strict, because otherwise one stray quote swallows the rest of the file without a word
     reader = csv.reader(io.StringIO(text, newline=None), strict=True, skipinitialspace=True)
     try:
-        lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+        lines = [
+            (reader.line_num, [cell.strip() for cell in cells]) for cells in itertools.islice(reader, _MOST_ROWS + 1)
+        ]
     except csv.Error as error:
         raise InputError(f"{source}, line {reader.line_num}: not readable as CSV: {error}") from None
+    if len(lines) > _MOST_ROWS:
+        raise InputError(f"{source}: more than {_MOST_ROWS:,} rows; a log of more says the same as means or counts")
     lines = [(line, cells) for line, cells in lines if any(cells)]
     if not lines:
         raise InputError(f"{source}: the file is empty; it must have a header line and rows of arms")
     header = tuple(title.lower() for title in lines[0][1])
     if len(lines) == 1:
         raise InputError(f"{source}: there is a header but no rows; it must have at least two arms")
-    return Sheet(source, header, tuple((line, _fitted(cells, len(header))) for line, cells in lines[1:]))
+    rows = tuple((line, _fitted(cells, len(header))) for line, cells in lines[1:])
+    return Sheet(source, header, rows, hashlib.sha256(content).hexdigest())
 
 
 def _fitted(cells: Sequence[str], width: int) -> tuple[str, ...]:
@@ -135,37 +150,39 @@ def _number(text: str) -> float | None:
 
 
 def plain_record(
-    sheet: Sheet, at: dict[str, int], kind: str, line: int, cells: Sequence[str], default_name: str
-) -> Record:
+    sheet: Sheet, at: dict[str, int], kind: str, line: int, cells: Sequence[str], default_name: str, problems: Problems
+) -> Record | None:
     """The record of one row of a file of means, counts or pulls; `default_name` names its instance.
 
-    Raises:
-        InputError: a cell is no number or name, there are too many cells, or clicks are 0.
+    None if a cell is no number or name, there are too many cells, or clicks are 0, which `problems` then holds.
     """
 
     def place(column: str) -> str:
         return f"{sheet.source}, line {line}, column {column}"
 
-    def number(column: str) -> float:
-        value = _number(cells[at[column]])
-        if value is None:
-            raise bad(place(column), cells[at[column]], "a finite number of at least 0")
-        return value
-
+    before, values = problems.count, dict[str, float]()
     if len(cells) > len(sheet.header):
         may_be = f"at most {len(sheet.header)}, as in the header"
-        raise bad(f"{sheet.source}, line {line}, number of cells", len(cells), may_be)
+        problems.note(bad(f"{sheet.source}, line {line}, number of cells", len(cells), may_be))
     for column in ("name", "instance"):
         if column in at and not cells[at[column]]:
-            raise bad(place(column), "", "a name")
+            problems.note(bad(place(column), "", "a name"))
+    for column in _COLUMNS[kind][1:]:
+        value = _number(cells[at[column]])
+        if value is None:
+            problems.note(bad(place(column), cells[at[column]], "a finite number of at least 0"))
+        elif column == "clicks" and value == 0:
+            problems.note(bad(place(column), cells[at[column]], "above 0, since means are per click"))
+        else:
+            values[column] = value
+    if problems.count > before:
+        return None
     instance = cells[at["instance"]] if "instance" in at else default_name
-    if kind != "counts":
+    if kind == "counts":
+        means = values["conversions"] / values["clicks"], values["spent"] / values["clicks"]
+    else:
         _, reward, cost = _COLUMNS[kind]
-        return Record(line, instance, cells[at["name"]], number(reward), number(cost))
-    clicks = number("clicks")
-    if clicks == 0:
-        raise bad(place("clicks"), cells[at["clicks"]], "above 0, since means are per click")
-    means = number("conversions") / clicks, number("spent") / clicks
+        means = values[reward], values[cost]
     return Record(line, instance, cells[at["name"]], *means)
 
 

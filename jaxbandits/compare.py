@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import functools
-import hashlib
 import io
 import itertools
 import json
@@ -52,7 +51,8 @@ from jaxbandits.policies import (
     PDBwK,
     UCBSCPlus,
 )
-from jaxbandits.progress import Progress
+from jaxbandits.printable import cell as printable_cell
+from jaxbandits.progress import Progress, check_progress
 from jaxbandits.protocol import Policy, Status, map_leaves
 from jaxbandits.result import Result, write_whole
 from jaxbandits.simulate import label, mark_shares, settle, simulate
@@ -178,6 +178,7 @@ class Plan:
         Raises:
             Interrupted: at Ctrl-C.
         """
+        check_progress(progress)
         lanes = len(self.settings) * len(self.table.instances) * self.runs
         blocks = [(group, runs) for group in self.groups for runs in self._blocks(group)]
         with Progress(progress, len(blocks) * len(self.policies), lanes) as shown:
@@ -395,16 +396,14 @@ class Comparison:
             about: more entries for ``run.json``.
         """
         contents = {
-            "regret.png": self._picture("png"),
-            "table.csv": self.csv().encode(),
             "run.json": (json.dumps({**(about or {}), **self.about()}, indent=2) + "\n").encode(),
+            "table.csv": self.csv().encode(),
+            "regret.png": self._picture("png"),
         }
         Path(folder).mkdir(parents=True, exist_ok=True)
-        written = []
-        for name, content in contents.items():
-            write_whole(Path(folder) / name, lambda file, content=content: file.write(content))
-            written.append(Path(folder) / name)
-        return written
+        for name, content in contents.items():  # run.json first: it says whose the others are
+            write_whole(Path(folder) / name, functools.partial(_put, content))
+        return [Path(folder) / name for name in FILES]
 
     def about(self) -> dict[str, Any]:
         """Everything needed to repeat the comparison: what goes into ``run.json``."""
@@ -501,10 +500,10 @@ def prepare(
     if isinstance(arms, ArmsTable):
         if instances != "published" or reward_max is not None or cost_max is not None:
             raise InputError("instances, reward_max, cost_max: given with an ArmsTable; give them to read_arms instead")
-        table, source, digest = arms, None, None
+        table, source, digest = arms, None, arms.sha256
     else:
         table = read_arms(arms, instances=instances, reward_max=reward_max, cost_max=cost_max)
-        source, digest = os.fspath(arms), hashlib.sha256(Path(arms).read_bytes()).hexdigest()
+        source, digest = os.fspath(arms), table.sha256
     noise = noise or ("empirical" if table.kind == "log" else "bernoulli")
     if noise == "empirical" and any(instance.log is None for instance in table.instances):
         raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
@@ -521,7 +520,7 @@ def prepare(
         )
     work = len(settings) * int(runs) * scaled / [instance.scaled_mean_cost.mean() for instance in table.instances]
     groups = tuple(
-        Group(places, _environment([table.instances[place] for place in places], noise, concentration))
+        Group(places, padded_environment([table.instances[place] for place in places], noise, concentration))
         for places in _grouped([len(instance.arms) for instance in table.instances], work, len(chosen))
     )
     for group in groups:
@@ -547,7 +546,7 @@ def prepare(
 
 
 def _checked(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
-    chosen = (policies,) if isinstance(policies, Policy) else tuple(policies)
+    chosen = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
     if not chosen:
         raise bad("policies", policies, "a policy or a list of them")
     for policy in chosen:
@@ -597,7 +596,7 @@ def _for_instances(policy: Policy, places: list[int]) -> Policy:
     return map_leaves(policy, chosen)
 
 
-def _environment(instances: Sequence[Instance], noise: str, concentration: float) -> FiniteArms:
+def padded_environment(instances: Sequence[Instance], noise: str, concentration: float) -> FiniteArms:
     """The arms of some instances in scaled units, padded to the widest."""
     if noise == "empirical":
         return FiniteArms.empirical(
@@ -686,10 +685,14 @@ def _in_user_units(result: Result, instances: Sequence[Instance]) -> dict[str, n
     }
 
 
+def _put(content: bytes, file: Any) -> None:
+    file.write(content)
+
+
 def _cell(value: Any) -> Any:
     """A cell of ``table.csv``: nine digits, more than the order of a sum can change; nothing for a missing interval."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.9g}"
-    return value
+    return printable_cell(value)

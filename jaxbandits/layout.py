@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +17,7 @@ from jaxbandits.engine import leap, merge, pool, scan
 from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.numbers import as_played, numbers, refuse_traced
 from jaxbandits.protocol import Constraint, Environment, Policy, map_leaves
-from jaxbandits.rehearsal import rehearse
+from jaxbandits.rehearsal import called, check_values, rehearse
 from jaxbandits.streams import root_key
 
 ENGINES = ("auto", "leap", "scan")
@@ -70,9 +71,10 @@ def lay_out(
     """
     chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     _check_nouns(chosen, environment, constraint)
+    called(environment, "check", environment.check)
+    check_values(environment)
     limits.check_widths(environment)
-    environment.check()
-    prepared = constraint.prepare(environment)
+    prepared = called(constraint, "prepare", lambda: constraint.prepare(environment))
     root = root_key(key)
     shares = mark_shares(marks)
     kept = shares.size if at_once else 0  # marks whose results are held until the end
@@ -89,12 +91,12 @@ def lay_out(
         raise bad("engine", engine, " or ".join(map(repr, ENGINES)))
     chunk, max_rounds = check_count("chunk", chunk), check_count("max_rounds", max_rounds)
 
-    end = ticks.join(jax.tree.map(np.asarray, prepared.end()))
+    end = called(prepared, "end", lambda: ticks.join(jax.tree.map(np.asarray, prepared.end())))
     expected, cap = _lengths(environment, prepared, end, max_rounds)
     settled = [settle(policy, environment) for policy in chosen]
     for leaves, _ in settled:
         rehearse(leaves, environment, prepared)
-        for doubt in leaves.doubts(environment):
+        for doubt in called(leaves, "doubts", partial(leaves.doubts, environment)):
             warnings.warn(doubt, stacklevel=4)
     lanes = sum(settings for _, settings in settled) * ids.size * replicate_ids.size
     limits.refuse_runs(lanes, replicate_ids.size, environment, kept)
@@ -132,7 +134,7 @@ def lay_out(
         names=names,
         shares=shares,
         expected=expected,
-        best_rate=prepared.best_rate(*environment.values()),
+        best_rate=called(prepared, "best_rate", lambda: prepared.best_rate(*environment.values())),
     )
 
 
@@ -140,7 +142,10 @@ def _names(given: Any) -> tuple[str, ...]:
     try:
         if isinstance(given, (str, bytes)):
             raise TypeError
-        return tuple(str(x) for x in given)
+        names = list(given)
+        if not all(isinstance(x, (str, int, np.integer)) and not isinstance(x, bool) for x in names):
+            raise TypeError
+        return tuple(map(str, names))
     except TypeError:
         raise bad("instance_names", given, "a list of names, one for each instance") from None
 
@@ -204,7 +209,7 @@ def settle(policy: Policy, environment: Environment) -> tuple[Policy, int]:
         return array
 
     shaped = map_leaves(policy, shape)
-    policy.check(environment.spec)
+    called(policy, "check", lambda: policy.check(environment.spec))
     settings = max(counts.values(), default=1)
     for name, count in counts.items():
         if count not in (1, settings):
@@ -238,16 +243,16 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
     for policy in chosen:
         if not isinstance(policy, Policy) or not dataclasses.is_dataclass(policy):
             raise bad("policies", policy, "a policy (an instance of a @jb.pytree class, such as OmegaUCB(rho=0.25))")
+    if not isinstance(environment, Environment):
+        raise bad("environment", environment, "an environment, such as FiniteArms.bernoulli(...)")
+    if not isinstance(constraint, Constraint):
+        raise bad("constraint", constraint, "a constraint, such as TotalBudget(500.0, last_pull='counts')")
     for noun, name in [
         *((policy, "policies") for policy in chosen),
         (environment, "environment"),
         (constraint, "constraint"),
     ]:
         _check_registered(noun, name)
-    if not isinstance(environment, Environment):
-        raise bad("environment", environment, "an environment, such as FiniteArms.bernoulli(...)")
-    if not isinstance(constraint, Constraint):
-        raise bad("constraint", constraint, "a constraint, such as TotalBudget(500.0, last_pull='counts')")
     for noun, name in [
         (environment, "environment"),
         (constraint, "constraint"),
@@ -257,6 +262,7 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
             raise InputError(f"{name}: {forgotten}; it must")
     for name, tree in (("policies", chosen), ("environment", environment), ("constraint", constraint)):
         refuse_traced(name, tree)
+    called(environment, "spec", lambda: environment.spec)
     for policy in chosen:
         if not isinstance(getattr(policy, "plays", None), type):
             raise InputError(

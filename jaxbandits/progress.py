@@ -7,6 +7,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+from jaxbandits.errors import bad
+
 Report = Callable[[float, int], None]
 
 
@@ -81,6 +85,12 @@ class Progress:
         self._bar.update(max(work - self._bar.n, 0))
         if changed:
             self._bar.refresh()
+
+
+def check_progress(progress: Any) -> None:
+    """Raise InputError unless this is True, False or a :class:`Progress`."""
+    if not isinstance(progress, (bool, np.bool_, Progress)):
+        raise bad("progress", progress, "True, False or a Progress")
 
 
 @contextlib.contextmanager

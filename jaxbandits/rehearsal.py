@@ -6,15 +6,18 @@ the engines need: structures that do not change, int32 ticks, the right number o
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jaxbandits
 from jaxbandits import ticks
-from jaxbandits.errors import InputError
+from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.protocol import (
     Constraint,
     Environment,
@@ -27,6 +30,10 @@ from jaxbandits.protocol import (
     at_instance,
 )
 
+T = TypeVar("T")
+
+# Not the user's own code, when it is said where a mistake is.
+_FOLDERS = tuple(Path(str(module.__file__)).parent for module in (jaxbandits, jax, np))
 # What has passed: structures and shapes. Values do not matter to a dry run, and a sweep calls with many.
 _PASSED: set[tuple[Any, ...]] = set()
 
@@ -41,12 +48,48 @@ def rehearse(policy: Policy, environment: Environment, constraint: Constraint) -
     Raises:
         InputError: naming the class and the method whose result does not fit.
     """
-    _check_values(environment)
     leaves, structure = jax.tree.flatten((policy, environment, constraint))
     asked = (structure, *((np.shape(x), np.result_type(x)) for x in leaves))
     if asked not in _PASSED:
-        _play_a_round(policy, environment, constraint)
+        try:
+            _play_a_round(policy, environment, constraint)
+        except InputError:
+            raise
+        except Exception as problem:  # what a method gave is so odd that it cannot even be looked at
+            owners = ", ".join(type(owner).__name__ for owner in (policy, environment, constraint))
+            raise InputError(f"{owners}: one of them gives what cannot be played: {_in_a_line(problem)}") from problem
         _PASSED.add(asked)
+
+
+def called(owner: object, method: str, call: Callable[[], T]) -> T:
+    """``call()``; what it raises becomes an InputError that names the class and the method.
+
+    Raises:
+        InputError: its own, or for any other exception.
+    """
+    try:
+        return call()
+    except InputError:
+        raise
+    except Exception as problem:
+        raise InputError(f"{type(owner).__name__}.{method}: fails: {_in_a_line(problem)}") from problem
+
+
+def _in_a_line(problem: Exception) -> str:
+    """What went wrong, in a user's words where jax has only its own, and where."""
+    name, text = type(problem).__name__, " ".join(str(problem).split())
+    if isinstance(problem, (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)):
+        text = (
+            "it uses a value that is not known while it is traced as a Python number, in an `if` or in NumPy "
+            "(use jax.numpy, and jnp.where instead of `if`)"
+        )
+    here = [frame for frame in traceback.extract_tb(problem.__traceback__) if _is_user_code(frame.filename)]
+    at = f" ({Path(here[-1].filename).name}, line {here[-1].lineno})" if here else ""
+    return f"{name}: {text[:300]}{at}"
+
+
+def _is_user_code(file: str) -> bool:
+    return not any(Path(file).is_relative_to(folder) for folder in _FOLDERS) and not file.startswith("<")
 
 
 def _play_a_round(policy: Policy, environment: Environment, constraint: Constraint) -> None:
@@ -62,10 +105,8 @@ def _play_a_round(policy: Policy, environment: Environment, constraint: Constrai
         except InputError:
             raise
         except Exception as problem:
-            name = type(problem).__name__
-            line = " ".join(str(problem).split())[:300]
             raise InputError(
-                f"{type(owner).__name__}.{method}: fails when traced for one lane: {name}: {line}"
+                f"{type(owner).__name__}.{method}: fails when traced for one lane: {_in_a_line(problem)}"
             ) from problem
 
     available = trace(environment, "available", lambda: world.available())
@@ -118,12 +159,22 @@ def _play_a_round(policy: Policy, environment: Environment, constraint: Constrai
     _same(policy, "select", "the action (see blank_action)", selected[1], blank)
 
 
-def _check_values(environment: Environment) -> None:
-    reward, cost = environment.values()
-    reward, cost = np.asarray(reward), np.asarray(cost)
+def check_values(environment: Environment) -> None:
+    """Are there instances, and two tables of true means with a row for each?
+
+    Raises:
+        InputError: naming the class and what it gives instead.
+    """
+    kind = type(environment).__name__
+    whole_number(f"{kind}.instances", called(environment, "instances", lambda: environment.instances), 1)
+    given = called(environment, "values", environment.values)
+    try:
+        reward, cost = (np.asarray(table, np.float64) for table in given)
+    except (TypeError, ValueError):
+        raise bad(f"{kind}.values", given, "two arrays of numbers, mean rewards and mean costs") from None
     if reward.ndim != 2 or reward.shape[0] != environment.instances or cost.shape[:2] != reward.shape:
         raise InputError(
-            f"{type(environment).__name__}.values: shapes {reward.shape} and {cost.shape} given; they must be "
+            f"{kind}.values: shapes {reward.shape} and {cost.shape} given; they must be "
             f"[instance, action], with {environment.instances} instances"
         )
 

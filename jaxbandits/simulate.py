@@ -12,12 +12,13 @@ import numpy as np
 
 from jaxbandits import machine
 from jaxbandits.engine import pool
+from jaxbandits.errors import bad
 from jaxbandits.layout import Layout, check_count, lay_out, ledger_of
 from jaxbandits.layout import label as label
 from jaxbandits.layout import mark_shares as mark_shares
 from jaxbandits.layout import settle as settle
 from jaxbandits.numbers import numbers, refuse_beyond_memory
-from jaxbandits.progress import Progress, progress_of
+from jaxbandits.progress import Progress, check_progress, progress_of
 from jaxbandits.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.result import Result, join_settings
 
@@ -88,7 +89,8 @@ def simulate(
         >>> result.regret.sizes["replicate"], result.status.values.ravel().tolist()
         (4, ['exhausted', 'exhausted', 'exhausted', 'exhausted'])
     """
-    slots = check_count("slots", slots)
+    slots, places = check_count("slots", slots), _places(devices)
+    check_progress(progress)
     layout = lay_out(
         policies,
         environment,
@@ -104,7 +106,6 @@ def simulate(
         at_once=True,
     )
     _check_slots(slots, layout)
-    places = list(devices) if devices is not None else jax.local_devices()
     workers = usual_workers(places)
     runs = sum(task.order.size for task in layout.tasks)
     records = [pool.Record(task.order.size) for task in layout.tasks]
@@ -120,6 +121,23 @@ def simulate(
     result = join_settings(parts)
     _warn_of_unfinished(result)
     return result
+
+
+def _places(devices: Any) -> list[Any]:
+    """The devices to run on.
+
+    Raises:
+        InputError: something that is no device of this process, or none at all.
+    """
+    if devices is None:
+        return jax.local_devices()
+    try:
+        found = list(devices)
+    except TypeError:
+        found = []
+    if not found or not all(isinstance(x, jax.Device) and x.process_index == jax.process_index() for x in found):
+        raise bad("devices", devices, "a list of devices of this process, such as jax.local_devices()")
+    return found
 
 
 def _check_slots(slots: int | None, layout: Layout) -> None:

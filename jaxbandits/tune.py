@@ -170,8 +170,9 @@ class Tuned:
             "estimator": self.estimator,
             "report": self.lines(),
         } | (about or {})
-        write_whole(out / FILES[1], lambda file: file.write(table.getvalue().encode()))
+        # run.json first: it says whose the others are
         write_whole(out / FILES[2], lambda file: file.write(json.dumps(facts, indent=1, default=str).encode()))
+        write_whole(out / FILES[1], lambda file: file.write(table.getvalue().encode()))
         picture = self.picture()
         write_whole(out / FILES[0], lambda file: picture.savefig(file, format="png", dpi=130))
         return [out / name for name in FILES]

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import cli
+from jaxbandits import compare_command
 from jaxbandits.cli import main
 from jaxbandits.compare import POLICIES
 from jaxbandits.engine import pool
@@ -49,8 +49,8 @@ SMALL = ("--runs", "6", "--marks", "4")
 
 def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
     extra = ["--min-cost", "0.25,0.5", "--c-rad", "2", "--epsilon", "0.2", "--factor", "1"]
-    given = cli._parser().parse_args(command("arms.csv", "20", ",".join(POLICIES), *extra))
-    chosen = cli._policies(given)
+    given = compare_command.parser().parse(command("arms.csv", "20", ",".join(POLICIES), *extra)[1:])
+    chosen = compare_command.chosen_policies(given)
     assert [type(policy) for policy in chosen] == list(POLICIES.values())
     bv1, pd = (next(p for p in chosen if isinstance(p, kind)) for kind in (jb.policies.UCBBV1, jb.policies.PDBwK))
     assert bv1.min_cost.tolist() == [0.25, 0.5] and pd.c_rad.tolist() == [2.0]
@@ -94,8 +94,8 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_default_folder_and_files_that_are_there_already(folder: Path) -> None:
     out = folder / "jaxbandits-out"
     out.mkdir()
-    (out / "table.csv").write_text("old")
     (out / "mine.txt").write_text("kept")
+    assert main(command("arms.csv", "30", "m_ucb", *SMALL)) == 0
     assert main(command("arms.csv", "20", "m_ucb", *SMALL)) == 0
     assert (out / "table.csv").read_text().startswith("scope,instance,")
     assert sorted(path.name for path in out.iterdir()) == ["mine.txt", "regret.png", "run.json", "table.csv"]
@@ -174,12 +174,12 @@ def test_bad_files(
     ("arguments", "said"),
     [
         ([], "compare|sweep|status|tune: missing; it must be given"),
-        (["compair"], "tune: invalid choice: 'compair'"),
+        (["compair"], "compair: unknown command; did you mean compare?"),
         (["compare"], "--arms, --budget, --policies: missing"),
-        (command(budget="0"), "--budget: 0.0 given; it must be a finite number above 0"),
-        (command(budget="-5"), "--budget: -5.0 given"),
-        (command(budget="nan"), "--budget: nan given"),
-        (command(budget="-inf"), "--budget: -inf given"),
+        (command(budget="0"), "--budget: '0' given; it must be a finite number above 0"),
+        (command(budget="-5"), "--budget: '-5' given"),
+        (command(budget="nan"), "--budget: 'nan' given"),
+        (command(budget="-inf"), "--budget: '-inf' given"),
         (command(budget="lots"), "--budget: 'lots' given; it must be a finite number above 0"),
         (command(budget="1e12"), "--budget: 1000000000000.0 given; it must be from"),
         (command(policies="omega_ubc"), "--policies: 'omega_ubc' given; it must be one of omega_ucb, omega_star_ucb"),
@@ -192,40 +192,46 @@ def test_bad_files(
         (command("arms.csv", "20", "omega_ucb", "--rho", "0"), "--rho: 0.0 given; it must be a finite number above 0"),
         (command("arms.csv", "20", "omega_ucb", "--rho", "0.25,-1"), "--rho: -1.0 given"),
         (command("arms.csv", "20", "omega_ucb", "--rho", "-1,2"), "--rho: -1.0 given"),
-        (command("arms.csv", "20", "omega_ucb", "--rho", "0.25,x"), "--rho: '0.25,x' given; it must be numbers"),
+        (command("arms.csv", "20", "omega_ucb", "--rho", "0.25,x"), "--rho: 'x' given; it must be numbers"),
         (command("arms.csv", "20", "omega_ucb", "--rho", "1,1"), "--rho: [1.0, 1.0] given; it must be different"),
         (command("arms.csv", "20", "bts", "--rho", "1"), "--rho: [1.0] given; it must be left out: no chosen policy"),
-        (command("arms.csv", "20", "m_ucb", "--alpha", "nan"), "--alpha: nan given"),
-        (command("arms.csv", "20", "bts", "--runs", "0"), "--runs: 0 given; it must be a whole number of at least 1"),
-        (command("arms.csv", "20", "bts", "--runs", "-3"), "--runs: -3 given"),
+        (command("arms.csv", "20", "m_ucb", "--alpha", "nan"), "--alpha: 'nan' given"),
+        (
+            command("arms.csv", "20", "bts", "--runs", "0"),
+            "--runs: '0' given; it must be a whole number from 1 to 2**32 - 1",
+        ),
+        (command("arms.csv", "20", "bts", "--runs", "-3"), "--runs: '-3' given"),
         (command("arms.csv", "20", "bts", "--runs", "1.5"), "--runs: '1.5' given; it must be a whole number"),
         (command("arms.csv", "20", "bts", "--runs", "100000000"), "--runs: 100000000 given; it must be at most"),
-        (command("arms.csv", "20", "bts", "--seed", "-1"), "--seed: -1 given"),
-        (command("arms.csv", "20", "bts", "--marks", "0"), "--marks: 0 given"),
+        (command("arms.csv", "20", "bts", "--seed", "-1"), "--seed: '-1' given"),
+        (command("arms.csv", "20", "bts", "--marks", "0"), "--marks: '0' given"),
         (
             command("arms.csv", "20", "bts", "--noise", "empirical"),
             "--noise: 'empirical' given; it must be 'bernoulli'",
         ),
-        (command("arms.csv", "20", "bts", "--noise", "gauss"), "--noise: invalid choice: 'gauss'"),
+        (
+            command("arms.csv", "20", "bts", "--noise", "gauss"),
+            "--noise: 'gauss' given; it must be one of bernoulli, beta, empirical",
+        ),
         (
             command("arms.csv", "20", "bts", "--beta-concentration", "4"),
             "--beta-concentration: 4.0 given; it must be left",
         ),
         (
             command("arms.csv", "20", "bts", "--noise", "beta", "--beta-concentration", "-4"),
-            "--beta-concentration: -4.0 given",
+            "--beta-concentration: '-4' given",
         ),
         (
-            command("arms.csv", "20", "bts", "--reward-max", "0.3"),
-            "mean reward 0.5 is above its bound 0.3; raise reward_max",
+            command("arms.csv", "20", "bts", "--reward-max", "0.45"),
+            "mean reward 0.5 is above its bound 0.45; raise reward_max",
         ),
-        (command("arms.csv", "20", "bts", "--cost-max", "-1"), "cost_max (--cost-max): -1.0 given"),
-        (command("arms.csv", "20", "bts", "--instances", "all"), "--instances: invalid choice: 'all'"),
+        (command("arms.csv", "20", "bts", "--cost-max", "-1"), "--cost-max: '-1' given"),
+        (command("arms.csv", "20", "bts", "--instances", "all"), "--instances: 'all' given"),
         (
             command("arms.csv", "20", "bts", "--last-pul", "counts"),
-            "--last-pul: unknown argument; did you mean --last-pull?",
+            "--last-pul: unknown option; did you mean --last-pull?",
         ),
-        (command("arms.csv", "20", "bts", "--out"), "--out: expected one argument"),
+        (command("arms.csv", "20", "bts", "--out"), "--out: nothing given; it must have a value"),
         (command("arms.csv", "20", "bts", "--out", ""), "--out: '' given; it must be the name of a folder"),
         (command("arms.csv", "20", "bts", "--out", "arms.csv"), "--out: 'arms.csv' given; it must be a folder"),
         (command("arms.csv", "20", "bts", "--out", "arms.csv/deep/er"), "--out: 'arms.csv/deep/er' given"),
@@ -233,7 +239,7 @@ def test_bad_files(
             command("arms.csv", "20", "bts", "--out", "/proc/results"),
             "--out: '/proc/results' given; it must be a folder",
         ),
-        (command("arms.csv", "20", "bts", "--out", "blocked"), "regret.png in it is a folder"),
+        (command("arms.csv", "20", "bts", "--out", "blocked"), "regret.png in it is no file"),
         (command("."), "arms file: '.' given"),
     ],
 )
@@ -253,7 +259,7 @@ def test_refused_within_seconds_as_a_process(folder: Path) -> None:
     done = run_process(command(budget="-1"), folder)
     _, err = done.communicate(timeout=60)
     assert (
-        done.returncode == 2 and err == b"jaxbandits: error: --budget: -1.0 given; it must be a finite number above 0\n"
+        done.returncode == 2 and err == b"jaxbandits: error: --budget: '-1' given; it must be a finite number above 0\n"
     )
     assert time.perf_counter() - began < 20  # seconds on an idle machine: two
     assert not (folder / "jaxbandits-out").exists()

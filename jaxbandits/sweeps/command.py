@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from jaxbandits.errors import InputError, bad, shown, whole_number
+from jaxbandits.command_line import Parser, complain, refused, say, whole
+from jaxbandits.errors import InputError, bad
 from jaxbandits.files import path_of
 from jaxbandits.printable import brief, line
 from jaxbandits.sweeps.log import is_number
@@ -25,40 +26,58 @@ Several processes that share DIR (start all of them, on one host or many):
 """
 
 
-def add_jobs(jobs: Any) -> None:
-    """Add the two commands to those of ``jaxbandits``."""
-    whole = _whole
-    job = jobs.add_parser(
-        "sweep",
-        help="regret over grids of parameters, kill-safe",
+def sweep_parser() -> Parser:
+    """Of the options of ``sweep``."""
+    made = Parser(
+        must=("spec",),
+        prog="jaxbandits sweep",
         description="Play every policy, setting, environment and budget of a spec; save block by block.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
-    job.add_argument("spec", metavar="SPEC.py", help="a file that sets `sweep` to a jaxbandits.Sweep")
-    job.add_argument("--out", metavar="DIR", help="folder of blocks, results and report")
-    job.add_argument("--dry-run", action="store_true", help="print lanes, memory and expected time; run nothing")
-    job.add_argument("--workers", type=whole, metavar="N", help="threads that run lanes (one per device, or per core)")
-    job.add_argument(
-        "--progress", action=argparse.BooleanOptionalAction, help="a bar on stderr (default: on a terminal)"
-    )
-    job.add_argument("--coordinator", metavar="HOST:PORT", help="process 0 of several, or auto (Slurm, Open MPI, TPU)")
-    job.add_argument("--processes", type=whole, metavar="N", help="how many processes there are")
-    job.add_argument("--process", type=whole, metavar="I", help="the number of this one, from 0")
-    job = jobs.add_parser(
-        "status",
-        help="what is done of a sweep, what is left, how long it will take",
+    add = made.add_argument
+    add("spec", nargs="?", metavar="SPEC.py", help="a file that sets `sweep` to a jaxbandits.Sweep")
+    add("--out", metavar="DIR", help="folder of blocks, results and report")
+    add("--dry-run", action="store_true", help="print lanes, memory and expected time; run nothing")
+    add("--workers", type=whole(1, 4096), metavar="N", help="threads that run lanes (one per device, or per core)")
+    add("--progress", action=argparse.BooleanOptionalAction, help="a bar on stderr (default: on a terminal)")
+    add("--coordinator", type=_meeting_place, metavar="HOST:PORT",
+        help="process 0 of several, or auto (Slurm, Open MPI, TPU)")  # fmt: skip
+    add("--processes", type=whole(1, 2**20), metavar="N", help="how many processes there are")
+    add("--process", type=whole(0, 2**20), metavar="I", help="the number of this one, from 0")
+    return made
+
+
+def status_parser() -> Parser:
+    """Of the options of ``status``."""
+    made = Parser(
+        must=("folder",),
+        prog="jaxbandits status",
         description="Say what is done of a sweep, what is left, and how long that will take.",
-        allow_abbrev=False,
     )
-    job.add_argument("folder", metavar="DIR", help="what was --out")
+    made.add_argument("folder", nargs="?", metavar="DIR", help="what was --out")
+    return made
 
 
-def _whole(text: str) -> int:
-    if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-        raise argparse.ArgumentTypeError(f"{shown(text)} given; it must be a whole number")
-    return int(text)
+def _meeting_place(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if text != "auto" and not (host.strip() and re.fullmatch(r"\d{1,5}", port, re.ASCII) and 0 < int(port) < 2**16):
+        raise refused(text, "HOST:PORT of process 0, or auto")
+    return text
+
+
+def _check_processes(arguments: argparse.Namespace) -> None:
+    """Whether the options of several processes fit together."""
+    numbers = {"--processes": arguments.processes, "--process": arguments.process}
+    given = {name: value for name, value in numbers.items() if value is not None}
+    if arguments.coordinator is None and given:
+        name, value = given.popitem()
+        raise bad(name, value, "left out unless --coordinator is given")
+    if arguments.coordinator not in (None, "auto"):
+        for name, value in numbers.items():
+            if value is None:
+                raise InputError(f"{name}: missing; with --coordinator it must be given")
+        if arguments.process >= arguments.processes:
+            raise bad("--process", arguments.process, f"from 0 to {arguments.processes - 1}, one less than --processes")
 
 
 def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
@@ -71,7 +90,11 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
 
     joined = False
     text = read_spec(arguments.spec)
-    _check_options(arguments)
+    _check_processes(arguments)
+    if arguments.out is None and not arguments.dry_run:
+        raise InputError("--out: missing; it must be given (or --dry-run)")
+    if arguments.out is not None and not arguments.out.strip():
+        raise bad("--out", arguments.out, "the name of a folder")
     code = 0
     try:
         if arguments.coordinator is not None:
@@ -79,17 +102,17 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
             joined = True
         spec = run_spec(arguments.spec, text, _notice)
         if arguments.dry_run:
-            print("\n".join(_forecast(make_plan(spec), arguments)))
+            say("\n".join(_forecast(make_plan(spec), arguments)))
             return 0
         shown_ = sys.stderr.isatty() if arguments.progress is None else arguments.progress
         result = sweep(spec, arguments.out, workers=arguments.workers, progress=shown_, notice=_notice)
         if _first():
             from jaxbandits.sweeps.report import summary
 
-            print(summary(result), end="")
-            print(f"\nwritten: {line(arguments.out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)", flush=True)
+            say(summary(result).removesuffix("\n"))
+            say(f"\nwritten: {line(arguments.out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)")
     except StorageError as problem:
-        print(f"jaxbandits: error: {line(str(problem.strerror))}", file=sys.stderr, flush=True)
+        complain(str(problem.strerror))
         code = 1
     except KeyboardInterrupt:
         kept = f"finished blocks are in {line(arguments.out)}, the same command continues" if arguments.out else ""
@@ -99,23 +122,12 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
         named = re.sub(r"^(out|workers|coordinator|processes|process):", r"--\1:", str(problem))
         if not joined:
             raise InputError(named) from None
-        print(f"jaxbandits: error: {line(named)}", file=sys.stderr, flush=True)
+        complain(named)
         code = 2
     if joined and code:
         sys.stdout.flush()
         os._exit(code)  # the others must not wait for us at the exit: jax ends them when our heartbeat stops
     return code
-
-
-def _check_options(arguments: argparse.Namespace) -> None:
-    if not arguments.out and (arguments.out is not None or not arguments.dry_run):
-        raise bad("--out", arguments.out, "the name of a folder (or --dry-run given)")
-    if arguments.workers is not None:
-        whole_number("--workers", arguments.workers, 1, 4096)
-    if arguments.coordinator is None:
-        for name in ("processes", "process"):
-            if (value := getattr(arguments, name)) is not None:
-                raise bad(f"--{name}", value, "left out unless --coordinator is given")
 
 
 def _first() -> bool:
@@ -153,7 +165,7 @@ def run_status(arguments: argparse.Namespace, given: list[str]) -> int:
     """The command ``status``."""
     from jaxbandits.sweeps.store import Folder
 
-    print("\n".join(status_lines(Folder(path_of("DIR", arguments.folder)))))
+    say("\n".join(status_lines(Folder(path_of("DIR", arguments.folder)))))
     return 0
 
 

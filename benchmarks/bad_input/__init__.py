@@ -1,0 +1,1 @@
+"""Bad input of every kind, tried: ``python -m benchmarks.bad_input``."""
