@@ -1,1 +1,1 @@
-"""The published experiments, one module each: ``python -m experiments NAME``; see :mod:`experiments.__main__`."""
+"""The published experiments, a folder for each paper: ``python -m experiments NAME``, see :mod:`experiments.__main__`."""
