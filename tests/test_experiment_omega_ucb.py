@@ -9,11 +9,11 @@ import pytest
 import xarray
 
 from experiments import omega_ucb
-from experiments._omega_intervals import arms_of, bounds, example2, figure5
-from experiments._omega_play import Curves
-from experiments._omega_rows import best, less, somewhere, statistic
-from experiments._omega_sensitivity import _best_rho
-from experiments._omega_specs import FAMILIES, MARKS, RHOS, SETTINGS, SHOWN, _beta_ads, omega
+from experiments.omega_ucb.intervals import arms_of, bounds, example2, figure5
+from experiments.omega_ucb.play import Curves
+from experiments.omega_ucb.comparisons import best, less, somewhere, statistic
+from experiments.omega_ucb.sensitivity import _best_rho
+from experiments.omega_ucb.specs import FAMILIES, MARKS, RHOS, SETTINGS, SHOWN, _beta_ads, omega
 from experiments.common import Options, ranking
 from jaxbandits.policies import OmegaUCB
 from jaxbandits.policies.index import evaluate

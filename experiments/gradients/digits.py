@@ -96,7 +96,7 @@ def monte_carlo(options: Options) -> list[Row]:
     arms = FiniteArms.bernoulli([[0.6, 0.4], [0.4, 0.6]], np.ones((2, 2)))
     rows = []
     for policy, published in (
-        (SoftElim(theta=np.array(list(RUNS_200))), {f"SoftElim θ = {theta}": x for theta, x in RUNS_200.items()}),
+        (SoftElim(theta=np.array(list(RUNS_200))), {f"SoftElim θ = {theta:g}": x for theta, x in RUNS_200.items()}),
         (UCB1(), {"UCB1": (9.98, 0.02)}),
     ):
         result = jb.simulate(policy, arms, jb.Horizon(200), key=KEY, replicates=runs, marks=1)

@@ -1,4 +1,4 @@
-"""Kinds of rows in the ω-UCB experiment's summary: one tested statement each."""
+"""Statements that the ω-UCB experiment tests, by kind: each gives a row."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import xarray
 from scipy import stats
 
+from experiments.common.rows import Row, row
 from experiments.omega_ucb.play import Curves
 from experiments.omega_ucb.specs import SHOWN
-from experiments.common import Row, verdict
 from jaxbandits.statistics import bootstrap_difference, dominance, holm, runs_needed, simultaneous_band
 from jaxbandits.statistics.sample import moments, units
 
@@ -33,7 +33,8 @@ def less(
         holds, details = False, f"equal, run by run; {low_mean:.5g}"
     elif holds is None:
         details += f"; {more(high, low, over)}"
-    return Row(item, published, f"{mean:.5g}", f"{standard_error(high - low, over):.2g}", verdict(holds), details)
+    error = standard_error(high - low, over)
+    return row(item, mean, error, published=published, holds=holds, note=details, digits=".5g")
 
 
 def somewhere(item: str, found: Curves, above: str, below: str) -> Row:
@@ -46,7 +47,7 @@ def somewhere(item: str, found: Curves, above: str, below: str) -> Row:
     mean, low, high = (float(band[part][at]) for part in ("mean", "low", "high"))
     note = f"at {float(band['mark'][at]):.2g} B; band at 95 % for all shares: {low:.4g} to {high:.4g}"
     error = standard_error(apart.isel(mark=at), found.over)
-    return Row(item, "may be > 0 for small budgets", f"{mean:.4g}", f"{error:.2g}", verdict(holds), note)
+    return row(item, mean, error, published="may be > 0 for small budgets", holds=holds, note=note)
 
 
 def standard_error(x: xarray.DataArray, over: str) -> float:
@@ -77,8 +78,9 @@ def best(item: str, published: str, found: Curves, share: float, name: str, othe
         parts.append(f"not clear: {other} (p = {p[other]:.2g}, more regret in {worse.sum()} of {worse.size} runs)")
     if holds is None and len(behind) <= 2:
         parts.append(more(*xarray.align(found.at(share, behind[0]), mine, join="inner"), found.over))
-    measured, error = f"{float(gaps[nearest].mean()):.5g}", f"{standard_error(gaps[nearest], found.over):.2g}"
-    return Row(item, published, measured, error, verdict(holds), "; ".join(parts))
+    lead = gaps[nearest]
+    return row(item, lead.mean(), standard_error(lead, found.over), published=published, holds=holds,
+               note="; ".join(parts), digits=".5g")  # fmt: skip
 
 
 def _p(two: xarray.DataArray, over: str) -> float:
@@ -100,18 +102,12 @@ def statistic(
         return function(*(part.mean(axis=axis) for part in parts))
 
     found = stats.bootstrap(
-        values,
-        of_means,
-        paired=True,
-        vectorized=True,
-        n_resamples=2000,
-        method="percentile",
+        values, of_means, paired=True, vectorized=True, n_resamples=2000, method="percentile",
         rng=np.random.default_rng(0),
-    )
+    )  # fmt: skip
     low, high = found.confidence_interval
-    details = f"{note}; 95 % interval {low:.3g} to {high:.3g}"
-    measured = f"{float(of_means(*values)):.4g}"
-    return Row(item, published, measured, f"{found.standard_error:.2g}", verdict(holds(low, high)), details)
+    note += f"; 95 % interval {low:.3g} to {high:.3g}"
+    return row(item, of_means(*values), found.standard_error, published=published, holds=holds(low, high), note=note)
 
 
 def above(level: float) -> Callable[[float, float], bool | None]:

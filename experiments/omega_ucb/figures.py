@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
 from scipy import stats
 
-from experiments.omega_ucb.play import Curves, curves
-from experiments.omega_ucb.specs import COMPETITORS, SETTINGS, STEPS, ads_file, omega, omega_star, steps
-from experiments.common import BLUE, VERMILION, Options, Row, figure, look, save
+from experiments.common.figures import figure, save
+from experiments.common.looks import BLUE, VERMILION, look
+from experiments.common.rows import Row, row
+from experiments.common.running import Item, Options
+from experiments.omega_ucb.play import Curves, curves, seconds_row
+from experiments.omega_ucb.specs import COMPETITORS, LAWS, SETTINGS, STEPS, ads_file, of_size, omega, omega_star, steps
 from jaxbandits.arms_file import read_arms
 from jaxbandits.statistics import bootstrap_interval, simultaneous_band
 
@@ -43,15 +47,46 @@ def regret_figure(options: Options, name: str, title: str, settings: list[str], 
     axes[0].set_ylabel("regret (units of reward), mean")
     axes[len(settings)].set_ylabel("regret / reward of the best arm, mean")
     kind = "bands hold their whole curve at 95 %" if bands else "bands: 95 % at each place"
-    size = (
-        "" if options.full else f"\nbudget {steps(options):,.0f} instead of {STEPS:,.0f} times the smallest mean cost"
-    )
-    picture.suptitle(f"{title}\n{kind}, {_what(SETTINGS[settings[0]].over)}{size}", fontsize=11)
+    what = "random instances" if SETTINGS[settings[0]].over == "instance" else "runs on the given campaigns"
+    size = f"\nbudget {steps(options):,.0f} instead of {STEPS:,.0f} times the smallest mean cost"
+    picture.suptitle(f"{title}\n{kind}, over {what}{'' if options.full else size}", fontsize=11)
     save(picture, options.out / f"{name}.png", legend=axes, columns=3 if len(settings) == 1 else 6)
 
 
-def _what(over: str) -> str:
-    return "over random instances" if over == "instance" else "over runs on the given campaigns"
+def regret_item(name: str, law: str, title: str, tell: Callable[[str, Options], list[Row]]) -> Item:
+    """A panel of Figure 3, and the rows that ``tell`` gives for each of its settings."""
+
+    def item(options: Options) -> list[Row]:
+        played = [law] if law.startswith("FB") else of_size(law, options)
+        regret_figure(options, name, f"Figure {name.removeprefix('figure')}: {title}", played)
+        rows = [seconds_row("", played, options, note=f" in {', '.join(played)}")]
+        rows += [told for setting in played for told in tell(setting, options)]
+        return [told._replace(item=f"{name}: {told.item}") for told in rows]
+
+    return item
+
+
+def needs_ads(name: str, item: Item) -> Item:
+    """The item, skipped with a line that says so where the ads are missing."""
+
+    def if_there(options: Options) -> list[Row]:
+        if ads_file(options).is_file():
+            return item(options)
+        print(f"omega_ucb {name}: skipped, {ads_file(options)} is not there", flush=True)
+        return []
+
+    return if_there
+
+
+def figure6(options: Options) -> list[Row]:
+    """Figure 6: Figure 3 with intervals; here bands that hold whole curves."""
+    if options.quick:
+        return []
+    for law, title in LAWS.items():
+        regret_figure(options, f"figure6_{law}", f"Figure 6: {title}", of_size(law, options), bands=True)
+    if ads_file(options).is_file():
+        regret_figure(options, "figure6_FB", "Figure 6: Facebook ads", ["FB-Br", "FB-Bt"], bands=True)
+    return []
 
 
 def _draw(axis: Any, found: Curves, kind: str, policy: str, bands: bool) -> None:
@@ -77,26 +112,25 @@ def densities(options: Options) -> list[Row]:
     picture, axes = figure(1, 1, (7, 4.2))
     x = np.linspace(0, 1, 300)
     rows = []
-    for name, means, colour, dashes in (
-        ("mean reward", campaign.scaled_mean_reward, BLUE, "-"),
-        ("mean cost", campaign.scaled_mean_cost, VERMILION, "--"),
+    for name, means, colour, dashes, depth in (
+        ("mean reward", campaign.scaled_mean_reward, BLUE, "-", -0.16),
+        ("mean cost", campaign.scaled_mean_cost, VERMILION, "--", -0.08),
     ):
         axes[0].plot(x, stats.gaussian_kde(means)(x), dashes, color=colour, label=name)
-        axes[0].plot(means, np.full(means.size, -0.08 if name == "mean cost" else -0.16), "|", color=colour)
-        quartiles = np.quantile(means, [0.25, 0.5, 0.75])
-        said = "towards 1" if name == "mean cost" else "towards the ends of [0, 1]"
-        inside = "quartiles " + ", ".join(f"{q:.2f}" for q in quartiles)
-        outside = float(((means < 0.25) | (means > 0.75)).mean())
-        holds = quartiles[1] > 0.5 if name == "mean cost" else outside > 0.5
-        note = f"{100 * outside:.0f} % below 1/4 or above 3/4; yes: " + (
-            "median above 1/2" if name == "mean cost" else "more than half of them"
+        axes[0].plot(means, np.full(means.size, depth), "|", color=colour)
+        quartiles, outside = np.quantile(means, [0.25, 0.5, 0.75]), float(((means < 0.25) | (means > 0.75)).mean())
+        if name == "mean cost":
+            said, holds, rule = "towards 1", quartiles[1] > 0.5, "median above 1/2"
+        else:
+            said, holds, rule = "towards the ends of [0, 1]", outside > 0.5, "more than half of them"
+        item, inside = (
+            f"figure3f: {name} of campaign {campaign.name}",
+            "quartiles " + ", ".join(f"{q:.2f}" for q in quartiles),
         )
-        rows.append(
-            Row(f"figure3f: {name} of campaign {campaign.name}", said, inside, "0", "yes" if holds else "no", note)
-        )
-    axes[0].set(
-        xlabel="mean of an ad (scaled)", ylabel="kernel density", title=f"Figure 3f: campaign {campaign.name}, K = 33"
-    )
+        note = f"{100 * outside:.0f} % below 1/4 or above 3/4; yes: {rule}"
+        rows.append(row(item, inside, 0, published=said, holds=holds, note=note))
+    title = f"Figure 3f: campaign {campaign.name}, K = 33"
+    axes[0].set(xlabel="mean of an ad (scaled)", ylabel="kernel density", title=title)
     axes[0].legend(frameon=False)
     save(picture, options.out / "figure3f.png")
     return rows

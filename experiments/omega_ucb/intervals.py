@@ -8,7 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from experiments.common import GREY, Options, Row, figure, look, save, verdict
+from experiments.common.figures import figure, save
+from experiments.common.looks import GREY, look
+from experiments.common.rows import Row, row
+from experiments.common.running import Options
 from jaxbandits.policies import CUCB, IUCB, MUCB, BudgetUCB, OmegaUCB, UCBSCPlus
 from jaxbandits.policies.index import evaluate
 from jaxbandits.stats import Arms
@@ -39,14 +42,12 @@ def example2(options: Options) -> list[Row]:
         values = np.asarray(evaluate(policy, arms), float)
         for k, (value, said) in enumerate(zip(values, published, strict=True), start=1):
             digits = len(str(said).split(".")[1])
-            same = bool(abs(value - said) < 0.5 * 10.0**-digits + 1e-6)
-            rows.append(
-                Row(f"example2: {name}, arm {k}", f"{said}", f"{value:.4g}", "0", verdict(same), f"closed form; {note}")
-            )
-        preferred = 1 + int(values.argmax())
-        wanted = 2 if name.startswith("m") else 1
-        item = f"example2: {name}, arm pulled"
-        rows.append(Row(item, str(wanted), str(preferred), "0", verdict(preferred == wanted), "closed form"))
+            same = abs(value - said) < 0.5 * 10.0**-digits + 1e-6
+            told = f"closed form; {note}"
+            rows.append(row(f"example2: {name}, arm {k}", value, "0", published=said, holds=same, note=told))
+        preferred, wanted = 1 + int(values.argmax()), 2 if name.startswith("m") else 1
+        item, same = f"example2: {name}, arm pulled", preferred == wanted
+        rows.append(row(item, preferred, "0", published=wanted, holds=same, note="closed form"))
     return rows
 
 
@@ -115,7 +116,7 @@ def _violations(name: str, n: int, share: float, count: int) -> Row:
         note += "; its radius at a fixed level is our reading, the published bars do not tell"
     error = np.sqrt(max(share * (1 - share), 1 / count) / count)
     item = f"figure1: {name}, n = {n}, share above the 99 % bound"
-    return Row(item, published, f"{100 * share:.2f} %", f"{100 * error:.2g} %", verdict(holds), note)
+    return row(item, f"{100 * share:.2f} %", f"{100 * error:.2g} %", published=published, holds=holds, note=note)
 
 
 def _looseness(name: str, n: int, factor: np.ndarray, ours: np.ndarray) -> Row:
@@ -126,10 +127,10 @@ def _looseness(name: str, n: int, factor: np.ndarray, ours: np.ndarray) -> Row:
     published = {"u": "", "h": "looser than ω (i2), or above 1 %", "c": "looser than ω (i2)", "ω": ""}[kind]
     holds = bool(apart) if kind == "c" or (kind == "h" and apart) else None
     low, high = stats.mstats.mquantiles_cimj(np.minimum(factor, 1e30), [0.5], alpha=0.3173)
-    error = f"{float(high[0] - low[0]) / 2:.2g}"
+    error = float(high[0] - low[0]) / 2
     note = f"type {kind}; median of bound / true ratio; infinite or negative (i3): {100 * invalid:.2f} %"
     item = f"figure1: {name}, n = {n}, bound over ratio"
-    return Row(item, published, f"{median:.4g}", error, verdict(holds), note)
+    return row(item, median, error, published=published, holds=holds, note=note)
 
 
 def _draw1(options: Options, broken: dict[str, list[float]], loose: dict[str, list[np.ndarray]], count: int) -> None:
@@ -148,11 +149,9 @@ def _draw1(options: Options, broken: dict[str, list[float]], loose: dict[str, li
     axes[0].set_title("True ratio above its bound (none: at half a case)")
     axes[1].set(xscale="log", yscale="log", xlabel="pulls n", title="Bound / true ratio: median, 5 to 95 % (∞: at 10⁴)")
     axes[1].set_ylabel("factor")
-    picture.suptitle(
-        f"Figure 1: 99 % upper bounds of the ratio, {count:,} random pairs of Bernoulli laws each "
-        "(u united, h hybrid, c composite)"
-    )
-    save(picture, options.out / "figure1.png", legend=axes[:1], columns=6)
+    title = f"Figure 1: 99 % upper bounds of the ratio, {count:,} random pairs of Bernoulli laws each "
+    title += "(u united, h hybrid, c composite)"
+    save(picture, options.out / "figure1.png", title, legend=axes[:1], columns=6)
 
 
 def asymmetry(mean: np.ndarray, n: Any, z: float) -> np.ndarray:
@@ -179,10 +178,14 @@ def figure5(options: Options) -> list[Row]:
     save(picture, options.out / "figure5.png", legend=axes, columns=5)
     ends = asymmetry(np.array([0.0, 0.5, 1.0]), 10, z)
     falls = bool((np.diff([asymmetry(mean, n, z)[1:-1] for n in (1, 10, 100, 1000)], axis=0) <= 0).all())
-    return [
-        Row("figure5: asymmetry at means 0, 1/2, 1", "1, 0, 1", ", ".join(f"{x:g}" for x in ends), "0", verdict(
-            bool(np.array_equal(ends, [1, 0, 1]))), "closed form"),
-        Row("figure5: asymmetry falls in n", "yes", str(falls), "0", verdict(falls), "closed form; largest at n = 1"),
-        *(Row(f"figure5: Eq. (23) {name}, largest distance from its definition", "0", f"{x:.2g}", "0", verdict(
-            x < 1e-9), "the printed right-hand side is the square of the defined ratio") for name, x in worst.items()),
+    same, text = np.array_equal(ends, [1, 0, 1]), ", ".join(f"{x:g}" for x in ends)
+    rows = [
+        row("figure5: asymmetry at means 0, 1/2, 1", text, "0", published="1, 0, 1", holds=same, note="closed form"),
+        row("figure5: asymmetry falls in n", str(falls), "0", published="yes", holds=falls,
+            note="closed form; largest at n = 1"),
     ]  # fmt: skip
+    for name, x in worst.items():
+        item = f"figure5: Eq. (23) {name}, largest distance from its definition"
+        note = "the printed right-hand side is the square of the defined ratio"
+        rows.append(row(item, x, "0", published="0", holds=x < 1e-9, note=note, digits=".2g"))
+    return rows

@@ -12,8 +12,9 @@ import numpy as np
 import xarray
 
 import jaxbandits as jb
+from experiments.common.rows import Row, row
+from experiments.common.running import Options, kept
 from experiments.omega_ucb.specs import FAMILIES, KEY, MARKS, SETTINGS, Part, Setting, budget, steps
-from experiments.common import Options, kept
 
 
 class Played(NamedTuple):
@@ -62,10 +63,14 @@ def curves(setting: str, options: Options, families: Iterable[str] | None = None
     return Curves(chosen, regret, share)
 
 
-def seconds(settings: Iterable[str], options: Options, families: Iterable[str] | None = None) -> tuple[float, float]:
-    """(wall-clock seconds, rounds) that the simulations of a figure took, whenever they were made."""
+def seconds_row(
+    prefix: str, settings: Iterable[str], options: Options, families: Iterable[str] | None = None, note: str = ""
+) -> Row:
+    """Wall-clock seconds and rounds that the simulations of a figure took, whenever they were made."""
     played = [play(s, f, options) for s in settings for f in families or SETTINGS[s].policies]
-    return sum(p.seconds for p in played), sum(p.rounds for p in played)
+    took, rounds = sum(p.seconds for p in played), sum(p.rounds for p in played)
+    item = f"{prefix}seconds of simulation, compile included"
+    return row(item, took, note=f"{rounds:.3g} rounds{note}", digits=".0f")
 
 
 @functools.cache

@@ -6,10 +6,13 @@ import numpy as np
 import xarray
 from matplotlib.colors import ListedColormap
 
-from experiments.omega_ucb.play import curves, seconds
+from experiments.common.figures import figure, save
+from experiments.common.looks import BLUE, VERMILION
+from experiments.common.rows import Row
+from experiments.common.running import Options
 from experiments.omega_ucb.comparisons import END, less
+from experiments.omega_ucb.play import curves, seconds_row
 from experiments.omega_ucb.specs import COMPETITORS, OLDER, omega, steps
-from experiments.common import BLUE, VERMILION, Options, Row, figure, save
 from jaxbandits.statistics import dominance
 
 SETTING = "S-Br-10"
@@ -37,20 +40,12 @@ def figure2(options: Options) -> list[Row]:
     last = found.at(END, *names)
     _draw(options, last)
     note = "paired; the quoted comparisons had other instances and mostly far smaller budgets"
-    rows = [
-        less(
-            f"figure2: {SETTING}: regret of {loser} − {winner} at B",
-            "> 0",
-            found.at(END, winner),
-            found.at(END, loser),
-            found.over,
-            note,
-        )
-        for winner, loser in RECORD
-    ]
-    took, rounds = seconds([SETTING], options, OLDER)
-    note = f"{rounds:.3g} rounds of {', '.join(OLDER)}; the others are those of figure 3a"
-    return [*rows, Row("figure2: seconds of simulation, compile included", "", f"{took:.0f}", "", "unclear", note)]
+    rows = []
+    for winner, loser in RECORD:
+        item = f"figure2: {SETTING}: regret of {loser} − {winner} at B"
+        rows.append(less(item, "> 0", found.at(END, winner), found.at(END, loser), found.over, note))
+    told = f" of {', '.join(OLDER)}; the others are those of figure 3a"
+    return [*rows, seconds_row("figure2: ", [SETTING], options, OLDER, told)]
 
 
 def _draw(options: Options, last: xarray.DataArray) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.omega_ucb.play import curves, seconds
-from experiments.omega_ucb.specs import FAMILIES, RHOS
-from experiments.common import Options, Row, figure, look, mean_se, save, verdict
+from experiments.common.figures import figure, intervals, save
+from experiments.common.looks import look
+from experiments.common.rows import Row, mean_se, row
+from experiments.common.running import Options
+from experiments.omega_ucb.play import curves, seconds_row
+from experiments.omega_ucb.specs import FAMILIES, LAWS, RHOS, fraction, of_size
 
 BOTH = ("ω-UCB", "ω*-UCB")
-LAWS = {"S-Br": "Bernoulli", "S-GBr": "generalised Bernoulli", "S-Bt": "Beta"}
-
-
-def settings(law: str, options: Options) -> list[str]:
-    """The settings of a law that are played at this size."""
-    return [f"{law}-{arms}" for arms in options.pick((10,), (10, 50), (10, 50, 100))]
+DASHES = {"10": "-", "50": "--", "100": ":"}
 
 
 def figure4(options: Options) -> list[Row]:
@@ -24,33 +22,27 @@ def figure4(options: Options) -> list[Row]:
     rows: list[Row] = []
     for axis, (law, title) in zip(axes, laws.items(), strict=True):
         of_law: dict[str, list[np.ndarray]] = {family: [] for family in BOTH}
-        for name in settings(law, options):
+        for name in of_size(law, options):
             found = curves(name, options, BOTH)
             for family in BOTH:
                 values = np.stack([found.at(1.0, label).mean("replicate").values for label in FAMILIES[family].labels])
                 of_law[family].append(values)
-                mean, se = mean_se(values, axis=1)
                 arms = name.rsplit("-", 1)[1]
-                style = look(FAMILIES[family].labels[4]) | {"linestyle": _DASHES[arms]}
+                style = look(FAMILIES[family].labels[4]) | {"linestyle": DASHES[arms]}
                 if family == "ω-UCB":  # it shows from under ω*-UCB where the two are equal
                     style |= {"linewidth": 3.5, "markersize": 8}
-                axis.errorbar(RHOS, mean, yerr=1.96 * se, capsize=2, label=f"{family}, K = {arms}", **style)
+                intervals(axis, RHOS, values, capsize=2, label=f"{family}, K = {arms}", **style)
                 rows.append(_best_rho(f"figure4: {name}, best ρ of {family}", law, family, values))
         for family, each_k in of_law.items():
             rows.append(_best_rho(f"figure4: {law}, all K, best ρ of {family}", law, family, np.mean(each_k, axis=0)))
         axis.set(title=title, xlabel="ρ", yscale="log")
         axis.set_xscale("log", base=2)
-        axis.set_xticks(RHOS, [_fraction(r) for r in RHOS])
+        axis.set_xticks(RHOS, [fraction(r) for r in RHOS])
     axes[0].set_ylabel("regret at B")
-    picture.suptitle("Figure 4: regret at the whole budget over ρ (mean and 95 % interval over random instances)")
-    save(picture, options.out / "figure4.png", legend=axes, columns=3)
-    played = [name for law in laws for name in settings(law, options)]
-    took, rounds = seconds(played, options, BOTH)
-    note = f"{rounds:.3g} rounds; shared with figure 3"
-    return [*rows, Row("figure4: seconds of simulation, compile included", "", f"{took:.0f}", "", "unclear", note)]
-
-
-_DASHES = {"10": "-", "50": "--", "100": ":"}
+    title = "Figure 4: regret at the whole budget over ρ (mean and 95 % interval over random instances)"
+    save(picture, options.out / "figure4.png", title, legend=axes, columns=3)
+    played = [name for law in laws for name in of_size(law, options)]
+    return [*rows, seconds_row("figure4: ", played, options, BOTH, "; shared with figure 3")]
 
 
 def _best_rho(item: str, law: str, family: str, values: np.ndarray) -> Row:
@@ -72,10 +64,6 @@ def _best_rho(item: str, law: str, family: str, values: np.ndarray) -> Row:
     else:
         holds = True if least == wanted else None if gap <= 2 * se else False
         rule = "yes: it is the least; unclear: within 2 standard errors of it"
-    listed = ", ".join(f"{_fraction(r)}: {m:.4g}" for r, m in zip(RHOS, mean, strict=True))
-    note = f"regret at ρ = {_fraction(named)} is {100 * gap:.1f} ± {100 * se:.1f} % above the least; {rule}; {listed}"
-    return Row(item, published, _fraction(RHOS[least]), f"{100 * se:.2g} %", verdict(holds), note)
-
-
-def _fraction(rho: float) -> str:
-    return f"1/{round(1 / rho)}" if rho < 1 else f"{rho:g}"
+    listed = ", ".join(f"{fraction(r)}: {m:.4g}" for r, m in zip(RHOS, mean, strict=True))
+    note = f"regret at ρ = {fraction(named)} is {100 * gap:.1f} ± {100 * se:.1f} % above the least; {rule}; {listed}"
+    return row(item, fraction(RHOS[least]), f"{100 * se:.2g} %", published=published, holds=holds, note=note)

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import Options
+from experiments.common.running import Options
 from jaxbandits.arms_file import read_arms
 from jaxbandits.environments import (
     FiniteArms,
@@ -92,18 +92,19 @@ class Family:
     make: Callable[[Part, Options], Any]
 
 
-def _rho(value: float) -> str:
-    return f"1/{round(1 / value)}" if value < 1 else f"{value:g}"
+def fraction(rho: float) -> str:
+    """ρ as in the paper: 1/8, 1, 2."""
+    return f"1/{round(1 / rho)}" if rho < 1 else f"{rho:g}"
 
 
 def omega(rho: float) -> str:
     """The name of ω-UCB in tables and legends."""
-    return f"ω-UCB, ρ = {_rho(rho)}"
+    return f"ω-UCB, ρ = {fraction(rho)}"
 
 
 def omega_star(rho: float) -> str:
     """The name of ω*-UCB."""
-    return f"ω*-UCB, ρ = {_rho(rho)}"
+    return f"ω*-UCB, ρ = {fraction(rho)}"
 
 
 FAMILIES: dict[str, Family] = {
@@ -131,7 +132,7 @@ COMPETITORS = ("m-UCB", "c-UCB", "i-UCB", "b-greedy", "Budget-UCB", "UCB-SC+", "
 SYNTHETIC = ("ω-UCB", "ω*-UCB", *COMPETITORS)
 ADS = ("ω-UCB, two ρ", "ω*-UCB, two ρ", *COMPETITORS)
 
-_LAWS = {
+_DRAWS = {
     "S-Br": (random_bernoulli, (2500, 8000, 14000)),
     "S-GBr": (random_generalised_bernoulli, (2000, 4000, 4000)),
     "S-Bt": (random_beta, (1000, 7000, 12000)),
@@ -207,12 +208,20 @@ def _ad_runs(beta: bool) -> Callable[[Options, str], int]:
 
 SETTINGS: dict[str, Setting] = {
     f"{law}-{arms}": Setting(f"{law}-{arms}", _random(draw, arms), SYNTHETIC, published_top=top)
-    for law, (draw, tops) in _LAWS.items()
+    for law, (draw, tops) in _DRAWS.items()
     for arms, top in zip((10, 50, 100), tops, strict=True)
 } | {
     name: Setting(name, _ads(beta), ADS, over="replicate", runs=_ad_runs(beta), published_top=1500)
     for name, beta in (("FB-Br", False), ("FB-Bt", True))
 }
+
+
+LAWS = {"S-Br": "Bernoulli", "S-GBr": "generalised Bernoulli", "S-Bt": "Beta"}
+
+
+def of_size(law: str, options: Options) -> list[str]:
+    """The settings of a law that are played at this size."""
+    return [f"{law}-{arms}" for arms in options.pick((10,), (10, 50), (10, 50, 100))]
 
 
 def steps(options: Options) -> float:

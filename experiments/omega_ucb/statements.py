@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
-from experiments.omega_ucb.play import Curves, curves
+from experiments.common.rows import Row, mean_se, row
+from experiments.common.running import Options
 from experiments.omega_ucb.comparisons import (
     END,
     MIDDLE,
@@ -18,8 +20,8 @@ from experiments.omega_ucb.comparisons import (
     standard_error,
     statistic,
 )
+from experiments.omega_ucb.play import Curves, curves
 from experiments.omega_ucb.specs import COMPETITORS, SHOWN, omega, omega_star
-from experiments.common import Options, Row, mean_se, verdict
 
 QUARTER, ONE = omega(0.25), omega(1.0)
 STAR, STAR_ONE = omega_star(0.25), omega_star(1.0)
@@ -29,166 +31,107 @@ UCBS = ("m-UCB", "c-UCB", "i-UCB")
 def bernoulli(name: str, options: Options) -> list[Row]:
     """§6.1, synthetic Bernoulli."""
     found, arms = curves(name, options), int(name.rsplit("-", 1)[1])
-    rows = [
-        best(
-            f"{name}: {QUARTER} has the least regret at {_share(share)}",
-            "yes",
-            found,
-            share,
-            QUARTER,
-            (ONE, *COMPETITORS),
-        )
-        for share in SHOWN
-    ]
+    rows = _leads(name, found, QUARTER, "has the least regret", "yes", (ONE, *COMPETITORS))
     for mine, theirs in itertools.product((QUARTER, ONE, "BTS"), UCBS):
-        rows.append(
-            statistic(
-                f"{name}: growth exponent of {theirs} − of {mine}, from 0.32 B to B",
-                "> 0 (better asymptotics)",
-                lambda a, b, c, d: growth(a, b) - growth(c, d),
-                [found.at(share, who) for who in (theirs, mine) for share in (MIDDLE, END)],
-                above(0),
-                f"exponents {growth(*_means(found, theirs)):.2f} and {growth(*_means(found, mine)):.2f}",
-            )
-        )
+        item = f"{name}: growth exponent of {theirs} − of {mine}, from 0.32 B to B"
+        note = f"exponents {growth(*_means(found, theirs)):.2f} and {growth(*_means(found, mine)):.2f}"
+        rows.append(_faster(item, "> 0 (better asymptotics)", found, theirs, mine, False, note))
     for theirs in UCBS:
         rows.append(somewhere(f"{name}: regret of {ONE} − {theirs}, where largest up to 0.1 B", found, ONE, theirs))
-        low, high = found.at(END, ONE), found.at(END, theirs)
-        rows.append(less(f"{name}: regret of {theirs} − {ONE} at B", "> 0", low, high, found.over))
-    bts = found.at(END, "BTS")
+        rows.append(_gap(name, found, theirs, ONE, "> 0"))
     if arms == 10:
-        rows.append(
-            less(f"{name}: regret of {ONE} − BTS at B", "> 0 (only for K = 10)", bts, found.at(END, ONE), found.over)
-        )
+        rows.append(_gap(name, found, ONE, "BTS", "> 0 (only for K = 10)"))
     else:
-        for mine in (QUARTER, ONE):
-            rows.append(less(f"{name}: regret of BTS − {mine} at B", "> 0", found.at(END, mine), bts, found.over))
-    three = [[found.at(share, who) for share in SHOWN] for who in (ONE, QUARTER)]
-    note = "growth from 0.32 B to B over that from 0.1 B to 0.32 B"
-    rows.append(
-        statistic(
-            f"{name}: bend of {ONE}",
-            "1 (straight over ln B)",
-            bend,
-            three[0],
-            lambda low, high: True if low <= 1 <= high and high - low < 1 else False if low > 1 or high < 1 else None,
-            f"{note}; yes: 1 inside an interval shorter than 1",
-        )
-    )
-    rows.append(statistic(f"{name}: bend of {QUARTER}", "> 1 (convex)", bend, three[1], above(1), note))
-    rows.append(
-        less(
-            f"{name}: regret of {ONE} − {QUARTER} at B",
-            "> 0 (not too large budgets)",
-            found.at(END, QUARTER),
-            found.at(END, ONE),
-            found.over,
-        )
-    )
-    rows.append(
-        statistic(
-            f"{name}: growth exponent of {QUARTER} − of {ONE}",
-            "> 0 (ρ = 1 better asymptotically)",
-            lambda a, b, c, d: growth(a, b) - growth(c, d),
-            [found.at(share, who) for who in (QUARTER, ONE) for share in (MIDDLE, END)],
-            lambda low, high: True if low > 0 else None,
-            "from 0.32 B to B; a finite budget may show it, but cannot refute it",
-        )
-    )
+        rows += [_gap(name, found, "BTS", mine, "> 0") for mine in (QUARTER, ONE)]
+    rows += _bends(name, found)
+    rows.append(_gap(name, found, ONE, QUARTER, "> 0 (not too large budgets)"))
+    item, said = f"{name}: growth exponent of {QUARTER} − of {ONE}", "> 0 (ρ = 1 better asymptotically)"
+    note = "from 0.32 B to B; a finite budget may show it, but cannot refute it"
+    rows.append(_faster(item, said, found, QUARTER, ONE, None, note))
     rows.append(_almost_equal(name, found))
-    rows += magnitudes(name, found)
-    if arms == 100:
-        rows += _ranges(found)
-    return rows
+    return rows + magnitudes(name, found) + (_ranges(found) if arms == 100 else [])
+
+
+def _leads(name: str, found: Curves, mine: str, what: str, published: str, others: Sequence[str]) -> list[Row]:
+    """Has one policy less regret than others, at every share of the budget that is shown?"""
+    where = {share: "B" if share == 1 else f"{share:.2g} B" for share in SHOWN}
+    return [
+        best(f"{name}: {mine} {what} at {at}", published, found, share, mine, others) for share, at in where.items()
+    ]
+
+
+def _gap(name: str, found: Curves, more: str, fewer: str, published: str) -> Row:
+    """Has one policy less regret at B than another?"""
+    item = f"{name}: regret of {more} − {fewer} at B"
+    return less(item, published, found.at(END, fewer), found.at(END, more), found.over)
+
+
+def _faster(item: str, published: str, found: Curves, one: str, other: str, below: bool | None, note: str) -> Row:
+    """Does the regret of one policy grow faster than that of another? ``below`` is what an interval below 0 shows."""
+    samples = [found.at(share, who) for who in (one, other) for share in (MIDDLE, END)]
+
+    def holds(low: float, high: float) -> bool | None:
+        return True if low > 0 else below if high < 0 else None
+
+    return statistic(item, published, lambda a, b, c, d: growth(a, b) - growth(c, d), samples, holds, note)
+
+
+def _bends(name: str, found: Curves) -> list[Row]:
+    one, quarter = ([found.at(share, who) for share in SHOWN] for who in (ONE, QUARTER))
+    note = "growth from 0.32 B to B over that from 0.1 B to 0.32 B"
+
+    def straight(low: float, high: float) -> bool | None:
+        return True if low <= 1 <= high and high - low < 1 else False if low > 1 or high < 1 else None
+
+    rule = f"{note}; yes: 1 inside an interval shorter than 1"
+    return [
+        statistic(f"{name}: bend of {ONE}", "1 (straight over ln B)", bend, one, straight, rule),
+        statistic(f"{name}: bend of {QUARTER}", "> 1 (convex)", bend, quarter, above(1), note),
+    ]
 
 
 def _almost_equal(name: str, found: Curves) -> Row:
-    gap = found.at(END, STAR) - found.at(END, QUARTER)
-    part = float(gap.mean() / found.at(END, QUARTER).mean())
+    gap, size = found.at(END, STAR) - found.at(END, QUARTER), float(found.at(END, QUARTER).mean())
+    part, error = float(gap.mean()) / size, standard_error(gap, found.over) / size
     item = f"{name}: regret of {STAR} − {QUARTER} at B, share of the latter"
-    error = standard_error(gap, found.over) / float(found.at(END, QUARTER).mean())
-    return Row(
-        item, "almost 0", f"{part:.3g}", f"{error:.2g}", verdict(abs(part) + 2 * error < 0.05), "yes: within 5 %"
-    )
+    close = abs(part) + 2 * error < 0.05
+    return row(item, part, error, published="almost 0", holds=close, note="yes: within 5 %", digits=".3g")
 
 
 def other_laws(name: str, options: Options) -> list[Row]:
     """§6.1, synthetic generalised Bernoulli and Beta."""
-    found = curves(name, options)
-    rows = []
+    found, comparable = curves(name, options), name == "S-Bt-100"
+    published = "yes; with m-UCB comparable" if comparable else "yes"
+    others = [c for c in COMPETITORS if not (comparable and c == "m-UCB")]
+    rows: list[Row] = []
     for mine in (QUARTER, STAR):
-        for share in SHOWN:
-            published = "yes; with m-UCB comparable" if name == "S-Bt-100" else "yes"
-            others = [c for c in COMPETITORS if not (name == "S-Bt-100" and c == "m-UCB")]
-            rows.append(
-                best(f"{name}: {mine} beats its competitors at {_share(share)}", published, found, share, mine, others)
-            )
-    if name == "S-Bt-100":
-        for mine in (QUARTER, STAR):
-            gap = found.at(END, "m-UCB") - found.at(END, mine)
-            mean, se = (float(x) for x in mean_se(gap.values.ravel()))
-            size = float(found.at(END, mine).mean())
-            holds = abs(mean) <= max(0.25 * size, 2 * se)
-            note = f"{mine}: {size:.5g}; yes: within a quarter of it or 2 standard errors"
-            rows.append(
-                Row(
-                    f"{name}: regret of m-UCB − {mine} at B",
-                    "comparable",
-                    f"{mean:.5g}",
-                    f"{se:.2g}",
-                    verdict(holds),
-                    note,
-                )
-            )
-    ratio = statistic(
-        f"{name}: regret of BTS / {STAR} at B",
-        "not competitive (≫ 1)",
-        lambda bts, star: bts / star,
-        [found.at(END, "BTS"), found.at(END, STAR)],
-        above(2),
-        "yes: above 2",
-    )
-    rows += [
-        ratio,
-        less(
-            f"{name}: regret of {QUARTER} − {STAR} at B", "> 0", found.at(END, STAR), found.at(END, QUARTER), found.over
-        ),
-    ]
-    return rows + magnitudes(name, found)
+        rows += _leads(name, found, mine, "beats its competitors", published, others)
+    rows += [_comparable(name, found, mine) for mine in (QUARTER, STAR) if comparable]
+    item, both = f"{name}: regret of BTS / {STAR} at B", [found.at(END, "BTS"), found.at(END, STAR)]
+    said, rule = "not competitive (≫ 1)", "yes: above 2"
+    rows.append(statistic(item, said, lambda bts, star: bts / star, both, above(2), rule))
+    return [*rows, _gap(name, found, QUARTER, STAR, "> 0"), *magnitudes(name, found)]
+
+
+def _comparable(name: str, found: Curves, mine: str) -> Row:
+    gap = found.at(END, "m-UCB") - found.at(END, mine)
+    mean, se = (float(x) for x in mean_se(gap.values.ravel()))
+    size = float(found.at(END, mine).mean())
+    item, holds = f"{name}: regret of m-UCB − {mine} at B", abs(mean) <= max(0.25 * size, 2 * se)
+    note = f"{mine}: {size:.5g}; yes: within a quarter of it or 2 standard errors"
+    return row(item, mean, se, published="comparable", holds=holds, note=note, digits=".5g")
 
 
 def ads(name: str, options: Options) -> list[Row]:
     """§6.1, social-media advertisement data."""
     found = curves(name, options)
-    rows = [
-        best(f"{name}: {QUARTER} beats its competitors at {_share(share)}", "yes", found, share, QUARTER, COMPETITORS)
-        for share in SHOWN
-    ]
-    rows.append(
-        less(f"{name}: regret of {ONE} − {QUARTER} at B", "> 0", found.at(END, QUARTER), found.at(END, ONE), found.over)
-    )
-    rows.append(
-        less(
-            f"{name}: regret of {QUARTER} − {STAR} at B",
-            "> 0, not much",
-            found.at(END, STAR),
-            found.at(END, QUARTER),
-            found.over,
-        )
-    )
+    rows = _leads(name, found, QUARTER, "beats its competitors", "yes", COMPETITORS)
+    rows += [_gap(name, found, ONE, QUARTER, "> 0"), _gap(name, found, QUARTER, STAR, "> 0, not much")]
+    note = "local exponent of the mean regret from 0.32 B to B; yes: below 1/2"
     for mine in (QUARTER, ONE):
-        exponent = float(growth(*_means(found, mine)))
-        note = "local exponent of the mean regret from 0.32 B to B; yes: below 1/2"
-        rows.append(
-            Row(
-                f"{name}: growth exponent of {mine}",
-                "good asymptotics (≪ 1)",
-                f"{exponent:.3g}",
-                "",
-                verdict(exponent < 0.5),
-                note,
-            )
-        )
+        item, exponent = f"{name}: growth exponent of {mine}", growth(*_means(found, mine))
+        said = "good asymptotics (≪ 1)"
+        rows.append(row(item, exponent, published=said, holds=exponent < 0.5, note=note, digits=".3g"))
     rows += magnitudes(name, found)
     return rows if options.quick else rows + _easier(name, found, options)
 
@@ -196,76 +139,48 @@ def ads(name: str, options: Options) -> list[Row]:
 def _easier(name: str, found: Curves, options: Options) -> list[Row]:
     """Relative to ω-UCB, ρ = 1/4: easier here than on synthetic arms of the same law (K = 50)?"""
     twin = "S-Br-50" if name == "FB-Br" else "S-Bt-50"
-    other = curves(twin, options)
-    rows = []
+    other, rows = curves(twin, options), []
     for who in ("BTS", "UCB-SC+", *UCBS):
-        ratios = [float(x.at(END, who).mean() / x.at(END, QUARTER).mean()) for x in (found, other)]
+        here, there = (float(x.at(END, who).mean() / x.at(END, QUARTER).mean()) for x in (found, other))
         easier = who in ("BTS", "UCB-SC+")
-        holds = ratios[0] < ratios[1] if easier else ratios[0] > ratios[1]
-        item = f"{name}: regret of {who} / {QUARTER}, and on {twin}"
-        note = "ratios of mean regrets at B"
-        rows.append(
-            Row(
-                item,
-                "easier (smaller)" if easier else "harder (larger)",
-                f"{ratios[0]:.3g}, {ratios[1]:.3g}",
-                "",
-                verdict(holds),
-                note,
-            )
-        )
+        item, text = f"{name}: regret of {who} / {QUARTER}, and on {twin}", f"{here:.3g}, {there:.3g}"
+        said, holds = ("easier (smaller)", here < there) if easier else ("harder (larger)", here > there)
+        rows.append(row(item, text, published=said, holds=holds, note="ratios of mean regrets at B"))
     return rows
 
 
 def magnitudes(name: str, found: Curves) -> list[Row]:
     """Regret at B of every policy, and whether ω-UCB's fits the published axis (read from plotting scripts)."""
-    top = found.setting.published_top
-    rows = []
+    top, rows = found.setting.published_top, []
     for who in found.regret:
-        x = found.at(END, who)
         if who.startswith("ω") and who not in (QUARTER, ONE, STAR, STAR_ONE):
             continue
-        share = float(found.share[who].isel(mark=-1).mean())
+        x, share = found.at(END, who), float(found.share[who].isel(mark=-1).mean())
         mean, error = float(x.mean()), standard_error(x, found.over)
-        published, holds, note = "", None, f"{100 * share:.3g} % of the best arm's reward"
-        if who == QUARTER:
-            published, holds = f"below {top:g} (axis)", bool(mean < top)
+        said, holds = (f"below {top:g} (axis)", mean < top) if who == QUARTER else ("", None)
+        note = f"{100 * share:.3g} % of the best arm's reward"
         if name.startswith("S-GBr"):
             early = 0.8 * float(found.at(0.8, who).mean())
             note += f"; with the reference code's means, 0.8 times the true ones: {early:.4g}"
-        rows.append(
-            Row(f"{name}: regret of {who} at B", published, f"{mean:.5g}", f"{error:.2g}", verdict(holds), note)
-        )
+        item = f"{name}: regret of {who} at B"
+        rows.append(row(item, mean, error, published=said, holds=holds, note=note, digits=".5g"))
     return rows
 
 
 def _ranges(found: Curves) -> list[Row]:
+    note = "yes: inside; unclear: inside within 2 standard errors; the limits are those of an enlarged axis"
     rows = []
     for who, (low, high) in ((ONE, (4700, 9500)), (QUARTER, (4000, 6500))):
         ends = [found.at(share, who) for share in (TENTH, END)]
         means, errors = [float(x.mean()) for x in ends], [standard_error(x, found.over) for x in ends]
         inside = means[0] > low and means[1] < high
         near = means[0] + 2 * errors[0] > low and means[1] - 2 * errors[1] < high
-        measured = f"{means[0]:.4g} to {means[1]:.4g}"
-        note = "yes: inside; unclear: inside within 2 standard errors; the limits are those of an enlarged axis"
-        holds = True if inside else None if near else False
-        rows.append(
-            Row(
-                f"S-Br-100: regret of {who} from 0.1 B to B",
-                f"{low} to {high}",
-                measured,
-                f"{errors[0]:.2g}, {errors[1]:.2g}",
-                verdict(holds),
-                note,
-            )
-        )
+        item, measured = f"S-Br-100: regret of {who} from 0.1 B to B", f"{means[0]:.4g} to {means[1]:.4g}"
+        holds, error = True if inside else None if near else False, f"{errors[0]:.2g}, {errors[1]:.2g}"
+        rows.append(row(item, measured, error, published=f"{low} to {high}", holds=holds, note=note))
     return rows
 
 
 def _means(found: Curves, who: str) -> tuple[float, float]:
     middle, end = (float(found.at(share, who).mean()) for share in (MIDDLE, END))
     return middle, end
-
-
-def _share(share: float) -> str:
-    return "B" if share == 1 else f"{share:.2g} B"

@@ -15,7 +15,8 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import Options, mean_se
+from experiments.common.rows import Row, mean_se, row
+from experiments.common.running import Options
 from jaxbandits.environments import Reservoir, bernoulli_outcome, uniform_outcome
 from jaxbandits.policies import (
     RCB,
@@ -112,9 +113,8 @@ def play(
     if options.full:  # many minutes may lie between here and the summary
         for point, lanes in zip(points, found[0], strict=True):
             mean, se = mean_se(lanes.regret)
-            print(
-                f"    {point}: B {lanes.budget.tolist()}, R {np.round(mean, 1).tolist()} ± {np.round(se, 2).tolist()}"
-            )
+            told = f"B {lanes.budget.tolist()}, R {np.round(mean, 1).tolist()} ± {np.round(se, 2).tolist()}"
+            print(f"    {point}: {told}")
     return found
 
 
@@ -154,6 +154,16 @@ def _timed(
     return result
 
 
+def timings() -> list[Row]:
+    """How fast each policy was."""
+    found = []
+    for name, (wall, processor, rounds) in CLOCK.items():
+        note = f"{rounds:.3g} rounds, {1e9 * processor / rounds:.0f} ns of processor a round, compile included"
+        found.append(row(f"seconds: {name}", wall, note=note, digits=".1f"))
+        print(f"  {name}: {wall:.1f} s, {note}", flush=True)
+    return found
+
+
 def _lanes(result: jb.Result, arms: Reservoir, budget: np.ndarray, ends: np.ndarray) -> list[list[Lanes]]:
     full = result.ended == jb.Status.CAPACITY
     assert not full.any(), f"{full.sum()} lanes were full"
@@ -165,47 +175,6 @@ def _lanes(result: jb.Result, arms: Reservoir, budget: np.ndarray, ends: np.ndar
         infinite = np.minimum(pulls, needed).sum(axis=1) / pulls.sum(axis=1)
         opened = (pulls > 0).sum(axis=1)
         regret = result.regret.values[i, :, 0]
-        found.append(
-            [
-                Lanes(budget[a] * np.asarray(result.marks), regret[a:b], infinite[a:b], opened[a:b])
-                for a, b in itertools.pairwise(ends)
-            ]
-        )
+        spent = budget[:, None] * np.asarray(result.marks)
+        found.append([Lanes(spent[a], regret[a:b], infinite[a:b], opened[a:b]) for a, b in itertools.pairwise(ends)])
     return found
-
-
-# --- regret over budgets ---------------------------------------------------------------------------------------
-
-
-class Curve(NamedTuple):
-    """Regret at several budgets, ascending."""
-
-    budget: np.ndarray
-    mean: np.ndarray
-    se: np.ndarray
-    runs: np.ndarray
-    infinite: np.ndarray  # mean share; NaN at a budget that was only passed
-    opened: np.ndarray
-
-    def exponents(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(geometric mid budget, d ln R / d ln B between neighbours, its standard error by the delta method).
-
-        Neighbours are taken as independent: for marks of one run, which are positively correlated, that is too wide.
-        """
-        step = np.diff(np.log(self.budget))
-        slope = np.diff(np.log(self.mean)) / step
-        relative = self.se / self.mean
-        return np.sqrt(self.budget[1:] * self.budget[:-1]), slope, np.hypot(relative[1:], relative[:-1]) / step
-
-
-def join(parts: Sequence[Lanes], *, passed: bool) -> Curve:
-    """Several runs as one curve, with the marks on the way if ``passed``; the most replicates count."""
-    rows: dict[float, tuple[float, ...]] = {}
-    for lanes in sorted(parts, key=lambda part: len(part.regret)):
-        mean, se = mean_se(lanes.regret)
-        last = len(lanes.budget) - 1
-        for i in range(0 if passed else last, last + 1):
-            ends = [float(x.mean()) if i == last else np.nan for x in (lanes.infinite, lanes.opened)]
-            rows[float(f"{lanes.budget[i]:.3g}")] = (float(mean[i]), float(se[i]), len(lanes.regret), *ends)
-    budgets = np.array(sorted(rows))
-    return Curve(budgets, *np.array([rows[b] for b in budgets]).T)

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from experiments.common.figures import figure, intervals, save
+from experiments.common.looks import BLUE, GREEN, VERMILION, look
+from experiments.common.rows import Row, is_above, mean_row
+from experiments.common.running import Options
 from experiments.rcb.play import ARMS_KEY, BETAS, FORMULAS, Lanes, Point, increasing, play, sampled
-from experiments.common import BLUE, GREEN, VERMILION, Options, Row, figure, look, mean_se, save, verdict
 from jaxbandits.arms_file import read_arms
 from jaxbandits.environments import Reservoir
 from jaxbandits.policies import RCB, ArmIncreasing, LogExploration, LogLogExploration, SampledArms, arms_to_sample
@@ -23,21 +26,18 @@ def _points(options: Options) -> list[Point]:
 
 
 def _row(item: str, lanes: Lanes, note: str = "", best: float = 2.0) -> Row:
-    mean, se = mean_se(lanes.last)
-    share = f"R/(Bρ*) = {mean / (best * lanes.budget[-1]):.3f}"
-    return Row(item, "", f"{mean:.4g}", f"{se:.2g}", "unclear", share + note)
+    share = f"R/(Bρ*) = {lanes.last.mean() / (best * lanes.budget[-1]):.3f}"
+    return mean_row(item, lanes.last, note=share + note, digits=".4g")
 
 
-def _paired(item: str, published: str, better: Lanes, worse: Lanes, note: str) -> Row:
+def _paired(item: str, better: Lanes, worse: Lanes, note: str, published: str = "(ours)") -> Row:
     """Is the regret of ``better`` the smaller? Same worlds."""
-    mean, se = mean_se(worse.last - better.last)
-    holds = None if abs(mean) <= 2 * se else bool(mean > 0)
-    return Row(item, published, f"{mean:.4g}", f"{se:.2g}", verdict(holds), note + "; paired")
+    gap = worse.last - better.last
+    return mean_row(item, gap, published, holds=is_above(gap), note=note + "; paired", digits=".4g")
 
 
 def _bars(axis: Any, x: Any, lanes: list[Lanes], **style: Any) -> None:
-    stats = np.array([mean_se(one.last) for one in lanes])
-    axis.errorbar(x, stats[:, 0], 1.96 * stats[:, 1], **style)
+    intervals(axis, x, [one.last for one in lanes], **style)
 
 
 def baselines(options: Options) -> list[Row]:
@@ -65,19 +65,17 @@ def baselines(options: Options) -> list[Row]:
                 _bars(axes[3 * line + i], [x], [lanes[i]], marker="o", color=colour, mfc=face, ls="none")
             for rule in RULES:
                 rcb, omega, reward = (found[f, rule][i] for f in ("RCB", "ω-UCB", "UCB-V (reward)"))
-                rows.append(
-                    _paired(f"baselines: RCB − ω-UCB, {rule}, {where}", "(ours)", omega, rcb, "yes: ω is better")
-                )
-                item = f"baselines: UCB-V (reward) − RCB, {rule}, {where}"
-                rows.append(_paired(item, "(ours)", rcb, reward, "costs ignored against costs learnt"))
+                rows.append(_paired(f"baselines: RCB − ω-UCB, {rule}, {where}", omega, rcb, "yes: ω is better"))
+                item, note = f"baselines: UCB-V (reward) − RCB, {rule}, {where}", "costs ignored against costs learnt"
+                rows.append(_paired(item, rcb, reward, note))
             axes[3 * line + i].set(title=f"β = {beta:g}, {kind} outcomes", ylabel="regret", ylim=(0, None))
             axes[3 * line + i].set_xlim(-0.5, len(FORMULAS) - 0.5)
             axes[3 * line + i].set_xticks(range(len(FORMULAS)), [f.replace(" (", "\n(") for f in FORMULAS], fontsize=8)
     axes[0].plot([], [], "ko", label="K arms")
     axes[0].plot([], [], "o", mec="k", mfc="white", label="arm-increasing rule")
     budget = points[0].budget
-    picture.suptitle(f"Regret at B = {budget:g} (Bρ* = {2 * budget:g}), mean and 95 % interval")
-    save(picture, options.out / "baselines.png", legend=axes[:1])
+    title = f"Regret at B = {budget:g} (Bρ* = {2 * budget:g}), mean and 95 % interval"
+    save(picture, options.out / "baselines.png", title, legend=axes[:1])
     return rows
 
 
@@ -111,13 +109,13 @@ def wrong_beta(options: Options) -> list[Row]:
                     rows.append(_row(f"wrong_beta: {name}, true β = {beta:g}, believed {believed:g}", x))
                     continue
                 item = f"wrong_beta: {name}, true β = {beta:g}: believing {believed:g} costs"
-                rows.append(_paired(item, "> 0", column[i], x, f"R = {x.last.mean():.4g} instead of "
-                                    f"{column[i].last.mean():.4g}"))  # fmt: skip
+                note = f"R = {x.last.mean():.4g} instead of {column[i].last.mean():.4g}"
+                rows.append(_paired(item, column[i], x, note, "> 0"))
         axis.set(xscale="log", xlabel="believed β", ylabel="regret", title=name, ylim=(0, None))
         axis.set_xticks(BETAS, [f"{b:g}" for b in BETAS])
         axis.minorticks_off()
-    picture.suptitle(f"Sensitivity to a wrong β, B = {points[0].budget:g}, 95 % intervals")
-    save(picture, options.out / "wrong_beta.png", legend=axes[:1])
+    title = f"Sensitivity to a wrong β, B = {points[0].budget:g}, 95 % intervals"
+    save(picture, options.out / "wrong_beta.png", title, legend=axes[:1])
     return rows
 
 
@@ -141,11 +139,11 @@ def multiplier(options: Options) -> list[Row]:
             best = int(np.argmin([x.last.mean() for x in column]))
             item = f"multiplier: {name}, β = {beta:g}: the best m beats m = 1 by"
             at_one = column[list(factors).index(1.0)]
-            rows.append(_paired(item, "(ours)", column[best], at_one, f"best m = {factors[best]:g} of those tried"))
+            rows.append(_paired(item, column[best], at_one, f"best m = {factors[best]:g} of those tried"))
             axis.set(xlabel="multiplier m of K", ylabel="regret", title=f"β = {beta:g}", ylim=(0, None))
             axis.set_xscale("log", base=2)
-    picture.suptitle(f"The constant that the theory leaves open, B = {points[0].budget:g}, 95 % intervals")
-    save(picture, options.out / "multiplier.png", legend=axes[:1])
+    title = f"The constant that the theory leaves open, B = {points[0].budget:g}, 95 % intervals"
+    save(picture, options.out / "multiplier.png", title, legend=axes[:1])
     return rows
 
 
@@ -171,7 +169,7 @@ def exploration(options: Options) -> list[Row]:
                 if sequence != "ln t":
                     note = "smaller than the theory allows" if "/" in sequence else "the lower end of the theory"
                     item = f"exploration: {name}, β = {beta:g}: 𝓔 = {sequence} beats ln t by"
-                    rows.append(_paired(item, "(ours)", lanes[i], found["ln t"][i], note))
+                    rows.append(_paired(item, lanes[i], found["ln t"][i], note))
     return rows
 
 

@@ -13,24 +13,22 @@ skipped, and say so, without.
 
 from __future__ import annotations
 
+from experiments.common.running import Experiment
 from experiments.rcucb.figures import fig1, fig2, fig4
 from experiments.rcucb.real_data import ames, aslib
 from experiments.rcucb.studies import alpha, sizes, zoom
-from experiments.common import Item, Options, run_items
 
-ITEMS: dict[str, Item] = {
-    "fig1": fig1,
-    "fig2": fig2,
-    "fig4": fig4,
-    "sizes": sizes,
-    "alpha": alpha,
-    "zoom": zoom,
-    "aslib": aslib,
-    "fig5": ames,
-}
-NOT_IN_QUICK = ("sizes", "alpha")
-
-
-def run(options: Options) -> None:
-    """All items, or those whose names begin with ``--only``."""
-    run_items("rcucb", ITEMS, options, not_in_quick=NOT_IN_QUICK, any_size=lambda row: True)
+EXPERIMENT = Experiment(
+    "rcucb",
+    {
+        "fig1": fig1,
+        "fig2": fig2,
+        "fig4": fig4,
+        "sizes": sizes,
+        "alpha": alpha,
+        "zoom": zoom,
+        "aslib": aslib,
+        "fig5": ames,
+    },
+    not_in_quick=("sizes", "alpha"),
+)

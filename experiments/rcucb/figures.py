@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from experiments.common.figures import figure, save
+from experiments.common.looks import BLUE, ORANGE, VERMILION
+from experiments.common.rows import Row, ranking, row
+from experiments.common.running import Options
 from experiments.rcucb.play import BASELINES, POLICIES, RCUCBS, Played, play
-from experiments.rcucb.report import COLOUR_OF, COLOURS, STAND_IN, dashes, difference, estimate, figure
-from experiments.common import Options, Row, mean_se, ranking, verdict
+from experiments.rcucb.report import STAND_IN, band, difference, estimate
 from jaxbandits.environments import FastTrack, Linear, copula_arms, g1
 from jaxbandits.environments.g1 import G1_NAMES, ProbitNormal
 
@@ -22,7 +24,7 @@ PUBLISHED = {  # share of censored rounds: RCUCB, TS, UCB, oracle
 }
 ORACLE_PROBIT = {"PosCorr": 0.2835, "NegCorr": 0.7163, "Indep": -0.15}  # q of the best arm of G1
 
-MODELS = ("complex", "mediocre", "simple")
+MODELS, COLOURS = ("complex", "mediocre", "simple"), (VERMILION, BLUE, ORANGE)
 KAPPA = 0.6
 REWARDS = [ProbitNormal(b, 0.45) for b in (1.6, 0.6, 0.1)]
 SECONDS = [stats.lognorm(s, scale=m) for s, m in ((0.8, 0.67), (0.8, 0.42), (0.9, 0.28))]
@@ -32,7 +34,8 @@ OURS = "our laws, chosen so that the text's description of Fig. 2 can hold"
 def fig1(options: Options) -> list[Row]:
     """Samples of reward, consumption and both, for the three arms of Example 1."""
     rng = np.random.default_rng(1)
-    axes, save = figure(options, "fig1", 3, 3, size=(9, 7.5))
+    picture, axes = figure(3, 3, (9, 7.5))
+    axes = axes.reshape(3, 3)
     means = []
     for k, (reward_law, seconds_law) in enumerate(zip(REWARDS, SECONDS, strict=True)):
         z, e = rng.standard_normal((2, 4000))
@@ -47,19 +50,19 @@ def fig1(options: Options) -> list[Row]:
         axes[k, 2].set(xlim=(0, 2), ylim=(0, 1), ylabel="reward")
     for axis, label in zip(axes[2], ("reward", "consumption", "consumption"), strict=True):
         axis.set_xlabel(label)
-    save("Fig. 1: three arms of Example 1 (our laws, κ = 0.6)")
+    save(picture, options.out / "fig1.png", "Fig. 1: three arms of Example 1 (our laws, κ = 0.6)")
     ordered = all(a[0] > b[0] and a[1] > b[1] for a, b in itertools.pairwise(means))
-    return [Row("Fig. 1: more reward goes with more consumption", "yes", str(ordered), "", "unclear", OURS)]
+    return [row("Fig. 1: more reward goes with more consumption", str(ordered), published="yes", note=OURS)]
 
 
 def fig2(options: Options) -> list[Row]:
     """v against τ of the three models, strict and soft promise."""
     limits = np.arange(1, 101) / 100
-    axes, save = figure(options, "fig2", 1, 2, size=(10, 4))
+    picture, axes = figure(1, 2, (10, 4))
     rows = []
     cases = (("strict", FastTrack(0.5, 10.0), 50), ("soft", FastTrack(0.99, 5.0), 99))
     published = {"strict": "simple for most τ, mediocre near 0.5", "soft": "complex, at a large τ"}
-    for axis, (name, penalty, shown) in zip(axes[0], cases, strict=True):
+    for axis, (name, penalty, shown) in zip(axes, cases, strict=True):
         world = copula_arms(REWARDS, SECONDS, KAPPA, limits=limits, cost=Linear(0.1), penalty=penalty, tau_max=1.0)
         v = world.values()[0][0].reshape(3, -1)
         for k, model in enumerate(MODELS):
@@ -68,13 +71,13 @@ def fig2(options: Options) -> list[Row]:
         best = v[:, :shown].argmax(axis=0)
         simple = float((best == 2).mean())
         found = f"{MODELS[best[-1]]} at τ = {limits[shown - 1]:g}; simple for {simple:.0%} of the τ shown"
-        rows.append(Row(f"Fig. 2 {name} promise: best model", published[name], found, "", "unclear", OURS))
+        rows.append(row(f"Fig. 2 {name} promise: best model", found, published=published[name], note=OURS))
         if name == "strict":
-            most = f"{v[:, shown:].max():.3f}"
-            rows.append(Row("Fig. 2 strict: largest v for τ > 0.5", "negative", most, "", "unclear", OURS))
-    axes[0, 0].set_ylabel("penalised expected gain v")
-    axes[0, 0].legend(frameon=False)
-    save("Fig. 2: penalised expected gain (our laws)")
+            item, most = "Fig. 2 strict: largest v for τ > 0.5", v[:, shown:].max()
+            rows.append(row(item, most, published="negative", note=OURS, digits=".3f"))
+    axes[0].set_ylabel("penalised expected gain v")
+    axes[0].legend(frameon=False)
+    save(picture, options.out / "fig2.png", "Fig. 2: penalised expected gain (our laws)")
     return rows
 
 
@@ -120,11 +123,8 @@ def _shares(instance: str, share: dict[str, np.ndarray], rounds: int) -> list[Ro
         item = f"table {instance}: RCUCB literal censors less than {name}"
         rows.append(difference(item, "yes", share["RCUCB literal"] - share[name], note))
     ours = float(stats.norm.cdf(ORACLE_PROBIT[instance]))
-    item = f"table {instance}: oracle 1 − P(τ*)"
-    return [
-        *rows,
-        Row(item, f"{oracle:.4f}", f"{ours:.4f}", "", verdict(abs(ours - oracle) < 1e-3), "by construction of G1"),
-    ]
+    item, said, holds = f"table {instance}: oracle 1 − P(τ*)", f"{oracle:.4f}", abs(ours - oracle) < 1e-3
+    return [*rows, row(item, ours, published=said, holds=holds, note="by construction of G1", digits=".4f")]
 
 
 def _gaps(runs: dict[str, Played]) -> list[Row]:
@@ -132,14 +132,10 @@ def _gaps(runs: dict[str, Played]) -> list[Row]:
     best = runs["RCUCB literal"].regret[0, ..., -1].mean(axis=1)
     for name in BASELINES:
         ratio = runs[name].regret[0, ..., -1].mean(axis=1) / best
-        holds = bool(ratio[:2].min() > ratio[2])
-        item = f"Fig. 4 regret {name} / RCUCB literal: {', '.join(G1_NAMES)}"
-        rows.append(Row(item, "larger with correlation", _joined(ratio), "", verdict(holds), STAND_IN))
+        item, text = f"Fig. 4 regret {name} / RCUCB literal: {', '.join(G1_NAMES)}", " ".join(f"{x:.2f}" for x in ratio)
+        holds = ratio[:2].min() > ratio[2]
+        rows.append(row(item, text, published="larger with correlation", holds=holds, note=STAND_IN))
     return rows
-
-
-def _joined(x: Sequence[float] | np.ndarray) -> str:
-    return " ".join(f"{value:.2f}" for value in x)
 
 
 def _times(runs: dict[str, Played], rounds: int, replicates: int) -> list[Row]:
@@ -148,20 +144,19 @@ def _times(runs: dict[str, Played], rounds: int, replicates: int) -> list[Row]:
     for what, bound, names in (("six index policies", 300, (*RCUCBS, *BASELINES[:2])), ("TS", 1800, BASELINES[2:])):
         seconds = sum(runs[name].seconds for name in names)
         holds = None if rounds < 100_000 else seconds <= bound
-        rows.append(Row(f"seconds for {what}", f"≤ {bound} (issue)", f"{seconds:.0f}", "", verdict(holds), note))
+        said = f"≤ {bound} (issue)"
+        rows.append(row(f"seconds for {what}", seconds, published=said, holds=holds, note=note, digits=".0f"))
     return rows
 
 
 def _draw_fig4(options: Options, runs: dict[str, Any], rounds: int, replicates: int) -> None:
-    (axes,), save = figure(options, "fig4", 1, 3, size=(13, 4.6))
-    for i, instance in enumerate(G1_NAMES):
+    picture, axes = figure(1, 3, (13, 4.6))
+    for i, (axis, instance) in enumerate(zip(axes, G1_NAMES, strict=True)):
         for name, run in runs.items():
-            colour = COLOUR_OF[name]
-            mean, se = mean_se(run.regret[0, i], axis=0)
-            axes[i].plot(run.shares * rounds, mean, dashes(name), color=colour, label=name, lw=1.4)
-            axes[i].fill_between(run.shares * rounds, mean - 1.96 * se, mean + 1.96 * se, color=colour, alpha=0.2, lw=0)
-        axes[i].set(title=instance, xlabel="round", yscale="log", xscale="log")
-        axes[i].set_xlim(rounds / 200, rounds)
-        axes[i].set_ylim(20, None)
+            band(axis, run.shares * rounds, run.regret[0, i], name, lw=1.4)
+        axis.set(title=instance, xlabel="round", yscale="log", xscale="log")
+        axis.set_xlim(rounds / 200, rounds)
+        axis.set_ylim(20, None)
     axes[0].set_ylabel("cumulative regret")
-    save(f"Fig. 4 on the stand-in G1 (ours): {replicates} replicates, bands of 95 %", legend=axes[:1])
+    title = f"Fig. 4 on the stand-in G1 (ours): {replicates} replicates, bands of 95 %"
+    save(picture, options.out / "fig4.png", title, legend=axes[:1])

@@ -39,16 +39,33 @@ def play(policy: Any, world: Any, rounds: int, replicates: int, marks: Any = 40)
     """One policy; a literal one in the world that reveals its consumption."""
     if getattr(policy, "survival", "") == "literal":
         world = RevealConsumption(world)
-    lanes = np.size(getattr(policy, "alpha", 1)) * world.instances * replicates
+    settings = np.size(getattr(policy, "alpha", 1))
     began = time.perf_counter()
-    result = jb.simulate(
+    result = simulate(policy, world, rounds, replicates, marks, settings=settings)
+    seconds = time.perf_counter() - began
+    return Played(result.regret.values, result.count("censored").values, np.asarray(result.marks), seconds)
+
+
+def simulate(
+    policy: Any,
+    world: Any,
+    rounds: int,
+    replicates: int,
+    marks: Any,
+    *,
+    key: Any = KEY,
+    settings: int = 1,
+    names: Any = None,
+) -> jb.Result:
+    """One policy on all instances, on two cores: half of the lanes at once."""
+    lanes = settings * world.instances * replicates
+    return jb.simulate(
         policy,
         world,
         jb.Horizon(rounds),
-        key=KEY,
+        key=key,
         replicates=replicates,
         marks=marks,
+        instance_names=names,
         slots=min(256, -(-lanes // 2)),
     )
-    seconds = time.perf_counter() - began
-    return Played(result.regret.values, result.count("censored").values, np.asarray(result.marks), seconds)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from experiments import common
-from experiments.common import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION, Options, Row, is_above, mean_se
+from experiments.common.figures import intervals
+from experiments.common.looks import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION
+from experiments.common.rows import Row, above_zero, mean_se, row
 
 STAND_IN = "stand-in G1, ours"
-COLOURS = (VERMILION, BLUE, ORANGE, GREEN, GREY, BLACK, PINK, SKY)
-_NAMES = ("literal", "legal", "infinite", "Kaplan-Meier")
-COLOUR_OF = dict(
-    zip(
-        (*(f"RCUCB {name}" for name in _NAMES), "UCB width 1+λ", "UCB width 1", "TS global", "TS per arm"),
-        COLOURS,
-        strict=True,
-    )
-) | {"RCUCB legal α=0.03": ORANGE}
+COLOUR_OF = {
+    "RCUCB literal": VERMILION,
+    "RCUCB legal": BLUE,
+    "RCUCB legal α=0.03": ORANGE,
+    "RCUCB infinite": ORANGE,
+    "RCUCB Kaplan-Meier": GREEN,
+    "UCB width 1+λ": GREY,
+    "UCB width 1": BLACK,
+    "TS global": PINK,
+    "TS per arm": SKY,
+}
 
 
 def dashes(name: str) -> str:
@@ -31,25 +31,23 @@ def estimate(item: str, published: Any, values: Any, note: str) -> Row:
     """A measured mean; with a published number: yes within 3 s.e. or 0.01, else no; without one, unclear."""
     mean, se = (float(v) for v in mean_se(values))
     holds = None if published == "" else abs(mean - float(published)) <= max(3 * se, 0.01)
-    return Row(item, str(published), f"{mean:.6g}", f"{se:.2g}", common.verdict(holds), note)
+    return row(item, mean, se, published=published, holds=holds, note=note, digits=".6g")
 
 
 def difference(item: str, published: str, values: Any, note: str = STAND_IN) -> Row:
     """Published: below 0. yes if it is by 2 s.e. (paired), no if above by 2 s.e., else unclear."""
-    mean, se = (float(v) for v in mean_se(values))
-    above = is_above(values)
-    holds = None if above is None else not above
-    return Row(item, published, f"difference {mean:.6g}", f"{se:.2g}", common.verdict(holds), f"paired; {note}")
+    mean, se = mean_se(values)
+    holds, text = above_zero(-mean, se), f"difference {mean:.6g}"
+    return row(item, text, se, published=published, holds=holds, note=f"paired; {note}")
 
 
-def figure(
-    options: Options, name: str, lines: int, columns: int, size: tuple[float, float]
-) -> tuple[np.ndarray, Callable[..., None]]:
-    """(axes ``[line, column]``, save(title, legend=axes whose labels are listed)); writes ``<out>/<name>.png``."""
-    picture, axes = common.figure(lines, columns, size)
+def band(axis: Any, x: Any, samples: Any, name: str, **style: Any) -> None:
+    """A policy's mean over the runs ``[run, x]`` with its 95 % interval."""
+    mean, se = mean_se(samples)
+    axis.plot(x, mean, dashes(name), color=COLOUR_OF[name], label=name, **style)
+    axis.fill_between(x, mean - 1.96 * se, mean + 1.96 * se, color=COLOUR_OF[name], alpha=0.2, lw=0)
 
-    def save(title: str, legend: Any = ()) -> None:
-        picture.suptitle(title)
-        common.save(picture, options.out / f"{name}.png", legend)
 
-    return axes.reshape(lines, columns), save
+def dots(axis: Any, x: Any, samples: Any, name: str, **style: Any) -> None:
+    """A policy's means over the runs ``[x, run]`` with their 95 % intervals."""
+    intervals(axis, x, samples, marker="o", ms=3, capsize=2, color=COLOUR_OF[name], **style)
