@@ -32,7 +32,7 @@ def row(
     error: Any = "",
     *,
     published: Any = "",
-    holds: bool | None = None,
+    holds: bool | np.bool_ | None = None,
     note: str = "",
     digits: str = ".4g",
 ) -> Row:
@@ -84,7 +84,7 @@ def mean_se(samples: Any, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return x.mean(axis), x.std(axis, ddof=1) / np.sqrt(x.shape[axis])
 
 
-def verdict(holds: bool | None) -> str:
+def verdict(holds: bool | np.bool_ | None) -> str:
     """yes, no, or (None) unclear."""
     return "unclear" if holds is None else "yes" if holds else "no"
 

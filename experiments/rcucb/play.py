@@ -39,26 +39,17 @@ def play(policy: Any, world: Any, rounds: int, replicates: int, marks: Any = 40)
     """One policy; a literal one in the world that reveals its consumption."""
     if getattr(policy, "survival", "") == "literal":
         world = RevealConsumption(world)
-    settings = np.size(getattr(policy, "alpha", 1))
     began = time.perf_counter()
-    result = simulate(policy, world, rounds, replicates, marks, settings=settings)
+    result = simulate(policy, world, rounds, replicates, marks)
     seconds = time.perf_counter() - began
     return Played(result.regret.values, result.count("censored").values, np.asarray(result.marks), seconds)
 
 
 def simulate(
-    policy: Any,
-    world: Any,
-    rounds: int,
-    replicates: int,
-    marks: Any,
-    *,
-    key: Any = KEY,
-    settings: int = 1,
-    names: Any = None,
+    policy: Any, world: Any, rounds: int, replicates: int, marks: Any, key: Any = KEY, names: Any = None
 ) -> jb.Result:
-    """One policy on all instances, on two cores: half of the lanes at once."""
-    lanes = settings * world.instances * replicates
+    """One policy on all instances, half of the lanes at once: one wave on two cores."""
+    lanes = np.size(getattr(policy, "alpha", 1)) * world.instances * replicates
     return jb.simulate(
         policy,
         world,
