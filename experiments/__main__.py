@@ -1,7 +1,7 @@
 """``python -m experiments NAME [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]``, or ``--list``.
 
-An experiment is a module of this folder with a function ``run(options)``; names with a leading ``_`` or ``data_`` are
-its helpers. It writes at least one PNG and ``summary.csv`` to ``--out``.
+An experiment is a folder here, one for each paper, that offers an ``EXPERIMENT``. It writes at least one PNG and
+``summary.csv`` to ``--out``.
 """
 
 from __future__ import annotations
@@ -12,20 +12,19 @@ import sys
 import time
 from pathlib import Path
 
-from experiments.common import Options
-
-_HELPERS = ("_", "data_", "common")
+from experiments.common.running import Experiment, Options, one_of
+from jaxbandits.errors import InputError, bad
 
 
 def names() -> list[str]:
     """All experiments."""
-    return sorted(p.stem for p in Path(__file__).parent.glob("*.py") if not p.stem.startswith(_HELPERS))
+    return sorted(p.parent.name for p in Path(__file__).parent.glob("*/__init__.py") if p.parent.name != "common")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__.split("\n\n")[1])
-    parser.add_argument("name", nargs="?", choices=names(), metavar="NAME", help=", ".join(names()))
+    parser.add_argument("name", nargs="?", metavar="NAME", help=", ".join(names()))
     parser.add_argument("--list", action="store_true", help="print the names, one per line")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="small, at most 90 seconds")
@@ -39,14 +38,26 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if given.name is None:
         parser.error("NAME: none given; it must be one of " + ", ".join(names()))
-    out = given.out or Path("jaxbandits-out") / given.name
-    out.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
-    importlib.import_module(f"experiments.{given.name}").run(
-        Options(given.quick, given.full, given.only, out, given.data)
-    )
+    try:
+        experiment = named(given.name)
+        out = given.out or Path("jaxbandits-out") / given.name
+        experiment.run(Options(given.quick, given.full, given.only, out, given.data))
+    except InputError as error:
+        parser.exit(2, f"{parser.prog}: {error}\n")
     print(f"{given.name}: {time.perf_counter() - began:.0f} s, results in {out}")
     return 0
+
+
+def named(name: str) -> Experiment:
+    """The experiment of this name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in names():
+        raise bad("NAME", name, one_of(names(), name))
+    return importlib.import_module(f"experiments.{name}").EXPERIMENT
 
 
 if __name__ == "__main__":

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import xarray
 
-from experiments import omega_ucb
-from experiments._omega_intervals import arms_of, bounds, example2, figure5
-from experiments._omega_play import Curves
-from experiments._omega_rows import best, less, somewhere, statistic
-from experiments._omega_sensitivity import _best_rho
-from experiments._omega_specs import FAMILIES, MARKS, RHOS, SETTINGS, SHOWN, _beta_ads, omega
-from experiments.common import Options, ranking
+from experiments.common.rows import ranking
+from experiments.common.running import Options
+from experiments.omega_ucb import EXPERIMENT
+from experiments.omega_ucb.comparisons import best, less, somewhere, statistic
+from experiments.omega_ucb.intervals import arms_of, bounds, example2, figure5
+from experiments.omega_ucb.play import Curves
+from experiments.omega_ucb.sensitivity import _best_rho
+from experiments.omega_ucb.specs import FAMILIES, MARKS, RHOS, SETTINGS, SHOWN, _beta_ads, omega
 from jaxbandits.policies import OmegaUCB
 from jaxbandits.policies.index import evaluate
 
@@ -110,7 +111,7 @@ def test_beta_laws_of_the_ads_have_the_means() -> None:
 
 
 def test_a_missing_ads_file_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    omega_ucb.run(Options(quick=True, only="figure3d", out=tmp_path, data=tmp_path / "nowhere"))
+    EXPERIMENT.run(Options(quick=True, only="figure3d", out=tmp_path, data=tmp_path / "nowhere"))
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("omega_ucb figure3d: skipped") and said[1:] == ["omega_ucb figure3d: 0 s"]
     assert (tmp_path / "summary.csv").read_text().count("\n") == 1

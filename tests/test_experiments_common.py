@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from experiments.common import Options, Row, kept, run_items
+from experiments import __main__ as command
+from experiments.common.rows import Row, above_zero, mean_row, row
+from experiments.common.running import Experiment, Options, kept
+from jaxbandits.errors import InputError
 from jaxbandits.policies import UCB1
 
 
 def item(name: str) -> Callable[[Options], list[Row]]:
-    return lambda options: [Row(f"{name}: what", "1", "2", "", "no", "a note")]
+    return lambda options: [row(f"{name}: what", 2, published=1, holds=False, note="a note")]
 
 
-ITEMS = {name: item(name) for name in ("one", "two_a", "two_b")}
+MADE = Experiment("made", {name: item(name) for name in ("one", "two_a", "two_b")})
 
 
 def written(folder: Path) -> dict[str, tuple[str, str]]:
@@ -26,34 +30,73 @@ def written(folder: Path) -> dict[str, tuple[str, str]]:
 
 
 def test_rows_of_other_items_stay_when_some_are_run_alone(tmp_path: Path) -> None:
-    run_items("made", ITEMS, Options(full=True, out=tmp_path))
+    MADE.run(Options(full=True, out=tmp_path))
     (tmp_path / "summary.csv").write_text((tmp_path / "summary.csv").read_text().replace("a note", "an old note"))
-    rows = run_items("made", ITEMS, Options(full=True, only="two", out=tmp_path))
+    rows = MADE.run(Options(full=True, only="two", out=tmp_path))
     assert written(tmp_path) == {
         "one": ("no", "an old note"), "two_a": ("no", "a note"), "two_b": ("no", "a note")
     }  # fmt: skip
     assert len(rows) == 3
-    run_items("made", ITEMS, Options(full=True, out=tmp_path))
+    MADE.run(Options(full=True, out=tmp_path))
     assert written(tmp_path)["one"] == ("no", "a note")
 
 
 def test_an_unknown_item_is_said_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="--only: three given; it must be one of one, two_a, two_b"):
-        run_items("made", ITEMS, Options(only="three", out=tmp_path))
+    with pytest.raises(
+        InputError, match=r"--only: 'one_' given; it must be one of one, two_a, two_b; did you mean one\?"
+    ):
+        MADE.run(Options(only="one_", out=tmp_path / "new"))
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["omega_ucb", "--only", "figre1"], "--only: 'figre1' given; .*; did you mean figure1\\?"),
+        (["suakk"], "NAME: 'suakk' given; it must be one of b_zoom, .*, suak; did you mean suak\\?"),
+    ],
+)
+def test_what_is_not_there_is_refused_in_one_line(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main([*arguments, "--quick", "--out", str(tmp_path / "new")])
+    assert ended.value.code == 2
+    assert re.fullmatch(f"python -m experiments: {said}\n", capsys.readouterr().err)
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_folder_is_an_experiment_that_bears_its_name() -> None:
+    assert command.names() == ["b_zoom", "gradients", "omega_ucb", "rcb", "rcucb", "suak"]
+    for name in command.names():
+        experiment = command.named(name)
+        assert experiment.name == name and set(experiment.not_in_quick) < set(experiment.items)
+
+
 def test_a_quick_run_leaves_out_and_does_not_judge(tmp_path: Path) -> None:
-    run_items(
-        "made",
-        ITEMS,
-        Options(quick=True, out=tmp_path),
-        not_in_quick=("one",),
-        any_size=lambda row: "two_a" in row.item,
-    )
+    made = Experiment("made", MADE.items, not_in_quick=("one",), any_size=lambda each: "two_a" in each.item)
+    made.run(Options(quick=True, out=tmp_path))
     assert written(tmp_path) == {"two_a": ("no", "a note"), "two_b": ("unclear", "a note; not --full")}
-    run_items("made", ITEMS, Options(quick=True, only="one", out=tmp_path), not_in_quick=("one",))
+    made.run(Options(quick=True, only="one", out=tmp_path))
     assert written(tmp_path)["one"] == ("unclear", "a note; not --full")
+
+
+def test_rows_about_the_whole_run_come_last(tmp_path: Path) -> None:
+    made = Experiment("made", MADE.items, closing=lambda: [row("seconds: all", 1.26, digits=".1f")])
+    assert made.run(Options(full=True, out=tmp_path))[-1] == Row("seconds: all", "", "1.3", "", "unclear")
+    assert list(written(tmp_path)) == [*MADE.items, "seconds"]
+
+
+def test_numbers_of_a_row_are_rounded_and_text_stands() -> None:
+    assert row("x", 123456, "0.10") == Row("x", "", "123456", "0.10", "unclear")
+    assert row("x", np.float32(1.23456), 0.0456, published=0.5) == Row("x", "0.5", "1.235", "0.046", "unclear")
+    assert row("x", 1.23456, holds=np.bool_(True), note="n", digits=".1f") == Row("x", "", "1.2", "", "yes", "n")
+    assert mean_row("x", [1, 2, 3], "> 0", holds=False) == Row("x", "> 0", "2", "0.58", "no")
+
+
+@pytest.mark.parametrize(("value", "expected"), [(2.1, True), (-2.1, False), (2.0, None), (-1.9, None), (0.0, None)])
+def test_a_sign_is_clear_beyond_two_standard_errors(value: float, expected: bool | None) -> None:
+    assert above_zero(value, 1.0) is expected
 
 
 def test_the_very_same_is_not_played_twice(tmp_path: Path) -> None:

@@ -1,0 +1,31 @@
+"""Continuous arms with a budget (B-Zoom, Trovò et al., ECAI 2016): both tables, Figure 1, what the paper leaves open.
+
+    python -m experiments b_zoom [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
+
+Items: table1, figure1, table2, scale, growth, grids, trees, auctions. ``--full`` plays the published sizes. auctions
+needs the folder ``../shared/data`` and is skipped, and says so, without.
+"""
+
+from __future__ import annotations
+
+from experiments.b_zoom.ipinyou import auctions
+from experiments.b_zoom.rivals import grids, trees
+from experiments.b_zoom.studies import growth, scale
+from experiments.b_zoom.tables import figure1, table1, table2
+from experiments.common.running import Experiment
+
+EXPERIMENT = Experiment(
+    "b_zoom",
+    {
+        "table1": table1,
+        "figure1": figure1,
+        "table2": table2,
+        "scale": scale,
+        "growth": growth,
+        "grids": grids,
+        "trees": trees,
+        "auctions": auctions,
+    },
+    not_in_quick=("scale", "growth", "trees", "grids", "auctions"),
+    any_size=lambda row: False,
+)

@@ -1,0 +1,1 @@
+"""What all experiments share: options and items, rows of summary.csv, looks and figures."""

@@ -1,0 +1,38 @@
+"""Finite arms under a total budget (the ω-UCB paper): its figures, Example 2, every statement about them.
+
+    python -m experiments omega_ucb [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
+
+Items: example2, figure1, figure2, figure5, figure3a to figure3f, figure4, figure6; ``--only figure3`` runs all that
+begin so. ``--full`` has the paper's sizes; ``--quick`` leaves out figure2, figure3b to figure3e and figure6. What was
+played is kept in ``DIR/runs`` and not played again with the same ``--out``.
+Figures 3d to 3f need the Facebook ads in ``--data``, and are skipped, with a line that says so, without.
+"""
+
+from __future__ import annotations
+
+from experiments.common.running import Experiment
+from experiments.omega_ucb import statements
+from experiments.omega_ucb.figures import densities, figure6, needs_ads, regret_item
+from experiments.omega_ucb.intervals import example2, figure1, figure5
+from experiments.omega_ucb.record import figure2
+from experiments.omega_ucb.sensitivity import figure4
+
+EXPERIMENT = Experiment(
+    "omega_ucb",
+    {
+        "example2": example2,
+        "figure1": figure1,
+        "figure2": figure2,
+        "figure5": figure5,
+        "figure3a": regret_item("figure3a", "S-Br", "Bernoulli", statements.bernoulli),
+        "figure3b": regret_item("figure3b", "S-GBr", "generalised Bernoulli", statements.other_laws),
+        "figure3c": regret_item("figure3c", "S-Bt", "Beta", statements.other_laws),
+        "figure3d": needs_ads("figure3d", regret_item("figure3d", "FB-Br", "Facebook ads, Bernoulli", statements.ads)),
+        "figure3e": needs_ads("figure3e", regret_item("figure3e", "FB-Bt", "Facebook ads, Beta", statements.ads)),
+        "figure3f": needs_ads("figure3f", densities),
+        "figure4": figure4,
+        "figure6": figure6,
+    },
+    not_in_quick=("figure2", "figure3b", "figure3c", "figure3d", "figure3e", "figure6"),
+    any_size=lambda row: row.item.startswith(("example2", "figure5", "figure3f")),  # not affected by the size
+)

@@ -1,0 +1,138 @@
+"""Figures 1 and 2 of the SUAK paper, and what it says about them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from experiments.common.figures import count_rounds, curve, figure, save
+from experiments.common.rows import Row, is_above, mean_row, mean_se, ranking, row
+from experiments.common.running import Options
+from experiments.suak.play import RADII, C, Played, play, violation
+
+
+def figure1(options: Options) -> list[Row]:
+    """Figure 1: SUAK against One-Phase with skips, three arms."""
+    played = play(1, options)
+    picture, axes = figure(1, 3, (12, 4.2))
+    _panels(played, axes, tuple(played.regret))
+    save(picture, options.out / "figure1.png", _title("Instance 1 (K = 3, c = 0.5)", played), legend=axes[:1])
+    rows = _levels("figure1", played, 0.59)
+    for a, note in ((3, "a = 3, paired"), (2.4, "paired; other radius"), (2, "paired; other radius")):
+        gap = played.last(f"OPS, a = {a}") - played.last("SUAK")
+        item = "figure1: regret of OPS − SUAK at T" + ("" if a == 3 else f", a = {a}")
+        rows.append(mean_row(item, gap, "> 0", holds=is_above(gap), note=note))
+    return rows
+
+
+def figure2(options: Options) -> list[Row]:
+    """Figure 2: all four policies, eight arms."""
+    played = play(2, options)
+    picture, axes = figure(2, 2, (11, 8))
+    names = tuple(played.regret)
+    _panels(played, [axes[0], axes[2], axes[3]], names)
+    for name in ("SUAK", *(f"OPS, a = {a:g}" for a in RADII)):
+        curve(axes[1], played.t, played.regret[name], name, spread=True)
+    axes[1].set(title="Regret, enlarged: SUAK and OPS", xlabel="round t", ylabel="T·r* − Σ reward")
+    count_rounds(axes[1])
+    save(picture, options.out / "figure2.png", _title("Instance 2 (K = 8, c = 0.5)", played), legend=axes[:1])
+    pds = played.last("PDS")
+    lead = pds - np.max([played.last(n) for n in names if n != "PDS"], axis=0)
+    item, said = "figure2: PDS is worst: its regret − largest other", "1.20e5 (our calculation)"
+    near, note = abs(pds.mean() / 1.2e5 - 1) < 0.05, "phase 1 does not end; yes: within 5 %"
+    rows = [
+        *_levels("figure2", played, 0.65),
+        mean_row(item, lead, "> 0", holds=is_above(lead), note="paired"),
+        mean_row("figure2: regret of PDS", pds, said, holds=near, note=note),
+    ]
+    for name, note in (("USS, λ = 9", "USS performs poorly; paired"), ("USS, λ = 5", "λ = 5 is valid here; paired")):
+        gap = played.last(name) - played.last("SUAK")
+        rows.append(mean_row(f"figure2: regret of {name} − SUAK", gap, "> 0", holds=is_above(gap), note=note))
+    return rows + [_crossing(played, f"{a:g}") for a in RADII] + _average_cost(played)
+
+
+def _crossing(played: Played, a: str) -> Row:
+    """The last round at which SUAK's mean regret goes below that of One-Phase, with a bootstrap over runs."""
+    ahead = played.regret["SUAK"] - played.regret[f"OPS, a = {a}"]
+    count = ahead.shape[0]
+    rng = np.random.default_rng(0)
+    at = _last_crossing(played.t, ahead)
+    item, said = f"figure2: SUAK overtakes OPS at round, a = {a}", "≈ 1.4e6"
+    if np.isnan(at):
+        final, se = mean_se(ahead[:, -1])
+        return row(item, "none", published=said, holds=False, note=f"never; SUAK − OPS at T: {final:.4g} ± {se:.2g}")
+    error = np.nanstd([_last_crossing(played.t, ahead[rng.integers(0, count, count)]) for _ in range(400)])
+    first = _last_crossing(played.t, ahead[: min(10, count)])
+    note = f"bootstrap over {count} runs; first 10 runs alone: {first:.4g}; yes: 1.2e6 to 1.6e6"
+    return row(item, at, error, published=said, holds=1.2e6 <= at <= 1.6e6, note=note)
+
+
+def _last_crossing(t: np.ndarray, ahead: np.ndarray) -> float:
+    """Where the mean of differences ``[run, mark]`` goes below 0 for the last time; NaN: nowhere."""
+    mean = ahead.mean(axis=0)
+    above = np.flatnonzero(mean > 0)
+    if mean[-1] > 0 or above.size == 0:
+        return np.nan
+    i = above[-1]
+    share = mean[i] / (mean[i] - mean[i + 1])
+    return float(t[i] + share * (t[i + 1] - t[i]))
+
+
+def _average_cost(played: Played) -> list[Row]:
+    gap, late = played.gap["SUAK"], played.t >= 0.02 * played.t[-1]
+    mean = gap.mean(axis=0)
+    dip = int(np.flatnonzero(late)[mean[late].argmax()])
+    early = gap[:, late & (played.t <= 0.1 * played.t[-1])].max(axis=1)
+    rows = [
+        mean_row("figure2: c − average cost of SUAK in phase 1", early, "≈ 0", holds=early.mean() < 1e-3,
+                 note="largest between 2 % and 10 % of T; yes: below 0.001"),
+        mean_row("figure2: lowest average cost of SUAK after phase 1", C - gap[:, dip], "≈ 0.49",
+                 holds=abs(C - mean[dip] - 0.49) < 0.005, note=f"at round {played.t[dip]:.3g}; yes: within 0.005"),
+        mean_row("figure2: average cost of SUAK at T", C - gap[:, -1], "back towards 0.5",
+                 holds=mean[-1] < 0.75 * mean[dip], note="yes: a quarter of the dip or more is made good"),
+    ]  # fmt: skip
+    for name, x in played.gap.items():
+        if name != "SUAK":
+            item, holds = f"figure2: c − average cost of {name} at T", x[:, -1].mean() < 2e-3
+            rows.append(mean_row(item, x[:, -1], "≈ 0", holds=holds, note="yes: below 0.002"))
+    return rows
+
+
+def _panels(played: Played, axes: Any, names: tuple[str, ...]) -> None:
+    what = (
+        (played.regret, "Regret", "T·r* − Σ reward"),
+        (played.skips, "Skips", "skipped rounds"),
+        (played.gap, "Budget not used", "c − average cost"),
+    )
+    for axis, (values, title, label) in zip(axes, what, strict=True):
+        for name in names:
+            curve(axis, played.t, values[name], name, spread=True)
+        axis.set(title=title, xlabel="round t", ylabel=label)
+        count_rounds(axis)
+    gaps = np.concatenate([played.gap[n].mean(axis=0)[played.t >= 0.02 * played.t[-1]] for n in names])
+    axes[2].set_ylim(-0.05 * gaps.max(), 1.25 * gaps.max())
+
+
+def _title(text: str, played: Played) -> str:
+    runs = next(iter(played.regret.values())).shape[0]
+    return f"{text}: mean of {runs} runs, band ± 1 standard deviation of a run"
+
+
+def _levels(item: str, played: Played, best: float) -> list[Row]:
+    """Seconds, r*, violation, regrets at T and their order."""
+    wall, processor = (sum(x) for x in zip(*played.seconds.values(), strict=True))
+    rate = played.rounds / wall / 1e6
+    note = f"{played.rounds:.3g} rounds, {rate:.2g} million a second; {processor:.0f} s of processor time"
+    right = abs(played.best - best) < 5e-4
+    rows = [
+        row(f"{item}: seconds, compile included", wall, note=note, digits=".0f"),
+        row(f"{item}: r*", played.best, published=best, holds=right, note="closed form", digits=".5f"),
+        violation(item, played.violation, "exact"),
+    ]
+    for name in played.regret:
+        ten = mean_se(played.last(name)[:10])
+        note = f"first 10: {ten[0]:.5g} ± {ten[1]:.2g}"
+        rows.append(mean_row(f"{item}: regret of {name} at T", played.last(name), note=note))
+    last = {name: played.last(name) for name in played.regret}
+    return [*rows, ranking(f"{item}: order of the regrets at T", last)]
