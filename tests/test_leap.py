@@ -94,7 +94,7 @@ def test_the_round_cap_is_met_exactly(cap):
 
 @jb.pytree
 class Jitter(jb.policies.IndexPolicy):
-    """A score that falls while its arm rests, by as much as ``rounding`` allows: half of it, from odd to even rounds."""
+    """A score that falls while its arm rests, by as much as ``rounding`` allows: from odd to even rounds."""
 
     rests = True
 
