@@ -37,11 +37,12 @@ def contents(folder):
 
 def kill(out):
     """Lives of random length, so drawn that all 40 kills meet an unfinished sweep."""
-    from jaxbandits.sweeps.store import Folder, read_logs
+    from jaxbandits.sweeps.log import read_logs
+    from jaxbandits.sweeps.store import Folder
 
     began = time.time()
     subprocess.run(command(out / "whole"), check=True, stdout=subprocess.DEVNULL)
-    (notes,) = read_logs(Folder(out / "whole"))
+    (notes,) = read_logs(out / "whole")
     first, end = (next(n["time"] for n in notes if n["event"] == event) for event in ("block", "end"))
     startup, rest = _startup(out / "probe"), end - first
     whole, total = contents(out / "whole"), len(Folder(out / "whole").listed())

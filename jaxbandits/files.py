@@ -8,7 +8,6 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -101,7 +100,7 @@ def append_line(path: Path, line: str) -> None:
         file.write(f"{line}\n".encode())
 
 
-def write_whole(path: str | os.PathLike[str], write: Callable[[Any], Any]) -> None:
+def write_whole(path: str | os.PathLike[str], write: Any) -> None:
     """Call ``write(binary file)`` and put the file in place only when it is complete and on the disk.
 
     Raises:

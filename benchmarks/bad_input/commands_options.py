@@ -112,9 +112,9 @@ def _numbers() -> list[Case]:
         name = f"{option} {value}"
         found.append(_refuses("command: compare, numbers", name, option, *COMPARE, *budget, option, value))
     for value in ("1e308", "1e16", "1e-300", "1e-9"):
-        words = (*COMPARE, "--budget", "20", "--noise", "beta", "--beta-concentration", value)
+        beta = (*COMPARE, "--budget", "20", "--noise", "beta", "--beta-concentration", value)
         name = f"beta with concentration {value}"
-        found.append(_refuses("command: compare, numbers", name, "--beta-concentration", *words))
+        found.append(_refuses("command: compare, numbers", name, "--beta-concentration", *beta))
     return found
 
 

@@ -23,11 +23,11 @@ import numpy as np
 
 from jaxbandits import ticks
 from jaxbandits.engine import drive, scan
+from jaxbandits.engine.pace import Pace
 from jaxbandits.protocol import Constraint, Environment, Ledger, Policy
 
 # One thread traces and compiles at a time, or every worker would compile the same program.
 _COMPILING = threading.Lock()
-_SECONDS_PER_CALL = 0.3  # how often the host looks: progress, lanes, Ctrl-C
 _SEATS_PER_SLOT = 4  # lanes that a worker holds, for each in flight: a visit for new lanes costs milliseconds of Python
 
 
@@ -155,7 +155,7 @@ class Queue:
         seat_in = np.full(slots, -1)  # by slot
         lanes: scan.Lane | None = None
         pool: drive.Pool | None = None
-        chunk, chunks = 1, 1  # a round may take long: nobody knows before one was played
+        pace = Pace(task.chunk)
         while not stop.is_set():
             free = np.flatnonzero(lane_of < 0)
             taken = self._take(int((seat_in < 0).sum()) - line.size, line.size, free.size)
@@ -171,8 +171,8 @@ class Queue:
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
-            plan = drive.Plan(*(np.int32(x) for x in (chunk, chunks, slots // 16, quota)))  # type: ignore[arg-type]
-            began, first = time.perf_counter(), pool is None
+            plan = drive.Plan(*(np.int32(x) for x in (pace.chunk, pace.chunks, slots // 16, quota)))  # type: ignore[arg-type]
+            began = time.perf_counter()
             with contextlib.nullcontext() if pool is not None else _COMPILING:
                 if stop.is_set():  # while this one waited for another one's compiling
                     break
@@ -183,15 +183,13 @@ class Queue:
                     task.engine, environment, lanes, root, padded, np.int32(line.size), pool, plan
                 )
             seat_in = np.asarray(pool.seat)
-            took = time.perf_counter() - began
+            pace.learn(time.perf_counter() - began, int(report.chunks))
             line = line[int(report.begun) :]
             ended = lane_of >= 0
             ended[line] = ended[seat_in[seat_in >= 0]] = False
             if ended.any():
                 self._keep(pool.outcome, lane_of, ended)
                 lane_of[ended] = -1
-            if not first:  # that one was compiled, too
-                chunk, chunks = _pace(task.chunk, chunk, chunks, took, int(report.chunks))
             self._shares[number] = float(report.share)
 
     def _keep(self, outcome: drive.Outcome, lane_of: np.ndarray, ended: np.ndarray) -> None:
@@ -258,18 +256,6 @@ class Run:
             chosen = min(open_, key=lambda queue: queue.workers)
             chosen.workers += 1
             return chosen
-
-
-def _pace(most: int, chunk: int, chunks: int, took: float, played: int) -> tuple[int, int]:
-    """How long the chunks of the next call are, and how many: so that a call takes about as long as it should.
-
-    Chunks have their full length, ``most``, unless one alone takes too long.
-    """
-    if took > 2 * _SECONDS_PER_CALL:
-        return (chunk, chunks // 2) if chunks > 1 else (max(chunk // 2, 1), 1)
-    if took < _SECONDS_PER_CALL and played >= chunks:
-        return (chunk, min(2 * chunks, 1 << 20)) if chunk == most else (min(4 * chunk, most), 1)
-    return chunk, chunks
 
 
 def partial_empty(total: int) -> Callable[[np.ndarray], np.ndarray]:

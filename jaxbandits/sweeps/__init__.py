@@ -4,6 +4,8 @@ spec.py       the declarative value             run.py       blocks through the 
 plan.py       blocks, and what they will take    processes.py several processes, through jax.distributed
 identity.py   what a sweep is, as JSON           surface.py   the dataset, curves, the recommended value
 store.py      the folder                         report.py, pictures.py, command.py
+blocks.py     what a block holds                 lock.py, log.py      one run at a time, and its notes
+spec_file.py  a spec's file, which is executed
 """
 
 from jaxbandits.sweeps.plan import Forecast as Forecast

@@ -12,6 +12,7 @@ from typing import Any
 
 from jaxbandits.command_line import Parser, complain, refused, say, whole
 from jaxbandits.errors import InputError, bad
+from jaxbandits.files import path_of
 from jaxbandits.printable import brief, line
 from jaxbandits.sweeps.log import is_number
 
@@ -87,7 +88,7 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
     from jaxbandits.sweeps.spec_file import read_spec, run_spec
     from jaxbandits.sweeps.store import StorageError
 
-    several = arguments.coordinator is not None
+    joined = False
     text = read_spec(arguments.spec)
     _check_processes(arguments)
     if arguments.out is None and not arguments.dry_run:
@@ -96,8 +97,9 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
         raise bad("--out", arguments.out, "the name of a folder")
     code = 0
     try:
-        if several:
+        if arguments.coordinator is not None:
             processes.join(arguments.coordinator, arguments.processes, arguments.process)
+            joined = True
         spec = run_spec(arguments.spec, text, _notice)
         if arguments.dry_run:
             say("\n".join(_forecast(make_plan(spec), arguments)))
@@ -118,11 +120,11 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
         code = 130
     except InputError as problem:
         named = re.sub(r"^(out|workers|coordinator|processes|process):", r"--\1:", str(problem))
-        if not several:
+        if not joined:
             raise InputError(named) from None
         complain(named)
         code = 2
-    if several and code:
+    if joined and code:
         sys.stdout.flush()
         os._exit(code)  # the others must not wait for us at the exit: jax ends them when our heartbeat stops
     return code
@@ -163,7 +165,7 @@ def run_status(arguments: argparse.Namespace, given: list[str]) -> int:
     """The command ``status``."""
     from jaxbandits.sweeps.store import Folder
 
-    say("\n".join(status_lines(Folder(arguments.folder))))
+    say("\n".join(status_lines(Folder(path_of("DIR", arguments.folder)))))
     return 0
 
 
@@ -189,7 +191,7 @@ def status_lines(folder: Any, clock: Callable[[], float] = time.time) -> list[st
         if ready < len(numbers):
             lines.append(f"  {brief(name)}: {ready} of {len(numbers)} blocks")
     pace = _pace([notes for notes in read_logs(folder.path) if any(_is_block(note) for note in notes)])
-    if pace is None:
+    if not pace:
         lines.append("time left: unknown before the first block of a run is done")
     else:
         lines.append(f"time left: about {duration(rest / pace)} at the pace of the latest run")
