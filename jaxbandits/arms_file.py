@@ -122,7 +122,8 @@ def read_arms(
     complete row above, or with one of another campaign below, stays without campaign and is dropped.
 
     Args:
-        path: the CSV file, of at most 64 MiB and a million rows; a pipe; or ``-`` for standard input.
+        path: the CSV file, of at most 64 MiB and a million rows; a pipe such as ``/dev/stdin``; or ``-`` for standard
+            input.
         instances: "published" or "repaired"; only the Facebook format has such a choice.
         reward_max: bound of the rewards in the user's unit per pull, for all instances; None for the default.
         cost_max: the same for costs.

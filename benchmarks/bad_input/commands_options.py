@@ -108,12 +108,13 @@ def _numbers() -> list[Case]:
         ("--marks", "10001"),
     )
     for option, value in huge:
-        line = (*COMPARE, *(() if option == "--budget" else ("--budget", "20")), option, value)
-        found.append(_refuses("command: compare, numbers", f"{option} {value}", option, *line))
+        budget = () if option == "--budget" else ("--budget", "20")
+        name = f"{option} {value}"
+        found.append(_refuses("command: compare, numbers", name, option, *COMPARE, *budget, option, value))
     for value in ("1e308", "1e16", "1e-300", "1e-9"):
-        words = (*COMPARE, "--budget", "20", "--noise", "beta", "--beta-concentration", value)
+        beta = (*COMPARE, "--budget", "20", "--noise", "beta", "--beta-concentration", value)
         name = f"beta with concentration {value}"
-        found.append(_refuses("command: compare, numbers", name, "--beta-concentration", *words))
+        found.append(_refuses("command: compare, numbers", name, "--beta-concentration", *beta))
     return found
 
 

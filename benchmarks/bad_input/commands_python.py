@@ -51,9 +51,13 @@ class NotRegistered(MUCB):
     """Without @jb.pytree."""
 
 
+def _registered(kind: Any) -> Any:
+    return jb.pytree(kind)
+
+
 def _policy(**methods: Any) -> Any:
     methods.setdefault("score", lambda self, arms: arms.n * 1.0)
-    return jb.pytree(type("Mine", (IndexPolicy,), {"__annotations__": {}, **methods}))()
+    return _registered(type("Mine", (IndexPolicy,), {"__annotations__": {}, **methods}))()
 
 
 def _environment(**methods: Any) -> Any:
@@ -64,11 +68,20 @@ def _environment(**methods: Any) -> Any:
         "outcome": lambda self, key, arm, n: (jnp.int32(1 << 23), jnp.int32(1 << 23)),
         "values": lambda self: (np.full((1, 2), 0.5), np.full((1, 2), 0.5)),
     }
-    return jb.pytree(type("World", (AddressedArms,), {"__annotations__": {}, **usual, **methods}))()
+    return _registered(type("World", (AddressedArms,), {"__annotations__": {}, **usual, **methods}))()
+
+
+def _constraint(**methods: Any) -> Any:
+    return _registered(type("Limit", (jb.Horizon,), {"__annotations__": {}, **methods}))(5)
+
+
+def _plays(argument: str, make: Callable[..., Any], **methods: Any) -> Callable[[Path], object]:
+    """Makes the class when it is called, and plays it."""
+    return lambda folder: _play(**{argument: make(**methods)})(folder)
 
 
 def _raises(self: Any, *args: Any) -> Any:
-    return {}["a key that is not there"]
+    return dict[str, int]()["a key that is not there"]
 
 
 SCORES: dict[str, Any] = {
@@ -201,7 +214,7 @@ def _arguments() -> list[Case]:
         Case(area, "a traced key", lambda folder: jax.jit(lambda key: _play(key=key)(folder))(jax.random.key(0)), "key")
     )
     area = "command: compare in Python"
-    for name, some in {
+    of_compare: dict[str, tuple[Any, ...]] = {
         "arms": (None, 5, True, [], {}, b"arms.csv\0", MUCB(), ["arms.csv"], Path("nofile.csv"), 3.5),
         "policies": (
             MUCB,
@@ -216,7 +229,8 @@ def _arguments() -> list[Case]:
         "last_pull": (None, 5, "count", ["counts"], True),
         "instances": (None, 5, "all", ["published"]),
         "progress": ("yes", 5, None),
-    }.items():
+    }
+    for name, some in of_compare.items():
         for i, value in enumerate(some):
             text = f"{name} = {type(value).__name__} ({i})"
             found.append(Case(area, text, _compare(**{name: value}), name, before=put))
@@ -227,7 +241,7 @@ def _classes() -> list[Case]:
     area = "command: classes of users"
     found = []
     for name, score in SCORES.items():
-        found.append(Case(area, name, lambda _, score=score: _play(policies=_policy(score=score))(_), "Mine"))
+        found.append(Case(area, name, _plays("policies", _policy, score=score), "Mine"))
     for method, bad in {
         "update": _raises,
         "select": _raises,
@@ -239,7 +253,7 @@ def _classes() -> list[Case]:
             Case(
                 area,
                 f"{method} raises",
-                lambda _, m=method, b=bad: _play(policies=_policy(**{m: b}))(_),
+                _plays("policies", _policy, **{method: bad}),
                 f"Mine.{method}",
             )
         )
@@ -249,22 +263,18 @@ def _classes() -> list[Case]:
             Case(
                 area,
                 f"{method} with too few arguments",
-                lambda _, s=short: _play(policies=_policy(**s))(_),
+                _plays("policies", _policy, **short),
                 f"Mine.{method}",
             )
         )
     for method, ways in WORLDS.items():
         for name, way in ways.items():
-            call = lambda _, m=method, w=way: _play(environment=_environment(**{m: w}))(_)  # noqa: E731
+            call = _plays("environment", _environment, **{method: way})
             found.append(
                 Case(area, f"{method} of a world {name}", call, "World" if method not in ("spec", "instances") else "")
             )
     for method, ways in CONSTRAINTS.items():
         for name, way in ways.items():
-
-            def call(_: Path, m: str = method, w: Any = way) -> object:
-                made = jb.pytree(type("Limit", (jb.Horizon,), {"__annotations__": {}, m: w}))
-                return _play(constraint=made(5))(_)
-
+            call = _plays("constraint", _constraint, **{method: way})
             found.append(Case(area, f"{method} of a constraint {name}", call, "Limit" if name != "gives None" else ""))
     return found
