@@ -173,7 +173,7 @@ def _places() -> list[Case]:
     found = []
     makes: dict[str, tuple[Callable[[Path], object], str]] = {
         "2 GiB of nothing": (_sparse, "longer than"),
-        "65 MiB of lines": (lambda folder: (folder / "bad.csv").write_bytes(b"a,1,1\n" * 11_100_000), "longer than"),
+        "65 MiB of lines": (lambda folder: (folder / "bad.csv").write_bytes(b"a,1,1\n" * 11_500_000), "longer than"),
         "a folder": (_unreadable, "a folder"),
         "a link to nothing": (lambda folder: os.symlink("nothing", folder / "bad.csv"), "No such file"),
         "a link to itself": (lambda folder: os.symlink("bad.csv", folder / "bad.csv"), "bad.csv"),
