@@ -18,6 +18,7 @@ from benchmarks.bad_input.case import Case
 from benchmarks.bad_input.numbers_values import ARMS, BUDGET, LAW, censored, continuum, linear, play
 from jaxbandits import environments, policies
 from jaxbandits.environments import FiniteArms, Reservoir
+from jaxbandits.environments.noise import Beta as BetaNoise
 from jaxbandits.protocol import Policy, pytree, static
 
 _KEY = jax.random.key(0)
@@ -170,7 +171,7 @@ def _extremes() -> list[Case]:
     for kind, x in _SHAPES.items():
         add(f"alpha {kind}", "reward_alpha", lambda x=x: FiniteArms.beta([x], [1.0], [1.0], [1.0]))
         add(f"cost beta {kind}", "cost_beta", lambda x=x: FiniteArms.beta([1.0], [1.0], [1.0], [x]))
-        noise = environments.noise.Beta(x)
+        noise = BetaNoise(x)
         add(f"concentration {kind}", "concentration", lambda n=noise: continuum(reward_noise=n).check())
     add("both shapes tiny", "", lambda: FiniteArms.beta([1e-5], [1e-6], [1.0], [1.0]), works=True)
     for kind, x in _WEIGHTS.items():
