@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from jaxbandits.command_line import Parser, folder, one_of, parse_or_leave
+from jaxbandits._cli.command_line import Parser, folder, one_of, parse_or_leave
 
 ENGINES = ("leap", "scan", "textbook", "numpy", "native")
 # Share of the paper's budget that one timed run plays: slow engines play less, their speed does not depend on it.

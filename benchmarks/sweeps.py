@@ -19,14 +19,24 @@ import tempfile
 import time
 from pathlib import Path
 
-from jaxbandits.command_line import Parser, folder, one_of, parse_or_leave
+from jaxbandits._cli.command_line import Parser, folder, one_of, parse_or_leave
 
 KILLS, LANES = 40, 10_000
 EXAMPLE = Path(os.environ.get("SPEC", Path(__file__).parents[1] / "docs" / "examples" / "sweep_rho.py"))
 
 
 def command(out, *more):
-    return [sys.executable, "-m", "jaxbandits.cli", "sweep", str(EXAMPLE), "--out", str(out), "--no-progress", *more]
+    return [
+        sys.executable,
+        "-m",
+        "jaxbandits._cli.console",
+        "sweep",
+        str(EXAMPLE),
+        "--out",
+        str(out),
+        "--no-progress",
+        *more,
+    ]
 
 
 def contents(folder):
@@ -157,8 +167,8 @@ def sharded(arguments):
     from jax.sharding import Mesh
     from jax.sharding import PartitionSpec as P
 
-    from jaxbandits.engine import drive, pool
-    from jaxbandits.protocol import Status
+    from jaxbandits._engine import blanks, drive
+    from jaxbandits.core.protocol import Status
     from jaxbandits.sweeps import make_plan
 
     budget, devices = float(arguments[0]), jax.devices()
@@ -168,10 +178,10 @@ def sharded(arguments):
     seats = LANES // len(devices)
     # The order is longest first, so every n-th lane is a fair part. All seats are taken at once: one call plays all.
     lanes = task.lanes(np.concatenate([task.order[at :: len(devices)] for at in range(len(devices))]))
-    plan = drive.Plan(*(jnp.int32(x) for x in (task.chunk, 2**31 - 1, slots // 16, slots - 1)))
+    plan = drive.CallLimits(*(jnp.int32(x) for x in (task.chunk, 2**31 - 1, slots // 16, slots - 1)))
 
     def body(environment, lanes, root, plan):
-        blank = pool.blank(task.engine, slots, pool.blank_shapes(slots, environment, lanes, root))
+        blank = blanks.blank(task.engine, slots, blanks.blank_shapes(slots, environment, lanes, root))
         line = jnp.arange(seats, dtype=jnp.int32)
         done, _ = drive.advance(task.engine, environment, lanes, root, line, jnp.int32(seats), blank, plan)
         return done.outcome

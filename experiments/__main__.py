@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from experiments.common.running import Experiment, Options, one_of
-from jaxbandits.errors import InputError, bad
+from jaxbandits.core.errors import InputError, bad
 
 
 def names() -> list[str]:

@@ -2,7 +2,7 @@
 
 import sys
 
-from jaxbandits.cli import main
+from jaxbandits._cli.console import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,21 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import knapsack_lp, ticks
-from jaxbandits.errors import InputError, bad
-from jaxbandits.numbers import numbers
-from jaxbandits.protocol import (
-    Constraint,
-    Environment,
-    Ledger,
-    Outcome,
-    Status,
-    leaf,
-    post,
-    pytree,
-    static,
-)
-from jaxbandits.ticks import Total
+from jaxbandits._numerics import knapsack_lp
+from jaxbandits.core import ticks
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.ledger import Ledger, Outcome, post
+from jaxbandits.core.numbers import numbers
+from jaxbandits.core.protocol import Constraint, Environment, Status
+from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.ticks import Total
 
 LAST_PULLS = ("counts", "forfeits")
 

@@ -9,15 +9,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits import npz, ticks
-from jaxbandits.environments.finite import FiniteSpec
-from jaxbandits.errors import InputError, bad, shown
-from jaxbandits.files import open_regular, path_of
-from jaxbandits.limits import check_spec
-from jaxbandits.numbers import MOST_INT, as_played, booleans, number, numbers
-from jaxbandits.printable import brief
-from jaxbandits.protocol import Feedback, Observation, Policy, Pytree, View, check_range, map_leaves
-from jaxbandits.result_file import write_arrays
+from jaxbandits._engine.limits import check_spec
+from jaxbandits._files import npz
+from jaxbandits._files.files import open_regular, path_of
+from jaxbandits._files.result_file import write_arrays
+from jaxbandits._reports.printable import brief
+from jaxbandits.core import ticks
+from jaxbandits.core.errors import InputError, bad, shown
+from jaxbandits.core.numbers import MOST_INT, as_played, booleans, number, numbers
+from jaxbandits.core.protocol import Feedback, Observation, Policy, View
+from jaxbandits.core.pytrees import Pytree, check_range, map_leaves
+from jaxbandits.core.specs import FiniteSpec
 
 _FORMAT = 1
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits import result_file, ticks
-from jaxbandits.errors import InputError
-from jaxbandits.files import write_whole as write_whole
-from jaxbandits.protocol import Status
+from jaxbandits._files import result_file
+from jaxbandits.core import ticks
+from jaxbandits.core.errors import InputError
+from jaxbandits.core.protocol import Status
 
 if TYPE_CHECKING:
     import xarray

@@ -25,12 +25,13 @@ import pytest
 from scipy import stats as laws
 
 import jaxbandits as jb
-from jaxbandits import policies, stats, ticks
-from jaxbandits.policies.index import IndexPolicy, evaluate, evaluate_state
-from jaxbandits.policies.omega import lower_bound, upper_bound
-from jaxbandits.policies.thompson import Posterior
-from jaxbandits.stats import Arms
-from jaxbandits.streams import Role
+from jaxbandits import policies
+from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.core.streams import Role
+from jaxbandits.policies.base.index import IndexPolicy, evaluate, evaluate_state
+from jaxbandits.policies.budget.omega import lower_bound, upper_bound
+from jaxbandits.policies.budget.thompson import Posterior
 from jaxbandits.testing import episode
 from jaxbandits.testing.episodes import typed
 from tests.contract import threefry
@@ -77,7 +78,7 @@ class Totals(NamedTuple):
     cost_spread: Floats | None
 
 
-def totals(states: stats.Statistics, round: np.ndarray) -> Totals:
+def totals(states: arm_statistics.ArmStatistics, round: np.ndarray) -> Totals:
     def exact(total: Any) -> Any:
         return None if total is None else ticks.to_units(ticks.join(total))
 

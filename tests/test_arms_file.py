@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxbandits.arms_file import ArmsTable, Instance, read_arms
-from jaxbandits.errors import InputError
+from jaxbandits.comparison.arms_file import ArmsTable, Instance, read_arms
+from jaxbandits.core.errors import InputError
 
 
 def read(folder: Path, content: str | bytes, **arguments: Any) -> ArmsTable:

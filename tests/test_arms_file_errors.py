@@ -1,4 +1,4 @@
-"""Arms files that cannot be used, one message for each reason; and the helpers of `jaxbandits.errors`."""
+"""Arms files that cannot be used, one message for each reason; and the helpers of `jaxbandits.core.errors`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxbandits.arms_file import ArmsTable, read_arms
-from jaxbandits.errors import InputError, bad, positive_number, shown
+from jaxbandits.comparison.arms_file import ArmsTable, read_arms
+from jaxbandits.core.errors import InputError, bad, shown
+from jaxbandits.core.numbers import positive_number
 
 
 def read(folder: Path, content: str | bytes, **arguments: Any) -> ArmsTable:
@@ -119,7 +120,7 @@ def test_too_small_cost_bound_names_the_option(tmp_path: Path) -> None:
     assert text.endswith("line 3, arm 'b': mean cost 0.75 is above its bound 0.5; raise cost_max (--cost-max)")
 
 
-# ---- jaxbandits.errors
+# ---- jaxbandits.core.errors
 
 
 def test_bad_says_argument_value_and_choice_in_one_line() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.bad_input import trial
 from benchmarks.bad_input.case import Case
-from jaxbandits.errors import InputError, bad
+from jaxbandits.core.errors import InputError, bad
 
 
 def refuse(folder: Path) -> None:

@@ -10,10 +10,10 @@ from jax.extend.random import threefry_2x32
 from numpy.typing import NDArray
 from scipy import special
 
-from jaxbandits import beta
+from jaxbandits._numerics import beta
 
 LATTICE = 1 << 22
-EDGES = np.concatenate([[0], np.cumsum(np.left_shift(1, beta._cell_bits()))])
+EDGES = np.concatenate([[0], np.cumsum(np.left_shift(1, beta.cell_bits()))])
 draw = jax.jit(beta.beta_from_words)
 look_up = jax.jit(jax.vmap(beta.quantile, in_axes=(0, None)))
 

@@ -24,12 +24,13 @@ import pytest
 from scipy import stats as laws
 
 import jaxbandits as jb
-from jaxbandits import policies, stats, streams, ticks
+from jaxbandits import policies
+from jaxbandits._engine.rows import at_instance
+from jaxbandits.core import arm_statistics, streams, ticks
+from jaxbandits.core.streams import Domain, Role
 from jaxbandits.oracles.optimum import ArmLaw, best_set_rate, budgeted_optimum, independent_law
-from jaxbandits.policies.index import IndexPolicy, evaluate, evaluate_state
-from jaxbandits.policies.ucb_sc import steepest
-from jaxbandits.protocol import at_instance
-from jaxbandits.streams import Domain, Role
+from jaxbandits.policies.base.index import IndexPolicy, evaluate, evaluate_state
+from jaxbandits.policies.budget.ucb_sc import steepest
 from jaxbandits.testing import episode
 from jaxbandits.testing.episodes import one_setting, typed
 from tests.reference import budgeted as twin
@@ -260,11 +261,13 @@ def test_scores_of_ucb_b2_on_random_states() -> None:
     """Most of its scores are infinite for hundreds of rounds, hence states with up to 10⁶ pulls."""
     n, reward, cost, reward_spread, cost_spread = random_states(50_000, seed=1)
     t = n + np.floor(10 ** np.random.default_rng(2).uniform(0, 6, n.size)).astype(np.int64)
-    state = stats.Statistics(
+    state = arm_statistics.ArmStatistics(
         jnp.asarray(n, jnp.int32), *(_total(x) for x in (reward, cost, reward_spread, cost_spread))
     )
     leaves = policies.UCBB2(min_cost=jnp.float32(0.25))
-    got = np.asarray(jax.jit(lambda s, t: evaluate(leaves, stats.as_floats(s, t)))(state, jnp.asarray(t, jnp.int32)))
+    got = np.asarray(
+        jax.jit(lambda s, t: evaluate(leaves, arm_statistics.as_floats(s, t)))(state, jnp.asarray(t, jnp.int32))
+    )
     r, c, rr, cc = (x / ticks.ONE for x in (reward, cost, reward - reward_spread, cost - cost_spread))
     s = Seen(*(np.asarray(x, np.float64) for x in (t, n, r, c, rr, cc)))
     with np.errstate(all="ignore"):
@@ -376,7 +379,7 @@ def test_mrcb_finds_the_best_of_many_sets() -> None:
             r, c = (np.floor(n * draw.random(16) * ticks.ONE).astype(np.int64) for _ in range(2))
             state = policy.init(spec)._replace(pulls=jnp.asarray(n, jnp.int32), reward=_total(r), cost=_total(c))
             there = draw.random(16) < 0.8
-            view = jb.protocol.View(jnp.int32(round), None, jnp.asarray(there))
+            view = jb.View(jnp.int32(round), None, jnp.asarray(there))
             chosen = np.asarray(select(state, view))
             assert there[chosen].all() and len(set(chosen.tolist())) == 4
             s = Seen(*(np.asarray(x, np.float64) for x in (round, n, r / ticks.ONE, c / ticks.ONE, 0, 0)))

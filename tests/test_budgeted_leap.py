@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import policies, stats, ticks
-from jaxbandits.policies.index import IndexPolicy, evaluate
-from jaxbandits.stats import Arms
+from jaxbandits import policies
+from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.policies.base.index import IndexPolicy, evaluate
 from tests.contract.committee import RestingCommittee
 from tests.test_leap import assert_same, random_states
 
@@ -55,11 +56,13 @@ def test_scores_rest_in_float64(name: str) -> None:
 @pytest.mark.parametrize("name", RESTING)
 def test_float32_scores_fall_by_less_than_the_margin(name: str) -> None:
     n, *totals = random_states(100_000, seed=8)
-    state = stats.Statistics(jnp.asarray(n, jnp.int32), *(jax.tree.map(jnp.asarray, ticks.split(x)) for x in totals))
+    state = arm_statistics.ArmStatistics(
+        jnp.asarray(n, jnp.int32), *(jax.tree.map(jnp.asarray, ticks.split(x)) for x in totals)
+    )
     policy, draw = RESTING[name], np.random.default_rng(9)
     leaves = jax.tree.map(lambda v: jnp.asarray(draw.choice(np.atleast_1d(v), n.size), jnp.float32), policy)
     t = jnp.asarray(later_rounds(n, 10), jnp.int32)
-    score = jax.jit(lambda t: evaluate(leaves, stats.as_floats(state, t)))
+    score = jax.jit(lambda t: evaluate(leaves, arm_statistics.as_floats(state, t)))
     worst, highest = 0.0, np.asarray(score(t))
     for later in range(1, 40):
         now = np.asarray(score(t + later))

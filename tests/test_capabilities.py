@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import capabilities, ticks
-from jaxbandits.capabilities import ADDITIVE, ADDRESSED, RESTS, STEADY, has, why_not
+from jaxbandits.core import capabilities, ticks
+from jaxbandits.core.capabilities import ADDITIVE, ADDRESSED, RESTS, STEADY, has, why_not
 from jaxbandits.environments import Continuum, FiniteArms, Reservoir
 from jaxbandits.policies import MUCB, RCB, UCB1, ArmIncreasing, IndexPolicy, OmegaUCB, SampledArms, Zooming
-from jaxbandits.policies.exploration import Exploration
-from jaxbandits.policies.zooming import ZoomingPolicy
+from jaxbandits.policies.base.exploration import Exploration
+from jaxbandits.policies.continuum.zooming import ZoomingPolicy
 from jaxbandits.testing import CONSTRAINT_CHECKS, Subject, assert_same_results, check_environment
 
 KEY = jax.random.key(20261122)
@@ -325,7 +325,7 @@ class Refill(jb.Horizon):
         return ticks.add(ledger.audit["purse"], self.per_round)
 
     def charge(self, ledger: Any, outcome: Any) -> Any:
-        from jaxbandits.protocol import post
+        from jaxbandits.core.ledger import post
 
         purse = self.view(ledger)
         price = ticks.add(ticks.zero(), outcome.cost)

@@ -1,4 +1,4 @@
-"""Environments of censored arms: laws, means, saturation, pairing, and what is refused at the door."""
+"""Environments of censored arms: laws, means, saturation, pairing, and what is refused before anything runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 from scipy import special, stats
 
 import jaxbandits as jb
-from jaxbandits import streams, ticks
+from jaxbandits._engine.rows import at_instance
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.censored_specs import OVER, PairAction
 from jaxbandits.environments import (
     CensoredArms,
     CensoredSpec,
@@ -23,10 +25,8 @@ from jaxbandits.environments import (
     g1,
     row_arms,
 )
-from jaxbandits.environments.censored_spec import OVER, PairAction
-from jaxbandits.environments.g1 import G1_NAMES
+from jaxbandits.environments.censored.g1_settings import G1_NAMES
 from jaxbandits.policies import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
-from jaxbandits.protocol import at_instance
 from jaxbandits.testing import check_environment, check_policy
 
 from .reference.censored import best_pair_G1

@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits import streams, ticks
+from jaxbandits._engine.rows import at_instance
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.censored_specs import OVER
+from jaxbandits.core.protocol import Observation, Status, View
+from jaxbandits.core.streams import Role
 from jaxbandits.environments import RevealConsumption, g1
-from jaxbandits.environments.censored_spec import OVER
 from jaxbandits.policies import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
-from jaxbandits.policies.z_rcucb import on_grid
-from jaxbandits.protocol import Observation, Status, View, at_instance
-from jaxbandits.streams import Role
+from jaxbandits.policies.censored.z_rcucb import on_grid
 
 from .reference import censored as twins
 
@@ -152,7 +153,7 @@ def test_thompson_reduction(scaling: str) -> None:
 def test_z_rcucb(survival: str, m: int) -> None:
     depth = {2: 4, 3: 3}[m]
     cells = m**depth
-    # A small alpha (the class refuses it at the door) refines within a short run.
+    # A small alpha (the class refuses it before anything runs) refines within a short run.
     policy = ZRCUCB(survival, horizon=ROUNDS, alpha=0.02, m=m)
     world = RevealConsumption(g1(["NegCorr"], arms=3, limits=list(fine_limits(depth, m))))
     twin = twins.ZRCUCB(3, alpha=0.02, m=m, T=ROUNDS, depth=depth, capacity=cells, survival=survival)
@@ -162,7 +163,7 @@ def test_z_rcucb(survival: str, m: int) -> None:
         ours = np.asarray(score(told.state)).reshape(3, cells)
         grid = np.asarray(on_grid(told.state)).reshape(3, cells)
         assert np.array_equal(np.isneginf(ours), ~grid)
-        if int(policy.trouble(told.state)) == Status.CAPACITY:
+        if int(policy.status(told.state)) == Status.CAPACITY:
             break
         for arm in range(3):
             points = np.asarray(twin.ticks(arm)) - 1

@@ -18,11 +18,11 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import compare_command
-from jaxbandits.cli import main
-from jaxbandits.compare import POLICIES
-from jaxbandits.engine import pool
-from jaxbandits.errors import InputError
+from jaxbandits._cli import compare
+from jaxbandits._cli.console import main
+from jaxbandits._engine import pool
+from jaxbandits.comparison.plan import POLICIES
+from jaxbandits.core.errors import InputError
 
 ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\nc,0.4,0.25\n"
 TWO = "instance,name,mean_reward,mean_cost\nx,a,0.2,0.5\nx,b,0.5,0.9\ny,a,2,3\ny,b,1,6\ny,c,1,1\n"
@@ -49,8 +49,8 @@ SMALL = ("--runs", "6", "--marks", "4")
 
 def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
     extra = ["--min-cost", "0.25,0.5", "--c-rad", "2", "--epsilon", "0.2", "--factor", "1"]
-    given = compare_command.parser().parse(command("arms.csv", "20", ",".join(POLICIES), *extra)[1:])
-    chosen = compare_command.chosen_policies(given)
+    given = compare.parser().parse(command("arms.csv", "20", ",".join(POLICIES), *extra)[1:])
+    chosen = compare.chosen_policies(given)
     assert [type(policy) for policy in chosen] == list(POLICIES.values())
     bv1, pd = (next(p for p in chosen if isinstance(p, kind)) for kind in (jb.policies.UCBBV1, jb.policies.PDBwK))
     assert bv1.min_cost.tolist() == [0.25, 0.5] and pd.c_rad.tolist() == [2.0]
@@ -296,7 +296,7 @@ def run_process(arguments: list[str], folder: Path) -> subprocess.Popen[bytes]:
     # a shell that runs the tests in the background makes its children ignore SIGINT
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from jaxbandits.cli import main; sys.exit(main(sys.argv[1:]))"
+        "from jaxbandits._cli.console import main; sys.exit(main(sys.argv[1:]))"
     )
     root = str(Path(__file__).parents[1])
     return subprocess.Popen(

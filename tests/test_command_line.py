@@ -14,9 +14,9 @@ import pytest
 
 from benchmarks.__main__ import main as benchmarks_main
 from benchmarks.sweeps import main as sweeps_main
-from jaxbandits.arms_file import read_arms
-from jaxbandits.command_line import Parser, names_of, number, whole
-from jaxbandits.errors import InputError
+from jaxbandits._cli.command_line import Parser, names_of, number, whole
+from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.core.errors import InputError
 
 ROOT = str(Path(__file__).parents[1])
 ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n"
@@ -105,7 +105,7 @@ def start(words: list[str], folder: Path, *of_python: str) -> subprocess.Popen[b
 def test_ctrl_c_during_the_imports_is_quiet(tmp_path: Path) -> None:
     job = start(["compare", "--arms", "-", "--budget", "5", "--policies", "bts"], tmp_path, "-X", "importtime")
     assert job.stderr is not None
-    while b"jaxbandits.interrupt" not in (line := job.stderr.readline()):
+    while b"jaxbandits._cli.interrupt" not in (line := job.stderr.readline()):
         assert line
     job.send_signal(signal.SIGINT)
     out, err = job.communicate(timeout=20)

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import compare as module
 from jaxbandits import statistics
-from jaxbandits.arms_file import ArmsTable, Instance, read_arms
-from jaxbandits.compare import Comparison, compare, prepare
-from jaxbandits.errors import InputError
+from jaxbandits.comparison import grouping, run_plan, running
+from jaxbandits.comparison.arms_file import ArmsTable, Instance, read_arms
+from jaxbandits.comparison.comparison import Comparison
+from jaxbandits.comparison.plan import prepare
+from jaxbandits.comparison.running import compare
+from jaxbandits.core.errors import InputError
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB
 
 UCB = OmegaUCB(rho=0.25)
@@ -66,15 +68,15 @@ def together() -> Comparison:
     """Three instances of two widths in one batch."""
     plan = prepare(several(), 15.0, [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()], runs=5, marks=3)
     assert [group.places for group in plan.groups] == [(0, 1, 2)]
-    return plan.run()
+    return run_plan(plan)
 
 
 def test_together_in_groups_or_alone_gives_the_same_bits(together: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_COMPILE", 0.0)
+    monkeypatch.setattr(grouping, "_COMPILE", 0.0)
     policies = [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()]
     apart = prepare(several(), 15.0, policies, runs=5, marks=3)
     assert [group.places for group in apart.groups] == [(1,), (0, 2)]  # the widest first
-    assert apart.run().data.identical(together.data)
+    assert run_plan(apart).data.identical(together.data)
     alone = jb.simulate(
         policies,
         jb.environments.FiniteArms.bernoulli(several().instances[1].mean_reward, several().instances[1].mean_cost),
@@ -89,16 +91,16 @@ def test_together_in_groups_or_alone_gives_the_same_bits(together: Comparison, m
 
 def test_blocks_of_replicates_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = compare(SMALL, 20.0, UCB, runs=6, marks=4).data
-    monkeypatch.setattr(module, "_ROWS_AT_ONCE", 12)  # three runs at once
+    monkeypatch.setattr(running, "_ROWS_AT_ONCE", 12)  # three runs at once
     plan = prepare(SMALL, 20.0, UCB, runs=6, marks=4)
     assert [list(block) for block in plan._blocks(plan.groups[0])] == [[0, 1, 2], [3, 4, 5]]
-    assert plan.run().data.identical(whole)
+    assert run_plan(plan).data.identical(whole)
 
 
 def test_groups_are_few_where_compiling_costs_more_than_padding() -> None:
     widths, work = [2, 3, 90, 100, 2], np.full(5, 1e4)
-    assert module._grouped(widths, work, policies=3) == [(0, 1, 2, 3, 4)]
-    assert module._grouped(widths, 1e3 * work, policies=3) == [(2, 3), (0, 1, 4)]
+    assert grouping.grouped(widths, work, policies=3) == [(0, 1, 2, 3, 4)]
+    assert grouping.grouped(widths, 1e3 * work, policies=3) == [(2, 3), (0, 1, 4)]
 
 
 def test_rows_of_the_table(together: Comparison) -> None:
@@ -137,7 +139,7 @@ def test_beta_noise_has_the_means_and_the_concentration() -> None:
     np.testing.assert_allclose(cost, [[0.2, 0.8]], atol=2e-5)
     knots = np.asarray(plan.groups[0].environment.law.cost)[0, 0] / 2**24  # type: ignore[attr-defined]
     assert knots[len(knots) // 2] < 0.2 < knots[-2]  # no coin
-    found = plan.run().data
+    found = run_plan(plan).data
     each = (found["spent"] / found["pulls"]).mean()
     assert 0.19 < float(each) < 0.25
 
@@ -147,7 +149,7 @@ def test_a_log_is_resampled_by_rows(tmp_path: Path) -> None:
     path.write_text("name,reward,cost\n" + "".join(f"{arm},{x},{x}\n" for arm in "ab" for x in (0, 2, 3, 8)))
     plan = prepare(path, 100.0, UCB, runs=4, reward_max=8.0)
     assert plan.noise == "empirical" and plan.table.instances[0].cost_bound == 8
-    found = plan.run().data
+    found = run_plan(plan).data
     np.testing.assert_array_equal(found["reward"], found["spent"])  # drawn together
     assert prepare(path, 100.0, UCB, runs=4, reward_max=8.0, noise="bernoulli").noise == "bernoulli"
 
@@ -160,12 +162,12 @@ def test_the_last_pull() -> None:
 
 
 def test_a_parameter_per_instance_goes_with_its_instance(together: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_COMPILE", 0.0)
+    monkeypatch.setattr(grouping, "_COMPILE", 0.0)
     plan = prepare(several(), 15.0, OmegaUCB(rho=np.array([[4.0, 0.25, 1.0]])), runs=5, marks=3)
     assert plan.settings == {
         "omega_ucb(rho=per instance)": {"policy": "OmegaUCB", "parameters": {"OmegaUCB.rho": [4.0, 0.25, 1.0]}}
     }
-    each = plan.run().data["reward"]
+    each = run_plan(plan).data["reward"]
     np.testing.assert_array_equal(each[0, 1], together.data["reward"].sel(setting="omega_ucb(rho=0.25)")[1])
     np.testing.assert_array_equal(each[0, 2], together.data["reward"].sel(setting="omega_ucb(rho=1)")[2])
 

@@ -1,4 +1,4 @@
-"""The continuum: outcomes by address, means, noise, checks at the door; bids in logged auctions."""
+"""The continuum: outcomes by address, means, noise, checks before anything runs; bids in logged auctions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 from scipy import stats as laws
 
 import jaxbandits as jb
-from jaxbandits import ticks
+from jaxbandits._engine.layout import lay_out
+from jaxbandits._engine.rows import at_instance
+from jaxbandits.core import ticks
 from jaxbandits.environments import Continuum, LoggedAuctions, cost_valley, reward_hill
-from jaxbandits.environments.noise import Beta
-from jaxbandits.layout import lay_out
-from jaxbandits.protocol import at_instance
+from jaxbandits.environments.continuum.noise import Beta
 from jaxbandits.testing import check_environment
 
 KEY = jax.random.key(9)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxbandits import covering, ticks
-from jaxbandits.covering import Balls, Span
-from jaxbandits.policies.zooming import uncovered_point
+from jaxbandits._numerics import covering
+from jaxbandits._numerics.covering import Balls, Span
+from jaxbandits.core import ticks
+from jaxbandits.policies.continuum.zooming import uncovered_point
 
 from .reference.continuum import uncovered
 

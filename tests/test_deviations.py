@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import policies, ticks
-from jaxbandits.policies.index import IndexPolicy, evaluate
-from jaxbandits.stats import Arms
+from jaxbandits import policies
+from jaxbandits.core import ticks
+from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.policies.base.index import IndexPolicy, evaluate
 from tests.reference import budgeted as twin
 from tests.reference.budgeted import Seen
 
@@ -104,13 +105,13 @@ def test_kube_uses_mean_costs_and_plays_the_densest_where_nothing_fits() -> None
     policy = policies.KUBE()
     state = policy.init(jb.environments.FiniteSpec(arms=2))
     for arm, reward, cost in ((0, 0.5, 0.5), (1, 0.1, 0.25)):
-        told = jb.protocol.Feedback(jnp.int32(reward * ticks.ONE), jnp.int32(cost * ticks.ONE))
-        seen = jb.protocol.Observation(jb.protocol.View(jnp.int32(2)), jnp.int32(arm), told, jnp.bool_(False))
+        told = jb.Feedback(jnp.int32(reward * ticks.ONE), jnp.int32(cost * ticks.ONE))
+        seen = jb.Observation(jb.View(jnp.int32(2)), jnp.int32(arm), told, jnp.bool_(False))
         state = policy.update(state, key, seen)
 
     def chosen(left: float) -> int:
         budget = jax.tree.map(jnp.asarray, ticks.split(ticks.floor_from_units(left)))
-        return int(policy.select(state, key, jb.protocol.View(jnp.int32(3), budget, jnp.ones(2, bool)))[1])
+        return int(policy.select(state, key, jb.View(jnp.int32(3), budget, jnp.ones(2, bool)))[1])
 
     # densities at t = 3: (0.5 + 1.48)/0.5 = 3.96 and (0.1 + 1.48)/0.25 = 6.33
     assert chosen(10.0) == 1 and chosen(0.3) == 1 and chosen(0.2) == 1

@@ -11,9 +11,9 @@ import pytest
 from scipy import stats as laws
 
 import jaxbandits as jb
-from jaxbandits import ticks
+from jaxbandits._engine.rows import at_instance
+from jaxbandits.core import ticks
 from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
-from jaxbandits.protocol import at_instance
 from tests.contract.threefry import threefry
 from tests.contract.worlds import KEY, world
 

@@ -17,7 +17,7 @@ from experiments.omega_ucb.play import Curves
 from experiments.omega_ucb.sensitivity import _best_rho
 from experiments.omega_ucb.specs import FAMILIES, MARKS, RHOS, SETTINGS, SHOWN, _beta_ads, omega
 from jaxbandits.policies import OmegaUCB
-from jaxbandits.policies.index import evaluate
+from jaxbandits.policies.base.index import evaluate
 
 RANDOM = np.random.default_rng(0)
 UNITS = 80

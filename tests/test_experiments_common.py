@@ -13,7 +13,7 @@ import pytest
 from experiments import __main__ as command
 from experiments.common.rows import Row, above_zero, mean_row, row
 from experiments.common.running import Experiment, Options, kept
-from jaxbandits.errors import InputError
+from jaxbandits.core.errors import InputError
 from jaxbandits.policies import UCB1
 
 

@@ -12,8 +12,9 @@ import pytest
 from scipy import stats as statistics
 
 import jaxbandits as jb
-from jaxbandits import bounds, gradients
+from jaxbandits import gradients
 from jaxbandits.environments import FiniteArms, WithNullArm
+from jaxbandits.oracles import bounds
 from jaxbandits.policies import (
     MUCB,
     RCUCB,
@@ -108,7 +109,7 @@ def test_draws_follow_the_softmax() -> None:
     """First draws of SoftElim are uniform; a frozen state gives its own probabilities (chi-square at 1e-4)."""
     policy, spec = SoftElim(theta=jnp.float32(0.5)), jb.environments.FiniteSpec(arms=3)
     state = policy.init(spec)
-    full = jb.ticks.Total
+    full = jb.core.ticks.Total
     known = state._replace(
         pulls=jnp.array([9, 4, 2], jnp.int32), reward=full(jnp.array([5, 2, 0], jnp.int32), jnp.zeros(3, jnp.int32))
     )

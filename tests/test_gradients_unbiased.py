@@ -91,8 +91,8 @@ def test_replay_gives_back_the_ledger_exactly() -> None:
         )  # fmt: skip
         ids = np.arange(7, 7 + arms.instances)
         totals = replay.sums(arms, score_function._outcome, KEY, ids, np.arange(5), result.final["pulls"])
-        assert (jb.ticks.from_units(totals.sum(axis=3)[..., 0]) == result.ledger["reward"][..., -1]).all()
-        assert (jb.ticks.from_units(totals.sum(axis=3)[..., 1]) == result.ledger["spent"][..., -1]).all()
+        assert (jb.core.ticks.from_units(totals.sum(axis=3)[..., 0]) == result.ledger["reward"][..., -1]).all()
+        assert (jb.core.ticks.from_units(totals.sum(axis=3)[..., 1]) == result.ledger["spent"][..., -1]).all()
 
 
 def test_beta_scores_have_mean_zero_and_the_right_covariance_with_the_outcome() -> None:

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits import stats, ticks
-from jaxbandits.policies import KLUCBSCPlus, ucb_sc
-from jaxbandits.policies.index import evaluate
+from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.policies import KLUCBSCPlus
+from jaxbandits.policies.base.index import evaluate
+from jaxbandits.policies.budget import ucb_sc
 from tests.reference import budgeted as twin
 from tests.reference.budgeted import Floats, divergence
 
@@ -59,8 +60,8 @@ def states(count: int, seed: int) -> tuple[np.ndarray, ...]:
 
 def of_float32(t: np.ndarray, n: np.ndarray, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
     totals = (jax.tree.map(jnp.asarray, ticks.split(x)) for x in (reward, cost))
-    state = stats.Statistics(jnp.asarray(n, jnp.int32), *totals, None, None)
-    table = jax.jit(lambda state, t: evaluate(KLUCBSCPlus(), stats.as_floats(state, t)))
+    state = arm_statistics.ArmStatistics(jnp.asarray(n, jnp.int32), *totals, None, None)
+    table = jax.jit(lambda state, t: evaluate(KLUCBSCPlus(), arm_statistics.as_floats(state, t)))
     return np.asarray(table(state, jnp.asarray(t, jnp.int32)), np.float64)
 
 

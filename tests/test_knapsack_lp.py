@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from jaxbandits import knapsack_lp as lp
+from jaxbandits._numerics import knapsack_lp as lp
 
 from .reference.knapsack import lp_pair
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxbandits as jb
-from jaxbandits import stats, ticks
-from jaxbandits.policies.index import evaluate
-from jaxbandits.stats import Arms
+from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.policies.base.index import evaluate
 
 POLICIES = {
     "omega": jb.policies.OmegaUCB(rho=np.array([1 / 64, 0.25, 2.0])),
@@ -215,14 +215,14 @@ def test_scores_rest_in_float64(policy):
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_float32_scores_fall_by_less_than_the_margin(policy):
     n, reward, cost, rs, cs = random_states(200_000, seed=8)
-    state = stats.Statistics(
+    state = arm_statistics.ArmStatistics(
         jnp.asarray(n, jnp.int32), *(jax.tree.map(jnp.asarray, ticks.split(x)) for x in (reward, cost, rs, cs))
     )
     leaves = jax.tree.map(
         lambda x: jnp.asarray(np.random.default_rng(9).choice(x, n.size), jnp.float32), POLICIES[policy]
     )
     t = jnp.asarray(n + np.floor(10 ** np.random.default_rng(10).uniform(0, 6, n.size)), jnp.int32)
-    score = jax.jit(lambda t: evaluate(leaves, stats.as_floats(state, t)))
+    score = jax.jit(lambda t: evaluate(leaves, arm_statistics.as_floats(state, t)))
     worst = 0.0
     for later in range(1, 40):
         now, then = np.asarray(score(t + later - 1)), np.asarray(score(t + later))
@@ -236,25 +236,25 @@ def test_float32_scores_fall_by_less_than_the_margin(policy):
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_the_score_wrapper_gives_the_same_bits_in_different_programs(policy):
     n, reward, cost, rs, cs = random_states(4096, seed=12)
-    state = stats.Statistics(
+    state = arm_statistics.ArmStatistics(
         jnp.asarray(n, jnp.int32), *(jax.tree.map(jnp.asarray, ticks.split(x)) for x in (reward, cost, rs, cs))
     )
     leaves = jax.tree.map(lambda x: jnp.asarray(x[0], jnp.float32), POLICIES[policy])
     t = jnp.int32(50_000)
 
     def table(state, t):
-        return evaluate(leaves, stats.as_floats(state, t))
+        return evaluate(leaves, arm_statistics.as_floats(state, t))
 
     flat = jax.jit(table)(state, t)
     shaped = jax.tree.map(lambda x: x.reshape(64, 64), state)
-    rows = jax.jit(jax.vmap(lambda s: evaluate(leaves, stats.as_floats(s, t))))(shaped)
-    ones = jax.jit(jax.vmap(lambda s: jnp.max(evaluate(leaves, stats.as_floats(s, t)))))(
+    rows = jax.jit(jax.vmap(lambda s: evaluate(leaves, arm_statistics.as_floats(s, t))))(shaped)
+    ones = jax.jit(jax.vmap(lambda s: jnp.max(evaluate(leaves, arm_statistics.as_floats(s, t)))))(
         jax.tree.map(lambda x: x[:, None], state)
     )
 
     def block(s, leaf_t):  # as a leap sees it: one arm, many rounds
         wide = jax.tree.map(lambda x: jnp.broadcast_to(x, (32,)), s)
-        return evaluate(leaves, stats.as_floats(wide, jnp.broadcast_to(leaf_t, (32,))))[17]
+        return evaluate(leaves, arm_statistics.as_floats(wide, jnp.broadcast_to(leaf_t, (32,))))[17]
 
     blocks = jax.jit(jax.vmap(block, in_axes=(0, None)))(state, t)
     for other in (rows.reshape(-1), ones, blocks):

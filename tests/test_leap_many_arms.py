@@ -11,21 +11,14 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import stats, streams, ticks
-from jaxbandits.engine import drive, leap, scan
+from jaxbandits._engine import drive, leap, scan, ties
+from jaxbandits.core import arm_statistics, streams, ticks
+from jaxbandits.core.protocol import Constraint, View
+from jaxbandits.core.settings import canonicalise
 from jaxbandits.environments import AddressedArms, FiniteSpec, Reservoir, bernoulli_outcome, uniform_outcome
-from jaxbandits.layout import settle
-from jaxbandits.policies import (
-    RCB,
-    ArmIncreasing,
-    LogExploration,
-    LogLogExploration,
-    OmegaUCB,
-    SampledArms,
-    UCBVRatio,
-)
-from jaxbandits.policies.index import evaluate, largest, lots
-from jaxbandits.protocol import Constraint, View
+from jaxbandits.policies import RCB, ArmIncreasing, LogExploration, LogLogExploration, OmegaUCB, SampledArms, UCBVRatio
+from jaxbandits.policies.base.index import evaluate
+from jaxbandits.policies.base.ties import largest, tie_winners
 from jaxbandits.testing import assert_same_results
 
 KEY = jax.random.key(33)
@@ -107,7 +100,7 @@ def test_a_full_set_is_told_by_both_engines() -> None:
 def test_lots_are_drawn_for_many_rounds_at_a_time() -> None:
     """While hundreds of arms tie at +∞, a chunk of eight macro-steps plays far more rounds than eight."""
     lanes_, world = 4, reservoir()
-    leaves, _ = settle(SampledArms(RCB(), ROOM), world)
+    leaves, _ = canonicalise(SampledArms(RCB(), ROOM), world)
     policy = jax.tree.map(lambda x: jnp.asarray(np.broadcast_to(x[0, :1], (lanes_, *x.shape[2:]))), leaves)
     limit = jb.TotalBudget(50_000.0, last_pull="forfeits").prepare(world)
     limit, world = (jax.tree.map(jnp.asarray, x) for x in (limit, world))
@@ -117,12 +110,12 @@ def test_lots_are_drawn_for_many_rounds_at_a_time() -> None:
         ids, ids.astype(jnp.uint32), ids.astype(jnp.uint32), policy, limit, marks, jnp.full((lanes_,), 2**30, jnp.int32)
     )
     carry = jax.vmap(partial(scan.start, world), in_axes=(0, None))(lanes, jax.random.key_data(KEY))
-    gauge = leap.gauge(lanes_)
-    chunk = jax.jit(lambda carry, gauge: leap.chunk(world, lanes, carry, gauge, jnp.int32(1)))
+    tuner = leap.tuner(lanes_)
+    chunk = jax.jit(lambda carry, tuner: leap.chunk(world, lanes, carry, tuner, jnp.int32(1)))
     for _ in range(12 + 6):  # 96 first pulls, one a macro-step; then lots
-        carry, gauge = chunk(carry, gauge)
+        carry, tuner = chunk(carry, tuner)
     rounds = np.asarray(carry.memory.ledger.rounds)
-    assert ((rounds > 96 + 6 * 60) & (rounds <= 96 + 6 * 8 * leap.LOTS)).all()
+    assert ((rounds > 96 + 6 * 60) & (rounds <= 96 + 6 * 8 * ties.TIE_ROUNDS)).all()
 
 
 def test_lots_are_those_of_the_tie_rule() -> None:
@@ -130,12 +123,12 @@ def test_lots_are_those_of_the_tie_rule() -> None:
     key, rounds = jax.random.key(5), jnp.arange(100, 116)
     for width in (2, 3, 33, 700):
         tied = jnp.asarray(rng.random(width) < 0.4).at[1].set(True)
-        arms, certain = jax.jit(lots)(tied, key, rounds)
+        arms, certain = jax.jit(tie_winners)(tied, key, rounds)
         views = [View(t, None, jnp.ones(width, bool)) for t in rounds]
         expected = [int(largest(jnp.where(tied, jnp.inf, 0.0), key, view, jnp.zeros(width, bool))) for view in views]
         np.testing.assert_array_equal(arms, expected)
         assert bool(certain.all())
-    assert (np.asarray(jax.jit(lots)(jnp.zeros(9, bool), key, rounds)[0]) == 9).all()
+    assert (np.asarray(jax.jit(tie_winners)(jnp.zeros(9, bool), key, rounds)[0]) == 9).all()
 
 
 @pytest.mark.parametrize("exploration", [LogExploration(), LogExploration(0.1), LogLogExploration()], ids=str)
@@ -163,7 +156,9 @@ def test_steady_must_be_said_by_whoever_admits() -> None:
 
 def test_an_arm_that_is_none_ends_its_lane_in_both_engines() -> None:
     def sampler(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """One arm in 400 has no mean reward; with this key, not the first 256, which are tried at the door, but 322."""
+        """One arm in 400 has no mean reward; with this key, not the first 256, which are tried before anything runs,
+        but 322.
+        """
         x = jax.random.uniform(key, (3,))
         return jnp.where(x[0] < 1 / 400, jnp.nan, 0.1 * x[1]), 0.9 + 0.1 * x[2]
 
@@ -228,7 +223,7 @@ def test_float32_scores_of_rcb_fall_by_less_than_the_margin() -> None:
         cost=ticks.count(jnp.asarray(cost, jnp.int32)),
     )
     leaves = jax.tree.map(jnp.float32, RCB())
-    score = jax.jit(lambda s, t: evaluate(leaves, stats.as_floats(s, t)))
+    score = jax.jit(lambda s, t: evaluate(leaves, arm_statistics.as_floats(s, t)))
     worst, now = 0.0, np.asarray(score(state, t))
     for later in range(1, 20):
         then = np.asarray(score(state, t + later))

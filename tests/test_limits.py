@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import engine, environments, limits, numbers, policies, protocol, stats, streams, ticks
+from jaxbandits import _engine as engine
+from jaxbandits import environments, policies
+from jaxbandits._engine import limits, rows
+from jaxbandits._engine.layout import lay_out, time_parallel
+from jaxbandits.core import arm_statistics, numbers, pytrees, streams, ticks
 from jaxbandits.environments import CensoredSpec, Constant, FiniteArms, FiniteSpec, Linear, Reservoir, row_arms
-from jaxbandits.layout import lay_out, time_parallel
 
 KEY = jax.random.key(0)
 MANY = 2**24 + 1
@@ -36,8 +39,8 @@ def penal(units: float) -> environments.CensoredArms:
 class Sets(jb.Policy):
     """Plays the first L arms, or arm 0 as an action of any type."""
 
-    width: int = protocol.static()
-    dtype: str = protocol.static(default="int32")
+    width: int = pytrees.static()
+    dtype: str = pytrees.static(default="int32")
     plays = FiniteSpec
 
     def init(self, spec):
@@ -81,7 +84,7 @@ def test_resources():
     most = FiniteArms.bernoulli(half(1, 2), half(1, 2, 511))
     assert most.spec.resources == 511
     wide = jax.tree.map(jnp.asarray, FiniteArms.bernoulli(half(1, 2), half(1, 2, 257)))  # its last block's bit is 2**31
-    world = protocol.at_instance(wide, jnp.int32(0))
+    world = rows.at_instance(wide, jnp.int32(0))
     _, cost = jax.eval_shape(world.outcome, KEY, jnp.int32(1), jnp.int32(0))
     assert cost.shape == (257,)
 
@@ -135,7 +138,7 @@ def test_points():
 
 
 def test_a_set_of_127_arms_is_exact_where_the_total_has_a_part():
-    world = protocol.at_instance(jax.tree.map(jnp.asarray, WIDE), jnp.int32(0))
+    world = rows.at_instance(jax.tree.map(jnp.asarray, WIDE), jnp.int32(0))
     _, outcome, _, _ = jax.jit(world.pull)(world.start(), jnp.arange(127, dtype=jnp.int32), KEY, jnp.int32(1))
     assert int(outcome.reward) == int(outcome.expected_cost) == 127 * ticks.ONE
     nearly = ticks.Total(jnp.int32(5), jnp.int32(ticks.ONE - 1))
@@ -229,11 +232,13 @@ def test_means_beyond_the_stated_bound():
 
 def test_statistics_of_an_arm_hold_as_many_pulls_as_there_are_rounds():
     most = jnp.int32(2**30 - 1)
-    full = stats.Statistics(*(jnp.full(1, most), *[ticks.Total(jnp.full(1, most), jnp.zeros(1, jnp.int32))] * 4))
+    full = arm_statistics.ArmStatistics(
+        *(jnp.full(1, most), *[ticks.Total(jnp.full(1, most), jnp.zeros(1, jnp.int32))] * 4)
+    )
     one = jnp.int32(ticks.ONE)
-    after = jax.jit(stats.record)(full, jnp.int32(0), one, one)
+    after = jax.jit(arm_statistics.record)(full, jnp.int32(0), one, one)
     assert int(after.pulls[0]) == 2**30 and ticks.join(after.reward)[0] == 2**30 * ticks.ONE
-    assert float(jax.jit(stats.as_floats)(after, most).reward_rest[0]) == 0
+    assert float(jax.jit(arm_statistics.as_floats)(after, most).reward_rest[0]) == 0
 
 
 # --- memory ----------------------------------------------------------------------------------------------------

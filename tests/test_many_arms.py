@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import ticks
+from jaxbandits.core import ticks
+from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.core.protocol import Status
 from jaxbandits.environments import Reservoir, uniform_outcome
 from jaxbandits.policies import (
     RCB,
@@ -31,9 +33,7 @@ from jaxbandits.policies import (
     rcb_i,
     room_needed,
 )
-from jaxbandits.policies.index import evaluate, evaluate_state
-from jaxbandits.protocol import Status
-from jaxbandits.stats import Arms
+from jaxbandits.policies.base.index import evaluate, evaluate_state
 from jaxbandits.testing import assert_same_results, episode
 from tests.reference import infinite as twins
 
@@ -351,7 +351,9 @@ def test_a_sampler_that_breaks_its_promise() -> None:
     with pytest.raises(jb.InputError, match=r"gives arm 0 of instance 0 1; it must give a ratio .* at most best_ratio"):
         play(SampledArms(RCB(), 2), arms(lambda key: (half, half), best_ratio=0.5))
 
-    def late(key: jax.Array) -> tuple[jax.Array, jax.Array]:  # NaN for about one arm in 1,000: unseen at the door
+    def late(
+        key: jax.Array,
+    ) -> tuple[jax.Array, jax.Array]:  # NaN for about one arm in 1,000: unseen before anything runs
         u = jax.random.uniform(key)
         return jnp.where(u < 1e-3, jnp.nan, u * 0.5), half
 

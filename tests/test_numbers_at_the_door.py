@@ -13,14 +13,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import jaxbandits as jb
-from jaxbandits import beta, environments, policies, ticks
-from jaxbandits.arms_file import ArmsTable, Instance
-from jaxbandits.compare import prepare
-from jaxbandits.environments import FiniteArms, noise
-from jaxbandits.errors import bad, positive_number, whole_number
-from jaxbandits.layout import settle
-from jaxbandits.numbers import as_played, booleans, numbers
-from jaxbandits.protocol import check_range
+from jaxbandits import environments, policies
+from jaxbandits._numerics import beta
+from jaxbandits.comparison.arms_file import ArmsTable, Instance
+from jaxbandits.comparison.plan import prepare
+from jaxbandits.core import ticks
+from jaxbandits.core.errors import bad
+from jaxbandits.core.numbers import as_played, booleans, numbers, positive_number, whole_number
+from jaxbandits.core.pytrees import check_range
+from jaxbandits.core.settings import canonicalise
+from jaxbandits.environments import FiniteArms
+from jaxbandits.environments.continuum import noise
 
 ARMS = FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
 KEY = jax.random.key(0)
@@ -108,7 +111,7 @@ def test_a_leaf_is_finite_and_in_range_as_it_is_played(x, bound):
 )
 def test_beyond_float32(value, message):
     with pytest.raises(jb.InputError, match=message):
-        settle(policies.OmegaUCB(rho=value), ARMS)
+        canonicalise(policies.OmegaUCB(rho=value), ARMS)
 
 
 def test_a_bound_that_only_the_cast_reaches():

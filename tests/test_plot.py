@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from jaxbandits.plot import curves, drawn
+from jaxbandits._reports.plot import curves, drawn
 
 X = np.linspace(10, 500, 20)
 WORDS = {"title": "mean of 19 instances", "across": "budget spent [€]", "up": "regret [conversions]"}
@@ -49,11 +49,11 @@ def test_one_point_and_missing_intervals_and_the_same_bytes() -> None:
 
 def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
     code = (
-        "import sys, jaxbandits, jaxbandits.compare, jaxbandits.cli\n"
+        "import sys, jaxbandits, jaxbandits.comparison.plan, jaxbandits._cli.console\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "import numpy as np, jaxbandits.plot\n"
+        "import numpy as np, jaxbandits._reports.plot\n"
         "y = np.ones(2)\n"
-        "jaxbandits.plot.curves(y, {'a': (y, y, y)}, title='', across='', up='')\n"
+        "jaxbandits._reports.plot.curves(y, {'a': (y, y, y)}, title='', across='', up='')\n"
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import jaxbandits
-from jaxbandits import machine
+from jaxbandits.core import machine
 
 PACKAGE = Path(jaxbandits.__file__).parent
 

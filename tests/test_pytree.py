@@ -12,8 +12,8 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import policies
-from jaxbandits.policies.index import IndexPolicy
-from jaxbandits.protocol import leaf, pytree, static
+from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.policies.base.index import IndexPolicy
 
 
 @pytree

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import ticks
+from jaxbandits.core import ticks
+from jaxbandits.core.protocol import Status
 from jaxbandits.environments import FiniteArms
-from jaxbandits.policies.index import IndexPolicy
-from jaxbandits.protocol import Status
+from jaxbandits.policies.base.index import IndexPolicy
 from jaxbandits.testing import assert_same_results
 from tests.contract.worlds import KEY, world
 

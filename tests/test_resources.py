@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import linprog
 
 import jaxbandits as jb
-from jaxbandits import streams, ticks
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.streams import Domain, Role
 from jaxbandits.environments import FiniteArms, FiniteSpec, WithNullArm
-from jaxbandits.streams import Domain, Role
 
 KEY = jax.random.key(7)
 MU = np.array([[0.3, 0.6, 0.9], [0.5, 0.2, 0.7]])

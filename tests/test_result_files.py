@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import npz
+from jaxbandits._files import npz
 
 
 @pytest.fixture

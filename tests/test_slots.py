@@ -1,15 +1,13 @@
 """How many lanes a worker holds: no more than fit into memory, and no result depends on it."""
 
-import importlib
-
 import jax
 import numpy as np
 
 import jaxbandits as jb
-from jaxbandits.engine import pool
-from jaxbandits.layout import lay_out
+from jaxbandits import simulation
+from jaxbandits._engine import blanks, pool, resources
+from jaxbandits._engine.layout import lay_out
 
-door = importlib.import_module("jaxbandits.simulate")
 ARMS = jb.environments.random_bernoulli(jax.random.key(0), instances=40, arms=3)
 LIMIT = jb.TotalBudget(5.0, last_pull="counts")
 
@@ -21,32 +19,34 @@ def the_task():
 
 def test_as_many_as_fit(monkeypatch):
     task, places = the_task(), jax.local_devices()[:1]
-    assert door.usual_slots(task, 1, places) == 64
-    lane = pool.state_bytes(task, 64) / 64
+    assert resources.usual_slots(task, 1, places) == 64
+    lane = blanks.state_bytes(task, 64) / 64
     for fit in (1, 4, 11, 32):
-        monkeypatch.setattr(door, "memory_left", lambda device, fit=fit: 2 * door._STATES * lane * (fit + 0.5))
-        assert door.usual_slots(task, 1, places) == 1 << (fit.bit_length() - 1)
-    monkeypatch.setattr(door, "memory_left", lambda device: 0)
-    assert door.usual_slots(task, 1, places) == 1
+        monkeypatch.setattr(
+            resources, "memory_left", lambda device, fit=fit: 2 * resources._STATES * lane * (fit + 0.5)
+        )
+        assert resources.usual_slots(task, 1, places) == 1 << (fit.bit_length() - 1)
+    monkeypatch.setattr(resources, "memory_left", lambda device: 0)
+    assert resources.usual_slots(task, 1, places) == 1
 
 
 def test_two_workers_share_a_memory(monkeypatch):
     task, places = the_task(), jax.local_devices()[:1]
-    lane = pool.state_bytes(task, 32) / 32
-    monkeypatch.setattr(door, "memory_left", lambda device: 2 * door._STATES * lane * 16.5)
-    assert door.usual_slots(task, 2, places) == 8
+    lane = blanks.state_bytes(task, 32) / 32
+    monkeypatch.setattr(resources, "memory_left", lambda device: 2 * resources._STATES * lane * 16.5)
+    assert resources.usual_slots(task, 2, places) == 8
 
 
 def test_little_memory_changes_no_bit(monkeypatch):
     usual = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan")
-    monkeypatch.setattr(door, "memory_left", lambda device: 0)
+    monkeypatch.setattr(resources, "memory_left", lambda device: 0)
     tight = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan")
     for name in usual.ledger:
         np.testing.assert_array_equal(usual.ledger[name], tight.ledger[name])
 
 
 def test_the_machine_tells_its_memory():
-    assert 1 << 24 < door.memory_left(jax.local_devices()[0]) < 1 << 50
+    assert 1 << 24 < resources.memory_left(jax.local_devices()[0]) < 1 << 50
 
 
 def count_calls(monkeypatch):
@@ -58,7 +58,7 @@ def count_calls(monkeypatch):
         return real(platform)
 
     monkeypatch.setattr(pool.drive, "compiled", counted)
-    monkeypatch.setattr(door, "usual_workers", lambda places: 1)
+    monkeypatch.setattr(simulation, "usual_workers", lambda places: 1)
     return calls
 
 

@@ -7,7 +7,7 @@ import pytest
 import xarray
 from scipy import stats
 
-from jaxbandits.errors import InputError
+from jaxbandits.core.errors import InputError
 from jaxbandits.statistics import mean_interval, paired_difference
 
 RANDOM = np.random.default_rng(7)

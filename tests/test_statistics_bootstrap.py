@@ -7,7 +7,7 @@ import pytest
 import xarray
 from scipy import stats
 
-from jaxbandits.errors import InputError
+from jaxbandits.core.errors import InputError
 from jaxbandits.statistics import bootstrap_difference, bootstrap_interval, mean_interval, simultaneous_band
 
 

@@ -7,7 +7,7 @@ import pytest
 import xarray
 from scipy import stats
 
-from jaxbandits.errors import InputError
+from jaxbandits.core.errors import InputError
 from jaxbandits.statistics import dominance, holm, runs_needed
 
 

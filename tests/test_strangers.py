@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.cli import main
-from jaxbandits.progress import Progress
+from jaxbandits._cli.console import main
+from jaxbandits._reports.progress import Progress
 from jaxbandits.sweeps import lock, make_plan, sweep
 from jaxbandits.sweeps.blocks import Content, block_name, decode, encode
 from jaxbandits.sweeps.spec_file import load_spec

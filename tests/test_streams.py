@@ -12,11 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats as laws
 
-from jaxbandits import streams
-from jaxbandits.errors import InputError
-from jaxbandits.policies.index import ABSENT, largest, sortable
-from jaxbandits.protocol import View
-from jaxbandits.streams import Domain, Role
+from jaxbandits.core import streams
+from jaxbandits.core.errors import InputError
+from jaxbandits.core.protocol import View
+from jaxbandits.core.streams import Domain, Role
+from jaxbandits.policies.base.ties import ABSENT, largest, sortable
 from tests.contract import threefry as plain
 
 word = st.integers(0, 2**32 - 1)

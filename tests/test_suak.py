@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import streams, ticks
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.protocol import Feedback, Observation, View
+from jaxbandits.core.streams import Role
 from jaxbandits.environments import FiniteArms, FiniteSpec, WithNullArm
 from jaxbandits.policies import SUAK, FluidOracle, Guarded, OnePhase, Pacer, PrimalDualTwoPhase, UCBSimplex
-from jaxbandits.protocol import Feedback, Observation, View
-from jaxbandits.streams import Role
 
 from .reference import knapsack
 

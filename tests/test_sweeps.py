@@ -14,10 +14,10 @@ import pytest
 import xarray
 
 import jaxbandits as jb
-from jaxbandits.cli import main
+from jaxbandits._cli.console import main
+from jaxbandits._cli.sweep import status_lines
 from jaxbandits.sweeps import Curve, StorageError, Sweep, forecast, identity, make_plan, store, sweep
 from jaxbandits.sweeps.blocks import block_name, decode, encode
-from jaxbandits.sweeps.command import status_lines
 from jaxbandits.sweeps.identity import describe, first_difference
 from jaxbandits.sweeps.log import read_logs
 from jaxbandits.sweeps.spec_file import load_spec

@@ -40,7 +40,7 @@ def work(tmp_path_factory):
 
 def start(folder, out, *more, devices=1):
     """The command as a process of its own."""
-    command = [sys.executable, "-m", "jaxbandits.cli", "sweep", "spec.py", "--out", out, *more]
+    command = [sys.executable, "-m", "jaxbandits._cli.console", "sweep", "spec.py", "--out", out, *more]
     flags = f"--xla_force_host_platform_device_count={devices}"
     environment = {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

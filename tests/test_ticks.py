@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import jaxbandits as jb
-from jaxbandits import ticks
-from jaxbandits.ticks import ONE, Total
+from jaxbandits.core import ticks
+from jaxbandits.core.ticks import ONE, Total
 
 LARGEST = (2**31 - 1) * ONE + (ONE - 1)
 SMALLEST = -(2**31) * ONE

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.cli import main
+from jaxbandits._cli.console import main
 from jaxbandits.gradients import adversarial, exact
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB, SoftElim
-from jaxbandits.tune import FILES, fixed_problem, random_problem, tune, uniform_problem
+from jaxbandits.tuning.problems import fixed_problem, random_problem, uniform_problem
+from jaxbandits.tuning.search import tune
+from jaxbandits.tuning.tuned import FILES
 
 KEY = jax.random.key(0)
 

@@ -12,21 +12,12 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import stats, ticks
-from jaxbandits.engine import merge
+from jaxbandits._engine import merge
+from jaxbandits._engine.layout import lay_out, time_parallel
+from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.environments import Continuum, FiniteArms, cost_valley
-from jaxbandits.environments.noise import Beta
-from jaxbandits.layout import lay_out, time_parallel
-from jaxbandits.policies import (
-    HOO,
-    UCB1,
-    BZoom,
-    OnPoints,
-    SinglePhaseBZoom,
-    SinglePhaseZooming,
-    StoOO,
-    Zooming,
-)
+from jaxbandits.environments.continuum.noise import Beta
+from jaxbandits.policies import HOO, UCB1, BZoom, OnPoints, SinglePhaseBZoom, SinglePhaseZooming, StoOO, Zooming
 from jaxbandits.testing import POLICY_CHECKS, Subject, assert_same_results, episode
 
 from .reference import continuum as twins
@@ -261,7 +252,7 @@ def test_on_points_plays_the_finite_bandit() -> None:
     for t in range(60):
         arm = int(np.argmin(np.abs(points - float(steps.action[0, t]))))
         assert abs(points[arm] - float(steps.action[0, t])) < 2**-23
-        scores = np.asarray(inner.score(stats.as_floats(state, jnp.int32(t + 1))))
+        scores = np.asarray(inner.score(arm_statistics.as_floats(state, jnp.int32(t + 1))))
         fresh = np.asarray(state.pulls) == 0
         assert arm == int(np.argmax(fresh)) if fresh.any() else near_best(list(scores), arm)
         seen = jb.Feedback(steps.outcome.reward[0, t], steps.outcome.cost[0, t])

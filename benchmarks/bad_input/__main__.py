@@ -11,7 +11,7 @@ import sys
 import time
 
 from benchmarks.bad_input.trial import all_cases, failure, table
-from jaxbandits.command_line import Parser, parse_or_leave
+from jaxbandits._cli.command_line import Parser, parse_or_leave
 
 _MEMORY = 8 << 30
 
@@ -29,8 +29,6 @@ def main(given: list[str] | None = None) -> int:
 
         # what asks for far too much shall fail here, and not by the machine's memory
         resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
-    import jaxbandits.cli
-    import jaxbandits.compare  # noqa: F401
 
     cases = [case for case in all_cases() if options.area in case.area][:: 10 if options.quick else 1]
     results, took = [], []

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from jaxbandits.errors import InputError
+from jaxbandits.core.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ def command(*arguments: str | os.PathLike[str]) -> Callable[[Path], str]:
     """
 
     def call(_: Path) -> str:
-        from jaxbandits.cli import main
+        from jaxbandits._cli.console import main
 
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

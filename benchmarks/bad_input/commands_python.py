@@ -13,7 +13,8 @@ import numpy as np
 import jaxbandits as jb
 from benchmarks.bad_input.case import Case
 from benchmarks.bad_input.commands_options import put
-from jaxbandits.environments.finite import AddressedArms, FiniteSpec
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.environments.finite.arms import AddressedArms
 from jaxbandits.policies import MUCB, IndexPolicy
 
 
@@ -33,7 +34,7 @@ def _play(**changed: Any) -> Callable[[Path], object]:
 
 def _compare(**changed: Any) -> Callable[[Path], object]:
     def call(_: Path) -> object:
-        from jaxbandits.compare import compare
+        from jaxbandits.comparison.running import compare
 
         given: dict[str, Any] = {
             "arms": "arms.csv",
@@ -247,7 +248,7 @@ def _classes() -> list[Case]:
         "select": _raises,
         "init": _raises,
         "check": _raises,
-        "doubts": _raises,
+        "warnings": _raises,
     }.items():
         found.append(
             Case(

@@ -17,9 +17,10 @@ import jaxbandits as jb
 from benchmarks.bad_input.case import Case
 from benchmarks.bad_input.numbers_values import ARMS, BUDGET, LAW, censored, continuum, linear, play
 from jaxbandits import environments, policies
+from jaxbandits.core.protocol import Policy
+from jaxbandits.core.pytrees import pytree, static
 from jaxbandits.environments import FiniteArms, Reservoir
-from jaxbandits.environments.noise import Beta as BetaNoise
-from jaxbandits.protocol import Policy, pytree, static
+from jaxbandits.environments.continuum.noise import Beta as BetaNoise
 
 _KEY = jax.random.key(0)
 _MANY = 2**24 + 1
@@ -90,7 +91,7 @@ _WIDTHS: dict[str, tuple[str, Callable[[], object]]] = {
     "rounds of an average": ("rounds", lambda: play(constraint=jb.AverageCost(c=1.0, rounds=2**31))),
     "a budget": ("budget", lambda: play(constraint=jb.TotalBudget(2.0**30 + 1, last_pull="counts"))),
     "a budget below a tick": ("budget", lambda: play(constraint=jb.TotalBudget(1e-9, last_pull="counts"))),
-    "a role": ("role", lambda: jb.streams.policy_words(_KEY, jnp.int32(1), 256)),
+    "a role": ("role", lambda: jb.core.streams.policy_words(_KEY, jnp.int32(1), 256)),
     "a horizon in a policy": ("horizon", lambda: play(policies.SUAK(c=0.5, horizon=2**31))),
     "arms to sample": ("budget", lambda: policies.arms_to_sample(1e300, beta=1.0)),
     "marks": ("marks", lambda: play(marks=10_001)),

@@ -18,7 +18,7 @@ from types import FrameType
 
 import benchmarks.bad_input
 from benchmarks.bad_input.case import Case
-from jaxbandits.errors import InputError
+from jaxbandits.core.errors import InputError
 
 LONGEST_LINE, MOST_LINES = 600, 22
 SECONDS = {"numbers": 5.0}  # of the areas that begin so

@@ -15,8 +15,8 @@ from experiments.common.figures import boxes, figure, save
 from experiments.common.looks import BLACK, BLUE, GREEN, ORANGE, PINK, VERMILION
 from experiments.common.rows import Row, mean_row, row
 from experiments.common.running import Options
+from jaxbandits.core.errors import bad
 from jaxbandits.environments import LoggedAuctions
-from jaxbandits.errors import bad
 from jaxbandits.policies import UCB1, UCBBV1, OmegaUCB, OnPoints, SinglePhaseBZoom, SinglePhaseZooming
 
 NAME, LOW, HIGH, POINTS = "2997_test.csv.gz", 20, 300, 15

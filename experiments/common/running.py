@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from experiments.common.rows import Row, read_summary, write_summary
-from jaxbandits.errors import bad
+from jaxbandits.core.errors import bad
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,9 @@ from experiments.gradients.world import KEY, OMEGA
 from jaxbandits.environments import FiniteArms, random_bernoulli
 from jaxbandits.gradients import adversarial
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB
-from jaxbandits.tune import Tuned, random_problem, tune
+from jaxbandits.tuning.problems import random_problem
+from jaxbandits.tuning.search import tune
+from jaxbandits.tuning.tuned import Tuned
 
 GRID = 2.0 ** np.linspace(-6, 1.5, 16)  # Figure 4's 2⁻⁶ … 2¹ at twice the density
 FAMILIES = {"S-Br-50": ("bernoulli", "1/4"), "S-Bt-50": ("beta", "1/8")}

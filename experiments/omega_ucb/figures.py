@@ -15,7 +15,7 @@ from experiments.common.rows import Row, row
 from experiments.common.running import Item, Options
 from experiments.omega_ucb.play import Curves, curves, seconds_row
 from experiments.omega_ucb.specs import COMPETITORS, LAWS, SETTINGS, STEPS, ads_file, of_size, omega, omega_star, steps
-from jaxbandits.arms_file import read_arms
+from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.statistics import bootstrap_interval, simultaneous_band
 
 OURS = (omega(0.25), omega(1.0), omega_star(0.25), omega_star(1.0))

@@ -12,9 +12,9 @@ from experiments.common.figures import figure, save
 from experiments.common.looks import GREY, look
 from experiments.common.rows import Row, row
 from experiments.common.running import Options
+from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.policies import CUCB, IUCB, MUCB, BudgetUCB, OmegaUCB, UCBSCPlus
-from jaxbandits.policies.index import evaluate
-from jaxbandits.stats import Arms
+from jaxbandits.policies.base.index import evaluate
 
 DELTA = 0.01  # Figure 1 draws intervals of 99 %
 SIZES = (100, 1_000, 10_000, 100_000)

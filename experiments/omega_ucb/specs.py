@@ -12,14 +12,9 @@ import numpy as np
 
 import jaxbandits as jb
 from experiments.common.running import Options
-from jaxbandits.arms_file import read_arms
-from jaxbandits.environments import (
-    FiniteArms,
-    random_bernoulli,
-    random_beta,
-    random_generalised_bernoulli,
-)
-from jaxbandits.environments.random_instances import uniforms
+from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
+from jaxbandits.environments.finite.random_instances import uniforms
 from jaxbandits.policies import (
     CUCB,
     IUCB,

@@ -12,7 +12,7 @@ from experiments.common.looks import BLUE, GREEN, VERMILION, look
 from experiments.common.rows import Row, is_above, mean_row
 from experiments.common.running import Options
 from experiments.rcb.play import ARMS_KEY, BETAS, FORMULAS, Lanes, Point, increasing, play, sampled
-from jaxbandits.arms_file import read_arms
+from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.environments import Reservoir
 from jaxbandits.policies import RCB, ArmIncreasing, LogExploration, LogLogExploration, SampledArms, arms_to_sample
 

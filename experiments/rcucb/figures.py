@@ -15,7 +15,7 @@ from experiments.common.running import Options
 from experiments.rcucb.play import BASELINES, POLICIES, RCUCBS, Played, play
 from experiments.rcucb.report import STAND_IN, band, difference, estimate
 from jaxbandits.environments import FastTrack, Linear, copula_arms, g1
-from jaxbandits.environments.g1 import G1_NAMES, ProbitNormal
+from jaxbandits.environments.censored.g1_settings import G1_NAMES, ProbitNormal
 
 PUBLISHED = {  # share of censored rounds: RCUCB, TS, UCB, oracle
     "PosCorr": (0.6399, 0.7516, 0.7993, 0.6116),

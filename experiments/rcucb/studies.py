@@ -10,7 +10,7 @@ from experiments.common.running import Options
 from experiments.rcucb.play import POLICIES, play
 from experiments.rcucb.report import STAND_IN, dashes, difference, dots, estimate
 from jaxbandits.environments import g1
-from jaxbandits.environments.g1 import G1_NAMES
+from jaxbandits.environments.censored.g1_settings import G1_NAMES
 from jaxbandits.policies import RCUCB, ZRCUCB, fine_limits
 
 

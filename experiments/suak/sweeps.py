@@ -14,7 +14,7 @@ from experiments.common.rows import Row, is_above, mean_row, row
 from experiments.common.running import Options
 from experiments.suak.play import KEY, MEANS, beta_arms, violation
 from jaxbandits.environments import FiniteArms, WithNullArm
-from jaxbandits.environments.random_instances import uniforms
+from jaxbandits.environments.finite.random_instances import uniforms
 from jaxbandits.policies import SUAK, FluidOracle, Guarded, OnePhase, Pacer, PrimalDualTwoPhase, UCBSimplex
 
 BUDGETS = np.array([0.15, 0.25, 0.35, 0.45, 0.5, 0.55, 0.65, 0.7, 0.9])

@@ -4,11 +4,16 @@
 standard error. See docs/gradients.md for which one to take.
 """
 
-from jaxbandits.gradients import adversarial as adversarial
-from jaxbandits.gradients import bound as bound
-from jaxbandits.gradients import exact as exact
-from jaxbandits.gradients import policy_score as policy_score
-from jaxbandits.gradients import score_function as score_function
-from jaxbandits.gradients import smoothed as smoothed
-from jaxbandits.gradients import straight_through as straight_through
-from jaxbandits.gradients.face import Estimate as Estimate
+from jaxbandits.gradients import adversarial, bound, exact, policy_score, score_function, smoothed, straight_through
+from jaxbandits.gradients.estimates import Estimate
+
+__all__ = [
+    "Estimate",
+    "adversarial",
+    "bound",
+    "exact",
+    "policy_score",
+    "score_function",
+    "smoothed",
+    "straight_through",
+]

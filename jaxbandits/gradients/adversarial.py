@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.numbers import whole_number
+from jaxbandits.core.parameters import names_of
+from jaxbandits.core.protocol import Constraint, Policy
 from jaxbandits.environments import FiniteArms
-from jaxbandits.errors import InputError, bad, whole_number
 from jaxbandits.gradients import score_function
-from jaxbandits.gradients.face import MEANS, names_of
-from jaxbandits.protocol import Constraint, Policy
-from jaxbandits.simulate import simulate
+from jaxbandits.gradients.estimates import MEANS
+from jaxbandits.simulation import simulate
 
 
 class Worst(NamedTuple):

@@ -10,14 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import bounds
 from jaxbandits.constraints import AverageCost, Horizon, TotalBudget
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.parameters import names_of
+from jaxbandits.core.protocol import Constraint, Environment, Policy
+from jaxbandits.core.settings import canonicalise
 from jaxbandits.environments import CensoredArms, FiniteArms, RevealConsumption, WithNullArm
-from jaxbandits.errors import InputError, bad
-from jaxbandits.gradients.face import Estimate, names_of
+from jaxbandits.gradients.estimates import Estimate
+from jaxbandits.oracles import bounds
 from jaxbandits.policies import RCUCB, SUAK, OmegaStarUCB, OmegaUCB
-from jaxbandits.protocol import Constraint, Environment, Policy
-from jaxbandits.simulate import settle
 
 Bound = tuple[Callable[..., Any], dict[str, np.ndarray], str]
 """A function of one instance, its arguments by name with a leading instance axis, and the theorem."""
@@ -166,7 +167,7 @@ def _means(arms: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _one_setting(policy: Any, environment: Any) -> Any:
-    leaves, settings = settle(policy, environment)
+    leaves, settings = canonicalise(policy, environment)
     if settings != 1:
         raise bad("policy", policy, "one setting")
     every = environment.instances

@@ -13,15 +13,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.environments.laws import BernoulliLaw
-from jaxbandits.errors import InputError, bad
-from jaxbandits.gradients.face import MEANS, Estimate, check_law, get, names_of, path_of, put
+from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.parameters import get, names_of, path_of, put
+from jaxbandits.core.protocol import Constraint, Environment, Policy
+from jaxbandits.core.ticks import Total
+from jaxbandits.environments.finite.laws import BernoulliLaw
+from jaxbandits.gradients.estimates import MEANS, Estimate, check_law
 from jaxbandits.oracles import Choice, Counts, evaluate, play_out
 from jaxbandits.policies import IndexPolicy, RandomisedPolicy
-from jaxbandits.policies import index as index_policies
-from jaxbandits.protocol import Constraint, Environment, Policy
-from jaxbandits.stats import Arms, Statistics
-from jaxbandits.ticks import Total
+from jaxbandits.policies.base import index as index_policies
 
 _ROWS = 1 << 12
 
@@ -122,7 +123,7 @@ def _scores(policy: IndexPolicy, pulls: jax.Array, rewards: jax.Array, costs: ja
     def one(pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
         none = jnp.zeros_like(pulls)
         spreads = Total(none, none) if policy.spreads else None
-        state = Statistics(pulls, Total(rewards, none), Total(costs, none), spreads, spreads)
+        state = ArmStatistics(pulls, Total(rewards, none), Total(costs, none), spreads, spreads)
         return index_policies.evaluate_state(policy, state, 1 + jnp.sum(pulls, dtype=jnp.int32))
 
     return jax.vmap(one)(*(x.astype(jnp.int32) for x in (pulls, rewards, costs)))

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import ticks
-from jaxbandits.ticks import Total
+from jaxbandits.core import ticks
+from jaxbandits.core.ticks import Total
 
 _LARGEST = np.float32(2.0**24)
 

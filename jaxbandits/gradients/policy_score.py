@@ -9,17 +9,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import streams, ticks
-from jaxbandits.environments.finite import FiniteSpec
-from jaxbandits.errors import InputError, bad, whole_number
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.numbers import whole_number
+from jaxbandits.core.parameters import get, leaves_of, names_of, path_of, put
+from jaxbandits.core.protocol import Constraint, Environment, Policy, View
+from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.settings import canonicalise
+from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.gradients import exact_sums
 from jaxbandits.gradients.baselines import BASELINES, centred
-from jaxbandits.gradients.face import Estimate, get, leaves_of, names_of, path_of, put
+from jaxbandits.gradients.estimates import Estimate
 from jaxbandits.gradients.score_function import check_ended
 from jaxbandits.gradients.wrapped import Watched, Watching
 from jaxbandits.policies import RandomisedPolicy
-from jaxbandits.protocol import Constraint, Environment, Policy, View, leaf, pytree, static
-from jaxbandits.simulate import settle, simulate
+from jaxbandits.simulation import simulate
 
 _RUN = 33  # the role that tells apart independent runs of one policy in one world
 
@@ -145,7 +149,7 @@ def play(
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, and the rounds played."""
-    leaves, settings = settle(policy, environment)
+    leaves, settings = canonicalise(policy, environment)
     each = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), leaves)
     scored = Scored(each, run=np.tile(np.arange(runs), settings), wrt=tuple(paths))
     result = simulate(scored, environment, constraint, key=key, replicates=replicates, marks=1, **options)

@@ -9,16 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import ticks
-from jaxbandits.environments.finite import FiniteArms
-from jaxbandits.environments.laws import BernoulliLaw
-from jaxbandits.errors import InputError, bad, whole_number
+from jaxbandits.core import ticks
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.numbers import whole_number
+from jaxbandits.core.parameters import names_of
+from jaxbandits.core.protocol import Constraint, Environment, Policy
+from jaxbandits.environments.finite.arms import FiniteArms
+from jaxbandits.environments.finite.laws import BernoulliLaw
 from jaxbandits.gradients import replay
 from jaxbandits.gradients.baselines import BASELINES, centred
-from jaxbandits.gradients.face import MEANS, SHAPES, Estimate, check_law, names_of
-from jaxbandits.protocol import Constraint, Environment, Policy
+from jaxbandits.gradients.estimates import MEANS, SHAPES, Estimate, check_law
 from jaxbandits.result import Result
-from jaxbandits.simulate import simulate
+from jaxbandits.simulation import simulate
 
 
 def estimate(
@@ -64,8 +66,8 @@ def estimate(
         InputError: a law without density in these parameters, a mean of exactly 0 or 1, a run that did not end.
 
     Deviations: draws of Beta arms come from a table (its CDF is within 3·10⁻⁵ for shapes in (0, 5], see
-    :mod:`jaxbandits.beta`); the score is the Beta law's, with the exact conditional expectation where an outcome is
-    rounded to 0 or 1.
+    :mod:`jaxbandits._numerics.beta`); the score is the Beta law's, with the exact conditional expectation where an
+    outcome is rounded to 0 or 1.
 
     Example:
         >>> import jax

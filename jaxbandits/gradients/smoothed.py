@@ -8,11 +8,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits.errors import positive_number, whole_number
-from jaxbandits.gradients.face import Estimate, get, names_of, positive_parameters, put, repeat_rows
+from jaxbandits.core.numbers import positive_number, whole_number
+from jaxbandits.core.parameters import get, names_of, positive_parameters, put
+from jaxbandits.core.protocol import Constraint, Environment, Policy
+from jaxbandits.core.settings import canonicalise
+from jaxbandits.gradients.estimates import Estimate, repeat_rows
 from jaxbandits.gradients.score_function import check_ended
-from jaxbandits.protocol import Constraint, Environment, Policy
-from jaxbandits.simulate import settle, simulate
+from jaxbandits.simulation import simulate
 
 _EPSILON = 0x5160  # folded into the key for the directions
 
@@ -71,7 +73,7 @@ def estimate(
     whole_number("directions", directions, 2)
     whole_number("replicates", replicates, directions)
     sigma = positive_number("sigma", sigma)
-    leaves, _ = settle(policy, environment)
+    leaves, _ = canonicalise(policy, environment)
     each = replicates // directions
     value, slope, rounds = slopes(leaves, environment, constraint, paths, key, sigma, directions, each, **options)
     gradient, errors = {}, {"value": value.std(axis=2, ddof=1) / np.sqrt(directions)}

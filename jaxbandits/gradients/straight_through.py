@@ -9,19 +9,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import stats, ticks
-from jaxbandits.environments.finite import FiniteArms, FiniteSpec
-from jaxbandits.errors import InputError, bad, positive_number, whole_number
+from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.numbers import positive_number, whole_number
+from jaxbandits.core.parameters import get, leaves_of, names_of, path_of, put
+from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View
+from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
+from jaxbandits.core.settings import canonicalise
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.ticks import Total
+from jaxbandits.environments.finite.arms import FiniteArms
 from jaxbandits.gradients import exact_sums
-from jaxbandits.gradients.face import Estimate, get, leaves_of, names_of, path_of, put
+from jaxbandits.gradients.estimates import Estimate
 from jaxbandits.gradients.score_function import check_ended
 from jaxbandits.gradients.wrapped import Watching
 from jaxbandits.policies import IndexPolicy, RandomisedPolicy, SoftIndex
-from jaxbandits.policies.soft import gumbel
-from jaxbandits.protocol import Constraint, Environment, Observation, Policy, Pytree, View, leaf, pytree, static
-from jaxbandits.simulate import settle, simulate
-from jaxbandits.stats import Arms
-from jaxbandits.ticks import Total
+from jaxbandits.policies.base.randomised import gumbel
+from jaxbandits.simulation import simulate
 
 
 class Tangents(NamedTuple):
@@ -52,7 +57,7 @@ class Softened(Watching):
 
     def update(self, state: Tangents, key: jax.Array, observation: Observation) -> Tangents:
         """The inner policy learns; a softly chosen arm moves by what it gave, or would have given by its mean."""
-        before = stats.as_floats(state.policy, observation.view.round)
+        before = arm_statistics.as_floats(state.policy, observation.view.round)
         mine = jax.lax.iota(jnp.int32, before.n.shape[0]) == observation.action
         seen = observation.feedback
         reward, cost = (
@@ -70,7 +75,7 @@ class Softened(Watching):
     def select(self, state: Tangents, key: jax.Array, view: View) -> tuple[Tangents, Any]:
         """Act, and find how the softened choice moves."""
         inner, action = self.policy.select(state.policy, key, view)
-        arms, available = stats.as_floats(state.policy, view.round), view.available
+        arms, available = arm_statistics.as_floats(state.policy, view.round), view.available
         noise = gumbel(key, view.round, arms.n.shape[0]) if isinstance(self.policy, RandomisedPolicy) else 0.0
 
         def soft(values: list[jax.Array], arms: Arms) -> jax.Array:
@@ -159,7 +164,7 @@ def estimate(
     for path in paths:
         if leaves_of(policy)[path].get("core", 0) or leaves_of(policy)[path].get("integer"):
             raise bad("wrt", path, "a real parameter with one value")
-    leaves, settings = settle(policy, environment)
+    leaves, settings = canonicalise(policy, environment)
     softened = Softened(leaves, relax=np.full(settings, relax), wrt=paths)
     result = simulate(softened, environment, constraint, key=key, replicates=replicates, marks=1, **options)
     check_ended(result)

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import jax
 
-from jaxbandits.protocol import Observation, Policy, Pytree
-from jaxbandits.ticks import Total
+from jaxbandits.core.protocol import Observation, Policy
+from jaxbandits.core.pytrees import Pytree
+from jaxbandits.core.ticks import Total
 
 
 class Watched(NamedTuple):
@@ -30,9 +31,9 @@ class Watching(Policy):
         """The inner policy's."""
         return self.policy.blank_action(spec)
 
-    def trouble(self, state: Pytree) -> jax.Array:
+    def status(self, state: Pytree) -> jax.Array:
         """The inner policy's."""
-        return self.policy.trouble(state.policy)
+        return self.policy.status(state.policy)
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
         """The inner policy learns."""

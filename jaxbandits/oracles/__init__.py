@@ -1,10 +1,17 @@
 """Exact answers for small problems, to hold simulations and estimators against. Float64 on the host."""
 
-from jaxbandits.oracles.bayes import bayes_optimal_regret as bayes_optimal_regret
-from jaxbandits.oracles.bayes import bayes_optimal_reward as bayes_optimal_reward
-from jaxbandits.oracles.exact import Choice as Choice
-from jaxbandits.oracles.exact import Counts as Counts
-from jaxbandits.oracles.exact import Ends as Ends
-from jaxbandits.oracles.exact import Exact as Exact
-from jaxbandits.oracles.exact import evaluate as evaluate
-from jaxbandits.oracles.exact import play_out as play_out
+from jaxbandits.oracles import bounds
+from jaxbandits.oracles.bayes import bayes_optimal_regret, bayes_optimal_reward
+from jaxbandits.oracles.exact import Choice, Counts, Ends, Exact, evaluate, play_out
+
+__all__ = [
+    "Choice",
+    "Counts",
+    "Ends",
+    "Exact",
+    "bayes_optimal_regret",
+    "bayes_optimal_reward",
+    "bounds",
+    "evaluate",
+    "play_out",
+]

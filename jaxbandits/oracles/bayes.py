@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxbandits.errors import bad, whole_number
+from jaxbandits.core.errors import bad
+from jaxbandits.core.numbers import whole_number
 
 
 def bayes_optimal_reward(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -> float:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandits.errors import InputError, bad
-from jaxbandits.numbers import numbers
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.numbers import numbers
 
 _MOST_STATES = 20_000_000
 _NUMBERS = 2_000_000  # in one array of (instance, end, arm)

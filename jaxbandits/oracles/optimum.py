@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandits import ticks
 from jaxbandits.constraints import LAST_PULLS
-from jaxbandits.errors import InputError, bad
-from jaxbandits.numbers import numbers
+from jaxbandits.core import ticks
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.numbers import numbers
 
 _MOST_LEVELS = 200_000
 

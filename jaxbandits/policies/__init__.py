@@ -1,60 +1,107 @@
 """Learners: pure functions of (state, key, observation)."""
 
-from jaxbandits.policies.b_zoom import BZoom as BZoom
-from jaxbandits.policies.b_zoom import SinglePhaseBZoom as SinglePhaseBZoom
-from jaxbandits.policies.best_ratio import BestRatioOracle as BestRatioOracle
-from jaxbandits.policies.budget_ucb import BudgetUCB as BudgetUCB
-from jaxbandits.policies.budget_ucb import EstimatedBudgetUCB as EstimatedBudgetUCB
-from jaxbandits.policies.censored_reductions import ThompsonReduction as ThompsonReduction
-from jaxbandits.policies.censored_reductions import UCBReduction as UCBReduction
-from jaxbandits.policies.epsilon_first import EpsilonFirst as EpsilonFirst
-from jaxbandits.policies.exploration import LogExploration as LogExploration
-from jaxbandits.policies.exploration import LogLogExploration as LogLogExploration
-from jaxbandits.policies.exploration import SlowLogExploration as SlowLogExploration
-from jaxbandits.policies.fluid import FluidOracle as FluidOracle
-from jaxbandits.policies.greedy import BGreedy as BGreedy
-from jaxbandits.policies.guarded import Guarded as Guarded
-from jaxbandits.policies.index import IndexPolicy as IndexPolicy
-from jaxbandits.policies.kube import KUBE as KUBE
-from jaxbandits.policies.kube import FractionalKUBE as FractionalKUBE
-from jaxbandits.policies.many_arms import ArmIncreasing as ArmIncreasing
-from jaxbandits.policies.many_arms import SampledArms as SampledArms
-from jaxbandits.policies.many_arms import arms_to_sample as arms_to_sample
-from jaxbandits.policies.many_arms import rcb_air as rcb_air
-from jaxbandits.policies.many_arms import rcb_i as rcb_i
-from jaxbandits.policies.many_arms import room_needed as room_needed
-from jaxbandits.policies.mixture import MixturePolicy as MixturePolicy
-from jaxbandits.policies.mrcb import MRCB as MRCB
-from jaxbandits.policies.omega import OmegaStarUCB as OmegaStarUCB
-from jaxbandits.policies.omega import OmegaUCB as OmegaUCB
-from jaxbandits.policies.on_points import OnPoints as OnPoints
-from jaxbandits.policies.one_phase import OnePhase as OnePhase
-from jaxbandits.policies.pacer import Pacer as Pacer
-from jaxbandits.policies.pd_bwk import PDBwK as PDBwK
-from jaxbandits.policies.primal_dual import PrimalDualTwoPhase as PrimalDualTwoPhase
-from jaxbandits.policies.ratio import CUCB as CUCB
-from jaxbandits.policies.ratio import IUCB as IUCB
-from jaxbandits.policies.ratio import MUCB as MUCB
-from jaxbandits.policies.rcb import RCB as RCB
-from jaxbandits.policies.rcucb import RCUCB as RCUCB
-from jaxbandits.policies.simplex import UCBSimplex as UCBSimplex
-from jaxbandits.policies.soft import RandomisedPolicy as RandomisedPolicy
-from jaxbandits.policies.soft_elim import SoftElim as SoftElim
-from jaxbandits.policies.soft_index import SoftIndex as SoftIndex
-from jaxbandits.policies.suak import SUAK as SUAK
-from jaxbandits.policies.thompson import BudgetedThompson as BudgetedThompson
-from jaxbandits.policies.trees import HOO as HOO
-from jaxbandits.policies.trees import StoOO as StoOO
-from jaxbandits.policies.ucb1 import UCB1 as UCB1
-from jaxbandits.policies.ucb_b2 import UCBB2 as UCBB2
-from jaxbandits.policies.ucb_bv import UCBBV1 as UCBBV1
-from jaxbandits.policies.ucb_bv import UCBBV2 as UCBBV2
-from jaxbandits.policies.ucb_sc import KLUCBSCPlus as KLUCBSCPlus
-from jaxbandits.policies.ucb_sc import UCBSCPlus as UCBSCPlus
-from jaxbandits.policies.ucb_v import UCBVRatio as UCBVRatio
-from jaxbandits.policies.ucb_v import UCBVReward as UCBVReward
-from jaxbandits.policies.z_rcucb import ZRCUCB as ZRCUCB
-from jaxbandits.policies.z_rcucb import fine_limits as fine_limits
-from jaxbandits.policies.zooming import SinglePhaseZooming as SinglePhaseZooming
-from jaxbandits.policies.zooming import Zooming as Zooming
-from jaxbandits.policies.zooming import ZoomingPolicy as ZoomingPolicy
+from jaxbandits.policies.average_cost.fluid import FluidOracle
+from jaxbandits.policies.average_cost.one_phase import OnePhase
+from jaxbandits.policies.average_cost.pacer import Pacer
+from jaxbandits.policies.average_cost.primal_dual import PrimalDualTwoPhase
+from jaxbandits.policies.average_cost.simplex import UCBSimplex
+from jaxbandits.policies.average_cost.suak import SUAK
+from jaxbandits.policies.base.exploration import LogExploration, LogLogExploration, SlowLogExploration
+from jaxbandits.policies.base.guarded import Guarded
+from jaxbandits.policies.base.index import IndexPolicy
+from jaxbandits.policies.base.mixture import MixturePolicy
+from jaxbandits.policies.base.randomised import RandomisedPolicy
+from jaxbandits.policies.budget.best_ratio import BestRatioOracle
+from jaxbandits.policies.budget.budget_ucb import BudgetUCB, EstimatedBudgetUCB
+from jaxbandits.policies.budget.epsilon_first import EpsilonFirst
+from jaxbandits.policies.budget.greedy import BGreedy
+from jaxbandits.policies.budget.kube import KUBE, FractionalKUBE
+from jaxbandits.policies.budget.mrcb import MRCB
+from jaxbandits.policies.budget.omega import OmegaStarUCB, OmegaUCB
+from jaxbandits.policies.budget.pd_bwk import PDBwK
+from jaxbandits.policies.budget.ratio import CUCB, IUCB, MUCB
+from jaxbandits.policies.budget.rcb import RCB
+from jaxbandits.policies.budget.soft_elim import SoftElim
+from jaxbandits.policies.budget.soft_index import SoftIndex
+from jaxbandits.policies.budget.thompson import BudgetedThompson
+from jaxbandits.policies.budget.ucb1 import UCB1
+from jaxbandits.policies.budget.ucb_b2 import UCBB2
+from jaxbandits.policies.budget.ucb_bv import UCBBV1, UCBBV2
+from jaxbandits.policies.budget.ucb_sc import KLUCBSCPlus, UCBSCPlus
+from jaxbandits.policies.budget.ucb_v import UCBVRatio, UCBVReward
+from jaxbandits.policies.censored.rcucb import RCUCB
+from jaxbandits.policies.censored.reductions import ThompsonReduction, UCBReduction
+from jaxbandits.policies.censored.z_rcucb import ZRCUCB, fine_limits
+from jaxbandits.policies.continuum.b_zoom import BZoom, SinglePhaseBZoom
+from jaxbandits.policies.continuum.on_points import OnPoints
+from jaxbandits.policies.continuum.trees import HOO, StoOO
+from jaxbandits.policies.continuum.zooming import SinglePhaseZooming, Zooming, ZoomingPolicy
+from jaxbandits.policies.many_arms.sampling import (
+    ArmIncreasing,
+    SampledArms,
+    arms_to_sample,
+    rcb_air,
+    rcb_i,
+    room_needed,
+)
+
+__all__ = [
+    "CUCB",
+    "HOO",
+    "IUCB",
+    "KUBE",
+    "MRCB",
+    "MUCB",
+    "RCB",
+    "RCUCB",
+    "SUAK",
+    "UCB1",
+    "UCBB2",
+    "UCBBV1",
+    "UCBBV2",
+    "ZRCUCB",
+    "ArmIncreasing",
+    "BGreedy",
+    "BZoom",
+    "BestRatioOracle",
+    "BudgetUCB",
+    "BudgetedThompson",
+    "EpsilonFirst",
+    "EstimatedBudgetUCB",
+    "FluidOracle",
+    "FractionalKUBE",
+    "Guarded",
+    "IndexPolicy",
+    "KLUCBSCPlus",
+    "LogExploration",
+    "LogLogExploration",
+    "MixturePolicy",
+    "OmegaStarUCB",
+    "OmegaUCB",
+    "OnPoints",
+    "OnePhase",
+    "PDBwK",
+    "Pacer",
+    "PrimalDualTwoPhase",
+    "RandomisedPolicy",
+    "SampledArms",
+    "SinglePhaseBZoom",
+    "SinglePhaseZooming",
+    "SlowLogExploration",
+    "SoftElim",
+    "SoftIndex",
+    "StoOO",
+    "ThompsonReduction",
+    "UCBReduction",
+    "UCBSCPlus",
+    "UCBSimplex",
+    "UCBVRatio",
+    "UCBVReward",
+    "Zooming",
+    "ZoomingPolicy",
+    "arms_to_sample",
+    "fine_limits",
+    "rcb_air",
+    "rcb_i",
+    "room_needed",
+]

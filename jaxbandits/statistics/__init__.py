@@ -27,11 +27,18 @@ mostly far narrower than those of the means.
     dominance(result.regret.isel(mark=-1), over="instance")
 """
 
-from jaxbandits.statistics.bootstrap import bootstrap_difference as bootstrap_difference
-from jaxbandits.statistics.bootstrap import bootstrap_interval as bootstrap_interval
-from jaxbandits.statistics.bootstrap import simultaneous_band as simultaneous_band
-from jaxbandits.statistics.intervals import mean_interval as mean_interval
-from jaxbandits.statistics.intervals import paired_difference as paired_difference
-from jaxbandits.statistics.pairs import dominance as dominance
-from jaxbandits.statistics.pairs import holm as holm
-from jaxbandits.statistics.planning import runs_needed as runs_needed
+from jaxbandits.statistics.bootstrap import bootstrap_difference, bootstrap_interval, simultaneous_band
+from jaxbandits.statistics.intervals import mean_interval, paired_difference
+from jaxbandits.statistics.pairs import dominance, holm
+from jaxbandits.statistics.planning import runs_needed
+
+__all__ = [
+    "bootstrap_difference",
+    "bootstrap_interval",
+    "dominance",
+    "holm",
+    "mean_interval",
+    "paired_difference",
+    "runs_needed",
+    "simultaneous_band",
+]

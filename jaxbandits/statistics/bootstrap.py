@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits.errors import InputError, whole_number
+from jaxbandits.core.errors import InputError
+from jaxbandits.core.numbers import whole_number
 from jaxbandits.statistics.sample import check_level, moments, paired, units
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandits.errors import InputError, bad
+from jaxbandits.core.errors import InputError, bad
 from jaxbandits.statistics.sample import check_level, moments, units
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandits.errors import InputError
+from jaxbandits.core.errors import InputError
 from jaxbandits.statistics.sample import check_level, moments, paired, units
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jaxbandits.errors import InputError, bad
+from jaxbandits.core.errors import InputError, bad
 
 if TYPE_CHECKING:
     import xarray

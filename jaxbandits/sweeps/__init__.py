@@ -8,11 +8,19 @@ blocks.py     what a block holds                 lock.py, log.py      one run at
 spec_file.py  a spec's file, which is executed
 """
 
-from jaxbandits.sweeps.plan import Forecast as Forecast
-from jaxbandits.sweeps.plan import forecast as forecast
-from jaxbandits.sweeps.plan import make_plan as make_plan
-from jaxbandits.sweeps.run import sweep as sweep
-from jaxbandits.sweeps.spec import Sweep as Sweep
-from jaxbandits.sweeps.store import StorageError as StorageError
-from jaxbandits.sweeps.surface import Curve as Curve
-from jaxbandits.sweeps.surface import SweepResult as SweepResult
+from jaxbandits.sweeps.plan import Forecast, forecast, make_plan
+from jaxbandits.sweeps.run import sweep
+from jaxbandits.sweeps.spec import Sweep
+from jaxbandits.sweeps.store import StorageError
+from jaxbandits.sweeps.surface import Curve, SweepResult
+
+__all__ = [
+    "Curve",
+    "Forecast",
+    "StorageError",
+    "Sweep",
+    "SweepResult",
+    "forecast",
+    "make_plan",
+    "sweep",
+]

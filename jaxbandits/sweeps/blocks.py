@@ -8,11 +8,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jaxbandits import npz, ticks
-from jaxbandits.engine import pool
-from jaxbandits.layout import ledger_of
-from jaxbandits.protocol import Ledger, Status
-from jaxbandits.sweeps.plan import Block, Plan, Unit
+from jaxbandits._engine import blanks
+from jaxbandits._engine.booking import ledger_of
+from jaxbandits._files import npz
+from jaxbandits.core import ticks
+from jaxbandits.core.ledger import Ledger
+from jaxbandits.core.protocol import Status
+from jaxbandits.sweeps.plan import Block, SweepPlan, Unit
 
 Arrays = Mapping[str, np.ndarray]
 ACCOUNTS = ("rounds", "reward", "spent", "expected_reward", "expected_spent", "clock", "expected_clock")
@@ -63,7 +65,7 @@ def misfit(arrays: Arrays, lanes: int, marks: int) -> str:
 class Content:
     """What the blocks of a sweep must hold."""
 
-    def __init__(self, plan: Plan):
+    def __init__(self, plan: SweepPlan):
         self._plan = plan
         self._shapes: dict[int, Ledger] = {}
 
@@ -107,6 +109,6 @@ class Content:
         if unit.first not in self._shapes:
             task = unit.task
             lanes = task.lanes(np.zeros(1, np.int64))
-            _, outcome = pool.blank_shapes(1, task.environment, lanes, task.root)
+            _, outcome = blanks.blank_shapes(1, task.environment, lanes, task.root)
             self._shapes[unit.first] = outcome.ledger
         return self._shapes[unit.first]

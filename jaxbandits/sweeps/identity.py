@@ -16,7 +16,7 @@ import jax
 import jaxlib
 import numpy as np
 
-from jaxbandits.errors import InputError, shown
+from jaxbandits.core.errors import InputError, shown
 
 _PACKAGE = Path(__file__).parents[1]
 _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as their digest

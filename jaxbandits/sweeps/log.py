@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from jaxbandits.errors import bad
-from jaxbandits.files import append_line, read_regular, reason_of
+from jaxbandits._files.files import append_line, read_regular, reason_of
+from jaxbandits.core.errors import bad
 
 LOG = "log"
 _MOST_BYTES = 1 << 28  # of one log

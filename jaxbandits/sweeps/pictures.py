@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits.plot import COLOURS, DASHES, MARKERS
+from jaxbandits._reports.plot import COLOURS, DASHES, MARKERS
 from jaxbandits.sweeps.surface import Curve, SweepResult
 
 _MOST_PANELS = 24

@@ -8,11 +8,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits import machine
-from jaxbandits.engine import pool, scan
-from jaxbandits.errors import InputError
-from jaxbandits.layout import Layout, lay_out, mark_shares, settle
-from jaxbandits.simulate import usual_slots, usual_workers
+from jaxbandits._engine import blanks, scan, tasks
+from jaxbandits._engine.layout import Layout, lay_out
+from jaxbandits._engine.marks import mark_shares
+from jaxbandits._engine.resources import usual_slots, usual_workers
+from jaxbandits.core import machine
+from jaxbandits.core.errors import InputError
+from jaxbandits.core.settings import canonicalise
 from jaxbandits.sweeps.identity import describe, versions
 from jaxbandits.sweeps.spec import Sweep
 
@@ -51,7 +53,7 @@ class Unit:
     seconds: np.ndarray
 
     @property
-    def task(self) -> pool.Task:
+    def task(self) -> tasks.Task:
         """What the engines run."""
         return self.layout.tasks[self.number]
 
@@ -68,11 +70,11 @@ class Block:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """A checked sweep.
 
     Attributes:
-        identity: what it is, as JSON (see :mod:`.identity`).
+        identity: what it is, as JSON (see :mod:`~jaxbandits.identity`).
         layouts: for each (environment, budget number).
     """
 
@@ -93,7 +95,7 @@ class Plan:
         return next(iter(self.layouts.values())).shares
 
 
-def make_plan(spec: Sweep, platform: str | None = None) -> Plan:
+def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     """Check everything and cut the work into blocks, for this kind of device (default: jax's own).
 
     Raises:
@@ -127,7 +129,7 @@ def make_plan(spec: Sweep, platform: str | None = None) -> Plan:
             units.append(unit)
             blocks += _blocks(unit)
     identity = _identity(spec, layouts, platform or jax.default_backend())
-    return Plan(spec, identity, layouts, tuple(units), tuple(blocks))
+    return SweepPlan(spec, identity, layouts, tuple(units), tuple(blocks))
 
 
 def _unit(spec: Sweep, policy: str, name: str, budget: int, layout: Layout, number: int, first: int) -> Unit:
@@ -187,7 +189,7 @@ def _check_size(spec: Sweep) -> None:
     """Before any array of that size is made."""
     environments, marks = spec.named_environments().values(), mark_shares(spec.marks).size
     widest = max(environment.instances for environment in environments)
-    settings = sum(settle(policy, next(iter(environments)))[1] for policy in spec.named_policies().values())
+    settings = sum(canonicalise(policy, next(iter(environments)))[1] for policy in spec.named_policies().values())
     values = settings * len(environments) * len(spec.budget_axis()) * widest * int(spec.replicates) * marks
     if values > _MOST_VALUES:
         raise InputError(
@@ -216,7 +218,7 @@ class Forecast:
     workers: int
 
 
-def forecast(plan: Plan, workers: int | None = None, done: frozenset[int] = frozenset()) -> Forecast:
+def forecast(plan: SweepPlan, workers: int | None = None, done: frozenset[int] = frozenset()) -> Forecast:
     """Time and memory for the blocks that are not ``done``, on this machine; rough, and known to be so."""
     places = jax.local_devices()
     workers = workers or usual_workers(places)
@@ -242,10 +244,10 @@ def forecast(plan: Plan, workers: int | None = None, done: frozenset[int] = froz
 
 def _state_bytes(unit: Unit, slots: int) -> int:
     """One worker's lanes and the tables that they read."""
-    return pool.state_bytes(unit.task, slots) + pool.tree_bytes(unit.task.environment)
+    return blanks.state_bytes(unit.task, slots) + blanks.tree_bytes(unit.task.environment)
 
 
-def _result_bytes(plan: Plan) -> int:
+def _result_bytes(plan: SweepPlan) -> int:
     """All accounts of one unit while its blocks are open, and three copies of the final arrays."""
     marks = plan.shares.size
     largest = max(unit.task.order.size for unit in plan.units)

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits.errors import InputError, bad
+from jaxbandits.core.errors import InputError, bad
 
 
 def join(coordinator: str, processes: int | None = None, process: int | None = None) -> None:

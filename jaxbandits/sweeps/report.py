@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits.printable import cell
-from jaxbandits.protocol import Status
+from jaxbandits._reports.printable import cell
+from jaxbandits.core.protocol import Status
 from jaxbandits.sweeps.surface import LEVEL, Curve, SweepResult, rows
 
 

@@ -15,15 +15,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits import machine
-from jaxbandits.engine import pool
-from jaxbandits.errors import InputError, bad, whole_number
-from jaxbandits.layout import ledger_of
-from jaxbandits.protocol import Ledger, Status
-from jaxbandits.simulate import usual_slots, usual_workers
+from jaxbandits._engine import pool
+from jaxbandits._engine.booking import ledger_of
+from jaxbandits._engine.resources import usual_slots, usual_workers
+from jaxbandits.core import machine
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.ledger import Ledger
+from jaxbandits.core.numbers import whole_number
+from jaxbandits.core.protocol import Status
 from jaxbandits.sweeps import processes
 from jaxbandits.sweeps.log import Log
-from jaxbandits.sweeps.plan import Block, Plan, Unit, make_plan
+from jaxbandits.sweeps.plan import Block, SweepPlan, Unit, make_plan
 from jaxbandits.sweeps.report import write_report
 from jaxbandits.sweeps.spec import Sweep
 from jaxbandits.sweeps.store import Folder, StorageError
@@ -70,22 +72,22 @@ def sweep(
     """
     if workers is not None:
         whole_number("workers", workers, 1, 4096)
-    places = list(devices) if devices is not None else jax.local_devices()
-    plan = make_plan(spec, places[0].platform)
-    crew = Crew(places, workers or usual_workers(places), progress)
+    devices = list(devices) if devices is not None else jax.local_devices()
+    plan = make_plan(spec, devices[0].platform)
+    local = LocalWorkers(devices, workers or usual_workers(devices), progress)
     if out is None:
         if jax.process_count() > 1:
             raise bad("out", out, "a folder that all processes share")
         kept: dict[int, Arrays] = {}
-        crew.work(plan, plan.blocks, kept.__setitem__, Quiet())
+        local.work(plan, plan.blocks, kept.__setitem__, NullLog())
         result = gather(plan, kept.get)
     else:
-        result = _on_disk(plan, Folder(out), crew, notice)
+        result = _on_disk(plan, Folder(out), local, notice)
     _warn_of_unfinished(result, notice)
     return result
 
 
-def _on_disk(plan: Plan, folder: Folder, crew: Crew, notice: Callable[[str], None]) -> SweepResult:
+def _on_disk(plan: SweepPlan, folder: Folder, local: LocalWorkers, notice: Callable[[str], None]) -> SweepResult:
     first = jax.process_index() == 0
     if jax.process_count() > 1:
         processes.check_same(plan.identity)
@@ -94,8 +96,8 @@ def _on_disk(plan: Plan, folder: Folder, crew: Crew, notice: Callable[[str], Non
         log = Log(folder.path, jax.process_index())
         while missing:
             share = missing[jax.process_index() :: jax.process_count()]
-            log.note("start", missing=len(missing), blocks=len(share), processes=jax.process_count(), **crew.about())
-            crew.work(plan, share, folder.put, log)
+            log.note("start", missing=len(missing), blocks=len(share), processes=jax.process_count(), **local.about())
+            local.work(plan, share, folder.put, log)
             processes.wait_until(functools.partial(_all_there, folder, frozenset(block.number for block in missing)))
             missing = _missing(plan, folder, notice)  # a block may have been harmed since
         result = gather(plan, folder.get)
@@ -111,9 +113,9 @@ def _all_there(folder: Folder, numbers: frozenset[int]) -> bool:
     return numbers <= folder.listed()
 
 
-def _missing(plan: Plan, folder: Folder, notice: Callable[[str], None]) -> list[Block]:
+def _missing(plan: SweepPlan, folder: Folder, notice: Callable[[str], None]) -> list[Block]:
     """What process 0 finds missing; it opens the folder, and all processes are told."""
-    trouble: InputError | StorageError | None = None
+    problem_found: InputError | StorageError | None = None
     flags = None
     if jax.process_index() == 0:
         try:
@@ -123,37 +125,39 @@ def _missing(plan: Plan, folder: Folder, notice: Callable[[str], None]) -> list[
                 notice(f"{path}: it {wrong}; the block is computed anew")
             flags = np.array([block.number not in there for block in plan.blocks])
         except (InputError, StorageError) as problem:
-            trouble = problem
+            problem_found = problem
     if jax.process_count() > 1:
         flags = processes.agree(flags, len(plan.blocks))
-        if flags is None and trouble is None:
+        if flags is None and problem_found is None:
             raise InputError("out: process 0 cannot use the folder, and says why")
-        if trouble is None:
+        if problem_found is None:
             folder.check(plan)
-    if trouble is not None:
-        raise trouble
+    if problem_found is not None:
+        raise problem_found
     assert flags is not None
     return [block for block, missing in zip(plan.blocks, flags, strict=True) if missing]
 
 
-class Quiet:
+class NullLog:
     """A log of nothing."""
 
     def note(self, event: str, **values: Any) -> None:
         """Nothing."""
 
 
-class Crew:
+class LocalWorkers:
     """The devices and threads of this process."""
 
-    def __init__(self, places: Sequence[Any], workers: int, progress: bool):
-        self.places, self.workers, self.progress = places, workers, progress
+    def __init__(self, devices: Sequence[Any], workers: int, progress: bool):
+        self.devices, self.workers, self.progress = devices, workers, progress
 
     def about(self) -> dict[str, Any]:
         """For the log."""
-        return {"devices": len(self.places), "platform": self.places[0].platform, "workers": self.workers}
+        return {"devices": len(self.devices), "platform": self.devices[0].platform, "workers": self.workers}
 
-    def work(self, plan: Plan, blocks: Sequence[Block], put: Callable[[int, Arrays], None], log: Log | Quiet) -> None:
+    def work(
+        self, plan: SweepPlan, blocks: Sequence[Block], put: Callable[[int, Arrays], None], log: Log | NullLog
+    ) -> None:
         """Run the lanes of these blocks and hand each block on when it is complete."""
         with Bar(self.progress, plan, blocks) as bar:
 
@@ -173,15 +177,15 @@ class Crew:
                 bar.show(sum(queue.work * weight for queue, weight in zip(queues, weights, strict=True)))
 
             lanes = sum(queue.total for queue in queues)
-            pool.Run(queues, report).finish(self.places, max(1, min(self.workers, lanes)))
+            pool.Run(queues, report).finish(self.devices, max(1, min(self.workers, lanes)))
 
     def _queue(self, unit: Unit, blocks: Sequence[Block], deliver: Callable[[Block, Arrays], None]) -> pool.Queue:
-        slots = usual_slots(unit.task, self.workers, self.places)
+        slots = usual_slots(unit.task, self.workers, self.devices)
         task = dataclasses.replace(unit.task, order=np.concatenate([block.lanes for block in blocks]))
-        return pool.Queue(task, slots, Assembly(unit, blocks, deliver).put)
+        return pool.Queue(task, slots, BlockAssembler(unit, blocks, deliver).put)
 
 
-class Assembly:
+class BlockAssembler:
     """Puts the lanes of a unit that have ended into their blocks, and hands on the blocks that are complete."""
 
     def __init__(self, unit: Unit, blocks: Sequence[Block], deliver: Callable[[Block, Arrays], None]):
@@ -212,8 +216,8 @@ class Assembly:
                 if at not in self._open:
                     make = pool.partial_empty(self._blocks[at].lanes.size)
                     self._open[at] = (jax.tree.map(make, rows), make(status))
-                places = self._place_of[numbers[part]]
-                jax.tree.map(lambda into, x: into.__setitem__(places, x[part]), self._open[at], (rows, status))  # noqa: B023
+                devices = self._place_of[numbers[part]]
+                jax.tree.map(lambda into, x: into.__setitem__(devices, x[part]), self._open[at], (rows, status))  # noqa: B023
                 self._left[at] -= int(part.sum())
                 if self._left[at] == 0:
                     complete.append((int(at), self._open.pop(at)))
@@ -223,7 +227,7 @@ class Assembly:
 class Bar:
     """A bar on stderr: share of the work, blocks, rate, time left."""
 
-    def __init__(self, shown: bool, plan: Plan, blocks: Sequence[Block]):
+    def __init__(self, shown: bool, plan: SweepPlan, blocks: Sequence[Block]):
         self._shown, self._bar = shown, None
         self._rounds = sum(block.rounds for block in blocks)
         self._blocks, self._all, self.finished = len(blocks), len(plan.blocks), 0

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits.errors import InputError, bad, whole_number
-from jaxbandits.layout import mark_shares, settle
-from jaxbandits.printable import brief
-from jaxbandits.protocol import Constraint, Environment, Policy, map_leaves
+from jaxbandits._engine.marks import mark_shares
+from jaxbandits._reports.printable import brief
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.numbers import whole_number
+from jaxbandits.core.protocol import Constraint, Environment, Policy
+from jaxbandits.core.pytrees import map_leaves
+from jaxbandits.core.settings import canonicalise
 
 OVER = ("replicate", "instance")
 
@@ -181,7 +184,7 @@ class Sweep:
         A parameter that is an array per arm or per instance has no one value and is left out.
         """
         environment = next(iter(self.named_environments().values()))
-        leaves, count = settle(self.named_policies()[name], environment)
+        leaves, count = canonicalise(self.named_policies()[name], environment)
         found: dict[str, np.ndarray] = {}
 
         def note(path: str, value: Any, meta: Mapping[str, Any]) -> Any:

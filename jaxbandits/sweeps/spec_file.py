@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from jaxbandits.errors import InputError, bad
-from jaxbandits.files import path_of, read_regular, reason_of
-from jaxbandits.printable import brief
+from jaxbandits._files.files import path_of, read_regular, reason_of
+from jaxbandits._reports.printable import brief
+from jaxbandits.core.errors import InputError, bad
 
 _MOST_BYTES = 1 << 26
 _LONG = 10.0  # seconds after which we say what we wait for

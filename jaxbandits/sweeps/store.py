@@ -23,15 +23,15 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits.errors import InputError, bad, shown
-from jaxbandits.files import UNFINISHED, NotRegular, odd_kind, path_of, read_regular, reason_of, write_whole
-from jaxbandits.npz import NotArrays
-from jaxbandits.printable import brief
+from jaxbandits._files.files import UNFINISHED, NotRegular, odd_kind, path_of, read_regular, reason_of, write_whole
+from jaxbandits._files.npz import NotArrays
+from jaxbandits._reports.printable import brief
+from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.sweeps import lock
 from jaxbandits.sweeps.blocks import Arrays, Content, block_name, decode, encode, misfit
 from jaxbandits.sweeps.identity import first_difference
 from jaxbandits.sweeps.log import LOG, is_number
-from jaxbandits.sweeps.plan import Plan
+from jaxbandits.sweeps.plan import SweepPlan
 
 MANIFEST, BLOCKS = "sweep.json", "blocks"
 _NAME = re.compile(r"([0-9]{5,})-([0-9a-f]{32})\.npz")
@@ -62,7 +62,7 @@ class Folder:
 
     # --- the manifest ------------------------------------------------------------------------------------------
 
-    def open(self, plan: Plan) -> None:
+    def open(self, plan: SweepPlan) -> None:
         """Begin in an empty folder, or check that it was begun by this very sweep.
 
         Raises:
@@ -133,7 +133,7 @@ class Folder:
         if others:
             raise bad(argument, str(self.path), f"a new or empty folder; there is {brief(others[0])!r} in it")
 
-    def check(self, plan: Plan) -> None:
+    def check(self, plan: SweepPlan) -> None:
         """Hold the manifest against a sweep.
 
         Raises:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits import ticks
-from jaxbandits.errors import InputError, bad
-from jaxbandits.protocol import Status
+from jaxbandits.core import ticks
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import mean_interval, paired_difference
-from jaxbandits.sweeps.plan import Plan, Unit
+from jaxbandits.sweeps.plan import SweepPlan, Unit
 
 if TYPE_CHECKING:
     import xarray
@@ -42,7 +42,7 @@ class SweepResult:
     """
 
     data: xarray.Dataset
-    plan: Plan
+    plan: SweepPlan
 
     @property
     def policies(self) -> list[str]:
@@ -175,7 +175,7 @@ def _stretches(x: np.ndarray, alike: np.ndarray) -> str:
 # --- from blocks to the dataset --------------------------------------------------------------------------------
 
 
-def gather(plan: Plan, get: Callable[[int], Mapping[str, np.ndarray] | None]) -> SweepResult:
+def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray] | None]) -> SweepResult:
     """The labelled dataset from all blocks; ``get(number)`` gives a block.
 
     Raises:
@@ -226,7 +226,9 @@ def _views(arrays: Mapping[str, np.ndarray], unit: Unit, instance: np.ndarray) -
     return {name: x for name, x in found.items() if x.ndim <= 2}  # one of several resources: blocks keep them
 
 
-def _labelled(xarray: Any, plan: Plan, made: Mapping[str, np.ndarray], counts: Mapping[str, int]) -> xarray.Dataset:
+def _labelled(
+    xarray: Any, plan: SweepPlan, made: Mapping[str, np.ndarray], counts: Mapping[str, int]
+) -> xarray.Dataset:
     spec = plan.spec
     policy = np.repeat(list(counts), list(counts.values()))
     layout = next(iter(plan.layouts.values()))
@@ -256,7 +258,7 @@ def _labelled(xarray: Any, plan: Plan, made: Mapping[str, np.ndarray], counts: M
     return xarray.Dataset(data, coords=coords, attrs={"about": about})
 
 
-def _labels(plan: Plan, counts: Mapping[str, int]) -> list[list[str]]:
+def _labels(plan: SweepPlan, counts: Mapping[str, int]) -> list[list[str]]:
     """Every setting by its policy and its swept values."""
     found = []
     for name, count in counts.items():
@@ -266,7 +268,7 @@ def _labels(plan: Plan, counts: Mapping[str, int]) -> list[list[str]]:
     return found
 
 
-def _budget_values(plan: Plan) -> np.ndarray:
+def _budget_values(plan: SweepPlan) -> np.ndarray:
     """The budgets; without a list of them the one end of the clock, NaN if instances differ in it."""
     if plan.spec.budgets is not None:
         return np.asarray(plan.spec.budgets, np.float64)
@@ -275,7 +277,7 @@ def _budget_values(plan: Plan) -> np.ndarray:
     return np.array([ticks.to_units(values[0]) if values.size == 1 else np.nan])
 
 
-def _clock(plan: Plan) -> str:
+def _clock(plan: SweepPlan) -> str:
     return plan.units[0].task.constraint.clock_name
 
 

@@ -12,14 +12,23 @@ They raise :class:`AssertionError` with one sentence about the rule that is brok
 ``CONSTRAINT_CHECKS`` list the single checks, for a test runner that wants to report them apart.
 """
 
-from jaxbandits.testing.accountant import CONSTRAINT_CHECKS as CONSTRAINT_CHECKS
-from jaxbandits.testing.accountant import check_constraint as check_constraint
-from jaxbandits.testing.bits import assert_same_results as assert_same_results
-from jaxbandits.testing.bits import compilations as compilations
-from jaxbandits.testing.bits import ulps_apart as ulps_apart
-from jaxbandits.testing.episodes import Step as Step
-from jaxbandits.testing.episodes import episode as episode
-from jaxbandits.testing.learner import POLICY_CHECKS as POLICY_CHECKS
-from jaxbandits.testing.learner import check_policy as check_policy
-from jaxbandits.testing.subject import Subject as Subject
-from jaxbandits.testing.world import check_environment as check_environment
+from jaxbandits.testing.accountant import CONSTRAINT_CHECKS, check_constraint
+from jaxbandits.testing.bits import assert_same_results, compilations, ulps_apart
+from jaxbandits.testing.episodes import Step, episode
+from jaxbandits.testing.learner import POLICY_CHECKS, check_policy
+from jaxbandits.testing.subject import Subject
+from jaxbandits.testing.world import check_environment
+
+__all__ = [
+    "CONSTRAINT_CHECKS",
+    "POLICY_CHECKS",
+    "Step",
+    "Subject",
+    "assert_same_results",
+    "check_constraint",
+    "check_environment",
+    "check_policy",
+    "compilations",
+    "episode",
+    "ulps_apart",
+]

@@ -9,9 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import capabilities, ticks
-from jaxbandits.policies.ratio import CUCB
-from jaxbandits.protocol import Constraint, Environment, Ledger, Policy, Status, book, post
+from jaxbandits._engine.booking import book
+from jaxbandits.core import capabilities, ticks
+from jaxbandits.core.ledger import Ledger, post
+from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
+from jaxbandits.policies.budget.ratio import CUCB
 from jaxbandits.testing.episodes import Step
 from jaxbandits.testing.learner import (
     any_split_gives_the_same_bits,
@@ -69,7 +71,7 @@ def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
 
 
 def adds_up_as_declared(subject: Subject) -> None:
-    """Until it ends, a constraint that is *additive* books what :func:`~jaxbandits.protocol.post` books."""
+    """Until it ends, a constraint that is *additive* books what :func:`~jaxbandits.core.ledger.post` books."""
     if not capabilities.has(subject.constraint, capabilities.ADDITIVE):
         return
     for i in range(subject.steps.over.shape[0]):

@@ -8,16 +8,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import capabilities
+from jaxbandits._engine.layout import lay_out
+from jaxbandits._engine.rows import at_instance
 from jaxbandits.constraints import Horizon
-from jaxbandits.environments.continuum import Continuum
-from jaxbandits.environments.finite import AddressedArms
-from jaxbandits.layout import lay_out
-from jaxbandits.policies.ratio import CUCB
-from jaxbandits.policies.zooming import Zooming
-from jaxbandits.protocol import Environment, Policy, at_instance
-from jaxbandits.simulate import simulate
-from jaxbandits.streams import Domain
+from jaxbandits.core import capabilities
+from jaxbandits.core.protocol import Environment, Policy
+from jaxbandits.core.streams import Domain
+from jaxbandits.environments.continuum.world import Continuum
+from jaxbandits.environments.finite.arms import AddressedArms
+from jaxbandits.policies.budget.ratio import CUCB
+from jaxbandits.policies.continuum.zooming import Zooming
+from jaxbandits.simulation import simulate
 from jaxbandits.testing.bits import assert_same_results
 from jaxbandits.testing.episodes import lane_words, typed
 

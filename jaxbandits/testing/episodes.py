@@ -9,22 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import streams
-from jaxbandits.protocol import (
-    Constraint,
-    Environment,
-    Ledger,
-    Observation,
-    Outcome,
-    Policy,
-    Pytree,
-    View,
-    at_instance,
-    book,
-    open_ledger,
-)
-from jaxbandits.simulate import settle
-from jaxbandits.streams import Domain
+from jaxbandits._engine.booking import book, open_ledger
+from jaxbandits._engine.rows import at_instance
+from jaxbandits.core import streams
+from jaxbandits.core.ledger import Ledger, Outcome
+from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View
+from jaxbandits.core.pytrees import Pytree
+from jaxbandits.core.settings import canonicalise
+from jaxbandits.core.streams import Domain
 
 
 class Step(NamedTuple):
@@ -74,7 +66,7 @@ def episode(
 
 def one_setting(policy: Policy, environment: Environment, instance: int = 0) -> Policy:
     """The first setting's leaves as a lane holds them: float32 or int32 arrays of core shape."""
-    settled, _ = settle(policy, environment)
+    settled, _ = canonicalise(policy, environment)
     return jax.tree.map(lambda x: jnp.asarray(x[0, instance if x.shape[1] > 1 else 0]), settled)
 
 

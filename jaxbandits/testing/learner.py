@@ -10,11 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import ticks
+from jaxbandits._engine.layout import time_parallel
 from jaxbandits.constraints import Horizon, TotalBudget
-from jaxbandits.layout import time_parallel
-from jaxbandits.policies.index import IndexPolicy, evaluate_state
-from jaxbandits.protocol import Constraint, Environment, Ledger, Policy, Status
+from jaxbandits.core import ticks
+from jaxbandits.core.ledger import Ledger
+from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
+from jaxbandits.policies.base.index import IndexPolicy, evaluate_state
 from jaxbandits.testing.bits import assert_same_results, compilations, pick, ulps_apart
 from jaxbandits.testing.episodes import Step, one_setting, typed
 from jaxbandits.testing.subject import MARKS, Subject, cut, is_presence, pad_arms, pad_policy

@@ -10,12 +10,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits import streams
-from jaxbandits.errors import InputError
-from jaxbandits.protocol import Constraint, Environment, Policy, map_leaves
+from jaxbandits.core import streams
+from jaxbandits.core.errors import InputError
+from jaxbandits.core.protocol import Constraint, Environment, Policy
+from jaxbandits.core.pytrees import map_leaves
+from jaxbandits.core.settings import canonicalise
+from jaxbandits.core.streams import Domain
 from jaxbandits.result import Result
-from jaxbandits.simulate import settle, simulate
-from jaxbandits.streams import Domain
+from jaxbandits.simulation import simulate
 from jaxbandits.testing.episodes import Step, episode, lane_words
 
 MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)
@@ -52,7 +54,7 @@ class Subject:
     @cached_property
     def first(self) -> Policy:
         """The policy's first setting, leaves ``[1, 1 or instance, …]``."""
-        settled, _ = settle(self.policy, self.environment)
+        settled, _ = canonicalise(self.policy, self.environment)
         return jax.tree.map(lambda x: x[:1], settled)
 
     @cached_property
@@ -64,7 +66,7 @@ class Subject:
         for factor in (0.5, 2.0, 0.75, 1.25, 0.875, 1.0625):
             changed = jax.tree.map(lambda x, f=factor: (x * f).astype(x.dtype), self.first)
             try:
-                settle(changed, self.environment)
+                canonicalise(changed, self.environment)
             except InputError:
                 continue
             found.append(changed)

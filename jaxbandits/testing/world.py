@@ -9,9 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import capabilities, streams, ticks
-from jaxbandits.protocol import Environment, Outcome, Pytree, at_instance
-from jaxbandits.streams import Domain
+from jaxbandits._engine.rows import at_instance
+from jaxbandits.core import capabilities, streams, ticks
+from jaxbandits.core.ledger import Outcome
+from jaxbandits.core.protocol import Environment
+from jaxbandits.core.pytrees import Pytree
+from jaxbandits.core.streams import Domain
 from jaxbandits.testing.addresses import check_addresses
 from jaxbandits.testing.episodes import lane_words, typed
 
@@ -39,7 +42,8 @@ def check_environment(
     Returns:
         The largest distance of an empirical mean from the stated one, in its standard errors.
 
-    An environment whose outcomes are *addressed* (:mod:`jaxbandits.capabilities`) is held to it: ``pull`` agrees with
+    An environment whose outcomes are *addressed* (:mod:`jaxbandits.core.capabilities`) is held to it: ``pull`` agrees
+    with
     ``outcome`` and ``means``, and every engine that takes it gives the bits of the scan engine.
 
     Raises:

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits import policies
-from jaxbandits.policies.index import IndexPolicy
-from jaxbandits.protocol import leaf, pytree
-from jaxbandits.stats import Arms
+from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.core.pytrees import leaf, pytree
+from jaxbandits.policies.base.index import IndexPolicy
 
 
 @pytree

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import streams
+from jaxbandits.core import streams
+from jaxbandits.core.protocol import Policy
 from jaxbandits.environments import FiniteArms
-from jaxbandits.policies.index import IndexPolicy
-from jaxbandits.protocol import Policy
+from jaxbandits.policies.base.index import IndexPolicy
 from jaxbandits.testing import POLICY_CHECKS, Subject, check_environment, check_policy, ulps_apart
 
 from .worlds import KEY, world

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import jaxbandits as jb
+from jaxbandits.core.protocol import Constraint, Policy
 from jaxbandits.policies import (
     CUCB,
     IUCB,
@@ -25,7 +26,6 @@ from jaxbandits.policies import (
     SoftIndex,
     UCBVRatio,
 )
-from jaxbandits.protocol import Constraint, Policy
 from jaxbandits.testing import check_policy
 
 from .committee import Committee

@@ -1,0 +1,1 @@
+"""The command ``jaxbandits``. Not for users to import."""

@@ -1,0 +1,149 @@
+"""What ``jaxbandits compare`` prints: what was read, the ranking, and each instance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from jaxbandits._reports.printable import line
+from jaxbandits.comparison.comparison import Comparison
+from jaxbandits.comparison.plan import ComparisonPlan
+
+_MOST_INSTANCES, _MOST_COLUMNS = 40, 6
+
+
+def what_was_read(plan: ComparisonPlan) -> list[str]:
+    """The file, the units, what a pull is, how much will be run."""
+    table, many = plan.table, len(plan.table.instances)
+    sizes = sorted(len(instance.arms) for instance in table.instances)
+    pulls = sorted(plan.budget / instance.mean_cost.mean() for instance in table.instances)
+    each = " (each instance its own, see run.json)"
+    reward = _spread([i.reward_bound for i in table.instances], each)
+    cost = _spread([i.cost_bound for i in table.instances], each)
+    looks = {
+        "bernoulli": "it brings its whole bound or nothing, and costs its whole bound or nothing; means as in the file",
+        "beta": f"between 0 and the bound, alpha + beta = {plan.beta_concentration:g}; means as in the file",
+        "empirical": "a row of the arm's log, reward and cost together",
+    }
+    lines = [
+        f"read {line(str(plan.source))}: {table.kind}, {_several(many, 'instance')}, {sum(sizes)} arms"
+        + (f" ({sizes[0]} to {sizes[-1]} in an instance)" if many > 1 else ""),
+        *(f"  {line(note)}" for note in table.notes),
+        f"a reward is counted in {table.reward_unit}, at most {reward}",
+        f"a cost is counted in {table.cost_unit}, at most {cost}",
+        f"a pull is {plan.noise}: {looks[plan.noise]}",
+        f"budget {plan.budget:g} ({table.cost_unit}) for each instance, about {_range(pulls)} pulls if spread over all "
+        f"arms; the last pull {plan.last_pull}",
+        f"{_several(plan.runs, 'run')} × {_several(many, 'instance')} × {_several(len(plan.settings), 'setting')}"
+        f" = {plan.runs * many * len(plan.settings):,} runs; seed {plan.seed}",
+    ]
+    return lines
+
+
+def ranking(comparison: Comparison) -> list[str]:
+    """The settings, best first, over all instances."""
+    plan, rows = comparison.plan, comparison.ranking()
+    cells = [
+        [
+            "rank",
+            "policy",
+            plan.table.reward_unit,
+            "regret",
+            "pulls",
+            f"{plan.table.reward_unit} against rank 1, paired",
+        ]
+    ]
+    for row in rows:
+        against = _with_interval(row, "difference") + ", " + _clear(row)
+        cells.append(
+            [
+                str(row["rank"]),
+                row["setting"],
+                *(_with_interval(row, name) for name in ("reward", "regret", "pulls")),
+                "best" if row["rank"] == 1 else against,
+            ]
+        )
+    count = len(plan.table.instances)
+    average = f"the average of {count} instances, which all weigh the same; " if count > 1 else ""
+    return [
+        *_aligned(cells, left=(1, 5)),
+        f"({average}± 95 % interval over {_several(plan.runs, 'run')}, each interval by itself;\n"
+        " clear: Holm's test over all pairs, at 5 % for the whole table"
+        + (";\n the instances are given, not sampled: the intervals say nothing about others)" if count > 1 else ")"),
+    ]
+
+
+def per_instance(comparison: Comparison) -> list[str]:
+    """The reward in each of the first instances; nothing where there is only one."""
+    plan, instances = comparison.plan, comparison.plan.table.instances
+    if len(instances) == 1:
+        return []
+    ranked = [row["setting"] for row in comparison.ranking()][:_MOST_COLUMNS]
+    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in comparison.table():
+        if row["scope"] == "instance":
+            rows.setdefault(row["instance"], {})[row["setting"]] = row
+    cells = [["instance", "arms", *(f"rank {n}" for n in range(1, len(ranked) + 1))]]
+    for instance in instances[:_MOST_INSTANCES]:
+        of = rows[instance.name]
+        marks = {name: "*" if row["rank"] == 1 else " " if row["difference_clear"] else "~" for name, row in of.items()}
+        cells.append(
+            [
+                line(instance.name),
+                str(len(instance.arms)),
+                *(_with_interval(of[name], "reward") + marks[name] for name in ranked),
+            ]
+        )
+    hidden = []
+    if len(instances) > _MOST_INSTANCES:
+        hidden.append(_several(len(instances) - _MOST_INSTANCES, "more instance"))
+    if len(plan.settings) > len(ranked):
+        hidden.append(_several(len(plan.settings) - len(ranked), "more setting"))
+    return [
+        f"{plan.table.reward_unit} in each instance, by overall rank (* best there, ~ not clearly worse than it)",
+        *_aligned(cells, left=(0,)),
+        *([f"… {' and '.join(hidden)} in table.csv"] if hidden else []),
+    ]
+
+
+def _clear(row: dict[str, Any]) -> str:
+    """``clear``, or ``not clear`` and how many more runs would probably make it so."""
+    if row["difference_clear"]:
+        return "clear"
+    more = row["more_runs"]
+    return f"not clear (about {float(f'{more:.2g}'):,.0f} more runs)" if more < 1e6 else "not clear"
+
+
+def _with_interval(row: dict[str, Any], name: str) -> str:
+    """``12.34 ± 0.56``: as many decimals as show two digits of the interval's half width."""
+    mean, half = row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2
+    if math.isnan(half):
+        return f"{mean:,.5g}"
+    decimals = 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
+    return f"{mean:,.{decimals}f} ± {half:,.{decimals}f}"
+
+
+def _aligned(cells: list[list[str]], left: tuple[int, ...]) -> list[str]:
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    return [
+        "  ".join(
+            text.ljust(width) if column in left else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def _range(numbers: Sequence[float]) -> str:
+    low, high = (f"{number:,.3g}" if number < 1000 else f"{number:,.0f}" for number in (min(numbers), max(numbers)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _spread(numbers: Sequence[float], each: str) -> str:
+    low, high = f"{min(numbers):.4g}", f"{max(numbers):.4g}"
+    return low if low == high else f"{low} to {high}{each}"
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"

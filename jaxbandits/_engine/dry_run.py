@@ -1,0 +1,168 @@
+"""A dry run of one round on shapes alone, so that a mistake in a user's method is one clear line and not a traceback.
+
+Nothing is computed or compiled: :func:`jax.eval_shape` runs each method once, and what it gives is held against what
+the engines need: structures that do not change, int32 ticks, the right number of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._engine.rows import at_instance
+from jaxbandits.core import ticks
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.ledger import Ledger, Outcome
+from jaxbandits.core.numbers import whole_number
+from jaxbandits.core.protocol import Constraint, Environment, Feedback, Observation, Policy, View
+from jaxbandits.core.user_methods import called, in_a_line
+
+# What has passed: structures and shapes. Values do not matter to a dry run, and a sweep calls with many.
+_PASSED: set[tuple[Any, ...]] = set()
+
+
+def check_dry_run(policy: Policy, environment: Environment, constraint: Constraint) -> None:
+    """Check one round of one lane; once for each structure (classes, static fields, shapes) in a process.
+
+    Args:
+        policy: leaves ``[setting, 1 or instance, …]`` (see ``canonicalise``).
+        environment, constraint: leaves ``[instance, …]``.
+
+    Raises:
+        InputError: naming the class and the method whose result does not fit.
+    """
+    leaves, structure = jax.tree.flatten((policy, environment, constraint))
+    asked = (structure, *((np.shape(x), np.result_type(x)) for x in leaves))
+    if asked not in _PASSED:
+        try:
+            _play_a_round(policy, environment, constraint)
+        except InputError:
+            raise
+        except Exception as problem:  # what a method gave is so odd that it cannot even be looked at
+            owners = ", ".join(type(owner).__name__ for owner in (policy, environment, constraint))
+            raise InputError(f"{owners}: one of them gives what cannot be played: {in_a_line(problem)}") from problem
+        _PASSED.add(asked)
+
+
+def _play_a_round(policy: Policy, environment: Environment, constraint: Constraint) -> None:
+    one_policy = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), policy)
+    one_constraint = jax.tree.map(lambda x: jnp.asarray(x[0]), constraint)
+    world = at_instance(jax.tree.map(jnp.asarray, environment), jnp.int32(0))
+    key, one = jax.random.key(0), jnp.int32(1)
+    spec = environment.spec
+
+    def trace(owner: object, method: str, call: Callable[..., Any], *args: Any) -> Any:
+        try:
+            return jax.eval_shape(call, *args)
+        except InputError:
+            raise
+        except Exception as problem:
+            raise InputError(
+                f"{type(owner).__name__}.{method}: fails when traced for one lane: {in_a_line(problem)}"
+            ) from problem
+
+    available = trace(environment, "available", lambda: world.available())
+    start = trace(environment, "start", lambda: world.start())
+    state = trace(policy, "init", lambda: one_policy.init(spec))
+    blank = trace(policy, "blank_action", lambda: one_policy.blank_action(spec))
+
+    if (may_be := environment.refuses(blank)) is not None:
+        raise InputError(
+            f"{type(policy).__name__}.blank_action: an action of {_shown_all(blank)} given; "
+            f"for {type(environment).__name__} it must be {may_be}"
+        )
+    pulled = trace(environment, "pull", lambda s, a: world.pull(s, a, key, one), start, blank)
+    _length(environment, "pull", pulled, 4, "(state, Outcome, feedback, empty)")
+    new_start, outcome, feedback, empty = pulled
+    _same(environment, "pull", "the state", new_start, start)
+    if not isinstance(outcome, Outcome):
+        raise InputError(f"{type(environment).__name__}.pull: gives a {type(outcome).__name__}; it must be an Outcome")
+    resources = getattr(spec, "resources", None)
+    of_cost = () if resources is None else (resources,)
+    for name, shape in (("reward", ()), ("cost", of_cost), ("expected_reward", ()), ("expected_cost", of_cost)):
+        _ticks(environment, f"pull: {name}", getattr(outcome, name), shape)
+    for name, count in outcome.events.items():
+        _ticks(environment, f"pull: event {name!r}", count, ())
+    if isinstance(feedback, Feedback):
+        for name, told in feedback._asdict().items():
+            _ticks(environment, f"pull: feedback.{name}", told)
+    for name, flag in (("valid", outcome.valid), ("empty", empty)):
+        if flag.dtype != jnp.bool_ or flag.shape != ():
+            raise InputError(f"{type(environment).__name__}.pull: {name} is {_shown(flag)}; it must be bool[]")
+
+    audit = trace(constraint, "audit", lambda: one_constraint.audit())
+    total = jax.eval_shape(ticks.zero)
+    spent = jax.eval_shape(lambda: ticks.zero(outcome.cost.shape))
+    events = {name: jax.ShapeDtypeStruct((), jnp.int32) for name in outcome.events}
+    ledger = Ledger(jax.ShapeDtypeStruct((), jnp.int32), total, spent, total, spent, events, audit)  # type: ignore[arg-type]
+    charged = trace(constraint, "charge", one_constraint.charge, ledger, outcome)
+    _same(constraint, "charge", "the ledger", charged, ledger)
+    left = trace(constraint, "view", one_constraint.view, ledger)
+    clock = trace(constraint, "clock", one_constraint.clock, ledger)
+    _same(constraint, "clock", "the clock", clock, total)
+
+    view = View(jax.ShapeDtypeStruct((), jnp.int32), left, available)  # type: ignore[arg-type]
+    observation = Observation(view, blank, feedback, jax.ShapeDtypeStruct((), jnp.bool_))  # type: ignore[arg-type]
+    updated = trace(policy, "update", lambda s, o: one_policy.update(s, key, o), state, observation)
+    _same(policy, "update", "the state", updated, state)
+    selected = trace(policy, "select", lambda s, v: one_policy.select(s, key, v), state, view)
+    _length(policy, "select", selected, 2, "(state, action)")
+    _same(policy, "select", "the state", selected[0], state)
+    _same(policy, "select", "the action (see blank_action)", selected[1], blank)
+
+
+def check_values(environment: Environment) -> None:
+    """Are there instances, and two tables of true means with a row for each?
+
+    Raises:
+        InputError: naming the class and what it gives instead.
+    """
+    kind = type(environment).__name__
+    whole_number(f"{kind}.instances", called(environment, "instances", lambda: environment.instances), 1)
+    given = called(environment, "values", environment.values)
+    try:
+        reward, cost = (np.asarray(table, np.float64) for table in given)
+    except (TypeError, ValueError):
+        raise bad(f"{kind}.values", given, "two arrays of numbers, mean rewards and mean costs") from None
+    if reward.ndim != 2 or reward.shape[0] != environment.instances or cost.shape[:2] != reward.shape:
+        raise InputError(
+            f"{kind}.values: shapes {reward.shape} and {cost.shape} given; they must be "
+            f"[instance, action], with {environment.instances} instances"
+        )
+
+
+def _shown(x: Any) -> str:
+    return f"{x.dtype}{list(x.shape)}"
+
+
+def _shown_all(tree: Any) -> str:
+    return ", ".join(_shown(x) for x in jax.tree.leaves(tree)) or "no array"
+
+
+def _ticks(owner: object, what: str, x: Any, shape: tuple[int, ...] | None = None) -> None:
+    if x.dtype != jnp.int32 or (shape is not None and x.shape != shape):
+        raise InputError(
+            f"{type(owner).__name__}.{what} is {_shown(x)}; it must be int32, whole ticks of 2**-24 (counts: int32)"
+            f"{'' if shape is None else f', of shape {list(shape)}'}"
+        )
+
+
+def _length(owner: object, method: str, given: Any, length: int, what: str) -> None:
+    if not isinstance(given, tuple) or len(given) != length:
+        raise InputError(
+            f"{type(owner).__name__}.{method}: gives a {type(given).__name__}; it must be the tuple {what}"
+        )
+
+
+def _same(owner: object, method: str, what: str, given: Any, wanted: Any) -> None:
+    name = f"{type(owner).__name__}.{method}"
+    a, b = str(jax.tree.structure(given)), str(jax.tree.structure(wanted))
+    if a != b:
+        raise InputError(f"{name}: changes the structure of {what}: {a} given; it must be {b}"[:600])
+    for x, y in zip(jax.tree.leaves(given), jax.tree.leaves(wanted), strict=True):
+        if x.shape != y.shape or x.dtype != y.dtype:
+            raise InputError(f"{name}: changes {what}: {_shown(x)} given where it was {_shown(y)}")

@@ -1,0 +1,141 @@
+"""What fits: widths of addresses, and of the totals that a run may reach. See docs/randomness-and-money.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits.core import ticks
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.numbers import numbers, refuse_beyond_memory, whole_number
+from jaxbandits.core.protocol import Constraint, Environment, Policy
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.tables import MOST_ARMS, MOST_RESOURCES
+
+MOST_A_ROUND = 127 * ticks.ONE  # what one int32 holds, next to the part of a unit that a total may have
+_WHOLE = 2**31 - 1  # whole units of a total
+_ID = 2**32  # ids of instances and replicates are one word of an address each
+_LEAST_LANE = 40.0  # bytes of a lane on the host, whatever is recorded of it
+_SLACK = 1e-6  # of a unit: means in float64 are not bounded to the tick
+
+
+def check_spec(spec: Any) -> None:
+    """Do arms and resources fit their part of an address?
+
+    Raises:
+        InputError: more than 2²⁴ arms, more than 511 resources.
+    """
+    if isinstance(spec, FiniteSpec):
+        whole_number("arms", spec.arms, 1, MOST_ARMS, "2**24")
+        if spec.resources is not None:
+            whole_number("resources", spec.resources, 1, MOST_RESOURCES)
+
+
+def check_widths(environment: Environment) -> None:
+    """Do arms, resources and instances fit their part of an address?
+
+    Raises:
+        InputError: naming what is too many.
+    """
+    check_spec(environment.spec)
+    if environment.instances > 2**32:
+        raise bad("environment", f"{environment.instances} instances", "of at most 2**32")
+
+
+def most_rounds(
+    policy: Policy, environment: Environment, constraint: Constraint, end: np.ndarray, max_rounds: int | None
+) -> int:
+    """The rounds in which no total of a lane can leave its two limbs: whole units below 2³¹.
+
+    Args:
+        policy: leaves ``[setting, 1 or instance, …]``.
+        end: of the clock, in ticks, ``[instance]``.
+        max_rounds: as the user gave it.
+
+    Raises:
+        InputError: more rounds asked for, outcomes beyond an int32, or true means beyond what the environment states.
+    """
+    one = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), policy)
+    action = jax.eval_shape(lambda: one.blank_action(environment.spec))
+    reward, cost = environment.largest(action)
+    kind = type(environment).__name__
+    for name, bound in (("reward", reward), ("cost", cost)):
+        if not ticks.ONE <= bound <= MOST_A_ROUND:
+            raise InputError(
+                f"{kind}.largest: a {name} of {bound / ticks.ONE:g} a round given; it must be from 1 to "
+                f"{MOST_A_ROUND // ticks.ONE}, in ticks of 2**-24"
+            )
+    for name, bound, means in zip(("reward", "cost"), (reward, cost), environment.values(), strict=True):
+        means = np.asarray(means, np.float64)
+        size = np.abs(means[np.isfinite(means)]).max(initial=0.0)
+        if size > bound / ticks.ONE + _SLACK:
+            raise InputError(
+                f"{kind}.values: a mean {name} of size {size:g} given; it must be at most {bound / ticks.ONE:g}, the "
+                f"bound that {kind}.largest states"
+            )
+    bound = max(reward, cost)
+    most = min(_WHOLE * ticks.ONE // bound, _WHOLE - 1)
+    why = f"at most {most}, as a round may bring {bound / ticks.ONE:g} and totals hold 2**31 - 1"
+    if max_rounds is not None and max_rounds > most:
+        raise bad("max_rounds", max_rounds, why)
+    if max_rounds is None and constraint.clock_name == "rounds" and (end > most * ticks.ONE).any():
+        raise bad("rounds", int(end.max() // ticks.ONE), why)
+    return most
+
+
+def count(name: str, value: Any) -> int | None:
+    """A count of at least 1, or None of what may be a list.
+
+    Raises:
+        InputError: a number that is no count.
+    """
+    if isinstance(value, (list, tuple, range, Iterator)) or getattr(value, "ndim", 0) > 0:
+        return None
+    return whole_number(name, value, 1, may_also=", or a list")
+
+
+def replicate_ids(replicates: Any, environment: Environment, marks: int) -> np.ndarray:
+    """Ids of replicates, ``u32[replicate]``: 0, 1, … of a count, or as given. ``marks``: see :func:`refuse_runs`.
+
+    Raises:
+        InputError: no count and no list of ids; more than memory holds.
+    """
+    number = count("replicates", replicates)
+    if number is None:
+        return ids("replicates", replicates)
+    if number > _ID:
+        raise bad("replicates", replicates, f"at most {_ID}: an id is 32 bits of an address")
+    refuse_runs(number * environment.instances, number, environment, marks)
+    return np.arange(number, dtype=np.uint32)
+
+
+def refuse_runs(lanes: int, replicates: int, environment: Environment, marks: int) -> None:
+    """Does the host's memory hold what is left of so many lanes: their exact accounts at every mark, and their pulls?
+
+    With no ``marks``, only what a lane takes while it waits for its turn.
+
+    Raises:
+        InputError: saying how much it would take.
+    """
+    resources = getattr(environment.spec, "resources", None) or 1
+    kept = marks * (40 + 50 * resources) + 4.0 * getattr(environment.spec, "arms", 0)
+    each = _LEAST_LANE + (kept if marks else 0)
+    refuse_beyond_memory("replicates", f"{replicates} replicates ({lanes} runs in all)", lanes * each)
+
+
+def ids(name: str, values: Any) -> np.ndarray:
+    """Ids as given, ``u32[…]``. The same one twice would be the same run, counted twice.
+
+    Raises:
+        InputError: ids that are not distinct whole numbers of 32 bits.
+    """
+    may_be = f"a list of distinct whole numbers from 0 to {_ID - 1}"
+    given = numbers(name, list(values) if isinstance(values, (range, Iterator)) else values, may_be)
+    whole = (given >= 0) & (given < _ID) & (given == np.rint(given))
+    if given.ndim != 1 or given.size < 1 or not whole.all() or np.unique(given).size != given.size:
+        raise bad(name, values, may_be)
+    return given.astype(np.uint32)

@@ -1,0 +1,285 @@
+"""The merge engine: many pulls of many points at once, the same bits as the scan engine.
+
+Within a phase, the index of a point that rests does not change at all, and the outcomes of a point are addressed by its
+own count. So every point's coming indices are known without playing, and the order in which points are pulled (always
+the largest index) is a merge of known sequences: **whatever the order, after all pulls from an index above a level θ,
+each point stands at its first index ≤ θ.** Totals are exact integers, so their order does not matter either. One
+macro-step of a lane:
+
+1. *ordinary rounds*, the very ones of the scan engine: they activate points, change phases, reach marks and ends.
+2. *a level* θ, from the formula of the radius, to which some thousand pulls should lead.
+3. *blocks*: of a point whose index is above θ, the next h outcomes and, by prefix sums, the indices after 1 … h pulls;
+   the pulls up to the first index ≤ θ are taken. Until no index is above θ, or it takes too long.
+4. *the test*: every index is at most θ; the next mark, the last round and the end of the phase lie ahead; and the
+   shrunken balls still cover [0, 1] (then they did so all the time, because balls only shrink). If it fails, everything
+   of this macro-step is dropped and a level nearer by is tried next.
+
+How far a level is away is a guess at speed and changes no bit. After a merge the lane has learnt its last outcome
+already, and says so by an empty observation: for a zooming policy that is the same state.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits._engine import scan
+from jaxbandits._engine.rows import at_instance
+from jaxbandits._engine.scan import Carry, Lane
+from jaxbandits._numerics import covering
+from jaxbandits._numerics.covering import Balls
+from jaxbandits.core import capabilities, ticks
+from jaxbandits.core.ledger import Ledger, Outcome
+from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View, book_many
+from jaxbandits.core.pytrees import select_tree
+from jaxbandits.core.ticks import Total
+from jaxbandits.environments.continuum.world import Continuum
+from jaxbandits.policies.continuum.zooming import Active, ZoomingPolicy, evaluate
+
+PLAYS = ZoomingPolicy
+CPU_SLOTS = 64
+LENGTH = 32  # pulls in a block
+_ORDINARY = 4  # ordinary rounds of a macro-step
+_STEPS = 4  # macro-steps between two looks at the marks
+_LEAST, _MOST = 32.0, 1024.0  # pulls that a level is chosen for
+_LEVELS = 24  # levels to choose from, each half as far away as the one before
+
+
+class MergeState(NamedTuple):
+    """A lane while points are pulled down to the level; arrays are by slot of the policy, ``[M]``."""
+
+    pulls: jax.Array
+    reward: Total
+    cost: Total
+    index: jax.Array  # type: ignore[assignment]
+    ledger: Ledger
+
+
+class MergeConstants(NamedTuple):
+    """What does not change during a macro-step."""
+
+    phase: jax.Array  # i32[]
+    since: jax.Array  # i32[M]: address of each point's outcomes
+    earlier: jax.Array  # i32[M]: pulls of the point before this phase knew it
+    mean_reward: jax.Array  # i32[M]
+    mean_cost: jax.Array  # i32[M]
+    level: jax.Array  # f32[]: θ; +∞ where this lane waits
+    most: jax.Array  # i32[]: rounds at which it gives up (an index may rise and never come down to θ)
+
+
+def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
+    """Why these cannot be merged, or None if they can."""
+    assert isinstance(policy, ZoomingPolicy)
+    own = "init", "blank_action", "update", "select", "step", "status"
+    reason = (
+        capabilities.why_not(policy, capabilities.RESTS)
+        or capabilities.played_by("merge", policy, ZoomingPolicy, *own)
+        or capabilities.why_not(environment, capabilities.ADDRESSED, among=Continuum)
+        or capabilities.why_not(constraint, capabilities.ADDITIVE)
+    )
+    if reason is not None:
+        return reason
+    assert isinstance(environment, Continuum)
+    if policy.capacity > environment.remembered:
+        return (
+            f"{type(policy).__name__}.capacity is {policy.capacity}, but {type(environment).__name__} counts the pulls "
+            f"of {environment.remembered} points only"
+        )
+    return None
+
+
+def begin(
+    environment: Continuum, lane: Lane, carry: Carry, wanted: jax.Array
+) -> tuple[Active, MergeConstants, MergeState]:
+    """What the lane has learnt, and a level that some ``wanted`` pulls should lead to."""
+    policy, memory = lane.policy, carry.memory
+    assert isinstance(policy, ZoomingPolicy)
+    key = jax.random.wrap_key_data(carry.fixed.policy_key, impl="threefry2x32")
+    view = View(memory.ledger.rounds + 1)
+    told = policy.update(memory.policy, key, Observation(view, memory.action, memory.feedback, memory.empty))
+    state: Active = select_tree(memory.empty, memory.policy, told)
+    balls = Balls(state.point - state.radius, state.point + state.radius)
+    open_ = (covering.first_hole(balls, state.below) <= state.below.high) | (
+        covering.first_hole(balls, state.above) <= state.above.high
+    )
+    here = memory.environment.point[None, :] == state.point[:, None]  # [M, C]
+    active = jax.lax.iota(jnp.int32, state.point.shape[0]) < state.count
+    found = jnp.any(here, axis=1)
+
+    def of(table: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.where(here, table[None, :], 0), axis=1, dtype=jnp.int32)
+
+    clock = lane.constraint.clock(memory.ledger)
+    left = jnp.minimum(_rounds_left(memory.ledger, clock, carry.goal), _until(lane, state) - memory.ledger.rounds)
+    wanted = jnp.minimum(wanted, 0.9 * left)
+    running = scan.may_play(lane, carry, memory.ledger, memory.status) & ~open_
+    ready = running & (state.count > 0) & jnp.all(~active | (found & (state.pulls > 0))) & (wanted >= _LEAST)
+    level = jnp.where(ready, _level(policy, state, active, wanted), jnp.inf)
+    visited = memory.environment
+    constants = MergeConstants(
+        phase=state.phase,
+        since=of(visited.since),
+        earlier=of(visited.pulls) - state.pulls,
+        mean_reward=of(visited.mean_reward),
+        mean_cost=of(visited.mean_cost),
+        level=level,
+        most=memory.ledger.rounds + 4 * wanted.astype(jnp.int32),
+    )
+    return state, constants, MergeState(state.pulls, state.reward, state.cost, state.index, memory.ledger)
+
+
+def _rounds_left(ledger: Ledger, clock: Total, goal: Total) -> jax.Array:
+    """A guess: as many as the clock's pace so far leaves until the next mark."""
+    gone = ticks.to_float(clock)
+    pace = jnp.maximum(gone, 1) / jnp.maximum(ledger.rounds.astype(jnp.float32), 1)
+    return (ticks.to_float(goal) - gone) / pace
+
+
+def _until(lane: Lane, state: Active) -> jax.Array:
+    """The most rounds that may have been played after the merge: the round after them is ordinary."""
+    policy = lane.policy
+    assert isinstance(policy, ZoomingPolicy)
+    if not policy.phased:
+        return lane.cap - 1
+    return jnp.minimum(lane.cap - 1, (jnp.int32(1) << jnp.minimum(state.phase, 30)) - 1)
+
+
+def _level(policy: ZoomingPolicy, state: Active, active: jax.Array, wanted: jax.Array) -> jax.Array:
+    """θ: with means as they are, u = v + w√(n/n'), so n((w/(θ − v))² − 1) pulls lead a point down to θ."""
+    n = jnp.maximum(state.pulls, 1).astype(jnp.float32)
+    width = 2 * policy.radius(n, state.phase.astype(jnp.float32))
+    value = jnp.where(active, state.index - width, -jnp.inf)
+    top = jnp.max(state.index)
+    away = jnp.exp2(-jax.lax.iota(jnp.float32, _LEVELS)) * jnp.max(jnp.where(active, width, 0))
+    levels = top - away
+    room = jnp.maximum(levels[:, None] - value[None, :], 1e-9 * width[None, :])
+    steps = jnp.where(active[None, :], n[None, :] * (jnp.square(width[None, :] / room) - 1), 0)
+    pulls = jnp.sum(jnp.maximum(steps, 0), axis=1)
+    return jnp.min(jnp.where(pulls <= wanted, levels, jnp.inf))
+
+
+def block(
+    environment: Continuum, lane: Lane, carry: Carry, constants: MergeConstants, merge_state: MergeState
+) -> MergeState:
+    """Pull the point of the largest index until its index is at most θ, or a block is full."""
+    policy = lane.policy
+    assert isinstance(policy, ZoomingPolicy)
+    key = jax.random.wrap_key_data(carry.fixed.world_key, impl="threefry2x32")
+    ids, steps = jax.lax.iota(jnp.int32, merge_state.index.shape[0]), jax.lax.iota(jnp.int32, LENGTH)
+    top = jnp.max(merge_state.index)
+    goes_on = _goes_on(constants, merge_state)
+    at = jnp.min(jnp.where(merge_state.index == top, ids, ids.shape[0] - 1))
+    n, mean_reward, mean_cost = merge_state.pulls[at], constants.mean_reward[at], constants.mean_cost[at]
+    world = at_instance(environment, lane.row)
+    drawn = jax.vmap(world.outcome, in_axes=(None, None, 0, None, None))(
+        key, constants.since[at], constants.earlier[at] + n + steps, mean_reward, mean_cost
+    )
+    # Without the barrier XLA draws everything anew for every sum.
+    reward, cost = (jnp.cumsum(x, dtype=jnp.int32) for x in jax.lax.optimization_barrier(drawn))
+    before = (
+        Total(merge_state.reward.whole[at], merge_state.reward.part[at]),
+        Total(merge_state.cost.whole[at], merge_state.cost.part[at]),
+    )
+    totals = ticks.add(before[0], reward), ticks.add(before[1], cost)
+    _, index = evaluate(policy, n + 1 + steps, *totals, constants.phase)
+    last = jnp.min(jnp.where(index <= constants.level, steps, LENGTH - 1))  # the pull after which it stops
+    here = (ids == at) & goes_on
+    taken = jnp.where(goes_on, last + 1, 0)
+    earned, paid = jnp.where(goes_on, reward[last], 0), jnp.where(goes_on, cost[last], 0)
+    brought = Outcome(earned, paid, mean_reward * taken, mean_cost * taken, events={}, valid=goes_on)
+
+    def put(new: jax.Array, all: jax.Array) -> jax.Array:
+        return jnp.where(here, new[last], all)
+
+    return MergeState(
+        pulls=merge_state.pulls + jnp.where(here, taken, 0),
+        reward=Total(put(totals[0].whole, merge_state.reward.whole), put(totals[0].part, merge_state.reward.part)),
+        cost=Total(put(totals[1].whole, merge_state.cost.whole), put(totals[1].part, merge_state.cost.part)),
+        index=put(index, merge_state.index),
+        ledger=book_many(merge_state.ledger, brought, taken),
+    )
+
+
+def _goes_on(constants: MergeConstants, merge_state: MergeState) -> jax.Array:
+    return (jnp.max(merge_state.index) > constants.level) & (merge_state.ledger.rounds < constants.most)
+
+
+def finish(
+    lane: Lane, carry: Carry, state: Active, constants: MergeConstants, merge_state: MergeState
+) -> tuple[Carry, jax.Array, jax.Array]:
+    """The lane after the merge, or as it was if the merge must be dropped; whether it was tried, whether it holds."""
+    policy, memory = lane.policy, carry.memory
+    assert isinstance(policy, ZoomingPolicy)
+    tried = constants.level < jnp.inf
+    ledger = merge_state.ledger
+    inside = ~ticks.reached(lane.constraint.clock(ledger), carry.goal) & (ledger.rounds <= _until(lane, state))
+    active = jax.lax.iota(jnp.int32, merge_state.pulls.shape[0]) < state.count
+    radius, _ = evaluate(
+        policy, jnp.maximum(merge_state.pulls, 1), merge_state.reward, merge_state.cost, constants.phase
+    )
+    radius = jnp.where(active, radius, 0)
+    done = tried & inside & (ledger.rounds > memory.ledger.rounds) & (jnp.max(merge_state.index) <= constants.level)
+    # A lane that need not know whether [0, 1] is covered asks about no point.
+    span = covering.Span(jnp.int32(0), jnp.where(done, ticks.ONE, -1))
+    covered = covering.first_hole(Balls(state.point - radius, state.point + radius), span) > ticks.ONE
+    holds = done & covered
+    visited = memory.environment
+    more = jnp.where(active, merge_state.pulls - state.pulls, 0)
+    here = (visited.point[None, :] == state.point[:, None]) & active[:, None]
+    added = jnp.sum(jnp.where(here, more[:, None], 0), axis=0, dtype=jnp.int32)
+    learnt = state._replace(
+        pulls=merge_state.pulls,
+        reward=merge_state.reward,
+        cost=merge_state.cost,
+        radius=radius,
+        index=merge_state.index,
+        below=covering.nothing(),
+        above=covering.nothing(),
+    )
+    merged = memory._replace(
+        policy=learnt,
+        environment=visited._replace(pulls=visited.pulls + added),
+        ledger=ledger,
+        empty=jnp.bool_(True),
+    )
+    return carry._replace(memory=select_tree(holds, merged, memory)), tried, holds
+
+
+class TunerState(NamedTuple):
+    """For how many pulls the next level is chosen, slot by slot."""
+
+    wanted: jax.Array  # f32[slot]
+
+
+def tuner(slots: int) -> TunerState:
+    """Before anything was seen."""
+    return TunerState(jnp.full((slots,), 256.0, jnp.float32))
+
+
+def chunk(
+    environment: Environment, lanes: Lane, carry: Carry, tuner: TunerState, rounds: jax.Array
+) -> tuple[Carry, TunerState]:
+    """Some macro-steps of all lanes, ``[slot]``."""
+    assert isinstance(environment, Continuum)
+    ordinary = jax.vmap(partial(scan.step, environment))
+
+    def macro(_: jax.Array, state: tuple[Carry, jax.Array]) -> tuple[Carry, jax.Array]:
+        now, wanted = state
+        now = jax.lax.fori_loop(0, _ORDINARY, lambda _, c: ordinary(lanes, c), now)
+        learnt, constants, merge_state = jax.vmap(partial(begin, environment))(lanes, now, jnp.maximum(wanted, _LEAST))
+
+        def more(merge_state: MergeState) -> jax.Array:
+            return jnp.any(jax.vmap(_goes_on)(constants, merge_state))
+
+        pull = jax.vmap(partial(block, environment))
+        merge_state = jax.lax.while_loop(more, lambda p: pull(lanes, now, constants, p), merge_state)
+        now, tried, holds = jax.vmap(finish)(lanes, now, learnt, constants, merge_state)
+        grown = jnp.where(holds, jnp.minimum(2 * wanted, _MOST), jnp.maximum(wanted / 8, 1))
+        # After a failure, wait with ordinary rounds until as many were played as the last attempt wanted.
+        return now, jnp.where(tried, grown, jnp.minimum(2 * wanted, _MOST))
+
+    carry, wanted = jax.lax.fori_loop(0, _STEPS, macro, (carry, tuner.wanted))
+    return carry, TunerState(wanted)

@@ -1,0 +1,1 @@
+"""Files: read if they are sound, written whole or not at all. Not for users to import."""

@@ -1,0 +1,1 @@
+"""Numerical methods behind worlds, policies and constraints. Not for users."""

@@ -1,0 +1,122 @@
+"""Which points of [0, 1] does no ball hold? The covering oracle of zooming algorithms in one dimension, exact.
+
+Points are whole ticks 0 … 2²⁴, and so are centres and radii. A ball is the open interval ``(left, right)`` of ticks: it
+holds ``left + 1 … right − 1``. Everything is an int32 comparison, so no rounding decides whether a point is covered.
+
+Centres and radii of M balls are swept without sorting them: from a point, the furthest right end among the balls that
+hold it is the next point to ask about. A stretch that one ball holds, the common case, costs one look at the M balls,
+any other one look for each ball of the shortest chain that covers it. The loops below end at once in a batch in which
+no lane has further to go.
+
+Source: Trovò et al., *Budgeted multi-armed bandit in continuous action space* (ECAI 2016), §3.1, Theorem 1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits.core import ticks
+
+
+class Balls(NamedTuple):
+    """Open intervals of ticks; ``right ≤ left + 1`` holds nothing."""
+
+    left: jax.Array  # i32[M]
+    right: jax.Array  # i32[M]
+
+
+class Span(NamedTuple):
+    """The points ``low … high``, both included; none if ``low > high``. Ticks."""
+
+    low: jax.Array  # i32[]
+    high: jax.Array  # i32[]
+
+
+def whole() -> Span:
+    """All of [0, 1]."""
+    return Span(jnp.int32(0), jnp.int32(ticks.ONE))
+
+
+def nothing() -> Span:
+    """No point."""
+    return Span(jnp.int32(0), jnp.int32(-1))
+
+
+def _reach(balls: Balls, point: jax.Array) -> jax.Array:
+    """The furthest right end of a ball that holds ``point``; −1 if none does."""
+    return jnp.max(jnp.where((balls.left < point) & (point < balls.right), balls.right, -1))
+
+
+def first_hole(balls: Balls, span: Span) -> jax.Array:
+    """The first point of the span that no ball holds; a point beyond ``span.high`` if all are held.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits._numerics.covering import Balls, Span, first_hole
+        >>> balls = Balls(left=jnp.array([-1, 4]), right=jnp.array([5, 9]))
+        >>> int(first_hole(balls, Span(0, 8))), int(first_hole(balls, Span(0, 20)))
+        (9, 9)
+    """
+
+    def further(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        point, _ = state
+        reach = _reach(balls, point)
+        return jnp.maximum(point, reach), reach < 0
+
+    def goes_on(state: tuple[jax.Array, jax.Array]) -> jax.Array:
+        point, stuck = state
+        return (point <= span.high) & ~stuck
+
+    begun = further((jnp.asarray(span.low), jnp.bool_(False)))  # the only look that most calls need
+    return jax.lax.while_loop(goes_on, further, begun)[0]
+
+
+def _hole_end(balls: Balls, span: Span, point: jax.Array) -> jax.Array:
+    """The last point of the hole that begins at ``point``: a ball holds what comes after its left end."""
+    return jnp.minimum(jnp.min(jnp.where(balls.left >= point, balls.left, span.high)), span.high)
+
+
+def holes(balls: Balls, span: Span) -> jax.Array:
+    """How many points of the span no ball holds.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits._numerics.covering import Balls, Span, holes
+        >>> int(holes(Balls(left=jnp.array([1, 3]), right=jnp.array([4, 6])), Span(0, 10)))
+        7
+    """
+
+    def one(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        point, count = state
+        reach, end = _reach(balls, point), _hole_end(balls, span, point)
+        open_ = reach < 0
+        return jnp.where(open_, end + 1, reach), count + jnp.where(open_, end + 1 - point, 0)
+
+    return jax.lax.while_loop(lambda s: s[0] <= span.high, one, (jnp.asarray(span.low), jnp.int32(0)))[1]
+
+
+def pick(balls: Balls, span: Span, number: jax.Array) -> jax.Array:
+    """The point of the span that comes after ``number`` others that no ball holds, from below.
+
+    ``number`` must be below :func:`holes`; with a negative one nothing is looked for (and the result means nothing).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits._numerics.covering import Balls, Span, pick
+        >>> balls = Balls(left=jnp.array([1, 3]), right=jnp.array([4, 6]))
+        >>> [int(pick(balls, Span(0, 10), jnp.int32(i))) for i in range(7)]
+        [0, 1, 6, 7, 8, 9, 10]
+    """
+
+    def one(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        point, left = state
+        reach, end = _reach(balls, point), _hole_end(balls, span, point)
+        size = jnp.where(reach < 0, end + 1 - point, 0)
+        found = (reach < 0) & (left < size)
+        beyond = jnp.where(reach < 0, end + 1, reach)
+        return jnp.where(found, point + left, beyond), jnp.where(found, -1, left - size)
+
+    return jax.lax.while_loop(lambda s: (s[1] >= 0) & (s[0] <= span.high), one, (jnp.asarray(span.low), number))[0]

@@ -1,0 +1,1 @@
+"""Pictures, text and progress for people. Not for users to import."""

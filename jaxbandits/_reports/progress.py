@@ -1,0 +1,103 @@
+"""A progress bar with the time left, on stderr; and the count of finished runs, which an interrupted job reports."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandits.core.errors import bad
+
+Report = Callable[[float, int], None]
+
+
+class Progress:
+    """One bar over several tasks, each a policy on a number of runs. A context manager: leaving it takes the bar away.
+
+    Give one to ``simulate(..., progress=...)`` in several calls, and they share the bar.
+
+    Args:
+        shown: whether there is a bar; the runs are counted in any case.
+        tasks: how many tasks there will be.
+        runs: how many runs there will be in all of them.
+
+    Attributes:
+        done: runs that are finished so far.
+        runs: runs that there are.
+
+    Example:
+        >>> with Progress(shown=False, tasks=1, runs=10) as progress:
+        ...     report = progress.start(["OmegaUCB"], 10)
+        ...     report(4.5, 4)
+        >>> progress.done, progress.runs
+        (4, 10)
+    """
+
+    def __init__(self, shown: bool, tasks: int, runs: int):
+        self.runs, self.done = runs, 0
+        self._shown, self._tasks, self._number = shown, tasks, 0
+        self._bar: Any = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def start(self, names: Sequence[str], runs: int) -> Report:
+        """Begin a task for each name, at once; so many runs in all of them.
+
+        The result is to be called with (the runs' worth of work done in these tasks, of which runs finished).
+        """
+        first, self._number = self._number + 1, self._number + len(names)
+        numbers = f"{first}" if len(names) == 1 else f"{first}-{self._number}"
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        title, before = f"[{numbers}/{self._tasks}] {names[0]}{more}", self.done
+        if self._shown:
+            self._write(f"{title}: compiling", before)
+
+        def report(work: float, finished: int) -> None:
+            self.done = before + finished
+            if self._shown:
+                self._write(title if work > 0 else f"{title}: compiling", before + min(work, runs))
+
+        return report
+
+    def _write(self, title: str, work: float) -> None:
+        if self._bar is None:
+            from tqdm import tqdm
+
+            self._bar = tqdm(
+                total=self.runs,
+                file=sys.stderr,
+                bar_format="{desc} {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} runs, {remaining} left",
+                dynamic_ncols=True,
+                leave=False,
+                smoothing=0,  # the rate since the beginning, so that compiling counts
+            )
+        changed = f"{title}: " != self._bar.desc
+        self._bar.set_description(title, refresh=False)
+        self._bar.update(max(work - self._bar.n, 0))
+        if changed:
+            self._bar.refresh()
+
+
+def check_progress(progress: Any) -> None:
+    """Raise InputError unless this is True, False or a :class:`Progress`."""
+    if not isinstance(progress, (bool, np.bool_, Progress)):
+        raise bad("progress", progress, "True, False or a Progress")
+
+
+@contextlib.contextmanager
+def progress_of(progress: bool | Progress, tasks: int, runs: int) -> Iterator[Progress]:
+    """The caller's own :class:`Progress`, which stays open; or a new one, shown or not, for this call alone."""
+    if isinstance(progress, Progress):
+        yield progress
+    else:
+        with Progress(progress, tasks, runs) as made:
+            yield made

@@ -1,0 +1,24 @@
+"""The main job: which policy, with which parameter, spends a budget best on an arms file, and how sure are we?
+
+Like :func:`jaxbandits.simulate`, but in the units of an arms file: it divides by the bounds on the way in,
+multiplies on the way out, runs instances of different K in few compiles, and ranks the settings.
+"""
+
+from jaxbandits.comparison.arms_file import ArmsTable, Instance, read_arms
+from jaxbandits.comparison.comparison import Comparison
+from jaxbandits.comparison.plan import NOISES, POLICIES, ComparisonPlan, prepare
+from jaxbandits.comparison.running import Interrupted, compare, run_plan
+
+__all__ = [
+    "NOISES",
+    "POLICIES",
+    "ArmsTable",
+    "Comparison",
+    "ComparisonPlan",
+    "Instance",
+    "Interrupted",
+    "compare",
+    "prepare",
+    "read_arms",
+    "run_plan",
+]

@@ -1,0 +1,95 @@
+"""Per-arm statistics: exact totals in, float32 vectors out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits.core import ticks
+from jaxbandits.core.ticks import Total
+
+
+class ArmStatistics(NamedTuple):
+    """What an index policy remembers of K arms. ``spread`` totals are None unless the policy asks for them."""
+
+    pulls: jax.Array  # i32[K]
+    reward: Total  # [K]
+    cost: Total  # [K]
+    reward_spread: Total | None  # [K]: Σ r(1 − r)
+    cost_spread: Total | None  # [K]: Σ c(1 − c)
+
+
+class Arms(NamedTuple):
+    """The float32 values that a score may read; all of one shape, elementwise (``[K]``, or any batch of arms).
+
+    ``reward_rest`` and ``cost_rest`` are n − Σr and n − Σc, taken in ticks before rounding: floats would cancel.
+    """
+
+    t: jax.Array  # 1-based number of the round being decided
+    n: jax.Array  # completed pulls
+    reward: jax.Array  # Σ r
+    cost: jax.Array  # Σ c
+    reward_rest: jax.Array  # n − Σ r
+    cost_rest: jax.Array  # n − Σ c
+    reward_spread: jax.Array | None  # Σ r(1 − r)
+    cost_spread: jax.Array | None  # Σ c(1 − c)
+
+    @property
+    def mean_reward(self) -> jax.Array:
+        """r̄ = Σr / n."""
+        return self.reward / self.n
+
+    @property
+    def mean_cost(self) -> jax.Array:
+        """c̄ = Σc / n."""
+        return self.cost / self.n
+
+
+def empty(arms: int, *, spreads: bool = False) -> ArmStatistics:
+    """Statistics before the first pull."""
+    none = ticks.zero((arms,)) if spreads else None
+    return ArmStatistics(jnp.zeros((arms,), jnp.int32), ticks.zero((arms,)), ticks.zero((arms,)), none, none)
+
+
+def record(stats: ArmStatistics, arm: jax.Array, reward: jax.Array, cost: jax.Array) -> ArmStatistics:
+    """Add the outcomes of a round: ``arm``, ``reward``, ``cost`` are scalars, or ``[L]`` for a set of distinct arms."""
+    ids = jax.lax.iota(jnp.int32, stats.pulls.shape[0])
+
+    def put(total: Total | None, x: jax.Array) -> Total | None:
+        return None if total is None else ticks.add(total, _scatter(ids, arm, x))
+
+    return ArmStatistics(
+        stats.pulls + _scatter(ids, arm, jnp.ones_like(reward)),
+        ticks.add(stats.reward, _scatter(ids, arm, reward)),
+        ticks.add(stats.cost, _scatter(ids, arm, cost)),
+        put(stats.reward_spread, ticks.spread(reward)),
+        put(stats.cost_spread, ticks.spread(cost)),
+    )
+
+
+def _scatter(ids: jax.Array, arm: jax.Array, x: jax.Array) -> jax.Array:
+    # A comparison per arm instead of a scatter: XLA runs scatters one index after the other on CPU.
+    if arm.ndim == 0:
+        return jnp.where(ids == arm, x, 0)
+    return jnp.sum(jnp.where(ids[:, None] == arm[None, :], x[None, :], 0), axis=1, dtype=jnp.int32)
+
+
+def as_floats(stats: ArmStatistics, round: jax.Array) -> Arms:
+    """The exact totals as the float32 vectors that scores read."""
+
+    def optional(total: Total | None) -> jax.Array | None:
+        return None if total is None else ticks.to_float(total)
+
+    n = ticks.count(stats.pulls)
+    return Arms(
+        t=jnp.broadcast_to(round.astype(jnp.float32), stats.pulls.shape),
+        n=stats.pulls.astype(jnp.float32),
+        reward=ticks.to_float(stats.reward),
+        cost=ticks.to_float(stats.cost),
+        reward_rest=ticks.to_float(ticks.minus(n, stats.reward)),
+        cost_rest=ticks.to_float(ticks.minus(n, stats.cost)),
+        reward_spread=optional(stats.reward_spread),
+        cost_spread=optional(stats.cost_spread),
+    )

@@ -1,0 +1,85 @@
+"""A policy's numeric parameters by name: find, read and replace them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandits.core.errors import bad
+from jaxbandits.core.protocol import Policy
+
+
+def names_of(wrt: str | Sequence[str]) -> tuple[str, ...]:
+    """``wrt`` as a tuple of different names.
+
+    Raises:
+        InputError: nothing, or a name twice.
+    """
+    names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+        raise bad("wrt", wrt, "a name, or several different names")
+    return names
+
+
+def leaves_of(policy: Any, prefix: str = "") -> dict[str, Mapping[str, Any]]:
+    """Declared ranges of a policy's numeric parameters by name; one of a nested policy is ``field.name``."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for field in dataclasses.fields(policy):
+        value = getattr(policy, field.name)
+        if field.metadata.get("static") or value is None:
+            continue
+        if dataclasses.is_dataclass(value):
+            found |= leaves_of(value, f"{prefix}{field.name}.")
+        else:
+            found[prefix + field.name] = field.metadata
+    return found
+
+
+def path_of(policy: Policy, name: str) -> str:
+    """The full name of a parameter; the last part is enough where it is unambiguous (``rho`` for ``policy.rho``).
+
+    Raises:
+        InputError: naming the parameters that there are.
+    """
+    known = leaves_of(policy)
+    fitting = [path for path in known if path == name] or [p for p in known if p.rsplit(".", 1)[-1] == name]
+    if len(fitting) != 1:
+        may_be = f"one of {', '.join(known)}" if known else "left out"
+        raise bad("wrt", name, f"{may_be}, the parameters of {type(policy).__name__}")
+    return fitting[0]
+
+
+def get(policy: Any, path: str) -> Any:
+    """The value at a full name."""
+    for part in path.split("."):
+        policy = getattr(policy, part)
+    return policy
+
+
+def put(policy: Any, values: Mapping[str, Any]) -> Any:
+    """A copy with other values at full names."""
+    for path, value in values.items():
+        first, _, rest = path.partition(".")
+        inner = put(getattr(policy, first), {rest: value}) if rest else value
+        policy = dataclasses.replace(policy, **{first: inner})
+    return policy
+
+
+def positive_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
+    """Full names of scalar parameters that are above 0, so that their logarithm may be moved.
+
+    Raises:
+        InputError: a parameter with one value per arm, a whole number, or a value that is not above 0.
+    """
+    paths = tuple(path_of(policy, name) for name in wrt)
+    known = leaves_of(policy)
+    for path in paths:
+        meta = known[path]
+        if meta.get("integer") or meta.get("core", 0):
+            raise bad("wrt", path, "a real parameter with one value")
+        if not (np.asarray(get(policy, path), np.float64) > 0).all():
+            raise bad(path, get(policy, path), "above 0 (its logarithm is moved)")
+    return paths

@@ -1,0 +1,264 @@
+"""The four definitions: :class:`Environment`, :class:`Policy`, :class:`Constraint`, and what passes between them.
+
+Everything traced here is written for **one lane**: one run of one policy setting on one instance. The runner batches.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits.core import ticks
+from jaxbandits.core.ledger import Ledger, Outcome, post
+from jaxbandits.core.pytrees import Pytree, select_tree
+from jaxbandits.core.ticks import Total
+
+
+class Status(enum.IntEnum):
+    """How a lane ended."""
+
+    RUNNING = 0
+    EXHAUSTED = 1  # the budget is spent
+    HORIZON = 2  # the last round was played
+    ROUND_CAP = 3  # `max_rounds` came first
+    CAPACITY = 4  # a growing set is full: rerun with a larger capacity, the prefix stays the same
+    INVALID = 5  # the policy asked for something that the environment does not have (or its scores were NaN)
+
+
+# --- pytree dataclasses ----------------------------------------------------------------------------------------
+
+
+# --- what passes between them -----------------------------------------------------------------------------------
+
+
+class View(NamedTuple):
+    """What the constraint and the environment let a policy know about the round to be decided.
+
+    ``available`` is always given where arms can be counted; only in a continuum there is none.
+    """
+
+    round: jax.Array  # i32[]: 1-based
+    left: Total | None = None  # what may still be spent, if the constraint tells; [] or [d]
+    available: jax.Array = None  # type: ignore[assignment]  # bool[K]: the arms that exist
+
+
+class Feedback(NamedTuple):
+    """What a learner sees of a pull (ticks): ``i32[]`` each; ``i32[L]`` for a set of L arms; costs ``[…, d]``."""
+
+    reward: jax.Array
+    cost: jax.Array
+
+
+class Observation(NamedTuple):
+    """What a policy is told before it acts: what was played, what came of it, and the view of the next round.
+
+    ``empty`` means that there is nothing to learn (first round, skipped round); the view is valid all the same.
+    """
+
+    view: View
+    action: Pytree
+    feedback: Pytree
+    empty: jax.Array  # bool[]
+
+
+# --- the three nouns -------------------------------------------------------------------------------------------
+
+
+class Environment:
+    """A world of ``instances`` independent problems. Leaves carry a leading instance axis.
+
+    Traced methods are written for one instance and read parameters by indexing: ``self.mean[arm]``, ``self.scale[()]``.
+    (The runner puts a :class:`Row` in place of each leaf, so that only what is indexed is ever gathered.)
+    """
+
+    @property
+    @abstractmethod
+    def spec(self) -> Any:
+        """A small static value that tells a policy what it will play (arms, limits, …)."""
+        raise NotImplementedError
+
+    @property
+    def instances(self) -> int:
+        """Number of independent problems."""
+        return int(jax.tree.leaves(self)[0].shape[0])
+
+    def check(self) -> None:
+        """Raise :class:`InputError` on impossible parameters. Called once, before anything runs, with concrete
+        arrays.
+        """
+
+    @abstractmethod
+    def start(self) -> Pytree:
+        """The environment's own state at round 1 (pull counts, for one)."""
+        raise NotImplementedError
+
+    def available(self) -> jax.Array | None:
+        """Which arms this instance has (all): ``bool[K]`` where they can be counted (``spec.arms``), else None."""
+        arms = getattr(self.spec, "arms", None)
+        return None if arms is None else jnp.ones((arms,), bool)
+
+    def refuses(self, action: Pytree) -> str | None:
+        """Host: None if this can play actions of these shapes and types, else what an action must be."""
+        return None
+
+    def largest(self, action: Pytree) -> tuple[int, int]:
+        """Host: the largest size of a round's reward, and of its cost (of one resource), in ticks.
+
+        Totals are bounded by it before anything runs. Say so if it is more than one unit; ``action`` gives shapes only.
+        """
+        return ticks.ONE, ticks.ONE
+
+    @abstractmethod
+    def pull(
+        self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array
+    ) -> tuple[Pytree, Outcome, Pytree, jax.Array]:
+        """Play ``action``: (new state, outcome for the accountant, feedback for the learner, empty?)."""
+        raise NotImplementedError
+
+    def summary(self, state: Pytree) -> dict[str, jax.Array]:
+        """Named final values of a lane, for the result."""
+        return {}
+
+    @abstractmethod
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Host: mean reward ``[instance, action]`` and mean cost (``[instance, action(, d)]``) of every pure action.
+
+        Float64; NaN where an action is absent.
+        """
+        raise NotImplementedError
+
+
+class Policy:
+    """A learner. Leaves are its hyper-parameters, methods are pure functions of (state, key, observation).
+
+    Write :meth:`init`, :meth:`update` and :meth:`select`; :meth:`step` is their composition. ``key`` is the same in
+    every round: draws are addressed by ``view.round`` (see :mod:`jaxbandits.core.streams`), so no key is ever split.
+    """
+
+    plays: ClassVar[type]  # the Spec class of the environments it can play
+
+    def check(self, spec: Any) -> None:
+        """Raise :class:`InputError` on what the ranges of the leaves cannot express. Called before anything runs."""
+
+    def warnings(self, environment: Environment) -> list[str]:
+        """Host: what in these hyper-parameters (``[setting, 1 or instance, …]``) does not fit the true world.
+
+        One line each; ``simulate`` warns and goes on. A policy is never told the truth, but its user may want to know.
+        """
+        return []
+
+    @abstractmethod
+    def init(self, spec: Any) -> Pytree:
+        """The state before the first round."""
+        raise NotImplementedError
+
+    def blank_action(self, spec: Any) -> Pytree:
+        """An action of the right structure, for the first (empty) observation."""
+        return jnp.zeros((), jnp.int32)
+
+    @abstractmethod
+    def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
+        """Learn from a non-empty observation."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
+        """(state, action) for the round that ``view`` describes."""
+        raise NotImplementedError
+
+    def step(self, state: Pytree, key: jax.Array, observation: Observation) -> tuple[Pytree, Pytree]:
+        """Learn from the last observation, then act: ``select ∘ update``.
+
+        This is the one place where an empty observation is kept from changing what was learnt.
+        """
+        learnt = self.update(state, key, observation)
+        state = select_tree(observation.empty, state, learnt)
+        return self.select(state, key, observation.view)
+
+    def status(self, state: Pytree) -> jax.Array:
+        """A :class:`Status` other than RUNNING ends the lane (for instance CAPACITY).
+
+        Asked after :meth:`step`: the round in which trouble shows is neither played nor booked.
+        """
+        return jnp.int32(Status.RUNNING)
+
+    def summary(self, state: Pytree) -> dict[str, jax.Array]:
+        """Named final values of a lane, for the result, beside those of :meth:`Environment.summary`."""
+        return {}
+
+
+class Constraint:
+    """The accountant: what a round costs, when a lane ends, what the clock is.
+
+    Attributes:
+        ends_with: the status of a lane at the end of the clock.
+        clock_name: ``"spent"`` or ``"rounds"``.
+        additive: True if, while the clock is below its end, :meth:`charge` is :func:`post`, no more and no less: then
+            many rounds may be booked at once. A capability: see :mod:`jaxbandits.core.capabilities`.
+    """
+
+    ends_with: ClassVar[Status]
+    clock_name: ClassVar[str]
+    additive: ClassVar[bool] = False
+
+    @abstractmethod
+    def prepare(self, environment: Environment) -> Constraint:
+        """Check the user's numbers and give the traced form: leaves ``[instance]``, money in ticks."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def end(self) -> Total:
+        """Where the clock ends."""
+        raise NotImplementedError
+
+    def audit(self) -> dict[str, Total]:
+        """The constraint's own part of the ledger at the start."""
+        return {}
+
+    def view(self, ledger: Ledger) -> Total | None:
+        """What a policy may know of what is left."""
+        return None
+
+    @abstractmethod
+    def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
+        """Book one round; :func:`post` does the usual part. (The runner itself counts ``rounds``.)"""
+        raise NotImplementedError
+
+    @abstractmethod
+    def clock(self, ledger: Ledger) -> Total:
+        """The time that this constraint measures: money, or rounds."""
+        raise NotImplementedError
+
+    def ended(self, ledger: Ledger) -> jax.Array:
+        """Is this lane at its end?"""
+        return ticks.reached(self.clock(ledger), self.end())
+
+    @abstractmethod
+    def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Host: the same with outcomes replaced by their conditional means, in ticks."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
+        """Host: the best reward per unit of the clock, float64 ``[instance]``, from :meth:`Environment.values`."""
+        raise NotImplementedError
+
+
+def book_many(ledger: Ledger, sums: Outcome, rounds: jax.Array) -> Ledger:
+    """Several rounds below the end of an *additive* constraint: what :func:`book` gives, one by one.
+
+    Args:
+        ledger: the account before them.
+        sums: their outcomes, summed (ticks that fit an int32: of 64 rounds at most); arrays give several accounts.
+        rounds: how many they are, of the shape of ``sums``.
+    """
+    return post(ledger, sums)._replace(rounds=ledger.rounds + rounds)
+
+
+# --- helpers of the runner -------------------------------------------------------------------------------------

@@ -1,0 +1,104 @@
+"""Dataclasses that jax flattens: leaves with declared ranges, static fields, and walks over them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, dataclass_transform
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits.core.numbers import as_played
+
+T = TypeVar("T")
+
+
+Pytree = Any
+
+
+def leaf(
+    *,
+    default: Any = dataclasses.MISSING,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    core: int = 0,
+    integer: bool = False,
+) -> Any:
+    """A numeric hyper-parameter: a pytree leaf, hence a batch axis of a sweep and never a reason to recompile.
+
+    Args:
+        default: the value if none is given.
+        above, at_least, at_most: its range, checked before anything runs.
+        core: rank of one setting's value (0: a scalar, 1: one value per arm).
+        integer: int32 instead of float32.
+    """
+    meta = {"above": above, "at_least": at_least, "at_most": at_most, "core": core, "integer": integer}
+    return dataclasses.field(default=default, metadata=meta)
+
+
+def static(*, default: Any = dataclasses.MISSING) -> Any:
+    """A field that changes shapes or code: part of the compiled program, must be hashable."""
+    return dataclasses.field(default=default, metadata={"static": True})
+
+
+@dataclass_transform(field_specifiers=(leaf, static, dataclasses.field), frozen_default=True, eq_default=False)
+def pytree(cls: type[T]) -> type[T]:
+    """Make ``cls`` a frozen dataclass that jax flattens: fields are leaves unless declared :func:`static`.
+
+    For policies, environments and constraints alike.
+    """
+    made = dataclasses.dataclass(frozen=True, eq=False)(cls)
+    names = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
+    fixed = [f.name for f in dataclasses.fields(made) if f.metadata.get("static", False)]  # type: ignore[arg-type]
+    leaves = [name for name in names if name not in fixed]
+
+    def flatten(self: T) -> tuple[tuple, tuple]:
+        return tuple(getattr(self, name) for name in leaves), (made, *(getattr(self, name) for name in fixed))
+
+    def flatten_with_keys(self: T) -> tuple[tuple, tuple]:
+        children, aux = flatten(self)
+        return tuple(zip(map(jax.tree_util.GetAttrKey, leaves), children, strict=True)), aux
+
+    def unflatten(aux: tuple, children: Any) -> T:
+        self = object.__new__(made)
+        for name, value in (*zip(leaves, children, strict=True), *zip(fixed, aux[1:], strict=True)):
+            object.__setattr__(self, name, value)
+        return self
+
+    # Not register_dataclass: in jax 0.10 two dataclasses with the same leaves have equal tree structures, so that jit
+    # may take the program of one policy for another's. Here the class is part of the structure.
+    jax.tree_util.register_pytree_with_keys(made, flatten_with_keys, unflatten, flatten)
+    return made
+
+
+def select_tree(condition: jax.Array, yes: T, no: T) -> T:
+    """``yes`` where ``condition`` (a scalar) holds, else ``no``, leaf by leaf."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+
+
+def map_leaves(owner: T, change: Callable[[str, Any, Mapping[str, Any]], Any]) -> T:
+    """A policy with ``change(name, value, metadata)`` in place of every leaf, nested policies included.
+
+    Unlike a tree map it knows each leaf's name and declared range, and accepts what is no array yet.
+    """
+    values = {}
+    for field in dataclasses.fields(owner):  # type: ignore[arg-type]
+        value = getattr(owner, field.name)
+        if field.metadata.get("static") or value is None:
+            continue
+        if dataclasses.is_dataclass(value):
+            values[field.name] = map_leaves(value, change)
+        else:
+            values[field.name] = change(f"{type(owner).__name__}.{field.name}", value, field.metadata)
+    return dataclasses.replace(owner, **values)  # type: ignore[type-var]
+
+
+def check_range(name: str, value: Any, meta: Mapping[str, Any]) -> None:
+    """Check a leaf's value against the range that it declares, before and after the cast to what is played.
+
+    Raises:
+        InputError: naming the leaf, its value and what it may be.
+    """
+    as_played(name, value, meta)

@@ -1,0 +1,202 @@
+"""The address of every random draw.
+
+Nothing is threaded and nothing is stored: a draw is a pure function of where it stands. ``threefry2x32`` is pinned, so
+the same address gives the same bits on every jax version and device.
+
+=====================  ==========================================================  =========================
+draw                   address                                                      function
+=====================  ==========================================================  =========================
+a lane's key           (root key, instance id, replicate id)                        :func:`lane_key`
+an arm's n-th outcome  (lane key, world, n, arm): word 0 reward, word 1 cost        :func:`words`
+a policy's own draw    (lane key, policy, round, role, arm)                         :func:`policy_words`
+a tie                  (lane key, policy, round, ``Role.TIE``) mixed with the arm   :func:`priorities`
+=====================  ==========================================================  =========================
+
+Not in any address: the setting of the policy, a position in a batch, an array's shape. So all policies and settings
+meet the same world (common random numbers).
+"""
+
+from __future__ import annotations
+
+import enum
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.numbers import refuse_traced, whole_number
+
+_IMPL = "threefry2x32"
+
+
+class Role(enum.IntEnum):
+    """What a policy draws for. At most 256 roles; an arm id takes the lower 24 bits of the same word."""
+
+    TIE = 0
+    THETA_REWARD = 1
+    THETA_COST = 2
+    TRIAL = 3
+    EXPLORE = 4
+    MIX = 5
+
+
+class Domain(enum.IntEnum):
+    """Who draws: the world or the policy."""
+
+    WORLD = 1
+    POLICY = 2
+
+
+def root_key(key: object) -> jax.Array:
+    """Check a user's key and give it back as a typed threefry key.
+
+    A raw ``uint32[2]`` key (``jax.random.PRNGKey``) is converted, with a warning.
+
+    Raises:
+        InputError: anything else than one scalar threefry2x32 key.
+    """
+    refuse_traced("key", key)
+    if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        if key.shape != ():
+            raise InputError(f"key: an array of keys of shape {key.shape} given; it must be one key")
+        if str(jax.random.key_impl(key)) != _IMPL:
+            raise InputError(
+                f"key: implementation {jax.random.key_impl(key)} given; it must be a {_IMPL} key, "
+                f"as jax.random.key(seed, impl={_IMPL!r}) makes"
+            )
+        return key
+    words = np.asarray(key) if isinstance(key, (jax.Array, np.ndarray)) else None
+    if words is not None and words.dtype == np.uint32 and words.shape == (2,):
+        warnings.warn("a raw uint32 key was converted to a typed one; use jax.random.key(seed)", stacklevel=3)
+        return jax.random.wrap_key_data(jnp.asarray(words), impl=_IMPL)
+    raise bad("key", key, "a key, as jax.random.key(seed) makes")
+
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+
+
+def threefry2x32(key: tuple[jax.Array, jax.Array], place: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+    """The threefry2x32 block cipher (20 rounds; Salmon et al., SC 2011), elementwise on uint32 arrays.
+
+    Written out so that it fuses with what surrounds it: jax's own rolls its rounds into a loop on CPU, which costs
+    three times as much inside a scan. Tested against the published vectors and against jax's.
+    """
+    schedule = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA))
+    x, y = place[0] + schedule[0], place[1] + schedule[1]
+    for group in range(5):
+        for turn in _ROTATIONS[group % 2]:
+            x = x + y
+            y = ((y << jnp.uint32(turn)) | (y >> jnp.uint32(32 - turn))) ^ x
+        x = x + schedule[(group + 1) % 3]
+        y = y + schedule[(group + 2) % 3] + jnp.uint32(group + 1)
+    return x, y
+
+
+def words(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
+    """The 64 random bits at ``(key, first, second)`` as ``uint32[2]``. One lane: ``first``, ``second`` are scalars."""
+    data = jax.random.key_data(key)
+    place = jnp.asarray(first).astype(jnp.uint32), jnp.asarray(second).astype(jnp.uint32)
+    return jnp.stack(once(*threefry2x32((data[0], data[1]), place)))
+
+
+def once(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """``x`` and ``y`` (uint32), computed once and together.
+
+    XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end: a whole hash, for each word
+    and for each reader. What a reduction ends with is stored instead, here one over a pair whose other half is 0.
+    """
+    first = jax.lax.iota(jnp.int32, 2) == 0
+    pairs = jnp.where(first, x[..., None], 0), jnp.where(first, y[..., None], 0)
+    zeros = jnp.uint32(0), jnp.uint32(0)
+    return tuple(jax.lax.reduce(pairs, zeros, lambda a, b: (a[0] | b[0], a[1] | b[1]), (x.ndim,)))
+
+
+def at(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
+    """A new key at that address: for authors who need more than 64 bits, or :mod:`jax.random` itself."""
+    return jax.random.wrap_key_data(words(key, first, second), impl=_IMPL)
+
+
+def lane_key(root: jax.Array, instance: jax.Array | int, replicate: jax.Array | int) -> jax.Array:
+    """The key of one independent run."""
+    return at(root, instance, replicate)
+
+
+def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
+    """The world's or the policy's own key in a lane."""
+    return at(lane, 0, int(domain))
+
+
+def policy_words(key: jax.Array, round: jax.Array, role: int, arm: jax.Array | int = 0) -> jax.Array:
+    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``.
+
+    Raises:
+        InputError: a role that is not a whole number from 0 to 255.
+    """
+    whole_number("role", role, 0, 255)
+    return words(key, round, jnp.asarray(arm).astype(jnp.uint32) | jnp.uint32(int(role) << 24))
+
+
+def priorities(word: jax.Array, arms: int) -> jax.Array:
+    """A random order of the arms: ``uint32[arms]``, the smallest wins (see :func:`priority`)."""
+    return priority(word, jax.lax.iota(jnp.uint32, arms))
+
+
+def priority(word: jax.Array, arm: jax.Array) -> jax.Array:
+    """The place of each ``arm`` (ids, any shape) in the random order of ``word``.
+
+    Each arm's value mixes ``word`` with the arm's id (the finaliser of MurmurHash3), so a further arm changes no
+    other arm's value, and one hash a round serves ties among any number of arms.
+    """
+    x = word ^ (arm.astype(jnp.uint32) * jnp.uint32(0x9E3779B9))
+    x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
+    x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
+    return x ^ (x >> 16)
+
+
+def arm_at(word: jax.Array, place: jax.Array) -> jax.Array:
+    """The arm id (uint32) whose :func:`priority` in the order of ``word`` is ``place``: its inverse."""
+    x = place ^ (place >> 16)
+    x = x * jnp.uint32(0x7ED1B41D)
+    x = (x ^ (x >> 13) ^ (x >> 26)) * jnp.uint32(0xA5CB9243)
+    return ((x ^ (x >> 16)) ^ word) * jnp.uint32(0x144CBC89)
+
+
+def below(word: jax.Array, n: jax.Array | int) -> jax.Array:
+    """A uniform int32 in ``0 … n − 1`` from one word (multiply and shift; bias below n · 2⁻³²), n ≤ 2³¹ − 1."""
+    n = jnp.asarray(n).astype(jnp.uint32)
+    high, low = word >> 16, word & jnp.uint32(0xFFFF)
+    n_high, n_low = n >> 16, n & jnp.uint32(0xFFFF)
+    carry = ((low * n_low) >> 16) + ((high * n_low) & jnp.uint32(0xFFFF)) + ((low * n_high) & jnp.uint32(0xFFFF))
+    return (high * n_high + ((high * n_low) >> 16) + ((low * n_high) >> 16) + (carry >> 16)).astype(jnp.int32)
+
+
+def available_arm(word: jax.Array, available: jax.Array) -> jax.Array:
+    """An arm drawn uniformly among those that exist: ``i32[]``, or K (which no environment has) if there is none.
+
+    Args:
+        word: ``u32[]``, e.g. one of :func:`policy_words`.
+        available: ``bool[K]``, as in ``view.available``. Further arms that do not exist change no bit.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from jaxbandits.core import streams
+        >>> key, there = jax.random.key(0), jnp.array([True, False, True])
+        >>> [int(streams.available_arm(streams.policy_words(key, t, streams.Role.EXPLORE)[0], there)) for t in range(6)]
+        [2, 0, 0, 2, 2, 2]
+    """
+    ids = jax.lax.iota(jnp.int32, available.shape[0])
+    rank = jnp.cumsum(available, dtype=jnp.int32) - 1
+    number = below(word, jnp.sum(available, dtype=jnp.int32))
+    return jnp.min(jnp.where(available & (rank == number), ids, available.shape[0]))
+
+
+def uniform_ticks(word: jax.Array) -> jax.Array:
+    """A uniform int32 in 0 … 2²⁴ − 1: ``uniform_ticks(w) < p`` is true with probability exactly p · 2⁻²⁴."""
+    return (word >> 8).astype(jnp.int32)
+
+
+def uniform(word: jax.Array) -> jax.Array:
+    """A uniform float32 in [0, 1), a multiple of 2⁻²⁴."""
+    return uniform_ticks(word).astype(jnp.float32) * np.float32(2.0**-24)

@@ -1,0 +1,114 @@
+"""Users' tables of arms: numbers in range, shapes that fit, and no more than addresses and memory hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jaxbandits.core import ticks
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.numbers import booleans, numbers, refuse_beyond_memory
+
+MOST_ARMS = 1 << 24  # an arm's id takes 24 bits of an address
+MOST_RESOURCES = 511  # two to a block of 64 bits, whose number takes the other 8 bits
+MOST_IN_A_SET = 127  # their sum is one int32 of ticks
+
+
+def is_arm(action: Any) -> bool:
+    """Is this one array of signed whole numbers?"""
+    return getattr(action, "dtype", None) in (np.int32, np.int64)
+
+
+def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+    """``logs[instance][arm] = (first, second)`` as float64 arrays ``[rows]``, as many of each.
+
+    Raises:
+        InputError: naming the instance and the arm.
+    """
+    nested = "a list of instances, each a list of arms, each a pair of lists"
+    try:
+        rows = [list(instance) for instance in logs]
+        pairs = [[tuple(arm) for arm in instance] for instance in rows]
+    except TypeError:
+        raise bad(name, logs, nested) from None
+    if not pairs or not all(pairs) or any(len(arm) != 2 for instance in pairs for arm in instance):
+        raise bad(name, logs, f"{nested}, none of them empty")
+    checked = []
+    for i, instance in enumerate(pairs):
+        arms = [tuple(numbers(f"{name}[{i}][{k}]", x) for x in arm) for k, arm in enumerate(instance)]
+        for k, (a, b) in enumerate(arms):
+            if a.shape != b.shape or a.ndim != 1 or a.size == 0:
+                raise InputError(
+                    f"{name}[{i}][{k}]: shapes {a.shape} and {b.shape} given; both must be [rows], rows ≥ 1"
+                )
+        checked.append(arms)
+    return checked  # type: ignore[return-value]
+
+
+def fits(name: str, shape: tuple[int, ...], bytes_each: int) -> None:
+    """Are there addresses, and is there memory, for tables of this shape ``[instance, K]``?"""
+    if shape[-1] > MOST_ARMS:
+        raise bad(name, f"{shape[-1]} arms", f"at most {MOST_ARMS}: an arm's id is 24 bits of an address")
+    refuse_beyond_memory(
+        name, f"{shape[0]} instances of {shape[-1]} arms", float(np.prod(shape, dtype=float)) * bytes_each
+    )
+
+
+def ticks32(units: np.ndarray) -> np.ndarray:
+    """Nearest whole ticks, int32."""
+    return ticks.from_units(units).astype(np.int32)
+
+
+def check_unit(name: str, values: np.ndarray, *, rows: bool = False) -> None:
+    """Raise :class:`InputError` unless all values are in [0, 1], and none but 0 rounds to no tick.
+
+    Of ``rows`` of a log each may round to no tick, but not their mean.
+    """
+    wrong = ~(np.isfinite(values) & (values >= 0) & (values <= 1))
+    if wrong.any():
+        raise InputError(f"{name}: {values[wrong].flat[0]:g} given; it must be finite and in [0, 1]")
+    in_ticks, given = ticks.from_units(values), values
+    if rows:
+        in_ticks, given = np.rint(in_ticks.mean(keepdims=True)), values.mean(keepdims=True)
+    small = (given > 0) & (in_ticks == 0)
+    if small.any():
+        may_be = f"{'on average ' if rows else ''}0, or at least half a tick, 2**-25 = {0.5 / ticks.ONE:.7g}"
+        raise bad(name, float(given[small].flat[0]), may_be)
+
+
+def presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Which arms exist, ``bool[instance, K]``: all, or as given.
+
+    Raises:
+        InputError: no booleans, another shape, an instance without arms.
+    """
+    exists = np.broadcast_to(True, shape) if present is None else booleans("present", present)
+    if exists.shape not in (shape, shape[1:]):
+        raise InputError(f"present: shape {exists.shape} given; it must be {shape} or {shape[1:]}")
+    exists = np.broadcast_to(exists, shape)
+    if (exists.sum(-1) < 1).any():
+        raise InputError("present: an instance without arms given; every instance must have at least one")
+    return exists
+
+
+def tables(what: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Checked (reward, cost, presence), ``[instance, K]``; absent arms bring 0 and cost 1."""
+    r, c = numbers(f"{what}_reward", reward), numbers(f"{what}_cost", cost)
+    several = c.ndim == 3 and r.shape == c.shape[:2]
+    if (not several and (r.shape != c.shape or r.ndim not in (1, 2))) or 0 in c.shape:
+        raise InputError(
+            f"{what}_reward, {what}_cost: shapes {r.shape} and {c.shape} given; both must be [K] or [instance, K] "
+            "(costs [instance, K, d] for d resources)"
+        )
+    r, c = np.atleast_2d(r), np.atleast_2d(c)
+    resources = c.shape[-1] if several else 1
+    if resources > MOST_RESOURCES:
+        raise bad(
+            f"{what}_cost", f"{resources} resources", f"of at most {MOST_RESOURCES}: 8 bits of an address tell them"
+        )
+    fits(f"{what}_reward, {what}_cost", r.shape, 40 * (1 + resources))
+    exists = presence(present, r.shape)
+    check_unit(f"{what}_reward", r[exists])
+    check_unit(f"{what}_cost", c[exists])
+    return np.where(exists, r, 0.0), np.where(exists[..., None] if several else exists, c, 1.0), exists

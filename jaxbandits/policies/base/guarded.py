@@ -1,0 +1,74 @@
+"""A wrapper that skips rounds in which a pull could overspend."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits.core import ticks
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.protocol import Observation, Policy, View
+from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree
+from jaxbandits.core.specs import FiniteSpec
+
+SKIP = -1
+
+
+@pytree
+class Guarded(Policy):
+    """Skip the round if even a pull that costs ``max_cost`` would break the constraint; else the inner policy acts.
+
+    Under :class:`~jaxbandits.AverageCost` that is the rule Sc(t−1) + 1 > c·t ⇒ skip, in exact ticks. A skipped round
+    changes nothing in the inner policy but its view of the round number.
+
+    Args:
+        policy: the policy to guard.
+        max_cost: the largest cost of one pull, in (0, 1], default 1.
+
+    Raises:
+        InputError: before anything runs, if the environment has no null arm to rest with, or the constraint does not
+            tell what is left.
+
+    Source: the "skip" wrapper of the SUAK paper's baselines.
+    """
+
+    policy: Policy = leaf()
+    max_cost: Any = leaf(default=1.0, above=0, at_most=1)
+
+    plays: ClassVar[type] = FiniteSpec
+
+    def check(self, spec: FiniteSpec) -> None:
+        """Needs a way to sit a round out."""
+        if not spec.null_arm:
+            raise bad("environment", "no null arm", "wrapped as WithNullArm(arms) for Guarded")
+        self.policy.check(spec)
+
+    def init(self, spec: FiniteSpec) -> Pytree:
+        """The inner policy's state."""
+        return self.policy.init(spec)
+
+    def blank_action(self, spec: FiniteSpec) -> Pytree:
+        """The inner policy's."""
+        return self.policy.blank_action(spec)
+
+    def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
+        """The inner policy learns."""
+        return self.policy.update(state, key, observation)
+
+    def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
+        """Skip, or let the inner policy act."""
+        if view.left is None:
+            raise InputError(
+                "constraint: one that does not tell what is left given; it must be TotalBudget or AverageCost"
+            )
+        most = jnp.ceil(self.max_cost * ticks.ONE).astype(jnp.int32)
+        needed = ticks.add(ticks.zero(), most)
+        skip = jnp.any(ticks.exceeds(needed, view.left))
+        acted, action = self.policy.select(state, key, view)
+        return select_tree(skip, state, acted), jnp.where(skip, jnp.int32(SKIP), action)
+
+    def status(self, state: Pytree) -> jax.Array:
+        """The inner policy's."""
+        return self.policy.status(state)

@@ -1,0 +1,80 @@
+"""Index policies: one class, one method ``score``; initial pulls, ties, argmax and statistics are inherited."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits.core import arm_statistics
+from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.protocol import View
+from jaxbandits.policies.base.arm_totals import ArmTotals
+from jaxbandits.policies.base.ties import largest
+
+P = TypeVar("P", bound="IndexPolicy")
+NEVER = np.int32(2**31 - 1)  # a round that does not come
+
+
+class IndexPolicy(ArmTotals):
+    """Pull each arm once in index order, then the arm with the largest :meth:`score`; exact ties at random.
+
+    Attributes:
+        spreads: True if the score reads Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
+        rests: True if an arm's score depends on its own statistics and t only, and never falls while the arm rests. A
+            capability: it counts where it is declared, and a subclass with another score must declare it again (see
+            :mod:`jaxbandits.core.capabilities`).
+        rounding: by how much of itself a float32 score that rests may fall all the same, times two; the leap engine
+            keeps this distance. 2⁻²⁰ covers formulas of some twenty operations (measured: 1.9·10⁻⁷).
+    """
+
+    rests: ClassVar[bool] = False
+    rounding: ClassVar[float] = 2.0**-20
+
+    @abstractmethod
+    def score(self, arms: Arms) -> jax.Array:
+        """The index of every arm, elementwise in ``arms`` (float32); +∞ forces a pull."""
+        raise NotImplementedError
+
+    def admits(self, state: ArmStatistics, view: View) -> jax.Array:
+        """Which of the available arms take part in this round, ``bool[K]``: all of them."""
+        return view.available
+
+    def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
+        """A round up to which :meth:`admits` and :meth:`status` say what they say at ``round``, ``i32[]``.
+
+        If the arms' totals change, but not which arms were pulled. A policy with an ``admits`` of its own must tell, or
+        no engine plays many of its rounds at once; a round before ``round`` says that nothing is known.
+        """
+        return jnp.int32(NEVER)
+
+    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+        """The arm with the largest index, of those that take part."""
+        view = view._replace(available=self.admits(state, view))
+        scores = evaluate(self, arm_statistics.as_floats(state, view.round))
+        return state, largest(scores, key, view, fresh=state.pulls == 0)
+
+
+def evaluate(policy: IndexPolicy, arms: Arms) -> jax.Array:
+    """The one place where a score is computed.
+
+    XLA may compile one formula to different bits in different surroundings, because it moves arithmetic through
+    broadcasts. Here every input is first broadcast to the full shape, and a barrier keeps the compiler from looking
+    behind it: what follows is the same elementwise program for every engine and batch.
+    """
+    wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), policy)
+    wide, arms = jax.lax.optimization_barrier((wide, arms))
+    return wide.score(arms)
+
+
+def clears(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Array:
+    """Is a score above a ceiling on the others by more than rounding may hide? −∞: there are no others."""
+    return score > ceiling + jnp.where(jnp.isfinite(ceiling), jnp.abs(ceiling) * policy.rounding, 0)
+
+
+def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> jax.Array:
+    """Scores of a state at a round, ``f32[K]``: to look inside a policy."""
+    return evaluate(policy, arm_statistics.as_floats(state, jnp.asarray(round, jnp.int32)))

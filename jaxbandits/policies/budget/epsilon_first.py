@@ -1,0 +1,93 @@
+"""ε-first with a budget (Tran-Thanh, Chapman, Munoz de Cote, Rogers, Jennings: ε-first policies for budget-limited
+multi-armed bandits, AAAI 2010)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core.arm_statistics import ArmStatistics
+from jaxbandits.core.errors import bad
+from jaxbandits.core.protocol import Observation, Policy, View
+from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.ticks import Total
+from jaxbandits.policies.base.mixture import fewest
+from jaxbandits.policies.base.ties import largest
+
+
+class EpsilonFirstState(NamedTuple):
+    """Statistics, what there was to spend, and whether the last pull was one of exploration."""
+
+    arms: ArmStatistics
+    budget: Total  # B, as the view of round 1 told it
+    exploring: jax.Array  # bool[]
+
+
+@pytree
+class EpsilonFirst(Policy):
+    """ε-first: pull the arms in turn until εB is spent, then play :math:`\\arg\\max_k \\bar r_k / \\bar c_k`.
+
+    The estimates are frozen when exploration ends. Exact ties at random. B is what the constraint says is left before
+    round 1, so it needs a constraint that tells (a total budget).
+
+    Args:
+        epsilon: ε in (0, 1], default 0.1 (the BTS paper's comparison, from memory). The loss is of order B^⅔ for
+            ε ∝ B^(−⅓).
+        online: True to keep learning after exploration; default False.
+
+    Raises:
+        InputError: before anything runs, for ε outside (0, 1], or an environment with several resources.
+
+    Does not leap: it reads what is left.
+
+    Source: AAAI 2010.
+
+    Deviations: costs are random and estimated (the original knows them), so phase 2 plays the best ratio instead of
+    filling the knapsack. An arm that exploration did not reach is not played while another has an estimate.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.EpsilonFirst().epsilon
+        0.1
+    """
+
+    epsilon: Any = leaf(default=0.1, above=0, at_most=1)
+    online: bool = static(default=False)
+
+    plays: ClassVar[type] = FiniteSpec
+
+    def check(self, spec: FiniteSpec) -> None:
+        """One cost."""
+        if spec.resources is not None:
+            raise bad("environment", f"{spec.resources} resources", "one with one cost for EpsilonFirst")
+
+    def init(self, spec: FiniteSpec) -> EpsilonFirstState:
+        """Nothing known."""
+        return EpsilonFirstState(arm_statistics.empty(spec.arms), ticks.zero(), jnp.bool_(True))
+
+    def update(self, state: EpsilonFirstState, key: jax.Array, observation: Observation) -> EpsilonFirstState:
+        """Learn from a pull of exploration; from every pull if ``online``."""
+        seen = observation.feedback
+        learnt = arm_statistics.record(state.arms, observation.action, seen.reward, seen.cost)
+        return state._replace(arms=select_tree(state.exploring | self.online, learnt, state.arms))
+
+    def select(self, state: EpsilonFirstState, key: jax.Array, view: View) -> tuple[EpsilonFirstState, jax.Array]:
+        """In turn, or greedily."""
+        if view.left is None:
+            raise TypeError("EpsilonFirst needs a constraint that tells what is left (TotalBudget)")
+        budget = select_tree(view.round == 1, view.left, state.budget)
+        spent = ticks.to_float(ticks.minus(budget, view.left))
+        exploring = spent < self.epsilon * ticks.to_float(budget)
+        in_turn = fewest(state.arms.pulls, view.available)
+        arm = jnp.where(exploring, in_turn, largest(self.ratio(state.arms), key, view))
+        return EpsilonFirstState(state.arms, budget, exploring), arm
+
+    def ratio(self, arms: ArmStatistics) -> jax.Array:
+        """r̄/c̄; +∞ while no cost was seen, −∞ for an arm never pulled."""
+        reward, cost = jax.lax.optimization_barrier((ticks.to_float(arms.reward), ticks.to_float(arms.cost)))
+        seen = jnp.where(cost > 0, reward / cost, jnp.inf)
+        return jnp.where(arms.pulls > 0, seen, -jnp.inf)

@@ -1,0 +1,17 @@
+"""Policies for a continuum of arms: zooming, trees, points."""
+
+from jaxbandits.policies.continuum.b_zoom import BZoom, SinglePhaseBZoom
+from jaxbandits.policies.continuum.on_points import OnPoints
+from jaxbandits.policies.continuum.trees import HOO, StoOO
+from jaxbandits.policies.continuum.zooming import SinglePhaseZooming, Zooming, ZoomingPolicy
+
+__all__ = [
+    "HOO",
+    "BZoom",
+    "OnPoints",
+    "SinglePhaseBZoom",
+    "SinglePhaseZooming",
+    "StoOO",
+    "Zooming",
+    "ZoomingPolicy",
+]

@@ -1,0 +1,237 @@
+"""The one verb: validation, then lanes through the engine, then a labelled result."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandits._engine import blanks, pool
+from jaxbandits._engine.booking import ledger_of
+from jaxbandits._engine.layout import Layout, check_count, lay_out
+from jaxbandits._engine.resources import usual_slots, usual_workers
+from jaxbandits._reports.progress import Progress, check_progress, progress_of
+from jaxbandits.core.errors import bad
+from jaxbandits.core.numbers import refuse_beyond_memory
+from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
+from jaxbandits.result import Result, join_settings
+
+
+def simulate(
+    policies: Policy | Sequence[Policy],
+    environment: Environment,
+    constraint: Constraint,
+    *,
+    key: Any,
+    replicates: int | Sequence[int] = 1,
+    marks: int | Sequence[float] | np.ndarray = 50,
+    engine: str = "auto",
+    max_rounds: int | None = None,
+    instance_ids: Sequence[int] | None = None,
+    instance_names: Sequence[str] | None = None,
+    slots: int | None = None,
+    chunk: int | None = None,
+    devices: Sequence[Any] | None = None,
+    progress: bool | Progress = False,
+) -> Result:
+    """Play every policy setting on every instance, ``replicates`` times, until the constraint ends each lane.
+
+    All policies and settings meet the same world: the n-th pull of an arm in (instance, replicate) gives the same
+    outcome whoever pulls it, so differences between policies are paired. No result depends on ``slots``, ``chunk``,
+    ``devices``, on the other lanes, or (but for the choice of columns) on ``marks``.
+
+    Args:
+        policies: one policy or a list. A leaf may carry extra leading axes: ``[setting]`` or ``[setting, instance]``.
+        environment: the world, of one or more instances.
+        constraint: the accountant, e.g. ``TotalBudget(500.0, last_pull="counts")``.
+        key: ``jax.random.key(seed)``.
+        replicates: how many independent runs of each (setting, instance), or their ids.
+        marks: how many points of the clock to record at (log-spaced shares, the last is exactly 1), or the shares.
+        engine: ``"scan"`` runs any policy round by round; ``"leap"`` runs index policies whose scores rest, many
+            rounds at a time, with the same bits; ``"auto"`` leaps where it can.
+        max_rounds: end a lane after this many rounds at the latest. Default: what no lane should need, from the
+            instance's budget and cheapest arm.
+        instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them to run a part of a
+            batch with the very numbers that it has in the whole.
+        instance_names: labels of the instances, default the ids.
+        slots: lanes in flight per worker; default as many as are fast and fit into half of the free memory.
+        chunk: rounds between two looks at the marks.
+        devices: where to run, default all local devices of the default backend; on CPU one worker per core.
+        progress: show a bar with the time left, and say when something is compiled; or a
+            :class:`~jaxbandits._reports.progress.Progress` that several calls share.
+
+    Returns:
+        A :class:`Result` with axes setting, instance, replicate, mark.
+
+    Raises:
+        InputError: naming the argument, its value, and what it may be, before anything is compiled.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+        >>> result = jb.simulate(
+        ...     jb.policies.OmegaUCB(rho=0.25), arms, jb.TotalBudget(50.0, last_pull="counts"),
+        ...     key=jax.random.key(0), replicates=4, marks=5)
+        >>> result.regret.sizes["replicate"], result.status.values.ravel().tolist()
+        (4, ['exhausted', 'exhausted', 'exhausted', 'exhausted'])
+    """
+    slots, devices = check_count("slots", slots), _places(devices)
+    check_progress(progress)
+    layout = lay_out(
+        policies,
+        environment,
+        constraint,
+        key=key,
+        replicates=replicates,
+        marks=marks,
+        engine=engine,
+        max_rounds=max_rounds,
+        instance_ids=instance_ids,
+        instance_names=instance_names,
+        chunk=chunk,
+        at_once=True,
+    )
+    _check_slots(slots, layout)
+    workers = usual_workers(devices)
+    runs = sum(task.order.size for task in layout.tasks)
+    records = [pool.Record(task.order.size) for task in layout.tasks]
+    queues = [
+        pool.Queue(task, slots or usual_slots(task, min(workers, task.order.size), devices), record.put)
+        for task, record in zip(layout.tasks, records, strict=True)
+    ]
+    names = [type(policy).__name__ for policy in layout.policies]
+    with progress_of(progress, len(queues), runs) as shown:
+        # All at once, so that one policy compiles while another one plays.
+        pool.Run(queues, shown.start(names, runs)).finish(devices, min(workers, runs))
+    parts = [_result(record, layout, number, constraint) for number, record in enumerate(records)]
+    result = join_settings(parts)
+    _warn_of_unfinished(result)
+    return result
+
+
+def _places(devices: Any) -> list[Any]:
+    """The devices to run on.
+
+    Raises:
+        InputError: something that is no device of this process, or none at all.
+    """
+    if devices is None:
+        return jax.local_devices()
+    try:
+        found = list(devices)
+    except TypeError:
+        found = []
+    if not found or not all(isinstance(x, jax.Device) and x.process_index == jax.process_index() for x in found):
+        raise bad("devices", devices, "a list of devices of this process, such as jax.local_devices()")
+    return found
+
+
+def _check_slots(slots: int | None, layout: Layout) -> None:
+    if slots is None:
+        return
+    tried = min(slots, 64)
+    for task in layout.tasks:
+        refuse_beyond_memory("slots", slots, blanks.state_bytes(task, tried) / tried * slots)
+
+
+def _result(record: pool.Record, layout: Layout, number: int, constraint: Constraint) -> Result:
+    task, settings = layout.tasks[number], layout.settings[number]
+    shape = layout.lane_shape(task)
+
+    def laid_out(x: np.ndarray) -> np.ndarray:
+        return x.reshape(*shape, *x.shape[1:])
+
+    return Result(
+        ledger={name: laid_out(x) for name, x in ledger_of(record.rows, task.constraint).items()},
+        ended=laid_out(record.status),
+        final={name: laid_out(x) for name, x in record.final.items()},
+        best_rate=layout.best_rate,
+        settings=settings,
+        instances=layout.names,
+        replicates=tuple(int(i) for i in task.replicate_ids),
+        marks=tuple(float(s) for s in layout.shares),
+        about={
+            "policies": list(settings),
+            "environment": type(task.environment).__name__,
+            "constraint": described(constraint),
+            "engine": task.engine.__name__.rsplit(".", 1)[-1],
+            "why_scan": task.why_scan,
+            "clock": task.constraint.clock_name,
+            "key": task.root.tolist(),
+            "instance_ids": task.instance_ids.tolist(),
+            "max_rounds": task.cap.tolist(),
+            "jax": jax.__version__,
+        },
+    )
+
+
+def described(owner: Any) -> dict[str, Any]:
+    """A dataclass as JSON: its class, and its fields."""
+    fields = {f.name: getattr(owner, f.name) for f in dataclasses.fields(owner)}
+    plain = {k: np.asarray(v).tolist() if np.size(v) <= 10_000 else "…" for k, v in fields.items() if v is not None}
+    return {"class": type(owner).__name__, **plain}
+
+
+_REASONS = {
+    Status.ROUND_CAP: "max_rounds came before the end of the clock",
+    Status.CAPACITY: "a growing set is full: their regret stops early and is not comparable; rerun with more capacity",
+    Status.INVALID: "the policy asked for an action that the environment does not have, or a score was NaN",
+}
+
+
+def _warn_of_unfinished(result: Result) -> None:
+    good = (Status.EXHAUSTED, Status.HORIZON)
+    for status in Status:
+        lanes = int((result.ended == status).sum())
+        if status not in good and lanes:
+            warnings.warn(
+                f"{lanes} of {result.ended.size} lanes ended with status {status.name.lower()} "
+                f"({_REASONS.get(status, 'unexpected')}); see result.status",
+                stacklevel=3,
+            )
+
+
+def rerun_larger(run: Callable[[int], Result], capacity: int, *, most: int = 1 << 16) -> tuple[Result, int]:
+    """Run with ever larger capacity, doubled each time, until no lane ends because a growing set is full.
+
+    A larger capacity changes no draw: lanes that were full play the same rounds up to there and go on, the others are
+    the same to the bit. So this is what the largest capacity would have given at once, in less time if few are needed.
+
+    Args:
+        run: plays with the given capacity, e.g. ``lambda room: jb.simulate(policy, arms.with_capacity(room), …)``.
+        capacity: the first one to try, at least 1.
+        most: no more than this; the last result is given even if lanes are still full (with the usual warning).
+
+    Returns:
+        The result, and the capacity that it was played with.
+
+    Raises:
+        InputError: a capacity that is not a whole number from 1 to ``most``.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.Reservoir.ratio(jax.random.key(0), instances=3, capacity=1)
+        >>> def run(room):
+        ...     return jb.simulate(jb.policies.rcb_air(beta=1.0), arms.with_capacity(room),
+        ...                        jb.TotalBudget(20.0, last_pull="forfeits"), key=jax.random.key(1), marks=1)
+        >>> result, room = jb.rerun_larger(run, capacity=4)
+        >>> room, set(result.status.values.ravel().tolist())
+        (16, {'exhausted'})
+    """
+    if isinstance(capacity, bool) or not isinstance(capacity, int) or not 1 <= capacity <= most:
+        raise bad("capacity", capacity, f"a whole number from 1 to most = {most}")
+    while True:
+        last = 2 * capacity > most
+        with warnings.catch_warnings():
+            if not last:
+                warnings.filterwarnings("ignore", message=".*lanes ended with status capacity.*")
+            result = run(capacity)
+        if last or not (result.ended == Status.CAPACITY).any():
+            return result, capacity
+        capacity *= 2

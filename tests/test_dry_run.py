@@ -1,0 +1,149 @@
+"""Mistakes in a user's own methods are one clear line, before anything is compiled."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits._engine import dry_run
+from jaxbandits.core import arm_statistics
+from jaxbandits.core.ledger import post
+
+ARMS = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.2]], [[0.5, 0.4], [0.3, 0.2]])
+
+
+@jb.pytree
+class First(jb.Policy):
+    plays = jb.environments.FiniteSpec
+
+    def init(self, spec):
+        return jnp.zeros((2,), jnp.int32)
+
+    def update(self, state, key, observation):
+        return state + observation.feedback.reward
+
+    def select(self, state, key, view):
+        return state, jnp.int32(0)
+
+
+def play(policy, environment=ARMS, constraint=None):
+    return jb.simulate(policy, environment, constraint or jb.Horizon(5), key=jax.random.key(0), marks=1)
+
+
+def broken(method, result):
+    return jb.pytree(type("Broken", (First,), {"__annotations__": {}, method: result}))()
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "message"),
+    [
+        ("update", lambda self, s, k, o: s.astype(jnp.float32), "Broken.update: changes the state: float32.2. given"),
+        ("update", lambda self, s, k, o: jnp.append(s, 1), "Broken.update: changes the state: int32.3. given"),
+        ("update", lambda self, s, k, o: (s, s), "Broken.update: changes the structure of the state"),
+        ("update", lambda self, s, k, o: s + o.nonsense, "Broken.update: fails when traced.*nonsense"),
+        ("select", lambda self, s, k, v: jnp.int32(0), "Broken.select: gives a .*must be the tuple .state, action."),
+        ("select", lambda self, s, k, v: (s, jnp.float32(0)), "Broken.select: changes the action"),
+        ("init", lambda self, spec: spec.nothing, "Broken.init: fails when traced.*nothing"),
+    ],
+)
+def test_policy(method, result, message):
+    with pytest.raises(jb.InputError, match=message) as caught:
+        play(broken(method, result))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_has_passed_vouches_for_its_own_class_only(monkeypatch):
+    checked = []
+    real = dry_run._play_a_round
+    monkeypatch.setattr(dry_run, "_play_a_round", lambda *nouns: (checked.append(nouns), real(*nouns)))
+    monkeypatch.setattr(dry_run, "_PASSED", set())
+    play(First())
+    play(First())
+    other = jb.environments.FiniteArms.bernoulli([[0.1, 0.2], [0.4, 0.9]], [[0.3, 0.8], [0.6, 0.7]])
+    play(First(), other)
+    assert len(checked) == 1
+    for _ in range(2):  # a failure is not remembered as a pass
+        with pytest.raises(jb.InputError, match=r"Broken\.select: gives a"):
+            play(broken("select", lambda self, s, k, v: jnp.int32(0)))
+    play(First(), jb.environments.FiniteArms.bernoulli([[0.5, 0.4, 0.1]] * 2, [[0.5, 0.4, 0.1]] * 2))
+    assert len(checked) == 4
+
+
+def test_policy_without_decorator_or_setting():
+    class Plain(jb.Policy):
+        plays = jb.environments.FiniteSpec
+
+    @jb.pytree
+    class Unsaid(jb.Policy):
+        pass
+
+    with pytest.raises(jb.InputError, match=r"policies: .*@jb\.pytree"):
+        play(Plain())
+    with pytest.raises(jb.InputError, match="Unsaid does not say what it `plays`"):
+        play(Unsaid())
+    with pytest.raises(jb.InputError, match="policies: <class"):
+        play(jb.policies.OmegaUCB)
+
+
+@jb.pytree
+class Coin(jb.Environment):
+    mean: Any = jb.leaf()
+    reward: str = jb.static(default="ticks")
+
+    @property
+    def spec(self):
+        return jb.environments.FiniteSpec(arms=2)
+
+    def start(self):
+        return ()
+
+    def pull(self, state, action, key, round):
+        reward = jnp.float32(1) if self.reward == "float" else jnp.int32(1)
+        one = jnp.int32(1)
+        return state, jb.Outcome(reward, one, one, one, {}, jnp.bool_(True)), jb.Feedback(one, one), jnp.bool_(False)
+
+    def values(self):
+        return (np.zeros(2), np.zeros(2)) if self.reward == "values" else (np.ones((1, 2)), np.ones((1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("reward", "message"),
+    [("float", "Coin.pull: reward is float32.*must be int32, whole ticks"), ("values", "Coin.values: shapes .2,. and")],
+)
+def test_environment(reward, message):
+    world = Coin(mean=np.zeros((1, 2), np.int32), reward=reward)
+    with pytest.raises(jb.InputError, match=message):
+        play(First(), world)
+
+
+def test_constraint_that_forgets_to_book_still_ends_by_the_round_cap():
+    @jb.pytree
+    class Forgetful(jb.TotalBudget):
+        def charge(self, ledger, outcome):
+            return ledger
+
+    limit = Forgetful(5.0, last_pull="counts")
+    with pytest.warns(UserWarning, match="round_cap"):
+        result = jb.simulate(First(), ARMS, limit, key=jax.random.key(0), marks=1, max_rounds=50)
+    assert result.ledger["rounds"].ravel().tolist() == [50, 50]
+
+
+def test_constraint_that_loses_a_field():
+    @jb.pytree
+    class Lossy(jb.Horizon):
+        def charge(self, ledger, outcome):
+            return post(ledger, outcome).reward
+
+    with pytest.raises(jb.InputError, match=r"Lossy\.charge: changes the structure of the ledger"):
+        play(First(), constraint=Lossy(5))
+
+
+def test_about_says_what_was_run():
+    about = play(First()).about
+    assert about["constraint"] == {"class": "Horizon", "rounds": 5}
+    assert about["engine"] == "scan"
+    assert dataclasses.is_dataclass(First()) and arm_statistics.empty(2).pulls.shape == (2,)
