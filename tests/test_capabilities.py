@@ -397,6 +397,28 @@ def test_the_kit_finds_a_broken_constraint(broken: jb.Constraint, rule: str, mes
         checks[rule](Subject(MUCB(), arms(), broken, KEY))
 
 
+@pytest.mark.parametrize("arms_spec", [True, False])
+def test_the_view_tells_which_arms_exist_wherever_arms_can_be_counted(arms_spec: bool) -> None:
+    class World(jb.Environment):
+        spec = jb.environments.FiniteSpec(arms=3) if arms_spec else jb.environments.ContinuumSpec()
+
+    there = World().available()
+    assert (there is None) if not arms_spec else (there.dtype == bool and there.tolist() == [True] * 3)
+
+
+def test_one_draw_among_the_arms_that_exist_is_uniform_and_ignores_absent_ones() -> None:
+    from jaxbandits.core import streams
+
+    words = jax.random.bits(KEY, (30_000,), "uint32")
+    draw = jax.jit(jax.vmap(streams.available_arm, in_axes=(0, None)))
+    arms = np.asarray(draw(words, jnp.array([True, False, True, True, False])))
+    counts = np.bincount(arms, minlength=5)
+    assert counts[[1, 4]].sum() == 0
+    assert (np.abs(counts[[0, 2, 3]] - 10_000) < 4 * np.sqrt(30_000 * 2 / 9)).all(), "4 standard errors"
+    assert (arms == np.asarray(draw(words, jnp.array([True, False, True, True, False, False, False])))).all()
+    assert int(streams.available_arm(words[0], jnp.zeros(5, bool))) == 5, "none exists"
+
+
 # --- abstract methods --------------------------------------------------------------------------------------------
 
 

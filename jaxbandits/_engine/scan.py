@@ -120,7 +120,10 @@ def play(environment: Environment, lane: Lane, fixed: Fixed, memory: LaneState) 
 def status_after(lane: Lane, ledger: Ledger) -> jax.Array:
     """The status of a lane whose last round is booked in ``ledger``."""
     status = jnp.where(ledger.rounds >= lane.cap, jnp.int32(Status.ROUND_CAP), jnp.int32(Status.RUNNING))
-    return jnp.where(lane.constraint.ended(ledger), jnp.int32(lane.constraint.ends_with), status)
+    constraint = lane.constraint
+    # A lane waits at the last mark, the end of the clock: whatever `ended` says, it must not wait for ever.
+    over = constraint.ended(ledger) | ticks.reached(constraint.clock(ledger), constraint.end())
+    return jnp.where(over, jnp.int32(constraint.ends_with), status)
 
 
 def may_play(lane: Lane, carry: Carry, ledger: Ledger, status: jax.Array) -> jax.Array:

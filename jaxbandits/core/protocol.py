@@ -236,7 +236,7 @@ class Constraint:
         raise NotImplementedError
 
     def ended(self, ledger: Ledger) -> jax.Array:
-        """Is this lane at its end?"""
+        """Is this lane at its end? (At the end of the clock it is in any case.)"""
         return ticks.reached(self.clock(ledger), self.end())
 
     @abstractmethod
