@@ -1,7 +1,8 @@
 # On a fresh machine `make demo` and `make test` are all the set-up there is.
 #
-#   make demo    the main job on the shipped sample    make test    every check
-#   make venv    only build .venv                      make clean   drop caches and build outputs
+#   make demo    the main job on the shipped sample    make test              every check but the slow series
+#   make venv    only build .venv                      make test-fast         two minutes, for the edit loop
+#   make clean   drop caches and build outputs         make test-integration  processes, kills, whole commands
 #
 # Another interpreter: make PYTHON=/path/to/python3.12 venv
 
@@ -15,11 +16,17 @@ CODE  := jaxbandits $(sort $(dir $(wildcard experiments/*.py benchmarks/*.py)))
 PAGES := $(wildcard README.md docs)
 DEMO  := jaxbandits-demo
 
+# A program that one test compiled serves all others, in this run and in the next ones. XLA makes its CPU code for one kind
+# of processor, so each kind has a folder of its own. Set JAX_ENABLE_COMPILATION_CACHE=false to do without.
+PROCESSOR := $(shell { uname -m; grep -m1 -E '^(flags|Features)' /proc/cpuinfo; } 2>/dev/null | cksum | cut -d' ' -f1)
+export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax/$(PROCESSOR)
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0.1
+
 RECENT := import sys; assert sys.version_info >= (3, 11)
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo test venv lint format types unit doctest experiments-smoke bench-quick clean
+.PHONY: demo test test-fast test-integration venv lint format types unit doctest experiments-smoke bench-quick clean
 
 demo: $(STAMP)
 	$(BIN)/jaxbandits compare --arms jaxbandits/data/sample_ads.csv --budget 300 \
@@ -27,6 +34,15 @@ demo: $(STAMP)
 
 # The quick checks first, the tests last: their "N passed" is the closing line.
 test: lint types doctest experiments-smoke unit
+
+# What an edit breaks first: rules, shapes, messages, one engine against another; no statistics, no whole commands.
+FAST := tests/test_capabilities.py tests/test_house.py tests/test_leap.py tests/test_pytree.py tests/test_dry_run.py \
+    tests/test_regret.py tests/test_streams.py tests/test_ticks.py tests/test_zooming.py
+test-fast: lint types
+	$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration'
+
+test-integration: $(STAMP)
+	$(BIN)/python -m pytest tests -n $(WORKERS) --dist loadfile -m integration
 
 venv: $(STAMP)
 
@@ -72,12 +88,13 @@ types: $(STAMP)
 	$(BIN)/python -m mypy $(CODE)
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest tests -n $(WORKERS) --dist loadfile --durations=40
+	$(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration'
 
 # In Markdown an example's last line needs an empty line before the closing fence.
 # pytest's 5 says "nothing to run", which is no failure here.
 doctest: $(STAMP)
-	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' jaxbandits $(PAGES) || [ $$? -eq 5 ]
+	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' jaxbandits $(PAGES) \
+	    -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
 
 experiments-smoke: $(STAMP)
 	@if [ ! -f experiments/__main__.py ]; then \
@@ -99,5 +116,5 @@ bench-quick: $(STAMP)
 	fi
 
 clean:
-	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis $(DEMO)
+	rm -rf build dist *.egg-info .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis $(DEMO)
 	find $(CODE) $(wildcard tests docs) -name __pycache__ -type d -prune -exec rm -rf {} +

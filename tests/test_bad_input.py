@@ -90,7 +90,7 @@ def test_the_table_counts_by_area() -> None:
     assert lines[4] == "failed: b: y: why"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_part_of_all_cases() -> None:
     cases = trial.all_cases()[::25]
     said = [(case.area, case.name, trial.failure(case)) for case in cases]

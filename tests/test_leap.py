@@ -165,7 +165,7 @@ class Even(jb.policies.OmegaUCB):
 def test_a_policy_that_chooses_in_its_own_way_is_scanned():
     arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.5, 0.4])
     limit = jb.TotalBudget(20.0, last_pull="counts")
-    with pytest.raises(jb.InputError, match="Even has a method admits of its own"):
+    with pytest.raises(jb.InputError, match="Even overrides admits without declaring `steady` again"):
         jb.simulate(Even(), arms, limit, key=jax.random.key(0), engine="leap")
     result = jb.simulate(Even(), arms, limit, key=jax.random.key(0))
     assert result.about["engine"] == "scan"

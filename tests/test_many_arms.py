@@ -301,7 +301,7 @@ def build(**changes: Any) -> Reservoir:
         ({"least_cost": 0.0}, r"least_cost: 0\.0 given; it must be a finite number above 0"),
         ({"best_ratio": np.inf}, r"best_ratio: inf given; it must be a finite number above 0"),
         ({"capacity": 0}, r"capacity: 0 given; it must be a whole number from 1 to 2\*\*24"),
-        ({"instances": 0}, r"instances: 0 given; it must be a whole number of at least 1"),
+        ({"instances": 0}, r"instances: 0 given; it must be a whole number from 1 to 2\*\*32"),
     ],
 )  # fmt: skip
 def test_a_reservoir_that_cannot_be(changes: dict[str, Any], message: str) -> None:

@@ -468,10 +468,10 @@ def test_bad_spec_files(tmp_path, text, message):
     [
         (["sweep", "nowhere.py", "--out", "o"], "SPEC.py: 'nowhere.py' given; it must be a Python file"),
         (["sweep", "nowhere.py"], "SPEC.py: 'nowhere.py' given"),
-        (["sweep", __file__], "--out: None given"),
-        (["sweep", __file__, "--out", "o", "--workers", "0"], "--workers: 0 given"),
+        (["sweep", __file__], "--out: missing"),
+        (["sweep", __file__, "--out", "o", "--workers", "0"], "--workers: '0' given"),
         (["sweep", __file__, "--out", "o", "--coordinator", "here"], "--coordinator: 'here' given"),
-        (["sweep", __file__, "--out", "o", "--coordinator", "here:1"], "--processes: None given"),
+        (["sweep", __file__, "--out", "o", "--coordinator", "here:1"], "--processes: missing"),
         (["status", "nowhere"], "DIR: 'nowhere' given; it must be the folder of a sweep"),
     ],
 )

@@ -17,6 +17,8 @@ import pytest
 from jaxbandits.sweeps.log import read_logs
 from jaxbandits.sweeps.store import Folder
 
+pytestmark = pytest.mark.integration
+
 SPEC = """
 import jax, jaxbandits as jb
 

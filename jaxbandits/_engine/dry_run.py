@@ -36,7 +36,7 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
         InputError: naming the class and the method whose result does not fit.
     """
     leaves, structure = jax.tree.flatten((policy, environment, constraint))
-    asked = (structure, *((np.shape(x), np.result_type(x)) for x in leaves))
+    asked = (structure, *((np.shape(x), getattr(x, "dtype", None) or np.result_type(x)) for x in leaves))
     if asked not in _PASSED:
         try:
             _play_a_round(policy, environment, constraint)
