@@ -111,7 +111,7 @@ def _numbers() -> list[Case]:
         budget = () if option == "--budget" else ("--budget", "20")
         name = f"{option} {value}"
         found.append(_refuses("command: compare, numbers", name, option, *COMPARE, *budget, option, value))
-    for value in ("1e308", "1e16", "1e-300", "1e-9"):
+    for value in ("1e308", "1e16", "-1e-300"):
         beta = (*COMPARE, "--budget", "20", "--noise", "beta", "--beta-concentration", value)
         name = f"beta with concentration {value}"
         found.append(_refuses("command: compare, numbers", name, "--beta-concentration", *beta))
