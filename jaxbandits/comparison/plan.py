@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandits._engine.marks import mark_shares
-from jaxbandits._numerics.beta import MOST_SHAPE
+from jaxbandits._numerics.beta_tables import MOST_SHAPE
 from jaxbandits.comparison.arms_file import ArmsTable, read_arms
 from jaxbandits.comparison.grouping import Group, check_costs, for_instances, grouped, padded_environment
 from jaxbandits.constraints import LAST_PULLS
