@@ -111,7 +111,7 @@ def test_a_leaf_is_finite_and_in_range_as_it_is_played(x, bound):
 )
 def test_beyond_float32(value, message):
     with pytest.raises(jb.InputError, match=message):
-        canonicalise(policies.OmegaUCB(rho=value), ARMS)
+        canonicalise(policies.OmegaUCB(rho=value), ARMS.instances, ARMS.spec)
 
 
 def test_a_bound_that_only_the_cast_reaches():
