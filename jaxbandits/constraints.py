@@ -33,7 +33,7 @@ def per_instance(
         InputError: naming ``argument``; ``what`` says what it may be.
     """
     array = numbers(argument, value, what)
-    resources = getattr(environment.spec, "resources", None) if per_resource else None
+    resources = environment.spec.resources if per_resource else None
     core = () if resources is None else (resources,)
     instances = (environment.instances,)
     if array.shape not in (core, instances + core):
@@ -87,8 +87,7 @@ class TotalBudget(Constraint):
         whole = ticks.floor_from_units(np.minimum(budget, 2.0**31))
         if (whole < 1).any() or (budget > 2.0**30).any():
             raise bad("budget", float(budget[(whole < 1) | (budget > 2.0**30)][0]), what)
-        resources = getattr(environment.spec, "resources", None)
-        return dataclasses.replace(self, budget=ticks.split(whole), resources=resources)
+        return dataclasses.replace(self, budget=ticks.split(whole), resources=environment.spec.resources)
 
     def _first(self, total: Total) -> Total:
         return total if self.resources is None else Total(total.whole[..., 0], total.part[..., 0])
@@ -134,8 +133,36 @@ class TotalBudget(Constraint):
             return np.nanmax(np.where(cost > 0, reward / cost, np.nan), axis=-1)
 
 
+class _RoundClock(Constraint):
+    """Rounds are the clock. It declares no capability: those who inherit it book in different ways."""
+
+    rounds: Any
+    ends_with: ClassVar[Status] = Status.HORIZON
+    clock_name: ClassVar[str] = "rounds"
+
+    def _whole_rounds(self, environment: Environment) -> np.ndarray:
+        what = "a whole number from 1 to 2**30"
+        rounds = per_instance("rounds", self.rounds, environment, what)
+        wrong = (rounds != np.rint(rounds)) | (rounds > 2**30)
+        if wrong.any():
+            raise bad("rounds", float(rounds[wrong][0]), what)
+        return rounds.astype(np.int32)
+
+    def end(self) -> Total:
+        """T."""
+        return ticks.count(jnp.asarray(self.rounds))
+
+    def clock(self, ledger: Ledger) -> Total:
+        """Rounds played."""
+        return ticks.count(ledger.rounds)
+
+    def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Rounds played, in ticks."""
+        return ledger["rounds"] * ticks.ONE
+
+
 @pytree
-class Horizon(Constraint):
+class Horizon(_RoundClock):
     """Play ``rounds`` rounds; rounds are the clock, costs are only reported, the regret is the ordinary one.
 
     Args:
@@ -152,34 +179,15 @@ class Horizon(Constraint):
 
     rounds: Any = leaf(integer=True)
 
-    ends_with: ClassVar[Status] = Status.HORIZON
-    clock_name: ClassVar[str] = "rounds"
     additive: ClassVar[bool] = True
 
     def prepare(self, environment: Environment) -> Constraint:
         """See :meth:`Constraint.prepare`."""
-        what = "a whole number from 1 to 2**30"
-        rounds = per_instance("rounds", self.rounds, environment, what)
-        wrong = (rounds != np.rint(rounds)) | (rounds > 2**30)
-        if wrong.any():
-            raise bad("rounds", float(rounds[wrong][0]), what)
-        return dataclasses.replace(self, rounds=rounds.astype(np.int32))
-
-    def end(self) -> Total:
-        """T."""
-        return ticks.count(jnp.asarray(self.rounds))
+        return dataclasses.replace(self, rounds=self._whole_rounds(environment))
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
         """Book one round."""
         return post(ledger, outcome)
-
-    def clock(self, ledger: Ledger) -> Total:
-        """Rounds played."""
-        return ticks.count(ledger.rounds)
-
-    def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Rounds played, in ticks."""
-        return ledger["rounds"] * ticks.ONE
 
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
         """max_k μ^r_k."""
@@ -187,7 +195,7 @@ class Horizon(Constraint):
 
 
 @pytree
-class AverageCost(Constraint):
+class AverageCost(_RoundClock):
     """The average cost may exceed c at no round: Σ_{s ≤ u} c_s ≤ c·u for every u ≤ T; rounds are the clock.
 
     This is an audit: it never alters an action. Every round is checked in exact ticks, Σ cost ≤ ⌊c·2²⁴⌋·u, and the
@@ -217,9 +225,6 @@ class AverageCost(Constraint):
     c: Any = leaf()
     rounds: Any = leaf(integer=True)
 
-    ends_with: ClassVar[Status] = Status.HORIZON
-    clock_name: ClassVar[str] = "rounds"
-
     def prepare(self, environment: Environment) -> Constraint:
         """See :meth:`Constraint.prepare`."""
         what = "a number in (0, 1], at least one tick of 2**-24"
@@ -234,12 +239,7 @@ class AverageCost(Constraint):
                 f"at least {least[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm(arms)"
             )
             raise bad("c", float(c[short].flat[0]), may_be)
-        rounds = Horizon(self.rounds).prepare(environment).rounds  # type: ignore[attr-defined]
-        return dataclasses.replace(self, c=whole.astype(np.int32), rounds=rounds)
-
-    def end(self) -> Total:
-        """T."""
-        return ticks.count(jnp.asarray(self.rounds))
+        return dataclasses.replace(self, c=whole.astype(np.int32), rounds=self._whole_rounds(environment))
 
     def audit(self) -> dict[str, Total]:
         """What was not spent of c·t so far, and the largest violation."""
@@ -255,14 +255,6 @@ class AverageCost(Constraint):
         over = ticks.minus(ticks.zero(slack.part.shape), slack)
         worst = ticks.larger(ledger.audit["violation"], over)
         return post(ledger, outcome)._replace(audit={"slack": slack, "violation": worst})
-
-    def clock(self, ledger: Ledger) -> Total:
-        """Rounds played."""
-        return ticks.count(ledger.rounds)
-
-    def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Rounds played, in ticks."""
-        return ledger["rounds"] * ticks.ONE
 
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
         """r*: the best mean reward a round of a mixture of arms and rest whose mean cost is at most c."""

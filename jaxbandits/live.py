@@ -18,7 +18,7 @@ from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.core.numbers import MOST_INT, as_played, booleans, number, numbers
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
-from jaxbandits.core.pytrees import Pytree, check_range, map_leaves
+from jaxbandits.core.pytrees import Pytree, check_range, walk
 from jaxbandits.core.specs import FiniteSpec
 
 _FORMAT = 1
@@ -53,12 +53,8 @@ def start(
     """
     if not isinstance(spec, policy.plays):
         raise bad("spec", spec, f"a {policy.plays.__name__} for {type(policy).__name__}")
-
-    def check(name: str, value: Any, meta: Any) -> Any:
-        check_range(name, value, meta)
-        return value
-
-    map_leaves(policy, check)
+    for leaf in walk(policy):
+        check_range(leaf.name, leaf.value, leaf.metadata)
     check_spec(spec)
     policy.check(spec)
     action = jax.tree.map(np.asarray, policy.blank_action(spec))

@@ -163,7 +163,7 @@ class Result:
             InputError: if the file is missing, is not such a file, or holds what no simulation gives (other shapes
                 or types than its labels say, an unknown status, rounds that fall).
         """
-        return result_file.load(path)
+        return Result(**result_file.load(path))
 
 
 def join_settings(results: Sequence[Result]) -> Result:

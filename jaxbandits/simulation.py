@@ -104,7 +104,7 @@ def simulate(
         pool.Queue(task, slots or usual_slots(task, min(workers, task.order.size), devices), record.put)
         for task, record in zip(layout.tasks, records, strict=True)
     ]
-    names = [type(policy).__name__ for policy in layout.policies]
+    names = [type(task.policy).__name__ for task in layout.tasks]
     with progress_of(progress, len(queues), runs) as shown:
         # All at once, so that one policy compiles while another one plays.
         pool.Run(queues, shown.start(names, runs)).finish(devices, min(workers, runs))

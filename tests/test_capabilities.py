@@ -16,7 +16,7 @@ from jaxbandits.core.capabilities import ADDITIVE, ADDRESSED, RESTS, STEADY, has
 from jaxbandits.environments import Continuum, FiniteArms, Reservoir
 from jaxbandits.policies import MUCB, RCB, UCB1, ArmIncreasing, IndexPolicy, OmegaUCB, SampledArms, Zooming
 from jaxbandits.policies.base.exploration import Exploration
-from jaxbandits.policies.continuum.zooming import ZoomingPolicy
+from jaxbandits.policies.base.zooming import ZoomingPolicy
 from jaxbandits.testing import CONSTRAINT_CHECKS, Subject, assert_same_results, check_environment
 
 KEY = jax.random.key(20261122)

@@ -100,7 +100,7 @@ def test_a_full_set_is_told_by_both_engines() -> None:
 def test_lots_are_drawn_for_many_rounds_at_a_time() -> None:
     """While hundreds of arms tie at +∞, a chunk of eight macro-steps plays far more rounds than eight."""
     lanes_, world = 4, reservoir()
-    leaves, _ = canonicalise(SampledArms(RCB(), ROOM), world)
+    leaves, _ = canonicalise(SampledArms(RCB(), ROOM), world.instances, world.spec)
     policy = jax.tree.map(lambda x: jnp.asarray(np.broadcast_to(x[0, :1], (lanes_, *x.shape[2:]))), leaves)
     limit = jb.TotalBudget(50_000.0, last_pull="forfeits").prepare(world)
     limit, world = (jax.tree.map(jnp.asarray, x) for x in (limit, world))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import jaxbandits as jb
 from jaxbandits import environments, policies
-from jaxbandits._numerics import beta
+from jaxbandits._numerics import beta_tables
 from jaxbandits.comparison.arms_file import ArmsTable, Instance
 from jaxbandits.comparison.plan import prepare
 from jaxbandits.core import ticks
@@ -111,7 +111,7 @@ def test_a_leaf_is_finite_and_in_range_as_it_is_played(x, bound):
 )
 def test_beyond_float32(value, message):
     with pytest.raises(jb.InputError, match=message):
-        canonicalise(policies.OmegaUCB(rho=value), ARMS)
+        canonicalise(policies.OmegaUCB(rho=value), ARMS.instances, ARMS.spec)
 
 
 def test_a_bound_that_only_the_cast_reaches():
@@ -176,7 +176,7 @@ def test_beta_means_are_right():
     reward, _ = FiniteArms.beta(a, b, np.ones_like(a), np.ones_like(a)).values()
     error = np.abs(reward[0] - exact)
     assert error.max() <= 1e-4 and error[np.maximum(a, b) >= 0.1].max() <= 1e-5
-    knots, _ = beta.quantile_table(a, b)
+    knots, _ = beta_tables.quantile_table(a, b)
     assert (np.diff(knots) >= 0).all() and (knots[:, 0] == 0).all() and (knots[:, -1] == ticks.ONE).all()
 
 
@@ -199,7 +199,7 @@ def test_small_means_of_a_file_are_not_played_as_others():
 
 def test_a_mean_that_the_table_cannot_have_is_refused():
     with pytest.raises(jb.InputError, match=r"concentration: .0.5, 0.5. given; it must be shapes whose tabulated law"):
-        beta.refuse_inexact("concentration", np.array([0.5]), np.array([0.5]), np.array([0.49 * ticks.ONE]))
+        beta_tables.refuse_inexact("concentration", np.array([0.5]), np.array([0.5]), np.array([0.49 * ticks.ONE]))
 
 
 @pytest.mark.parametrize("shape", [1.1e9, 1e18, 1e308, np.inf, np.nan, 0.0, -1.0])
@@ -220,7 +220,7 @@ def test_noise_of_any_concentration_keeps_its_means(kappa):
 def test_noise_beyond_the_tables(kappa):
     with pytest.raises(jb.InputError, match=r"Beta.concentration: "):
         noise.Beta(kappa).check()
-    assert beta.MOST_SHAPE == 1e9
+    assert beta_tables.MOST_SHAPE == 1e9
 
 
 def test_a_log_may_hold_tiny_values_but_not_as_its_mean():

@@ -6,7 +6,6 @@ import argparse
 import dataclasses
 import shlex
 import sys
-from typing import Any
 
 from jaxbandits._cli import compare_text
 from jaxbandits._cli.command_line import (
@@ -28,7 +27,7 @@ from jaxbandits.comparison.running import run_plan
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.protocol import Policy
-from jaxbandits.core.pytrees import check_range
+from jaxbandits.core.pytrees import check_range, leaf_fields
 from jaxbandits.core.settings import grid
 
 _EPILOG = """\
@@ -122,15 +121,11 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
     return 0
 
 
-def _leaves(kind: type[Policy]) -> list[dataclasses.Field[Any]]:
-    return [field for field in dataclasses.fields(kind) if not field.metadata.get("static")]  # type: ignore[arg-type]
-
-
 def _parameters() -> dict[str, tuple[str, list[str]]]:
     """For each parameter of the policies: its default(s), and the policies that have it."""
     found: dict[str, tuple[list[str], list[str]]] = {}
     for name, kind in POLICIES.items():
-        for field in _leaves(kind):
+        for field in leaf_fields(kind):
             defaults, users = found.setdefault(field.name, ([], []))
             default = "none, it must be given" if field.default is dataclasses.MISSING else f"{field.default:g}"
             defaults += [default] if default not in defaults else []
@@ -152,7 +147,7 @@ def chosen_policies(arguments: argparse.Namespace) -> list[Policy]:
     chosen = []
     for name in names:
         values = {}
-        for field in _leaves(POLICIES[name]):
+        for field in leaf_fields(POLICIES[name]):
             if (value := getattr(arguments, field.name)) is not None:
                 check_range(option(field.name), value, field.metadata)
                 if len(set(value)) < len(value):

@@ -21,6 +21,7 @@ from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import refuse_traced, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import canonicalise, label
+from jaxbandits.core.specs import Spec
 from jaxbandits.core.streams import root_key
 from jaxbandits.core.user_methods import called
 
@@ -33,7 +34,6 @@ class Layout:
 
     Attributes:
         tasks: what the engines run; a lane's number counts (setting, instance, replicate) in C order.
-        policies: those of the tasks, as given.
         settings: labels, for each policy one per setting.
         names: labels of the instances.
         shares: the marks as shares of the clock, float64.
@@ -42,7 +42,6 @@ class Layout:
     """
 
     tasks: tuple[Task, ...]
-    policies: tuple[Policy, ...]
     settings: tuple[tuple[str, ...], ...]
     names: tuple[str, ...]
     shares: np.ndarray
@@ -83,32 +82,21 @@ def lay_out(
     shares = mark_shares(marks)
     kept = shares.size if at_once else 0  # marks whose results are held until the end
     replicate_ids = limits.replicate_ids(replicates, environment, kept)
-    ids = limits.ids("instance_ids", np.arange(environment.instances) if instance_ids is None else instance_ids)
-    if ids.size != environment.instances:
-        raise InputError(f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}")
-    names = _names(ids if instance_names is None else instance_names)
-    if len(names) != environment.instances:
-        raise InputError(
-            f"instance_names: {len(names)} names given; it must be one for each of {environment.instances}"
-        )
+    ids, names = _instances(environment, instance_ids, instance_names)
     if not isinstance(engine, str) or engine not in ENGINES:
         raise bad("engine", engine, " or ".join(map(repr, ENGINES)))
     chunk, max_rounds = check_count("chunk", chunk), check_count("max_rounds", max_rounds)
 
     end = called(prepared, "end", lambda: ticks.join(jax.tree.map(np.asarray, prepared.end())))
     expected, cap = _lengths(environment, prepared, end, max_rounds)
-    settled = [canonicalise(policy, environment) for policy in chosen]
-    for leaves, _ in settled:
-        check_dry_run(leaves, environment, prepared)
-        for warning in called(leaves, "warnings", partial(leaves.warnings, environment)):
-            warnings.warn(warning, stacklevel=4)
-    lanes = sum(settings for _, settings in settled) * ids.size * replicate_ids.size
+    canonical = _canonical(chosen, environment, prepared)
+    lanes = sum(settings for _, settings in canonical) * ids.size * replicate_ids.size
     limits.refuse_runs(lanes, replicate_ids.size, environment, kept)
     tasks = []
-    for policy, (leaves, settings) in zip(chosen, settled, strict=True):
+    for leaves, settings in canonical:
         most = limits.most_rounds(leaves, environment, prepared, end, max_rounds)
         lengths = np.broadcast_to(expected[None, :, None], (settings, ids.size, replicate_ids.size))
-        chosen_engine, why = _engine(engine, policy, environment, prepared)
+        chosen_engine, why = _engine(engine, leaves, environment, prepared)
         tasks.append(
             Task(
                 engine=chosen_engine,
@@ -122,24 +110,46 @@ def lay_out(
                 replicate_ids=replicate_ids,
                 settings=settings,
                 cap=np.minimum(cap, most).astype(np.int32),
-                chunk=min(chunk, int(cap.max()))
-                if chunk
-                else int(np.clip(expected.mean() / (8 * shares.size), 4, 128)),
+                chunk=_chunk(chunk, cap, expected, shares),
                 order=np.argsort(-lengths.ravel(), kind="stable"),
             )
         )
     return Layout(
         tasks=tuple(tasks),
-        policies=tuple(chosen),
-        settings=tuple(
-            tuple(label(policy, leaves, i) for i in range(settings))
-            for policy, (leaves, settings) in zip(chosen, settled, strict=True)
-        ),
+        settings=tuple(tuple(label(leaves, i) for i in range(settings)) for leaves, settings in canonical),
         names=names,
         shares=shares,
         expected=expected,
         best_rate=called(prepared, "best_rate", lambda: prepared.best_rate(*environment.values())),
     )
+
+
+def _chunk(asked: int | None, cap: np.ndarray, expected: np.ndarray, shares: np.ndarray) -> int:
+    """Rounds between two looks at the marks."""
+    return min(asked, int(cap.max())) if asked else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
+
+
+def _canonical(chosen: list[Policy], environment: Environment, constraint: Constraint) -> list[tuple[Policy, int]]:
+    """The policies in canonical form with their settings, each after a dry run."""
+    found = [canonicalise(policy, environment.instances, environment.spec) for policy in chosen]
+    for leaves, _ in found:
+        check_dry_run(leaves, environment, constraint)
+        for warning in called(leaves, "warnings", partial(leaves.warnings, environment)):
+            warnings.warn(warning, stacklevel=5)
+    return found
+
+
+def _instances(environment: Environment, ids: Any, names: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Ids and names of the instances."""
+    ids = limits.ids("instance_ids", np.arange(environment.instances) if ids is None else ids)
+    if ids.size != environment.instances:
+        raise InputError(f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}")
+    found = _names(ids if names is None else names)
+    if len(found) != environment.instances:
+        raise InputError(
+            f"instance_names: {len(found)} names given; it must be one for each of {environment.instances}"
+        )
+    return ids, found
 
 
 def _names(given: Any) -> tuple[str, ...]:
@@ -184,16 +194,18 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
             raise InputError(f"{name}: {forgotten}; it must")
     for name, tree in (("policies", chosen), ("environment", environment), ("constraint", constraint)):
         refuse_traced(name, tree)
-    called(environment, "spec", lambda: environment.spec)
+    spec = called(environment, "spec", lambda: environment.spec)
+    if not isinstance(spec, Spec):
+        raise bad(f"{type(environment).__name__}.spec", spec, "a Spec (derive its class from jb.environments.Spec)")
     for policy in chosen:
         if not isinstance(getattr(policy, "plays", None), type):
             raise InputError(
                 f"policies: {type(policy).__name__} does not say what it `plays`; it must be a class such as FiniteSpec"
             )
-        if not isinstance(environment.spec, policy.plays):
+        if not isinstance(spec, policy.plays):
             raise InputError(
                 f"policies: {type(policy).__name__} plays environments with a {policy.plays.__name__}, "
-                f"but {type(environment).__name__} offers a {type(environment.spec).__name__}"
+                f"but {type(environment).__name__} offers a {type(spec).__name__}"
             )
 
 
@@ -245,7 +257,7 @@ def _lengths(
         rounds = end / ticks.ONE
         return rounds, _cap(rounds + 1, max_rounds)
     reward, cost = environment.values()
-    if getattr(environment.spec, "resources", None) is not None:
+    if environment.spec.resources is not None:
         cost = cost[..., 0]  # the clock is resource 0
     if max_rounds is None and np.nanmin(cost) <= 0:
         raise InputError(

@@ -121,8 +121,8 @@ def refuse_runs(lanes: int, replicates: int, environment: Environment, marks: in
     Raises:
         InputError: saying how much it would take.
     """
-    resources = getattr(environment.spec, "resources", None) or 1
-    kept = marks * (40 + 50 * resources) + 4.0 * getattr(environment.spec, "arms", 0)
+    spec = environment.spec
+    kept = marks * (40 + 50 * (spec.resources or 1)) + 4.0 * getattr(spec, "arms", 0)
     each = _LEAST_LANE + (kept if marks else 0)
     refuse_beyond_memory("replicates", f"{replicates} replicates ({lanes} runs in all)", lanes * each)
 

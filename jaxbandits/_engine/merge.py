@@ -37,7 +37,7 @@ from jaxbandits.core.protocol import Constraint, Environment, Observation, Polic
 from jaxbandits.core.pytrees import select_tree
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.continuum.world import Continuum
-from jaxbandits.policies.continuum.zooming import Active, ZoomingPolicy, evaluate
+from jaxbandits.policies.base.zooming import Active, ZoomingPolicy, evaluate
 
 PLAYS = ZoomingPolicy
 CPU_SLOTS = 64

@@ -32,7 +32,7 @@ class _NoResult(ValueError):
 
 
 def save(result: Result, path: Any) -> None:
-    """See :meth:`Result.save`."""
+    """See ``Result.save``."""
     place = path_of("path", path)
     arrays: dict[str, Any] = {f"ledger/{name}": x for name, x in result.ledger.items()}
     arrays |= {f"final/{name}": x for name, x in result.final.items()}
@@ -60,8 +60,8 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], how: Any) -> None
         raise bad("path", str(path), f"a file that can be written ({reason})") from None
 
 
-def load(path: Any) -> Result:
-    """See :meth:`Result.load`."""
+def load(path: Any) -> dict[str, Any]:
+    """The fields of a saved ``Result``; see ``Result.load``."""
     place = path_of("path", path)
     try:
         with open_regular(place) as file:
@@ -72,9 +72,7 @@ def load(path: Any) -> Result:
         raise InputError(f"path: {shown(str(place))} given; it must be a saved result ({brief(reason)})") from None
 
 
-def _read(file: Any) -> Result:
-    from jaxbandits.result import Result
-
+def _read(file: Any) -> dict[str, Any]:
     arrays = npz.read(file, first="manifest")
     manifest = _manifest(npz.text_of(next(arrays)[1], "manifest"))
     labels = {name: tuple(manifest[name]) for name in LABELS}
@@ -86,14 +84,8 @@ def _read(file: Any) -> Result:
         for kind in ("ledger/", "final/")
     }
     _check_values(part["ledger/"], found["ended"], part["final/"], found["best_rate"])
-    return Result(
-        part["ledger/"],
-        found["ended"],
-        part["final/"],
-        found["best_rate"],
-        about=manifest["about"],
-        **labels,
-    )
+    arrays_found = {"ledger": part["ledger/"], "final": part["final/"]}
+    return arrays_found | {name: found[name] for name in ("ended", "best_rate")} | {"about": manifest["about"]} | labels
 
 
 def _manifest(text: str) -> dict[str, Any]:

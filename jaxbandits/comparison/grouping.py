@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from jaxbandits.comparison.arms_file import ArmsTable, Instance
 from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError, bad, shown
-from jaxbandits.core.protocol import Policy
-from jaxbandits.core.pytrees import map_leaves
 from jaxbandits.environments.finite.arms import FiniteArms
 
 _BETA_ERROR = 0.1  # of a mean: those of tables are right to 1e-5 of the bound, which is much of a small one
@@ -29,17 +26,6 @@ class Group:
 
     places: tuple[int, ...]
     environment: FiniteArms
-
-
-def for_instances(policy: Policy, places: list[int]) -> Policy:
-    """The policy with the columns of these instances where a parameter is ``[setting, instance]``."""
-
-    def chosen(name: str, value: Any, meta: Mapping[str, Any]) -> Any:
-        array = np.asarray(value)
-        per_instance = array.ndim - meta.get("core", 0) == 2 and array.shape[1] > 1
-        return array[:, places] if per_instance else value
-
-    return map_leaves(policy, chosen)
 
 
 def padded_environment(instances: Sequence[Instance], noise: str, concentration: float) -> FiniteArms:

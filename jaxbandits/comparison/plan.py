@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandits._engine.marks import mark_shares
-from jaxbandits._numerics.beta import MOST_SHAPE
+from jaxbandits._numerics.beta_tables import MOST_SHAPE
 from jaxbandits.comparison.arms_file import ArmsTable, read_arms
-from jaxbandits.comparison.grouping import Group, check_costs, for_instances, grouped, padded_environment
+from jaxbandits.comparison.grouping import Group, check_costs, grouped, padded_environment
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import positive_number, whole_number
 from jaxbandits.core.protocol import Policy
-from jaxbandits.core.pytrees import map_leaves
-from jaxbandits.core.settings import canonicalise, label
+from jaxbandits.core.pytrees import walk
+from jaxbandits.core.settings import canonicalise, label, of_instances
 from jaxbandits.core.specs import FiniteSpec
-from jaxbandits.environments.finite.arms import FiniteArms
 from jaxbandits.policies import (
     CUCB,
     IUCB,
@@ -87,6 +86,7 @@ class ComparisonPlan:
         source: path of the arms file, None if an :class:`~jaxbandits.comparison.arms_file.ArmsTable` was given.
         sha256: of the arms file.
         settings: labels of the policy settings, such as ``omega_ucb(rho=0.25)``, with their classes and parameters.
+        policies: canonical, for all instances of the table.
         scaled_budgets: budget / cost_bound, float64 ``[instance]``.
         groups: which instances share a compile.
     """
@@ -171,7 +171,9 @@ def prepare(
     if (scaled > 2.0**30).any() or (scaled < 2.0**-24).any():
         least, most = 2.0**-24 * bounds.max(), 2.0**30 * bounds.min()
         raise bad("budget", budget, f"from {least:.3g} to {most:.3g} (2**-24 to 2**30 times the bound of the costs)")
-    settings = _settings(chosen, len(table.instances))
+    canonical = [canonicalise(policy, len(table.instances)) for policy in chosen]
+    chosen = tuple(policy for policy, _ in canonical)
+    settings = _settings(canonical)
     values = len(settings) * len(table.instances) * int(runs) * shares.size
     if values > _MOST_VALUES:
         raise bad(
@@ -185,7 +187,7 @@ def prepare(
     for group in groups:
         check_costs(group, table, noise)
         for policy in chosen:
-            canonicalise(for_instances(policy, list(group.places)), group.environment)
+            canonicalise(of_instances(policy, list(group.places)), len(group.places), group.environment.spec)
     return ComparisonPlan(
         table=table,
         source=source,
@@ -216,16 +218,14 @@ def _checked(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
     return chosen
 
 
-def _settings(policies: Sequence[Policy], instances: int) -> dict[str, dict[str, Any]]:
+def _settings(canonical: Sequence[tuple[Policy, int]]) -> dict[str, dict[str, Any]]:
     """For each setting's label, which uses the names of :data:`POLICIES`: its class and its parameters (float32)."""
     name_of = {made: name for name, made in POLICIES.items()}
-    stand_in = FiniteArms.bernoulli(*np.full((2, instances, 2), 0.5))  # only its number of instances counts
     made: dict[str, dict[str, Any]] = {}
-    for policy in policies:
-        leaves, count = canonicalise(policy, stand_in)
-        kind, name = type(policy).__name__, name_of.get(type(policy), type(policy).__name__)
+    for leaves, count in canonical:
+        kind, name = type(leaves).__name__, name_of.get(type(leaves), type(leaves).__name__)
         for setting in range(count):
-            text = name + label(policy, leaves, setting).removeprefix(kind)
+            text = name + label(leaves, setting).removeprefix(kind)
             if text in made:
                 raise bad("policies", text, "given once: a setting with this label is already there")
             made[text] = {"policy": kind, "parameters": _parameters(leaves, setting)}
@@ -234,11 +234,8 @@ def _settings(policies: Sequence[Policy], instances: int) -> dict[str, dict[str,
 
 def _parameters(leaves: Policy, setting: int) -> dict[str, Any]:
     values: dict[str, Any] = {}
-
-    def note(name: str, value: Any, meta: Mapping[str, Any]) -> Any:
-        exact = np.array([float(str(x)) for x in value[setting].ravel()]).reshape(value[setting].shape)
-        values[name] = (exact[0] if exact.shape[0] == 1 else exact).tolist()
-        return value
-
-    map_leaves(leaves, note)
+    for leaf in walk(leaves):
+        value = leaf.value[setting]
+        exact = np.array([float(str(x)) for x in value.ravel()]).reshape(value.shape)
+        values[leaf.name] = (exact[0] if exact.shape[0] == 1 else exact).tolist()
     return values

@@ -13,10 +13,11 @@ import numpy as np
 from jaxbandits._reports.progress import Progress, check_progress
 from jaxbandits.comparison.arms_file import ArmsTable, Instance
 from jaxbandits.comparison.comparison import Comparison
-from jaxbandits.comparison.grouping import Group, for_instances
+from jaxbandits.comparison.grouping import Group
 from jaxbandits.comparison.plan import ComparisonPlan, prepare
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.core.protocol import Policy, Status
+from jaxbandits.core.settings import of_instances
 from jaxbandits.result import Result
 from jaxbandits.simulation import simulate
 
@@ -114,7 +115,7 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\d+ of \d+ lanes ended")  # counted in the notes
         result = simulate(
-            [for_instances(policy, places) for policy in plan.policies],
+            [of_instances(policy, places) for policy in plan.policies],
             group.environment,
             TotalBudget(plan.scaled_budgets[places], last_pull=plan.last_pull),
             key=jax.random.key(plan.seed),

@@ -13,6 +13,7 @@ import numpy as np
 from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import in_float32, numbers, positive_number, whole_number
+from jaxbandits.core.specs import Spec
 
 CostFunction = Callable[[Any], Any]
 OVER = ticks.ONE + 1  # the consumption, in ticks, of every pull that needs more than τ_max
@@ -38,7 +39,7 @@ class CensoredFeedback(NamedTuple):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class CensoredSpec:
+class CensoredSpec(Spec):
     """What a policy for censored arms must know. Usually made by :meth:`of`.
 
     Attributes:

@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxbandits.core.errors import bad
 from jaxbandits.core.protocol import Policy
+from jaxbandits.core.pytrees import walk
 
 
 def names_of(wrt: str | Sequence[str]) -> tuple[str, ...]:
@@ -24,18 +25,9 @@ def names_of(wrt: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def leaves_of(policy: Any, prefix: str = "") -> dict[str, Mapping[str, Any]]:
+def leaves_of(policy: Any) -> dict[str, Mapping[str, Any]]:
     """Declared ranges of a policy's numeric parameters by name; one of a nested policy is ``field.name``."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for field in dataclasses.fields(policy):
-        value = getattr(policy, field.name)
-        if field.metadata.get("static") or value is None:
-            continue
-        if dataclasses.is_dataclass(value):
-            found |= leaves_of(value, f"{prefix}{field.name}.")
-        else:
-            found[prefix + field.name] = field.metadata
-    return found
+    return {leaf.path: leaf.metadata for leaf in walk(policy)}
 
 
 def path_of(policy: Policy, name: str) -> str:

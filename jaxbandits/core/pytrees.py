@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, dataclass_transform
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
@@ -51,8 +51,8 @@ def pytree(cls: type[T]) -> type[T]:
     """
     made = dataclasses.dataclass(frozen=True, eq=False)(cls)
     names = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
-    fixed = [f.name for f in dataclasses.fields(made) if f.metadata.get("static", False)]  # type: ignore[arg-type]
-    leaves = [name for name in names if name not in fixed]
+    leaves = [field.name for field in leaf_fields(made)]
+    fixed = [name for name in names if name not in leaves]
 
     def flatten(self: T) -> tuple[tuple, tuple]:
         return tuple(getattr(self, name) for name in leaves), (made, *(getattr(self, name) for name in fixed))
@@ -78,19 +78,41 @@ def select_tree(condition: jax.Array, yes: T, no: T) -> T:
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
 
 
+class Leaf(NamedTuple):
+    """A leaf of a policy, as :func:`walk` meets it."""
+
+    path: str  # where it is: ``rho``, or ``policy.rho`` of a nested policy
+    name: str  # what messages call it: ``OmegaUCB.rho``
+    value: Any
+    metadata: Mapping[str, Any]  # see :func:`leaf`
+
+
+def leaf_fields(owner: Any) -> list[dataclasses.Field[Any]]:
+    """The fields of a :func:`pytree` class, or of an object of one, that are not static."""
+    return [field for field in dataclasses.fields(owner) if not field.metadata.get("static", False)]
+
+
+def walk(owner: Any, prefix: str = "") -> Iterator[Leaf]:
+    """Every leaf of a policy, nested policies included, in the order of its fields."""
+    for field in leaf_fields(owner):
+        value = getattr(owner, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from walk(value, f"{prefix}{field.name}.")
+        elif value is not None:
+            yield Leaf(prefix + field.name, f"{type(owner).__name__}.{field.name}", value, field.metadata)
+
+
 def map_leaves(owner: T, change: Callable[[str, Any, Mapping[str, Any]], Any]) -> T:
     """A policy with ``change(name, value, metadata)`` in place of every leaf, nested policies included.
 
     Unlike a tree map it knows each leaf's name and declared range, and accepts what is no array yet.
     """
     values = {}
-    for field in dataclasses.fields(owner):  # type: ignore[arg-type]
+    for field in leaf_fields(owner):
         value = getattr(owner, field.name)
-        if field.metadata.get("static") or value is None:
-            continue
         if dataclasses.is_dataclass(value):
             values[field.name] = map_leaves(value, change)
-        else:
+        elif value is not None:
             values[field.name] = change(f"{type(owner).__name__}.{field.name}", value, field.metadata)
     return dataclasses.replace(owner, **values)  # type: ignore[type-var]
 

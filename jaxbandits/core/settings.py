@@ -11,17 +11,37 @@ import numpy as np
 
 from jaxbandits.core.errors import InputError
 from jaxbandits.core.numbers import as_played, numbers
-from jaxbandits.core.protocol import Environment, Policy
+from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import map_leaves
 from jaxbandits.core.user_methods import called
 
+_CANONICAL = "_canonical"  # (settings, instances) of what canonicalise gave; whatever changes a leaf loses it
 
-def canonicalise(policy: Policy, environment: Environment) -> tuple[Policy, int]:
+
+def canonicalise(policy: Policy, instances: int, spec: Any = None) -> tuple[Policy, int]:
     """The policy with every leaf a NumPy float32/int32 array ``[setting, 1 or instance, core…]``, and the settings.
 
+    A policy that is canonical already is given back as it is, but for ``Policy.check``.
+
+    Args:
+        policy: as the user gave it.
+        instances: how many its world has.
+        spec: what it may know of that world, for ``Policy.check``; None if that is not known yet.
+
     Raises:
-        InputError: a leaf whose leading axes fit neither ``[setting]`` nor ``[setting, instance]``.
+        InputError: a leaf out of its range, or whose leading axes fit neither ``[setting]`` nor
+            ``[setting, instance]``; what ``Policy.check`` raises.
     """
+    settings, had = getattr(policy, _CANONICAL, (0, 0))
+    canonical = policy
+    if had != instances:
+        canonical, settings = _shaped(policy, instances)
+    if spec is not None:
+        called(policy, "check", lambda: policy.check(spec))
+    return canonical, settings
+
+
+def _shaped(policy: Policy, instances: int) -> tuple[Policy, int]:
     counts: dict[str, int] = {}
 
     def shape(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
@@ -31,16 +51,15 @@ def canonicalise(policy: Policy, environment: Environment) -> tuple[Policy, int]
             array = array[None, None]
         elif lead == 1:
             array = array[:, None]
-        elif lead != 2 or array.shape[1] not in (1, environment.instances):
+        elif lead != 2 or array.shape[1] not in (1, instances):
             raise InputError(
                 f"{name}: an array of shape {np.shape(value)} given; its leading axes must be [setting] or "
-                f"[setting, instance], with {environment.instances} instances"
+                f"[setting, instance], with {instances} instances"
             )
         counts[name] = array.shape[0]
         return array
 
     shaped = map_leaves(policy, shape)
-    called(policy, "check", lambda: policy.check(environment.spec))
     settings = max(counts.values(), default=1)
     for name, count in counts.items():
         if count not in (1, settings):
@@ -48,20 +67,46 @@ def canonicalise(policy: Policy, environment: Environment) -> tuple[Policy, int]
                 f"{name}: {count} settings given; it must be 1 or {settings}, as the others (use grid(...) for "
                 "combinations)"
             )
-    return jax.tree.map(lambda x: np.broadcast_to(x, (settings, *x.shape[1:])), shaped), settings
+    # Copies: what the user gave may still be written to.
+    every = jax.tree.map(lambda x: _fixed(np.array(np.broadcast_to(x, (settings, *x.shape[1:])))), shaped)
+    return _marked(every, settings, instances), settings
 
 
-def label(policy: Any, leaves: Any, setting: int) -> str:
-    """A setting's name: the policy and its parameters, e.g. ``OmegaUCB(rho=0.25)``."""
+def of_instances(canonical: Policy, rows: list[int]) -> Policy:
+    """What :func:`canonicalise` gave, for some of its instances."""
+    settings, _ = getattr(canonical, _CANONICAL)
+    chosen = jax.tree.map(lambda x: _fixed(x[:, rows]) if x.shape[1] > 1 else x, canonical)
+    return _marked(chosen, settings, len(rows))
+
+
+def _marked(policy: Policy, settings: int, instances: int) -> Policy:
+    object.__setattr__(policy, _CANONICAL, (settings, instances))  # leaves are read-only, so it stays true
+    return policy
+
+
+def _fixed(x: np.ndarray) -> np.ndarray:
+    x.setflags(write=False)
+    return x
+
+
+def label(policy: Any, setting: int | None = None) -> str:
+    """A setting's name: the policy and its parameters, e.g. ``OmegaUCB(rho=0.25)``.
+
+    Args:
+        policy: canonical (see :func:`canonicalise`).
+        setting: its number; with None the class and its static fields only, of any policy.
+    """
     parts = []
     for field in dataclasses.fields(policy):
-        value = getattr(leaves, field.name)
+        value = getattr(policy, field.name)
         if value is None:
             continue
         if dataclasses.is_dataclass(value):
-            parts.append(label(getattr(policy, field.name), value, setting))
+            parts.append(label(value, setting))
             continue
         if not field.metadata.get("static"):
+            if setting is None:
+                continue
             values = np.unique(np.asarray(value)[setting])
             value = f"{values[0]:.6g}" if values.size == 1 else "per instance"
         parts.append(f"{field.name}={value}")

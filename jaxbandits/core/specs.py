@@ -11,8 +11,18 @@ import numpy as np
 from jaxbandits.core import ticks
 
 
+class Spec:
+    """What a policy may know of its world; a spec of your own is a frozen dataclass that derives from this.
+
+    Attributes:
+        resources: None for one cost (a scalar), d for a cost vector ``[d]``.
+    """
+
+    resources: int | None = None
+
+
 @dataclasses.dataclass(frozen=True)
-class ContinuumSpec:
+class ContinuumSpec(Spec):
     """What a policy for a continuum must know: an action is a point of [0, 1] (``f32[]``).
 
     Example:
@@ -33,7 +43,7 @@ def to_units(point: jax.Array) -> jax.Array:
 
 
 @dataclasses.dataclass(frozen=True)
-class FiniteSpec:
+class FiniteSpec(Spec):
     """What a policy for finitely many arms must know.
 
     Attributes:

@@ -1,7 +1,7 @@
 """Worlds: what a pull brings and costs."""
 
 from jaxbandits.core.censored_specs import CensoredSpec, RevealedSpec
-from jaxbandits.core.specs import ContinuumSpec, FiniteSpec
+from jaxbandits.core.specs import ContinuumSpec, FiniteSpec, Spec
 from jaxbandits.environments.censored.arms import CensoredArms, RevealConsumption
 from jaxbandits.environments.censored.charges import Constant, FastTrack, Linear
 from jaxbandits.environments.censored.copula import copula_arms
@@ -31,6 +31,7 @@ __all__ = [
     "Reservoir",
     "RevealConsumption",
     "RevealedSpec",
+    "Spec",
     "WithNullArm",
     "bernoulli_outcome",
     "copula_arms",

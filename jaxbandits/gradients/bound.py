@@ -167,7 +167,7 @@ def _means(arms: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _one_setting(policy: Any, environment: Any) -> Any:
-    leaves, settings = canonicalise(policy, environment)
+    leaves, settings = canonicalise(policy, environment.instances, environment.spec)
     if settings != 1:
         raise bad("policy", policy, "one setting")
     every = environment.instances

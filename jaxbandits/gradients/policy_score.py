@@ -149,7 +149,7 @@ def play(
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, and the rounds played."""
-    leaves, settings = canonicalise(policy, environment)
+    leaves, settings = canonicalise(policy, environment.instances, environment.spec)
     each = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), leaves)
     scored = Scored(each, run=np.tile(np.arange(runs), settings), wrt=tuple(paths))
     result = simulate(scored, environment, constraint, key=key, replicates=replicates, marks=1, **options)

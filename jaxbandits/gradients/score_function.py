@@ -66,8 +66,8 @@ def estimate(
         InputError: a law without density in these parameters, a mean of exactly 0 or 1, a run that did not end.
 
     Deviations: draws of Beta arms come from a table (its CDF is within 3·10⁻⁵ for shapes in (0, 5], see
-    :mod:`jaxbandits._numerics.beta`); the score is the Beta law's, with the exact conditional expectation where an
-    outcome is rounded to 0 or 1.
+    :mod:`jaxbandits._numerics.beta_tables`); the score is the Beta law's, with the exact conditional expectation where
+    an outcome is rounded to 0 or 1.
 
     Example:
         >>> import jax

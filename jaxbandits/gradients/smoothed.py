@@ -73,7 +73,7 @@ def estimate(
     whole_number("directions", directions, 2)
     whole_number("replicates", replicates, directions)
     sigma = positive_number("sigma", sigma)
-    leaves, _ = canonicalise(policy, environment)
+    leaves, _ = canonicalise(policy, environment.instances, environment.spec)
     each = replicates // directions
     value, slope, rounds = slopes(leaves, environment, constraint, paths, key, sigma, directions, each, **options)
     gradient, errors = {}, {"value": value.std(axis=2, ddof=1) / np.sqrt(directions)}

@@ -164,7 +164,7 @@ def estimate(
     for path in paths:
         if leaves_of(policy)[path].get("core", 0) or leaves_of(policy)[path].get("integer"):
             raise bad("wrt", path, "a real parameter with one value")
-    leaves, settings = canonicalise(policy, environment)
+    leaves, settings = canonicalise(policy, environment.instances, environment.spec)
     softened = Softened(leaves, relax=np.full(settings, relax), wrt=paths)
     result = simulate(softened, environment, constraint, key=key, replicates=replicates, marks=1, **options)
     check_ended(result)

@@ -11,6 +11,7 @@ from jaxbandits.policies.base.guarded import Guarded
 from jaxbandits.policies.base.index import IndexPolicy
 from jaxbandits.policies.base.mixture import MixturePolicy
 from jaxbandits.policies.base.randomised import RandomisedPolicy
+from jaxbandits.policies.base.zooming import ZoomingPolicy
 from jaxbandits.policies.budget.best_ratio import BestRatioOracle
 from jaxbandits.policies.budget.budget_ucb import BudgetUCB, EstimatedBudgetUCB
 from jaxbandits.policies.budget.epsilon_first import EpsilonFirst
@@ -35,7 +36,7 @@ from jaxbandits.policies.censored.z_rcucb import ZRCUCB, fine_limits
 from jaxbandits.policies.continuum.b_zoom import BZoom, SinglePhaseBZoom
 from jaxbandits.policies.continuum.on_points import OnPoints
 from jaxbandits.policies.continuum.trees import HOO, StoOO
-from jaxbandits.policies.continuum.zooming import SinglePhaseZooming, Zooming, ZoomingPolicy
+from jaxbandits.policies.continuum.zooming import SinglePhaseZooming, Zooming
 from jaxbandits.policies.many_arms.sampling import (
     ArmIncreasing,
     SampledArms,

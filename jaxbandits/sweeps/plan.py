@@ -189,7 +189,8 @@ def _check_size(spec: Sweep) -> None:
     """Before any array of that size is made."""
     environments, marks = spec.named_environments().values(), mark_shares(spec.marks).size
     widest = max(environment.instances for environment in environments)
-    settings = sum(canonicalise(policy, next(iter(environments)))[1] for policy in spec.named_policies().values())
+    first = next(iter(environments))
+    settings = sum(canonicalise(x, first.instances, first.spec)[1] for x in spec.named_policies().values())
     values = settings * len(environments) * len(spec.budget_axis()) * widest * int(spec.replicates) * marks
     if values > _MOST_VALUES:
         raise InputError(

@@ -14,8 +14,8 @@ from jaxbandits._reports.printable import brief
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
-from jaxbandits.core.pytrees import map_leaves
-from jaxbandits.core.settings import canonicalise
+from jaxbandits.core.pytrees import walk
+from jaxbandits.core.settings import canonicalise, label
 
 OVER = ("replicate", "instance")
 
@@ -125,7 +125,7 @@ class Sweep:
             for policy in given:
                 if not isinstance(policy, Policy):
                     raise bad("policies", policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])")
-                name = policy_name(policy)
+                name = label(policy)
                 if name in found:
                     raise InputError(
                         f"policies: {name} given twice; its values must be in one (an array, or jb.grid), or policies "
@@ -184,32 +184,13 @@ class Sweep:
         A parameter that is an array per arm or per instance has no one value and is left out.
         """
         environment = next(iter(self.named_environments().values()))
-        leaves, count = canonicalise(self.named_policies()[name], environment)
+        leaves, count = canonicalise(self.named_policies()[name], environment.instances, environment.spec)
         found: dict[str, np.ndarray] = {}
-
-        def note(path: str, value: Any, meta: Mapping[str, Any]) -> Any:
-            short = path.split(".")[-1]
-            scalar = value.size == count
-            if scalar and (np.unique(value).size > 1):
-                found[path if short in found else short] = value.reshape(count)
-            return value
-
-        map_leaves(leaves, note)
+        for leaf in walk(leaves):
+            if leaf.value.size == count and np.unique(leaf.value).size > 1:
+                short = leaf.name.split(".")[-1]
+                found[leaf.name if short in found else short] = leaf.value.reshape(count)
         return found
-
-
-def policy_name(policy: Any) -> str:
-    """The class, and its static fields: ``RCUCB(survival=literal)``."""
-    if not dataclasses.is_dataclass(policy):
-        return type(policy).__name__
-    parts = []
-    for field in dataclasses.fields(policy):
-        value = getattr(policy, field.name)
-        if isinstance(value, Policy):
-            parts.append(policy_name(value))
-        elif field.metadata.get("static") and value is not None:
-            parts.append(f"{field.name}={value}")
-    return f"{type(policy).__name__}({', '.join(parts)})" if parts else type(policy).__name__
 
 
 def _check_name(argument: str, name: Any) -> None:

@@ -30,17 +30,16 @@ from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.sweeps import lock
 from jaxbandits.sweeps.blocks import Arrays, Content, block_name, decode, encode, misfit
 from jaxbandits.sweeps.identity import first_difference
-from jaxbandits.sweeps.log import LOG, is_number
+from jaxbandits.sweeps.log import LOG
+from jaxbandits.sweeps.manifest import manifest_of, odd_manifest
 from jaxbandits.sweeps.plan import SweepPlan
 
 MANIFEST, BLOCKS = "sweep.json", "blocks"
 _NAME = re.compile(r"([0-9]{5,})-([0-9a-f]{32})\.npz")
 _REPORT = re.compile(r"result\.nc|summary\.txt|sensitivity\.csv|(sensitivity|heatmap)_.*\.png|sweep\.json")
 _LEFT = {BLOCKS: UNFINISHED, LOG: re.compile(rf"lock.*|holder|{UNFINISHED.pattern}")}  # by a run that was killed early
-_FORMAT = 1
 _MOST_BYTES = 1 << 33  # of a file: more is none of ours
 _MOST_TEXT = 1 << 28
-_WORK = ("rounds", "seconds")
 
 
 class StorageError(OSError):
@@ -69,14 +68,6 @@ class Folder:
             InputError: another sweep's folder, naming the first difference; a folder with other things in it.
             StorageError: it cannot be written.
         """
-        manifest = {
-            "format": _FORMAT,
-            "identity": plan.identity,
-            "blocks": [
-                {"of": b.unit.name, "lanes": int(b.lanes.size), "rounds": b.rounds, "seconds": b.seconds}
-                for b in plan.blocks
-            ],
-        }
         self._check_place()
         place = self.path / MANIFEST
         if place.exists():
@@ -85,7 +76,7 @@ class Folder:
             for folder in (BLOCKS, LOG):
                 (self.path / folder).mkdir(parents=True, exist_ok=True)
             if not place.exists():
-                text = json.dumps(manifest, indent=1) + "\n"
+                text = json.dumps(manifest_of(plan), indent=1) + "\n"
                 write_whole(place, lambda file: file.write(text.encode()))
         self._misfit, self._count = Content(plan).misfit, len(plan.blocks)
         for entry in (*self.path.glob(".*"), *(self.path / BLOCKS).glob(".*")):
@@ -156,7 +147,7 @@ class Folder:
         self._check_place("DIR")
         try:
             found = json.loads(read_regular(self.path / MANIFEST, _MOST_TEXT))
-            if odd := _odd_manifest(found):
+            if odd := odd_manifest(found):
                 raise ValueError(odd)
         except (OSError, ValueError, RecursionError) as problem:
             reason = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
@@ -284,23 +275,3 @@ class Folder:
                 f"{what} could not be written to {self.path}: {reason}; {count} finished block{'s' * (count != 1)} "
                 f"{'is' if count == 1 else 'are'} intact, the same command continues",
             ) from problem
-
-
-def _odd_manifest(found: Any) -> str:
-    """What is wrong with a manifest; empty if nothing is."""
-    if not isinstance(found, dict):
-        return "no JSON object"
-    if type(found.get("format")) is not int or found["format"] != _FORMAT:
-        return f"format {shown(found.get('format'))} of a sweep; it must be {_FORMAT}"
-    identity, blocks = found.get("identity"), found.get("blocks")
-    if not isinstance(identity, dict) or not isinstance(identity.get("marks"), list) or not identity["marks"]:
-        return "no identity with marks"
-    if not isinstance(blocks, list) or not blocks:
-        return "no blocks"
-    for number, block in enumerate(blocks):
-        fits = isinstance(block, dict) and isinstance(block.get("of"), str) and type(block.get("lanes")) is int
-        if not fits or block["lanes"] < 1 or not all(is_number(block.get(x)) and block[x] >= 0 for x in _WORK):
-            return f"block {number} is {shown(block)}"
-    if not sum(block["seconds"] for block in blocks) > 0:
-        return "blocks without work"
-    return ""

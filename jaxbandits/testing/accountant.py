@@ -14,6 +14,7 @@ from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.ledger import Ledger, post
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.policies.budget.ratio import CUCB
+from jaxbandits.testing.comparing import equal
 from jaxbandits.testing.episodes import Step
 from jaxbandits.testing.learner import (
     any_split_gives_the_same_bits,
@@ -31,7 +32,7 @@ def books_without_jit(subject: Subject) -> None:
         before, outcome = _before(subject, i), _at(steps, i).outcome
         with jax.disable_jit():
             slow = book(constraint, before, outcome)
-        _same(_at(steps, i).ledger, slow, f"round {i + 1}: the ledger with and without jit")
+        equal(_at(steps, i).ledger, slow, f"round {i + 1}: the ledger without jit")
 
 
 def clock_runs_forward(subject: Subject) -> None:
@@ -78,7 +79,7 @@ def adds_up_as_declared(subject: Subject) -> None:
         before, now = _before(subject, i), _at(subject.steps, i)
         if not bool(now.over):
             posted = post(before, now.outcome)._replace(rounds=before.rounds + 1)
-            _same(posted, now.ledger, f"round {i + 1}: what post books and what charge books")
+            equal(posted, now.ledger, f"round {i + 1}: what post books and what charge books differ: the ledger")
 
 
 CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
@@ -146,9 +147,3 @@ def _before(subject: Subject, i: int) -> Ledger:
     now = _at(subject.steps, 0)
     empty = jax.tree.map(jnp.zeros_like, now.ledger)
     return empty._replace(audit=jax.tree.map(jnp.asarray, _one(subject).audit()))
-
-
-def _same(one: Any, other: Any, what: str) -> None:
-    for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(one), jax.tree.leaves(other), strict=True):
-        a, b = np.asarray(a), np.asarray(b)
-        assert np.array_equal(a, b), f"{what} differ in {jax.tree_util.keystr(path)}: {a} and {b}"

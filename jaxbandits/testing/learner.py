@@ -17,10 +17,9 @@ from jaxbandits.core.ledger import Ledger
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.policies.base.index import IndexPolicy, evaluate_state
 from jaxbandits.testing.bits import assert_same_results, compilations, pick, ulps_apart
+from jaxbandits.testing.comparing import ULPS, close, equal, same_shapes
 from jaxbandits.testing.episodes import Step, one_setting, typed
 from jaxbandits.testing.subject import MARKS, Subject, cut, is_presence, pad_arms, pad_policy
-
-_ULPS = 4
 
 
 def keeps_its_structure(subject: Subject) -> None:
@@ -29,8 +28,8 @@ def keeps_its_structure(subject: Subject) -> None:
     state = leaves.init(spec)
     observation = jax.tree.map(lambda x: x[0], subject.steps.observation)
     after, action = jax.eval_shape(leaves.step, state, typed(subject.policy_words), observation)
-    _same_shapes(state, after, "the state after a round")
-    _same_shapes(leaves.blank_action(spec), action, "the action")
+    same_shapes(state, after, "the state after a round")
+    same_shapes(leaves.blank_action(spec), action, "the action")
 
 
 def agrees_without_jit(subject: Subject) -> None:
@@ -44,15 +43,15 @@ def agrees_without_jit(subject: Subject) -> None:
         now: Step = jax.tree.map(lambda x, i=i: x[i], steps)
         with jax.disable_jit():
             after, action = leaves.step(now.before, typed(subject.policy_words), now.observation)
-        _close_states(now.after, after, f"round {i + 1}: the state without jit")
+        close(now.after, after, f"round {i + 1}: the state without jit")
         if not isinstance(leaves, IndexPolicy):
-            _equal(now.action, action, f"round {i + 1}: the decision without jit")
+            equal(now.action, action, f"round {i + 1}: the decision without jit")
             continue
         fast = np.asarray(_jitted_scores(leaves, now.after, now.observation.view.round))
         with jax.disable_jit():
             slow = np.asarray(evaluate_state(leaves, after, now.observation.view.round))
         pulled = np.asarray(now.after.pulls) > 0
-        allowed = max(_ULPS, int(leaves.rounding * 2**20))
+        allowed = max(ULPS, int(leaves.rounding * 2**20))
         worst = int(ulps_apart(fast, slow)[pulled].max(initial=0))
         assert worst <= allowed, (
             f"round {i + 1}: scores without jit are {worst} units in the last place away: {fast}, {slow}"
@@ -80,8 +79,8 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
         for filling in (real, jax.tree.map(lambda x: jnp.full_like(x, -12345), real)):
             told = now.observation._replace(empty=jnp.bool_(True), feedback=filling)
             got, must = played(now.before, told)
-            _equal(must[0], got[0], f"round {i + 1}: an empty observation changed the state, which")
-            _equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
+            equal(must[0], got[0], f"round {i + 1}: an empty observation changed the state, which")
+            equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
 
 
 def other_values_compile_nothing(subject: Subject) -> None:
@@ -293,26 +292,3 @@ def check_policy(
 
 def _backwards(subject: Subject) -> list[int]:
     return list(range(subject.replicates))[::-1]
-
-
-def _same_shapes(must: Any, got: Any, what: str) -> None:
-    here, there = str(jax.tree.structure(must)), str(jax.tree.structure(got))
-    assert here == there, f"{what} has structure {there}; it must be {here}"
-    named = jax.tree_util.tree_leaves_with_path(must)
-    for (path, a), b in zip(named, jax.tree.leaves(got), strict=True):
-        old, new = f"{jnp.result_type(a)}{list(jnp.shape(a))}", f"{b.dtype}{list(b.shape)}"
-        assert old == new, f"{what}{jax.tree_util.keystr(path)} is {new}; it must be {old}"
-
-
-def _equal(must: Any, got: Any, what: str) -> None:
-    for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(must), jax.tree.leaves(got), strict=True):
-        a, b = np.asarray(a), np.asarray(b)
-        same = np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-        assert same, f"{what}{jax.tree_util.keystr(path)} is {b}; it must be {a}"
-
-
-def _close_states(must: Any, got: Any, what: str) -> None:
-    for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(must), jax.tree.leaves(got), strict=True):
-        a, b = np.asarray(a), np.asarray(b)
-        close = (ulps_apart(a, b) <= _ULPS).all() if a.dtype == np.float32 else np.array_equal(a, b)
-        assert close, f"{what}{jax.tree_util.keystr(path)} is {b}; it must be {a}"

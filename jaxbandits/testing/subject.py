@@ -13,7 +13,7 @@ import numpy as np
 from jaxbandits.core import streams
 from jaxbandits.core.errors import InputError
 from jaxbandits.core.protocol import Constraint, Environment, Policy
-from jaxbandits.core.pytrees import map_leaves
+from jaxbandits.core.pytrees import leaf_fields, map_leaves
 from jaxbandits.core.settings import canonicalise
 from jaxbandits.core.streams import Domain
 from jaxbandits.result import Result
@@ -54,8 +54,8 @@ class Subject:
     @cached_property
     def first(self) -> Policy:
         """The policy's first setting, leaves ``[1, 1 or instance, …]``."""
-        settled, _ = canonicalise(self.policy, self.environment)
-        return jax.tree.map(lambda x: x[:1], settled)
+        canonical, _ = canonicalise(self.policy, self.environment.instances, self.environment.spec)
+        return jax.tree.map(lambda x: x[:1], canonical)
 
     @cached_property
     def others(self) -> list[Policy]:
@@ -66,7 +66,7 @@ class Subject:
         for factor in (0.5, 2.0, 0.75, 1.25, 0.875, 1.0625):
             changed = jax.tree.map(lambda x, f=factor: (x * f).astype(x.dtype), self.first)
             try:
-                canonicalise(changed, self.environment)
+                canonicalise(changed, self.environment.instances, self.environment.spec)
             except InputError:
                 continue
             found.append(changed)
@@ -107,7 +107,7 @@ class Subject:
 def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
     """The policy, environment and constraint of some instances."""
     chosen, environment = np.asarray(instances), subject.environment
-    resources = getattr(environment.spec, "resources", None)
+    resources = environment.spec.resources
 
     def per_instance(value: Any) -> bool:
         shape = np.shape(value)
@@ -116,8 +116,8 @@ def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
 
     parts = {
         field.name: np.asarray(value)[chosen]
-        for field in dataclasses.fields(subject.constraint)  # type: ignore[arg-type]
-        if not field.metadata.get("static") and per_instance(value := getattr(subject.constraint, field.name))
+        for field in leaf_fields(subject.constraint)
+        if per_instance(value := getattr(subject.constraint, field.name))
     }
     return {
         "policies": jax.tree.map(lambda x: x[:, chosen] if x.shape[1] > 1 else x, subject.first),

@@ -177,7 +177,7 @@ def _slopes(
         found = policy_score.pairs(policy, environment, constraint, paths, key, **options)
         scale = np.array([np.asarray(get(policy, path), np.float64).item() for path in paths])
         return found[0], found[1] * scale, found[2]
-    leaves, _ = canonicalise(policy, environment)
+    leaves, _ = canonicalise(policy, environment.instances, environment.spec)
     regret, slope, rounds = smoothed.slopes(leaves, environment, constraint, paths, key, sigma, 1, **options)
     return regret[0, :, 0], slope[0, :, 0], rounds
 
@@ -193,7 +193,7 @@ def _play(
 ) -> tuple[np.ndarray, int]:
     """Regret of every row of values on fresh instances, ``[row, instance]``, and the rounds played."""
     environment, constraint = problem(_fold(key, 0), instances)
-    leaves, _ = canonicalise(policy, environment)
+    leaves, _ = canonicalise(policy, environment.instances, environment.spec)
     many = jax.tree.map(lambda x: np.repeat(x, len(values), axis=0), leaves)
     many = put(many, {path: values[:, i, None] for i, path in enumerate(paths)})
     result = simulate(many, environment, constraint, key=_fold(key, 1), marks=1, **options)

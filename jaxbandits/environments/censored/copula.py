@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics import beta
+from jaxbandits._numerics import beta_tables
 from jaxbandits.core import ticks
 from jaxbandits.core.censored_specs import CensoredSpec, CostFunction
 from jaxbandits.core.errors import InputError, bad
@@ -48,7 +48,7 @@ class CopulaLaw(Law):
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         """See :class:`Law`."""
         knots = jnp.asarray(_normal_knots())
-        own, z = beta.quantile(knots, words[0]), beta.quantile(knots, words[1])
+        own, z = beta_tables.quantile(knots, words[0]), beta_tables.quantile(knots, words[1])
         y = _scaled(z, self.kappa[arm]) + _scaled(own, self.rest[arm])
         return _looked_up(self.reward, arm, y), _looked_up(self.consumption, arm, z)
 
@@ -62,15 +62,15 @@ def _scaled(z: jax.Array, factor: jax.Array) -> jax.Array:
 def _looked_up(table: Any, arm: jax.Array, z: jax.Array) -> jax.Array:
     place = jnp.clip(z + (_HALF << _Z_BITS), 0, (2 * _HALF << _Z_BITS) - 1)
     cell = place >> _CELL_BITS
-    fraction = (place & ((1 << _CELL_BITS) - 1)).astype(jnp.uint32) << np.uint32(beta.FRACTION_BITS - _CELL_BITS)
-    return beta.interpolate(table[arm, cell], table[arm, cell + 1], fraction)
+    fraction = (place & ((1 << _CELL_BITS) - 1)).astype(jnp.uint32) << np.uint32(beta_tables.FRACTION_BITS - _CELL_BITS)
+    return beta_tables.interpolate(table[arm, cell], table[arm, cell + 1], fraction)
 
 
 @functools.cache
 def _normal_knots() -> np.ndarray:
     from scipy import special  # slow to import
 
-    edges = np.concatenate([[0], np.cumsum(np.left_shift(1, beta.cell_bits()))]) / 2.0**32
+    edges = np.concatenate([[0], np.cumsum(np.left_shift(1, beta_tables.cell_bits()))]) / 2.0**32
     z = np.clip(special.ndtri(edges), -6.3, 6.3)
     return np.rint(z * 2**_Z_BITS).astype(np.int32)
 

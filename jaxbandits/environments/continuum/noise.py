@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics import beta
+from jaxbandits._numerics import beta_tables
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.errors import bad
 from jaxbandits.core.numbers import positive_number
@@ -82,11 +82,11 @@ class Beta(Noise):
 
     def check(self) -> None:
         """See :meth:`Noise.check`."""
-        if not positive_number("Beta.concentration", self.concentration) <= beta.MOST_SHAPE:
-            raise bad("Beta.concentration", self.concentration, f"above 0 and at most {beta.MOST_SHAPE:g}")
+        if not positive_number("Beta.concentration", self.concentration) <= beta_tables.MOST_SHAPE:
+            raise bad("Beta.concentration", self.concentration, f"above 0 and at most {beta_tables.MOST_SHAPE:g}")
         share = np.arange(1, _MEANS) / _MEANS
         _, means = _tables(float(self.concentration))
-        beta.refuse_inexact(
+        beta_tables.refuse_inexact(
             "Beta.concentration", self.concentration * share, self.concentration * (1 - share), means[1:-1]
         )
 
@@ -94,31 +94,31 @@ class Beta(Noise):
         """The quantile of one uniform."""
         knots, _ = _tables(float(self.concentration))
         row, share = _place(mean)
-        cell, fraction = beta.cell_of(word)
+        cell, fraction = beta_tables.cell_of(word)
         table = jnp.asarray(knots)
-        low, high = (beta.interpolate(table[r, cell], table[r, cell + 1], fraction) for r in (row, row + 1))
-        return beta.interpolate(low, high, share)
+        low, high = (beta_tables.interpolate(table[r, cell], table[r, cell + 1], fraction) for r in (row, row + 1))
+        return beta_tables.interpolate(low, high, share)
 
     def mean(self, mean: jax.Array) -> jax.Array:
         """The interpolated means of the tabulated laws."""
         _, means = _tables(float(self.concentration))
         row, share = _place(mean)
         table = jnp.asarray(means)
-        return beta.interpolate(table[row], table[row + 1], share)
+        return beta_tables.interpolate(table[row], table[row + 1], share)
 
 
 def _place(mean: jax.Array) -> tuple[jax.Array, jax.Array]:
     bits = ticks.BITS - 6
     row = jnp.minimum(mean >> bits, _MEANS - 1)
-    share = (mean - (row << bits)) << (beta.FRACTION_BITS - bits)
-    return row, jnp.minimum(share, (1 << beta.FRACTION_BITS) - 1).astype(jnp.uint32)
+    share = (mean - (row << bits)) << (beta_tables.FRACTION_BITS - bits)
+    return row, jnp.minimum(share, (1 << beta_tables.FRACTION_BITS) - 1).astype(jnp.uint32)
 
 
 @cache
 def _tables(concentration: float) -> tuple[np.ndarray, np.ndarray]:
     """Quantile knots ``i32[65, KNOTS]``, rising in both directions, and their means ``i32[65]``, in ticks."""
     inner = np.arange(1, _MEANS) / _MEANS
-    tabulated, _ = beta.quantile_table(concentration * inner, concentration * (1 - inner))
-    ends = np.zeros((1, beta.KNOTS), np.int32), np.full((1, beta.KNOTS), ticks.ONE, np.int32)
+    tabulated, _ = beta_tables.quantile_table(concentration * inner, concentration * (1 - inner))
+    ends = np.zeros((1, beta_tables.KNOTS), np.int32), np.full((1, beta_tables.KNOTS), ticks.ONE, np.int32)
     knots = np.maximum.accumulate(np.concatenate([ends[0], tabulated, ends[1]]), axis=0)
-    return knots, np.rint(beta._mean_ticks(knots)).astype(np.int32)
+    return knots, np.rint(beta_tables._mean_ticks(knots)).astype(np.int32)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -18,13 +17,12 @@ from jaxbandits.core.numbers import in_float32, numbers, refuse_beyond_memory
 from jaxbandits.core.protocol import Environment, Feedback
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import ContinuumSpec, to_ticks, to_units
+from jaxbandits.environments.continuum import grid
 from jaxbandits.environments.continuum.noise import Bernoulli, Noise
 from jaxbandits.environments.finite.arms import FiniteArms
 
 Function = Callable[[jax.Array, Any], jax.Array]
 
-_GRID = 2048  # cells of the grid on which functions are checked and the best point is looked for
-_FINER = 3  # times that the neighbourhood of the best point is looked at 16 times closer
 _SLACK = 2e-3  # of a slope: what float32 differences on the grid may be off
 
 
@@ -161,9 +159,10 @@ class Continuum(Environment):
     def means(self, point: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(μ_r, μ_c) of a point in whole ticks, for the instance of this lane."""
         mine = jax.tree.map(lambda row: row[()], self.parameters)
-        return self._means(point, mine)
+        return self.means_with(point, mine)
 
-    def _means(self, point: jax.Array, parameters: Any) -> tuple[jax.Array, jax.Array]:
+    def means_with(self, point: jax.Array, parameters: Any) -> tuple[jax.Array, jax.Array]:
+        """(μ_r, μ_c) of a point in whole ticks, for these parameters."""
         # The barrier keeps the compiler from merging a user's formula with what surrounds it.
         point, parameters = jax.lax.optimization_barrier((point, parameters))
         values = self.reward_function(point, parameters), self.cost_function(point, parameters)
@@ -218,10 +217,10 @@ class Continuum(Environment):
             or not 1 <= self.remembered <= 4096
         ):
             raise bad("remembered", self.remembered, "a whole number from 1 to 4096")
-        refuse_beyond_memory("parameters", f"{self.instances} instances", 64.0 * self.instances * (_GRID + 1))
+        refuse_beyond_memory("parameters", f"{self.instances} instances", 64.0 * self.instances * (grid.CELLS + 1))
         self.reward_noise.check()
         self.cost_noise.check()
-        x = np.linspace(0, 1, _GRID + 1, dtype=np.float32)
+        x = np.linspace(0, 1, grid.CELLS + 1, dtype=np.float32)
         raw = self._raw(np.broadcast_to(x, (self.instances, x.size)))
         stated = {"reward": self.lipschitz_reward, "cost": self.lipschitz_cost}
         for (name, bound), values in zip(stated.items(), raw, strict=True):
@@ -234,7 +233,7 @@ class Continuum(Environment):
                 )
             if not (np.isfinite(bound) & (bound >= 0)).all():
                 raise bad(f"lipschitz_{name}", float(bound[~(bound >= 0)].flat[0]), "finite and at least 0")
-            slope = _slopes(values, x)
+            slope = grid.slopes(values, x)
             steep = slope > bound * (1 + _SLACK) + _SLACK
             if steep.any():
                 i = int(np.argmax(slope - bound))
@@ -246,21 +245,21 @@ class Continuum(Environment):
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """Means on a grid of 2049 points, refined around the best ratio and the best reward of every instance."""
-        x = np.broadcast_to(np.linspace(0, 1, _GRID + 1), (self.instances, _GRID + 1))
+        x = grid.points(self.instances)
         parts = [self.means_at(x)]
-        for best_of in (_ratio, lambda reward, cost: reward):
-            at, width = _best(x, best_of(*parts[0])), 1 / _GRID
-            for _ in range(_FINER):
+        for best_of in (grid.ratio, lambda reward, cost: reward):
+            at, width = grid.best(x, best_of(*parts[0])), 1 / grid.CELLS
+            for _ in range(grid.FINER):
                 near = np.clip(at[:, None] + width * np.linspace(-1, 1, 33), 0, 1)
                 parts.append(self.means_at(near))
-                at, width = _best(near, best_of(*parts[-1])), width / 16
+                at, width = grid.best(near, best_of(*parts[-1])), width / 16
         reward, cost = (np.concatenate(side, axis=1) for side in zip(*parts, strict=True))
         return reward, cost
 
     def best_points(self) -> np.ndarray:
         """The point with the best ratio μ_r/μ_c on a grid of 2049 points, ``f64[instance]``."""
-        x = np.broadcast_to(np.linspace(0, 1, _GRID + 1), (self.instances, _GRID + 1))
-        return _best(x, _ratio(*self.means_at(x)))
+        x = grid.points(self.instances)
+        return grid.best(x, grid.ratio(*self.means_at(x)))
 
     def slopes(self, of: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
         """The largest slope of ``of(mean_reward, mean_cost)`` on a grid, ``f64[instance]``.
@@ -271,33 +270,20 @@ class Continuum(Environment):
             >>> world.slopes(lambda reward, cost: reward / cost).round(1).tolist()
             [11.6]
         """
-        x = np.linspace(0, 1, _GRID + 1)
+        x = np.linspace(0, 1, grid.CELLS + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             values = of(*self.means_at(np.broadcast_to(x, (self.instances, x.size))))
-        return _slopes(values, x)
+        return grid.slopes(values, x)
 
     def means_at(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Host: true mean reward and cost of points ``[instance, point]``, ``f64`` of that shape."""
-        reward, cost = _evaluate(self, np.asarray(points, np.float32), True)
+        reward, cost = grid.evaluate(self, np.asarray(points, np.float32), True)
         return ticks.to_units(reward), ticks.to_units(cost)
 
     def _raw(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The two functions as they are, ``f64[instance, point]``."""
-        reward, cost = _evaluate(self, np.asarray(points, np.float32), False)
+        reward, cost = grid.evaluate(self, np.asarray(points, np.float32), False)
         return np.asarray(reward, np.float64), np.asarray(cost, np.float64)
-
-
-@partial(jax.jit, static_argnames="as_ticks")
-def _evaluate(world: Continuum, points: jax.Array, as_ticks: bool) -> tuple[jax.Array, jax.Array]:
-    """Both means at ``points`` ``[instance, point]``."""
-
-    def at_point(instance: Continuum, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        if as_ticks:
-            return instance._means(x, instance.parameters)
-        reward, cost = (f(x, instance.parameters) for f in (instance.reward_function, instance.cost_function))
-        return jnp.asarray(reward, jnp.float32), jnp.asarray(cost, jnp.float32)
-
-    return jax.vmap(jax.vmap(at_point, in_axes=(None, 0)))(world, points)
 
 
 def is_point(action: Any) -> bool:
@@ -307,16 +293,3 @@ def is_point(action: Any) -> bool:
 
 def _whole(mean: jax.Array) -> jax.Array:
     return jnp.clip(jnp.rint(jnp.asarray(mean, jnp.float32) * ticks.ONE), 0, ticks.ONE).astype(jnp.int32)
-
-
-def _ratio(reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(cost > 0, reward / cost, -np.inf)
-
-
-def _best(points: np.ndarray, values: np.ndarray) -> np.ndarray:
-    return np.take_along_axis(points, np.argmax(values, axis=1)[:, None], axis=1)[:, 0]
-
-
-def _slopes(values: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return np.max(np.abs(np.diff(values, axis=1)) / np.diff(x.astype(np.float64)), axis=1)

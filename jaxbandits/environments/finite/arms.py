@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics import beta as beta_tables
+from jaxbandits._numerics import beta_tables
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.ledger import Outcome

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics import beta
+from jaxbandits._numerics import beta_tables
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.pytrees import leaf, pytree
 
@@ -68,7 +68,7 @@ def _quarters(cumulative: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
 
 @pytree
 class QuantileLaw(Law):
-    """Any law on [0, 1] given by a tabulated quantile function (see :mod:`jaxbandits._numerics.beta`), independent."""
+    """Any law on [0, 1] by a table of its quantile function (:mod:`jaxbandits._numerics.beta_tables`), independent."""
 
     reward: Any = leaf()  # i32[I, K, G]: knots in ticks
     cost: Any = leaf()  # i32[I, K, G]
@@ -89,8 +89,8 @@ class BetaLaw(QuantileLaw):
 
 
 def _quantile(knots: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
-    cell, fraction = beta.cell_of(word)
-    return beta.interpolate(knots[arm, cell], knots[arm, cell + 1], fraction)
+    cell, fraction = beta_tables.cell_of(word)
+    return beta_tables.interpolate(knots[arm, cell], knots[arm, cell + 1], fraction)
 
 
 @pytree

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
-from jaxbandits.core.errors import bad
+from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
@@ -78,7 +78,7 @@ class EpsilonFirst(Policy):
     def select(self, state: EpsilonFirstState, key: jax.Array, view: View) -> tuple[EpsilonFirstState, jax.Array]:
         """In turn, or greedily."""
         if view.left is None:
-            raise TypeError("EpsilonFirst needs a constraint that tells what is left (TotalBudget)")
+            raise InputError("constraint: one that does not tell what is left given; it must be TotalBudget")
         budget = select_tree(view.round == 1, view.left, state.budget)
         spent = ticks.to_float(ticks.minus(budget, view.left))
         exploring = spent < self.epsilon * ticks.to_float(budget)

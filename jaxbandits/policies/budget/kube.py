@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats
+from jaxbandits.core.errors import InputError
 from jaxbandits.core.protocol import View
 from jaxbandits.core.pytrees import pytree
 from jaxbandits.core.streams import Role
@@ -83,7 +84,7 @@ class KUBE(IndexPolicy):
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
         """Pack greedily, draw one unit."""
         if view.left is None:
-            raise TypeError("KUBE needs a constraint that tells what is left (TotalBudget)")
+            raise InputError("constraint: one that does not tell what is left given; it must be TotalBudget")
         arms = as_floats(state, view.round)
         scores, price = evaluate(self, arms), arms.cost / arms.n
         fresh = state.pulls == 0

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandits._numerics import beta
+from jaxbandits._numerics import beta_draws
 from jaxbandits.core import streams
 from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import pytree
@@ -63,7 +63,7 @@ class BudgetedThompson(Policy):
         def theta(role: Role, successes: jax.Array) -> jax.Array:
             ids = jax.lax.iota(jnp.uint32, successes.shape[0])
             words = jax.vmap(lambda arm: streams.policy_words(key, round, role, arm))(ids)
-            return beta.beta_from_words(words.T, 1 + successes, 1 + state.pulls - successes)
+            return beta_draws.beta_from_words(words.T, 1 + successes, 1 + state.pulls - successes)
 
         return theta(Role.THETA_REWARD, state.rewards), theta(Role.THETA_COST, state.costs)
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics import beta
+from jaxbandits._numerics import beta_draws
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.censored_specs import CensoredFeedback, CensoredSpec, PairAction
 from jaxbandits.core.errors import bad
@@ -143,7 +143,7 @@ class ThompsonReduction(PairPolicy):
     Source: "TS" of Fig. 4; Agrawal & Goyal (COLT 2012), which the paper lists. The scaling is not published.
 
     Deviations: a payoff below −λ(τ), possible where λ(τ) < c(τ), counts as −λ(τ). Draws of
-    :func:`~jaxbandits._numerics.beta.beta_from_words`, whose CDF error is below 4·10⁻⁵ for counts up to 3·10⁵.
+    :func:`~jaxbandits._numerics.beta_draws.beta_from_words`, whose CDF error is below 4·10⁻⁵ for counts up to 3·10⁵.
 
     Example:
         >>> import jaxbandits as jb
@@ -183,7 +183,7 @@ class ThompsonReduction(PairPolicy):
         """θ of every pair, ``f32[n·m]``."""
         ids = jax.lax.iota(jnp.uint32, state.spec.pairs)
         words = jax.vmap(lambda pair: streams.policy_words(key, round, Role.THETA_REWARD, pair))(ids)
-        return beta.beta_from_words(words.T, 1 + state.successes, 1 + state.pulls - state.successes)
+        return beta_draws.beta_from_words(words.T, 1 + state.successes, 1 + state.pulls - state.successes)
 
     def mapped(self, spec: CensoredSpec, theta: jax.Array) -> jax.Array:
         """θ as what is maximised."""

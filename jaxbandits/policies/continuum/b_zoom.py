@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxbandits.core.protocol import Environment
 from jaxbandits.core.pytrees import leaf, pytree, static
-from jaxbandits.policies.continuum.zooming import ZoomingPolicy
+from jaxbandits.policies.base.zooming import ZoomingPolicy
 
 _LN4 = float(np.log(4))
 

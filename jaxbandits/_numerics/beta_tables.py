@@ -1,57 +1,9 @@
-"""Beta laws from random words: posterior draws for Thompson sampling, and Beta-distributed arms.
+"""Tabulated Beta laws: an arm's outcome, in whole ticks, is a piecewise linear function of one uniform word.
 
-Both parts are pure functions of ``uint32`` words: nothing here owns a key, loops until acceptance or needs
-x64.
-
-**Part A, ``beta_from_words``** (float32).  With X ~ Gamma(a) and Y ~ Gamma(b) independent, theta = X / (X +
-Y) ~ Beta(a, b).  Two words give two independent standard normals (Box-Muller), and each gamma variate is the
-*quantile transform* of its normal, log(X / a) = s Q(z, s) with s = a**-0.5, where
-
-    Q(z, s) = sqrt(a) log(P^-1(a, Phi(z)) / a) = z - s (1/3 + z**2 / 6) + O(s**2)
-
-(P the regularised lower incomplete gamma function, Phi the normal CDF) is smooth on 0 <= s <= 1, |z| <= 6.8
-and is replaced by a polynomial of degree 15 in z and 8 in s: a Lawson-reweighted (nearly minimax)
-least-squares fit on Chebyshev points with weight phi(z) + 0.003, so that the CDF error is small everywhere
-and the tails keep their relative accuracy.  Then theta = a / (a + b exp(log(Y / b) - log(X / a))): one exp,
-one division.
-
-Error.  Let d(a) = sup_z |P(a, X(z)) - Phi(z)|.  theta increases in X and decreases in Y, so conditioning on
-one of them at a time gives sup_x |F_hat(x) - F(x)| <= d(a) + d(b) for every pair (a, b), however extreme.
-Measured on a grid, in float32: d <= 3.3e-6 over 1 <= a <= 1e7, hence a CDF error <= 7e-6 before theta itself
-is rounded.  The probability of X's left tail is right to 0.3 % for a <= 1e3 down to 7e-12 (to 5 % at a =
-1e7).  A normal reaches |z| = 6.764, resolved by both words together, so no draw is 0 and small draws are not
-quantised.
-
-The rounding of theta to float32 adds atoms of about one unit in the last place (2**-24 above 1/2).  The total
-CDF error measured with 2**22 lattice points, whose own error is about 3e-5, is <= 4e-5 for (1, 1), (1, 5),
-(1, 1e5), (1, 1e7), (3, 2), (50, 1), (1e5, 3e5); 7e-5 for (1e6, 1e6); 2e-4 for (1e7, 1e7).  Where b << a the
-law sits within a few 2**-24 of 1, which float32 cannot represent: 0.03 for (1e6, 1), and draws may equal 1.
-The *relative* error of theta stays near 1e-7 throughout, which is what a ratio of two draws needs.
-
-Speed, two shared cores (AMD EPYC, jax 0.10.2 CPU, machine not idle), [256, 100] draws a step of a jitted
-``fori_loop`` of 100 steps with counts in the carry, best of 7: 80e6 draws/s including one inlined
-threefry2x32 block per draw, 60e6/s with ``jax.extend.random.threefry_2x32``; ``jax.random.beta`` makes 3e6/s.
-The pieces alone, each with its inlined block, in 1e6/s: words only 1090, log 660, two erf_inv 290, Box-Muller
-with library cosine and sine 160, a 15 x 8 polynomial 340.  So a polynomial gamma quantile costs less than a
-library sine, and a rejection step, a second block or a Newton iteration has nothing to win.
-
-**Part B, tabulated inverse CDF** (int32 ticks of 2**-24).  An arm's outcome is T(U) for one word U, T
-piecewise linear on ``CELLS`` = 960 fixed cells of [0, 2**32): 1/512 wide for 1/16 <= u <= 15/16, then 32
-cells an octave over 7 octaves towards either end, then 32 equal cells for the last 2**-11.  The lookup is
-integer arithmetic, the same on every device and in every compilation, and the law's mean is an exact integer
-sum.
-
-Error.  Linear interpolation of the quantile function x(u) on a cell of width h is off by at most h**2 x''/8;
-the knots are moved by -h**2 x''/12, which makes the error two-sided and the mean right to the next order.
-Measured sup |F_hat - F| up to two ticks' shift of x, and the mean's distance from alpha / (alpha + beta):
-
-    alpha, beta uniform on (0, 5]             3e-5    2e-6
-    both in [0.01, 1e3]                       7e-5    8e-6
-    one in [1e-3, 0.1], other in [0.1, 1e3]   1.1e-4  8e-6
-    both in [1e-3, 0.1]                       7e-4    7e-5    (1e-4 is exceeded only below 0.01)
-
-The last row is nearly a coin, whose jump from 0 to 1 falls among the widest cells. Where the mean would be off by more
-than 1e-4 (one shape below 0.01, the other below 0.001), the jump is moved until it is right.
+Knots lie on ``CELLS`` = 960 fixed cells of [0, 2**32): 1/512 wide for 1/16 <= u <= 15/16, then 32 cells an octave over
+7 octaves towards either end, then 32 equal cells for the last 2**-11. The lookup is integer arithmetic, the same on
+every device and in every compilation, and the law's mean is an exact integer sum. Its error is derived and measured in
+docs/randomness-and-money.md, "Beta laws from words".
 """
 
 from __future__ import annotations
@@ -66,133 +18,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbandits.core.errors import bad
 
-__all__ = [
-    "CELLS",
-    "FRACTION_BITS",
-    "KNOTS",
-    "TICK_BITS",
-    "WORDS_PER_DRAW",
-    "beta_from_words",
-    "cell_of",
-    "interpolate",
-    "quantile",
-    "quantile_table",
-]
-
-WORDS_PER_DRAW = 2
-"""uint32 words that one Beta draw consumes: one threefry2x32 block."""
-
 TICK_BITS = 24
 """Outcomes of tabulated arms are whole ticks of 2**-TICK_BITS, in [0, 2**TICK_BITS]."""
 
 MOST_SHAPE = 1e9
 """The largest shape of a table: a law with two such is constant but for 10⁻⁵, and SciPy's quantiles end at 10¹⁶."""
 
-_MOST_ERROR = 1e-4  # of a table's mean: see the docstring's last table
+_MOST_ERROR = 1e-4  # of a table's mean: see docs/randomness-and-money.md
 
 FRACTION_BITS = 20
 """Bits of the within-cell fraction: the most for which two uint32 products make ``interpolate`` exact."""
 
-_Z_SCALE = 6.8  # the polynomial's range of z; Box-Muller reaches sqrt(2 * 33 * log 2) = 6.764
-
-# Q(z, s) = sum_ij _Q[i][j] (z / _Z_SCALE)**i (2 s - 1)**j, see the module docstring.
-_Q: tuple[tuple[float, ...], ...] = (
-    (
-        -0.1710828,
-        -0.1797754,
-        -0.01269841,
-        -0.003594026,
-        0.0005057393,
-        0.0001033131,
-        6.061426e-05,
-        8.474928e-06,
-        -4.356469e-05,
-    ),
-    (
-        7.042327,
-        0.4965753,
-        0.2705431,
-        0.01841188,
-        0.0004983207,
-        -0.0007457763,
-        0.0004859361,
-        -0.0005697052,
-        -0.0001738459,
-    ),
-    (-4.065929, -4.492765, -0.6481032, -0.2220174, 0.031309, 0.02571642, -0.0349237, -0.01056633, 0.0182936),
-    (2.29557, 4.785603, 2.756952, 0.3847925, 0.09366573, -0.1506613, -0.1144697, 0.05743246, 0.04492961),
-    (-0.989408, -2.978491, -2.63692, -0.3520246, -0.6998314, -0.4840525, 1.755837, 0.4290506, -0.8266823),
-    (0.1124246, 0.5664078, 0.8559308, -1.737028, -4.598473, 0.01143426, 3.64032, -0.6292679, -1.801318),
-    (0.3407999, 2.227438, 1.362993, 1.330341, 19.53243, 11.74242, -23.02162, -6.616462, 10.61586),
-    (-0.1430832, -3.056265, -13.62424, -7.67143, 24.07615, 1.484956, -35.98468, 3.766807, 20.3188),
-    (-0.224224, -2.113462, 15.06578, 20.35662, -81.42175, -64.86912, 98.80726, 31.64448, -47.88641),
-    (-0.637236, 2.446965, 34.50681, 25.51077, -86.17212, 1.252123, 158.8042, -10.43373, -88.37217),
-    (0.6856598, 4.741175, -34.92123, -58.10174, 146.323, 130.8708, -190.6388, -61.607, 95.82094),
-    (1.406946, 0.3040042, -51.23456, -36.93203, 171.6679, 0.6872236, -319.7464, 9.762084, 173.1144),
-    (-0.7931105, -5.303691, 31.29324, 57.60434, -124.793, -115.4339, 171.7782, 53.84779, -88.01757),
-    (-1.227333, -1.832559, 40.80311, 28.83573, -159.7674, -8.486415, 291.3416, -0.7852395, -154.7261),
-    (0.2996569, 2.016567, -10.27588, -19.91238, 40.83661, 37.76956, -58.35114, -17.60492, 30.18232),
-    (0.4027497, 0.8775705, -12.98406, -9.362234, 55.03793, 5.573697, -98.30999, -1.836385, 51.55804),
-)
-
-_OCTANT = 2.0**-29 * np.pi / 4
-
-
-def _log_gamma_over_shape(z: jax.Array, shape: jax.Array) -> jax.Array:
-    """log(X / shape) for the Gamma(shape) variate X with P(shape, X) = Phi(z).
-
-    z: float32, |z| <= 6.8.  shape: float32, >= 1 (below 1 the polynomial extrapolates and the law is wrong).
-    Dimensionless float32, increasing in z.
-    """
-    s = lax.rsqrt(shape)
-    t = z * np.float32(1 / _Z_SCALE)
-    v = 2 * s - 1
-    q = jnp.zeros_like(t)
-    for row in reversed(_Q):
-        coefficient = jnp.full_like(v, row[-1])
-        for c in reversed(row[:-1]):
-            coefficient = coefficient * v + np.float32(c)
-        q = q * t + coefficient
-    return s * q
-
-
-def _normal_pair(w0: jax.Array, w1: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Two independent standard normals from two uint32 words (Box-Muller), |z| <= 6.764.
-
-    radius = sqrt(-2 log((w0 + 1/2) / 2**32)); the angle is (w1 mod 2**29 + 1/2) / 2**29 of the first octant,
-    and the top three bits of w1 choose the octant, so that two short Taylor polynomials serve as sine and
-    cosine (error below 4e-7).
-    """
-    radius = jnp.sqrt(-2 * jnp.log((w0.astype(jnp.float32) + 0.5) * np.float32(2.0**-32)))
-    low = lax.convert_element_type(w1 & np.uint32(0x1FFFFFFF), jnp.int32).astype(jnp.float32)
-    angle = (low + 0.5) * np.float32(_OCTANT)
-    x = angle * angle
-    sine = angle * (1 + x * (np.float32(-1 / 6) + x * (np.float32(1 / 120) + x * np.float32(-1 / 5040))))
-    cosine = 1 + x * (-0.5 + x * (np.float32(1 / 24) + x * (np.float32(-1 / 720) + x * np.float32(1 / 40320))))
-    swap = (w1 & np.uint32(1 << 29)) != 0
-    first = radius * jnp.where(swap, sine, cosine)
-    second = radius * jnp.where(swap, cosine, sine)
-    first = jnp.where((w1 & np.uint32(1 << 30)) != 0, -first, first)
-    second = jnp.where((w1 & np.uint32(1 << 31)) != 0, -second, second)
-    return first, second
-
-
-def beta_from_words(words: jax.Array, a: ArrayLike | jax.Array, b: ArrayLike | jax.Array) -> jax.Array:
-    """One Beta(a, b) draw per pair of words, elementwise.
-
-    words: uint32[WORDS_PER_DRAW, ...], independent and uniform.  a, b: int32 or float32 counts in [1, 1e7],
-    not necessarily whole, broadcastable against words[0].  Returns float32 of the broadcast shape, in (0, 1];
-    the density is x**(a - 1) (1 - x)**(b - 1) / B(a, b).  CDF error and speed: see the module docstring.
-    """
-    shape_a = jnp.asarray(a, jnp.float32)
-    shape_b = jnp.asarray(b, jnp.float32)
-    z_a, z_b = _normal_pair(words[0], words[1])
-    z_a, z_b, shape_a, shape_b = jnp.broadcast_arrays(z_a, z_b, shape_a, shape_b)
-    log_odds = _log_gamma_over_shape(z_b, shape_b) - _log_gamma_over_shape(z_a, shape_a)
-    return shape_a / (shape_a + shape_b * jnp.exp(log_odds))
-
-
-# The grid of part B, in words: v = min(w, ~w) < 2**31 has its leading bit at e, clipped to [_E_MIN, _E_MAX];
+# The grid, in words: v = min(w, ~w) < 2**31 has its leading bit at e, clipped to [_E_MIN, _E_MAX];
 # cells are 2**(e - _SUB_BITS) words wide, and the two sides mirror each other.
 _E_MIN = 21
 _E_MAX = 28
@@ -237,7 +74,7 @@ def interpolate(lo: jax.Array, hi: jax.Array, fraction: jax.Array) -> jax.Array:
 
 
 def quantile(knots: jax.Array, word: jax.Array) -> jax.Array:
-    """The outcome of a law for a uniform word: T(word) of the module docstring, nondecreasing in word.
+    """The outcome of a law for a uniform word: T(word), nondecreasing in word.
 
     knots: int32[KNOTS], one law's row of ``quantile_table``.  word: uint32[...].  int32[...] ticks.
     """
