@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import functools
-import io
 import json
 import os
 import platform
@@ -17,8 +15,8 @@ import jax
 import jaxlib
 import numpy as np
 
+from jaxbandits._files.csv_text import csv_text
 from jaxbandits._files.files import write_whole
-from jaxbandits._reports.printable import cell as printable_cell
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.core.errors import bad
 from jaxbandits.statistics import dominance, mean_interval, paired_difference, runs_needed, simultaneous_band
@@ -168,12 +166,8 @@ class Comparison:
 
     def csv(self) -> str:
         """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same machine."""
-        text = io.StringIO()
         rows = self.table()
-        writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-        return text.getvalue()
+        return csv_text(list(rows[0]), (row.values() for row in rows))
 
     def save(self, folder: str | os.PathLike[str], about: Mapping[str, Any] | None = None) -> list[Path]:
         """Write ``regret.png``, ``table.csv`` and ``run.json`` into a folder, which is made if missing.
@@ -240,12 +234,3 @@ class Comparison:
 
 def _put(content: bytes, file: Any) -> None:
     file.write(content)
-
-
-def _cell(value: Any) -> Any:
-    """A cell of ``table.csv``: nine digits, more than the order of a sum can change; nothing for a missing interval."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:.9g}"
-    return printable_cell(value)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 import os
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandits._files.csv_text import csv_text
 from jaxbandits._files.files import write_whole
 from jaxbandits.core.protocol import Policy
 
@@ -86,12 +85,11 @@ class Tuned:
         """Write path.png, path.csv and run.json."""
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
-        table = io.StringIO()
-        writer = csv.writer(table)
-        writer.writerow(["step", *self.values, "mean_regret", *(f"slope_{name}" for name in self.values)])
-        for step, row in enumerate(self.path):
-            of_step = [self.regrets[step], *self.slopes[step]] if step < len(self.regrets) else [""] * (1 + row.size)
-            writer.writerow([step, *row, *of_step])
+        header = ["step", *self.values, "mean_regret", *(f"slope_{name}" for name in self.values)]
+        found = np.column_stack([self.regrets, self.slopes]).tolist()
+        found.append([""] * (1 + len(self.values)))  # nothing is played at the end of the path
+        rows = ([step, *at, *of_step] for step, (at, of_step) in enumerate(zip(self.path, found, strict=True)))
+        table = csv_text(header, rows, digits=None, line_end="\r\n")
         facts = {
             "values": self.values,
             "start": self.start,
@@ -106,7 +104,7 @@ class Tuned:
         } | (about or {})
         # run.json first: it says whose the others are
         write_whole(out / FILES[2], lambda file: file.write(json.dumps(facts, indent=1, default=str).encode()))
-        write_whole(out / FILES[1], lambda file: file.write(table.getvalue().encode()))
+        write_whole(out / FILES[1], lambda file: file.write(table.encode()))
         picture = self.picture()
         write_whole(out / FILES[0], lambda file: picture.savefig(file, format="png", dpi=130))
         return [out / name for name in FILES]
