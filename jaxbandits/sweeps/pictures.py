@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits._reports.plot import COLOURS, DASHES, MARKERS
+from jaxbandits._reports.palette import nth_look
 from jaxbandits.sweeps.surface import Curve, SweepResult
 
 _MOST_PANELS = 24
@@ -99,8 +99,8 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
 def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None:
     order = np.argsort(values)
     x, mean = values[order], curve.regret[0][order]
-    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-    axis.plot(x, mean, color=colour, linestyle=DASHES[number % len(DASHES)], linewidth=1.3)
+    colour, marker, dashes = nth_look(number)
+    axis.plot(x, mean, color=colour, linestyle=dashes, linewidth=1.3)
     middle, low, high = (part[order] for part in curve.apart)
     if np.isfinite(low).all():
         axis.errorbar(x, mean, [middle - low, high - middle], fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)

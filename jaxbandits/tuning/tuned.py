@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxbandits._files.csv_text import csv_text
 from jaxbandits._files.files import write_whole
+from jaxbandits._reports.palette import BLUE, GREY, VERMILION
 from jaxbandits.core.protocol import Policy
 
 FILES = ("path.png", "path.csv", "run.json")
@@ -118,16 +119,16 @@ class Tuned:
         for (left, right), (name, value), path, i in zip(
             axes, self.values.items(), self.path.T, range(len(self.values)), strict=True
         ):
-            left.plot(path, color="#0072B2", marker="o", markersize=3, label="path")
-            left.axhline(value, color="#D55E00", linestyle="--", label="tuned")
+            left.plot(path, color=BLUE, marker="o", markersize=3, label="path")
+            left.axhline(value, color=VERMILION, linestyle="--", label="tuned")
             left.set(xlabel="step", ylabel=name, yscale="log", title=f"{self.estimator}")
             left.legend(frameon=False)
             right.set(xlabel=name, ylabel="mean regret", xscale="log", title="grid and tuned value")
             if len(self.grid):
-                right.errorbar(self.grid[:, i], self.grid_regrets, 1.96 * self.grid_errors, color="#777777",
+                right.errorbar(self.grid[:, i], self.grid_regrets, 1.96 * self.grid_errors, color=GREY,
                                marker="s", markersize=4, capsize=2, label="grid, its own instances")  # fmt: skip
             half = [[self.regret[0] - self.regret[1]], [self.regret[2] - self.regret[0]]]
-            right.errorbar([value], [self.regret[0]], half, color="#D55E00", marker="D", capsize=3,
+            right.errorbar([value], [self.regret[0]], half, color=VERMILION, marker="D", capsize=3,
                            label="tuned, fresh instances")  # fmt: skip
             right.legend(frameon=False)
         return figure
