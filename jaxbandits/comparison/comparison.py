@@ -77,10 +77,10 @@ class Comparison:
             best = found["reward"]["mean"].argmax("setting")
             against = last["reward"].isel(setting=best).drop_vars("setting")
             found["difference"] = self._against(last["reward"], against, best, overall)
-            places: Sequence[int | None] = [None] if overall else range(len(self.plan.table.instances))
-            for place in places:
-                here = found if place is None else {name: x.isel(instance=place) for name, x in found.items()}
-                rows += self._ranked(here, place)
+            numbers: Sequence[int | None] = [None] if overall else range(len(self.plan.table.instances))
+            for number in numbers:
+                here = found if number is None else {name: x.isel(instance=number) for name, x in found.items()}
+                rows += self._ranked(here, number)
         return rows
 
     def _against(
@@ -106,15 +106,15 @@ class Comparison:
         axes = single["mean"].dims
         return single.assign(p=(axes, p), clear=(axes, clear), more=(axes, np.where(clear, 0.0, more)))
 
-    def _ranked(self, found: Mapping[str, xarray.Dataset], place: int | None) -> list[dict[str, Any]]:
+    def _ranked(self, found: Mapping[str, xarray.Dataset], number: int | None) -> list[dict[str, Any]]:
         instances = self.plan.table.instances
         means = {name: {part: np.atleast_1d(x[part].values) for part in x.data_vars} for name, x in found.items()}
         rows = []
         for rank, at in enumerate(np.argsort(-means["reward"]["mean"], kind="stable"), start=1):
             row: dict[str, Any] = {
-                "scope": "overall" if place is None else "instance",
-                "instance": "" if place is None else instances[place].name,
-                "arms": sum(len(i.arms) for i in instances) if place is None else len(instances[place].arms),
+                "scope": "overall" if number is None else "instance",
+                "instance": "" if number is None else instances[number].name,
+                "arms": sum(len(i.arms) for i in instances) if number is None else len(instances[number].arms),
                 "rank": rank,
                 "setting": list(self.plan.settings)[at],
                 "runs": self.plan.runs,
@@ -212,13 +212,13 @@ class Comparison:
             "settings": [{"label": name, **what} for name, what in plan.settings.items()],
             "instances": [
                 {
-                    "id": place,
+                    "id": number,
                     "name": instance.name,
                     "arms": len(instance.arms),
                     "reward_bound": instance.reward_bound,
                     "cost_bound": instance.cost_bound,
                 }
-                for place, instance in enumerate(plan.table.instances)
+                for number, instance in enumerate(plan.table.instances)
             ],
             "notes": list(self.notes),
             "versions": {
