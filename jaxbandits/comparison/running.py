@@ -51,7 +51,7 @@ def compare(
     A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by the chosen noise, so
     that their means are those of the file. Each run starts with the whole budget and ends when it is spent. Its regret
     is max_k (μ^r_k / μ^c_k) · Σ_t μ^c_{a_t} − Σ_t μ^r_{a_t}, in the file's unit of reward. All settings meet the same
-    world; an instance's world depends on the seed, its row in the file and the run only.
+    world; an instance's world depends on the seed, its number in the file and the run only.
 
     Args:
         arms: an arms file (see :mod:`jaxbandits.comparison.arms_file`), or what

@@ -25,8 +25,8 @@ def write_report(result: SweepResult) -> dict[str, bytes]:
 def summary(result: SweepResult) -> str:
     """The findings in words."""
     lines = [*_head(result), ""]
-    for environment, budget in result.places():
-        lines.append(_place(result, environment, budget))
+    for environment, budget in result.cells():
+        lines.append(_cell(result, environment, budget))
         curves = [result.curve(policy, environment, budget) for policy in result.policies]
         lines += [f"  {line}" for curve in curves for line in _about(curve)]
         lines += [f"  {line}" for line in _against(result, curves, environment, budget)]
@@ -53,7 +53,7 @@ def _head(result: SweepResult) -> list[str]:
     ]
 
 
-def _place(result: SweepResult, environment: str, budget: int) -> str:
+def _cell(result: SweepResult, environment: str, budget: int) -> str:
     layout = result.plan.layouts[environment, budget]
     task = layout.tasks[0]
     value = result.data["budget"].values[budget]
@@ -103,11 +103,11 @@ def _against(result: SweepResult, curves: list[Curve], environment: str, budget:
 
 def _everywhere(result: SweepResult) -> list[str]:
     """Values that are among the indistinguishable ones in every environment and with every budget."""
-    if len(result.places()) < 2:
+    if len(result.cells()) < 2:
         return []
-    lines = [f"In all {len(result.places())} cases at once:"]
+    lines = [f"In all {len(result.cells())} cases at once:"]
     for policy in result.policies:
-        curves = [result.curve(policy, *place) for place in result.places()]
+        curves = [result.curve(policy, *cell) for cell in result.cells()]
         if curves[0].units < 2 or len(curves[0].parameters) != 1:
             continue
         ((name, x),) = curves[0].parameters.items()
