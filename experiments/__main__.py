@@ -12,7 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from experiments.common.running import Experiment, Options, one_of
+from experiments.common.running import Experiment, Options
+from jaxbandits._cli.command_line import listed
 from jaxbandits.core.errors import InputError, bad
 
 
@@ -56,7 +57,7 @@ def named(name: str) -> Experiment:
         InputError: there is none.
     """
     if name not in names():
-        raise bad("NAME", name, one_of(names(), name))
+        raise bad("NAME", name, f"one of {listed(name, names())}")
     return importlib.import_module(f"experiments.{name}").EXPERIMENT
 
 

@@ -15,6 +15,7 @@ from jaxbandits._engine.booking import ledger_of
 from jaxbandits._engine.layout import Layout, check_count, lay_out
 from jaxbandits._engine.resources import usual_slots, usual_workers
 from jaxbandits._reports.progress import Progress, check_progress, progress_of
+from jaxbandits._reports.unfinished import unfinished
 from jaxbandits.core.errors import bad
 from jaxbandits.core.numbers import refuse_beyond_memory
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
@@ -110,7 +111,8 @@ def simulate(
         pool.Run(queues, shown.start(names, runs)).finish(devices, min(workers, runs))
     parts = [_result(record, layout, number, constraint) for number, record in enumerate(records)]
     result = join_settings(parts)
-    _warn_of_unfinished(result)
+    for line in unfinished(result.ended):
+        warnings.warn(f"{line}; see result.status", stacklevel=2)
     return result
 
 
@@ -175,25 +177,6 @@ def described(owner: Any) -> dict[str, Any]:
     fields = {f.name: getattr(owner, f.name) for f in dataclasses.fields(owner)}
     plain = {k: np.asarray(v).tolist() if np.size(v) <= 10_000 else "…" for k, v in fields.items() if v is not None}
     return {"class": type(owner).__name__, **plain}
-
-
-_REASONS = {
-    Status.ROUND_CAP: "max_rounds came before the end of the clock",
-    Status.CAPACITY: "a growing set is full: their regret stops early and is not comparable; rerun with more capacity",
-    Status.INVALID: "the policy asked for an action that the environment does not have, or a score was NaN",
-}
-
-
-def _warn_of_unfinished(result: Result) -> None:
-    good = (Status.EXHAUSTED, Status.HORIZON)
-    for status in Status:
-        lanes = int((result.ended == status).sum())
-        if status not in good and lanes:
-            warnings.warn(
-                f"{lanes} of {result.ended.size} lanes ended with status {status.name.lower()} "
-                f"({_REASONS.get(status, 'unexpected')}); see result.status",
-                stacklevel=3,
-            )
 
 
 def rerun_larger(run: Callable[[int], Result], capacity: int, *, most: int = 1 << 16) -> tuple[Result, int]:

@@ -67,7 +67,7 @@ def several() -> ArmsTable:
 def together() -> Comparison:
     """Three instances of two widths in one batch."""
     plan = prepare(several(), 15.0, [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()], runs=5, marks=3)
-    assert [group.places for group in plan.groups] == [(0, 1, 2)]
+    assert [group.rows for group in plan.groups] == [(0, 1, 2)]
     return run_plan(plan)
 
 
@@ -75,7 +75,7 @@ def test_together_in_groups_or_alone_gives_the_same_bits(together: Comparison, m
     monkeypatch.setattr(grouping, "_COMPILE", 0.0)
     policies = [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()]
     apart = prepare(several(), 15.0, policies, runs=5, marks=3)
-    assert [group.places for group in apart.groups] == [(1,), (0, 2)]  # the widest first
+    assert [group.rows for group in apart.groups] == [(1,), (0, 2)]  # the widest first
     assert run_plan(apart).data.identical(together.data)
     alone = jb.simulate(
         policies,
@@ -93,7 +93,7 @@ def test_blocks_of_replicates_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> 
     whole = compare(SMALL, 20.0, UCB, runs=6, marks=4).data
     monkeypatch.setattr(running, "_ROWS_AT_ONCE", 12)  # three runs at once
     plan = prepare(SMALL, 20.0, UCB, runs=6, marks=4)
-    assert [list(block) for block in plan._blocks(plan.groups[0])] == [[0, 1, 2], [3, 4, 5]]
+    assert [list(block) for block in running._blocks(plan, plan.groups[0])] == [[0, 1, 2], [3, 4, 5]]
     assert run_plan(plan).data.identical(whole)
 
 

@@ -41,6 +41,17 @@ def test_rows_of_other_items_stay_when_some_are_run_alone(tmp_path: Path) -> Non
     assert written(tmp_path)["one"] == ("no", "a note")
 
 
+def test_rows_stay_whatever_their_names(tmp_path: Path) -> None:
+    def other(options: Options) -> list[Row]:
+        return [row("Fig. 4 what", 1), row("α = 2: regret", 2)]
+
+    made = Experiment("made", {"fig4": other, "one": item("one")})
+    made.run(Options(full=True, out=tmp_path))
+    assert [each.item for each in made.run(Options(full=True, only="one", out=tmp_path))] == [
+        "Fig. 4 what", "α = 2: regret", "one: what"
+    ]  # fmt: skip
+
+
 def test_an_unknown_item_is_said_and_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"--only: 'one_' given; it must be one of one, two_a, two_b; did you mean one\?"

@@ -1,12 +1,10 @@
-"""Colours, and one look per policy in all experiments."""
+"""One look per policy in all experiments."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Okabe and Ito's palette, distinguishable with any colour vision (yellow is left out, it is too pale for lines).
-BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#777777"
+from jaxbandits._reports.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION
 
 # One look per policy in all experiments: colour, marker, dashes.
 LOOKS: dict[str, tuple[str, str, Any]] = {

@@ -12,11 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray
 
+from jaxbandits._files.csv_text import csv_text
 from jaxbandits.statistics import dominance
 
 
 class Row(NamedTuple):
-    """A line of summary.csv; ``verdict`` (is the published statement true here?) is yes, no or unclear."""
+    """A line of summary.csv.
+
+    ``verdict`` (is the published statement true here?) is yes, no or unclear; ``made_by`` is the experiment's item that
+    gave the row, which the run fills in.
+    """
 
     item: str
     published: str
@@ -24,6 +29,7 @@ class Row(NamedTuple):
     standard_error: str
     verdict: str
     note: str = ""
+    made_by: str = ""
 
 
 def row(
@@ -39,7 +45,7 @@ def row(
     """A row; text and whole numbers stand as they are, other numbers are rounded.
 
     Args:
-        item: what was measured; it begins with the name of the experiment's item.
+        item: what was measured.
         measured: a number, written with ``digits``, or a text.
         error: its standard error, written with two digits, or a text.
         published: what the paper says, if anything.
@@ -102,16 +108,15 @@ def is_above(samples: Any, level: float = 0.0, errors: float = 2.0) -> bool | No
 
 def write_summary(out: Path, rows: Iterable[Row]) -> None:
     """Write ``summary.csv``."""
-    with (out / "summary.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(Row._fields)
-        writer.writerows(rows)
+    text = csv_text(Row._fields, rows, digits=None, line_end="\r\n")
+    (out / "summary.csv").write_text(text, encoding="utf-8", newline="")
 
 
 def read_summary(out: Path, names: Collection[str]) -> list[Row]:
-    """The rows of ``summary.csv`` whose item begins with one of these names; none where there is no such file."""
+    """The rows of ``summary.csv`` that these items of the experiment gave; none where there is no such file."""
     if not (out / "summary.csv").is_file():
         return []
     with (out / "summary.csv").open(newline="", encoding="utf-8") as file:
         rows = [Row(*line) for line in list(csv.reader(file))[1:]]
-    return [each for each in rows if re.split(r"[: ]", each.item)[0] in names]
+    # those of a folder from before the column was there begin with their item's name, mostly
+    return [each for each in rows if (each.made_by or re.split(r"[: ]", each.item)[0]) in names]

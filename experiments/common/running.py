@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import inspect
 import time
@@ -15,6 +14,7 @@ import jax
 import numpy as np
 
 from experiments.common.rows import Row, read_summary, write_summary
+from jaxbandits._cli.command_line import listed
 from jaxbandits.core.errors import bad
 
 
@@ -43,20 +43,13 @@ class Options:
 Item = Callable[[Options], list[Row]]
 
 
-def one_of(names: Iterable[str], given: str) -> str:
-    """``one of …``, and the name that was probably meant."""
-    known = list(names)
-    near = difflib.get_close_matches(given, known, n=1, cutoff=0.4)
-    return f"one of {', '.join(known)}" + (f"; did you mean {near[0]}?" if near else "")
-
-
 @dataclasses.dataclass(frozen=True)
 class Experiment:
     """What a paper's package offers to ``python -m experiments``.
 
     Attributes:
         name: its name, for the lines with the seconds.
-        items: what there is to run; a row's item begins with its name.
+        items: what there is to run, by name.
         not_in_quick: names that ``--quick`` leaves out, unless asked for by ``--only``.
         any_size: does the verdict of this row hold at any size? What others say about the published sizes is neither
             shown nor refuted by smaller ones, so it is unclear without ``--full``.
@@ -79,7 +72,7 @@ class Experiment:
             return [name for name in self.items if not (options.quick and name in self.not_in_quick)]
         chosen = [name for name in self.items if name.startswith(options.only)]
         if not chosen:
-            raise bad("--only", options.only, one_of(self.items, options.only))
+            raise bad("--only", options.only, f"one of {listed(options.only, self.items)}")
         return chosen
 
     def run(self, options: Options) -> list[Row]:
@@ -93,7 +86,8 @@ class Experiment:
         for name in chosen:
             began = time.perf_counter()
             found = self.items[name](options)
-            rows += [each if options.full or self.any_size(each) else _short(each) for each in found]
+            found = [each if options.full or self.any_size(each) else _short(each) for each in found]
+            rows += [each._replace(made_by=name) for each in found]
             write_summary(options.out, rows)
             print(f"{self.name} {name}: {time.perf_counter() - began:.0f} s", flush=True)
         if closing := self.closing():

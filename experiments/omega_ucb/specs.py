@@ -13,6 +13,7 @@ import numpy as np
 import jaxbandits as jb
 from experiments.common.running import Options
 from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.comparison.scaled_arms import scaled_means
 from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
 from jaxbandits.environments.finite.random_instances import uniforms
 from jaxbandits.policies import (
@@ -159,14 +160,8 @@ def _ads(beta: bool) -> Callable[[Options], list[Part]]:
         for width in WIDTHS[: options.pick(1, 3, 3)]:
             some = [i for i, campaign in enumerate(campaigns) if above < len(campaign.arms) <= width]
             above = width
-            reward, cost = np.full((2, len(some) * draws, width), 0.5)
-            present = np.zeros(reward.shape, bool)
-            for row, campaign in enumerate(np.repeat(some, draws)):
-                size = len(campaigns[campaign].arms)
-                reward[row, :size] = campaigns[campaign].scaled_mean_reward
-                cost[row, :size] = campaigns[campaign].scaled_mean_cost
-                present[row, :size] = True
             campaign, draw = np.repeat(some, draws), np.tile(np.arange(draws), len(some))
+            reward, cost, present = scaled_means([campaigns[i] for i in campaign], width)
             arms = _beta_ads(reward, cost, present) if beta else FiniteArms.bernoulli(reward, cost, present)
             parts.append(Part(arms, 1000 * campaign + draw, campaign, draw))
         return parts

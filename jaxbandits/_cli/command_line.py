@@ -142,6 +142,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {spelt[near[0]]}?" if near else ""
 
 
+def listed(name: str, known: Iterable[str]) -> str:
+    """The known names, and which of them was probably meant.
+
+    Example:
+        >>> listed("figre1", ["figure1", "maps"])
+        'figure1, maps; did you mean figure1?'
+    """
+    known = tuple(known)
+    return f"{', '.join(known)}{nearest(name, known)}"
+
+
 # --- converters ------------------------------------------------------------------------------------------------
 
 
@@ -208,7 +219,7 @@ def one_of(names: Iterable[str]) -> Callable[[str], str]:
 
     def convert(text: str) -> str:
         if text not in known:
-            raise refused(text, f"one of {', '.join(known)}{nearest(text, known)}")
+            raise refused(text, f"one of {listed(text, known)}")
         return text
 
     return convert

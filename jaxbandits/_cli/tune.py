@@ -16,8 +16,8 @@ from jaxbandits._cli.command_line import Parser, as_option, complain, nearest, n
 from jaxbandits._engine.resources import memory_left
 from jaxbandits._files.output_folder import check_folder
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.comparison.grouping import padded_environment
 from jaxbandits.comparison.plan import POLICIES
+from jaxbandits.comparison.scaled_arms import finite_arms
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.protocol import Policy
@@ -157,8 +157,7 @@ def _problem(arguments: argparse.Namespace) -> Problem:
     _check_memory("--instances", most, "bernoulli", most * width)
     bound = instances[0].cost_bound
     _check_budget(arguments.budget, bound)
-    world = padded_environment(instances, "bernoulli", 1.0)
-    return fixed_problem(world, TotalBudget(arguments.budget / bound, last_pull="counts"))
+    return fixed_problem(finite_arms(instances, "bernoulli"), TotalBudget(arguments.budget / bound, last_pull="counts"))
 
 
 def _random_problem(arguments: argparse.Namespace) -> Problem:

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxbandits._reports.palette import nth_look
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Bands = Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
-
-# Okabe and Ito's palette, distinguishable with any colour vision; yellow is left out, it is too pale for lines.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def curves(
@@ -63,14 +60,14 @@ def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str) -> F
     apart = max(1, (x.size - 1) // 8)
     for number, (name, parts) in enumerate(bands.items()):
         mean, low, high = (np.concatenate([[0.0], part]) for part in parts)
-        colour = COLOURS[number % len(COLOURS)]
+        colour, marker, dashes = nth_look(number)
         axes.plot(
             x,
             mean,
             color=colour,
-            linestyle=DASHES[number % len(DASHES)],
+            linestyle=dashes,
             linewidth=1.8,
-            marker=MARKERS[number % len(MARKERS)],
+            marker=marker,
             markersize=5,
             # markers of several curves side by side rather than one over the other
             markevery=(min(x.size - 1, 1 + number * apart // max(1, len(bands))), apart),

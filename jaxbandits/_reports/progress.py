@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,6 +13,65 @@ import numpy as np
 from jaxbandits.core.errors import bad
 
 Report = Callable[[float, int], None]
+_PATIENCE = 0.1  # seconds between two titles on the screen
+
+
+class Bar:
+    """A bar on stderr: a title, the share of the work that is done, and the time left; nothing unless ``shown``.
+
+    A context manager: leaving it takes the bar away.
+
+    Args:
+        shown: whether there is a bar.
+        total: all the work.
+        count: what stands behind the bar, with ``{n}`` and ``{total}`` for the work done and all of it.
+
+    Example:
+        >>> with Bar(shown=False, total=10.0) as bar:
+        ...     bar.show("compiling", 0.0)
+    """
+
+    def __init__(self, shown: bool, total: float, count: str = ""):
+        self._shown, self._total, self._count = shown, total, count
+        self._bar: Any = None
+        self._seen, self._since = "", 0.0  # the title that stands there, and when it was written
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take it away; :meth:`show` would bring a new one."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def show(self, title: str, work: float) -> None:
+        """So much work is done."""
+        if not self._shown:
+            return
+        if self._bar is None:
+            from tqdm import tqdm
+
+            self._bar = tqdm(
+                desc=title,
+                total=self._total,
+                file=sys.stderr,
+                bar_format=f"{{desc}}: {{percentage:3.0f}}%|{{bar}}| {self._count}{{remaining}} left",
+                dynamic_ncols=True,
+                leave=False,
+                smoothing=0,  # the rate since the beginning, so that compiling counts
+            )
+        self._bar.set_description_str(title, refresh=False)
+        written = self._bar.update(max(min(work, self._total) - self._bar.n, 0))
+        now = time.monotonic()
+        if not written and title != self._seen and now - self._since >= _PATIENCE:
+            self._bar.refresh()
+            written = True
+        if written:
+            self._seen, self._since = title, now
 
 
 class Progress:
@@ -38,16 +98,14 @@ class Progress:
 
     def __init__(self, shown: bool, tasks: int, runs: int):
         self.runs, self.done = runs, 0
-        self._shown, self._tasks, self._number = shown, tasks, 0
-        self._bar: Any = None
+        self._tasks, self._number = tasks, 0
+        self._bar = Bar(shown, runs, "{n:.0f}/{total:.0f} runs, ")
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        self._bar.close()
 
     def start(self, names: Sequence[str], runs: int) -> Report:
         """Begin a task for each name, at once; so many runs in all of them.
@@ -58,33 +116,13 @@ class Progress:
         numbers = f"{first}" if len(names) == 1 else f"{first}-{self._number}"
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         title, before = f"[{numbers}/{self._tasks}] {names[0]}{more}", self.done
-        if self._shown:
-            self._write(f"{title}: compiling", before)
+        self._bar.show(f"{title}: compiling", before)
 
         def report(work: float, finished: int) -> None:
             self.done = before + finished
-            if self._shown:
-                self._write(title if work > 0 else f"{title}: compiling", before + min(work, runs))
+            self._bar.show(title if work > 0 else f"{title}: compiling", before + min(work, runs))
 
         return report
-
-    def _write(self, title: str, work: float) -> None:
-        if self._bar is None:
-            from tqdm import tqdm
-
-            self._bar = tqdm(
-                total=self.runs,
-                file=sys.stderr,
-                bar_format="{desc} {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} runs, {remaining} left",
-                dynamic_ncols=True,
-                leave=False,
-                smoothing=0,  # the rate since the beginning, so that compiling counts
-            )
-        changed = f"{title}: " != self._bar.desc
-        self._bar.set_description(title, refresh=False)
-        self._bar.update(max(work - self._bar.n, 0))
-        if changed:
-            self._bar.refresh()
 
 
 def check_progress(progress: Any) -> None:

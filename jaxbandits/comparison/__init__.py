@@ -8,6 +8,7 @@ from jaxbandits.comparison.arms_file import ArmsTable, Instance, read_arms
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.plan import NOISES, POLICIES, ComparisonPlan, prepare
 from jaxbandits.comparison.running import Interrupted, compare, run_plan
+from jaxbandits.comparison.scaled_arms import finite_arms
 
 __all__ = [
     "NOISES",
@@ -18,6 +19,7 @@ __all__ = [
     "Instance",
     "Interrupted",
     "compare",
+    "finite_arms",
     "prepare",
     "read_arms",
     "run_plan",

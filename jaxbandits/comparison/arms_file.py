@@ -194,13 +194,13 @@ def _instance(
         ):
             if not value <= bound:
                 what = column if kind == "log" else f"mean {column}"
-                place = f"{source}, line {record.line}, arm {shown(record.arm)}"
-                problems.note(InputError(f"{place}: {what} {value} is above its bound {bound}; raise {argument}"))
+                where = f"{source}, line {record.line}, arm {shown(record.arm)}"
+                problems.note(InputError(f"{where}: {what} {value} is above its bound {bound}; raise {argument}"))
     name = records[0].instance
     arms = _grouped(records, [record.arm for record in records])
     for first, again in ((rows[0], row) for rows in arms for row in rows[1:] if kind != "log"):
-        place = f"{source}, line {again.line}, instance {shown(name)}, name"
-        problems.note(bad(place, again.arm, f"another name, line {first.line} has this one"))
+        where = f"{source}, line {again.line}, instance {shown(name)}, name"
+        problems.note(bad(where, again.arm, f"another name, line {first.line} has this one"))
     if problems.count == 0 and len(arms) < 2:  # where a row cannot be used, it may be the missing arm
         problems.note(bad(f"{source}, instance {shown(name)}, number of arms", len(arms), "2 or more"))
     log = tuple((_fixed([r.reward for r in rows]), _fixed([r.cost for r in rows])) for rows in arms)
@@ -210,8 +210,8 @@ def _instance(
         # a cost above 0 may still become 0 or infinite when divided, at the ends of float64
         fits = cost / bounds[1] > 0 if math.isfinite(bounds[1]) else math.isfinite(cost / _LARGEST_SCALED_MEAN)
         if not fits:
-            place = f"{source}, line {rows[0].line}, arm {shown(rows[0].arm)}, mean cost"
-            problems.note(bad(place, float(cost), f"finite and above 0 (its bound is {bounds[1]})"))
+            where = f"{source}, line {rows[0].line}, arm {shown(rows[0].arm)}, mean cost"
+            problems.note(bad(where, float(cost), f"finite and above 0 (its bound is {bounds[1]})"))
     if problems.count:
         return None
     return Instance(name, tuple(rows[0].arm for rows in arms), rewards, costs, *bounds, log if kind == "log" else None)

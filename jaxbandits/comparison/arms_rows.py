@@ -157,7 +157,7 @@ def plain_record(
     None if a cell is no number or name, there are too many cells, or clicks are 0, which `problems` then holds.
     """
 
-    def place(column: str) -> str:
+    def where(column: str) -> str:
         return f"{sheet.source}, line {line}, column {column}"
 
     before, values = problems.count, dict[str, float]()
@@ -166,13 +166,13 @@ def plain_record(
         problems.note(bad(f"{sheet.source}, line {line}, number of cells", len(cells), may_be))
     for column in ("name", "instance"):
         if column in at and not cells[at[column]]:
-            problems.note(bad(place(column), "", "a name"))
+            problems.note(bad(where(column), "", "a name"))
     for column in _COLUMNS[kind][1:]:
         value = _number(cells[at[column]])
         if value is None:
-            problems.note(bad(place(column), cells[at[column]], "a finite number of at least 0"))
+            problems.note(bad(where(column), cells[at[column]], "a finite number of at least 0"))
         elif column == "clicks" and value == 0:
-            problems.note(bad(place(column), cells[at[column]], "above 0, since means are per click"))
+            problems.note(bad(where(column), cells[at[column]], "above 0, since means are per click"))
         else:
             values[column] = value
     if problems.count > before:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import functools
-import io
 import json
 import os
 import platform
@@ -17,8 +15,8 @@ import jax
 import jaxlib
 import numpy as np
 
+from jaxbandits._files.csv_text import csv_text
 from jaxbandits._files.files import write_whole
-from jaxbandits._reports.printable import cell as printable_cell
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.core.errors import bad
 from jaxbandits.statistics import dominance, mean_interval, paired_difference, runs_needed, simultaneous_band
@@ -79,10 +77,10 @@ class Comparison:
             best = found["reward"]["mean"].argmax("setting")
             against = last["reward"].isel(setting=best).drop_vars("setting")
             found["difference"] = self._against(last["reward"], against, best, overall)
-            places: Sequence[int | None] = [None] if overall else range(len(self.plan.table.instances))
-            for place in places:
-                here = found if place is None else {name: x.isel(instance=place) for name, x in found.items()}
-                rows += self._ranked(here, place)
+            numbers: Sequence[int | None] = [None] if overall else range(len(self.plan.table.instances))
+            for number in numbers:
+                here = found if number is None else {name: x.isel(instance=number) for name, x in found.items()}
+                rows += self._ranked(here, number)
         return rows
 
     def _against(
@@ -108,15 +106,15 @@ class Comparison:
         axes = single["mean"].dims
         return single.assign(p=(axes, p), clear=(axes, clear), more=(axes, np.where(clear, 0.0, more)))
 
-    def _ranked(self, found: Mapping[str, xarray.Dataset], place: int | None) -> list[dict[str, Any]]:
+    def _ranked(self, found: Mapping[str, xarray.Dataset], number: int | None) -> list[dict[str, Any]]:
         instances = self.plan.table.instances
         means = {name: {part: np.atleast_1d(x[part].values) for part in x.data_vars} for name, x in found.items()}
         rows = []
         for rank, at in enumerate(np.argsort(-means["reward"]["mean"], kind="stable"), start=1):
             row: dict[str, Any] = {
-                "scope": "overall" if place is None else "instance",
-                "instance": "" if place is None else instances[place].name,
-                "arms": sum(len(i.arms) for i in instances) if place is None else len(instances[place].arms),
+                "scope": "overall" if number is None else "instance",
+                "instance": "" if number is None else instances[number].name,
+                "arms": sum(len(i.arms) for i in instances) if number is None else len(instances[number].arms),
                 "rank": rank,
                 "setting": list(self.plan.settings)[at],
                 "runs": self.plan.runs,
@@ -168,12 +166,8 @@ class Comparison:
 
     def csv(self) -> str:
         """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same machine."""
-        text = io.StringIO()
         rows = self.table()
-        writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-        return text.getvalue()
+        return csv_text(list(rows[0]), (row.values() for row in rows))
 
     def save(self, folder: str | os.PathLike[str], about: Mapping[str, Any] | None = None) -> list[Path]:
         """Write ``regret.png``, ``table.csv`` and ``run.json`` into a folder, which is made if missing.
@@ -218,13 +212,13 @@ class Comparison:
             "settings": [{"label": name, **what} for name, what in plan.settings.items()],
             "instances": [
                 {
-                    "id": place,
+                    "id": number,
                     "name": instance.name,
                     "arms": len(instance.arms),
                     "reward_bound": instance.reward_bound,
                     "cost_bound": instance.cost_bound,
                 }
-                for place, instance in enumerate(plan.table.instances)
+                for number, instance in enumerate(plan.table.instances)
             ],
             "notes": list(self.notes),
             "versions": {
@@ -240,12 +234,3 @@ class Comparison:
 
 def _put(content: bytes, file: Any) -> None:
     file.write(content)
-
-
-def _cell(value: Any) -> Any:
-    """A cell of ``table.csv``: nine digits, more than the order of a sum can change; nothing for a missing interval."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:.9g}"
-    return printable_cell(value)

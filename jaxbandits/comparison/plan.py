@@ -9,14 +9,15 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from jaxbandits._engine.marks import mark_shares
 from jaxbandits._numerics.beta_tables import MOST_SHAPE
 from jaxbandits.comparison.arms_file import ArmsTable, read_arms
-from jaxbandits.comparison.grouping import Group, check_costs, grouped, padded_environment
+from jaxbandits.comparison.grouping import Group, grouped
+from jaxbandits.comparison.scaled_arms import finite_arms
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import positive_number, whole_number
@@ -46,9 +47,6 @@ from jaxbandits.policies import (
     PDBwK,
     UCBSCPlus,
 )
-
-if TYPE_CHECKING:
-    pass
 
 POLICIES: Mapping[str, type[Policy]] = {
     "omega_ucb": OmegaUCB,
@@ -122,24 +120,9 @@ def prepare(
     reward_max: float | None = None,
     cost_max: float | None = None,
 ) -> ComparisonPlan:
-    """Read, check and lay out a comparison without compiling anything; :func:`~jaxbandits.compare` is this and
-    ``run_plan``.
+    """Read, check and lay out a comparison without compiling anything; what :func:`~jaxbandits.compare` then runs.
 
-    Args:
-        arms, budget, policies: as in :func:`~jaxbandits.comparison.compare`.
-        runs: independent runs of each setting on each instance, at least 1.
-        seed: 0 to 2³² − 1; the same seed gives the same numbers.
-        noise: what a pull looks like, with means as in the file. ``"bernoulli"``: the whole bound or nothing, reward
-            and cost independent (default for all files but logs). ``"beta"``: Beta distributed between 0 and the bound,
-            independent. ``"empirical"``: a row of the arm's log, reward and cost together (default for logs, only for
-            them).
-        beta_concentration: α + β > 0 of the Beta laws; larger is less noisy.
-        last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
-        marks: at how many equally spaced shares of the budget to record the regret, or the shares, ending in 1.
-        instances, reward_max, cost_max: as in :func:`~jaxbandits.comparison.arms_file.read_arms`.
-
-    Raises:
-        InputError: naming the argument, its value and what it may be.
+    Args and errors are those of :func:`~jaxbandits.compare`.
     """
     if whole_number("runs", runs, 1) >= 2**32:
         raise bad("runs", runs, "below 2**32")
@@ -156,42 +139,25 @@ def prepare(
     if isinstance(marks, (int, np.integer)):
         shares = np.arange(1, marks + 1) / marks
     chosen = _checked(policies)
-    if isinstance(arms, ArmsTable):
-        if instances != "published" or reward_max is not None or cost_max is not None:
-            raise InputError("instances, reward_max, cost_max: given with an ArmsTable; give them to read_arms instead")
-        table, source, digest = arms, None, arms.sha256
-    else:
-        table = read_arms(arms, instances=instances, reward_max=reward_max, cost_max=cost_max)
-        source, digest = os.fspath(arms), table.sha256
-    noise = noise or ("empirical" if table.kind == "log" else "bernoulli")
-    if noise == "empirical" and any(instance.log is None for instance in table.instances):
-        raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
-    bounds = np.array([instance.cost_bound for instance in table.instances])
-    scaled = budget / bounds
-    if (scaled > 2.0**30).any() or (scaled < 2.0**-24).any():
-        least, most = 2.0**-24 * bounds.max(), 2.0**30 * bounds.min()
-        raise bad("budget", budget, f"from {least:.3g} to {most:.3g} (2**-24 to 2**30 times the bound of the costs)")
+    table = _table(arms, instances, reward_max, cost_max)
+    noise = _noise(noise, table)
+    scaled = _scaled_budgets(budget, table)
     canonical = [canonicalise(policy, len(table.instances)) for policy in chosen]
     chosen = tuple(policy for policy, _ in canonical)
     settings = _settings(canonical)
-    values = len(settings) * len(table.instances) * int(runs) * shares.size
-    if values > _MOST_VALUES:
-        raise bad(
-            "runs", runs, f"at most {_MOST_VALUES * int(runs) // values} with so many settings, instances and marks"
-        )
+    _check_size(len(settings) * len(table.instances), int(runs), shares.size)
     work = len(settings) * int(runs) * scaled / [instance.scaled_mean_cost.mean() for instance in table.instances]
     groups = tuple(
-        Group(places, padded_environment([table.instances[place] for place in places], noise, concentration))
-        for places in grouped([len(instance.arms) for instance in table.instances], work, len(chosen))
+        Group(rows, finite_arms([table.instances[row] for row in rows], noise, concentration))
+        for rows in grouped([len(instance.arms) for instance in table.instances], work, len(chosen))
     )
     for group in groups:
-        check_costs(group, table, noise)
         for policy in chosen:
-            canonicalise(of_instances(policy, list(group.places)), len(group.places), group.environment.spec)
+            canonicalise(of_instances(policy, list(group.rows)), len(group.rows), group.environment.spec)
     return ComparisonPlan(
         table=table,
-        source=source,
-        sha256=digest,
+        source=None if isinstance(arms, ArmsTable) else os.fspath(arms),
+        sha256=table.sha256,
         budget=budget,
         policies=chosen,
         settings=settings,
@@ -204,6 +170,40 @@ def prepare(
         scaled_budgets=scaled,
         groups=groups,
     )
+
+
+def _table(
+    arms: str | os.PathLike[str] | ArmsTable, instances: str, reward_max: float | None, cost_max: float | None
+) -> ArmsTable:
+    if not isinstance(arms, ArmsTable):
+        return read_arms(arms, instances=instances, reward_max=reward_max, cost_max=cost_max)
+    if instances != "published" or reward_max is not None or cost_max is not None:
+        raise InputError("instances, reward_max, cost_max: given with an ArmsTable; give them to read_arms instead")
+    return arms
+
+
+def _noise(noise: str | None, table: ArmsTable) -> str:
+    noise = noise or ("empirical" if table.kind == "log" else "bernoulli")
+    if noise == "empirical" and any(instance.log is None for instance in table.instances):
+        raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
+    return noise
+
+
+def _scaled_budgets(budget: float, table: ArmsTable) -> np.ndarray:
+    """The budget over each instance's bound of the costs, ``[instance]``."""
+    bounds = np.array([instance.cost_bound for instance in table.instances])
+    scaled = budget / bounds
+    if (scaled > 2.0**30).any() or (scaled < 2.0**-24).any():
+        least, most = 2.0**-24 * bounds.max(), 2.0**30 * bounds.min()
+        raise bad("budget", budget, f"from {least:.3g} to {most:.3g} (2**-24 to 2**30 times the bound of the costs)")
+    return scaled
+
+
+def _check_size(rows: int, runs: int, marks: int) -> None:
+    """Before any array of that size is made; a row is a setting on an instance."""
+    values = rows * runs * marks
+    if values > _MOST_VALUES:
+        raise bad("runs", runs, f"at most {_MOST_VALUES * runs // values} with so many settings, instances and marks")
 
 
 def _checked(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:

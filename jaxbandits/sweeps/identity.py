@@ -22,7 +22,7 @@ _PACKAGE = Path(__file__).parents[1]
 _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as their digest
 
 
-def describe(value: Any, place: str = "spec") -> Any:
+def describe(value: Any, where: str = "spec") -> Any:
     """A value as JSON that is equal if and only if the value is: numbers, arrays, dataclasses, functions.
 
     Functions and classes from outside this package bring the digest of the file that they stand in.
@@ -35,22 +35,22 @@ def describe(value: Any, place: str = "spec") -> Any:
     if isinstance(value, (np.ndarray, jax.Array, np.generic)):
         return _array(np.asarray(value))
     if isinstance(value, Mapping):
-        return {str(key): describe(item, f"{place}.{key}") for key, item in value.items()}
+        return {str(key): describe(item, f"{where}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        return {**_code(type(value)), **{name: describe(item, f"{place}.{name}") for name, item in fields.items()}}
+        return {**_code(type(value)), **{name: describe(item, f"{where}.{name}") for name, item in fields.items()}}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {name: describe(getattr(value, name), f"{place}.{name}") for name in value._fields}
+        return {name: describe(getattr(value, name), f"{where}.{name}") for name in value._fields}
     if isinstance(value, (list, tuple)):
-        return [describe(item, f"{place}[{i}]") for i, item in enumerate(value)]
+        return [describe(item, f"{where}[{i}]") for i, item in enumerate(value)]
     if isinstance(value, functools.partial):
-        return {"partial": describe(value.func, place), "args": describe([list(value.args), value.keywords], place)}
+        return {"partial": describe(value.func, where), "args": describe([list(value.args), value.keywords], where)}
     if inspect.isroutine(value) or isinstance(value, type):
         return _code(value)
     text = repr(value)
     if " at 0x" in text:
         raise InputError(
-            f"{place}: {shown(value)} cannot be told from another such object; it must be a number, an array, a "
+            f"{where}: {shown(value)} cannot be told from another such object; it must be a number, an array, a "
             "dataclass or a function, so that a continued sweep can be recognised"
         )
     return {**_code(type(value)), "repr": text}
@@ -97,14 +97,14 @@ def versions() -> dict[str, str]:
     }
 
 
-def first_difference(now: Any, before: Any, place: str = "") -> tuple[str, Any, Any] | None:
-    """(where, now, before) of the first place at which two descriptions differ."""
+def first_difference(now: Any, before: Any, where: str = "") -> tuple[str, Any, Any] | None:
+    """Where two descriptions first differ, and what each says there: (where, now, before)."""
     if isinstance(now, dict) and isinstance(before, dict):
         for key in [*now, *(key for key in before if key not in now)]:
-            at = f"{place}.{key}" if place else str(key)
+            at = f"{where}.{key}" if where else str(key)
             if key not in now or key not in before:
                 return at, now.get(key, "nothing"), before.get(key, "nothing")
             if found := first_difference(now[key], before[key], at):
                 return found
         return None
-    return None if now == before else (place, now, before)
+    return None if now == before else (where, now, before)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits._reports.plot import COLOURS, DASHES, MARKERS
+from jaxbandits._reports.palette import nth_look
 from jaxbandits.sweeps.surface import Curve, SweepResult
 
 _MOST_PANELS = 24
@@ -24,7 +24,7 @@ def pictures(result: SweepResult) -> dict[str, bytes]:
         names = result.parameters(policy)
         if len(names) == 1:
             by_parameter.setdefault(names[0], []).append(policy)
-        elif len(names) == 2 and _is_grid(result.curve(policy, *result.places()[0])):
+        elif len(names) == 2 and _is_grid(result.curve(policy, *result.cells()[0])):
             found[_file_name("heatmap", policy, found)] = _heat_maps(result, policy)
     for name, policies in by_parameter.items():
         found[_file_name("sensitivity", name, found)] = _curves(result, name, policies)
@@ -44,21 +44,21 @@ def _panels(result: SweepResult, width: float, height: float) -> tuple[Any, list
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    places = result.places()[:_MOST_PANELS]
-    columns = min(3, len(places))
-    lines = -(-len(places) // columns)
+    cells = result.cells()[:_MOST_PANELS]
+    columns = min(3, len(cells))
+    lines = -(-len(cells) // columns)
     figure = Figure(figsize=(max(width * columns, 5.5), height * lines + 0.9), layout="constrained")
     FigureCanvasAgg(figure)
     axes = list(np.ravel(figure.subplots(lines, columns, squeeze=False)))
-    for axis in axes[len(places) :]:
+    for axis in axes[len(cells) :]:
         axis.set_visible(False)
-    if len(result.places()) > len(places):
-        figure.text(0.01, 0.01, f"the first {len(places)} of {len(result.places())} cases", fontsize=8)
-    return figure, axes[: len(places)], places
+    if len(result.cells()) > len(cells):
+        figure.text(0.01, 0.01, f"the first {len(cells)} of {len(result.cells())} cases", fontsize=8)
+    return figure, axes[: len(cells)], cells
 
 
-def _title(result: SweepResult, place: tuple[str, int]) -> str:
-    environment, budget = place
+def _title(result: SweepResult, cell: tuple[str, int]) -> str:
+    environment, budget = cell
     several = result.data.sizes["budget"] > 1
     return environment + (f", budget {result.data['budget'].values[budget]:,.6g}" if several else "")
 
@@ -70,9 +70,9 @@ def _png(figure: Any) -> bytes:
 
 
 def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
-    figure, axes, places = _panels(result, 3.7, 2.8)
-    for axis, place in zip(axes, places, strict=True):
-        curves = [result.curve(policy, *place) for policy in policies]
+    figure, axes, cells = _panels(result, 3.7, 2.8)
+    for axis, cell in zip(axes, cells, strict=True):
+        curves = [result.curve(policy, *cell) for policy in policies]
         for number, curve in enumerate(curves):
             _one_curve(axis, curve, curve.parameters[name], number)
         x = np.concatenate([curve.parameters[name] for curve in curves])
@@ -81,7 +81,7 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
         tops = np.concatenate([curve.regret[0] for curve in curves])
         if tops.min() > 0 and tops.max() / tops.min() > 8:
             axis.set_yscale("log")
-        axis.set_title(_title(result, place), fontsize=9)
+        axis.set_title(_title(result, cell), fontsize=9)
         axis.grid(alpha=0.3, linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(which="both", labelsize=8)
@@ -99,8 +99,8 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
 def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None:
     order = np.argsort(values)
     x, mean = values[order], curve.regret[0][order]
-    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-    axis.plot(x, mean, color=colour, linestyle=DASHES[number % len(DASHES)], linewidth=1.3)
+    colour, marker, dashes = nth_look(number)
+    axis.plot(x, mean, color=colour, linestyle=dashes, linewidth=1.3)
     middle, low, high = (part[order] for part in curve.apart)
     if np.isfinite(low).all():
         axis.errorbar(x, mean, [middle - low, high - middle], fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
@@ -116,9 +116,9 @@ def _is_grid(curve: Curve) -> bool:
 
 
 def _heat_maps(result: SweepResult, policy: str) -> bytes:
-    figure, axes, places = _panels(result, 4.2, 3.3)
-    for axis, place in zip(axes, places, strict=True):
-        curve = result.curve(policy, *place)
+    figure, axes, cells = _panels(result, 4.2, 3.3)
+    for axis, cell in zip(axes, cells, strict=True):
+        curve = result.curve(policy, *cell)
         (across, x), (up, y) = curve.parameters.items()
         columns, lines = np.unique(x), np.unique(y)
         at = (np.searchsorted(lines, y), np.searchsorted(columns, x))
@@ -132,6 +132,6 @@ def _heat_maps(result: SweepResult, policy: str) -> bytes:
         axis.set_xticks(range(columns.size), [f"{value:.3g}" for value in columns], rotation=45, fontsize=7)
         axis.set_yticks(range(lines.size), [f"{value:.3g}" for value in lines], fontsize=7)
         axis.set(xlabel=across, ylabel=up)
-        axis.set_title(_title(result, place), fontsize=9)
+        axis.set_title(_title(result, cell), fontsize=9)
     figure.suptitle(f"{policy}: star: least regret; dots: not clearly worse than it", fontsize=9)
     return _png(figure)

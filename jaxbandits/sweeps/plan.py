@@ -34,8 +34,8 @@ class Unit:
 
     Attributes:
         name: names it for people.
-        budget: its place among the budgets.
-        number: its policy's place among the layout's tasks.
+        budget: its number among the budgets.
+        number: its policy's number among the layout's tasks.
         cuts: bounds of its blocks in ``task.order``, which is sorted by expected length; so the lanes of a block are
             of similar length.
         first: number of its first block.
@@ -150,10 +150,10 @@ def _blocks(unit: Unit) -> list[Block]:
     _, instance, _ = np.unravel_index(unit.task.order, unit.layout.lane_shape(unit.task))
     rounds = unit.layout.expected[instance]
     made = []
-    for place, (start, stop) in enumerate(zip(unit.cuts[:-1], unit.cuts[1:], strict=True)):
+    for number, (start, stop) in enumerate(zip(unit.cuts[:-1], unit.cuts[1:], strict=True)):
         part = slice(start, stop)
         work = float(unit.seconds[part].sum()), float(rounds[part].sum())
-        made.append(Block(unit.first + place, unit, unit.task.order[part], *work))
+        made.append(Block(unit.first + number, unit, unit.task.order[part], *work))
     return made
 
 
@@ -221,12 +221,12 @@ class Forecast:
 
 def forecast(plan: SweepPlan, workers: int | None = None, done: frozenset[int] = frozenset()) -> Forecast:
     """Time and memory for the blocks that are not ``done``, on this machine; rough, and known to be so."""
-    places = jax.local_devices()
-    workers = workers or usual_workers(places)
+    devices = jax.local_devices()
+    workers = workers or usual_workers(devices)
     shapes: dict[Any, tuple[float, int]] = {}
     for unit in plan.units:
         task = unit.task
-        slots = usual_slots(task, workers, places)
+        slots = usual_slots(task, workers, devices)
         key = (
             task.engine.__name__,
             slots,

@@ -5,13 +5,9 @@ Equal results are equal bytes: nothing here knows what time it is or where the w
 
 from __future__ import annotations
 
-import csv
-import io
-from typing import Any
-
 import numpy as np
 
-from jaxbandits._reports.printable import cell
+from jaxbandits._files.csv_text import csv_text
 from jaxbandits.core.protocol import Status
 from jaxbandits.sweeps.surface import LEVEL, Curve, SweepResult, rows
 
@@ -20,33 +16,17 @@ def write_report(result: SweepResult) -> dict[str, bytes]:
     """All files of the report by name; ``result.nc`` comes last, so that its presence means that all are there."""
     from jaxbandits.sweeps.pictures import pictures
 
-    files = {"sensitivity.csv": _csv(result).encode(), "summary.txt": summary(result).encode(), **pictures(result)}
+    table = rows(result)
+    sensitivity = csv_text(list(table[0]), (row.values() for row in table))
+    files = {"sensitivity.csv": sensitivity.encode(), "summary.txt": summary(result).encode(), **pictures(result)}
     return {**files, "result.nc": bytes(result.data.to_netcdf(engine="scipy", format="NETCDF3_64BIT"))}
-
-
-def _csv(result: SweepResult) -> str:
-    text = io.StringIO()
-    found = rows(result)
-    writer = csv.DictWriter(text, fieldnames=list(found[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in found)
-    return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    """Nine digits, more than the order of a sum can change; nothing for what there is not."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:.9g}"
-    return "" if value is None else cell(value)
 
 
 def summary(result: SweepResult) -> str:
     """The findings in words."""
     lines = [*_head(result), ""]
-    for environment, budget in result.places():
-        lines.append(_place(result, environment, budget))
+    for environment, budget in result.cells():
+        lines.append(_cell(result, environment, budget))
         curves = [result.curve(policy, environment, budget) for policy in result.policies]
         lines += [f"  {line}" for curve in curves for line in _about(curve)]
         lines += [f"  {line}" for line in _against(result, curves, environment, budget)]
@@ -73,7 +53,7 @@ def _head(result: SweepResult) -> list[str]:
     ]
 
 
-def _place(result: SweepResult, environment: str, budget: int) -> str:
+def _cell(result: SweepResult, environment: str, budget: int) -> str:
     layout = result.plan.layouts[environment, budget]
     task = layout.tasks[0]
     value = result.data["budget"].values[budget]
@@ -123,11 +103,11 @@ def _against(result: SweepResult, curves: list[Curve], environment: str, budget:
 
 def _everywhere(result: SweepResult) -> list[str]:
     """Values that are among the indistinguishable ones in every environment and with every budget."""
-    if len(result.places()) < 2:
+    if len(result.cells()) < 2:
         return []
-    lines = [f"In all {len(result.places())} cases at once:"]
+    lines = [f"In all {len(result.cells())} cases at once:"]
     for policy in result.policies:
-        curves = [result.curve(policy, *place) for place in result.places()]
+        curves = [result.curve(policy, *cell) for cell in result.cells()]
         if curves[0].units < 2 or len(curves[0].parameters) != 1:
             continue
         ((name, x),) = curves[0].parameters.items()

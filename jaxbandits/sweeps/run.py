@@ -18,11 +18,12 @@ import numpy as np
 from jaxbandits._engine import pool
 from jaxbandits._engine.booking import ledger_of
 from jaxbandits._engine.resources import usual_slots, usual_workers
+from jaxbandits._reports.progress import Bar
+from jaxbandits._reports.unfinished import unfinished
 from jaxbandits.core import machine
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.ledger import Ledger
 from jaxbandits.core.numbers import whole_number
-from jaxbandits.core.protocol import Status
 from jaxbandits.sweeps import processes
 from jaxbandits.sweeps.log import Log
 from jaxbandits.sweeps.plan import Block, SweepPlan, Unit, make_plan
@@ -83,7 +84,8 @@ def sweep(
         result = gather(plan, kept.get)
     else:
         result = _on_disk(plan, Folder(out), local, notice)
-    _warn_of_unfinished(result, notice)
+    for line in unfinished(result.data["status"].values):
+        notice(line)
     return result
 
 
@@ -159,12 +161,15 @@ class LocalWorkers:
         self, plan: SweepPlan, blocks: Sequence[Block], put: Callable[[int, Arrays], None], log: Log | NullLog
     ) -> None:
         """Run the lanes of these blocks and hand each block on when it is complete."""
-        with Bar(self.progress, plan, blocks) as bar:
+        all_rounds, began = sum(block.rounds for block in blocks), time.perf_counter()
+        finished = len(plan.blocks) - len(blocks)
+        with Bar(self.progress, all_rounds) as bar:
 
             def deliver(block: Block, arrays: Arrays) -> None:
+                nonlocal finished
                 put(block.number, arrays)
                 log.note("block", number=block.number, lanes=int(block.lanes.size), seconds=block.seconds)
-                bar.finished += 1
+                finished += 1
 
             queues, weights = [], []
             for unit in plan.units:
@@ -174,9 +179,12 @@ class LocalWorkers:
                     weights.append(sum(block.rounds for block in mine) / queues[-1].total)
 
             def report(work: float, done: int) -> None:
-                bar.show(sum(queue.work * weight for queue, weight in zip(queues, weights, strict=True)))
+                rounds = sum(queue.work * weight for queue, weight in zip(queues, weights, strict=True))
+                pace = f"{rounds / max(time.perf_counter() - began, 1e-9):.2g} rounds/s" if rounds else "compiling"
+                bar.show(f"{finished}/{len(plan.blocks)} blocks, {pace}", rounds)
 
             lanes = sum(queue.total for queue in queues)
+            report(0.0, 0)
             pool.Run(queues, report).finish(self.devices, max(1, min(self.workers, lanes)))
 
     def _queue(self, unit: Unit, blocks: Sequence[Block], deliver: Callable[[Block, Arrays], None]) -> pool.Queue:
@@ -192,11 +200,11 @@ class BlockAssembler:
         self._unit, self._deliver = unit, deliver
         self._lock = threading.Lock()
         self._block_of = np.full(unit.task.order.size, -1)
-        self._place_of = np.zeros(unit.task.order.size, np.int64)
+        self._row_of = np.zeros(unit.task.order.size, np.int64)
         self._blocks = list(blocks)
         for at, block in enumerate(blocks):
             self._block_of[block.lanes] = at
-            self._place_of[block.lanes] = np.arange(block.lanes.size)
+            self._row_of[block.lanes] = np.arange(block.lanes.size)
         self._left = [block.lanes.size for block in blocks]
         self._open: dict[int, tuple[Ledger, np.ndarray]] = {}
 
@@ -216,54 +224,9 @@ class BlockAssembler:
                 if at not in self._open:
                     make = pool.partial_empty(self._blocks[at].lanes.size)
                     self._open[at] = (jax.tree.map(make, rows), make(status))
-                devices = self._place_of[numbers[part]]
-                jax.tree.map(lambda into, x: into.__setitem__(devices, x[part]), self._open[at], (rows, status))  # noqa: B023
+                to = self._row_of[numbers[part]]
+                jax.tree.map(lambda into, x: into.__setitem__(to, x[part]), self._open[at], (rows, status))  # noqa: B023
                 self._left[at] -= int(part.sum())
                 if self._left[at] == 0:
                     complete.append((int(at), self._open.pop(at)))
         return complete
-
-
-class Bar:
-    """A bar on stderr: share of the work, blocks, rate, time left."""
-
-    def __init__(self, shown: bool, plan: SweepPlan, blocks: Sequence[Block]):
-        self._shown, self._bar = shown, None
-        self._rounds = sum(block.rounds for block in blocks)
-        self._blocks, self._all, self.finished = len(blocks), len(plan.blocks), 0
-        self._began = time.perf_counter()
-
-    def __enter__(self) -> Bar:
-        if self._shown:
-            from tqdm import tqdm
-
-            self._bar = tqdm(
-                total=self._rounds,
-                bar_format="{percentage:3.0f}%|{bar}| {desc}, {remaining} left",
-                dynamic_ncols=True,
-                leave=False,
-                smoothing=0,
-            )
-            self.show(0.0)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def show(self, rounds: float) -> None:
-        """So many rounds are done, of those expected."""
-        if self._bar is None:
-            return
-        before = self._all - self._blocks
-        rate = rounds / max(time.perf_counter() - self._began, 1e-9)
-        pace = f"{rate:.2g} rounds/s" if rounds else "compiling"
-        self._bar.set_description_str(f"{before + self.finished}/{self._all} blocks, {pace}", refresh=False)
-        self._bar.update(max(min(rounds, self._rounds) - self._bar.n, 0))
-
-
-def _warn_of_unfinished(result: SweepResult, notice: Callable[[str], None]) -> None:
-    ended = result.data["status"].values
-    for status in (Status.ROUND_CAP, Status.CAPACITY, Status.INVALID):
-        if count := int((ended == status).sum()):
-            notice(f"{count} of {int((ended >= 0).sum())} lanes ended with status {status.name.lower()}")

@@ -24,7 +24,7 @@ OVER = ("replicate", "instance")
 class Sweep:
     """The product of policies × their settings × environments × budgets × instances × replicates.
 
-    All of it meets the same world: the outcomes of an instance depend on the seed, the place of the instance in its
+    All of it meets the same world: the outcomes of an instance depend on the seed, the number of the instance in its
     environment and the replicate only. So differences between settings, policies and budgets are paired.
 
     Args:

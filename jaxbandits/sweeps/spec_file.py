@@ -39,12 +39,12 @@ def read_spec(path: str) -> bytes:
     Raises:
         InputError: it is no Python file.
     """
-    place = path_of("SPEC.py", path)
+    file = path_of("SPEC.py", path)
     try:
-        content = read_regular(place, _MOST_BYTES, follow=True)
+        content = read_regular(file, _MOST_BYTES, follow=True)
     except OSError as problem:
         raise bad("SPEC.py", path, f"a Python file ({reason_of(problem)})") from None
-    if place.suffix != ".py":
+    if file.suffix != ".py":
         raise bad("SPEC.py", path, "a Python file (its name must end in .py)")
     return content
 
@@ -53,18 +53,18 @@ def run_spec(path: str, content: bytes, notice: Callable[[str], None] | None = N
     """What a spec's text sets `sweep` to; see :func:`load_spec`."""
     from jaxbandits.sweeps.spec import Sweep
 
-    place = Path(path).absolute()
-    module = types.ModuleType(f"jaxbandits_spec_{place.stem}")
-    module.__file__ = str(place)
+    file = Path(path).absolute()
+    module = types.ModuleType(f"jaxbandits_spec_{file.stem}")
+    module.__file__ = str(file)
     sys.modules[module.__name__] = module  # dataclasses and the spec's identity look there
     try:
-        with _apart(place.parent), _told_if_long(path, notice):
-            exec(compile(content, str(place), "exec"), vars(module))
+        with _apart(file.parent), _told_if_long(path, notice):
+            exec(compile(content, str(file), "exec"), vars(module))
     except KeyboardInterrupt:
         raise
     except BaseException as problem:  # SystemExit too: a spec must not end us as if all were well
         del sys.modules[module.__name__]
-        raise InputError(f"{path}: line {_line_of(problem, str(place))}: {_said(problem)}") from problem
+        raise InputError(f"{path}: line {_line_of(problem, str(file))}: {_said(problem)}") from problem
     found = vars(module).get("sweep")
     if not isinstance(found, Sweep):
         raise bad(f"{path}: sweep", found, "a jaxbandits.Sweep")

@@ -55,7 +55,7 @@ class SweepResult:
             raise bad("policy", policy, " or ".join(self.policies))
         return list(self.plan.spec.settings(policy))
 
-    def places(self) -> list[tuple[str, int]]:
+    def cells(self) -> list[tuple[str, int]]:
         """Every (environment, number of the budget)."""
         return list(self.plan.layouts)
 
@@ -67,7 +67,7 @@ class SweepResult:
         """
         names = self.parameters(policy)
         if (environment, budget) not in self.plan.layouts:
-            raise bad("environment, budget", (environment, budget), f"one of {self.places()}")
+            raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
         x = self._ends(environment, budget).isel(setting=np.flatnonzero(self.data["policy"].values == policy))
         return Curve.of(policy, x, names, given=self.plan.spec.over == "replicate")
 
@@ -197,12 +197,12 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray] | None
             raise InputError(f"block {block.number}: missing or corrupt; the same sweep again computes it anew")
         unit = block.unit
         setting, instance, replicate = np.unravel_index(block.lanes, unit.layout.lane_shape(unit.task))
-        place = (first[unit.policy] + setting, environments.index(unit.environment), unit.budget, instance, replicate)
+        at = (first[unit.policy] + setting, environments.index(unit.environment), unit.budget, instance, replicate)
         for name, values in _views(arrays, unit, instance).items():
             if name not in made:
                 fill = np.int8(-1) if name == "status" else np.nan
                 made[name] = np.full(shape[: 4 + values.ndim], fill)
-            made[name][place] = values
+            made[name][at] = values
     return SweepResult(_labelled(xarray, plan, made, counts), plan)
 
 
@@ -286,7 +286,7 @@ def rows(result: SweepResult) -> Sequence[dict[str, Any]]:
     found = []
     names = [str(name) for name in result.data.coords if name not in (*AXES, "policy")]
     budgets = result.data["budget"].values
-    for environment, budget in result.places():
+    for environment, budget in result.cells():
         for policy in result.policies:
             curve = result.curve(policy, environment, budget)
             for i in range(curve.regret[0].size):

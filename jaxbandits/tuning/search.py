@@ -52,6 +52,8 @@ def tune(
 ) -> Tuned:
     """Descend ln(parameters) along the gradient of ln E[regret], with fresh instances and fresh worlds in every step.
 
+    With x = ln(parameters), a step moves x against ∇_x E[R(eˣ)] / E[R(eˣ)], as the optimiser says.
+
     A randomised policy is differentiated by its own score (``gradients.policy_score``), any other by antithetic
     Gaussian smoothing (``gradients.smoothed``), each instance with a direction of its own. The result is the geometric
     mean of the second half of the path. It is then played, with the start and the best grid value, on instances that
@@ -71,16 +73,19 @@ def tune(
         fresh: instances of the final comparison, one run on each, at least 2.
         **options: passed to :func:`~jaxbandits.simulate`.
 
+    Returns:
+        A :class:`~jaxbandits.tuning.Tuned`: the tuned policy, its path, and its gains on fresh instances; regrets in
+        the environment's unit of reward.
+
     Raises:
         InputError: naming the argument, before anything is compiled.
 
     Example:
         >>> import jax
         >>> import jaxbandits as jb
-        >>> from jaxbandits.tuning.search import tune
-        >>> from jaxbandits.tuning.problems import uniform_problem
-        >>> found = tune(jb.policies.SoftElim(theta=2.0), uniform_problem(arms=2, rounds=20), wrt="theta",
-        ...              key=jax.random.key(0), steps=3, instances=8, fresh=8)
+        >>> problem = jb.tuning.uniform_problem(arms=2, rounds=20)
+        >>> found = jb.tune(jb.policies.SoftElim(theta=2.0), problem, wrt="theta",
+        ...                 key=jax.random.key(0), steps=3, instances=8, fresh=8)
         >>> found.path.shape, found.over_best is None
         ((4, 1), True)
     """

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 import os
 from pathlib import Path
@@ -12,7 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandits._files.csv_text import csv_text
 from jaxbandits._files.files import write_whole
+from jaxbandits._reports.palette import BLUE, GREY, VERMILION
 from jaxbandits.core.protocol import Policy
 
 FILES = ("path.png", "path.csv", "run.json")
@@ -86,12 +86,11 @@ class Tuned:
         """Write path.png, path.csv and run.json."""
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
-        table = io.StringIO()
-        writer = csv.writer(table)
-        writer.writerow(["step", *self.values, "mean_regret", *(f"slope_{name}" for name in self.values)])
-        for step, row in enumerate(self.path):
-            of_step = [self.regrets[step], *self.slopes[step]] if step < len(self.regrets) else [""] * (1 + row.size)
-            writer.writerow([step, *row, *of_step])
+        header = ["step", *self.values, "mean_regret", *(f"slope_{name}" for name in self.values)]
+        found = np.column_stack([self.regrets, self.slopes]).tolist()
+        found.append([""] * (1 + len(self.values)))  # nothing is played at the end of the path
+        rows = ([step, *at, *of_step] for step, (at, of_step) in enumerate(zip(self.path, found, strict=True)))
+        table = csv_text(header, rows, digits=None, line_end="\r\n")
         facts = {
             "values": self.values,
             "start": self.start,
@@ -106,7 +105,7 @@ class Tuned:
         } | (about or {})
         # run.json first: it says whose the others are
         write_whole(out / FILES[2], lambda file: file.write(json.dumps(facts, indent=1, default=str).encode()))
-        write_whole(out / FILES[1], lambda file: file.write(table.getvalue().encode()))
+        write_whole(out / FILES[1], lambda file: file.write(table.encode()))
         picture = self.picture()
         write_whole(out / FILES[0], lambda file: picture.savefig(file, format="png", dpi=130))
         return [out / name for name in FILES]
@@ -120,16 +119,16 @@ class Tuned:
         for (left, right), (name, value), path, i in zip(
             axes, self.values.items(), self.path.T, range(len(self.values)), strict=True
         ):
-            left.plot(path, color="#0072B2", marker="o", markersize=3, label="path")
-            left.axhline(value, color="#D55E00", linestyle="--", label="tuned")
+            left.plot(path, color=BLUE, marker="o", markersize=3, label="path")
+            left.axhline(value, color=VERMILION, linestyle="--", label="tuned")
             left.set(xlabel="step", ylabel=name, yscale="log", title=f"{self.estimator}")
             left.legend(frameon=False)
             right.set(xlabel=name, ylabel="mean regret", xscale="log", title="grid and tuned value")
             if len(self.grid):
-                right.errorbar(self.grid[:, i], self.grid_regrets, 1.96 * self.grid_errors, color="#777777",
+                right.errorbar(self.grid[:, i], self.grid_regrets, 1.96 * self.grid_errors, color=GREY,
                                marker="s", markersize=4, capsize=2, label="grid, its own instances")  # fmt: skip
             half = [[self.regret[0] - self.regret[1]], [self.regret[2] - self.regret[0]]]
-            right.errorbar([value], [self.regret[0]], half, color="#D55E00", marker="D", capsize=3,
+            right.errorbar([value], [self.regret[0]], half, color=VERMILION, marker="D", capsize=3,
                            label="tuned, fresh instances")  # fmt: skip
             right.legend(frameon=False)
         return figure
