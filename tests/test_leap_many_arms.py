@@ -114,7 +114,7 @@ def test_lots_are_drawn_for_many_rounds_at_a_time() -> None:
     chunk = jax.jit(lambda carry, tuner: leap.chunk(world, lanes, carry, tuner, jnp.int32(1)))
     for _ in range(12 + 6):  # 96 first pulls, one a macro-step; then lots
         carry, tuner = chunk(carry, tuner)
-    rounds = np.asarray(carry.memory.ledger.rounds)
+    rounds = np.asarray(carry.state.ledger.rounds)
     assert ((rounds > 96 + 6 * 60) & (rounds <= 96 + 6 * 8 * ties.TIE_ROUNDS)).all()
 
 
