@@ -400,7 +400,7 @@ def test_the_kit_finds_a_broken_constraint(broken: jb.Constraint, rule: str, mes
 # --- abstract methods --------------------------------------------------------------------------------------------
 
 
-def test_a_forgotten_method_is_named_at_the_door() -> None:
+def test_a_forgotten_method_is_named_before_anything_runs() -> None:
     @jb.pytree
     class NoScore(IndexPolicy):
         pass

@@ -103,7 +103,7 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight) ->
     mean_reward, mean_cost = at_instance(environment, lane.row).means(arm)
     one = jax.tree.map(lambda x: x[arm][None], known)
 
-    # As in the scan engine: NaN among the scores or an arm that is none, unless the policy knows of other trouble.
+    # As in the scan engine: NaN among the scores or an arm that is none, unless the policy has a status of its own.
     verdict, playable = policy.status(known), (arm == choice) & (mean_cost >= 0)
     verdict = jnp.where(playable | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
     runs = may_play(lane, carry, ledger, flight.status)

@@ -54,8 +54,8 @@ class Subject:
     @cached_property
     def first(self) -> Policy:
         """The policy's first setting, leaves ``[1, 1 or instance, …]``."""
-        settled, _ = canonicalise(self.policy, self.environment)
-        return jax.tree.map(lambda x: x[:1], settled)
+        canonical, _ = canonicalise(self.policy, self.environment)
+        return jax.tree.map(lambda x: x[:1], canonical)
 
     @cached_property
     def others(self) -> list[Policy]:

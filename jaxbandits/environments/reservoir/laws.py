@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +13,6 @@ import numpy as np
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.errors import InputError
 from jaxbandits.core.pytrees import leaf, pytree, static
-
-if TYPE_CHECKING:
-    from jaxbandits.environments.reservoir.arms import Reservoir
 
 Words = tuple[jax.Array, jax.Array]
 OutcomeLaw = Callable[[jax.Array, jax.Array], jax.Array]  # (mean in ticks, 32 bits) → ticks
@@ -36,6 +33,13 @@ def uniform_outcome(mean: jax.Array, word: jax.Array) -> jax.Array:
     return mean - half + streams.below(word, 2 * half + 1)
 
 
+class FirstArms(Protocol):
+    """What a law may ask of its reservoir."""
+
+    def first_arms(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Host: mean reward and mean cost ``[instance, count]`` of the first arms."""
+
+
 class ArmLaw:
     """How a reservoir's arms are distributed. Leaves carry a leading instance axis."""
 
@@ -49,7 +53,7 @@ class ArmLaw:
         """Host: (mean reward, mean cost) ``[instance, 2]`` of an arm with the supremum ratio, and of a cheapest arm."""
         raise NotImplementedError
 
-    def check(self, reservoir: Reservoir, tried: int) -> None:
+    def check(self, reservoir: FirstArms, tried: int) -> None:
         """Raise :class:`InputError` if one of the first ``tried`` arms breaks what was promised."""
 
 
@@ -111,7 +115,7 @@ class SamplerLaw(ArmLaw):
         cost = np.broadcast_to(least, (least.shape[0], 2))
         return cost * np.asarray(self.best_ratio, np.float64)[:, None], cost
 
-    def check(self, reservoir: Reservoir, tried: int) -> None:
+    def check(self, reservoir: FirstArms, tried: int) -> None:
         """See :class:`ArmLaw`."""
         reward, cost = reservoir.first_arms(tried)
         least, best = (np.asarray(x, np.float64)[:, None] for x in (self.least_cost, self.best_ratio))
@@ -148,5 +152,5 @@ class TableLaw(ArmLaw):
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
         """See :class:`ArmLaw`."""
         reward, cost = ticks.to_units(self.reward), ticks.to_units(self.cost)
-        places = np.stack([(reward / cost).argmax(axis=1), cost.argmin(axis=1)], axis=1)
-        return np.take_along_axis(reward, places, axis=1), np.take_along_axis(cost, places, axis=1)
+        which = np.stack([(reward / cost).argmax(axis=1), cost.argmin(axis=1)], axis=1)
+        return np.take_along_axis(reward, which, axis=1), np.take_along_axis(cost, which, axis=1)

@@ -125,7 +125,9 @@ def left(view: View) -> Total:
         InputError: before anything runs, if the constraint does not tell what is left.
     """
     if view.left is None:
-        raise InputError("constraint: it tells nothing of what is left; it must be one that does, such as AverageCost")
+        raise InputError(
+            "constraint: it tells nothing of what is left; it must be one that does, such as TotalBudget or AverageCost"
+        )
     return view.left
 
 

@@ -15,7 +15,7 @@ from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base.mixture import fewest
+from jaxbandits.policies.base.mixture import fewest, left
 from jaxbandits.policies.base.ties import largest
 
 
@@ -77,10 +77,9 @@ class EpsilonFirst(Policy):
 
     def select(self, state: EpsilonFirstState, key: jax.Array, view: View) -> tuple[EpsilonFirstState, jax.Array]:
         """In turn, or greedily."""
-        if view.left is None:
-            raise TypeError("EpsilonFirst needs a constraint that tells what is left (TotalBudget)")
-        budget = select_tree(view.round == 1, view.left, state.budget)
-        spent = ticks.to_float(ticks.minus(budget, view.left))
+        money = left(view)
+        budget = select_tree(view.round == 1, money, state.budget)
+        spent = ticks.to_float(ticks.minus(budget, money))
         exploring = spent < self.epsilon * ticks.to_float(budget)
         in_turn = fewest(state.learnt.pulls, view.available)
         arm = jnp.where(exploring, in_turn, largest(self.ratio(state.learnt), key, view))
