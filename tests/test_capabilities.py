@@ -422,7 +422,7 @@ def test_one_draw_among_the_arms_that_exist_is_uniform_and_ignores_absent_ones()
 # --- abstract methods --------------------------------------------------------------------------------------------
 
 
-def test_a_forgotten_method_is_named_at_the_door() -> None:
+def test_a_forgotten_method_is_named_before_anything_runs() -> None:
     @jb.pytree
     class NoScore(IndexPolicy):
         pass

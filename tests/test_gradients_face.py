@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -86,6 +87,37 @@ def test_settings_and_instances_are_axes_and_equal_single_calls() -> None:
     alone = gradients.policy_score.estimate(SoftElim(theta=1.0), ARMS, BUDGET, wrt="theta", key=KEY, replicates=6)
     assert soft.gradient["theta"].shape == (2, 2)
     np.testing.assert_array_equal(soft.gradient["theta"][1], alone.gradient["theta"][0])
+
+
+@jb.pytree
+class TurnsBack(jb.Policy):
+    """Arm 0 for ``turn`` rounds, then arm 1; for any number of resources."""
+
+    turn: Any = jb.leaf(above=0)
+
+    plays: ClassVar[type] = jb.environments.FiniteSpec
+
+    def init(self, spec: Any) -> None:
+        """Nothing to learn."""
+
+    def update(self, state: None, key: jax.Array, observation: Any) -> None:
+        """Nothing to learn."""
+
+    def select(self, state: None, key: jax.Array, view: jb.View) -> tuple[None, jax.Array]:
+        return state, (view.round > self.turn).astype(jnp.int32)
+
+
+def test_a_budget_of_as_many_resources_as_instances_is_no_instance_axis() -> None:
+    """Smoothing copies instances: by length alone a budget ``[d]`` looks like ``[instance]``."""
+    arms = FiniteArms.bernoulli(ARMS.values()[0], np.random.default_rng(0).uniform(0.3, 0.9, (2, 2, 2)))
+    options = {"wrt": "turn", "key": KEY, "replicates": 6, "directions": 3, "slots": 8}
+    budgets = [[3.0, 4.0], np.array([3.0, 4.0]), [[3.0, 4.0], [3.0, 4.0]]]
+    found = [
+        gradients.smoothed.estimate(TurnsBack(2.0), arms, jb.TotalBudget(b, last_pull="counts"), **options)
+        for b in budgets
+    ]
+    assert np.ptp([x.value for x in found], axis=0).max() == 0 < np.ptp(found[0].value)
+    np.testing.assert_array_equal(found[0].gradient["turn"], found[2].gradient["turn"])
 
 
 def test_absent_arms_have_no_gradient() -> None:

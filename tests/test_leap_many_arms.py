@@ -97,7 +97,7 @@ def test_a_full_set_is_told_by_both_engines() -> None:
     assert_same_results(*results, "engines scan and leap, full sets")
 
 
-def test_lots_are_drawn_for_many_rounds_at_a_time() -> None:
+def test_ties_are_decided_for_many_rounds_at_a_time() -> None:
     """While hundreds of arms tie at +∞, a chunk of eight macro-steps plays far more rounds than eight."""
     lanes_, world = 4, reservoir()
     leaves, _ = canonicalise(SampledArms(RCB(), ROOM), world.instances, world.spec)
@@ -112,13 +112,13 @@ def test_lots_are_drawn_for_many_rounds_at_a_time() -> None:
     carry = jax.vmap(partial(scan.start, world), in_axes=(0, None))(lanes, jax.random.key_data(KEY))
     tuner = leap.tuner(lanes_)
     chunk = jax.jit(lambda carry, tuner: leap.chunk(world, lanes, carry, tuner, jnp.int32(1)))
-    for _ in range(12 + 6):  # 96 first pulls, one a macro-step; then lots
+    for _ in range(12 + 6):  # 96 first pulls, one a macro-step; then ties
         carry, tuner = chunk(carry, tuner)
-    rounds = np.asarray(carry.memory.ledger.rounds)
+    rounds = np.asarray(carry.state.ledger.rounds)
     assert ((rounds > 96 + 6 * 60) & (rounds <= 96 + 6 * 8 * ties.TIE_ROUNDS)).all()
 
 
-def test_lots_are_those_of_the_tie_rule() -> None:
+def test_ties_of_many_rounds_follow_the_tie_rule() -> None:
     rng = np.random.default_rng(8)
     key, rounds = jax.random.key(5), jnp.arange(100, 116)
     for width in (2, 3, 33, 700):

@@ -26,7 +26,7 @@ def half(*shape: int) -> np.ndarray:
     return np.broadcast_to(0.5, shape)
 
 
-def door(policy: Any = None, world: Any = ARMS, constraint: Any = BUDGET, **options: Any) -> Any:
+def laid_out(policy: Any = None, world: Any = ARMS, constraint: Any = BUDGET, **options: Any) -> Any:
     """Everything that ``simulate`` checks; nothing is compiled."""
     return lay_out(policy or policies.OmegaUCB(), world, constraint, key=KEY, **({"marks": 1} | options))
 
@@ -115,17 +115,17 @@ def test_ids(name, wrong):
     with pytest.raises(
         jb.InputError, match=f"{name}: .* must be a list of distinct whole numbers from 0 to 4294967295"
     ):
-        door(**{name: wrong})
+        laid_out(**{name: wrong})
 
 
 def test_ids_that_fit():
-    task = door(replicates=[2**32 - 1, 0], instance_ids=[2**32 - 1]).tasks[0]
+    task = laid_out(replicates=[2**32 - 1, 0], instance_ids=[2**32 - 1]).tasks[0]
     assert task.replicate_ids.tolist() == [2**32 - 1, 0] and task.instance_ids.tolist() == [2**32 - 1]
 
 
 def test_one_address_twice_would_count_a_run_twice():
     with pytest.raises(jb.InputError, match=r"replicates: .3, 3. given; it must be a list of distinct"):
-        door(replicates=[3, 3])
+        laid_out(replicates=[3, 3])
 
 
 def test_points():
@@ -149,7 +149,7 @@ def test_a_set_of_127_arms_is_exact_where_the_total_has_a_part():
 @pytest.mark.parametrize("arms", [128, 200])
 def test_a_larger_set(arms):
     with pytest.raises(jb.InputError, match=r"Sets.blank_action: .* set of L arms, int32.L., L from 1 to 127"):
-        door(Sets(arms), WIDE)
+        laid_out(Sets(arms), WIDE)
     assert WIDE.refuses(jnp.zeros(127, jnp.int32)) is None
 
 
@@ -158,7 +158,7 @@ def test_an_action_that_is_no_arm(dtype):
     with pytest.raises(
         jb.InputError, match=rf"Sets.blank_action: an action of {dtype}\[\] given; for FiniteArms it must"
     ):
-        door(Sets(0, dtype))
+        laid_out(Sets(0, dtype))
 
 
 @pytest.mark.parametrize(
@@ -170,12 +170,12 @@ def test_an_action_that_is_no_arm(dtype):
     ],
 )
 def test_rounds_that_a_total_can_hold(policy, world, most):
-    assert door(policy, world, jb.Horizon(most)).tasks[0].cap[0] == most
+    assert laid_out(policy, world, jb.Horizon(most)).tasks[0].cap[0] == most
     with pytest.raises(jb.InputError, match=f"rounds: {most + 1} given; it must be at most {most}, as a round may"):
-        door(policy, world, jb.Horizon(most + 1))
+        laid_out(policy, world, jb.Horizon(most + 1))
     with pytest.raises(jb.InputError, match=f"max_rounds: {most + 1} given; it must be at most {most}"):
-        door(policy, world, BUDGET, max_rounds=most + 1)
-    assert door(policy, world, jb.Horizon(most + 1), max_rounds=5).tasks[0].cap[0] == 5
+        laid_out(policy, world, BUDGET, max_rounds=most + 1)
+    assert laid_out(policy, world, jb.Horizon(most + 1), max_rounds=5).tasks[0].cap[0] == 5
 
 
 def test_the_largest_total_is_one_that_two_limbs_hold():
@@ -194,15 +194,18 @@ def test_penalties():
 
 def test_a_cap_that_nobody_asked_for_is_lowered():
     cheap = row_arms([[([0.5], [1e-6])]], limits=[1.0], cost=Linear(0.1), penalty=Constant(100.0))
-    assert door(policies.UCBReduction(), cheap, jb.TotalBudget(2.0**20, last_pull="counts")).tasks[0].cap[0] == 21474836
+    assert (
+        laid_out(policies.UCBReduction(), cheap, jb.TotalBudget(2.0**20, last_pull="counts")).tasks[0].cap[0]
+        == 21474836
+    )
 
 
 def test_ordinary_worlds_keep_their_rounds():
-    assert door(constraint=jb.Horizon(2**30)).tasks[0].cap[0] == 2**30 + 1
-    assert door(max_rounds=2**30).tasks[0].cap[0] == 2**30
+    assert laid_out(constraint=jb.Horizon(2**30)).tasks[0].cap[0] == 2**30 + 1
+    assert laid_out(max_rounds=2**30).tasks[0].cap[0] == 2**30
     for wrong in (2**30 + 1, 10.5, 0):
         with pytest.raises(jb.InputError, match="rounds: "):
-            door(constraint=jb.Horizon(wrong))
+            laid_out(constraint=jb.Horizon(wrong))
 
 
 @jb.pytree
@@ -227,7 +230,7 @@ def test_what_may_bring_more_than_a_unit_is_played_round_by_round():
 def test_means_beyond_the_stated_bound():
     world = FiniteArms(ARMS.law, ARMS.mean_reward * 4, ARMS.mean_cost, ARMS.present)
     with pytest.raises(jb.InputError, match=r"FiniteArms.values: a mean reward of size 2 given; it must be at most 1"):
-        door(world=world)
+        laid_out(world=world)
 
 
 def test_statistics_of_an_arm_hold_as_many_pulls_as_there_are_rounds():
@@ -266,7 +269,7 @@ def test_memory(name, call, monkeypatch):
 
 def test_little_is_never_refused(monkeypatch):
     monkeypatch.setattr(numbers, "free_memory", lambda: 0)
-    assert door(replicates=100).tasks[0].order.size == 100
+    assert laid_out(replicates=100).tasks[0].order.size == 100
     monkeypatch.setattr(numbers, "free_memory", lambda: None)
     numbers.refuse_beyond_memory("anything", 1, 1e30)  # where the machine does not tell, nothing is refused
     assert numbers.free_memory() is None

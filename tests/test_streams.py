@@ -151,7 +151,7 @@ def test_a_nan_score_chooses_no_arm() -> None:
     assert int(largest(jnp.array([1.0, 0.5, jnp.nan]), key_of(0, 1), view)) == 0, "a NaN of an absent arm is no matter"
 
 
-def test_keys_at_the_door() -> None:
+def test_which_keys_are_taken() -> None:
     good = jax.random.key(3)
     assert streams.root_key(good) is good
     with pytest.warns(UserWarning, match="raw uint32 key"):

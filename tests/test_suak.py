@@ -181,12 +181,12 @@ def test_primal_dual_does_not_finish_phase_1_on_instance_2():
     rows = [jnp.asarray(np.rint(np.array(x) * pulls), jnp.int32) for x in INSTANCES[2]]
     policy = PrimalDualTwoPhase(c=jnp.float32(0.5), horizon=jnp.int32(2_500_000), a=jnp.float32(2))
     state = policy.init(FiniteSpec(8, null_arm=True))
-    arms = state.arms._replace(
+    learnt = state.learnt._replace(
         pulls=jnp.full(8, pulls, jnp.int32), reward=ticks.count(rows[0]), cost=ticks.count(rows[1])
     )
-    support, slack = policy.tests(arms, jnp.ones(9, bool))
+    support, slack = policy.tests(learnt, jnp.ones(9, bool))
     assert not bool(slack) and int(support.sum()) < 2
-    finished, _ = policy.tests(arms._replace(pulls=arms.pulls * 1000, reward=ticks.count(rows[0] * 1000),
+    finished, _ = policy.tests(learnt._replace(pulls=learnt.pulls * 1000, reward=ticks.count(rows[0] * 1000),
                                              cost=ticks.count(rows[1] * 1000)), jnp.ones(9, bool))  # fmt: skip
     assert finished.tolist() == [False, True, False, False, False, True, False, False, False]
 

@@ -1,4 +1,4 @@
-"""Zooming policies and tree searches: twins, engines, capacity, doubts, messages."""
+"""Zooming policies and tree searches: twins, engines, capacity, warnings, messages."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_capacity_ends_a_lane_and_a_larger_one_has_the_same_prefix(engine: str) 
     assert int(jnp.sum(steps.outcome.reward[0, :-1] >> 24)) == cut.ledger["reward"][0, 1, 0, -1] >> 24
 
 
-def test_doubts_in_clear_words() -> None:
+def test_warnings_in_clear_words() -> None:
     world = cost_valley([0.3, 0.6], [0.5, 0.1])
 
     def said(policy: Any) -> list[str]:

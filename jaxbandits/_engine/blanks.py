@@ -37,10 +37,10 @@ def _begin_all(environment: Environment, lanes: scan.Lane, root: jax.Array) -> s
     return jax.vmap(partial(scan.start, environment), in_axes=(0, None))(lanes, root)
 
 
-def memory_bytes(task: Task) -> int:
+def lane_bytes(task: Task) -> int:
     """What a round of one lane reads and writes, in bytes."""
     carry, _ = blank_shapes(1, task.environment, task.lanes(np.zeros(1, np.int64)), task.root)
-    return tree_bytes(carry.memory)
+    return tree_bytes(carry.state)
 
 
 def state_bytes(task: Task, slots: int) -> int:

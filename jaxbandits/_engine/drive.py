@@ -94,13 +94,13 @@ def advance(
         here = jax.tree.map(lambda x: x[jnp.maximum(seat, 0)], lanes)
         first = jax.vmap(partial(start, environment), in_axes=(0, None))(here, root)
         carry = jax.vmap(select_tree)(gets, first, pool.carry)
-        status = jnp.where(seat < 0, jnp.int32(Status.HORIZON), carry.memory.status)
-        carry = carry._replace(memory=carry.memory._replace(status=status))
+        status = jnp.where(seat < 0, jnp.int32(Status.HORIZON), carry.state.status)
+        carry = carry._replace(state=carry.state._replace(status=status))
 
         most_idle = jnp.where(begun < waiting, limits.patience, limits.quota)
         carry, tuner, done = _play(engine, environment, here, carry, pool.tuner, done, most_idle, limits)
 
-        ended = (seat >= 0) & (carry.memory.status != Status.RUNNING)
+        ended = (seat >= 0) & (carry.state.status != Status.RUNNING)
         to = jnp.where(ended, seat, line.size)
         found = outcomes(environment, here, carry)
         outcome = jax.tree.map(lambda kept, x: kept.at[to].set(x, mode="drop"), pool.outcome, found)
@@ -137,7 +137,7 @@ def _play(
 
     def more(state: tuple) -> jax.Array:
         carry, _, done = state
-        idle = jnp.sum(carry.memory.status != Status.RUNNING, dtype=jnp.int32)
+        idle = jnp.sum(carry.state.status != Status.RUNNING, dtype=jnp.int32)
         return (done < limits.chunks) & (idle <= most_idle)
 
     return jax.lax.while_loop(more, chunk, (carry, tuner, done))
@@ -146,12 +146,12 @@ def _play(
 def outcomes(environment: Environment, lanes: Lane, carry: Carry) -> EndedLane:
     """What would stay of these lanes, ``[slot]``, if they ended now."""
 
-    def final(lane: Lane, memory: LaneState) -> dict[str, jax.Array]:
+    def final(lane: Lane, state: LaneState) -> dict[str, jax.Array]:
         world = at_instance(environment, lane.row)
-        return world.summary(memory.environment) | lane.policy.summary(memory.policy)
+        return world.summary(state.environment) | lane.policy.summary(state.policy)
 
-    memory = carry.memory
-    return EndedLane(carry.rows, memory.ledger, memory.status, jax.vmap(final)(lanes, memory))
+    state = carry.state
+    return EndedLane(carry.rows, state.ledger, state.status, jax.vmap(final)(lanes, state))
 
 
 # Hashing is most of the work and profits from the widest vectors; on CPU, XLA takes half of them unless told (machines
@@ -171,5 +171,5 @@ def compiled(platform: str) -> Callable[..., tuple[Pool, Report]]:
 
 
 def _share(lane: Lane, carry: Carry) -> jax.Array:
-    clock = ticks.to_float(lane.constraint.clock(carry.memory.ledger))
+    clock = ticks.to_float(lane.constraint.clock(carry.state.ledger))
     return jnp.clip(clock / ticks.to_float(lane.constraint.end()), 0, 1)

@@ -60,18 +60,18 @@ class Lead(NamedTuple):
 
 def enter(carry: Carry, pace: Pace) -> Flight:
     """A lane of the scan engine, its last outcome learnt."""
-    m = carry.memory
-    learnt = arm_statistics.record(m.policy, m.action, m.feedback.reward, m.feedback.cost)
-    known = select_tree(m.empty, m.policy, learnt)
-    return Flight(known, m.action, m.feedback, m.ledger, m.status, pace)
+    now = carry.state
+    learnt = arm_statistics.record(now.policy, now.action, now.feedback.reward, now.feedback.cost)
+    known = select_tree(now.empty, now.policy, learnt)
+    return Flight(known, now.action, now.feedback, now.ledger, now.status, pace)
 
 
 def leave(carry: Carry, flight: Flight) -> Carry:
     """The lane as ordinary rounds would have left it."""
-    m, last = carry.memory, flight.feedback
+    before, last = carry.state, flight.feedback
     mine = jax.lax.iota(jnp.int32, flight.known.pulls.shape[0]) == flight.action
     pending = outcomes_of(last.reward, last.cost, flight.known.reward_spread is not None)
-    played = m._replace(
+    played = before._replace(
         policy=added(flight.known, jax.tree.map(lambda x: jnp.where(mine, -x, 0), pending)),
         environment=flight.known.pulls,
         ledger=flight.ledger,
@@ -79,8 +79,8 @@ def leave(carry: Carry, flight: Flight) -> Carry:
         feedback=last,
         empty=jnp.bool_(False),
     )
-    moved = flight.ledger.rounds > m.ledger.rounds
-    return carry._replace(memory=select_tree(moved, played, m)._replace(status=flight.status))
+    moved = flight.ledger.rounds > before.ledger.rounds
+    return carry._replace(state=select_tree(moved, played, before)._replace(status=flight.status))
 
 
 def aim(environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight) -> tuple[Lead, jax.Array]:
@@ -103,7 +103,7 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight) ->
     mean_reward, mean_cost = at_instance(environment, lane.row).means(arm)
     one = jax.tree.map(lambda x: x[arm][None], known)
 
-    # As in the scan engine: NaN among the scores or an arm that is none, unless the policy knows of other trouble.
+    # As in the scan engine: NaN among the scores or an arm that is none, unless the policy has a status of its own.
     verdict, playable = policy.status(known), (arm == choice) & (mean_cost >= 0)
     verdict = jnp.where(playable | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
     runs = may_play(lane, carry, ledger, flight.status)

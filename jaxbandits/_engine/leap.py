@@ -12,7 +12,7 @@ pulled again, and nothing needs K scores a round. One macro-step of a lane that 
 3. If nothing was accepted (a tie, a leader who leads at t + d but not yet at t, a pull that ends the lane or passes a
    mark), the next macro-step is *careful*: d = 0, ties broken at random, and its first pull is played unseen. That is
    an ordinary round, in the same program.
-4. *ties*: where the ceiling is +∞, there is no leader, but a tie that each round breaks by lot. Who is drawn in the
+4. *ties*: where the ceiling is +∞, there is no leader, but a tie that each round breaks at random. Who is drawn in the
    coming rounds is known beforehand, so a block of such rounds is played at once, up to an arm that is drawn when its
    score is not +∞ (any more, or yet). A macro-step is one of leads or of ties, as most lanes want.
 
@@ -54,9 +54,6 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
         or capabilities.why_not(environment, capabilities.ADDRESSED, among=AddressedArms)
         or capabilities.why_not(constraint, capabilities.ADDITIVE)
     )
-
-
-# --- a lane enters, aims, leaps, leaves ------------------------------------------------------------------------
 
 
 # --- many lanes -------------------------------------------------------------------------------------------------

@@ -95,40 +95,40 @@ def begin(
     environment: Continuum, lane: Lane, carry: Carry, wanted: jax.Array
 ) -> tuple[Active, MergeConstants, MergeState]:
     """What the lane has learnt, and a level that some ``wanted`` pulls should lead to."""
-    policy, memory = lane.policy, carry.memory
+    policy, state = lane.policy, carry.state
     assert isinstance(policy, ZoomingPolicy)
     key = jax.random.wrap_key_data(carry.fixed.policy_key, impl="threefry2x32")
-    view = View(memory.ledger.rounds + 1)
-    told = policy.update(memory.policy, key, Observation(view, memory.action, memory.feedback, memory.empty))
-    state: Active = select_tree(memory.empty, memory.policy, told)
-    balls = Balls(state.point - state.radius, state.point + state.radius)
-    open_ = (covering.first_hole(balls, state.below) <= state.below.high) | (
-        covering.first_hole(balls, state.above) <= state.above.high
+    view = View(state.ledger.rounds + 1)
+    told = policy.update(state.policy, key, Observation(view, state.action, state.feedback, state.empty))
+    points: Active = select_tree(state.empty, state.policy, told)
+    balls = Balls(points.point - points.radius, points.point + points.radius)
+    open_ = (covering.first_hole(balls, points.below) <= points.below.high) | (
+        covering.first_hole(balls, points.above) <= points.above.high
     )
-    here = memory.environment.point[None, :] == state.point[:, None]  # [M, C]
-    active = jax.lax.iota(jnp.int32, state.point.shape[0]) < state.count
+    here = state.environment.point[None, :] == points.point[:, None]  # [M, C]
+    active = jax.lax.iota(jnp.int32, points.point.shape[0]) < points.count
     found = jnp.any(here, axis=1)
 
     def of(table: jax.Array) -> jax.Array:
         return jnp.sum(jnp.where(here, table[None, :], 0), axis=1, dtype=jnp.int32)
 
-    clock = lane.constraint.clock(memory.ledger)
-    left = jnp.minimum(_rounds_left(memory.ledger, clock, carry.goal), _until(lane, state) - memory.ledger.rounds)
+    clock = lane.constraint.clock(state.ledger)
+    left = jnp.minimum(_rounds_left(state.ledger, clock, carry.goal), _until(lane, points) - state.ledger.rounds)
     wanted = jnp.minimum(wanted, 0.9 * left)
-    running = scan.may_play(lane, carry, memory.ledger, memory.status) & ~open_
-    ready = running & (state.count > 0) & jnp.all(~active | (found & (state.pulls > 0))) & (wanted >= _LEAST)
-    level = jnp.where(ready, _level(policy, state, active, wanted), jnp.inf)
-    visited = memory.environment
+    running = scan.may_play(lane, carry, state.ledger, state.status) & ~open_
+    ready = running & (points.count > 0) & jnp.all(~active | (found & (points.pulls > 0))) & (wanted >= _LEAST)
+    level = jnp.where(ready, _level(policy, points, active, wanted), jnp.inf)
+    visited = state.environment
     constants = MergeConstants(
-        phase=state.phase,
+        phase=points.phase,
         since=of(visited.since),
-        earlier=of(visited.pulls) - state.pulls,
+        earlier=of(visited.pulls) - points.pulls,
         mean_reward=of(visited.mean_reward),
         mean_cost=of(visited.mean_cost),
         level=level,
-        most=memory.ledger.rounds + 4 * wanted.astype(jnp.int32),
+        most=state.ledger.rounds + 4 * wanted.astype(jnp.int32),
     )
-    return state, constants, MergeState(state.pulls, state.reward, state.cost, state.index, memory.ledger)
+    return points, constants, MergeState(points.pulls, points.reward, points.cost, points.index, state.ledger)
 
 
 def _rounds_left(ledger: Ledger, clock: Total, goal: Total) -> jax.Array:
@@ -138,21 +138,21 @@ def _rounds_left(ledger: Ledger, clock: Total, goal: Total) -> jax.Array:
     return (ticks.to_float(goal) - gone) / pace
 
 
-def _until(lane: Lane, state: Active) -> jax.Array:
+def _until(lane: Lane, points: Active) -> jax.Array:
     """The most rounds that may have been played after the merge: the round after them is ordinary."""
     policy = lane.policy
     assert isinstance(policy, ZoomingPolicy)
     if not policy.phased:
         return lane.cap - 1
-    return jnp.minimum(lane.cap - 1, (jnp.int32(1) << jnp.minimum(state.phase, 30)) - 1)
+    return jnp.minimum(lane.cap - 1, (jnp.int32(1) << jnp.minimum(points.phase, 30)) - 1)
 
 
-def _level(policy: ZoomingPolicy, state: Active, active: jax.Array, wanted: jax.Array) -> jax.Array:
+def _level(policy: ZoomingPolicy, points: Active, active: jax.Array, wanted: jax.Array) -> jax.Array:
     """θ: with means as they are, u = v + w√(n/n'), so n((w/(θ − v))² − 1) pulls lead a point down to θ."""
-    n = jnp.maximum(state.pulls, 1).astype(jnp.float32)
-    width = 2 * policy.radius(n, state.phase.astype(jnp.float32))
-    value = jnp.where(active, state.index - width, -jnp.inf)
-    top = jnp.max(state.index)
+    n = jnp.maximum(points.pulls, 1).astype(jnp.float32)
+    width = 2 * policy.radius(n, points.phase.astype(jnp.float32))
+    value = jnp.where(active, points.index - width, -jnp.inf)
+    top = jnp.max(points.index)
     away = jnp.exp2(-jax.lax.iota(jnp.float32, _LEVELS)) * jnp.max(jnp.where(active, width, 0))
     levels = top - away
     room = jnp.maximum(levels[:, None] - value[None, :], 1e-9 * width[None, :])
@@ -208,29 +208,29 @@ def _goes_on(constants: MergeConstants, merge_state: MergeState) -> jax.Array:
 
 
 def finish(
-    lane: Lane, carry: Carry, state: Active, constants: MergeConstants, merge_state: MergeState
+    lane: Lane, carry: Carry, points: Active, constants: MergeConstants, merge_state: MergeState
 ) -> tuple[Carry, jax.Array, jax.Array]:
     """The lane after the merge, or as it was if the merge must be dropped; whether it was tried, whether it holds."""
-    policy, memory = lane.policy, carry.memory
+    policy, state = lane.policy, carry.state
     assert isinstance(policy, ZoomingPolicy)
     tried = constants.level < jnp.inf
     ledger = merge_state.ledger
-    inside = ~ticks.reached(lane.constraint.clock(ledger), carry.goal) & (ledger.rounds <= _until(lane, state))
-    active = jax.lax.iota(jnp.int32, merge_state.pulls.shape[0]) < state.count
+    inside = ~ticks.reached(lane.constraint.clock(ledger), carry.goal) & (ledger.rounds <= _until(lane, points))
+    active = jax.lax.iota(jnp.int32, merge_state.pulls.shape[0]) < points.count
     radius, _ = evaluate(
         policy, jnp.maximum(merge_state.pulls, 1), merge_state.reward, merge_state.cost, constants.phase
     )
     radius = jnp.where(active, radius, 0)
-    done = tried & inside & (ledger.rounds > memory.ledger.rounds) & (jnp.max(merge_state.index) <= constants.level)
+    done = tried & inside & (ledger.rounds > state.ledger.rounds) & (jnp.max(merge_state.index) <= constants.level)
     # A lane that need not know whether [0, 1] is covered asks about no point.
     span = covering.Span(jnp.int32(0), jnp.where(done, ticks.ONE, -1))
-    covered = covering.first_hole(Balls(state.point - radius, state.point + radius), span) > ticks.ONE
+    covered = covering.first_hole(Balls(points.point - radius, points.point + radius), span) > ticks.ONE
     holds = done & covered
-    visited = memory.environment
-    more = jnp.where(active, merge_state.pulls - state.pulls, 0)
-    here = (visited.point[None, :] == state.point[:, None]) & active[:, None]
+    visited = state.environment
+    more = jnp.where(active, merge_state.pulls - points.pulls, 0)
+    here = (visited.point[None, :] == points.point[:, None]) & active[:, None]
     added = jnp.sum(jnp.where(here, more[:, None], 0), axis=0, dtype=jnp.int32)
-    learnt = state._replace(
+    learnt = points._replace(
         pulls=merge_state.pulls,
         reward=merge_state.reward,
         cost=merge_state.cost,
@@ -239,13 +239,13 @@ def finish(
         below=covering.nothing(),
         above=covering.nothing(),
     )
-    merged = memory._replace(
+    merged = state._replace(
         policy=learnt,
         environment=visited._replace(pulls=visited.pulls + added),
         ledger=ledger,
         empty=jnp.bool_(True),
     )
-    return carry._replace(memory=select_tree(holds, merged, memory)), tried, holds
+    return carry._replace(state=select_tree(holds, merged, state)), tried, holds
 
 
 class TunerState(NamedTuple):

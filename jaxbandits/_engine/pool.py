@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxbandits._engine import drive, scan
 from jaxbandits._engine.blanks import SEATS_PER_SLOT, blank, blank_shapes
-from jaxbandits._engine.pace import Pace
+from jaxbandits._engine.call_length import CallLength
 from jaxbandits._engine.tasks import Task
 from jaxbandits.core.ledger import Ledger
 
@@ -112,7 +112,7 @@ class Queue:
         seat_in = np.full(slots, -1)  # by slot
         lanes: scan.Lane | None = None
         pool: drive.Pool | None = None
-        pace = Pace(task.chunk)
+        call = CallLength(task.chunk)
         while not stop.is_set():
             free = np.flatnonzero(lane_of < 0)
             taken = self._take(int((seat_in < 0).sum()) - line.size, line.size, free.size)
@@ -128,7 +128,7 @@ class Queue:
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
-            limits = drive.CallLimits(*(np.int32(x) for x in (pace.chunk, pace.chunks, slots // 16, quota)))  # type: ignore[arg-type]
+            limits = drive.CallLimits(*(np.int32(x) for x in (call.chunk, call.chunks, slots // 16, quota)))  # type: ignore[arg-type]
             began = time.perf_counter()
             with contextlib.nullcontext() if pool is not None else _COMPILING:
                 if stop.is_set():  # while this one waited for another one's compiling
@@ -140,7 +140,7 @@ class Queue:
                     task.engine, environment, lanes, root, padded, np.int32(line.size), pool, limits
                 )
             seat_in = np.asarray(pool.seat)
-            pace.learn(time.perf_counter() - began, int(report.chunks))
+            call.learn(time.perf_counter() - began, int(report.chunks))
             line = line[int(report.begun) :]
             ended = lane_of >= 0
             ended[line] = ended[seat_in[seat_in >= 0]] = False

@@ -33,7 +33,7 @@ def usual_slots(task: tasks.Task, workers: int, devices: Sequence[Any]) -> int:
     """Lanes in flight per worker: as many as are fast, but no more than there are, nor than fit into memory."""
     fast = _DEVICE_SLOTS
     if devices[0].platform == "cpu":
-        fast = min(task.engine.CPU_SLOTS, _power_of_two(_CACHE // blanks.memory_bytes(task)))
+        fast = min(task.engine.CPU_SLOTS, _power_of_two(_CACHE // blanks.lane_bytes(task)))
     wanted = min(fast, 1 << (-(-task.order.size // workers) - 1).bit_length())
     here = -(-workers // len(devices))  # workers that share a device's memory
     lane = _STATES * blanks.state_bytes(task, wanted) / wanted

@@ -61,7 +61,7 @@ class Carry(NamedTuple):
     """The state of one lane."""
 
     fixed: Fixed
-    memory: LaneState
+    state: LaneState
     rows: jax.Array  # i32[M, F]: the packed ledger at each mark, 0 where nothing was written
     next_mark: jax.Array  # i32[]
     goal: Total  # the next mark
@@ -77,12 +77,12 @@ def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
         policy_key=jax.random.key_data(streams.domain_key(key, Domain.POLICY)),
         available=world.available(),
     )
-    state, action = world.start(), lane.policy.blank_action(spec)
-    _, outcome, feedback, _ = jax.eval_shape(world.pull, state, action, key, jnp.int32(1))
+    world_state, action = world.start(), lane.policy.blank_action(spec)
+    _, outcome, feedback, _ = jax.eval_shape(world.pull, world_state, action, key, jnp.int32(1))
     ledger = open_ledger(lane.constraint, outcome)
-    memory = LaneState(
+    state = LaneState(
         policy=lane.policy.init(spec),
-        environment=state,
+        environment=world_state,
         ledger=ledger,
         action=action,
         feedback=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback),
@@ -90,30 +90,30 @@ def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
         status=jnp.int32(Status.RUNNING),
     )
     rows = jnp.zeros((lane.marks.whole.shape[0], pack(ledger).shape[0]), jnp.int32)
-    return Carry(fixed, memory, rows, jnp.int32(0), Total(lane.marks.whole[0], lane.marks.part[0]))
+    return Carry(fixed, state, rows, jnp.int32(0), Total(lane.marks.whole[0], lane.marks.part[0]))
 
 
-def play(environment: Environment, lane: Lane, fixed: Fixed, memory: LaneState) -> LaneState:
+def play(environment: Environment, lane: Lane, fixed: Fixed, state: LaneState) -> LaneState:
     """One round of a running lane."""
-    constraint, ledger = lane.constraint, memory.ledger
+    constraint, ledger = lane.constraint, state.ledger
     view = View(ledger.rounds + 1, constraint.view(ledger), fixed.available)  # type: ignore[arg-type]
-    observation = Observation(view, memory.action, memory.feedback, memory.empty)
+    observation = Observation(view, state.action, state.feedback, state.empty)
     policy_key = jax.random.wrap_key_data(fixed.policy_key, impl="threefry2x32")
     world_key = jax.random.wrap_key_data(fixed.world_key, impl="threefry2x32")
 
-    learnt, action = lane.policy.step(memory.policy, policy_key, observation)
+    learnt, action = lane.policy.step(state.policy, policy_key, observation)
     world = at_instance(environment, lane.row)
-    state, outcome, feedback, empty = world.pull(memory.environment, action, world_key, view.round)
+    world_state, outcome, feedback, empty = world.pull(state.environment, action, world_key, view.round)
     charged = book(constraint, ledger, outcome)
 
     status = status_after(lane, charged)
-    played = LaneState(learnt, state, charged, action, feedback, empty, status)
+    played = LaneState(learnt, world_state, charged, action, feedback, empty, status)
 
     # A round that could not be played leaves everything as it was, except the status that says why.
     verdict = lane.policy.status(learnt)
     verdict = jnp.where(outcome.valid | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
     happened = verdict == Status.RUNNING
-    kept = select_tree(happened, played, memory)
+    kept = select_tree(happened, played, state)
     return kept._replace(status=jnp.where(happened, status, verdict))
 
 
@@ -133,9 +133,9 @@ def may_play(lane: Lane, carry: Carry, ledger: Ledger, status: jax.Array) -> jax
 
 def step(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     """One round, unless the lane has ended or waits at a mark."""
-    runs = may_play(lane, carry, carry.memory.ledger, carry.memory.status)
-    memory = select_tree(runs, play(environment, lane, carry.fixed, carry.memory), carry.memory)
-    return carry._replace(memory=memory)
+    runs = may_play(lane, carry, carry.state.ledger, carry.state.status)
+    state = select_tree(runs, play(environment, lane, carry.fixed, carry.state), carry.state)
+    return carry._replace(state=state)
 
 
 def pack(ledger: Ledger) -> jax.Array:
@@ -148,7 +148,7 @@ def record(lane: Lane, carry: Carry) -> Carry:
 
     One row a call keeps this cheap. Marks passed at the same moment share its values: :func:`unpack` fills them in.
     """
-    ledger, last = carry.memory.ledger, lane.marks.whole.shape[0] - 1
+    ledger, last = carry.state.ledger, lane.marks.whole.shape[0] - 1
     passed = jnp.sum(ticks.reached(lane.constraint.clock(ledger), lane.marks), dtype=jnp.int32)
     at = jnp.maximum(passed - 1, 0)
     row = jnp.where(passed > carry.next_mark, pack(ledger), carry.rows[at])

@@ -14,13 +14,13 @@ from jaxbandits.environments.finite.arms import AddressedArms
 from jaxbandits.policies.base.index import IndexPolicy, evaluate
 from jaxbandits.policies.base.ties import tie_winners
 
-TIE_ROUNDS = 16  # rounds in a block that is drawn by lot
+TIE_ROUNDS = 16  # rounds in a block of ties
 
 
 def play_ties(
     environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight, lead: Lead, tied: jax.Array
 ) -> Flight:
-    """Rounds in which one of several arms whose score is +∞ is drawn by lot; also careful pulls.
+    """Rounds in which one of several arms whose score is +∞ is drawn at random; also careful pulls.
 
     ``tied`` holds the arms whose score is +∞ at the last of these rounds. One that is drawn may not have come so far
     yet, or may have left since it was pulled in this very block: its own exact score tells, and ends the block. Where

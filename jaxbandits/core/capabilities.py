@@ -16,7 +16,7 @@ capability     declared by                     promise
 =============  ==============================  ===================================================================
 ``rests``      index and zooming policies      a score reads its own arm's statistics and t only, and does not fall
                                                while the arm rests (the ball of a zooming policy does not grow)
-``steady``     policies with ``admits``        up to which round ``admits`` and ``trouble`` say the same
+``steady``     policies with ``admits``        up to which round ``admits`` and ``status`` say the same
 ``addressed``  environments                    ``pull`` does what ``means`` and ``outcome`` say, and no more
 ``additive``   constraints                     below its end, ``charge`` is :func:`~jaxbandits.core.ledger.post`
 =============  ==============================  ===================================================================

@@ -23,7 +23,7 @@ _GRID = 4097  # points on which a cost function is checked
 
 
 class PairAction(NamedTuple):
-    """What is played: an arm, and the limit that it may consume, as a place in ``spec.limits``."""
+    """What is played: an arm, and the limit that it may consume, as an index of ``spec.limits``."""
 
     arm: jax.Array  # i32[]
     limit: jax.Array  # i32[]

@@ -60,18 +60,28 @@ def put(policy: Any, values: Mapping[str, Any]) -> Any:
     return policy
 
 
-def positive_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
-    """Full names of scalar parameters that are above 0, so that their logarithm may be moved.
+def real_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
+    """Full names of scalar parameters that may be moved a little.
 
     Raises:
-        InputError: a parameter with one value per arm, a whole number, or a value that is not above 0.
+        InputError: a parameter with one value per arm, or a whole number.
     """
     paths = tuple(path_of(policy, name) for name in wrt)
     known = leaves_of(policy)
     for path in paths:
-        meta = known[path]
-        if meta.get("integer") or meta.get("core", 0):
+        if known[path].get("integer") or known[path].get("core", 0):
             raise bad("wrt", path, "a real parameter with one value")
+    return paths
+
+
+def positive_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
+    """Full names of scalar parameters that are above 0, so that their logarithm may be moved.
+
+    Raises:
+        InputError: as :func:`real_parameters`, and a value that is not above 0.
+    """
+    paths = real_parameters(policy, wrt)
+    for path in paths:
         if not (np.asarray(get(policy, path), np.float64) > 0).all():
             raise bad(path, get(policy, path), "above 0 (its logarithm is moved)")
     return paths

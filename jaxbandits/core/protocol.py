@@ -184,7 +184,7 @@ class Policy:
     def status(self, state: Pytree) -> jax.Array:
         """A :class:`Status` other than RUNNING ends the lane (for instance CAPACITY).
 
-        Asked after :meth:`step`: the round in which trouble shows is neither played nor booked.
+        Asked after :meth:`step`: the round in which it shows is neither played nor booked.
         """
         return jnp.int32(Status.RUNNING)
 

@@ -119,7 +119,7 @@ def spread(x: jax.Array) -> jax.Array:
 
 
 def from_units(units: np.typing.ArrayLike) -> np.ndarray:
-    """Nearest whole ticks of values in units, as int64. Raises nothing: the doors check ranges."""
+    """Nearest whole ticks of values in units, as int64. Raises nothing: ranges are checked before."""
     return np.rint(np.asarray(units, np.float64) * ONE).astype(np.int64)
 
 

@@ -12,18 +12,16 @@ import numpy as np
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import whole_number
-from jaxbandits.core.parameters import get, leaves_of, names_of, path_of, put
+from jaxbandits.core.parameters import get, names_of, put, real_parameters
 from jaxbandits.core.protocol import Constraint, Environment, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.settings import canonicalise
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.gradients import exact_sums
 from jaxbandits.gradients.baselines import BASELINES, centred
-from jaxbandits.gradients.estimates import Estimate
-from jaxbandits.gradients.score_function import check_ended
+from jaxbandits.gradients.estimates import Estimate, by_name, estimate_of, play
 from jaxbandits.gradients.wrapped import Watched, Watching
 from jaxbandits.policies import RandomisedPolicy
-from jaxbandits.simulation import simulate
 
 _RUN = 33  # the role that tells apart independent runs of one policy in one world
 
@@ -121,24 +119,16 @@ def estimate(
     whole_number("runs", runs, 2 if baseline == "self_play" else 1)
     if baseline not in BASELINES:
         raise bad("baseline", baseline, " or ".join(map(repr, BASELINES)))
-    paths = tuple(path_of(policy, name) for name in names)
-    for path in paths:
-        if leaves_of(policy)[path].get("core", 0) or leaves_of(policy)[path].get("integer"):
-            raise bad("wrt", path, "a real parameter with one value")
-    regret, score, rounds = play(policy, environment, constraint, paths, key, replicates, runs, **options)
+    paths = real_parameters(policy, names)
+    regret, score, rounds = play_runs(policy, environment, constraint, paths, key, replicates, runs, **options)
     advantage = centred(regret, "leave_one_out") if baseline == "self_play" else _over_worlds(regret, baseline)
     samples = (advantage[..., None] * score).mean(axis=3)  # [setting, instance, replicate, P]
-    worlds = regret.mean(axis=3)
-    root = np.sqrt(replicates)
-    gradient = dict(zip(names, np.moveaxis(samples.mean(axis=2), -1, 0), strict=True))
-    errors = dict(zip(names, np.moveaxis(samples.std(axis=2, ddof=1) / root, -1, 0), strict=True))
-    about = {"estimator": "policy_score", "unbiased_for": "expected regret", "baseline": baseline, "runs": runs}
-    about["rounds"] = rounds
-    errors["value"] = worlds.std(axis=2, ddof=1) / root
-    return Estimate(worlds.mean(axis=2), gradient, errors, about | {"replicates": replicates})
+    about = {"unbiased_for": "expected regret", "baseline": baseline, "runs": runs, "rounds": rounds}
+    slopes = by_name(names, samples)
+    return estimate_of(regret.mean(axis=3), slopes, estimator="policy_score", replicates=replicates, **about)
 
 
-def play(
+def play_runs(
     policy: Policy,
     environment: Environment,
     constraint: Constraint,
@@ -152,14 +142,13 @@ def play(
     leaves, settings = canonicalise(policy, environment.instances, environment.spec)
     each = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), leaves)
     scored = Scored(each, run=np.tile(np.arange(runs), settings), wrt=tuple(paths))
-    result = simulate(scored, environment, constraint, key=key, replicates=replicates, marks=1, **options)
-    check_ended(result)
+    result, regret, rounds = play(scored, environment, constraint, key=key, replicates=replicates, **options)
 
     def by_run(x: np.ndarray) -> np.ndarray:
         return np.moveaxis(x.reshape(settings, runs, *x.shape[1:]), 1, 3)
 
     score = by_run(exact_sums.read(dict(result.final), "score"))
-    return by_run(result.regret.values[..., -1]), score, int(result.ledger["rounds"][..., -1].sum())
+    return by_run(regret), score, rounds
 
 
 def pairs(
@@ -171,7 +160,7 @@ def pairs(
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """One world an instance and two runs in it: regret ``[I]``, its slopes ``[I, P]``, and the rounds played."""
-    regret, score, rounds = play(policy, environment, constraint, paths, key, 1, 2, **options)
+    regret, score, rounds = play_runs(policy, environment, constraint, paths, key, 1, 2, **options)
     slope = (centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
     return regret[0, :, 0].mean(axis=1), slope[0, :, 0], rounds
 

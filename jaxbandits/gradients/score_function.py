@@ -18,9 +18,8 @@ from jaxbandits.environments.finite.arms import FiniteArms
 from jaxbandits.environments.finite.laws import BernoulliLaw
 from jaxbandits.gradients import replay
 from jaxbandits.gradients.baselines import BASELINES, centred
-from jaxbandits.gradients.estimates import MEANS, SHAPES, Estimate, check_law
+from jaxbandits.gradients.estimates import MEANS, SHAPES, Estimate, check_law, estimate_of, mean_and_error, play
 from jaxbandits.result import Result
-from jaxbandits.simulation import simulate
 
 
 def estimate(
@@ -84,9 +83,7 @@ def estimate(
     if baseline not in BASELINES:
         raise bad("baseline", baseline, " or ".join(map(repr, BASELINES)))
     _check_inside(arms, names)
-    result = simulate(policy, arms, constraint, key=key, replicates=replicates, marks=1, **options)
-    check_ended(result)
-    regret = result.regret.values[..., -1]  # [setting, instance, replicate]
+    result, regret, rounds = play(policy, arms, constraint, key=key, replicates=replicates, **options)
     pulls = np.asarray(result.final["pulls"])
     ids = np.asarray(result.about["instance_ids"])
     if isinstance(arms.law, BernoulliLaw):
@@ -96,27 +93,14 @@ def estimate(
         totals = replay.sums(arms, _logs, key, ids, np.asarray(result.replicates), pulls)
         score = _beta_scores(arms, pulls, totals)
     explicit = _explicit(arms, constraint, result, pulls, names)
-    about: dict[str, Any] = {"estimator": "score_function", "unbiased_for": "expected regret", "baseline": baseline}
-    about["rounds"] = int(result.ledger["rounds"][..., -1].sum())
-    errors = {"value": regret.std(axis=2, ddof=1) / np.sqrt(replicates)}
-    gradient = {}
+    advantage = centred(regret, baseline)[..., None]
     exists = np.where(np.asarray(arms.present), 0.0, np.nan)
+    slopes = {}
     for name in names:
-        samples = centred(regret, baseline)[..., None] * score[name] + explicit[name]
-        gradient[name] = samples.mean(axis=2) + exists
-        errors[name] = samples.std(axis=2, ddof=1) / np.sqrt(replicates) + exists
-    return Estimate(regret.mean(axis=2), gradient, errors, about | {"replicates": replicates})
-
-
-def check_ended(result: Result) -> None:
-    """Every lane must have come to the end of its clock.
-
-    Raises:
-        InputError: naming the status of one that did not.
-    """
-    bad_ends = set(np.unique(result.status.values)) - {"exhausted", "horizon"}
-    if bad_ends:
-        raise InputError(f"max_rounds: runs ended as {sorted(bad_ends)}; it must leave every run its whole clock")
+        mean, error = mean_and_error(advantage * score[name] + explicit[name])
+        slopes[name] = mean + exists, error + exists
+    about = {"unbiased_for": "expected regret", "baseline": baseline, "rounds": rounds, "replicates": replicates}
+    return estimate_of(regret, slopes, estimator="score_function", **about)
 
 
 def _check_inside(arms: FiniteArms, names: Sequence[str]) -> None:

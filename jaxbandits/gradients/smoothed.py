@@ -12,9 +12,7 @@ from jaxbandits.core.numbers import positive_number, whole_number
 from jaxbandits.core.parameters import get, names_of, positive_parameters, put
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import canonicalise
-from jaxbandits.gradients.estimates import Estimate, repeat_rows
-from jaxbandits.gradients.score_function import check_ended
-from jaxbandits.simulation import simulate
+from jaxbandits.gradients.estimates import Estimate, estimate_of, mean_and_error, play
 
 _EPSILON = 0x5160  # folded into the key for the directions
 
@@ -76,20 +74,14 @@ def estimate(
     leaves, _ = canonicalise(policy, environment.instances, environment.spec)
     each = replicates // directions
     value, slope, rounds = slopes(leaves, environment, constraint, paths, key, sigma, directions, each, **options)
-    gradient, errors = {}, {"value": value.std(axis=2, ddof=1) / np.sqrt(directions)}
+    found = {}
     for i, (name, path) in enumerate(zip(names, paths, strict=True)):
         theta = np.asarray(get(leaves, path), np.float64)  # [setting, 1 or instance]
-        gradient[name] = slope[..., i].mean(axis=2) / theta
-        errors[name] = slope[..., i].std(axis=2, ddof=1) / np.sqrt(directions) / theta
-    about = {
-        "estimator": "smoothed",
-        "unbiased_for": "expected regret smoothed in log parameters",
-        "sigma": sigma,
-        "directions": directions,
-        "rounds": rounds,
-        "replicates": each * directions,
-    }
-    return Estimate(value.mean(axis=2), gradient, errors, about)
+        mean, error = mean_and_error(slope[..., i])
+        found[name] = mean / theta, error / theta
+    about = {"sigma": sigma, "directions": directions, "rounds": rounds, "replicates": each * directions}
+    unbiased_for = "expected regret smoothed in log parameters"
+    return estimate_of(value, found, estimator="smoothed", unbiased_for=unbiased_for, **about)
 
 
 def slopes(
@@ -113,24 +105,14 @@ def slopes(
     instances = environment.instances
     settings = jax.tree.leaves(leaves)[0].shape[0]
     epsilon = np.asarray(jax.random.normal(jax.random.fold_in(key, _EPSILON), (instances * directions, len(paths))))
-    result = simulate(
-        moved(repeat_leaves(leaves, instances, directions), paths, sigma * epsilon.astype(np.float64)),
-        repeat_rows(environment, instances, directions),
-        repeat_rows(constraint, instances, directions),
-        key=key,
-        replicates=replicates,
-        marks=1,
-        **options,
+    each = jax.tree.map(lambda x: np.repeat(x, directions, axis=1) if x.shape[1] > 1 else x, leaves)
+    there = moved(each, paths, sigma * epsilon.astype(np.float64))
+    _, regret, rounds = play(
+        there, environment, constraint, copies=directions, key=key, replicates=replicates, **options
     )
-    check_ended(result)
-    regret = result.regret.values[..., -1].mean(axis=2).reshape(2, settings, instances, directions)
+    regret = regret.mean(axis=2).reshape(2, settings, instances, directions)
     slope = (regret[0] - regret[1])[..., None] / (2 * sigma) * epsilon.reshape(instances, directions, -1)
-    return regret.mean(axis=0), slope, int(result.ledger["rounds"][..., -1].sum())
-
-
-def repeat_leaves(leaves: Policy, instances: int, times: int) -> Policy:
-    """Settled leaves ``[setting, 1 or instance, …]`` for an environment whose rows were repeated."""
-    return jax.tree.map(lambda x: np.repeat(x, times, axis=1) if x.shape[1] == instances > 1 else x, leaves)
+    return regret.mean(axis=0), slope, rounds
 
 
 def moved(leaves: Policy, paths: Sequence[str], step: np.ndarray) -> Policy:

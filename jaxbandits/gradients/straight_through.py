@@ -13,7 +13,7 @@ from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import positive_number, whole_number
-from jaxbandits.core.parameters import get, leaves_of, names_of, path_of, put
+from jaxbandits.core.parameters import get, names_of, put, real_parameters
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
 from jaxbandits.core.settings import canonicalise
@@ -21,12 +21,10 @@ from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite.arms import FiniteArms
 from jaxbandits.gradients import exact_sums
-from jaxbandits.gradients.estimates import Estimate
-from jaxbandits.gradients.score_function import check_ended
+from jaxbandits.gradients.estimates import Estimate, by_name, estimate_of, play
 from jaxbandits.gradients.wrapped import Watching
 from jaxbandits.policies import IndexPolicy, RandomisedPolicy, SoftIndex
 from jaxbandits.policies.base.randomised import gumbel
-from jaxbandits.simulation import simulate
 
 
 class Tangents(NamedTuple):
@@ -160,24 +158,14 @@ def estimate(
         raise bad("environment", type(environment).__name__, "FiniteArms")
     whole_number("replicates", replicates, 2)
     relax = positive_number("relax", relax)
-    paths = tuple(path_of(policy, name) for name in names)
-    for path in paths:
-        if leaves_of(policy)[path].get("core", 0) or leaves_of(policy)[path].get("integer"):
-            raise bad("wrt", path, "a real parameter with one value")
+    paths = real_parameters(policy, names)
     leaves, settings = canonicalise(policy, environment.instances, environment.spec)
     softened = Softened(leaves, relax=np.full(settings, relax), wrt=paths)
-    result = simulate(softened, environment, constraint, key=key, replicates=replicates, marks=1, **options)
-    check_ended(result)
-    regret = result.regret.values[..., -1]
+    result, regret, rounds = play(softened, environment, constraint, key=key, replicates=replicates, **options)
     mean_r, mean_c = environment.values()
     rate = np.asarray(result.best_rate)[:, None]
     loss = np.nan_to_num(rate * (mean_c if constraint.clock_name == "spent" else 1.0) - mean_r)  # [I, K], a pull's
     moves = exact_sums.read(dict(result.final), "pulls_by")  # [setting, instance, replicate, P, K]
-    samples = np.einsum("sirpk,ik->sirp", moves, loss)
-    root = np.sqrt(replicates)
-    gradient = dict(zip(names, np.moveaxis(samples.mean(axis=2), -1, 0), strict=True))
-    errors = dict(zip(names, np.moveaxis(samples.std(axis=2, ddof=1) / root, -1, 0), strict=True))
-    errors["value"] = regret.std(axis=2, ddof=1) / root
-    about = {"estimator": "straight_through", "unbiased_for": "nothing", "relax": relax, "replicates": replicates}
-    about["rounds"] = int(result.ledger["rounds"][..., -1].sum())
-    return Estimate(regret.mean(axis=2), gradient, errors, about)
+    slopes = by_name(names, np.einsum("sirpk,ik->sirp", moves, loss))
+    about = {"unbiased_for": "nothing", "relax": relax, "replicates": replicates, "rounds": rounds}
+    return estimate_of(regret, slopes, estimator="straight_through", **about)

@@ -1,6 +1,6 @@
 """Exact answers for small problems, to hold simulations and estimators against. Float64 on the host."""
 
-from jaxbandits.oracles import bounds
+from jaxbandits.oracles import bounds, optimum
 from jaxbandits.oracles.bayes import bayes_optimal_regret, bayes_optimal_reward
 from jaxbandits.oracles.exact import Choice, Counts, Ends, Exact, evaluate, play_out
 
@@ -13,5 +13,6 @@ __all__ = [
     "bayes_optimal_reward",
     "bounds",
     "evaluate",
+    "optimum",
     "play_out",
 ]

@@ -74,7 +74,7 @@ class SweepPlan:
     """A checked sweep.
 
     Attributes:
-        identity: what it is, as JSON (see :mod:`~jaxbandits.identity`).
+        identity: what it is, as JSON (see :mod:`~jaxbandits.sweeps.identity`).
         layouts: for each (environment, budget number).
     """
 

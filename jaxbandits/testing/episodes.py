@@ -66,8 +66,8 @@ def episode(
 
 def one_setting(policy: Policy, environment: Environment, instance: int = 0) -> Policy:
     """The first setting's leaves as a lane holds them: float32 or int32 arrays of core shape."""
-    settled, _ = canonicalise(policy, environment.instances, environment.spec)
-    return jax.tree.map(lambda x: jnp.asarray(x[0, instance if x.shape[1] > 1 else 0]), settled)
+    canonical, _ = canonicalise(policy, environment.instances, environment.spec)
+    return jax.tree.map(lambda x: jnp.asarray(x[0, instance if x.shape[1] > 1 else 0]), canonical)
 
 
 @partial(jax.jit, static_argnames="rounds")

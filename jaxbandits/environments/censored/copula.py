@@ -60,9 +60,9 @@ def _scaled(z: jax.Array, factor: jax.Array) -> jax.Array:
 
 
 def _looked_up(table: Any, arm: jax.Array, z: jax.Array) -> jax.Array:
-    place = jnp.clip(z + (_HALF << _Z_BITS), 0, (2 * _HALF << _Z_BITS) - 1)
-    cell = place >> _CELL_BITS
-    fraction = (place & ((1 << _CELL_BITS) - 1)).astype(jnp.uint32) << np.uint32(beta_tables.FRACTION_BITS - _CELL_BITS)
+    above = jnp.clip(z + (_HALF << _Z_BITS), 0, (2 * _HALF << _Z_BITS) - 1)
+    cell = above >> _CELL_BITS
+    fraction = (above & ((1 << _CELL_BITS) - 1)).astype(jnp.uint32) << np.uint32(beta_tables.FRACTION_BITS - _CELL_BITS)
     return beta_tables.interpolate(table[arm, cell], table[arm, cell + 1], fraction)
 
 

@@ -79,15 +79,15 @@ def g1(
         if name not in G1_NAMES:
             raise bad("names", name, " or ".join(map(repr, G1_NAMES)))
     whole_number("arms", arms, 1, 2**20 - 1, "2**20 - 1")
-    place = np.linspace(0.0, 9.0, int(arms)) if arms > 1 else np.array([4.5])
+    level = np.linspace(0.0, 9.0, int(arms)) if arms > 1 else np.array([4.5])
     if isinstance(limits, (int, np.integer)):
         count = whole_number("limits", limits, 1, 2**24, "2**24")
         values: Any = np.arange(1, count + 1) / count
     else:
         values = limits
-    reward = [ProbitNormal(-0.8 + 0.26 * x, 0.6) for x in place]
+    reward = [ProbitNormal(-0.8 + 0.26 * x, 0.6) for x in level]
     consumption = [
-        [stats.lognorm(2.0, scale=0.5 * np.exp(2 * (-0.4 + 0.08 * x + _SHIFT[name]))) for x in place] for name in names
+        [stats.lognorm(2.0, scale=0.5 * np.exp(2 * (-0.4 + 0.08 * x + _SHIFT[name]))) for x in level] for name in names
     ]
     return copula_arms(
         [reward] * len(names),

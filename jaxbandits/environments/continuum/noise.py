@@ -93,7 +93,7 @@ class Beta(Noise):
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
         """The quantile of one uniform."""
         knots, _ = _tables(float(self.concentration))
-        row, share = _place(mean)
+        row, share = _row_and_share(mean)
         cell, fraction = beta_tables.cell_of(word)
         table = jnp.asarray(knots)
         low, high = (beta_tables.interpolate(table[r, cell], table[r, cell + 1], fraction) for r in (row, row + 1))
@@ -102,12 +102,12 @@ class Beta(Noise):
     def mean(self, mean: jax.Array) -> jax.Array:
         """The interpolated means of the tabulated laws."""
         _, means = _tables(float(self.concentration))
-        row, share = _place(mean)
+        row, share = _row_and_share(mean)
         table = jnp.asarray(means)
         return beta_tables.interpolate(table[row], table[row + 1], share)
 
 
-def _place(mean: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _row_and_share(mean: jax.Array) -> tuple[jax.Array, jax.Array]:
     bits = ticks.BITS - 6
     row = jnp.minimum(mean >> bits, _MEANS - 1)
     share = (mean - (row << bits)) << (beta_tables.FRACTION_BITS - bits)

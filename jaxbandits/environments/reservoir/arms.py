@@ -18,9 +18,9 @@ from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS, check_unit
 from jaxbandits.environments.finite.arms import AddressedArms
 from jaxbandits.environments.reservoir.laws import (
-    ArmLaw,
     OutcomeLaw,
     RatioLaw,
+    ReservoirLaw,
     Sampler,
     SamplerLaw,
     TableLaw,
@@ -43,7 +43,7 @@ class Reservoir(AddressedArms):
     Build one with :meth:`ratio`, :meth:`sampled` or :meth:`empirical`.
     """
 
-    law: ArmLaw = leaf()
+    law: ReservoirLaw = leaf()
     words: Any = leaf()  # u32[I, 2]: the instances' keys
     capacity: int = static()
     outcomes: OutcomeLaw = static(default=bernoulli_outcome)
@@ -229,7 +229,7 @@ class Reservoir(AddressedArms):
 def _first_arms(reservoir: Reservoir, count: int) -> tuple[jax.Array, jax.Array]:
     arms = jax.lax.iota(jnp.int32, count)
 
-    def one(law: ArmLaw, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def one(law: ReservoirLaw, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jax.vmap(lambda arm: law.means((words[0], words[1]), arm))(arms)
 
     return jax.vmap(one)(reservoir.law, reservoir.words)

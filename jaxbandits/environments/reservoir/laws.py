@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +13,6 @@ import numpy as np
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.errors import InputError
 from jaxbandits.core.pytrees import leaf, pytree, static
-
-if TYPE_CHECKING:
-    from jaxbandits.environments.reservoir.arms import Reservoir
 
 Words = tuple[jax.Array, jax.Array]
 OutcomeLaw = Callable[[jax.Array, jax.Array], jax.Array]  # (mean in ticks, 32 bits) → ticks
@@ -36,7 +33,14 @@ def uniform_outcome(mean: jax.Array, word: jax.Array) -> jax.Array:
     return mean - half + streams.below(word, 2 * half + 1)
 
 
-class ArmLaw:
+class FirstArms(Protocol):
+    """What a law may ask of its reservoir."""
+
+    def first_arms(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Host: mean reward and mean cost ``[instance, count]`` of the first arms."""
+
+
+class ReservoirLaw:
     """How a reservoir's arms are distributed. Leaves carry a leading instance axis."""
 
     @abstractmethod
@@ -49,7 +53,7 @@ class ArmLaw:
         """Host: (mean reward, mean cost) ``[instance, 2]`` of an arm with the supremum ratio, and of a cheapest arm."""
         raise NotImplementedError
 
-    def check(self, reservoir: Reservoir, tried: int) -> None:
+    def check(self, reservoir: FirstArms, tried: int) -> None:
         """Raise :class:`InputError` if one of the first ``tried`` arms breaks what was promised."""
 
 
@@ -58,7 +62,7 @@ def _draw(key: Words, arm: jax.Array) -> Words:
 
 
 @pytree
-class RatioLaw(ArmLaw):
+class RatioLaw(ReservoirLaw):
     """ρ = ρ*(1 − U^{1/β}), cost mean uniform on [λ, min(1, 1/ρ)], reward mean ρ times that (rounded down to ticks).
 
     The mean cost is drawn in whole ticks. No product feeds a sum here: fused or not, on a CPU the bits are the same.
@@ -69,7 +73,7 @@ class RatioLaw(ArmLaw):
     least_cost: Any = leaf()  # i32[I]: ticks
 
     def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """See :class:`ArmLaw`."""
+        """See :class:`ReservoirLaw`."""
         first, second = _draw(key, arm)
         inputs = (streams.uniform(first), self.beta[()], self.best_ratio[()])
         u, beta, best = jax.lax.optimization_barrier(inputs)
@@ -81,7 +85,7 @@ class RatioLaw(ArmLaw):
         return jnp.minimum(reward, ticks.ONE), cost
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
-        """See :class:`ArmLaw`."""
+        """See :class:`ReservoirLaw`."""
         best = np.asarray(self.best_ratio, np.float64)
         least = ticks.to_units(self.least_cost)
         cost = np.stack([(least + np.minimum(1, 1 / best)) / 2, least], axis=1)
@@ -89,7 +93,7 @@ class RatioLaw(ArmLaw):
 
 
 @pytree
-class SamplerLaw(ArmLaw):
+class SamplerLaw(ReservoirLaw):
     """Means from a user's JAX function of a key."""
 
     best_ratio: Any = leaf()  # f32[I]
@@ -97,7 +101,7 @@ class SamplerLaw(ArmLaw):
     sampler: Sampler = static()
 
     def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """See :class:`ArmLaw`."""
+        """See :class:`ReservoirLaw`."""
         words = jax.lax.optimization_barrier(jnp.stack(_draw(key, arm)))
         reward, cost = self.sampler(jax.random.wrap_key_data(words, impl="threefry2x32"))
         reward, cost = (jnp.asarray(x, jnp.float32).reshape(()) for x in (reward, cost))
@@ -106,13 +110,13 @@ class SamplerLaw(ArmLaw):
         return in_ticks[0], jnp.where(fine, in_ticks[1], INVALID)
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
-        """See :class:`ArmLaw`."""
+        """See :class:`ReservoirLaw`."""
         least = np.asarray(self.least_cost, np.float64)[:, None]
         cost = np.broadcast_to(least, (least.shape[0], 2))
         return cost * np.asarray(self.best_ratio, np.float64)[:, None], cost
 
-    def check(self, reservoir: Reservoir, tried: int) -> None:
-        """See :class:`ArmLaw`."""
+    def check(self, reservoir: FirstArms, tried: int) -> None:
+        """See :class:`ReservoirLaw`."""
         reward, cost = reservoir.first_arms(tried)
         least, best = (np.asarray(x, np.float64)[:, None] for x in (self.least_cost, self.best_ratio))
         name = getattr(self.sampler, "__name__", "sampler")
@@ -134,19 +138,19 @@ class SamplerLaw(ArmLaw):
 
 
 @pytree
-class TableLaw(ArmLaw):
+class TableLaw(ReservoirLaw):
     """A row of a table, drawn uniformly with replacement."""
 
     reward: Any = leaf()  # i32[I, R]: ticks
     cost: Any = leaf()  # i32[I, R]
 
     def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """See :class:`ArmLaw`."""
+        """See :class:`ReservoirLaw`."""
         row = streams.below(_draw(key, arm)[0], self.reward.shape[-1])
         return self.reward[row], self.cost[row]
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
-        """See :class:`ArmLaw`."""
+        """See :class:`ReservoirLaw`."""
         reward, cost = ticks.to_units(self.reward), ticks.to_units(self.cost)
-        places = np.stack([(reward / cost).argmax(axis=1), cost.argmin(axis=1)], axis=1)
-        return np.take_along_axis(reward, places, axis=1), np.take_along_axis(cost, places, axis=1)
+        which = np.stack([(reward / cost).argmax(axis=1), cost.argmin(axis=1)], axis=1)
+        return np.take_along_axis(reward, which, axis=1), np.take_along_axis(cost, which, axis=1)

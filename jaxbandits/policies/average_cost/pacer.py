@@ -23,7 +23,7 @@ _SGD = optax.sgd(1e-3)
 class PacerState(NamedTuple):
     """Statistics, the price, and the optimiser's own state."""
 
-    arms: ArmStatistics
+    learnt: ArmStatistics
     price: jax.Array  # f32[]: λ
     optimiser: Any
     left: Total  # what was left when this policy last acted
@@ -73,7 +73,7 @@ class Pacer(MixturePolicy):
 
     def update(self, state: PacerState, key: jax.Array, observation: Observation) -> PacerState:
         """Book the pull."""
-        return state._replace(arms=super().update(state.arms, key, observation))
+        return state._replace(learnt=super().update(state.learnt, key, observation))
 
     def plan(self, state: PacerState, view: View) -> tuple[PacerState, Mixture]:
         """Move the price, then play the best arm at it."""
@@ -84,8 +84,8 @@ class Pacer(MixturePolicy):
         price = jnp.clip(state.price + step, 0.0, 1.0)
         state = state._replace(price=price, optimiser=optimiser, left=now, round=view.round)
 
-        arms = state.arms.pulls.shape[0]
-        at = bounds(state.arms, self.a, jnp.log(view.round.astype(jnp.float32)))
+        arms = state.learnt.pulls.shape[0]
+        at = bounds(state.learnt, self.a, jnp.log(view.round.astype(jnp.float32)))
         net = jnp.where(view.available, at.reward_high - price * at.cost_low / self.c, -jnp.inf)
         net = jnp.append(net, 0.0)
         ids = jax.lax.iota(jnp.int32, arms + 1)

@@ -19,7 +19,7 @@ from jaxbandits.policies.base.mixture import MixturePolicy, alone, and_null, bou
 class TwoPhaseState(NamedTuple):
     """Statistics, and what has been identified."""
 
-    arms: ArmStatistics
+    learnt: ArmStatistics
     support: jax.Array  # bool[K + 1]: X*, the null arm last
     slack: jax.Array  # bool[]: the cost does not bind (J')
 
@@ -69,17 +69,17 @@ class PrimalDualTwoPhase(MixturePolicy):
 
     def update(self, state: TwoPhaseState, key: jax.Array, observation: Observation) -> TwoPhaseState:
         """Book the pull; after a complete sweep of phase 1, test what is identified."""
-        state = state._replace(arms=super().update(state.arms, key, observation))
+        state = state._replace(learnt=super().update(state.learnt, key, observation))
         state, mine = jax.lax.optimization_barrier((state, self))
         there = observation.view.available
-        pulls = state.arms.pulls
+        pulls = state.learnt.pulls
         swept = jnp.all(~there | (pulls == jnp.max(pulls))) & ~state.identified()
-        support, slack = mine.tests(state.arms, and_null(there))
+        support, slack = mine.tests(state.learnt, and_null(there))
         return state._replace(support=state.support | (swept & support), slack=state.slack | (swept & slack))
 
-    def tests(self, arms: ArmStatistics, allowed: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def tests(self, learnt: ArmStatistics, allowed: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(which actions are surely in the support, is the cost surely no binding constraint)."""
-        at = bounds(arms, self.a, jnp.log(self.horizon.astype(jnp.float32)))
+        at = bounds(learnt, self.a, jnp.log(self.horizon.astype(jnp.float32)))
         sure = best_mixture(at.reward_low, at.cost_high, self.c, allowed).value
         found = vertices(at.reward_high, at.cost_low, self.c, allowed)
         value, high, low = best_vertex(found)
@@ -93,10 +93,10 @@ class PrimalDualTwoPhase(MixturePolicy):
     def plan(self, state: TwoPhaseState, view: View) -> tuple[TwoPhaseState, Mixture]:
         """Round robin, then the LP on the support."""
         there = view.available
-        at = bounds(state.arms, self.a, jnp.log(self.horizon.astype(jnp.float32)))
+        at = bounds(state.learnt, self.a, jnp.log(self.horizon.astype(jnp.float32)))
         rate = budget_rate(view, self.c, self.horizon)
         # Without null arm, and nothing in the support below the rate, the null arm is the only way out.
         feasible = jnp.any(state.support[:-1] & (at.cost_low <= rate))
         null = jnp.bool_(True) if self.rest else state.support[-1] | ~feasible
         spend = best_mixture(at.reward_high, at.cost_low, rate, jnp.append(state.support[:-1], null))
-        return state, either(state.identified(), spend, alone(fewest(state.arms.pulls, there)))
+        return state, either(state.identified(), spend, alone(fewest(state.learnt.pulls, there)))

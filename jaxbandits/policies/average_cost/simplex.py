@@ -20,7 +20,7 @@ from jaxbandits.policies.base.mixture import MixturePolicy, alone, and_null, fir
 class SimplexState(NamedTuple):
     """Statistics, and the account of every pair."""
 
-    arms: ArmStatistics
+    learnt: ArmStatistics
     balance: Total  # [K, K + 1]: c n_x − b_x of the pair x = (above c, below c or null)
     above: jax.Array  # i32[]: the pair of the last round; K: there was none
     below: jax.Array  # i32[]
@@ -67,16 +67,18 @@ class UCBSimplex(MixturePolicy):
     def update(self, state: SimplexState, key: jax.Array, observation: Observation) -> SimplexState:
         """Book the pull, also in its pair's account."""
         cost = jnp.where(_pair(state), -observation.feedback.cost, 0)
-        return state._replace(arms=super().update(state.arms, key, observation), balance=ticks.add(state.balance, cost))
+        return state._replace(
+            learnt=super().update(state.learnt, key, observation), balance=ticks.add(state.balance, cost)
+        )
 
     def plan(self, state: SimplexState, view: View) -> tuple[SimplexState, Mixture]:
         """Step-Simplex, then Step-Load-Balance."""
-        arms = state.arms.pulls.shape[0]
-        reward, cost = means(state.arms)
+        arms = state.learnt.pulls.shape[0]
+        reward, cost = means(state.learnt)
         there = view.available
-        boost = self.lam * radius(jnp.maximum(state.arms.pulls, 1), 2.0, jnp.log(view.round.astype(jnp.float32)))
+        boost = self.lam * radius(jnp.maximum(state.learnt.pulls, 1), 2.0, jnp.log(view.round.astype(jnp.float32)))
         basis = best_mixture(reward + boost, cost, self.c, and_null(there))
-        started = ~jnp.any((state.arms.pulls == 0) & there)
+        started = ~jnp.any((state.learnt.pulls == 0) & there)
         mixed = started & (basis.high != basis.low)
         state = state._replace(above=jnp.where(mixed, basis.high, arms), below=jnp.where(mixed, basis.low, arms))
 
@@ -84,7 +86,7 @@ class UCBSimplex(MixturePolicy):
         in_debt = jnp.any(chosen & (state.balance.whole < 0))  # b_x > c n_x
         played = jnp.where(mixed & in_debt, basis.low, basis.high)
         balance = ticks.add(state.balance, jnp.where(chosen, floor_ticks(self.c), 0))
-        return state._replace(balance=balance), first_pulls(state.arms, view, alone(played))
+        return state._replace(balance=balance), first_pulls(state.learnt, view, alone(played))
 
 
 def _pair(state: SimplexState) -> jax.Array:

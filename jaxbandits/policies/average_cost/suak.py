@@ -32,7 +32,7 @@ from jaxbandits.policies.base.mixture import (
 class SUAKState(NamedTuple):
     """What SUAK remembers."""
 
-    arms: ArmStatistics
+    learnt: ArmStatistics
     margin: Total  # [K]: N_l c − Σ cost of arm l, exactly: floats would cancel in ρ̄_l − c
     slack: Total  # []: c N_p − S_p
     exploring: jax.Array  # bool[]: the last pull was one of an uncertain arm
@@ -88,21 +88,21 @@ class SUAK(MixturePolicy):
     def update(self, state: SUAKState, key: jax.Array, observation: Observation) -> SUAKState:
         """Book the pull; S_p grows only by pulls of uncertain arms."""
         cost = observation.feedback.cost
-        pulled = jax.lax.iota(jnp.int32, state.arms.pulls.shape[0]) == observation.action
+        pulled = jax.lax.iota(jnp.int32, state.learnt.pulls.shape[0]) == observation.action
         return state._replace(
-            arms=super().update(state.arms, key, observation),
+            learnt=super().update(state.learnt, key, observation),
             margin=ticks.add(state.margin, jnp.where(pulled, floor_ticks(self.c) - cost, 0)),
             slack=ticks.add(state.slack, jnp.where(state.exploring, -cost, 0)),
         )
 
     def plan(self, state: SUAKState, view: View) -> tuple[SUAKState, Mixture]:
         """Skip, explore, or play the optimistic base."""
-        arms = view.available
+        there = view.available
         log = jnp.log(view.round.astype(jnp.float32))
-        pulls = jnp.maximum(state.arms.pulls, 1).astype(jnp.float32)
+        pulls = jnp.maximum(state.learnt.pulls, 1).astype(jnp.float32)
         gap = jnp.abs(ticks.to_float(state.margin)) / pulls  # |ρ̄ − c|
-        middle = radius(state.arms.pulls, 1.5, log)
-        uncertain = arms & (gap <= 7 * middle)
+        middle = radius(state.learnt.pulls, 1.5, log)
+        uncertain = there & (gap <= 7 * middle)
 
         explore = jnp.any(uncertain)
         broke = ticks.exceeds(ticks.count(jnp.int32(1)), state.slack)  # S_p + 1 > c N_p
@@ -112,18 +112,18 @@ class SUAK(MixturePolicy):
             slack=ticks.add(state.slack, jnp.where(counts, floor_ticks(self.c), 0)),
             exploring=explore & ~broke & ~over,
         )
-        d = jnp.min(jnp.where(arms, gap - middle, jnp.inf))
+        d = jnp.min(jnp.where(there, gap - middle, jnp.inf))
         skip = over | (explore & broke)
-        main = either(explore, alone(fewest(state.arms.pulls, uncertain)), self.base(state, view, log, d, arms))
+        main = either(explore, alone(fewest(state.learnt.pulls, uncertain)), self.base(state, view, log, d, there))
         return state, either(skip, alone(jnp.int32(SKIP)), main)
 
-    def base(self, state: SUAKState, view: View, log: jax.Array, d: jax.Array, arms: jax.Array) -> Mixture:
+    def base(self, state: SUAKState, view: View, log: jax.Array, d: jax.Array, there: jax.Array) -> Mixture:
         """The optimistic base, mixed so that the budget is under-used."""
-        optimist = bounds(state.arms, 3.0, log if self.horizon is None else jnp.log(self.horizon.astype(jnp.float32)))
-        base = best_mixture(optimist.reward_high, optimist.cost_low, self.c, and_null(arms))
+        optimist = bounds(state.learnt, 3.0, log if self.horizon is None else jnp.log(self.horizon.astype(jnp.float32)))
+        base = best_mixture(optimist.reward_high, optimist.cost_low, self.c, and_null(there))
         omega = d / (2 + d - self.c)
         spare = ticks.to_float(left(view)) - log / omega**2
-        cost = jnp.append(means(state.arms)[1], 0.0)
+        cost = jnp.append(means(state.learnt)[1], 0.0)
         ids = jax.lax.iota(jnp.int32, cost.shape[0])
         high, low = (jnp.sum(jnp.where(ids == arm, cost, 0.0)) for arm in (base.high, base.low))
         # One clip serves the three cases of the paper: ω ≤ ½ always, as d ≤ 1.

@@ -1,4 +1,4 @@
-"""Policies whose memory is the per-arm totals: empty at first, the observed reward and cost added in every round."""
+"""Policies whose state is the per-arm totals: empty at first, the observed reward and cost added in every round."""
 
 from __future__ import annotations
 

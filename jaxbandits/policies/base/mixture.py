@@ -47,11 +47,11 @@ class MixturePolicy(ArmTotals):
         state, view, mine = jax.lax.optimization_barrier((state, view, self))
         state, mixture = mine.plan(state, view)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
-        return state, once(jnp.where(uniform < mixture.weight, mixture.high, mixture.low))
+        return state, stored(jnp.where(uniform < mixture.weight, mixture.high, mixture.low))
 
 
-def once(x: jax.Array) -> jax.Array:
-    """``x`` (an int32 scalar), computed once.
+def stored(x: jax.Array) -> jax.Array:
+    """``x`` (an int32 scalar), stored: computed once, whoever reads it.
 
     XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end, here a whole hash in some
     thirty kernels; the end of a reduction is stored instead.
@@ -125,7 +125,9 @@ def left(view: View) -> Total:
         InputError: before anything runs, if the constraint does not tell what is left.
     """
     if view.left is None:
-        raise InputError("constraint: it tells nothing of what is left; it must be one that does, such as AverageCost")
+        raise InputError(
+            "constraint: it tells nothing of what is left; it must be one that does, such as TotalBudget or AverageCost"
+        )
     return view.left
 
 

@@ -10,19 +10,19 @@ import jax.numpy as jnp
 
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
-from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.errors import bad
 from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base.mixture import fewest
+from jaxbandits.policies.base.mixture import fewest, left
 from jaxbandits.policies.base.ties import largest
 
 
 class EpsilonFirstState(NamedTuple):
     """Statistics, what there was to spend, and whether the last pull was one of exploration."""
 
-    arms: ArmStatistics
+    learnt: ArmStatistics
     budget: Total  # B, as the view of round 1 told it
     exploring: jax.Array  # bool[]
 
@@ -72,22 +72,21 @@ class EpsilonFirst(Policy):
     def update(self, state: EpsilonFirstState, key: jax.Array, observation: Observation) -> EpsilonFirstState:
         """Learn from a pull of exploration; from every pull if ``online``."""
         seen = observation.feedback
-        learnt = arm_statistics.record(state.arms, observation.action, seen.reward, seen.cost)
-        return state._replace(arms=select_tree(state.exploring | self.online, learnt, state.arms))
+        learnt = arm_statistics.record(state.learnt, observation.action, seen.reward, seen.cost)
+        return state._replace(learnt=select_tree(state.exploring | self.online, learnt, state.learnt))
 
     def select(self, state: EpsilonFirstState, key: jax.Array, view: View) -> tuple[EpsilonFirstState, jax.Array]:
         """In turn, or greedily."""
-        if view.left is None:
-            raise InputError("constraint: one that does not tell what is left given; it must be TotalBudget")
-        budget = select_tree(view.round == 1, view.left, state.budget)
-        spent = ticks.to_float(ticks.minus(budget, view.left))
+        money = left(view)
+        budget = select_tree(view.round == 1, money, state.budget)
+        spent = ticks.to_float(ticks.minus(budget, money))
         exploring = spent < self.epsilon * ticks.to_float(budget)
-        in_turn = fewest(state.arms.pulls, view.available)
-        arm = jnp.where(exploring, in_turn, largest(self.ratio(state.arms), key, view))
-        return EpsilonFirstState(state.arms, budget, exploring), arm
+        in_turn = fewest(state.learnt.pulls, view.available)
+        arm = jnp.where(exploring, in_turn, largest(self.ratio(state.learnt), key, view))
+        return EpsilonFirstState(state.learnt, budget, exploring), arm
 
-    def ratio(self, arms: ArmStatistics) -> jax.Array:
+    def ratio(self, learnt: ArmStatistics) -> jax.Array:
         """r̄/c̄; +∞ while no cost was seen, −∞ for an arm never pulled."""
-        reward, cost = jax.lax.optimization_barrier((ticks.to_float(arms.reward), ticks.to_float(arms.cost)))
+        reward, cost = jax.lax.optimization_barrier((ticks.to_float(learnt.reward), ticks.to_float(learnt.cost)))
         seen = jnp.where(cost > 0, reward / cost, jnp.inf)
-        return jnp.where(arms.pulls > 0, seen, -jnp.inf)
+        return jnp.where(learnt.pulls > 0, seen, -jnp.inf)

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats
-from jaxbandits.core.errors import InputError
 from jaxbandits.core.protocol import View
 from jaxbandits.core.pytrees import pytree
 from jaxbandits.core.streams import Role
 from jaxbandits.policies.base.index import IndexPolicy, evaluate
+from jaxbandits.policies.base.mixture import left
 from jaxbandits.policies.base.ties import largest
 
 
@@ -83,8 +83,7 @@ class KUBE(IndexPolicy):
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
         """Pack greedily, draw one unit."""
-        if view.left is None:
-            raise InputError("constraint: one that does not tell what is left given; it must be TotalBudget")
+        money = left(view)
         arms = as_floats(state, view.round)
         scores, price = evaluate(self, arms), arms.cost / arms.n
         fresh = state.pulls == 0
@@ -102,7 +101,7 @@ class KUBE(IndexPolicy):
                 jax.lax.rem(packed.room, price[arm]), total, jnp.where(coin * total < units, arm, packed.arm)
             )
 
-        empty = Packing(ticks.to_float(view.left), jnp.float32(0), densest)
+        empty = Packing(ticks.to_float(money), jnp.float32(0), densest)
         ready = ~jnp.any(view.available & (fresh | (arms.cost <= 0)))
         drawn = jax.lax.while_loop(lambda packed: ready & jnp.any(fits(packed.room)), pack, empty)
         return state, drawn.arm

@@ -55,7 +55,7 @@ class PairPolicy(Policy):
 
 
 def pair_ids(spec: CensoredSpec) -> tuple[np.ndarray, np.ndarray]:
-    """(arm, place of the limit) of every pair, ``i32[n·m]``: constants of the program."""
+    """(arm, index of the limit) of every pair, ``i32[n·m]``: constants of the program."""
     width = len(spec.limits)
     pairs = np.arange(spec.pairs, dtype=np.int32)
     return pairs // width, pairs % width
@@ -68,7 +68,7 @@ def of_limits(spec: CensoredSpec, values: np.ndarray) -> np.ndarray:
 
 def seen(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedback) -> Seen:
     """One round as the pairs see it."""
-    arm, place = pair_ids(spec)
+    arm, limit_index = pair_ids(spec)
     limits = spec.limit_ticks
     mine = arm == action.arm
     at_most = feedback.consumption <= of_limits(spec, limits)
@@ -76,7 +76,7 @@ def seen(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedback) -> 
     open_ = ~feedback.exceeded
     return Seen(
         mine=mine,
-        reach=mine & (place <= action.limit),
+        reach=mine & (limit_index <= action.limit),
         within=mine & at_most & open_,
         before=mine & before & open_,
         revealed=at_most,
@@ -228,6 +228,6 @@ class RCUCB(PairPolicy):
     def select(self, state: Sums, key: jax.Array, view: View) -> tuple[Sums, PairAction]:
         """The pair with the largest index."""
         spec = state.spec
-        _, place = pair_ids(spec)
-        fresh = (state.pulls == 0) & (place == len(spec.limits) - 1)
+        _, limit_index = pair_ids(spec)
+        fresh = (state.pulls == 0) & (limit_index == len(spec.limits) - 1)
         return state, choose(self.scores(state, view.round), spec, key, view, fresh)

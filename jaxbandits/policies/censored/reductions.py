@@ -43,8 +43,8 @@ class VirtualArms(NamedTuple):
 
 def played(spec: CensoredSpec, action: PairAction) -> jax.Array:
     """Which pair was played, ``bool[n·m]``."""
-    arm, place = pair_ids(spec)
-    return (arm == action.arm) & (place == action.limit)
+    arm, limit_index = pair_ids(spec)
+    return (arm == action.arm) & (limit_index == action.limit)
 
 
 def payoff_ticks(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedback) -> jax.Array:

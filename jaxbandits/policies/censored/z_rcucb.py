@@ -144,12 +144,12 @@ class ZRCUCB(PairPolicy):
         sums = record(state.sums, SURVIVALS[self.survival], action, observation.feedback)
         state = Zoom(sums, state.cell, state.full)
         spec = sums.spec
-        row, place = state.cell.reshape(spec.arms, -1)[action.arm], jnp.arange(len(spec.limits), dtype=jnp.int32)
+        row, limit_index = state.cell.reshape(spec.arms, -1)[action.arm], jnp.arange(len(spec.limits), dtype=jnp.int32)
         points = self.pairs(state, observation.view.available)
         values = jax.tree.map(lambda x: x.reshape(spec.arms, -1)[action.arm], points)
         wide = _row_width(self, values)
         due = jnp.where(values.n > 0, values.cell >= wide, False)
-        upper = (place // row + 1) * row - 1  # the grid point that stands for the cell
+        upper = (limit_index // row + 1) * row - 1  # the grid point that stands for the cell
         split = due[upper]
         finer = jnp.where(split & (row > 1), row // self.m, row)
         arm, _ = pair_ids(spec)
@@ -193,8 +193,8 @@ class ZRCUCB(PairPolicy):
 
 def on_grid(state: Zoom) -> jax.Array:
     """Which points are on their arm's own grid, ``bool[n·m]``."""
-    _, place = pair_ids(state.sums.spec)
-    return (place + 1) % state.cell == 0
+    _, limit_index = pair_ids(state.sums.spec)
+    return (limit_index + 1) % state.cell == 0
 
 
 def _exists(state: Zoom, available: jax.Array | None) -> jax.Array:
@@ -221,8 +221,8 @@ def _order(spec: CensoredSpec, word: jax.Array) -> jax.Array:
 
 
 def _largest(scores: jax.Array, order: jax.Array) -> jax.Array:
-    # As policies.index.largest, with the order given; a NaN makes it n·m, which no environment has.
-    places = jax.lax.iota(jnp.int32, scores.shape[0])
+    # As policies.base.ties.largest, with the order given; a NaN makes it n·m, which no environment has.
+    pairs = jax.lax.iota(jnp.int32, scores.shape[0])
     tied = scores == jnp.max(scores)
     first = jnp.min(jnp.where(tied, order, jnp.uint32(0xFFFFFFFF)))
-    return jnp.min(jnp.where(tied & (order == first), places, scores.shape[0]))
+    return jnp.min(jnp.where(tied & (order == first), pairs, scores.shape[0]))

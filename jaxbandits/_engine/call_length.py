@@ -5,7 +5,7 @@ from __future__ import annotations
 _SECONDS_PER_CALL = 0.3  # how often the host looks: progress, lanes, Ctrl-C
 
 
-class Pace:
+class CallLength:
     """Chunks of a call, and how many rounds each has; no result depends on either.
 
     A round may take long, and nobody knows before one was played: so the first call plays one, the next ones more.
