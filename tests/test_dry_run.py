@@ -83,7 +83,7 @@ def test_policy_without_decorator_or_setting():
 
     with pytest.raises(jb.InputError, match=r"policies: .*@jb\.pytree"):
         play(Plain())
-    with pytest.raises(jb.InputError, match="Unsaid does not define .*plays; it must"):
+    with pytest.raises(jb.InputError, match=r"Unsaid does not define .*plays; it must"):
         play(Unsaid())
     with pytest.raises(jb.InputError, match="policies: <class"):
         play(jb.policies.OmegaUCB)
