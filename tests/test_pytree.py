@@ -8,11 +8,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jaxbandits as jb
 from jaxbandits import policies
-from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.pytrees import leaf, pytree, static, walk
+from jaxbandits.core.settings import canonicalise, label, of_instances
 from jaxbandits.policies.base.index import IndexPolicy
 
 
@@ -71,3 +73,62 @@ def test_another_registration_is_refused() -> None:
     arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
     with pytest.raises(jb.InputError, match=r"policies: Unsafe is not decorated with jaxbandits\.pytree"):
         jb.simulate(Unsafe(), arms, jb.Horizon(3), key=jax.random.key(0))
+
+
+@pytree
+class Around(jb.Policy):
+    inner: Any = leaf()
+    share: Any = leaf(default=0.5, above=0)
+    plays = jb.environments.FiniteSpec
+
+    def init(self, spec: Any) -> Any:
+        return self.inner.init(spec)
+
+    def update(self, state: Any, key: Any, observation: Any) -> Any:
+        return state
+
+    def select(self, state: Any, key: Any, view: Any) -> Any:
+        return state, jnp.int32(0)
+
+
+def test_a_walk_meets_every_leaf_by_its_path() -> None:
+    met = [(found.path, found.name, found.value) for found in walk(Around(One(width=2.0)))]
+    assert met == [("inner.width", "One.width", 2.0), ("share", "Around.share", 0.5)]
+
+
+def test_a_policy_is_made_canonical_once() -> None:
+    given = np.array([[0.25, 1.0], [0.5, 2.0]], np.float32)
+    once, settings = canonicalise(Around(One(width=given)), 2)
+    assert settings == 2 and once.share.shape == (2, 1) and once.share.dtype == np.float32
+    assert canonicalise(once, 2) == (once, 2) and canonicalise(once, 2)[0] is once
+    given[:] = np.nan  # what was checked is what is played
+    assert np.isfinite(once.inner.width).all()
+    with pytest.raises(ValueError, match="read-only"):
+        once.share[0] = -1.0
+    part = of_instances(once, [1])
+    assert part.inner.width.tolist() == [[1.0], [2.0]] and canonicalise(part, 1)[0] is part
+    changed = dataclasses.replace(once, share=np.float32(-1))
+    with pytest.raises(jb.InputError, match=r"Around\.share: -1\.0 given; it must be .* above 0"):
+        canonicalise(changed, 2)
+    with pytest.raises(jb.InputError, match="with 3 instances"):
+        canonicalise(once, 3)
+    assert (
+        label(once, 0) == "Around(One(width=per instance, kind=a), share=0.5)" and label(once) == "Around(One(kind=a))"
+    )
+
+
+def test_a_spec_says_what_costs_look_like() -> None:
+    class Odd(jb.environments.FiniteArms):
+        spec = property(lambda self: "two arms")  # type: ignore[assignment]
+
+    world = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
+    odd = pytree(Odd)(**{f.name: getattr(world, f.name) for f in dataclasses.fields(world)})
+    with pytest.raises(jb.InputError, match=r"Odd\.spec: 'two arms' given; it must be a Spec"):
+        jb.simulate(policies.UCB1(), odd, jb.Horizon(5), key=jax.random.key(0))
+
+
+@pytest.mark.parametrize("policy", [policies.EpsilonFirst(), policies.KUBE()])
+def test_what_is_left_must_be_told(policy: Any) -> None:
+    world = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
+    with pytest.raises(jb.InputError, match="constraint: one that does not tell what is left given; it must be Total"):
+        jb.simulate(policy, world, jb.Horizon(5), key=jax.random.key(0))

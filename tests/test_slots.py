@@ -1,7 +1,7 @@
 """How many lanes a worker holds: no more than fit into memory, and no result depends on it."""
 
+import chex
 import jax
-import numpy as np
 
 import jaxbandits as jb
 from jaxbandits import simulation
@@ -41,8 +41,7 @@ def test_little_memory_changes_no_bit(monkeypatch):
     usual = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan")
     monkeypatch.setattr(resources, "memory_left", lambda device: 0)
     tight = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan")
-    for name in usual.ledger:
-        np.testing.assert_array_equal(usual.ledger[name], tight.ledger[name])
+    chex.assert_trees_all_equal(dict(usual.ledger), dict(tight.ledger))
 
 
 def test_the_machine_tells_its_memory():
@@ -68,10 +67,7 @@ def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
     usual = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", chunk=64)
     alone = len(calls)
     few = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", chunk=64, slots=2)
-    for name in usual.ledger:
-        np.testing.assert_array_equal(usual.ledger[name], few.ledger[name])
-    for name in usual.final:
-        np.testing.assert_array_equal(usual.final[name], few.final[name])
+    chex.assert_trees_all_equal(*((dict(x.ledger), dict(x.final)) for x in (usual, few)))
     assert len(calls) - alone < 17, len(calls) - alone  # with a call for every pair of lanes it would be 20 at least
 
 
