@@ -19,8 +19,9 @@ from jaxbandits import (
 )
 from jaxbandits.comparison.running import compare
 from jaxbandits.constraints import AverageCost, Horizon, TotalBudget
+from jaxbandits.core import streams, ticks
 from jaxbandits.core.errors import InputError
-from jaxbandits.core.ledger import Outcome
+from jaxbandits.core.ledger import Outcome, post
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.settings import grid
@@ -56,14 +57,17 @@ __all__ = [
     "live",
     "oracles",
     "policies",
+    "post",
     "pytree",
     "rerun_larger",
     "simulate",
     "static",
     "statistics",
+    "streams",
     "sweep",
     "sweeps",
     "testing",
+    "ticks",
     "tune",
     "tuning",
 ]

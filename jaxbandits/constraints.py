@@ -33,7 +33,7 @@ def per_instance(
         InputError: naming ``argument``; ``what`` says what it may be.
     """
     array = numbers(argument, value, what)
-    resources = environment.spec.resources if per_resource else None
+    resources = environment.resources if per_resource else None
     core = () if resources is None else (resources,)
     instances = (environment.instances,)
     if array.shape not in (core, instances + core):
@@ -87,7 +87,7 @@ class TotalBudget(Constraint):
         whole = ticks.floor_from_units(np.minimum(budget, 2.0**31))
         if (whole < 1).any() or (budget > 2.0**30).any():
             raise bad("budget", float(budget[(whole < 1) | (budget > 2.0**30)][0]), what)
-        return dataclasses.replace(self, budget=ticks.split(whole), resources=environment.spec.resources)
+        return dataclasses.replace(self, budget=ticks.split(whole), resources=environment.resources)
 
     def _first(self, total: Total) -> Total:
         return total if self.resources is None else Total(total.whole[..., 0], total.part[..., 0])

@@ -81,7 +81,7 @@ def _play_a_round(policy: Policy, environment: Environment, constraint: Constrai
     _same(environment, "pull", "the state", new_start, start)
     if not isinstance(outcome, Outcome):
         raise InputError(f"{type(environment).__name__}.pull: gives a {type(outcome).__name__}; it must be an Outcome")
-    resources = getattr(spec, "resources", None)
+    resources = environment.resources
     of_cost = () if resources is None else (resources,)
     for name, shape in (("reward", ()), ("cost", of_cost), ("expected_reward", ()), ("expected_cost", of_cost)):
         _ticks(environment, f"pull: {name}", getattr(outcome, name), shape)

@@ -21,7 +21,6 @@ from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import refuse_traced, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import canonicalise, label
-from jaxbandits.core.specs import Spec
 from jaxbandits.core.streams import root_key
 from jaxbandits.core.user_methods import called
 
@@ -195,8 +194,6 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
     for name, tree in (("policies", chosen), ("environment", environment), ("constraint", constraint)):
         refuse_traced(name, tree)
     spec = called(environment, "spec", lambda: environment.spec)
-    if not isinstance(spec, Spec):
-        raise bad(f"{type(environment).__name__}.spec", spec, "a Spec (derive its class from jb.environments.Spec)")
     for policy in chosen:
         if not isinstance(getattr(policy, "plays", None), type):
             raise InputError(
@@ -257,7 +254,7 @@ def _lengths(
         rounds = end / ticks.ONE
         return rounds, _cap(rounds + 1, max_rounds)
     reward, cost = environment.values()
-    if environment.spec.resources is not None:
+    if environment.resources is not None:
         cost = cost[..., 0]  # the clock is resource 0
     if max_rounds is None and np.nanmin(cost) <= 0:
         raise InputError(

@@ -31,7 +31,7 @@ from typing import Any
 
 # What no promise is about: all engines, and the host, ask the object itself for these.
 _ASKED = frozenset({"check", "warnings", "plays", "prepare", "best_rate", "expected_clock", "ends_with", "clock_name"})
-_ASKED_OF_WORLDS = frozenset({"values", "instances", "largest", "refuses"})
+_ASKED_OF_WORLDS = frozenset({"values", "instances", "resources", "largest", "refuses"})
 
 
 @dataclasses.dataclass(frozen=True)

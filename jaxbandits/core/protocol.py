@@ -88,6 +88,11 @@ class Environment:
         """Number of independent problems."""
         return int(jax.tree.leaves(self)[0].shape[0])
 
+    @property
+    def resources(self) -> int | None:
+        """None for one cost (a scalar), d for a cost vector ``[d]``: what the spec says, if it says anything."""
+        return getattr(self.spec, "resources", None)
+
     def check(self) -> None:
         """Raise :class:`InputError` on impossible parameters. Called once, before anything runs, with concrete
         arrays.

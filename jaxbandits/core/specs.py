@@ -12,7 +12,7 @@ from jaxbandits.core import ticks
 
 
 class Spec:
-    """What a policy may know of its world; a spec of your own is a frozen dataclass that derives from this.
+    """What a policy may know of its world; a spec of your own is any frozen dataclass, with this as its base or not.
 
     Attributes:
         resources: None for one cost (a scalar), d for a cost vector ``[d]``.

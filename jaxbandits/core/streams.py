@@ -184,7 +184,7 @@ def available_arm(word: jax.Array, available: jax.Array) -> jax.Array:
         >>> from jaxbandits.core import streams
         >>> key, there = jax.random.key(0), jnp.array([True, False, True])
         >>> [int(streams.available_arm(streams.policy_words(key, t, streams.Role.EXPLORE)[0], there)) for t in range(6)]
-        [2, 0, 0, 2, 2, 2]
+        [2, 0, 0, 2, 0, 0]
     """
     ids = jax.lax.iota(jnp.int32, available.shape[0])
     rank = jnp.cumsum(available, dtype=jnp.int32) - 1

@@ -43,7 +43,7 @@ def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
     Raises:
         InputError: another environment or law, or a name that is none of its parameters.
     """
-    if not isinstance(environment, FiniteArms) or environment.spec.resources is not None:
+    if not isinstance(environment, FiniteArms) or environment.resources is not None:
         raise bad("environment", type(environment).__name__, "FiniteArms with one cost")
     law = environment.law
     if not isinstance(law, (BernoulliLaw, BetaLaw)):

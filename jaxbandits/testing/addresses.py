@@ -33,7 +33,7 @@ def check_addresses(environment: Environment, root: jax.Array) -> None:
         AssertionError: ``pull`` says something else than ``means`` and ``outcome``, or an engine other bits than scan.
     """
     policy: Policy
-    if isinstance(environment, AddressedArms) and environment.spec.resources is None:
+    if isinstance(environment, AddressedArms) and environment.resources is None:
         policy, instances = CUCB(), range(environment.instances)
         for instance in instances if capabilities.has(environment, capabilities.ADDRESSED) else ():
             _pull_agrees(environment, instance, lane_words(root, instance, 0, Domain.WORLD))

@@ -107,7 +107,7 @@ class Subject:
 def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
     """The policy, environment and constraint of some instances."""
     chosen, environment = np.asarray(instances), subject.environment
-    resources = environment.spec.resources
+    resources = environment.resources
 
     def per_instance(value: Any) -> bool:
         shape = np.shape(value)
