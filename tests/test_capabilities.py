@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import jax
@@ -137,6 +138,83 @@ class Filled(Template):
         return arms.mean_reward / arms.t
 
 
+class Based(IndexPolicy):
+    def bonus(self, arms: Any) -> Any:
+        return 0 * arms.n
+
+
+class Sided(Based):
+    rests: ClassVar[bool] = True
+
+    def score(self, arms: Any) -> Any:
+        return arms.mean_reward + self.bonus(arms)
+
+
+class OtherSide(Based):
+    def bonus(self, arms: Any) -> Any:
+        return -jnp.log(arms.t)
+
+
+@jb.pytree
+class Diamond(Sided, OtherSide):
+    pass
+
+
+@jb.pytree
+class SaidByAMethod(MUCB):
+    def rests(self) -> bool:  # type: ignore[override]
+        return False
+
+    def score(self, arms: Any) -> Any:
+        return arms.mean_reward / arms.t
+
+
+@jb.pytree
+class SaidByAWord(MUCB):
+    rests = "no"  # type: ignore[assignment]
+
+    def score(self, arms: Any) -> Any:
+        return arms.mean_reward / arms.t
+
+
+class LeftToOthers(IndexPolicy):
+    """Four ways to call what a subclass brings."""
+
+    rests: ClassVar[bool] = True
+    slope: ClassVar[float]
+
+    @jax.jit
+    def score(self, arms: Any) -> Any:
+        return arms.mean_reward + self.decorated(arms) + getattr(self, "looked_up", jnp.zeros_like)(arms.n)
+
+    def __call__(self, arms: Any) -> Any:
+        return arms.n * through_a_function(self, arms) * self.slope
+
+    @abstractmethod
+    def width(self, arms: Any) -> Any:
+        raise NotImplementedError
+
+
+def through_a_function(policy: Any, arms: Any) -> Any:
+    return policy.by_function(arms)
+
+
+def _with(**brought: Any) -> jb.Policy:
+    return jb.pytree(type("Brought", (LeftToOthers,), {"__annotations__": {}, **brought}))()
+
+
+def falls(self: Any, arms: Any) -> Any:
+    return -arms.t
+
+
+@jb.pytree
+class Duck:
+    """Looks like an exploration, and promises nothing."""
+
+    def at(self, t: Any) -> Any:
+        return 1 / t
+
+
 @jb.pytree
 class Falling(Exploration):
     def at(self, t: Any) -> Any:
@@ -160,6 +238,14 @@ class Joining(ArmIncreasing):
         (OwnStep(), "step"),
         (Greyed(), "__getattribute__"),
         (Filled(), "score"),
+        (Diamond(), "bonus"),
+        (_with(decorated=falls), "decorated"),
+        (_with(looked_up=falls), "looked_up"),
+        (_with(by_function=falls), "by_function"),
+        (_with(width=falls), "width"),
+        (_with(slope=-1.0), "slope"),
+        (_with(__call__=falls), "__call__"),
+        (_with(__getattr__=falls), "__getattr__"),
     ],
 )
 def test_an_override_undoes_the_promise(policy: jb.Policy, undone_by: str) -> None:
@@ -171,9 +257,54 @@ def test_what_changes_nothing_leaves_the_promise() -> None:
         assert has(policy, RESTS) and has(policy, STEADY)
 
 
+def test_only_true_declares() -> None:
+    for policy in (SaidByAMethod(), SaidByAWord()):
+        assert "does not declare a score that rests" in str(why_not(policy, RESTS))
+
+    @jb.pytree
+    class Early(jb.Horizon):
+        def additive(self) -> bool:  # type: ignore[override]
+            return False
+
+    assert "must see every round" in str(why_not(Early(rounds=5), ADDITIVE))
+
+
+def test_bases_beside_the_declaring_class_count_too() -> None:
+    class Before(jb.Constraint):
+        def ended(self, ledger: Any) -> Any:
+            return ledger.rounds >= 17
+
+    @jb.pytree
+    class Both(jb.Horizon, Before):
+        pass
+
+    class Poor(jb.environments.AddressedArms):
+        def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
+            return super().pull(state, action, key, round)
+
+    @jb.pytree
+    class Poorer(Reservoir, Poor):
+        pass
+
+    class Ending(jb.Policy):
+        def status(self, state: Any) -> Any:
+            return jnp.int32(jb.Status.INVALID)
+
+    @jb.pytree
+    class Ends(MUCB, Ending):
+        pass
+
+    made = Reservoir.ratio(jax.random.key(0), instances=1, capacity=4)
+    poorer = Poorer(**{field.name: getattr(made, field.name) for field in dataclasses.fields(made)})
+    assert "Before overrides ended" in str(why_not(Both(rounds=50), ADDITIVE))
+    assert "Poor overrides pull" in str(why_not(poorer, ADDRESSED))
+    assert "Ending overrides status" in str(why_not(Ends(), STEADY))
+
+
 def test_wrappers_ask_what_they_wrap() -> None:
     assert has(SampledArms(RCB(), arms=2), RESTS) and has(ArmIncreasing(RCB(), beta=1.0), RESTS)
     assert "wraps" in str(why_not(RCB(exploration=Falling()), RESTS))
+    assert "wraps" in str(why_not(RCB(exploration=Duck()), RESTS))  # type: ignore[arg-type]
     assert "wraps" in str(why_not(SampledArms(RCB(exploration=Falling()), arms=2), RESTS))
     assert "Sinking overrides score" in str(why_not(SampledArms(Sinking(), arms=2), RESTS))
     assert "overrides wanted" in str(why_not(Joining(RCB(), beta=1.0), STEADY))

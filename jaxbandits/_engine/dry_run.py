@@ -36,7 +36,7 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
         InputError: naming the class and the method whose result does not fit.
     """
     leaves, structure = jax.tree.flatten((policy, environment, constraint))
-    asked = (structure, *((np.shape(x), getattr(x, "dtype", None) or np.result_type(x)) for x in leaves))
+    asked = (structure, *((np.shape(x), jnp.result_type(x)) for x in leaves))
     if asked not in _PASSED:
         try:
             _play_a_round(policy, environment, constraint)
@@ -48,6 +48,17 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
         _PASSED.add(asked)
 
 
+def _trace(owner: object, method: str, call: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return jax.eval_shape(call, *args)
+    except InputError:
+        raise
+    except Exception as problem:
+        raise InputError(
+            f"{type(owner).__name__}.{method}: fails when traced for one lane: {in_a_line(problem)}"
+        ) from problem
+
+
 def _play_a_round(policy: Policy, environment: Environment, constraint: Constraint) -> None:
     one_policy = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), policy)
     one_constraint = jax.tree.map(lambda x: jnp.asarray(x[0]), constraint)
@@ -55,27 +66,31 @@ def _play_a_round(policy: Policy, environment: Environment, constraint: Constrai
     key, one = jax.random.key(0), jnp.int32(1)
     spec = environment.spec
 
-    def trace(owner: object, method: str, call: Callable[..., Any], *args: Any) -> Any:
-        try:
-            return jax.eval_shape(call, *args)
-        except InputError:
-            raise
-        except Exception as problem:
-            raise InputError(
-                f"{type(owner).__name__}.{method}: fails when traced for one lane: {in_a_line(problem)}"
-            ) from problem
-
-    available = trace(environment, "available", lambda: world.available())
-    start = trace(environment, "start", lambda: world.start())
-    state = trace(policy, "init", lambda: one_policy.init(spec))
-    blank = trace(policy, "blank_action", lambda: one_policy.blank_action(spec))
-
+    available = _trace(environment, "available", lambda: world.available())
+    start = _trace(environment, "start", lambda: world.start())
+    state = _trace(policy, "init", lambda: one_policy.init(spec))
+    blank = _trace(policy, "blank_action", lambda: one_policy.blank_action(spec))
     if (may_be := environment.refuses(blank)) is not None:
         raise InputError(
             f"{type(policy).__name__}.blank_action: an action of {_shown_all(blank)} given; "
             f"for {type(environment).__name__} it must be {may_be}"
         )
-    pulled = trace(environment, "pull", lambda s, a: world.pull(s, a, key, one), start, blank)
+    pulled = _trace(environment, "pull", lambda s, a: world.pull(s, a, key, one), start, blank)
+    outcome, feedback = _check_pulled(environment, pulled, start)
+    left = _check_accounts(constraint, one_constraint, outcome)
+
+    view = View(jax.ShapeDtypeStruct((), jnp.int32), left, available)  # type: ignore[arg-type]
+    observation = Observation(view, blank, feedback, jax.ShapeDtypeStruct((), jnp.bool_))  # type: ignore[arg-type]
+    updated = _trace(policy, "update", lambda s, o: one_policy.update(s, key, o), state, observation)
+    _same(policy, "update", "the state", updated, state)
+    selected = _trace(policy, "select", lambda s, v: one_policy.select(s, key, v), state, view)
+    _length(policy, "select", selected, 2, "(state, action)")
+    _same(policy, "select", "the state", selected[0], state)
+    _same(policy, "select", "the action (see blank_action)", selected[1], blank)
+
+
+def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Outcome, Any]:
+    """What ``pull`` gave; its outcome and feedback."""
     _length(environment, "pull", pulled, 4, "(state, Outcome, feedback, empty)")
     new_start, outcome, feedback, empty = pulled
     _same(environment, "pull", "the state", new_start, start)
@@ -93,26 +108,22 @@ def _play_a_round(policy: Policy, environment: Environment, constraint: Constrai
     for name, flag in (("valid", outcome.valid), ("empty", empty)):
         if flag.dtype != jnp.bool_ or flag.shape != ():
             raise InputError(f"{type(environment).__name__}.pull: {name} is {_shown(flag)}; it must be bool[]")
+    return outcome, feedback
 
-    audit = trace(constraint, "audit", lambda: one_constraint.audit())
+
+def _check_accounts(constraint: Constraint, one_constraint: Constraint, outcome: Outcome) -> Any:
+    """A round booked; what its ``view`` says may be spent."""
+    audit = _trace(constraint, "audit", lambda: one_constraint.audit())
     total = jax.eval_shape(ticks.zero)
     spent = jax.eval_shape(lambda: ticks.zero(outcome.cost.shape))
     events = {name: jax.ShapeDtypeStruct((), jnp.int32) for name in outcome.events}
     ledger = Ledger(jax.ShapeDtypeStruct((), jnp.int32), total, spent, total, spent, events, audit)  # type: ignore[arg-type]
-    charged = trace(constraint, "charge", one_constraint.charge, ledger, outcome)
+    charged = _trace(constraint, "charge", one_constraint.charge, ledger, outcome)
     _same(constraint, "charge", "the ledger", charged, ledger)
-    left = trace(constraint, "view", one_constraint.view, ledger)
-    clock = trace(constraint, "clock", one_constraint.clock, ledger)
+    left = _trace(constraint, "view", one_constraint.view, ledger)
+    clock = _trace(constraint, "clock", one_constraint.clock, ledger)
     _same(constraint, "clock", "the clock", clock, total)
-
-    view = View(jax.ShapeDtypeStruct((), jnp.int32), left, available)  # type: ignore[arg-type]
-    observation = Observation(view, blank, feedback, jax.ShapeDtypeStruct((), jnp.bool_))  # type: ignore[arg-type]
-    updated = trace(policy, "update", lambda s, o: one_policy.update(s, key, o), state, observation)
-    _same(policy, "update", "the state", updated, state)
-    selected = trace(policy, "select", lambda s, v: one_policy.select(s, key, v), state, view)
-    _length(policy, "select", selected, 2, "(state, action)")
-    _same(policy, "select", "the state", selected[0], state)
-    _same(policy, "select", "the action (see blank_action)", selected[1], blank)
+    return left
 
 
 def check_values(environment: Environment) -> None:

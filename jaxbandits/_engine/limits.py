@@ -122,7 +122,7 @@ def refuse_runs(lanes: int, replicates: int, environment: Environment, marks: in
         InputError: saying how much it would take.
     """
     spec = environment.spec
-    kept = marks * (40 + 50 * (spec.resources or 1)) + 4.0 * getattr(spec, "arms", 0)
+    kept = marks * (40 + 50 * (environment.resources or 1)) + 4.0 * getattr(spec, "arms", 0)
     each = _LEAST_LANE + (kept if marks else 0)
     refuse_beyond_memory("replicates", f"{replicates} replicates ({lanes} runs in all)", lanes * each)
 

@@ -1,14 +1,13 @@
 """What an engine may rely on: a capability is a promise, and it counts only where it was made.
 
 A class declares a capability by a class attribute (``rests = True``). An engine that plays many rounds at once leans on
-it *instead of* calling the methods that it speaks of, so a subclass that changes what such a method does must say again
-that the promise holds. It counts if no class below the declaring one
+it *instead of* calling the methods that it speaks of, so a class that changes what such a method does must say again
+that the promise holds. It counts for an object if every name that the declaring class has, inherits, calls or leaves to
+others means in the object's class what it means there: helpers, hooks, constants and operators included, wherever among
+the base classes another meaning comes from. Another default of a field is but another number.
 
-* overrides anything that the declaring class has or inherits (a helper may be what the promise rests on), or
-* defines a method that the declaring class calls and leaves to others.
-
-What every engine calls on the object itself (``check``, ``values``, …) may be overridden freely; a method that the
-declaring class leaves abstract may be filled in, unless the promise speaks of that very method. An object that wraps
+What every engine calls on the object itself (``check``, ``values``, …) may be overridden freely, and what a promise
+leaves *open* may be filled in (means and outcomes of addressed arms, of which ``pull`` is made). An object that wraps
 others (a policy around a policy) has a capability only if they have it too.
 
 =============  ==============================  ===================================================================
@@ -25,6 +24,7 @@ capability     declared by                     promise
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -39,40 +39,43 @@ class Capability:
     """A promise that an engine may rely on.
 
     Attributes:
-        name: the class attribute that declares it.
-        speaks_of: methods that it is about: filling in one of them, abstract or not, calls for a new declaration.
-        apart: further names that it does not depend on.
+        name: the class attribute, or the method, that declares it.
+        apart: names that it does not depend on.
         lacking: what is said of a class that does not declare it.
+        open: abstract methods that others fill in, and the promise holds whatever they say.
+        by_method: True if it is a method that declares it, and not a class attribute that is True.
+        within: True if every dataclass among an object's fields must have it too, False if only those that speak of it.
     """
 
     name: str
-    speaks_of: frozenset[str]
     apart: frozenset[str]
     lacking: str
+    open: frozenset[str] = frozenset()
+    within: bool = False
+    by_method: bool = False
 
 
 RESTS = Capability(
     "rests",
-    frozenset({"score", "spreads", "radius", "value", "at"}),
     frozenset({"admits", "status", "steady", "summary", "target"}),
     "does not declare a score that rests (an arm's score must read its own statistics and the round only, and never "
     "fall while the arm is not pulled)",
+    within=True,
 )
 STEADY = Capability(
     "steady",
-    frozenset({"admits", "status"}),
     frozenset({"score", "spreads", "rests", "rounding", "summary"}),
     "does not say for how long its arms stay the same",
+    by_method=True,
 )
 ADDRESSED = Capability(
     "addressed",
-    frozenset({"pull", "start", "summary"}),
     _ASKED_OF_WORLDS,
     "does not give its outcomes by address (AddressedArms and Continuum do)",
+    open=frozenset({"means", "outcome", "spec"}),
 )
 ADDITIVE = Capability(
     "additive",
-    frozenset({"charge", "audit", "clock", "end", "ended", "view"}),
     frozenset(),
     "must see every round",
 )
@@ -92,20 +95,19 @@ def why_not(owner: object, capability: Capability, among: type = object) -> str 
         >>> capabilities.why_not(Halved(), capabilities.RESTS)
         'Halved overrides score without declaring `rests` again (UCB1 declared it of its own)'
     """
-    lineage = type(owner).__mro__
-    declared = next((i for i, cls in enumerate(lineage) if capability.name in vars(cls)), None)
-    if declared is None or not getattr(owner, capability.name) or not isinstance(owner, among):
+    declaring = next((cls for cls in type(owner).__mro__ if capability.name in vars(cls)), None)
+    said = getattr(owner, capability.name, False)
+    if declaring is None or (said is not True and not capability.by_method) or not isinstance(owner, among):
         return f"{type(owner).__name__} {capability.lacking}"
-    above = lineage[declared:]
-    for cls in lineage[:declared]:
-        for name in vars(cls):
-            if _matters(name, cls, above, capability):
-                return (
-                    f"{cls.__name__} overrides {name} without declaring `{capability.name}` again "
-                    f"({above[0].__name__} declared it of its own)"
-                )
+    for name in sorted(_names(type(owner)) & (_names(declaring) | _calls(declaring) | _operators(type(owner)))):
+        if (cls := _changed_by(type(owner), declaring, name, capability)) is not None:
+            return (
+                f"{cls.__name__} overrides {name} without declaring `{capability.name}` again "
+                f"({declaring.__name__} declared it of its own)"
+            )
     for inner in _wrapped(owner):
-        if hasattr(inner, capability.name) and (reason := why_not(inner, capability)) is not None:
+        asked = capability.within or hasattr(inner, capability.name)
+        if asked and (reason := why_not(inner, capability)) is not None:
             return f"{type(owner).__name__} wraps what has it not: {reason}"
     return None
 
@@ -139,40 +141,77 @@ def played_by(engine: str, owner: object, base: type, *methods: str) -> str | No
     return None
 
 
-def _matters(name: str, cls: type, above: tuple[type, ...], capability: Capability) -> bool:
-    """May what ``cls`` defines as ``name`` undo a promise made in ``above[0]``?"""
-    if name in _ASKED or name in capability.apart or _is_machinery(name):
-        return False
-    old = next((vars(c)[name] for c in above if name in vars(c)), None)
-    if old is None:
-        return callable(getattr(cls, name, None)) and name in _calls(above)
-    if getattr(old, "__isabstractmethod__", False):
-        return name in capability.speaks_of
-    return not (name in _fields(cls) and name in set().union(*map(_fields, above)))  # another default is but a number
+def _changed_by(cls: type, declaring: type, name: str, capability: Capability) -> type | None:
+    """The class that gives ``name`` another meaning in ``cls`` than in ``declaring``, if the promise may rest on it."""
+    if name in _ASKED or name in capability.apart or name in _MACHINERY:
+        return None
+    source = next(c for c in cls.__mro__ if name in vars(c))
+    new, old = vars(source)[name], next((vars(c)[name] for c in declaring.__mro__ if name in vars(c)), None)
+    if new is old:
+        return None
+    if getattr(old, "__isabstractmethod__", False) and name in capability.open:
+        return None
+    number = name in _fields(cls) and name in _fields(declaring) and not hasattr(new, "__get__")
+    return None if number else source
 
 
-def _is_machinery(name: str) -> bool:
-    """Names that Python, typing or dataclasses give a class."""
-    return (name.startswith("__") and name.endswith("__") and name != "__getattribute__") or name == "_abc_impl"
+# What Python, typing and dataclasses give a class; `object.__getattribute__` alone is no matter of course.
+_MACHINERY = frozenset(dir(dataclasses.make_dataclass("_", [], frozen=True))) - {"__getattribute__"} | {
+    "_abc_impl",
+    *(f"__{name}__" for name in ("annotations", "annotate", "annotate_func", "annotations_cache", "abstractmethods")),
+    *(f"__{name}__" for name in ("orig_bases", "parameters", "slots", "post_init", "firstlineno", "static_attributes")),
+    *(f"__{name}__" for name in ("conditional_annotations", "type_params", "qualname", "class_getitem")),
+}
+
+
+def _names(cls: type) -> set[str]:
+    return {name for base in cls.__mro__ if base is not object for name in vars(base)}
+
+
+def _operators(cls: type) -> set[str]:
+    """Methods that are called without their name: ``self(…)``, ``self.unknown``, ``self + …``."""
+    return {name for name in _names(cls) if name.startswith("__") and name.endswith("__")}
 
 
 def _fields(cls: type) -> set[str]:
     return {field.name for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
 
 
-def _calls(classes: tuple[type, ...]) -> set[str]:
-    """Names of attributes that the methods of some classes read."""
-    return {name for cls in classes if cls is not object for code in _codes(cls) for name in code.co_names}
+@functools.cache
+def _calls(cls: type) -> set[str]:
+    """Names that the methods of a class and of its bases read, or could look up, and the functions that they call."""
+    found: set[str] = set()
+    waiting = [value for base in cls.__mro__ if base is not object for value in vars(base).values()]
+    seen: set[int] = set()
+    while waiting:
+        function = _function(waiting.pop())
+        if function is None or id(function) in seen:
+            continue
+        seen.add(id(function))
+        for code in _codes(function.__code__):
+            found.update(code.co_names)
+            found.update(text for text in code.co_consts if isinstance(text, str) and text.isidentifier())
+            waiting += [function.__globals__[name] for name in code.co_names if name in function.__globals__]
+    return found
 
 
-def _codes(cls: type) -> Iterator[types.CodeType]:
-    for value in vars(cls).values():
-        for part in (value, getattr(value, "__func__", None), getattr(value, "fget", None)):
-            stack = [part.__code__] if isinstance(part, types.FunctionType) else []
-            while stack:
-                code = stack.pop()
-                yield code
-                stack += [x for x in code.co_consts if isinstance(x, types.CodeType)]
+def _function(value: Any) -> types.FunctionType | None:
+    """What a method, property, partial or decorated function runs, if it was written by a user or by us."""
+    for _ in range(16):
+        if isinstance(value, types.FunctionType) and not hasattr(value, "__wrapped__"):
+            return None if (value.__module__ or "").partition(".")[0] in ("jax", "numpy") else value
+        inner = (getattr(value, name, None) for name in ("__wrapped__", "__func__", "fget", "func"))
+        value = next((x for x in inner if x is not None), None)
+        if value is None:
+            return None
+    return None
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for part in code.co_consts:
+        if isinstance(part, types.CodeType):
+            yield from _codes(part)
 
 
 def _wrapped(owner: object) -> Iterator[Any]:
