@@ -323,6 +323,25 @@ def test_only_a_promise_that_counts_leaps_and_the_others_say_why() -> None:
         jb.simulate(Sinking(), arms(), BUDGET, key=KEY, engine="leap")
 
 
+@jb.pytree
+class Generous(MUCB):
+    """Admits an arm that one of the instances does not have."""
+
+    def admits(self, state: Any, view: Any) -> Any:
+        return jnp.arange(3) < 3
+
+    def steady(self, state: Any, round: Any) -> Any:
+        return jnp.int32(2**31 - 1)
+
+
+def test_no_engine_plays_an_arm_that_does_not_exist() -> None:
+    present = [[True, True, True], [True, True, False]]
+    world = FiniteArms.bernoulli(np.full((2, 3), 0.5), np.full((2, 3), 0.5), present)
+    scan, auto = both(Generous(), world, BUDGET)
+    assert auto.about["engine"] == "leap" and (auto.final["pulls"][:, 1, :, 2] == 0).all()
+    assert_same_results(scan, auto, "an admitted arm that does not exist")
+
+
 # --- environments ------------------------------------------------------------------------------------------------
 
 

@@ -147,3 +147,76 @@ def test_about_says_what_was_run():
     assert about["constraint"] == {"class": "Horizon", "rounds": 5}
     assert about["engine"] == "scan"
     assert dataclasses.is_dataclass(First()) and arm_statistics.empty(2).pulls.shape == (2,)
+
+
+# --- methods that are called late, or by one engine only ------------------------------------------------------------
+
+
+def _policy(**methods):
+    return jb.pytree(type("Mine", (jb.policies.MUCB,), {"__annotations__": {}, **methods}))()
+
+
+def _limit(**brought):
+    return jb.pytree(type("Limit", (jb.Horizon,), {"__annotations__": {}, **brought}))(20)
+
+
+def _raises(*args):
+    raise SystemExit(0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "limit", "message"),
+    [
+        (_policy(status=lambda self, state: None), None, r"Mine\.status: gives None; it must be int32\[\]"),
+        (_policy(status=lambda self, state: jnp.float32(0)), None, r"Mine\.status: gives float32\[\]"),
+        (_policy(init=_raises), None, r"Mine\.init: fails when traced for one lane: SystemExit"),
+        (_policy(summary=lambda self, state: [1]), None, r"Mine\.summary: .* given; it must be a dict of arrays"),
+        (
+            _policy(summary=lambda self, state: {"pulls": state.pulls}),
+            None,
+            r"Mine\.summary: 'pulls' given; .*FiniteArms",
+        ),
+        (None, _limit(ended=lambda self, ledger: "yes"), r"Limit\.ended"),
+        (None, _limit(ends_with=jb.Status.RUNNING), r"Limit\.ends_with: .*RUNNING.*; it must be a Status other than"),
+        (None, _limit(ends_with=9), r"Limit\.ends_with: 9 given"),
+        (None, _limit(clock_name=None), r"Limit\.clock_name: None given; it must be 'spent' or 'rounds'"),
+        (None, _limit(best_rate=lambda self, reward, cost: None), r"Limit\.best_rate: None given"),
+        (None, _limit(best_rate=lambda self, reward, cost: [1.0, 2.0, 3.0]), r"Limit\.best_rate"),
+    ],
+)
+def test_what_is_called_late_is_tried_early(policy, limit, message):
+    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
+    with pytest.raises(jb.InputError, match=message):
+        jb.simulate(policy or jb.policies.MUCB(), arms, limit or jb.Horizon(20), key=jax.random.key(0))
+
+
+def test_what_a_users_exception_says_moves_no_cursor():
+    def init(self, spec):
+        raise ValueError("a\x1b[2Jb")
+
+    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
+    with pytest.raises(jb.InputError, match=r"a\\x1b\[2Jb"):
+        jb.simulate(_policy(init=init), arms, jb.Horizon(20), key=jax.random.key(0))
+
+
+@pytest.mark.parametrize("change", [{"mean_reward": np.array([[0.3, 0.6]])}, {"present": np.zeros((1, 2), bool)}])
+def test_tables_made_by_hand_are_looked_at(change):
+    arms = dataclasses.replace(jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]]), **change)
+    with pytest.raises(jb.InputError, match=f"^{next(iter(change))}: "):
+        jb.simulate(jb.policies.MUCB(), arms, jb.Horizon(20), key=jax.random.key(0))
+
+
+def test_a_status_that_is_none_ends_a_lane_as_invalid():
+    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
+    with pytest.warns(UserWarning, match="invalid"):
+        result = jb.simulate(
+            _policy(status=lambda self, state: jnp.int32(77)), arms, jb.Horizon(20), key=jax.random.key(0), marks=1
+        )
+    assert (result.ended == jb.Status.INVALID).all()
+
+
+def test_a_wrapper_refuses_a_policy_that_chooses_in_its_own_way():
+    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
+    for inner in (jb.policies.BGreedy(), jb.policies.SampledArms(jb.policies.RCB(), 1)):
+        with pytest.raises(jb.InputError, match=r"policy: .* an index policy that chooses by its score alone"):
+            jb.simulate(jb.policies.SampledArms(inner, 2), arms, jb.Horizon(20), key=jax.random.key(0))

@@ -53,7 +53,7 @@ def _trace(owner: object, method: str, call: Callable[..., Any], *args: Any) -> 
         return jax.eval_shape(call, *args)
     except InputError:
         raise
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise InputError(
             f"{type(owner).__name__}.{method}: fails when traced for one lane: {in_a_line(problem)}"
         ) from problem
@@ -87,6 +87,12 @@ def _play_a_round(policy: Policy, environment: Environment, constraint: Constrai
     _length(policy, "select", selected, 2, "(state, action)")
     _same(policy, "select", "the state", selected[0], state)
     _same(policy, "select", "the action (see blank_action)", selected[1], blank)
+    _flag(policy, "status", _trace(policy, "status", lambda s: one_policy.status(s), state), jnp.int32)
+    finals = [
+        _trace(environment, "summary", world.summary, start),
+        _trace(policy, "summary", one_policy.summary, state),
+    ]
+    _check_finals(environment, policy, *finals)
 
 
 def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Outcome, Any]:
@@ -123,7 +129,26 @@ def _check_accounts(constraint: Constraint, one_constraint: Constraint, outcome:
     left = _trace(constraint, "view", one_constraint.view, ledger)
     clock = _trace(constraint, "clock", one_constraint.clock, ledger)
     _same(constraint, "clock", "the clock", clock, total)
+    _flag(constraint, "ended", _trace(constraint, "ended", one_constraint.ended, ledger), jnp.bool_)
     return left
+
+
+def _check_finals(environment: Environment, policy: Policy, of_world: Any, of_policy: Any) -> None:
+    """Two dictionaries of arrays, whose names differ: one would hide the other's values."""
+    for owner, given in ((environment, of_world), (policy, of_policy)):
+        named = isinstance(given, dict) and all(
+            isinstance(name, str) and hasattr(x, "dtype") for name, x in given.items()
+        )
+        if not named:
+            raise bad(f"{type(owner).__name__}.summary", given, "a dict of arrays by name")
+    if twice := sorted(set(of_world) & set(of_policy)):
+        raise bad(f"{type(policy).__name__}.summary", twice[0], f"another name: {type(environment).__name__} has it")
+
+
+def _flag(owner: object, method: str, given: Any, dtype: Any) -> None:
+    if getattr(given, "dtype", None) != dtype or given.shape != ():
+        shown = _shown(given) if hasattr(given, "dtype") else repr(given)[:80]
+        raise InputError(f"{type(owner).__name__}.{method}: gives {shown}; it must be {jnp.dtype(dtype).name}[]")
 
 
 def check_values(environment: Environment) -> None:

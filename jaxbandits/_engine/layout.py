@@ -19,7 +19,7 @@ from jaxbandits._engine.tasks import Task
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import refuse_traced, whole_number
-from jaxbandits.core.protocol import Constraint, Environment, Policy
+from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.settings import canonicalise, label
 from jaxbandits.core.streams import root_key
 from jaxbandits.core.user_methods import called
@@ -119,7 +119,7 @@ def lay_out(
         names=names,
         shares=shares,
         expected=expected,
-        best_rate=called(prepared, "best_rate", lambda: prepared.best_rate(*environment.values())),
+        best_rate=_best_rate(prepared, environment),
     )
 
 
@@ -193,6 +193,7 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
             raise InputError(f"{name}: {forgotten}; it must")
     for name, tree in (("policies", chosen), ("environment", environment), ("constraint", constraint)):
         refuse_traced(name, tree)
+    _check_clock(constraint)
     spec = called(environment, "spec", lambda: environment.spec)
     for policy in chosen:
         if not isinstance(getattr(policy, "plays", None), type):
@@ -204,6 +205,25 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
                 f"policies: {type(policy).__name__} plays environments with a {policy.plays.__name__}, "
                 f"but {type(environment).__name__} offers a {type(spec).__name__}"
             )
+
+
+def _best_rate(prepared: Constraint, environment: Environment) -> np.ndarray:
+    given = called(prepared, "best_rate", lambda: prepared.best_rate(*environment.values()))
+    try:
+        rate = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        rate = np.zeros((0, 0))
+    if rate.shape != (environment.instances,):
+        raise bad(f"{type(prepared).__name__}.best_rate", given, f"{environment.instances} numbers, one per instance")
+    return rate
+
+
+def _check_clock(constraint: Constraint) -> None:
+    kind = type(constraint).__name__
+    if not isinstance(constraint.ends_with, Status) or constraint.ends_with == Status.RUNNING:
+        raise bad(f"{kind}.ends_with", constraint.ends_with, "a Status other than RUNNING, such as Status.HORIZON")
+    if constraint.clock_name not in ("spent", "rounds"):
+        raise bad(f"{kind}.clock_name", constraint.clock_name, "'spent' or 'rounds'")
 
 
 def _check_registered(noun: Any, name: str) -> None:

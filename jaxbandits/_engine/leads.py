@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxbandits._engine.booking import book
 from jaxbandits._engine.rows import at_instance
-from jaxbandits._engine.scan import Carry, Lane, may_play, status_after
+from jaxbandits._engine.scan import Carry, Lane, may_play, status_after, verdict_of
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.ledger import Ledger, Outcome
@@ -89,7 +89,7 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight) ->
     assert isinstance(policy, IndexPolicy)
     t = ledger.rounds + 1
     view = View(t, lane.constraint.view(ledger), carry.fixed.available)  # type: ignore[arg-type]
-    taking = policy.admits(known, view)
+    taking = policy.admits(known, view) & view.available
     fresh, steady = known.pulls == 0, policy.steady(known, t)
     initial = jnp.any(fresh & taking)  # type: ignore[operator]
     careful = flight.pace.careful | initial | (steady < t)
@@ -104,7 +104,7 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight) ->
     one = jax.tree.map(lambda x: x[arm][None], known)
 
     # As in the scan engine: NaN among the scores or an arm that is none, unless the policy has a status of its own.
-    verdict, playable = policy.status(known), (arm == choice) & (mean_cost >= 0)
+    verdict, playable = verdict_of(policy, known), (arm == choice) & (mean_cost >= 0)
     verdict = jnp.where(playable | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
     runs = may_play(lane, carry, ledger, flight.status)
     status = jnp.where(runs & careful, verdict, flight.status)

@@ -110,11 +110,17 @@ def play(environment: Environment, lane: Lane, fixed: Fixed, state: LaneState) -
     played = LaneState(learnt, world_state, charged, action, feedback, empty, status)
 
     # A round that could not be played leaves everything as it was, except the status that says why.
-    verdict = lane.policy.status(learnt)
+    verdict = verdict_of(lane.policy, learnt)
     verdict = jnp.where(outcome.valid | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
     happened = verdict == Status.RUNNING
     kept = select_tree(happened, played, state)
     return kept._replace(status=jnp.where(happened, status, verdict))
+
+
+def verdict_of(policy: Policy, state: Pytree) -> jax.Array:
+    """The status that the policy asks for; INVALID for a number that is none."""
+    status = policy.status(state)
+    return jnp.where((status >= 0) & (status <= max(Status)), status, jnp.int32(Status.INVALID))
 
 
 def status_after(lane: Lane, ledger: Ledger) -> jax.Array:

@@ -30,13 +30,13 @@ def called(owner: object, method: str, call: Callable[[], T]) -> T:
         return call()
     except InputError:
         raise
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise InputError(f"{type(owner).__name__}.{method}: fails: {in_a_line(problem)}") from problem
 
 
-def in_a_line(problem: Exception) -> str:
+def in_a_line(problem: BaseException) -> str:
     """What went wrong, in a user's words where jax has only its own, and where."""
-    name, text = type(problem).__name__, " ".join(str(problem).split())
+    name, text = type(problem).__name__, " ".join(_text(problem).split())
     if isinstance(problem, (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)):
         text = (
             "it uses a value that is not known while it is traced as a Python number, in an `if` or in NumPy "
@@ -45,6 +45,15 @@ def in_a_line(problem: Exception) -> str:
     here = [frame for frame in traceback.extract_tb(problem.__traceback__) if _is_user_code(frame.filename)]
     at = f" ({Path(here[-1].filename).name}, line {here[-1].lineno})" if here else ""
     return f"{name}: {text[:300]}{at}"
+
+
+def _text(problem: BaseException) -> str:
+    """What a stranger's exception says, without what would move a terminal's cursor."""
+    try:
+        said = str(problem)
+    except (Exception, SystemExit):
+        return ""
+    return "".join(c if c.isprintable() or c.isspace() else repr(c)[1:-1] for c in said)
 
 
 def _is_user_code(file: str) -> bool:

@@ -113,7 +113,7 @@ def _said(problem: BaseException) -> str:
     """``ZeroDivisionError: division by zero``; our own messages as they are."""
     try:
         text = brief(str(problem), 400)
-    except Exception:  # a stranger's __str__
+    except (Exception, SystemExit):  # a stranger's __str__
         text = ""
     if isinstance(problem, InputError):
         return text

@@ -231,6 +231,18 @@ class FiniteArms(AddressedArms):
         most = int(np.prod(action.shape)) * ticks.ONE
         return most, most
 
+    def check(self) -> None:
+        """Means are whole ticks, and every instance has an arm: what a table made by hand may lack."""
+        for name in ("mean_reward", "mean_cost"):
+            table = np.asarray(getattr(self, name))
+            if table.dtype != np.int32:
+                raise bad(
+                    name, f"{table.dtype} values", "int32 ticks of 2**-24, as FiniteArms.bernoulli(...) makes them"
+                )
+        present = np.asarray(self.present)
+        if present.dtype != np.bool_ or not present.any(axis=-1).all():
+            raise bad("present", f"{present.dtype} values", "booleans, at least one of them true in every instance")
+
     def available(self) -> jax.Array:
         """The arms that this instance has."""
         return self.present[:]

@@ -40,7 +40,7 @@ class IndexPolicy(ArmTotals):
         raise NotImplementedError
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
-        """Which of the available arms take part in this round, ``bool[K]``: all of them."""
+        """Which arms take part in this round, ``bool[K]``: all that exist. (One that does not exist never does.)"""
         return view.available
 
     def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
@@ -53,7 +53,7 @@ class IndexPolicy(ArmTotals):
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
         """The arm with the largest index, of those that take part."""
-        view = view._replace(available=self.admits(state, view))
+        view = view._replace(available=self.admits(state, view) & view.available)
         scores = evaluate(self, arm_statistics.as_floats(state, view.round))
         return state, largest(scores, key, view, fresh=state.pulls == 0)
 

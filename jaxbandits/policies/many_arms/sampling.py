@@ -46,6 +46,10 @@ class ManyArms(IndexPolicy):
         """See :meth:`Policy.check`."""
         if not isinstance(self.policy, IndexPolicy):
             raise bad("policy", self.policy, f"an index policy, such as RCB(), inside {type(self).__name__}")
+        own = "init", "blank_action", "update", "select", "step", "admits", "steady", "status", "summary"
+        if any(getattr(type(self.policy), name) is not getattr(IndexPolicy, name) for name in own):
+            what = f"an index policy that chooses by its score alone, such as RCB(), inside {type(self).__name__}"
+            raise bad("policy", type(self.policy).__name__, what)
         self.policy.check(spec)
 
     def score(self, arms: Arms) -> jax.Array:
