@@ -18,7 +18,7 @@ from jaxbandits._engine.marks import mark_shares, mark_totals
 from jaxbandits._engine.tasks import Task
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import refuse_traced, whole_number
+from jaxbandits.core.numbers import refuse_cycles, refuse_traced, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.settings import canonicalise, label
 from jaxbandits.core.streams import root_key
@@ -133,8 +133,11 @@ def _canonical(chosen: list[Policy], environment: Environment, constraint: Const
     found = [canonicalise(policy, environment.instances, environment.spec) for policy in chosen]
     for leaves, _ in found:
         check_dry_run(leaves, environment, constraint)
-        for warning in called(leaves, "warnings", partial(leaves.warnings, environment)):
-            warnings.warn(warning, stacklevel=5)
+        said = called(leaves, "warnings", partial(leaves.warnings, environment))
+        if not isinstance(said, (list, tuple)) or not all(isinstance(text, str) for text in said):
+            raise bad(f"{type(leaves).__name__}.warnings", said, "a list of lines")
+        for text in said:
+            warnings.warn(text, stacklevel=5)
     return found
 
 
@@ -227,6 +230,7 @@ def _check_clock(constraint: Constraint) -> None:
 
 
 def _check_registered(noun: Any, name: str) -> None:
+    refuse_cycles(name, noun)
     data = jax.tree.structure(noun).node_data()  # type: ignore[attr-defined]
     if not (data and isinstance(data[1], tuple) and data[1][:1] == (type(noun),)):
         kind = type(noun).__name__
@@ -257,7 +261,7 @@ def _engine(
 def time_parallel(policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType | str:
     """The engine that plays many rounds of these at once with the bits of the scan engine, or why none does."""
     action = jax.eval_shape(lambda: policy.blank_action(environment.spec))
-    if max(environment.largest(action)) > ticks.ONE:
+    if max(limits.largest_outcomes(environment, action)) > ticks.ONE:
         return f"{type(environment).__name__} may bring more than one unit a round"
     for engine in (leap, merge):
         if isinstance(policy, engine.PLAYS):

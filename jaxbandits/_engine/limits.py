@@ -15,6 +15,7 @@ from jaxbandits.core.numbers import numbers, refuse_beyond_memory, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS, MOST_RESOURCES
+from jaxbandits.core.user_methods import called
 
 MOST_A_ROUND = 127 * ticks.ONE  # what one int32 holds, next to the part of a unit that a total may have
 _WHOLE = 2**31 - 1  # whole units of a total
@@ -46,6 +47,15 @@ def check_widths(environment: Environment) -> None:
         raise bad("environment", f"{environment.instances} instances", "of at most 2**32")
 
 
+def largest_outcomes(environment: Environment, action: Any) -> tuple[int, int]:
+    """What the environment states, in ticks: the largest reward and the largest cost of a round."""
+    given = called(environment, "largest", lambda: environment.largest(action))
+    pair = isinstance(given, tuple) and len(given) == 2
+    if not pair or not all(isinstance(x, (int, np.integer)) and not isinstance(x, bool) for x in given):
+        raise bad(f"{type(environment).__name__}.largest", given, "two whole numbers, a reward and a cost in ticks")
+    return given
+
+
 def most_rounds(
     policy: Policy, environment: Environment, constraint: Constraint, end: np.ndarray, max_rounds: int | None
 ) -> int:
@@ -61,7 +71,7 @@ def most_rounds(
     """
     one = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), policy)
     action = jax.eval_shape(lambda: one.blank_action(environment.spec))
-    reward, cost = environment.largest(action)
+    reward, cost = largest_outcomes(environment, action)
     kind = type(environment).__name__
     for name, bound in (("reward", reward), ("cost", cost)):
         if not ticks.ONE <= bound <= MOST_A_ROUND:

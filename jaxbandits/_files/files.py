@@ -37,7 +37,10 @@ def path_of(argument: str, path: Any) -> Path:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise bad(argument, path, "a name, as text or as a path")
-    text = os.fspath(path)
+    try:
+        text = os.fspath(path)
+    except Exception:  # a stranger's __fspath__
+        raise bad(argument, path, "a name, as text or as a path") from None
     if not isinstance(text, str) or not text or "\0" in text:
         raise bad(argument, text, "a name, as text, not empty and without null characters")
     return Path(text)

@@ -38,7 +38,7 @@ def read_arms_bytes(path: str | os.PathLike[str]) -> bytes:
             return _read(handle, seconds)
     except _Unusable as problem:
         raise _refused(path, str(problem)) from None
-    except (OSError, ValueError, TypeError) as problem:
+    except Exception as problem:  # of the system, or of a stranger's path
         raise _refused(path, str(getattr(problem, "strerror", None) or problem)) from None
 
 

@@ -7,8 +7,9 @@ its own range) is refused here, before anything runs.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -31,9 +32,9 @@ def numbers(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
     Raises:
         InputError: naming ``argument``; ``may_be`` says what it may be.
     """
+    refuse_traced(argument, value)
     if not _may_be_numeric(value):
         raise bad(argument, value, may_be)
-    refuse_traced(argument, value)
     try:
         if isinstance(value, int):
             return np.asarray(float(value))  # NumPy makes an object of one beyond 64 bits
@@ -51,10 +52,29 @@ def numbers(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
 
 def refuse_traced(argument: str, tree: Any) -> None:
     """Raise :class:`InputError` if a value in ``tree`` is traced: there is no number to check."""
+    refuse_cycles(argument, tree)
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree)):
         raise InputError(
             f"{argument}: a traced value given; it must be concrete (call this outside of jit, vmap, grad)"
         )
+
+
+def refuse_cycles(argument: str, tree: Any, inside: tuple[int, ...] = ()) -> None:
+    """Raise :class:`InputError` if a list, tuple, dict or dataclass holds itself, or lists lie absurdly deep."""
+    if id(tree) in inside or len(inside) > 64:
+        raise InputError(f"{argument}: a {type(tree).__name__} that holds itself given; it must hold numbers")
+    parts: Any = ()
+    if isinstance(tree, (list, tuple)):
+        parts = tree
+    elif isinstance(tree, dict):
+        parts = tree.values()
+    elif dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        parts = (getattr(tree, field.name, None) for field in dataclasses.fields(tree))
+    for part in parts:
+        if isinstance(part, Iterator):
+            raise InputError(f"{argument}: a {type(part).__name__} given; it must be numbers, such as a list of them")
+        if isinstance(part, (list, tuple, dict)) or dataclasses.is_dataclass(part):
+            refuse_cycles(argument, part, (*inside, id(tree)))
 
 
 def _may_be_numeric(value: Any) -> bool:

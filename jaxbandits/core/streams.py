@@ -66,6 +66,8 @@ def root_key(key: object) -> jax.Array:
                 f"key: implementation {jax.random.key_impl(key)} given; it must be a {_IMPL} key, "
                 f"as jax.random.key(seed, impl={_IMPL!r}) makes"
             )
+        if key.is_deleted():
+            raise InputError("key: a deleted array given; it must be a key, as jax.random.key(seed) makes")
         return key
     words = np.asarray(key) if isinstance(key, (jax.Array, np.ndarray)) else None
     if words is not None and words.dtype == np.uint32 and words.shape == (2,):

@@ -78,8 +78,8 @@ class Sweep:
         if not isinstance(self.over, str) or self.over not in OVER:
             raise bad("over", self.over, " or ".join(map(repr, OVER)))
         is_number = isinstance(self.block_seconds, (int, float)) and not isinstance(self.block_seconds, bool)
-        if not is_number or not 0 < self.block_seconds < np.inf:
-            raise bad("block_seconds", self.block_seconds, "a number above 0")
+        if not is_number or not 0 < self.block_seconds <= 1e9:
+            raise bad("block_seconds", self.block_seconds, "a number above 0 and at most 1e9")
         mark_shares(self.marks)
         self._check_budgets()
         self.named_policies()

@@ -1,0 +1,82 @@
+"""What is given by accident or by a stranger: one line that names the argument, and no warning before it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.environments import FiniteArms
+from jaxbandits.policies import MUCB
+
+ARMS = FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
+KEY = jax.random.key(0)
+ITSELF: list[Any] = []
+ITSELF.append(ITSELF)
+
+
+def play(policy: Any = None, arms: Any = ARMS, budget: Any = 5.0, key: Any = KEY, **changes: Any) -> Any:
+    return jb.simulate(policy or MUCB(), arms, jb.TotalBudget(budget, last_pull="counts"), key=key, **changes)
+
+
+def deleted() -> jax.Array:
+    key = jax.random.key(1)
+    key.delete()
+    return key
+
+
+def stating(given: Any) -> FiniteArms:
+    """Arms whose ``largest`` gives that."""
+    cls = type("World", (FiniteArms,), {"__annotations__": {}, "largest": lambda self, action: given})
+    return jb.pytree(cls)(ARMS.law, ARMS.mean_reward, ARMS.mean_cost, ARMS.present)
+
+
+def warning(given: Any) -> MUCB:
+    return jb.pytree(type("Mine", (MUCB,), {"__annotations__": {}, "warnings": lambda self, world: given}))()
+
+
+class NoPath:
+    def __fspath__(self) -> str:
+        raise RuntimeError("no path")
+
+
+def a_sweep(**changes: Any) -> Any:
+    given: dict[str, Any] = {"policies": MUCB(), "environments": ARMS, "budgets": [5.0]}
+    return jb.Sweep(**given | changes, constraint=lambda arms, budget: jb.TotalBudget(budget, last_pull="counts"))
+
+
+CASES = {
+    "a parameter that holds itself": (lambda: play(MUCB(alpha=ITSELF)), "holds itself"),
+    "a parameter from a generator": (lambda: play(MUCB(alpha=(x for x in [1.0]))), "generator given"),
+    "a budget that holds itself": (lambda: play(budget=ITSELF), "holds itself"),
+    "means that hold themselves": (lambda: FiniteArms.bernoulli(ITSELF, ITSELF), "holds itself"),
+    "replicates that hold themselves": (lambda: play(replicates=ITSELF), "replicates: .*holds itself"),
+    "marks that hold themselves": (lambda: play(marks=ITSELF), "marks: .*holds itself"),
+    "ids that hold themselves": (lambda: play(instance_ids=ITSELF), "instance_ids: .*holds itself"),
+    "a key that holds itself": (lambda: play(key=ITSELF), "key: .*holds itself"),
+    "a deleted key": (lambda: play(key=deleted()), "key: a deleted array given"),
+    "no path for read_arms": (lambda: jb.comparison.read_arms(NoPath()), "arms file: .*no path"),
+    "no path for Result.load": (lambda: jb.Result.load(NoPath()), "path: "),
+    "no path for live.load": (lambda: jb.live.load(NoPath(), like=1), "path: "),
+    "warnings that are a number": (lambda: play(warning(3)), r"Mine\.warnings: 3 given"),
+    "largest None": (lambda: play(arms=stating(None)), r"World\.largest: None given"),
+    "largest of three": (lambda: play(arms=stating((1, 2, 3))), r"World\.largest: \(1, 2, 3\) given"),
+    "seconds beyond any": (lambda: jb.sweep(a_sweep(block_seconds=10**400), "out"), "block_seconds: "),
+    "a cost beyond any": (lambda: FiniteArms.bernoulli([[0.1]], [[1.797e308]]), "mean_cost: 1.797e"),
+    "a masked parameter": (lambda: play(MUCB(alpha=np.ma.array([1.0, 2.0], mask=[False, True]))), r"MUCB\.alpha: "),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_one_line(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    call, message = CASES[name]
+    with warnings.catch_warnings(record=True) as before:
+        warnings.simplefilter("always")
+        with pytest.raises(jb.InputError, match=message) as problem:
+            call()
+    assert not before and "\n" not in str(problem.value) and not list(tmp_path.iterdir())
