@@ -74,12 +74,21 @@ class OnPoints(Policy):
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
         """The inner policy learns what its arm brought; a point that is none of the K teaches nothing."""
         mine = to_ticks(self.points) == to_ticks(observation.action)
-        learnt = self.inner.update(state, key, observation._replace(action=jnp.argmax(mine).astype(jnp.int32)))
+        told = observation._replace(view=self._inside(observation.view), action=jnp.argmax(mine).astype(jnp.int32))
+        learnt = self.inner.update(state, key, told)
         return jax.tree.map(lambda new, old: jnp.where(jnp.any(mine), new, old), learnt, state)
+
+    def status(self, state: Pytree) -> jax.Array:
+        """The inner policy's."""
+        return self.inner.status(state)
+
+    def _inside(self, view: View) -> View:
+        """What the inner policy sees: all points are there."""
+        return view._replace(available=jnp.ones(self.points.shape[0], bool))
 
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, jax.Array]:
         """The point of the inner policy's arm; −1, which no continuum has, where that is no arm."""
-        state, arm = self.inner.select(state, key, view)
+        state, arm = self.inner.select(state, key, self._inside(view))
         inside = (arm >= 0) & (arm < self.points.shape[0])
         point = to_units(to_ticks(self.points[jnp.clip(arm, 0, self.points.shape[0] - 1)]))
         return state, jnp.where(inside, point, -1.0)
