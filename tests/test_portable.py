@@ -25,7 +25,7 @@ for name in ("sched_getaffinity", "sysconf", "sysconf_names", "O_NOFOLLOW", "O_N
 RUN = """
 import jax, numpy as np
 import jaxbandits as jb
-from jaxbandits import machine
+from jaxbandits.core import machine
 from jaxbandits.sweeps import lock
 assert machine.cores() >= 1 and machine.free_memory() == 4 << 30 and machine.peak_memory() is None
 arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])

@@ -57,13 +57,19 @@ class Committee(IndexPolicy):
         """The score of the member that plays."""
         score = jnp.zeros_like(arms.n)
         for place, name in enumerate(self.members()):
-            score = jnp.where(self.which == place, getattr(self, name).score(arms), score)
+            if (member := getattr(self, name)) is not None:
+                score = jnp.where(self.which == place, member.score(arms), score)
         return score
 
 
 @pytree
 class RestingCommittee(Committee):
-    """The same, for places of members whose scores rest."""
+    """The same without the members whose scores do not rest: a wrapper rests only if all that it wraps does."""
 
     rests: ClassVar[bool] = True
     rounding: ClassVar[float] = IndexPolicy.rounding
+
+    @classmethod
+    def played_by(cls, which: Any) -> Committee:
+        """The others' fields stay empty."""
+        return cls(which=which, **{name: x if x.rests else None for name, x in cls.members().items()})  # type: ignore[arg-type]
