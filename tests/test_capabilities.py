@@ -626,3 +626,39 @@ def test_everything_that_the_library_declares_counts() -> None:
 def _bare(cls: type) -> type:
     """The class without fields, so that nothing must be given for them."""
     return type(cls.__name__, (cls,), {"__dataclass_fields__": {}})
+
+
+# --- what asks a policy for its scores alone ---------------------------------------------------------------------
+
+
+@jb.pytree
+class LearnsNothing(MUCB):
+    def update(self, state: Any, key: Any, observation: Any) -> Any:
+        return state
+
+
+@jb.pytree
+class AlwaysFirst(jb.policies.SoftElim):
+    def select(self, state: Any, key: Any, view: Any) -> Any:
+        return state, jnp.int32(0)
+
+
+def test_whoever_asks_for_scores_alone_refuses_a_policy_with_more_of_its_own() -> None:
+    """Its scores, or logits, are not what it plays: exact values and gradients made of them would be another policy's."""
+    from jaxbandits.gradients import exact, policy_score, straight_through
+    from jaxbandits.policies.base.index import chooses_by_score
+    from jaxbandits.policies.base.randomised import chooses_by_logits
+
+    assert chooses_by_score(MUCB()) and not chooses_by_score(LearnsNothing())
+    assert chooses_by_logits(jb.policies.SoftElim(theta=0.5)) and not chooses_by_logits(AlwaysFirst(theta=0.5))
+    spec = arms().spec
+    for inner in (LearnsNothing(), SampledArms(RCB(), arms=1)):
+        with pytest.raises(jb.InputError, match="chooses by its score alone"):
+            jb.policies.SoftIndex(inner, temperature=0.1).check(spec)
+        with pytest.raises(jb.InputError, match="chooses by its score"):
+            exact.choice_of(inner)
+    for estimator in (policy_score, straight_through):
+        with pytest.raises(jb.InputError, match="policy: AlwaysFirst given"):
+            estimator.estimate(AlwaysFirst(theta=0.5), arms(), jb.Horizon(5), wrt="theta", key=KEY, replicates=4)
+    with pytest.raises(jb.InputError, match="policy: 'AlwaysFirst' given"):
+        exact.choice_of(AlwaysFirst(theta=0.5))

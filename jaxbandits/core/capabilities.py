@@ -133,12 +133,16 @@ def forgotten(owner: object) -> str | None:
     return next(filter(None, map(forgotten, _wrapped(owner))), None)
 
 
+def own_method(owner: object, base: type, *methods: str) -> str | None:
+    """The first of these methods that ``owner`` has not from ``base``: code that does their work would miss it."""
+    return next((name for name in methods if getattr(type(owner), name) is not getattr(base, name)), None)
+
+
 def played_by(engine: str, owner: object, base: type, *methods: str) -> str | None:
     """Why an engine that does itself what these methods of ``base`` do must not play ``owner``: it has its own."""
-    for method in methods:
-        if getattr(type(owner), method) is not getattr(base, method):
-            return f"{type(owner).__name__} has a method {method} of its own, which the {engine} engine would not call"
-    return None
+    if (method := own_method(owner, base, *methods)) is None:
+        return None
+    return f"{type(owner).__name__} has a method {method} of its own, which the {engine} engine would not call"
 
 
 def _changed_by(cls: type, declaring: type, name: str, capability: Capability) -> type | None:

@@ -23,6 +23,8 @@ from jaxbandits.gradients.estimates import MEANS, Estimate, check_law
 from jaxbandits.oracles import Choice, Counts, evaluate, play_out
 from jaxbandits.policies import IndexPolicy, RandomisedPolicy
 from jaxbandits.policies.base import index as index_policies
+from jaxbandits.policies.base.index import chooses_by_score
+from jaxbandits.policies.base.randomised import chooses_by_logits
 
 _ROWS = 1 << 12
 
@@ -97,9 +99,9 @@ def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
     Raises:
         InputError: a parameter of an argmax policy; a policy that is neither.
     """
-    if isinstance(policy, RandomisedPolicy):
+    if chooses_by_logits(policy):
         return partial(_soft_choice, policy, tuple(wrt))
-    if not isinstance(policy, IndexPolicy) or type(policy).select is not IndexPolicy.select:
+    if not chooses_by_score(policy):
         raise bad("policy", type(policy).__name__, "a randomised policy, or an index policy that chooses by its score")
     if wrt:
         raise InputError(

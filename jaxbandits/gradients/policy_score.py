@@ -21,7 +21,7 @@ from jaxbandits.gradients import exact_sums
 from jaxbandits.gradients.baselines import BASELINES, centred
 from jaxbandits.gradients.estimates import Estimate, by_name, estimate_of, play
 from jaxbandits.gradients.wrapped import Watched, Watching
-from jaxbandits.policies import RandomisedPolicy
+from jaxbandits.policies.base.randomised import chooses_by_logits
 
 _RUN = 33  # the role that tells apart independent runs of one policy in one world
 
@@ -110,7 +110,7 @@ def estimate(
         (1, 1)
     """
     names = names_of(wrt)
-    if not isinstance(policy, RandomisedPolicy):
+    if not chooses_by_logits(policy):
         raise InputError(
             f"policy: {type(policy).__name__} given, which draws no arm from a density, so its choices have no score; "
             "it must be a randomised policy such as SoftElim or SoftIndex(policy, temperature)"

@@ -23,8 +23,9 @@ from jaxbandits.environments.finite.arms import FiniteArms
 from jaxbandits.gradients import exact_sums
 from jaxbandits.gradients.estimates import Estimate, by_name, estimate_of, play
 from jaxbandits.gradients.wrapped import Watching
-from jaxbandits.policies import IndexPolicy, RandomisedPolicy, SoftIndex
-from jaxbandits.policies.base.randomised import gumbel
+from jaxbandits.policies import RandomisedPolicy, SoftIndex
+from jaxbandits.policies.base.index import chooses_by_score
+from jaxbandits.policies.base.randomised import chooses_by_logits, gumbel
 
 
 class Tangents(NamedTuple):
@@ -148,8 +149,7 @@ def estimate(
         'nothing'
     """
     names = names_of(wrt)
-    plain = isinstance(policy, IndexPolicy) and type(policy).select is IndexPolicy.select
-    if not plain and not isinstance(policy, RandomisedPolicy):
+    if not chooses_by_score(policy) and not chooses_by_logits(policy):
         raise InputError(
             f"policy: {type(policy).__name__} given, whose choice is no argmax of scores that could be softened; it "
             "must be a randomised policy or an index policy that chooses by its score alone"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeGuard, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxbandits.core import arm_statistics
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.protocol import View
 from jaxbandits.policies.base.arm_totals import ArmTotals
 from jaxbandits.policies.base.ties import largest
@@ -56,6 +57,14 @@ class IndexPolicy(ArmTotals):
         view = view._replace(available=self.admits(state, view) & view.available)
         scores = evaluate(self, arm_statistics.as_floats(state, view.round))
         return state, largest(scores, key, view, fresh=state.pulls == 0)
+
+
+_BY_SCORE = "init", "blank_action", "update", "select", "step", "admits", "steady", "status", "summary"
+
+
+def chooses_by_score(policy: object) -> TypeGuard[IndexPolicy]:
+    """Is it an index policy of which nothing but the score is its own, so that others may ask for that alone?"""
+    return isinstance(policy, IndexPolicy) and own_method(policy, IndexPolicy, *_BY_SCORE) is None
 
 
 def evaluate(policy: IndexPolicy, arms: Arms) -> jax.Array:

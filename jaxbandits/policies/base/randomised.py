@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxbandits.core import arm_statistics, streams
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.protocol import View
 from jaxbandits.policies.base.arm_totals import ArmTotals
 from jaxbandits.policies.base.ties import largest
@@ -49,6 +50,14 @@ class RandomisedPolicy(ArmTotals):
         arms = arm_statistics.as_floats(state, view.round)
         mine, arms, available = jax.lax.optimization_barrier((self, arms, view.available))
         return mine.logits(arms, available) + gumbel(key, view.round, state.pulls.shape[0])
+
+
+_BY_LOGITS = "blank_action", "update", "select", "step", "status", "perturbed", "log_probabilities"
+
+
+def chooses_by_logits(policy: object) -> TypeGuard[RandomisedPolicy]:
+    """Is it a randomised policy of which nothing but the logits is its own, so that others may ask for them alone?"""
+    return isinstance(policy, RandomisedPolicy) and own_method(policy, RandomisedPolicy, *_BY_LOGITS) is None
 
 
 def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:

@@ -13,7 +13,7 @@ from jaxbandits.core.errors import bad
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
-from jaxbandits.policies.base.index import IndexPolicy
+from jaxbandits.policies.base.index import chooses_by_score
 from jaxbandits.policies.base.randomised import RandomisedPolicy
 
 
@@ -43,9 +43,12 @@ class SoftIndex(RandomisedPolicy):
 
     def check(self, spec: FiniteSpec) -> None:
         """An index policy inside, that chooses by its score alone."""
-        inner = type(self.policy)
-        if not issubclass(inner, IndexPolicy) or inner.select is not IndexPolicy.select:
-            raise bad("policy", inner.__name__, "an index policy that chooses by its score alone, such as OmegaUCB")
+        if not chooses_by_score(self.policy):
+            raise bad(
+                "policy",
+                type(self.policy).__name__,
+                "an index policy that chooses by its score alone, such as OmegaUCB",
+            )
         self.policy.check(spec)
 
     def init(self, spec: FiniteSpec) -> ArmStatistics:

@@ -16,7 +16,7 @@ from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS
 from jaxbandits.policies.base.exploration import Exploration, LogExploration
-from jaxbandits.policies.base.index import NEVER, IndexPolicy
+from jaxbandits.policies.base.index import NEVER, IndexPolicy, chooses_by_score
 from jaxbandits.policies.budget.rcb import RCB
 
 _NEAR = np.float32(2.0**-20)  # relative: a float32 power this near to a whole number is that number
@@ -46,8 +46,7 @@ class ManyArms(IndexPolicy):
         """See :meth:`Policy.check`."""
         if not isinstance(self.policy, IndexPolicy):
             raise bad("policy", self.policy, f"an index policy, such as RCB(), inside {type(self).__name__}")
-        own = "init", "blank_action", "update", "select", "step", "admits", "steady", "status", "summary"
-        if any(getattr(type(self.policy), name) is not getattr(IndexPolicy, name) for name in own):
+        if not chooses_by_score(self.policy):
             what = f"an index policy that chooses by its score alone, such as RCB(), inside {type(self).__name__}"
             raise bad("policy", type(self.policy).__name__, what)
         self.policy.check(spec)
