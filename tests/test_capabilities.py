@@ -644,7 +644,7 @@ class AlwaysFirst(jb.policies.SoftElim):
 
 
 def test_whoever_asks_for_scores_alone_refuses_a_policy_with_more_of_its_own() -> None:
-    """Its scores, or logits, are not what it plays: exact values and gradients made of them would be another policy's."""
+    """Its scores, or logits, are not what it plays: values and gradients made of them would be another's."""
     from jaxbandits.gradients import exact, policy_score, straight_through
     from jaxbandits.policies.base.index import chooses_by_score
     from jaxbandits.policies.base.randomised import chooses_by_logits

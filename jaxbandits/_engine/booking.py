@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import ticks
-from jaxbandits.core.ledger import Ledger, Outcome
+from jaxbandits.core.ledger import Ledger, Outcome, post
 from jaxbandits.core.protocol import Constraint
 
 
@@ -40,3 +41,14 @@ def open_ledger(constraint: Constraint, outcome: Outcome) -> Ledger:
 def book(constraint: Constraint, ledger: Ledger, outcome: Outcome) -> Ledger:
     """One round, charged by the constraint and counted by us: a lane's rounds go on whatever a constraint forgets."""
     return constraint.charge(ledger, outcome)._replace(rounds=ledger.rounds + 1)
+
+
+def book_many(ledger: Ledger, sums: Outcome, rounds: jax.Array) -> Ledger:
+    """Several rounds below the end of an *additive* constraint: what :func:`book` gives, one by one.
+
+    Args:
+        ledger: the account before them.
+        sums: their outcomes, summed (ticks that fit an int32: of 64 rounds at most); arrays give several accounts.
+        rounds: how many they are, of the shape of ``sums``.
+    """
+    return post(ledger, sums)._replace(rounds=ledger.rounds + rounds)

@@ -181,21 +181,13 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
         raise bad("environment", environment, "an environment, such as FiniteArms.bernoulli(...)")
     if not isinstance(constraint, Constraint):
         raise bad("constraint", constraint, "a constraint, such as TotalBudget(500.0, last_pull='counts')")
-    for noun, name in [
-        *((policy, "policies") for policy in chosen),
-        (environment, "environment"),
-        (constraint, "constraint"),
-    ]:
+    nouns = [*((policy, "policies") for policy in chosen), (environment, "environment"), (constraint, "constraint")]
+    for noun, name in nouns:
         _check_registered(noun, name)
-    for noun, name in [
-        (environment, "environment"),
-        (constraint, "constraint"),
-        *((policy, "policies") for policy in chosen),
-    ]:
+    for noun, name in nouns:
         if forgotten := capabilities.forgotten(noun):
             raise InputError(f"{name}: {forgotten}; it must")
-    for name, tree in (("policies", chosen), ("environment", environment), ("constraint", constraint)):
-        refuse_traced(name, tree)
+        refuse_traced(name, noun)
     _check_clock(constraint)
     spec = called(environment, "spec", lambda: environment.spec)
     for policy in chosen:

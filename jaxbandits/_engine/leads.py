@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandits._engine.booking import book
+from jaxbandits._engine.booking import book, book_many
 from jaxbandits._engine.rows import at_instance
 from jaxbandits._engine.scan import Carry, Lane, may_play, status_after, verdict_of
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.ledger import Ledger, Outcome
-from jaxbandits.core.protocol import Feedback, Status, View, book_many
+from jaxbandits.core.protocol import Feedback, Status, View
 from jaxbandits.core.pytrees import select_tree
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite.arms import AddressedArms

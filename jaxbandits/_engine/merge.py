@@ -27,13 +27,14 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits._engine import scan
+from jaxbandits._engine.booking import book_many
 from jaxbandits._engine.rows import at_instance
 from jaxbandits._engine.scan import Carry, Lane
 from jaxbandits._numerics import covering
 from jaxbandits._numerics.covering import Balls
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.ledger import Ledger, Outcome
-from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View, book_many
+from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View
 from jaxbandits.core.pytrees import select_tree
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.continuum.world import Continuum

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import ticks
-from jaxbandits.core.ledger import Ledger, Outcome, post
+from jaxbandits.core.ledger import Ledger, Outcome
 from jaxbandits.core.pytrees import Pytree, select_tree
 from jaxbandits.core.ticks import Total
 
@@ -253,17 +253,3 @@ class Constraint:
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
         """Host: the best reward per unit of the clock, float64 ``[instance]``, from :meth:`Environment.values`."""
         raise NotImplementedError
-
-
-def book_many(ledger: Ledger, sums: Outcome, rounds: jax.Array) -> Ledger:
-    """Several rounds below the end of an *additive* constraint: what :func:`book` gives, one by one.
-
-    Args:
-        ledger: the account before them.
-        sums: their outcomes, summed (ticks that fit an int32: of 64 rounds at most); arrays give several accounts.
-        rounds: how many they are, of the shape of ``sums``.
-    """
-    return post(ledger, sums)._replace(rounds=ledger.rounds + rounds)
-
-
-# --- helpers of the runner -------------------------------------------------------------------------------------

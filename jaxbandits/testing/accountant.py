@@ -117,12 +117,7 @@ def check_constraint(
         >>> check_constraint(jb.TotalBudget(30.0, last_pull="forfeits"), arms)
     """
     subject = Subject(policy or CUCB(), environment, constraint, jax.random.key(0) if key is None else key)
-    for check in CONSTRAINT_CHECKS:
-        try:
-            check(subject)
-        except AssertionError as broken:
-            rule = check.__name__.replace("_", " ")
-            raise AssertionError(f"{type(constraint).__name__} breaks the rule «{rule}»: {broken}") from broken
+    subject.keeps(CONSTRAINT_CHECKS, constraint)
 
 
 def _one(subject: Subject) -> Constraint:

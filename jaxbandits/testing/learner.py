@@ -282,12 +282,7 @@ def check_policy(
         cost = np.nanmean(environment.values()[1])
         constraint = TotalBudget(100 * cost, last_pull="counts") if cost > 0 else Horizon(100)
     subject = Subject(policy, environment, constraint, jax.random.key(0) if key is None else key)
-    for check in POLICY_CHECKS:
-        try:
-            check(subject)
-        except AssertionError as broken:
-            rule = check.__name__.replace("_", " ")
-            raise AssertionError(f"{type(policy).__name__} breaks the rule «{rule}»: {broken}") from broken
+    subject.keeps(POLICY_CHECKS, policy)
 
 
 def _backwards(subject: Subject) -> list[int]:

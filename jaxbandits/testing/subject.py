@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -50,6 +50,15 @@ class Subject:
         }
         given |= changes
         return simulate(given.pop("policies"), given.pop("environment"), given.pop("constraint"), **given)
+
+    def keeps(self, checks: Sequence[Callable[[Subject], None]], owner: object) -> None:
+        """Raise :class:`AssertionError` with the first rule that ``owner`` breaks."""
+        for check in checks:
+            try:
+                check(self)
+            except AssertionError as broken:
+                rule = check.__name__.replace("_", " ")
+                raise AssertionError(f"{type(owner).__name__} breaks the rule «{rule}»: {broken}") from broken
 
     @cached_property
     def first(self) -> Policy:
