@@ -649,8 +649,14 @@ def test_whoever_asks_for_scores_alone_refuses_a_policy_with_more_of_its_own() -
     from jaxbandits.policies.base.index import chooses_by_score
     from jaxbandits.policies.base.randomised import chooses_by_logits
 
-    assert chooses_by_score(MUCB()) and not chooses_by_score(LearnsNothing())
-    assert chooses_by_logits(jb.policies.SoftElim(theta=0.5)) and not chooses_by_logits(AlwaysFirst(theta=0.5))
+    def with_its_own(base: type, method: str) -> type:
+        return jb.pytree(type("Odd", (base,), {"__annotations__": {}, method: lambda self, *args: None}))
+
+    assert chooses_by_score(MUCB()) and chooses_by_logits(jb.policies.SoftElim(theta=0.5))
+    for method in ("init", "blank_action", "update", "select", "step", "admits", "steady", "status", "summary"):
+        assert not chooses_by_score(with_its_own(MUCB, method)()), method
+    for method in ("blank_action", "update", "select", "step", "status", "perturbed", "log_probabilities"):
+        assert not chooses_by_logits(with_its_own(jb.policies.SoftElim, method)(theta=0.5)), method
     spec = arms().spec
     for inner in (LearnsNothing(), SampledArms(RCB(), arms=1)):
         with pytest.raises(jb.InputError, match="chooses by its score alone"):
