@@ -199,6 +199,26 @@ def through_a_function(policy: Any, arms: Any) -> Any:
     return policy.by_function(arms)
 
 
+def made_with(name: str) -> Any:
+    """A method that knows by a variable of its closure what to call."""
+
+    def score(self: Any, arms: Any) -> Any:
+        return arms.mean_reward + getattr(self, name)(arms)
+
+    return score
+
+
+class MadeScore(IndexPolicy):
+    rests: ClassVar[bool] = True
+    score = made_with("tail")
+
+
+@jb.pytree
+class Tailed(MadeScore):
+    def tail(self, arms: Any) -> Any:
+        return -jnp.log(arms.t)
+
+
 def _with(**brought: Any) -> jb.Policy:
     return jb.pytree(type("Brought", (LeftToOthers,), {"__annotations__": {}, **brought}))()
 
@@ -239,6 +259,7 @@ class Joining(ArmIncreasing):
         (Greyed(), "__getattribute__"),
         (Filled(), "score"),
         (Diamond(), "bonus"),
+        (Tailed(), "tail"),
         (_with(decorated=falls), "decorated"),
         (_with(looked_up=falls), "looked_up"),
         (_with(by_function=falls), "by_function"),

@@ -192,6 +192,9 @@ def _calls(cls: type) -> set[str]:
         if function is None or id(function) in seen:
             continue
         seen.add(id(function))
+        bound = _bound(function)
+        found.update(text for text in bound if isinstance(text, str) and text.isidentifier())
+        waiting += bound
         for code in _codes(function.__code__):
             found.update(code.co_names)
             found.update(text for text in code.co_consts if isinstance(text, str) and text.isidentifier())
@@ -209,6 +212,12 @@ def _function(value: Any) -> types.FunctionType | None:
         if value is None:
             return None
     return None
+
+
+def _bound(function: types.FunctionType) -> list[Any]:
+    """What a function was made with: the variables of its closure, its defaults."""
+    cells = [cell.cell_contents for cell in function.__closure__ or () if cell != types.CellType()]
+    return [*cells, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
