@@ -252,9 +252,6 @@ def _engine(
 
 def time_parallel(policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType | str:
     """The engine that plays many rounds of these at once with the bits of the scan engine, or why none does."""
-    action = jax.eval_shape(lambda: policy.blank_action(environment.spec))
-    if max(limits.largest_outcomes(environment, action)) > ticks.ONE:
-        return f"{type(environment).__name__} may bring more than one unit a round"
     for engine in (leap, merge):
         if isinstance(policy, engine.PLAYS):
             reason = engine.why_not(policy, environment, constraint)

@@ -29,6 +29,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandits._engine import limits
 from jaxbandits._engine.leads import Flight, Lead, Pace, aim, block, enter, land, leave, stopped_short
 from jaxbandits._engine.scan import Carry, Lane
 from jaxbandits._engine.ties import play_ties
@@ -53,6 +54,7 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
         or capabilities.why_not(policy, capabilities.STEADY)
         or capabilities.why_not(environment, capabilities.ADDRESSED, among=AddressedArms)
         or capabilities.why_not(constraint, capabilities.ADDITIVE)
+        or limits.beyond_a_unit(environment, jax.ShapeDtypeStruct((), jnp.int32))
     )
 
 

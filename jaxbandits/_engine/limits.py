@@ -56,6 +56,13 @@ def largest_outcomes(environment: Environment, action: Any) -> tuple[int, int]:
     return given
 
 
+def beyond_a_unit(environment: Environment, action: jax.ShapeDtypeStruct) -> str | None:
+    """Why the sums of a block of such actions would not fit an int32, or None if they do."""
+    if max(largest_outcomes(environment, action)) > ticks.ONE:
+        return f"{type(environment).__name__} may bring more than one unit a round"
+    return None
+
+
 def most_rounds(
     policy: Policy, environment: Environment, constraint: Constraint, end: np.ndarray, max_rounds: int | None
 ) -> int:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandits._engine import scan
+from jaxbandits._engine import limits, scan
 from jaxbandits._engine.booking import book_many
 from jaxbandits._engine.rows import at_instance
 from jaxbandits._engine.scan import Carry, Lane
@@ -80,6 +80,7 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
         or capabilities.played_by("merge", policy, ZoomingPolicy, *own)
         or capabilities.why_not(environment, capabilities.ADDRESSED, among=Continuum)
         or capabilities.why_not(constraint, capabilities.ADDITIVE)
+        or limits.beyond_a_unit(environment, jax.ShapeDtypeStruct((), jnp.float32))
     )
     if reason is not None:
         return reason
