@@ -12,7 +12,7 @@ from jaxbandits import _engine as engine
 from jaxbandits import environments, policies
 from jaxbandits._engine import limits, rows
 from jaxbandits._engine.layout import lay_out, time_parallel
-from jaxbandits.core import arm_statistics, numbers, pytrees, streams, ticks
+from jaxbandits.core import arm_statistics, machine, numbers, pytrees, streams, ticks
 from jaxbandits.environments import CensoredSpec, Constant, FiniteArms, FiniteSpec, Linear, Reservoir, row_arms
 
 KEY = jax.random.key(0)
@@ -260,7 +260,7 @@ def test_statistics_of_an_arm_hold_as_many_pulls_as_there_are_rounds():
     ],
 )
 def test_memory(name, call, monkeypatch):
-    monkeypatch.setattr(numbers, "free_memory", lambda: 8 << 30)
+    monkeypatch.setattr(machine, "available_memory", lambda: 8 << 30)
     with pytest.raises(
         jb.InputError, match=f"{name}.* it must be less: it would take .* GiB of memory, and 8 GiB are free"
     ):
@@ -268,8 +268,8 @@ def test_memory(name, call, monkeypatch):
 
 
 def test_little_is_never_refused(monkeypatch):
-    monkeypatch.setattr(numbers, "free_memory", lambda: 0)
+    monkeypatch.setattr(machine, "available_memory", lambda: 0)
     assert laid_out(replicates=100).tasks[0].order.size == 100
-    monkeypatch.setattr(numbers, "free_memory", lambda: None)
+    monkeypatch.setattr(machine, "available_memory", lambda: None)
     numbers.refuse_beyond_memory("anything", 1, 1e30)  # where the machine does not tell, nothing is refused
-    assert numbers.free_memory() is None
+    assert machine.available_memory() is None

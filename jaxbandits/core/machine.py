@@ -15,8 +15,18 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def available_memory() -> int | None:
+    """Bytes that this machine can still give, caches that it would drop included; None where it does not tell."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            told = dict(line.split(":") for line in lines)
+        return int(told["MemAvailable"].split()[0]) << 10
+    except (OSError, KeyError, ValueError):
+        return None
+
+
 def free_memory() -> int:
-    """Free memory in bytes; 4 GiB where the system does not tell."""
+    """Memory in bytes that nothing uses, not even a cache; 4 GiB where the system does not tell."""
     return _pages("SC_AVPHYS_PAGES")
 
 

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits.core import machine
 from jaxbandits.core.errors import InputError, bad
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -176,21 +177,11 @@ def _outside(x: np.ndarray, word: str, bound: Any) -> np.ndarray:
 # --- memory ----------------------------------------------------------------------------------------------------
 
 
-def free_memory() -> int | None:
-    """Bytes of memory that this machine can still give, or None where it does not tell."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            told = dict(line.split(":") for line in lines)
-        return int(told["MemAvailable"].split()[0]) << 10
-    except (OSError, KeyError, ValueError):
-        return None
-
-
 def refuse_beyond_memory(argument: str, value: Any, wanted: float, free: int | None = None) -> None:
     """Raise :class:`InputError` if ``wanted`` bytes are more than what is free (default: of this machine's memory)."""
     if wanted <= _KEPT_FREE:
         return
-    free = free_memory() if free is None else free
+    free = machine.available_memory() if free is None else free
     if free is not None and wanted > free:
         raise bad(argument, value, f"less: it would take {_shown(wanted)} of memory, and {_shown(free)} are free")
 
