@@ -13,10 +13,10 @@ from jaxbandits._engine.limits import check_spec
 from jaxbandits._files import npz
 from jaxbandits._files.files import open_regular, path_of
 from jaxbandits._files.result_file import write_arrays
-from jaxbandits._reports.printable import brief
 from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.core.numbers import MOST_INT, as_played, booleans, number, numbers
+from jaxbandits.core.printable import brief
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, check_range, walk
 from jaxbandits.core.specs import FiniteSpec

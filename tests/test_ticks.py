@@ -21,9 +21,8 @@ LARGEST = (2**31 - 1) * ONE + (ONE - 1)
 SMALLEST = -(2**31) * ONE
 
 outcomes = st.one_of(st.integers(0, ONE), st.sampled_from([0, 1, ONE // 2, ONE - 1, ONE]))
-totals = st.one_of(
-    st.integers(-(2**53), 2**53), st.integers(-(2**30) * ONE, 2**30 * ONE), st.integers(-2 * ONE, 2 * ONE)
-)
+HALF = 2**30 * ONE  # sums and differences of two totals in [−HALF, HALF) are totals, the largest one among them
+totals = st.one_of(st.integers(-(2**53), 2**53), st.integers(-HALF, HALF - 1), st.integers(-2 * ONE, 2 * ONE))
 counts = st.one_of(st.integers(0, 2**31 - 1), st.sampled_from([0, 1, 2**16 - 1, 2**16, 2**24, 2**31 - 1]))
 increments = st.one_of(st.integers(-(2**31) + ONE, 2**31 - 1 - ONE), st.integers(-ONE, ONE))
 
@@ -63,6 +62,8 @@ def test_add(a: int, x: int) -> None:
 @example(ONE - 1, ONE - 1)
 @example(-1, 1)
 @example(SMALLEST, ONE - 1)
+@example(HALF - 1, HALF - 1)
+@example(-HALF, -HALF)
 def test_plus(a: int, b: int) -> None:
     assert value(plus(total(a), total(b))) == a + b
 
@@ -70,6 +71,7 @@ def test_plus(a: int, b: int) -> None:
 @given(totals, totals)
 @example(0, LARGEST)
 @example(SMALLEST, 0)
+@example(HALF - 1, -HALF)
 @example(ONE, 1)
 @example(LARGEST, LARGEST)
 def test_minus(a: int, b: int) -> None:

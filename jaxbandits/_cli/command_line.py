@@ -256,7 +256,7 @@ def say(text: str) -> None:
 
 def complain(problem: object, program: str = "jaxbandits") -> None:
     """Print an error to stderr: one line, or a first line and one indented line for each of several problems."""
-    from jaxbandits._reports.printable import line
+    from jaxbandits.core.printable import line
 
     first, *more = (line(" ".join(part.split())) for part in str(problem).split("\n"))
     print("\n".join([f"{program}: error: {first}", *(f"  {part}" for part in more)]), file=sys.stderr, flush=True)

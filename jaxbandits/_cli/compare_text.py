@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from jaxbandits._reports.printable import line
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.plan import ComparisonPlan
+from jaxbandits.core.printable import line
 
 _MOST_INSTANCES, _MOST_COLUMNS = 40, 6
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from jaxbandits._cli.command_line import Parser, complain, refused, say, whole
 from jaxbandits._files.files import path_of
-from jaxbandits._reports.printable import brief, line
 from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.printable import brief, line
 from jaxbandits.sweeps.log import is_number
 
 _EPILOG = """\

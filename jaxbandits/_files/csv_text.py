@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jaxbandits._reports.printable import cell
+from jaxbandits.core.printable import cell
 
 
 def csv_text(

@@ -11,8 +11,8 @@ import stat
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from jaxbandits._reports.printable import brief
 from jaxbandits.core.errors import bad
+from jaxbandits.core.printable import brief
 
 UNFINISHED = re.compile(r"\.jaxbandits-[0-9a-f]{16}\.tmp")  # a name that nobody else gives: a killed run leaves such
 _KINDS = {

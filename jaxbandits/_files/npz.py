@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from jaxbandits._reports.printable import brief
 from jaxbandits.core import machine
 from jaxbandits.core.errors import bad, shown
+from jaxbandits.core.printable import brief
 
 _DEFLATE_MOST = 1032  # bytes that one compressed byte can stand for: a property of the format
 _MOST_MEMBERS = 4096

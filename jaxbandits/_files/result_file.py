@@ -13,8 +13,8 @@ import numpy as np
 
 from jaxbandits._files import npz
 from jaxbandits._files.files import open_regular, path_of, write_whole
-from jaxbandits._reports.printable import brief
 from jaxbandits.core.errors import InputError, bad, shown
+from jaxbandits.core.printable import brief
 from jaxbandits.core.protocol import Status
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxbandits._reports.printable import line as on_one_line
 from jaxbandits.comparison.arms_input import read_arms_bytes
 from jaxbandits.comparison.problems import Problems
 from jaxbandits.core.errors import InputError, bad, shown
+from jaxbandits.core.printable import line as on_one_line
 
 _ALIASES = {
     "name": ("arm",),

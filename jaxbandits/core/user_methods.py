@@ -12,6 +12,7 @@ import numpy as np
 
 import jaxbandits
 from jaxbandits.core.errors import InputError
+from jaxbandits.core.printable import said
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ def called(owner: object, method: str, call: Callable[[], T]) -> T:
 
 def in_a_line(problem: BaseException) -> str:
     """What went wrong, in a user's words where jax has only its own, and where."""
-    name, text = type(problem).__name__, " ".join(_text(problem).split())
+    name, text = type(problem).__name__, said(problem, 300)
     if isinstance(problem, (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)):
         text = (
             "it uses a value that is not known while it is traced as a Python number, in an `if` or in NumPy "
@@ -44,16 +45,7 @@ def in_a_line(problem: BaseException) -> str:
         )
     here = [frame for frame in traceback.extract_tb(problem.__traceback__) if _is_user_code(frame.filename)]
     at = f" ({Path(here[-1].filename).name}, line {here[-1].lineno})" if here else ""
-    return f"{name}: {text[:300]}{at}"
-
-
-def _text(problem: BaseException) -> str:
-    """What a stranger's exception says, without what would move a terminal's cursor."""
-    try:
-        said = str(problem)
-    except (Exception, SystemExit):
-        return ""
-    return "".join(c if c.isprintable() or c.isspace() else repr(c)[1:-1] for c in said)
+    return f"{name}: {text}{at}"
 
 
 def _is_user_code(file: str) -> bool:

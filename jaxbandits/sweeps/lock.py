@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandits._files.files import NotRegular, odd_kind, read_regular, write_whole
-from jaxbandits._reports.printable import brief
 from jaxbandits.core.numbers import whole_number
+from jaxbandits.core.printable import brief
 
 _LOCK, _HOLDER = "lock", "holder"
 _PATIENCE = 0.3  # seconds: someone who asks for the status holds the lock for a moment

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from jaxbandits._engine.marks import mark_shares
-from jaxbandits._reports.printable import brief
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import whole_number
+from jaxbandits.core.printable import brief
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.pytrees import walk
 from jaxbandits.core.settings import canonicalise, label

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandits._files.files import path_of, read_regular, reason_of
-from jaxbandits._reports.printable import brief
 from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.printable import said
 
 _MOST_BYTES = 1 << 26
 _LONG = 10.0  # seconds after which we say what we wait for
@@ -111,10 +111,7 @@ def _line_of(problem: BaseException, path: str) -> int:
 
 def _said(problem: BaseException) -> str:
     """``ZeroDivisionError: division by zero``; our own messages as they are."""
-    try:
-        text = brief(str(problem), 400)
-    except (Exception, SystemExit):  # a stranger's __str__
-        text = ""
+    text = said(problem, 400)
     if isinstance(problem, InputError):
         return text
     if isinstance(problem, SystemExit):

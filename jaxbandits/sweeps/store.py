@@ -25,8 +25,8 @@ import numpy as np
 
 from jaxbandits._files.files import UNFINISHED, NotRegular, odd_kind, path_of, read_regular, reason_of, write_whole
 from jaxbandits._files.npz import NotArrays
-from jaxbandits._reports.printable import brief
 from jaxbandits.core.errors import InputError, bad, shown
+from jaxbandits.core.printable import brief
 from jaxbandits.sweeps import lock
 from jaxbandits.sweeps.blocks import Arrays, Content, block_name, decode, encode, misfit
 from jaxbandits.sweeps.identity import first_difference

@@ -30,6 +30,14 @@ def brief(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
+def said(problem: BaseException, most: int = 200) -> str:
+    """What a stranger's exception says, as :func:`brief`; the empty text if it fails to say it."""
+    try:
+        return brief(str(problem), most)
+    except (Exception, SystemExit):
+        return ""
+
+
 def cell(value: Any) -> Any:
     """A cell of a CSV file that no spreadsheet takes for a formula; what is no text stays as it is.
 
