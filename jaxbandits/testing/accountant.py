@@ -17,10 +17,10 @@ from jaxbandits.policies.budget.ratio import CUCB
 from jaxbandits.testing.comparing import equal
 from jaxbandits.testing.episodes import Step
 from jaxbandits.testing.learner import (
-    any_split_gives_the_same_bits,
     finished_lanes_are_frozen,
     leap_equals_scan,
-    slots_chunks_and_marks_change_nothing,
+    order_and_chunks_change_nothing,
+    what_it_is_played_with_changes_nothing,
 )
 from jaxbandits.testing.subject import Subject
 
@@ -89,8 +89,8 @@ CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
     expected_clock_is_the_clock_of_the_means,
     adds_up_as_declared,
     finished_lanes_are_frozen,
-    any_split_gives_the_same_bits,
-    slots_chunks_and_marks_change_nothing,
+    order_and_chunks_change_nothing,
+    what_it_is_played_with_changes_nothing,
     leap_equals_scan,
 )
 
