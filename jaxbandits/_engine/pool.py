@@ -77,6 +77,9 @@ class Queue:
         self._next = 0
         self._lock = threading.Lock()
         self._shares: dict[int, float] = {}
+        # Here and not by the workers: another thread, or another device, would trace it anew.
+        seats = task.lanes(np.zeros(SEATS_PER_SLOT * slots, np.int64))
+        self._shapes = blank_shapes(slots, task.environment, seats, task.root)
 
     @property
     def waiting(self) -> bool:
@@ -149,9 +152,10 @@ class Queue:
 
     def _prepared(self, device: Any, given: tuple, limits: drive.CallLimits, stop: threading.Event) -> drive.Pool:
         """A pool of empty slots, and the program that is going to play them compiled."""
-        engine, (environment, lanes, root, *_) = self.task.engine, given
+        engine = self.task.engine
         with _TRACING:
-            pool = jax.device_put(blank(engine, self.slots, blank_shapes(self.slots, environment, lanes, root)), device)
+            # its memory is going to be written: no alias
+            pool = jax.device_put(blank(engine, self.slots, self._shapes), device, may_alias=False)
             if stop.is_set():
                 return pool
             lowered = drive.compiled(device.platform).lower(engine, *given, pool, limits)
