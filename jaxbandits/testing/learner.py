@@ -18,7 +18,7 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.policies.base.index import IndexPolicy, evaluate_state
 from jaxbandits.testing.bits import assert_same_results, compilations, pick, ulps_apart
 from jaxbandits.testing.comparing import ULPS, close, equal, same_shapes
-from jaxbandits.testing.episodes import Step, one_setting, typed
+from jaxbandits.testing.episodes import one_setting, typed
 from jaxbandits.testing.subject import MARKS, Subject, cut, is_presence, pad_arms, pad_policy
 
 
@@ -26,7 +26,7 @@ def keeps_its_structure(subject: Subject) -> None:
     """A round changes neither the structure nor a shape or dtype of the state, and acts as ``blank_action``."""
     leaves, spec = one_setting(subject.first, subject.environment), subject.environment.spec
     state = leaves.init(spec)
-    observation = jax.tree.map(lambda x: x[0], subject.steps.observation)
+    observation = subject.round(0).observation
     after, action = jax.eval_shape(leaves.step, state, typed(subject.policy_words), observation)
     same_shapes(state, after, "the state after a round")
     same_shapes(leaves.blank_action(spec), action, "the action")
@@ -37,10 +37,9 @@ def agrees_without_jit(subject: Subject) -> None:
 
     A policy that declares a coarser ``rounding`` than usual may be off by as many more.
     """
-    steps, leaves = subject.steps, one_setting(subject.first, subject.environment)
-    rounds = steps.over.shape[0]
-    for i in sorted({0, 1, *np.linspace(2, rounds - 1, 8).astype(int).tolist()} & set(range(rounds))):
-        now: Step = jax.tree.map(lambda x, i=i: x[i], steps)
+    leaves, rounds = one_setting(subject.first, subject.environment), subject.steps.over.shape[0]
+    for i in sorted({0, 1, *np.linspace(2, rounds - 1, 4).astype(int).tolist()} & set(range(rounds))):
+        now = subject.round(i)
         with jax.disable_jit():
             after, action = leaves.step(now.before, typed(subject.policy_words), now.observation)
         close(now.after, after, f"round {i + 1}: the state without jit")
@@ -74,7 +73,7 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
 
     played = jax.jit(both)
     for i in sorted({0, steps.over.shape[0] // 2, steps.over.shape[0] - 1}):
-        now: Step = jax.tree.map(lambda x, i=i: x[i], steps)
+        now = subject.round(i)
         real = now.observation.feedback
         for filling in (real, jax.tree.map(lambda x: jnp.full_like(x, -12345), real)):
             told = now.observation._replace(empty=jnp.bool_(True), feedback=filling)
@@ -213,7 +212,7 @@ def scores_rest_as_declared(subject: Subject) -> None:
         return
     rounds = subject.steps.over.shape[0]
     for i in sorted({rounds // 4, rounds // 2, rounds - 1}):
-        now: Step = jax.tree.map(lambda x, i=i: x[i], subject.steps)
+        now = subject.round(i)
         t, pulled = now.observation.view.round, np.asarray(now.after.pulls) > 0
         before = np.asarray(_jitted_scores(leaves, now.after, t))[pulled]
         for later in (1, 30, 1000):
@@ -246,7 +245,7 @@ def draws_change_from_round_to_round(subject: Subject) -> None:
 
     last = steps.over.shape[0] - 1
     for i in sorted({0, last // 2, last}):
-        now: Step = jax.tree.map(lambda x, i=i: x[i], steps)
+        now = subject.round(i)
         by_key, by_round = acts(now.after, now.observation)
         # A quarter of the keys: what is rarer may well not happen in that many rounds.
         assert share_of_the_rest(by_round) > 0 or share_of_the_rest(by_key) < 0.25, (
