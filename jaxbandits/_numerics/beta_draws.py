@@ -78,6 +78,7 @@ _Q: tuple[tuple[float, ...], ...] = (
 _OCTANT = 2.0**-29 * np.pi / 4
 
 
+@jax.jit
 def _log_gamma_over_shape(z: jax.Array, shape: jax.Array) -> jax.Array:
     """log(X / shape) for the Gamma(shape) variate X with P(shape, X) = Phi(z).
 
@@ -96,6 +97,7 @@ def _log_gamma_over_shape(z: jax.Array, shape: jax.Array) -> jax.Array:
     return s * q
 
 
+@jax.jit
 def _normal_pair(w0: jax.Array, w1: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Two independent standard normals from two uint32 words (Box-Muller), |z| <= 6.764.
 
