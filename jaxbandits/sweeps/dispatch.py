@@ -1,0 +1,235 @@
+"""Hand blocks out to whoever plays them, check what comes back, and keep it.
+
+The same for the threads of this process (:class:`~jaxbandits.sweeps.here.Here`) and for the workers of an executor
+(:class:`~jaxbandits.sweeps.elsewhere.Elsewhere`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from jaxbandits._files.npz import NotArrays
+from jaxbandits._reports.progress import Bar
+from jaxbandits.core.printable import brief, said
+from jaxbandits.sweeps.blocks import Content, block_name, decode
+from jaxbandits.sweeps.here import Answer
+from jaxbandits.sweeps.log import Note
+from jaxbandits.sweeps.plan import Block, SweepPlan
+
+_TRIES = 3
+_AHEAD, _AT_FIRST = 2, 16  # calls under way: for each worker that has answered, and besides
+_FEW = 4  # workers, as long as fewer have answered
+_PAUSE = 0.01  # seconds between two looks
+_CANCELLED = (concurrent.futures.CancelledError, asyncio.CancelledError)
+
+
+class UnfinishedError(RuntimeError):
+    """Some blocks could not be played; those that could are kept."""
+
+
+class Player(Protocol):
+    """Who plays blocks: :class:`~jaxbandits.sweeps.here.Here` or :class:`~jaxbandits.sweeps.elsewhere.Elsewhere`."""
+
+    takes_all: bool  # whether all calls may be handed out at once
+
+    def seconds_per_call(self, fair: float) -> float:
+        """Expected work of one core in a call, at most (but one block); ``fair``: a worker's fair part of the rest."""
+
+    def submit(self, calls: Sequence[Sequence[int]]) -> Sequence[Any]:
+        """A future of an :data:`~jaxbandits.sweeps.here.Answer` for each call, a call being numbers of blocks."""
+
+    def rounds(self) -> float:
+        """Rounds played so far, as far as it is known before blocks are finished."""
+
+    def about(self) -> dict[str, Any]:
+        """For the log."""
+
+    def close(self) -> None:
+        """Stop."""
+
+
+class Dispatch:
+    """One go at the blocks that are missing.
+
+    Args:
+        plan: the sweep.
+        player: who plays.
+        put: keeps a finished block, ``put(number, content)``.
+        note: writes to the log.
+        progress: whether to show a bar on stderr.
+        notice: is told what goes wrong and is mended.
+    """
+
+    def __init__(
+        self,
+        plan: SweepPlan,
+        player: Player,
+        put: Callable[[int, bytes], None],
+        note: Note,
+        progress: bool,
+        notice: Callable[[str], None],
+    ):
+        self._plan, self._player, self._put, self._note, self._notice = plan, player, put, note, notice
+        self._progress = progress
+        self._misfit = Content(plan).misfit
+        self._waiting: deque[Block] = deque()
+        self._again: deque[Block] = deque()  # failed, and to be played alone
+        self._refused: list[Block] = []  # wait until somebody else has played a block
+        self._under_way: dict[Any, list[Block]] = {}
+        self._failures: dict[int, int] = {}
+        self._given_up: dict[int, str] = {}
+        self._refusals: dict[str, str] = {}  # by worker
+        self._workers: dict[str, tuple[int, float]] = {}  # blocks, rounds
+        self._finished = self._lanes = 0
+        self._rounds, self._began = 0.0, time.perf_counter()
+
+    def run(self, blocks: Sequence[Block]) -> None:
+        """Play these blocks.
+
+        Raises:
+            UnfinishedError: some could not be played; the others were.
+        """
+        # The longest first, so that the workers end together; those of one unit in turn, for they share a program.
+        self._waiting.extend(sorted(blocks, key=lambda block: -block.seconds))
+        self._finished = len(self._plan.blocks) - len(blocks)
+        with Bar(self._progress, sum(block.rounds for block in blocks)) as bar:
+            try:
+                while self._hand_out():
+                    bar.show(self._title(), max(self._rounds, self._player.rounds()))
+                    if not self._collect():
+                        time.sleep(_PAUSE)
+            finally:
+                self._cancel()
+        if self._given_up:
+            first = min(self._given_up)
+            count = f"{len(self._given_up)} blocks" if len(self._given_up) > 1 else "one block"
+            raise self._unfinished(f"{count} failed {_TRIES} times: {self._name(first)}: {self._given_up[first]}")
+
+    # --- out ---------------------------------------------------------------------------------------------------
+
+    def _hand_out(self) -> bool:
+        """Keep the workers busy; whether anything is under way."""
+        most = _AT_FIRST + _AHEAD * len(self._workers)
+        calls: list[list[Block]] = []
+        while (self._waiting or self._again) and (
+            self._player.takes_all or len(calls) + len(self._under_way) + len(self._refused) < most
+        ):
+            calls.append([self._again.popleft()] if self._again else self._next_call())
+        if calls:
+            try:
+                futures = self._player.submit([[block.number for block in call] for call in calls])
+            except Exception as problem:
+                raise self._unfinished(f"the executor takes no work ({_told(problem)})") from problem
+            self._under_way.update(zip(futures, calls, strict=True))
+        if self._refused and not self._under_way:
+            raise self._unfinished("no worker may play: " + "; ".join(self._refusals.values()))
+        return bool(self._under_way)
+
+    def _next_call(self) -> list[Block]:
+        """Some blocks of one unit: few, when little is left."""
+        left = sum(block.seconds for block in self._waiting)
+        most = self._player.seconds_per_call(left / max(len(self._workers), _FEW))
+        call = [self._waiting.popleft()]
+        while self._waiting and self._waiting[0].unit is call[0].unit:
+            if sum(block.seconds for block in call) + self._waiting[0].seconds > most:
+                break
+            call.append(self._waiting.popleft())
+        return call
+
+    def _cancel(self) -> None:
+        for future in self._under_way:
+            with contextlib.suppress(Exception):  # the engine may be gone
+                future.cancel()
+        self._player.close()
+
+    # --- back --------------------------------------------------------------------------------------------------
+
+    def _collect(self) -> bool:
+        """Take in what is done; whether anything was."""
+        done = [future for future in self._under_way if future.done()]
+        for future in done:
+            blocks = self._under_way.pop(future)
+            try:
+                answer = future.result()
+            except _CANCELLED as problem:  # not by us
+                raise self._unfinished(f"the executor has lost its work ({_told(problem)})") from problem
+            except Exception as problem:
+                answer = {"worker": "", "failed": _told(problem)}
+            self._take(blocks, answer)
+        return bool(done)
+
+    def _take(self, blocks: list[Block], answer: Answer) -> None:
+        worker = str(answer.get("worker", ""))
+        if "refused" in answer:
+            self._refused += blocks
+            if worker not in self._refusals:
+                self._refusals[worker] = f"worker {worker} is refused: {answer['refused']}"
+                self._notice(self._refusals[worker])
+            return
+        for block in blocks:
+            name, content = answer.get("blocks", {}).get(block.number, ("", b""))
+            failed = answer.get("failed") or self._odd(block, name, content)
+            if failed:
+                self._fail(block, f"{failed}{f' (worker {worker})' if worker else ''}")
+                continue
+            self._put(block.number, content)
+            self._count(block, worker)
+            self._waiting.extendleft(self._refused)  # somebody may play
+            self._refused = []
+
+    def _odd(self, block: Block, name: str, content: bytes) -> str:
+        """What is wrong with a block that came; empty if nothing is."""
+        if name != block_name(block.number, content):
+            return "came with bytes whose checksum is not that in its name"
+        try:
+            return self._misfit(block.number, decode(content))
+        except NotArrays as problem:
+            return f"came, but {problem}"
+
+    def _fail(self, block: Block, why: str) -> None:
+        tries = self._failures[block.number] = self._failures.get(block.number, 0) + 1
+        if tries < _TRIES:
+            self._again.append(block)
+        else:
+            self._given_up[block.number] = why
+            self._notice(f"{self._name(block.number)} failed {_TRIES} times and is left out: {why}")
+        self._note("failed", number=block.number, tries=tries, why=why)
+
+    def _count(self, block: Block, worker: str) -> None:
+        self._finished += 1
+        self._lanes += block.lanes.size
+        self._rounds += block.rounds
+        count, rounds = self._workers.get(worker, (0, 0.0))
+        self._workers[worker] = count + 1, rounds + block.rounds
+        work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
+        self._note("block", number=block.number, worker=worker, **work)
+
+    # --- words -------------------------------------------------------------------------------------------------
+
+    def _title(self) -> str:
+        rounds = max(self._rounds, self._player.rounds())
+        seconds = max(time.perf_counter() - self._began, 1e-9)
+        parts = [f"{self._finished}/{len(self._plan.blocks)} blocks, {self._lanes:,} lanes"]
+        parts.append(f"{rounds / seconds:.2g} rounds/s" if rounds else "compiling")
+        if len(self._workers) > 1:
+            pace = [rounds / seconds for _, rounds in self._workers.values()]
+            parts.append(f"{len(pace)} workers with {min(pace):.2g} to {max(pace):.2g}")
+        return ", ".join(parts)
+
+    def _name(self, number: int) -> str:
+        return f"block {number} ({brief(self._plan.blocks[number].unit.name)})"
+
+    def _unfinished(self, text: str) -> UnfinishedError:
+        return UnfinishedError(f"{text}; {self._finished} of {len(self._plan.blocks)} blocks are finished")
+
+
+def _told(problem: BaseException) -> str:
+    """An exception in one line."""
+    text = said(problem, 300)
+    return f"{type(problem).__name__}{': ' if text else ''}{text}"
