@@ -95,8 +95,12 @@ class Dispatch:
         Raises:
             UnfinishedError: some could not be played; the others were.
         """
-        # The longest first, so that the workers end together; those of one unit in turn, for they share a program.
-        self._waiting.extend(sorted(blocks, key=lambda block: -block.seconds))
+        # Units with long blocks first, so that the workers end together; the blocks of one unit in turn, so that the
+        # lanes of the next fill the slots that the last leaves.
+        longest: dict[int, float] = {}
+        for block in blocks:
+            longest[block.unit.first] = max(longest.get(block.unit.first, 0.0), block.seconds)
+        self._waiting.extend(sorted(blocks, key=lambda b: (-longest[b.unit.first], b.unit.first, b.number)))
         self._finished = len(self._plan.blocks) - len(blocks)
         with Bar(self._progress, sum(block.rounds for block in blocks)) as bar:
             try:
@@ -132,13 +136,11 @@ class Dispatch:
         return bool(self._under_way)
 
     def _next_call(self) -> list[Block]:
-        """Some blocks of one unit: few, when little is left."""
+        """Some blocks: few, when little is left."""
         left = sum(block.seconds for block in self._waiting)
         most = self._player.seconds_per_call(left / max(len(self._workers), _FEW))
         call = [self._waiting.popleft()]
-        while self._waiting and self._waiting[0].unit is call[0].unit:
-            if sum(block.seconds for block in call) + self._waiting[0].seconds > most:
-                break
+        while self._waiting and sum(block.seconds for block in call) + self._waiting[0].seconds <= most:
             call.append(self._waiting.popleft())
         return call
 

@@ -63,7 +63,10 @@ def _option(name: str, text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not (equals and key.isidentifier() and value):
         raise bad("executor", name, f"{NAMES}; {text!r} is no NAME=VALUE")
-    return key, int(value) if re.fullmatch(r"[0-9]{1,9}", value, re.ASCII) else value
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return key, kind(value)
+    return key, value
 
 
 def _package(name: str, extra: str, load: Callable[[], ModuleType]) -> ModuleType:
