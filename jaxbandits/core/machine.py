@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
 import sys
 
 _NOT_TOLD = 4 << 30
@@ -13,6 +15,17 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def processor() -> str:
+    """A name of the kind of processor: where it is another one, compiled code of this machine may not run."""
+    told = [platform.machine(), platform.processor()]
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+            told.append(next((line for line in lines if line.startswith(("flags", "Features"))), ""))
+    except OSError:
+        pass
+    return hashlib.sha256("".join(told).encode()).hexdigest()[:12]
 
 
 def available_memory() -> int | None:

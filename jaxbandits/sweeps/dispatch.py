@@ -95,12 +95,7 @@ class Dispatch:
         Raises:
             UnfinishedError: some could not be played; the others were.
         """
-        # Units with long blocks first, so that the workers end together; the blocks of one unit in turn, so that the
-        # lanes of the next fill the slots that the last leaves.
-        longest: dict[int, float] = {}
-        for block in blocks:
-            longest[block.unit.first] = max(longest.get(block.unit.first, 0.0), block.seconds)
-        self._waiting.extend(sorted(blocks, key=lambda b: (-longest[b.unit.first], b.unit.first, b.number)))
+        self._waiting.extend(_in_order(blocks))
         self._finished = len(self._plan.blocks) - len(blocks)
         with Bar(self._progress, sum(block.rounds for block in blocks)) as bar:
             try:
@@ -229,6 +224,19 @@ class Dispatch:
 
     def _unfinished(self, text: str) -> UnfinishedError:
         return UnfinishedError(f"{text}; {self._finished} of {len(self._plan.blocks)} blocks are finished")
+
+
+def _in_order(blocks: Sequence[Block]) -> list[Block]:
+    """Units with long blocks first, so that the workers end together.
+
+    One block of each unit comes before all others: so different workers compile different programs. Then the blocks of
+    one unit in turn: so the lanes of the next fill the slots that the last leaves.
+    """
+    units: dict[int, list[Block]] = {}
+    for block in blocks:
+        units.setdefault(block.unit.first, []).append(block)
+    ordered = sorted(units.values(), key=lambda unit: -max(block.seconds for block in unit))
+    return [unit[0] for unit in ordered] + [block for unit in ordered for block in unit[1:]]
 
 
 def _told(problem: BaseException) -> str:

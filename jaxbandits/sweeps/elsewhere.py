@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import pickle
+import platform
 import sys
 import threading
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ import jax
 from jaxbandits._engine.resources import usual_workers
 from jaxbandits.core.errors import InputError, shown
 from jaxbandits.core.printable import said
+from jaxbandits.sweeps.compiled import for_this_processor
 from jaxbandits.sweeps.here import Answer, Here, worker_name
 from jaxbandits.sweeps.identity import arrived, first_difference, versions
 from jaxbandits.sweeps.plan import SweepPlan, make_plan
@@ -89,7 +91,7 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
                 f"spec: cannot be sent to another process ({type(problem).__name__}: {said(problem)}); it must be made "
                 f"of values that can be pickled{more}, or come from a file (jaxbandits sweep SPEC.py)"
             ) from None
-    return {"identity": json.dumps(plan.identity), "how": how, "spec": spec}
+    return {"identity": json.dumps(plan.identity), "how": how, "spec": spec, "host": platform.node()}
 
 
 def play(request: dict[str, Any], numbers: Sequence[int], call: int = 0) -> Answer:
@@ -108,6 +110,8 @@ def play(request: dict[str, Any], numbers: Sequence[int], call: int = 0) -> Answ
         with _ARRIVING:
             if odd := _misfit(request):
                 return {"worker": worker_name(), "refused": odd}
+            if request["host"] != platform.node():
+                for_this_processor()
             here = _resident(request["identity"], request["how"], request["spec"])
         return here.submit([numbers])[0].result()
     except InputError as problem:

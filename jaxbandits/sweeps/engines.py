@@ -12,6 +12,7 @@ from typing import Any
 from jaxbandits.core import machine
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.printable import said
+from jaxbandits.sweeps.compiled import shared_programs
 from jaxbandits.sweeps.processes import Processes
 
 NAMES = "processes:N, dask:tcp://HOST:PORT, dask:local:N or slurm[:NAME=VALUE,…]"
@@ -109,11 +110,12 @@ def _dask_here(name: str, count: int) -> Iterator[Any]:
     distributed = _package(name, "dask", _distributed)
     threads = max(1, machine.cores() // count)
     with (
+        shared_programs() as variables,
         distributed.LocalCluster(
             n_workers=count,
             threads_per_worker=threads,
             dashboard_address=":0",
-            env={"PJRT_NPROC": str(threads)},  # or XLA of every worker would make threads for all cores
+            env={**variables, "PJRT_NPROC": str(threads)},  # or XLA of every worker would make threads for all cores
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

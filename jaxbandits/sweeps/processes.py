@@ -10,11 +10,12 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 from jaxbandits.core.numbers import whole_number
+from jaxbandits.sweeps.compiled import shared_programs
 
 _AT_ONCE = 2  # calls that a process has: while one ends, the lanes of the next fill its slots
 _START = """\
@@ -53,6 +54,8 @@ class Processes:
         self._waiting: deque[tuple[Future[Any], bytes]] = deque()
         self._children: dict[int, _Child] = {}  # by their number, once they were needed
         self._closed = False
+        self._programs = contextlib.ExitStack()
+        self._variables = self._programs.enter_context(shared_programs())
 
     def __enter__(self) -> Processes:
         return self
@@ -78,6 +81,7 @@ class Processes:
             self._waiting.clear()
             for child in self._children.values():
                 child.end()
+        self._programs.close()
 
     def _hand_out(self) -> None:
         """What waits to the process that has least to do."""
@@ -87,7 +91,7 @@ class Processes:
                 if self._busy(number) >= _AT_ONCE:
                     return
                 if number not in self._children or self._children[number].dead:
-                    self._children[number] = _Child(self._cores(number), self._lock, self._hand_out)
+                    self._children[number] = _Child(self._cores(number), self._variables, self._lock, self._hand_out)
                 future, call = self._waiting.popleft()
                 if future.set_running_or_notify_cancel():
                     self._children[number].call(future, call)
@@ -106,13 +110,15 @@ class Processes:
 class _Child:
     """One process: calls go in by its standard input, answers come out by its standard output."""
 
-    def __init__(self, cores: Sequence[int], lock: threading.RLock, free: Callable[[], None]):
+    def __init__(
+        self, cores: Sequence[int], variables: Mapping[str, str], lock: threading.RLock, free: Callable[[], None]
+    ):
         path = os.pathsep.join(part or os.getcwd() for part in sys.path)
         self._process = subprocess.Popen(
             [sys.executable, "-c", _START, ",".join(map(str, cores))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, **variables, "PYTHONPATH": path},
             process_group=0 if os.name == "posix" else None,  # Ctrl-C is for the caller
         )
         self.futures: dict[int, Future[Any]] = {}
