@@ -25,6 +25,7 @@ from jaxbandits.sweeps.plan import Block, SweepPlan
 _TRIES = 3
 _AHEAD, _AT_FIRST = 2, 16  # calls under way: for each worker that has answered, and besides
 _FEW = 4  # workers, as long as fewer have answered
+_REFUSALS, _REST = 100, 0.2  # so many in a row, with so many seconds between them, are too many
 _PAUSE = 0.01  # seconds between two looks
 _CANCELLED = (concurrent.futures.CancelledError, asyncio.CancelledError)
 
@@ -85,6 +86,7 @@ class Dispatch:
         self._failures: dict[int, int] = {}
         self._given_up: dict[int, str] = {}
         self._refusals: dict[str, str] = {}  # by worker
+        self._in_a_row = 0
         self._workers: dict[str, tuple[int, float]] = {}  # blocks, rounds
         self._finished = self._lanes = 0
         self._rounds, self._began = 0.0, time.perf_counter()
@@ -127,8 +129,16 @@ class Dispatch:
                 raise self._unfinished(f"the executor takes no work ({_told(problem)})") from problem
             self._under_way.update(zip(futures, calls, strict=True))
         if self._refused and not self._under_way:
+            self._nobody_left()
+        return bool(self._under_way or self._waiting)
+
+    def _nobody_left(self) -> None:
+        """All that was handed out came back refused; by chance, if there is somebody who has played before."""
+        if not self._workers or self._in_a_row >= _REFUSALS:
             raise self._unfinished("no worker may play: " + "; ".join(self._refusals.values()))
-        return bool(self._under_way)
+        time.sleep(_REST)
+        self._waiting.extendleft(self._refused)
+        self._refused = []
 
     def _next_call(self) -> list[Block]:
         """Some blocks: few, when little is left."""
@@ -165,6 +175,7 @@ class Dispatch:
         worker = str(answer.get("worker", ""))
         if "refused" in answer:
             self._refused += blocks
+            self._in_a_row += 1
             if worker not in self._refusals:
                 self._refusals[worker] = f"worker {worker} is refused: {answer['refused']}"
                 self._notice(self._refusals[worker])
@@ -178,7 +189,7 @@ class Dispatch:
             self._put(block.number, content)
             self._count(block, worker)
             self._waiting.extendleft(self._refused)  # somebody may play
-            self._refused = []
+            self._refused, self._in_a_row = [], 0
 
     def _odd(self, block: Block, name: str, content: bytes) -> str:
         """What is wrong with a block that came; empty if nothing is."""

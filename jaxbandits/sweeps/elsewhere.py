@@ -80,7 +80,7 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
         how, spec = "source", source
     else:
         try:
-            import cloudpickle as pickler  # type: ignore[import-untyped,unused-ignore]
+            import cloudpickle as pickler
         except ImportError:
             pickler = pickle
         try:
@@ -159,7 +159,7 @@ def _resident(identity: str, how: str, spec: tuple[str, bytes]) -> Here:
 def _threads(devices: Sequence[Any]) -> int:
     """As many as Dask gave this process, if it is one of Dask's; else what is usual."""
     if "distributed" in sys.modules and devices[0].platform == "cpu":
-        from distributed import get_worker  # type: ignore[import-untyped,unused-ignore]
+        from distributed import get_worker
 
         try:
             return get_worker().state.nthreads

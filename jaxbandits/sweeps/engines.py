@@ -79,13 +79,13 @@ def _package(name: str, extra: str, load: Callable[[], ModuleType]) -> ModuleTyp
 
 
 def _distributed() -> ModuleType:
-    import distributed  # type: ignore[import-untyped,unused-ignore]
+    import distributed
 
     return distributed
 
 
 def _submitit() -> ModuleType:
-    import submitit  # type: ignore[import-untyped,unused-ignore]
+    import submitit
 
     return submitit
 
