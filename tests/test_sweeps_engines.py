@@ -28,9 +28,9 @@ import jax, jaxbandits as jb
 sweep = jb.Sweep(
     policies=jb.policies.OmegaUCB(rho=[0.0625, 0.125, 0.25, 0.5]),
     environments=jb.environments.random_bernoulli(jax.random.key(1), instances=8, arms=3),
-    budgets=[10_000 + 400 * step for step in range(6)],
+    budgets=[8_000 + 300 * step for step in range(6)],
     constraint=lambda arms, budget: jb.TotalBudget(budget, last_pull="counts"),
-    replicates=2, engine="scan", block_seconds=0.2, over="instance")
+    replicates=2, engine="scan", block_seconds=0.15, over="instance")
 """
 
 
@@ -213,7 +213,7 @@ def test_ctrl_c_ends_the_workers_and_keeps_what_is_finished(work):
 def test_jobs_of_submitit(work):
     """Slurm's way as far as it goes without Slurm: the same jobs, run here."""
     folder, whole = work
-    code, _, err = told(begin(folder, "jobs", "--on", "slurm:cluster=local,seconds=3,timeout_min=5"))
+    code, _, err = told(begin(folder, "jobs", "--on", "slurm:cluster=local,seconds=2.4,timeout_min=5"))
     assert code == 0, err
     assert contents(folder / "jobs") == whole
     made = workers_of(folder / "jobs")

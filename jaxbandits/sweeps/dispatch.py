@@ -26,7 +26,7 @@ _TRIES = 3
 _AHEAD, _AT_FIRST = 2, 16  # calls under way: for each worker that has answered, and besides
 _FEW = 4  # workers, as long as fewer have answered
 _REFUSALS, _REST = 100, 0.2  # so many in a row, with so many seconds between them, are too many
-_PAUSE = 0.01  # seconds between two looks
+_PAUSE, _REST_PER_LOOK = 0.01, 20  # between two looks: seconds at least, and times a look
 _CANCELLED = (concurrent.futures.CancelledError, asyncio.CancelledError)
 
 
@@ -89,7 +89,8 @@ class Dispatch:
         self._in_a_row = 0
         self._workers: dict[str, tuple[int, float]] = {}  # blocks, rounds
         self._finished = self._lanes = 0
-        self._rounds, self._began = 0.0, time.perf_counter()
+        self._left = self._rounds = 0.0  # expected work, rounds played
+        self._began = time.perf_counter()
 
     def run(self, blocks: Sequence[Block]) -> None:
         """Play these blocks.
@@ -99,12 +100,14 @@ class Dispatch:
         """
         self._waiting.extend(_in_order(blocks))
         self._finished = len(self._plan.blocks) - len(blocks)
+        self._left = sum(block.seconds for block in blocks)
         with Bar(self._progress, sum(block.rounds for block in blocks)) as bar:
             try:
                 while self._hand_out():
+                    looked = time.perf_counter()
                     bar.show(self._title(), max(self._rounds, self._player.rounds()))
-                    if not self._collect():
-                        time.sleep(_PAUSE)
+                    if not self._collect():  # where very much is under way, a look takes long
+                        time.sleep(max(_PAUSE, _REST_PER_LOOK * (time.perf_counter() - looked)))
             finally:
                 self._cancel()
         if self._given_up:
@@ -142,8 +145,7 @@ class Dispatch:
 
     def _next_call(self) -> list[Block]:
         """Some blocks: few, when little is left."""
-        left = sum(block.seconds for block in self._waiting)
-        most = self._player.seconds_per_call(left / max(len(self._workers), _FEW))
+        most = self._player.seconds_per_call(self._left / max(len(self._workers), _FEW))
         call = [self._waiting.popleft()]
         while self._waiting and sum(block.seconds for block in call) + self._waiting[0].seconds <= most:
             call.append(self._waiting.popleft())
@@ -212,6 +214,7 @@ class Dispatch:
     def _count(self, block: Block, worker: str) -> None:
         self._finished += 1
         self._lanes += block.lanes.size
+        self._left -= block.seconds
         self._rounds += block.rounds
         count, rounds = self._workers.get(worker, (0, 0.0))
         self._workers[worker] = count + 1, rounds + block.rounds

@@ -77,7 +77,8 @@ class Processes:
         with self._lock:
             self._closed = True
             for future, _ in self._waiting:
-                future.cancel()
+                if future.cancel():
+                    future.set_running_or_notify_cancel()  # those who wait for it are told
             self._waiting.clear()
             for child in self._children.values():
                 child.end()
