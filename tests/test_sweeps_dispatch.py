@@ -13,6 +13,7 @@ import jax
 import pytest
 
 import jaxbandits as jb
+from jaxbandits._cli.sweep import status_lines
 from jaxbandits.core import machine
 from jaxbandits.sweeps import Processes, Sweep, UnfinishedError, elsewhere, finish, make_plan, open_engine, play_shard
 from jaxbandits.sweeps.compiled import for_this_processor, shared_programs
@@ -343,3 +344,19 @@ def test_programs_are_kept_per_kind_of_processor(monkeypatch, tmp_path):
         assert jax.config.jax_compilation_cache_dir == str(tmp_path / machine.processor())
     finally:
         jax.config.update("jax_compilation_cache_dir", before)
+
+
+def test_status_says_who_played_what(tmp_path):
+    def odd(answer, numbers, call):
+        if 2 in numbers:
+            return {"worker": "node-0:1", "failed": "MemoryError"}
+        return {**answer, "worker": f"node-{numbers[0] % 2}:1"}
+
+    with pytest.raises(UnfinishedError):
+        jb.sweep(spec(), tmp_path / "out", executor=Inline(odd), notice=lambda text: None)
+    plan = make_plan(spec())
+    for parity in (0, 1):
+        made = [block for block in plan.blocks if block.number % 2 == parity and block.number != 2]
+        lanes = sum(block.lanes.size for block in made)
+        (line,) = [x for x in status_lines(Folder(tmp_path / "out")) if f"worker node-{parity}:1" in x]
+        assert line.startswith(f"  worker node-{parity}:1: {len(made)} blocks, {lanes} lanes, ") and "rounds/s" in line
