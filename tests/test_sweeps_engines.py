@@ -130,7 +130,7 @@ def test_dask_one_worker_killed_one_added(work, tmp_path):
         sweep = begin(folder, "dask", "--on", f"dask:{dask.address}")
         wait_for(lambda: len(workers_of(folder / "dask")) == 3, sweep)
         os.kill(three[0].pid, signal.SIGKILL)
-        assert blocks(folder / "dask") < len(whole) - 8  # it was mid-way
+        assert blocks(folder / "dask") < blocks(folder / "whole")  # it was mid-way
         added = dask.worker()
         code, _, err = told(sweep)
         assert code == 0, err
@@ -158,7 +158,7 @@ def test_dask_workers_of_another_version_and_the_death_of_the_scheduler(work, tm
         assert code == 1, err
         assert "is refused: it has jaxbandits '0.0.1'" in err  # but the other one played
         assert "the executor" in err and "blocks are finished" in err and "the same command continues" in err
-    assert 3 <= blocks(folder / "refused") < 30
+    assert 3 <= blocks(folder / "refused") < blocks(folder / "whole")
     assert told(begin(folder, "refused"))[0] == 0
     assert contents(folder / "refused") == whole
 
@@ -169,7 +169,7 @@ def test_kills_of_the_caller_and_of_workers(work):
     for _ in range(2):
         workers = life(folder, out, moments.uniform(0.0, 0.3), of_the_caller=True)
         wait_for(lambda pids=workers: not any(map(alive, pids)), seconds=20)  # nobody plays on for nobody
-        assert 0 < blocks(out) < 30
+        assert 0 < blocks(out) < blocks(folder / "whole")
     sweep = life(folder, out, moments.uniform(0.0, 0.3), of_the_caller=False)
     code, _, err = told(sweep)
     assert code == 0, err
@@ -206,7 +206,7 @@ def test_ctrl_c_ends_the_workers_and_keeps_what_is_finished(work):
     sweep.send_signal(signal.SIGINT)
     code, _, err = told(sweep, 20)
     assert code == 130 and "finished blocks are in interrupted, the same command continues" in err
-    assert 2 <= blocks(folder / "interrupted") < 30
+    assert 2 <= blocks(folder / "interrupted") < blocks(folder / "whole")
     wait_for(lambda: not any(map(alive, workers)), seconds=20)
 
 
@@ -217,4 +217,6 @@ def test_jobs_of_submitit(work):
     assert code == 0, err
     assert contents(folder / "jobs") == whole
     made = workers_of(folder / "jobs")
-    assert 2 <= len(made) <= 4 and sum(made.values()) == 30  # each job is a process of its own, of several blocks
+    assert 2 <= len(made) <= 4 and sum(made.values()) == blocks(
+        folder / "whole"
+    )  # each job is a process of its own, of several blocks
