@@ -1,7 +1,10 @@
-"""``python -m benchmarks.sweeps kill|scaling|sharding|memory [--out DIR]``: what sweeps promise, measured.
+"""``python -m benchmarks.sweeps ITEM [--out DIR]``: what sweeps promise, measured.
 
 kill      40 ``kill -9`` at random times over docs/examples/sweep_rho.py (or the file that SPEC names), then the bytes
           against those of a whole run
+kills     20 ``kill -9`` of the caller and of its worker processes, in the same way
+executors 10⁴ lanes: this process on one core, its threads, and engines of two workers, one after the other
+figure4   28,800 runs, whole commands: this process, worker processes, Dask
 scaling   10⁴ lanes: one CPU device pinned to one core against two CPU devices on two cores
 sharding  the pool's workers against one ``shard_map`` program over the same two devices
 memory    peak memory against rounds, and against what ``--dry-run`` said
@@ -238,7 +241,10 @@ def main():
         globals()[sys.argv[1]](sys.argv[2:])
         return 0
     parser = Parser(must=("item",), prog="python -m benchmarks.sweeps", description=__doc__)
-    items = {"kill": kill, "scaling": scaling, "sharding": sharding, "memory": memory}
+    from benchmarks.engines import executors, figure4, kills
+
+    items = {"kill": kill, "kills": kills, "executors": executors, "figure4": figure4, "scaling": scaling}
+    items |= {"sharding": sharding, "memory": memory}
     parser.add_argument("item", nargs="?", type=one_of(items), metavar="|".join(items))
     parser.add_argument("--out", type=folder, help="where the folders of sweeps go (default: a temporary folder)")
     given = parse_or_leave(parser)

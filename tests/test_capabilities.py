@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -697,3 +699,13 @@ def test_whoever_asks_for_scores_alone_refuses_a_policy_with_more_of_its_own() -
             estimator.estimate(AlwaysFirst(theta=0.5), arms(), jb.Horizon(5), wrt="theta", key=KEY, replicates=4)
     with pytest.raises(jb.InputError, match="policy: 'AlwaysFirst' given"):
         exact.choice_of(AlwaysFirst(theta=0.5))
+
+
+def test_a_pickled_or_copied_policy_is_played_as_before() -> None:
+    """Both leave a trace in the class: ``__slotnames__``."""
+    policy = pickle.loads(pickle.dumps(jb.grid(OmegaUCB, rho=[0.25, 1.0])))
+    copy.copy(policy)
+    assert "__slotnames__" in vars(OmegaUCB)
+    assert has(policy, RESTS) and has(policy, STEADY)
+    copy.copy(arms()), copy.copy(BUDGET)
+    assert has(arms(), ADDRESSED) and has(BUDGET, ADDITIVE)

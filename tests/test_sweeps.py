@@ -440,7 +440,7 @@ def test_status_of_an_unfinished_sweep(done, tmp_path):
     assert any("unknown before the first block" in line for line in lines)
     work = [block["seconds"] for block in folder.manifest()["blocks"]]
     for number in (0, 1):
-        folder.put(number, Folder(done[0]).get(number))
+        folder.put(number, Folder(done[0]).content(number))
     notes = [{"time": 100.0, "event": "start"}]
     notes += [{"time": 100.0 + 5 * (i + 1), "event": "block", "seconds": work[i]} for i in (0, 1)]
     (folder.path / "log" / "a.jsonl").write_text("\n".join(map(json.dumps, notes)) + '\n{"cut')
@@ -470,8 +470,10 @@ def test_bad_spec_files(tmp_path, text, message):
         (["sweep", "nowhere.py"], "SPEC.py: 'nowhere.py' given"),
         (["sweep", __file__], "--out: missing"),
         (["sweep", __file__, "--out", "o", "--workers", "0"], "--workers: '0' given"),
-        (["sweep", __file__, "--out", "o", "--coordinator", "here"], "--coordinator: 'here' given"),
-        (["sweep", __file__, "--out", "o", "--coordinator", "here:1"], "--processes: missing"),
+        (["sweep", __file__, "--out", "o", "--shard", "2/2"], "--shard: '2/2' given"),
+        (["sweep", __file__, "--out", "o", "--finish", "all"], "--out: 'o' given; it must be left out with --finish"),
+        (["sweep", __file__, "--out", "o", "part-0"], "'part-0': not expected here without --finish"),
+        (["sweep", __file__, "--out", "o", "--on", "processes:2", "--workers", "1"], "left out with --on"),
         (["status", "nowhere"], "DIR: 'nowhere' given; it must be the folder of a sweep"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Kill -9, another number of devices, two processes: the folder ends with the same bytes."""
+"""Kill -9, another number of devices, shards: the folder ends with the same bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -41,11 +40,15 @@ def work(tmp_path_factory):
 
 
 def start(folder, out, *more, devices=1):
-    """The command as a process of its own."""
-    command = [sys.executable, "-m", "jaxbandits._cli.console", "sweep", "spec.py", "--out", out, *more]
+    """The sweep as a process of its own."""
+    return command(folder, "sweep", "spec.py", "--out", out, *more, devices=devices)
+
+
+def command(folder, *words, devices=1):
     flags = f"--xla_force_host_platform_device_count={devices}"
     environment = {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    words = [sys.executable, "-m", "jaxbandits._cli.console", *words]
+    return subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def finished(process):
@@ -98,33 +101,16 @@ def test_killed_again_and_again_and_ended_on_eight_devices(work):
     assert begun["devices"] == begun["workers"] == 8 and begun["missing"] == total - done[-1]
 
 
-def test_two_processes_make_the_same_bytes(work):
+def test_two_shards_and_finish_make_the_same_bytes(work):
     folder, whole = work
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    pair = [
-        start(
-            folder,
-            "pair",
-            "--coordinator",
-            f"127.0.0.1:{port}",
-            "--processes",
-            "2",
-            "--process",
-            str(i),
-            "--workers",
-            "1",
-        )
-        for i in (1, 0)
-    ]
-    for process in pair:
-        finished(process)
-    assert contents(folder / "pair") == whole
-    shares = [[n["blocks"] for n in notes if n["event"] == "start"] for notes in read_logs(folder / "pair")]
+    for number in range(2):
+        said, _ = finished(start(folder, f"part-{number}", "--shard", f"{number}/2"))
+        assert f"shard {number}/2 is done" in said
     total = len([name for name in whole if name.startswith("blocks/")])
-    assert sorted(shares) == [[total // 2], [total - total // 2]]
-    assert {note["processes"] for notes in read_logs(folder / "pair") for note in notes[:1]} == {2}
+    assert [blocks(folder / f"part-{i}") for i in range(2)] == [total - total // 2, total // 2]
+    assert "result.nc" not in contents(folder / "part-0")
+    finished(command(folder, "sweep", "spec.py", "--finish", "together", "part-0", "part-1"))
+    assert contents(folder / "together") == whole
 
 
 def test_memory_stays_below_what_the_dry_run_said(work):

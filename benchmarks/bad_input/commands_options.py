@@ -9,8 +9,8 @@ from benchmarks.bad_input.case import Case, command
 ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\nc,0.4,0.25\n"
 COMPARE = ("compare", "--arms", "arms.csv", "--policies", "omega_ucb,m_ucb")
 TUNE = ("tune", "--policy", "omega_ucb")
-MEET = ("sweep", "spec.py", "--out", "o", "--coordinator")
-NO_MEETING_PLACE = ("", ":", "host", "host:", ":5", "host:x", "host:99999", "host:٣", "host:0")
+SWEEP = ("sweep", "spec.py", "--out", "o")
+NO_SHARDS = ("", "/", "1", "2/2", "-1/2", "a/b", "1/", "0/0", "٣/5", "0.5/2")
 
 # What is no number in any option, and what is none above 0.
 NO_NUMBERS = (
@@ -95,11 +95,9 @@ def _numbers() -> list[Case]:
         ("--budget", "1e-12"),
     ):
         found.append(_refuses("command: tune, numbers", f"{option} {value}", option, *tune, option, value))
-    for option in ("--workers", "--processes", "--process"):
-        for value in (*NO_WHOLE, *(("0",) if option != "--process" else ())):
-            name = f"{option} {value[:9]!r}"
-            words = ("sweep", "spec.py", "--out", "o", "--coordinator", "localhost:1234", option, value)
-            found.append(_refuses("command: sweep, whole numbers", name, option, *words))
+    for value in (*NO_WHOLE, "0"):
+        name, words = f"--workers {value[:9]!r}", (*SWEEP, "--workers", value)
+        found.append(_refuses("command: sweep, whole numbers", name, "--workers", *words))
     huge = (
         ("--runs", "4294967295"),
         ("--runs", "100000000"),
@@ -269,11 +267,11 @@ def _other_lines() -> list[Case]:
         (("sweep", ".", "--out", "o"), "SPEC.py"),
         (("sweep", "", "--out", "o"), "SPEC.py"),
         (("sweep", "spec.py", "--out", ""), "--out"),
-        (("sweep", "spec.py", "--out", "o", "--process", "0"), "--process"),
-        (("sweep", "spec.py", "--out", "o", "--processes", "2"), "--processes"),
-        (("sweep", "spec.py", "--out", "o", "--coordinator", "localhost:1234"), "--process"),
-        ((*MEET, "h:1", "--processes", "2", "--process", "2"), "--process"),
-        *(((*MEET, x, "--processes", "1", "--process", "0"), "--coordinator") for x in NO_MEETING_PLACE),
+        *(((*SWEEP, "--shard", x), "--shard") for x in NO_SHARDS),
+        ((*SWEEP, "part-0"), "part-0"),
+        ((*SWEEP, "--finish", "all"), "--out"),
+        (("sweep", "spec.py", "--finish", ""), "--finish"),
+        ((*SWEEP, "--on", "processes:2", "--workers", "2"), "--workers"),
         ((*TUNE, "--arms", "arms.csv"), "--budget"),
         ((*TUNE, "--arms", "arms.csv", "--budget", "20", "--k", "5"), "--k"),
         ((*TUNE, "--arms", "arms.csv", "--budget", "20", "--family", "beta"), "--family"),

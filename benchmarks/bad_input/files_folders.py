@@ -17,6 +17,7 @@ import jaxbandits as jb
 from benchmarks.bad_input.case import Case, command
 from benchmarks.bad_input.files_specs import SPEC
 from jaxbandits.sweeps import make_plan
+from jaxbandits.sweeps.blocks import encode
 from jaxbandits.sweeps.store import Folder
 
 Lay = Callable[[Path], object]
@@ -35,7 +36,7 @@ def _begun(folder: Path) -> Path:
     plan = make_plan(_sweep())
     with out.alone():
         out.open(plan)
-        out.put(0, _block())
+        out.put(0, encode(_block()))
     (out.path / "log" / "holder").unlink()
     return out.path
 

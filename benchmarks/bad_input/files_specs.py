@@ -11,6 +11,18 @@ from pathlib import Path
 from benchmarks.bad_input.case import Case, command
 
 Lay = Callable[[Path], object]
+NO_ENGINES = (
+    "",
+    ":",
+    "ray",
+    "processes",
+    "processes:0",
+    "processes:٣",
+    "dask:host",
+    "dask:local:x",
+    "slurm:x",
+    "slurm:=",
+)
 SPEC = """
 import jaxbandits as jb
 sweep = jb.Sweep(
@@ -132,8 +144,8 @@ def _spec_files() -> list[Case]:
     made.append(Case("files: specs", "spec.txt", command("sweep", "spec.txt"), says="end in .py", before=text))
     spec = lambda folder: (folder / "spec.py").write_text(SPEC)  # noqa: E731
     options = [(["--workers", x], "--workers") for x in ("0", "-1", "x", "1_0", "1.5", "٣", "9" * 30)]
-    options += [(["--processes", "2"], "--processes"), (["--process", "0"], "--process"), (["--out", ""], "--out")]
-    options += [(["--coordinator", x], "--coordinator") for x in ("", "here", ":1", "here:")]
+    options += [(["--shard", "1/1"], "--shard"), (["--out", ""], "--out")]
+    options += [(["--on", x], "--on") for x in NO_ENGINES]
     for given, says in options:
         arguments = ["sweep", "spec.py", *(["--out", "o"] if "--out" not in given else []), *given]
         made.append(Case("files: specs", " ".join(given)[:40], command(*arguments), says=says, before=spec))

@@ -65,15 +65,18 @@ class Parser(argparse.ArgumentParser):
         return arguments
 
     def _checked_options(self, given: list[str]) -> list[str]:
-        """The same with every value attached to its option, as in ``--rho=-1``; names and missing values checked."""
-        known, attached, found = self._option_string_actions, [], set()
+        """The same with every value attached to its option, as in ``--rho=-1``; names and missing values checked.
+
+        Options first: :mod:`argparse` fills all that stands without one from the first group of such words.
+        """
+        known, attached, others, found = self._option_string_actions, list[str](), list[str](), set()
         parts = iter(given)
         for part in parts:
             name, equals, value = part.partition("=")
             if part == "--":
-                attached += [part, *parts]
+                others += [part, *parts]
             elif not part.startswith("-") or part == "-":
-                attached.append(part)
+                others.append(part)
             elif name not in known:
                 raise InputError(f"{typed(name)}: unknown option{nearest(name, known)} (see {self.prog} --help)")
             elif known[name].nargs == 0:
@@ -92,7 +95,7 @@ class Parser(argparse.ArgumentParser):
         missing = [a.option_strings[-1] for a in self._actions if a.required and a.dest not in found]
         if missing:
             raise InputError(f"{', '.join(missing)}: missing; it must be given")
-        return attached
+        return attached + others
 
     def error(self, message: str) -> NoReturn:
         """Anything that argparse finds and :meth:`parse` does not."""

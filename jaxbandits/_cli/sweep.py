@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
+import contextlib
 import re
 import sys
 import time
@@ -12,17 +12,22 @@ from typing import Any
 
 from jaxbandits._cli.command_line import Parser, complain, refused, say, whole
 from jaxbandits._files.files import path_of
-from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.core.printable import brief, line
 from jaxbandits.sweeps.log import is_number
 
 _EPILOG = """\
 SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.
-The same command again continues where it stopped, also after a kill, on other devices or in more processes.
+The same command again continues where it stopped, also after a kill, on other devices or with another --on.
 
-Several processes that share DIR (start all of them, on one host or many):
-  jaxbandits sweep SPEC.py --out DIR --coordinator HOST:PORT --processes 2 --process 0
-  jaxbandits sweep SPEC.py --out DIR --coordinator HOST:PORT --processes 2 --process 1
+Who plays: this process, or with --on
+  processes:4                four processes on this machine
+  dask:tcp://HOST:8786       the workers of a Dask scheduler that runs
+  dask:local:4               a Dask cluster of four processes on this machine
+  slurm[:NAME=VALUE,...]     jobs of Slurm, options as for submitit.AutoExecutor
+Without any coordinator (a Slurm array, an indexed job of Kubernetes), a folder each, then all together:
+  jaxbandits sweep SPEC.py --out part-$I --shard $I/16
+  jaxbandits sweep SPEC.py --finish DIR part-*
 """
 
 
@@ -36,14 +41,14 @@ def sweep_parser() -> Parser:
     )
     add = made.add_argument
     add("spec", nargs="?", metavar="SPEC.py", help="a file that sets `sweep` to a jaxbandits.Sweep")
+    add("parts", nargs="*", default=[], metavar="PART", help="with --finish: folders whose blocks are taken")
     add("--out", metavar="DIR", help="folder of blocks, results and report")
     add("--dry-run", action="store_true", help="print lanes, memory and expected time; run nothing")
+    add("--on", metavar="ENGINE", help="who plays (default: this process), see below")
+    add("--shard", type=_shard, metavar="I/N", help="only every N-th block, from block I on (0 to N - 1); no report")
+    add("--finish", metavar="DIR", help="take the blocks of PART ... into DIR and write the report; run nothing")
     add("--workers", type=whole(1, 4096), metavar="N", help="threads that run lanes (one per device, or per core)")
     add("--progress", action=argparse.BooleanOptionalAction, help="a bar on stderr (default: on a terminal)")
-    add("--coordinator", type=_meeting_place, metavar="HOST:PORT",
-        help="process 0 of several, or auto (Slurm, Open MPI, TPU)")  # fmt: skip
-    add("--processes", type=whole(1, 2**20), metavar="N", help="how many processes there are")
-    add("--process", type=whole(0, 2**20), metavar="I", help="the number of this one, from 0")
     return made
 
 
@@ -58,82 +63,82 @@ def status_parser() -> Parser:
     return made
 
 
-def _meeting_place(text: str) -> str:
-    host, _, port = text.rpartition(":")
-    if text != "auto" and not (host.strip() and re.fullmatch(r"\d{1,5}", port, re.ASCII) and 0 < int(port) < 2**16):
-        raise refused(text, "HOST:PORT of process 0, or auto")
-    return text
+def _shard(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text, re.ASCII)
+    if not match or int(match[1]) >= int(match[2]):
+        raise refused(text, "I/N with I from 0 to N - 1, such as 0/16")
+    return int(match[1]), int(match[2])
 
 
-def _check_processes(arguments: argparse.Namespace) -> None:
-    """Whether the options of several processes fit together."""
-    numbers = {"--processes": arguments.processes, "--process": arguments.process}
-    given = {name: value for name, value in numbers.items() if value is not None}
-    if arguments.coordinator is None and given:
-        name, value = given.popitem()
-        raise bad(name, value, "left out unless --coordinator is given")
-    if arguments.coordinator not in (None, "auto"):
-        for name, value in numbers.items():
-            if value is None:
-                raise InputError(f"{name}: missing; with --coordinator it must be given")
-        if arguments.process >= arguments.processes:
-            raise bad("--process", arguments.process, f"from 0 to {arguments.processes - 1}, one less than --processes")
+def _check(arguments: argparse.Namespace) -> None:
+    """Whether the options fit together."""
+    given = {name: getattr(arguments, name[2:]) for name in ("--out", "--on", "--shard", "--finish", "--workers")}
+    if arguments.out is None and arguments.finish is None and not arguments.dry_run:
+        raise InputError("--out: missing; it must be given (or --finish, or --dry-run)")
+    for name in ("--out", "--finish"):
+        if given[name] is not None and not given[name].strip():
+            raise bad(name, given[name], "the name of a folder")
+    if arguments.parts and arguments.finish is None:
+        raise InputError(
+            f"{shown(arguments.parts[0])}: not expected here without --finish (see jaxbandits sweep --help)"
+        )
+    for one, other in (
+        *(("--finish", name) for name in ("--out", "--on", "--shard", "--workers")),
+        ("--on", "--workers"),
+    ):
+        if given[one] is not None and given[other] is not None:
+            raise bad(other, given[other], f"left out with {one}")
 
 
 def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
-    """The command ``sweep``; the exit code is 0, or 1 if something could not be written."""
-    from jaxbandits.sweeps import processes
+    """The command ``sweep``; the exit code is 0, or 1 if something could not be played or written."""
+    from jaxbandits.sweeps.dispatch import UnfinishedError
     from jaxbandits.sweeps.plan import make_plan
-    from jaxbandits.sweeps.run import sweep
     from jaxbandits.sweeps.spec_file import read_spec, run_spec
     from jaxbandits.sweeps.store import StorageError
 
-    joined = False
     text = read_spec(arguments.spec)
-    _check_processes(arguments)
-    if arguments.out is None and not arguments.dry_run:
-        raise InputError("--out: missing; it must be given (or --dry-run)")
-    if arguments.out is not None and not arguments.out.strip():
-        raise bad("--out", arguments.out, "the name of a folder")
-    code = 0
+    _check(arguments)
+    out = arguments.out if arguments.finish is None else arguments.finish
+    kept = f"finished blocks are in {line(out)}, the same command continues" if out else "nothing was written"
     try:
-        if arguments.coordinator is not None:
-            processes.join(arguments.coordinator, arguments.processes, arguments.process)
-            joined = True
         spec = run_spec(arguments.spec, text, _notice)
         if arguments.dry_run:
             say("\n".join(_forecast(make_plan(spec), arguments)))
-            return 0
-        shown_ = sys.stderr.isatty() if arguments.progress is None else arguments.progress
-        result = sweep(spec, arguments.out, workers=arguments.workers, progress=shown_, notice=_notice)
-        if _first():
-            from jaxbandits.sweeps.report import summary
-
-            say(summary(result).removesuffix("\n"))
-            say(f"\nwritten: {line(arguments.out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)")
+        else:
+            say("\n".join(_play(spec, out, arguments)))
+        return 0
     except StorageError as problem:
         complain(str(problem.strerror))
-        code = 1
+        return 1
+    except UnfinishedError as problem:
+        complain(f"{problem}; {kept}")
+        return 1
     except KeyboardInterrupt:
-        kept = f"finished blocks are in {line(arguments.out)}, the same command continues" if arguments.out else ""
-        print(f"interrupted; {kept or 'nothing was written'}", file=sys.stderr)
-        code = 130
+        print(f"interrupted; {kept}", file=sys.stderr)
+        return 130
     except InputError as problem:
-        named = re.sub(r"^(out|workers|coordinator|processes|process):", r"--\1:", str(problem))
-        if not joined:
-            raise InputError(named) from None
-        complain(named)
-        code = 2
-    if joined and code:
-        sys.stdout.flush()
-        os._exit(code)  # the others must not wait for us at the exit: jax ends them when our heartbeat stops
-    return code
+        names = {"out": "--finish" if arguments.finish else "--out", "workers": "--workers", "executor": "--on"}
+        name, colon, rest = str(problem).partition(":")
+        raise InputError(f"{names.get(name, name)}{colon}{rest}") from None
 
 
-def _first() -> bool:
-    import jax
+def _play(spec: Any, out: str, arguments: argparse.Namespace) -> list[str]:
+    """What the command says at the end."""
+    from jaxbandits.sweeps.engines import open_engine
+    from jaxbandits.sweeps.report import summary
+    from jaxbandits.sweeps.run import finish, play_shard, sweep
 
-    return jax.process_index() == 0
+    written = f"\nwritten: {line(out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)"
+    if arguments.finish is not None:
+        return [summary(finish(spec, out, arguments.parts, notice=_notice)).removesuffix("\n"), written]
+    shown_ = sys.stderr.isatty() if arguments.progress is None else arguments.progress
+    with open_engine(arguments.on) if arguments.on is not None else contextlib.nullcontext() as executor:
+        options = {"executor": executor, "workers": arguments.workers, "progress": shown_, "notice": _notice}
+        if arguments.shard is not None:
+            play_shard(spec, out, arguments.shard, **options)
+            return [f"shard {arguments.shard[0]}/{arguments.shard[1]} is done: {line(out)}/"]
+        return [summary(sweep(spec, out, **options)).removesuffix("\n"), written]
 
 
 def _notice(text: str) -> None:
@@ -190,11 +195,12 @@ def status_lines(folder: Any, clock: Callable[[], float] = time.time) -> list[st
         ready = sum(number in done for number in numbers)
         if ready < len(numbers):
             lines.append(f"  {brief(name)}: {ready} of {len(numbers)} blocks")
-    pace = _pace([notes for notes in read_logs(folder.path) if any(_is_block(note) for note in notes)])
-    if not pace:
+    runs = [notes for notes in read_logs(folder.path) if any(_is_block(note) for note in notes)]
+    if not runs:
         lines.append("time left: unknown before the first block of a run is done")
     else:
-        lines.append(f"time left: about {duration(rest / pace)} at the pace of the latest run")
+        lines += _by_worker(runs[-1])
+        lines.append(f"time left: about {duration(rest / _pace(runs[-1]))} at the pace of the latest run")
     lines.append(
         f"a run works on it now ({working})" if working else "no run works on it now; the same command continues"
     )
@@ -205,17 +211,23 @@ def _is_block(note: dict[str, Any]) -> bool:
     return note["event"] == "block" and is_number(note.get("seconds")) and note["seconds"] > 0
 
 
-def _pace(runs: list[list[dict[str, Any]]]) -> float | None:
-    """Expected seconds of one core's work done per second, by all processes of the latest run."""
-    if not runs:
-        return None
-    begun = max(notes[0]["time"] for notes in runs)
-    paces = []
-    for notes in runs:
-        if notes[0]["time"] >= begun - 60:
-            done = [note for note in notes if _is_block(note)]
-            paces.append(sum(note["seconds"] for note in done) / max(done[-1]["time"] - notes[0]["time"], 1e-3))
-    return sum(paces)
+def _pace(notes: list[dict[str, Any]]) -> float:
+    """Expected seconds of one core's work done per second, by all workers of a run."""
+    done = [note for note in notes if _is_block(note)]
+    return sum(note["seconds"] for note in done) / max(done[-1]["time"] - notes[0]["time"], 1e-3)
+
+
+def _by_worker(notes: list[dict[str, Any]]) -> list[str]:
+    """What each of several workers of a run did."""
+    workers: dict[str, list[dict[str, Any]]] = {}
+    for note in filter(_is_block, notes):
+        workers.setdefault(str(note.get("worker", "")), []).append(note)
+    lines = []
+    for name, done in sorted(workers.items()) if len(workers) > 1 else ():
+        lanes, rounds = (sum(n[x] for n in done if is_number(n.get(x))) for x in ("lanes", "rounds"))
+        pace = rounds / max(done[-1]["time"] - notes[0]["time"], 1e-3)
+        lines.append(f"  worker {brief(name, 80)}: {len(done)} blocks, {lanes:,.0f} lanes, {pace:.2g} rounds/s")
+    return lines
 
 
 def duration(seconds: float) -> str:

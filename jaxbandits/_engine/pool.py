@@ -60,7 +60,7 @@ class Queue:
     """The lanes of one task in line, served by any number of workers.
 
     Args:
-        task: what is played; its ``order`` says which lanes, the longest first.
+        task: what is played; its ``order`` says which lanes, the longest first. :meth:`add` brings more.
         slots: lanes in flight per worker.
         put: takes in the lanes that have ended, ``put(numbers, rows, status, final)``; workers call it, also two at a
             time.
@@ -74,7 +74,7 @@ class Queue:
         self.task, self.slots, self.put = task, slots, put
         self.total = task.order.size
         self.done = self.workers = 0
-        self._next = 0
+        self._order, self._next = task.order, 0
         self._lock = threading.Lock()
         self._shares: dict[int, float] = {}
         # Here and not by the workers: another thread, or another device, would trace it anew.
@@ -84,7 +84,13 @@ class Queue:
     @property
     def waiting(self) -> bool:
         """Are there lanes that no worker has taken?"""
-        return self._next < self.total
+        return self._next < self._order.size
+
+    def add(self, lanes: np.ndarray) -> None:
+        """More lanes at the end of the line; a worker that serves it takes them too."""
+        with self._lock:
+            self._order, self._next = np.concatenate([self._order[self._next :], lanes]), 0
+            self.total += lanes.size
 
     @property
     def work(self) -> float:
@@ -100,9 +106,9 @@ class Queue:
             free: seats.
         """
         with self._lock:
-            fair = (self.total - self._next) // (2 * max(self.workers, 1))
+            fair = (self._order.size - self._next) // (2 * max(self.workers, 1))
             wanted = min(max(idle, fair - waits, 0), free)
-            numbers = self.task.order[self._next : self._next + wanted]
+            numbers = self._order[self._next : self._next + wanted]
             self._next += numbers.size
             return numbers
 

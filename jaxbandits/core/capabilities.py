@@ -159,12 +159,12 @@ def _changed_by(cls: type, declaring: type, name: str, capability: Capability) -
     return None if number else source
 
 
-# What Python, typing and dataclasses give a class; `object.__getattribute__` alone is no matter of course.
+# What Python, typing, dataclasses and pickle give a class; `object.__getattribute__` alone is no matter of course.
 _MACHINERY = frozenset(dir(dataclasses.make_dataclass("_", [], frozen=True))) - {"__getattribute__"} | {
     "_abc_impl",
     *(f"__{name}__" for name in ("annotations", "annotate", "annotate_func", "annotations_cache", "abstractmethods")),
     *(f"__{name}__" for name in ("orig_bases", "parameters", "slots", "post_init", "firstlineno", "static_attributes")),
-    *(f"__{name}__" for name in ("conditional_annotations", "type_params", "qualname", "class_getitem")),
+    *(f"__{name}__" for name in ("conditional_annotations", "type_params", "qualname", "class_getitem", "slotnames")),
 }
 
 

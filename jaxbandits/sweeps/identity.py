@@ -19,6 +19,7 @@ import numpy as np
 from jaxbandits.core.errors import InputError, shown
 
 _PACKAGE = Path(__file__).parents[1]
+SPEC_TEXT = "__spec_text__"  # under this name a spec's module holds what was executed
 _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as their digest
 
 
@@ -68,6 +69,9 @@ def _code(thing: Any) -> dict[str, str]:
     module = getattr(thing, "__module__", None) or "builtins"
     name = {"is": f"{module}.{getattr(thing, '__qualname__', repr(thing))}"}
     path = getattr(sys.modules.get(module), "__file__", None)
+    text = getattr(sys.modules.get(module), SPEC_TEXT, None)  # of a spec, which may have come without its file
+    if isinstance(text, bytes):
+        return {**name, "file_sha256": hashlib.sha256(text).hexdigest()}
     if path is None or _PACKAGE in Path(path).parents or module.split(".")[0] in ("numpy", "jax", "scipy"):
         return name
     return {**name, "file_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
@@ -108,3 +112,23 @@ def first_difference(now: Any, before: Any, where: str = "") -> tuple[str, Any, 
                 return found
         return None
     return None if now == before else (where, now, before)
+
+
+def arrived(now: Any, sent: Any, by_value: bool) -> Any:
+    """The description made by a worker, for :func:`first_difference` with the one that was sent to it.
+
+    Where code came along by value, no file need be here: such a thing is given the digest that was sent.
+
+    Args:
+        now: the worker's own.
+        sent: the caller's.
+        by_value: whether the script of the caller came by value too; the worker's main program is another one.
+    """
+    if isinstance(now, list) and isinstance(sent, list) and len(now) == len(sent):
+        return [arrived(*pair, by_value) for pair in zip(now, sent, strict=True)]
+    if not isinstance(now, dict) or not isinstance(sent, dict):
+        return now
+    found = {key: arrived(value, sent.get(key), by_value) for key, value in now.items()}
+    if "file_sha256" in sent and ("file_sha256" not in now or (by_value and now["is"].startswith("__main__."))):
+        found["file_sha256"] = sent["file_sha256"]
+    return found

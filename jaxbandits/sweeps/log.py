@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +16,25 @@ from jaxbandits.core.errors import bad
 LOG = "log"
 _MOST_BYTES = 1 << 28  # of one log
 
+Note = Callable[..., None]  # note(event, **values)
+
 
 class Log:
     """Notes of one run, one JSON object a line, with times. A disk that is full stops no run because of its log."""
 
-    def __init__(self, folder: Path, process: int = 0):
+    def __init__(self, folder: Path):
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        self._path = folder / LOG / f"{stamp}-{process}-{os.getpid()}.jsonl"
+        self._path = folder / LOG / f"{stamp}-0-{os.getpid()}.jsonl"
 
     def note(self, event: str, **values: Any) -> None:
         """Add a line."""
         text = json.dumps({"time": round(time.time(), 3), "event": event, **values})
         with contextlib.suppress(OSError):
             append_line(self._path, text)
+
+
+def no_note(event: str, **values: Any) -> None:
+    """For a run without a folder."""
 
 
 def read_logs(folder: Path) -> list[list[dict[str, Any]]]:

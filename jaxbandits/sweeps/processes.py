@@ -1,83 +1,204 @@
-"""Several processes, on one host or many, through :mod:`jax.distributed`: who am I, and what do we agree on.
-
-Each process takes every n-th of the blocks that are missing and puts them into one shared folder. Lanes never talk to
-each other, so no array ever travels between processes: what is shared is the list of missing blocks, at the start, and
-one meeting at the end. If a process dies, jax's heartbeat ends the others, and the same command continues.
-"""
+"""Worker processes on this machine, each on cores of its own; one that dies is replaced."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import time
-from collections.abc import Callable
-from typing import Any
+import contextlib
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from typing import Any, BinaryIO
 
-import jax
-import numpy as np
+from jaxbandits.core.numbers import whole_number
+from jaxbandits.sweeps.compiled import shared_programs
 
-from jaxbandits.core.errors import InputError, bad
+_AT_ONCE = 2  # calls that a process has: while one ends, the lanes of the next fill its slots
+_START = """\
+import os, sys
+if cores := set(map(int, sys.argv[1].split(","))) if sys.argv[1] else None:
+    os.sched_setaffinity(0, cores)
+from jaxbandits.sweeps.processes import serve
+serve()"""
 
 
-def join(coordinator: str, processes: int | None = None, process: int | None = None) -> None:
-    """Join the other processes; to be called before anything else of jax is.
+class WorkerDied(RuntimeError):
+    """A worker process ended with work in hand."""
+
+
+class Processes:
+    """An executor of worker processes on this machine. A context manager: leaving it ends them.
+
+    Unlike those of :class:`concurrent.futures.ProcessPoolExecutor`, a process that dies takes only its own work along
+    and is replaced; each has its own share of the cores (on Linux); a script needs no ``if __name__ == "__main__"``;
+    and they end at once if this process does, however it ends.
 
     Args:
-        coordinator: HOST:PORT of process 0, or ``"auto"`` under Slurm, Open MPI, Kubernetes or on a TPU, which say
-            everything themselves.
-        processes: how many there are.
-        process: the number of this one, from 0.
+        count: how many.
 
-    Raises:
-        InputError: a number is missing, or they could not meet.
+    Example:
+        >>> with Processes(1) as processes:
+        ...     processes.submit(sum, [1, 2, 3]).result()
+        6
     """
-    if coordinator == "auto":
-        jax.distributed.initialize()
-        return
-    if not 0 < coordinator.rfind(":") < len(coordinator) - 1:
-        raise bad("coordinator", coordinator, "HOST:PORT of process 0, or auto")
-    if processes is None or processes < 1:
-        raise bad("processes", processes, "the number of processes, at least 1")
-    if process is None or not 0 <= process < processes:
-        raise bad("process", process, f"a whole number from 0 to {processes - 1}")
+
+    seconds_per_call = 0.0  # block by block: a call costs next to nothing
+
+    def __init__(self, count: int):
+        self._count = whole_number("count", count, 1, 4096)
+        self._lock = threading.RLock()
+        self._waiting: deque[tuple[Future[Any], bytes]] = deque()
+        self._children: dict[int, _Child] = {}  # by their number, once they were needed
+        self._closed = False
+        self._programs = contextlib.ExitStack()
+        self._variables = self._programs.enter_context(shared_programs())
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        """Call it in one of the processes."""
+        if self._closed:
+            raise RuntimeError("the worker processes were ended")
+        future: Future[Any] = Future()
+        self._waiting.append((future, pickle.dumps((function, args))))
+        self._hand_out()
+        return future
+
+    def close(self) -> None:
+        """End the processes, whatever they do."""
+        with self._lock:
+            self._closed = True
+            for future, _ in self._waiting:
+                if future.cancel():
+                    future.set_running_or_notify_cancel()  # those who wait for it are told
+            self._waiting.clear()
+            for child in self._children.values():
+                child.end()
+        self._programs.close()
+
+    def _hand_out(self) -> None:
+        """What waits to the process that has least to do."""
+        with self._lock:
+            while self._waiting and not self._closed:
+                number = min(range(self._count), key=self._busy)
+                if self._busy(number) >= _AT_ONCE:
+                    return
+                if number not in self._children or self._children[number].dead:
+                    self._children[number] = _Child(self._cores(number), self._variables, self._lock, self._hand_out)
+                future, call = self._waiting.popleft()
+                if future.set_running_or_notify_cancel():
+                    self._children[number].call(future, call)
+
+    def _busy(self, number: int) -> int:
+        child = self._children.get(number)
+        return 0 if child is None or child.dead else len(child.futures)
+
+    def _cores(self, number: int) -> Sequence[int]:
+        if not hasattr(os, "sched_getaffinity"):
+            return ()
+        cores = sorted(os.sched_getaffinity(0))
+        return cores[number :: self._count] or [cores[number % len(cores)]]
+
+
+class _Child:
+    """One process: calls go in by its standard input, answers come out by its standard output."""
+
+    def __init__(
+        self, cores: Sequence[int], variables: Mapping[str, str], lock: threading.RLock, free: Callable[[], None]
+    ):
+        path = os.pathsep.join(part or os.getcwd() for part in sys.path)
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START, ",".join(map(str, cores))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **variables, "PYTHONPATH": path},
+            process_group=0 if os.name == "posix" else None,  # Ctrl-C is for the caller
+        )
+        self.futures: dict[int, Future[Any]] = {}
+        self.dead = False
+        self._calls, self._lock, self._free = 0, lock, free
+        self._out: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        for work in (self._listen, self._speak):
+            threading.Thread(target=work, daemon=True).start()
+
+    def call(self, future: Future[Any], call: bytes) -> None:
+        """Send a call."""
+        self._calls += 1
+        self.futures[self._calls] = future
+        self._out.put(pickle.dumps((self._calls, call)))
+
+    def end(self) -> None:
+        """Kill it."""
+        self._process.kill()
+        self._process.wait()
+
+    def _speak(self) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            while content := self._out.get():
+                self._process.stdin.write(content)
+                self._process.stdin.flush()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
+            while True:
+                number, value, problem = pickle.load(self._process.stdout)
+                _answer(self.futures.pop(number), value, problem)
+                self._free()
+        self.end()
+        with self._lock:
+            self.dead, left = True, list(self.futures.values())
+        self._out.put(b"")
+        how = self._process.returncode
+        text = f"worker process {self._process.pid} " + (f"was killed (signal {-how})" if how < 0 else f"ended ({how})")
+        for future in left:
+            _answer(future, None, WorkerDied(text))
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+        self._free()
+
+
+def _answer(future: Future[Any], value: Any, problem: BaseException | None) -> None:
+    with contextlib.suppress(InvalidStateError):
+        if problem is None:
+            future.set_result(value)
+        else:
+            future.set_exception(problem)
+
+
+def serve() -> None:
+    """In a worker process: do calls from standard input until it ends, which is when the caller does."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a spec prints must not get among the answers
+    calls = sys.stdin.buffer
+    alone = threading.Lock()
+    threads = ThreadPoolExecutor(_AT_ONCE)
+    with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
+        while True:
+            number, call = pickle.load(calls)
+            threads.submit(_do, number, call, answers, alone)
+    os._exit(0)
+
+
+def _do(number: int, call: bytes, answers: BinaryIO, alone: threading.Lock) -> None:
+    value, problem = None, None
     try:
-        jax.distributed.initialize(coordinator, processes, process)
-    except RuntimeError as problem:
-        raise InputError(
-            f"coordinator: {coordinator!r} given; the processes could not meet there ({problem})"
-        ) from None
-
-
-def check_same(identity: Any) -> None:
-    """Raise :class:`InputError` unless this process has the sweep of process 0."""
-    from jax.experimental import multihost_utils
-
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).digest()
-    mine = np.frombuffer(digest, np.uint8).astype(np.int32)
-    if (np.asarray(multihost_utils.broadcast_one_to_all(mine)) != mine).any():
-        raise InputError("spec: not that of process 0; it must be the same in all processes, versions included")
-
-
-def agree(flags: np.ndarray | None, size: int) -> np.ndarray | None:
-    """Process 0's flags, ``bool[size]``, in every process; None if process 0 gives None, because it cannot go on."""
-    from jax.experimental import multihost_utils
-
-    mine = np.zeros(size + 1, np.int32)
-    if flags is not None:
-        mine = np.concatenate([flags, [True]]).astype(np.int32)
-    told = np.asarray(multihost_utils.broadcast_one_to_all(mine))
-    return told[:-1].astype(bool) if told[-1] else None
-
-
-def wait_until(ready: Callable[[], bool], seconds: float = 0.5) -> None:
-    """Look again and again. (A collective would do, but is made to wait for milliseconds and not for hours.)"""
-    while not ready():
-        time.sleep(seconds)
-
-
-def meet(name: str) -> None:
-    """Go on when all processes are here; soon, that is."""
-    from jax.experimental import multihost_utils
-
-    if jax.process_count() > 1:
-        multihost_utils.sync_global_devices(name)
+        function, args = pickle.loads(call)
+        value = function(*args)
+        content = pickle.dumps((number, value, None))
+    except Exception as found:
+        problem = RuntimeError(f"{type(found).__name__}: {found}")  # an exception of another's may not be pickled
+        content = pickle.dumps((number, None, problem))
+    with alone:
+        answers.write(content)
+        answers.flush()

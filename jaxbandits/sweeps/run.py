@@ -1,66 +1,65 @@
-"""Run a sweep: the blocks that are missing through the pool, each saved when its last lane has ended."""
+"""Run a sweep: the blocks that are missing are played, here or by an executor, and each is saved when it is there."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import functools
 import os
-import threading
-import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 
-from jaxbandits._engine import pool
-from jaxbandits._engine.booking import ledger_of
-from jaxbandits._engine.resources import usual_slots, usual_workers
-from jaxbandits._reports.progress import Bar
+from jaxbandits._engine.resources import usual_workers
 from jaxbandits._reports.unfinished import unfinished
 from jaxbandits.core import machine
 from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.ledger import Ledger
 from jaxbandits.core.numbers import whole_number
-from jaxbandits.sweeps import processes
-from jaxbandits.sweeps.log import Log
-from jaxbandits.sweeps.plan import Block, SweepPlan, Unit, make_plan
+from jaxbandits.sweeps.blocks import decode
+from jaxbandits.sweeps.dispatch import Dispatch, Player
+from jaxbandits.sweeps.elsewhere import Elsewhere
+from jaxbandits.sweeps.here import Here
+from jaxbandits.sweeps.log import Log, no_note
+from jaxbandits.sweeps.plan import Block, SweepPlan, make_plan
 from jaxbandits.sweeps.report import write_report
 from jaxbandits.sweeps.spec import Sweep
-from jaxbandits.sweeps.store import Folder, StorageError
+from jaxbandits.sweeps.store import Folder
 from jaxbandits.sweeps.surface import SweepResult, gather
 
-Arrays = Mapping[str, np.ndarray]
+Place = str | os.PathLike[str]
+Notice = Callable[[str], None]
 
 
 def sweep(
     spec: Sweep,
-    out: str | os.PathLike[str] | None = None,
+    out: Place | None = None,
     *,
+    executor: Any = None,
     devices: Sequence[Any] | None = None,
     workers: int | None = None,
     progress: bool = False,
-    notice: Callable[[str], None] = warnings.warn,
+    notice: Notice = warnings.warn,
 ) -> SweepResult:
     """Play everything that ``spec`` says, and go on where an earlier run stopped.
 
     Args:
         spec: the sweep.
         out: a folder for blocks, results and report; the same call again continues it, also on other devices or with
-            another number of processes. None keeps everything in memory.
-        devices: where to run, default all local devices.
-        workers: threads that run lanes, default one per device; on CPU at least one per core.
-        progress: show a bar with blocks, rate and time left on stderr.
-        notice: is told what is odd, such as a corrupt block that is computed anew.
+            another executor. None keeps everything in memory.
+        executor: who plays: anything with ``submit(function, *args) -> future``, such as
+            :class:`~jaxbandits.sweeps.Processes`, a ``dask.distributed.Client``, a ``submitit.AutoExecutor`` or a
+            ``concurrent.futures.ProcessPoolExecutor`` that spawns. Only this process writes. None: this process plays.
+        devices: without an executor: where to run, default all local devices.
+        workers: without an executor: threads that run lanes, default one per device; on CPU at least one per core.
+        progress: show a bar with blocks, lanes, rate and time left on stderr.
+        notice: is told what is odd and was mended, such as a corrupt block that is computed anew.
 
     Returns:
-        The labelled results; in several processes those of process 0, in the others the same from the folder.
+        The labelled results.
 
     Raises:
         InputError: naming what is wrong with the spec, or how it differs from what the folder was begun with.
         StorageError: a file could not be written; what was finished before is intact.
+        UnfinishedError: blocks failed three times, or the executor ended; what was finished is kept in the folder.
 
     Example:
         >>> import jaxbandits as jb
@@ -71,162 +70,146 @@ def sweep(
         >>> found.data["regret"].dims
         ('setting', 'environment', 'budget', 'instance', 'replicate', 'mark')
     """
-    if workers is not None:
-        whole_number("workers", workers, 1, 4096)
-    devices = list(devices) if devices is not None else jax.local_devices()
-    plan = make_plan(spec, devices[0].platform)
-    local = LocalWorkers(devices, workers or usual_workers(devices), progress)
+    team = _Team(executor, devices, workers, progress, notice)
+    plan = make_plan(spec, team.platform)
     if out is None:
-        if jax.process_count() > 1:
-            raise bad("out", out, "a folder that all processes share")
-        kept: dict[int, Arrays] = {}
-        local.work(plan, plan.blocks, kept.__setitem__, NullLog())
-        result = gather(plan, kept.get)
+        kept: dict[int, bytes] = {}
+        Dispatch(plan, team.player(plan), kept.__setitem__, no_note, progress, notice).run(plan.blocks)
+        result = gather(plan, lambda number: decode(kept[number]))
     else:
-        result = _on_disk(plan, Folder(out), local, notice)
+        folder = Folder(out)
+        with folder.alone():
+            log = team.fill(plan, folder, plan.blocks)
+            result = _report(plan, folder, log)
     for line in unfinished(result.data["status"].values):
         notice(line)
     return result
 
 
-def _on_disk(plan: SweepPlan, folder: Folder, local: LocalWorkers, notice: Callable[[str], None]) -> SweepResult:
-    first = jax.process_index() == 0
-    if jax.process_count() > 1:
-        processes.check_same(plan.identity)
-    with folder.alone() if first else contextlib.nullcontext():
-        missing = _missing(plan, folder, notice)
-        log = Log(folder.path, jax.process_index())
-        while missing:
-            share = missing[jax.process_index() :: jax.process_count()]
-            log.note("start", missing=len(missing), blocks=len(share), processes=jax.process_count(), **local.about())
-            local.work(plan, share, folder.put, log)
-            processes.wait_until(functools.partial(_all_there, folder, frozenset(block.number for block in missing)))
-            missing = _missing(plan, folder, notice)  # a block may have been harmed since
-        result = gather(plan, folder.get)
-        if first:
-            for name, content in write_report(result).items():
-                folder.write(name, content)
+def play_shard(
+    spec: Sweep,
+    out: Place,
+    shard: tuple[int, int],
+    *,
+    executor: Any = None,
+    devices: Sequence[Any] | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+    notice: Notice = warnings.warn,
+) -> None:
+    """Play one part of several of a sweep into a folder of its own; :func:`finish` puts the folders together.
+
+    Args:
+        shard: which, and of how many: (0, 4) to (3, 4).
+        spec, out, executor, devices, workers, progress, notice: as in :func:`sweep`, which raises the same errors.
+
+    Example:
+        >>> import jaxbandits as jb, tempfile
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+        >>> spec = jb.Sweep(policies=jb.policies.UCB1(), environments=arms, replicates=4, engine="scan",
+        ...     constraint=jb.TotalBudget(20.0, last_pull="counts"), block_seconds=1e-5)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     parts = [f"{folder}/part-{number}" for number in range(2)]
+        ...     for number, part in enumerate(parts):
+        ...         play_shard(spec, part, (number, 2))
+        ...     found = finish(spec, f"{folder}/all", parts)
+        >>> found.data["regret"].sizes["replicate"]
+        4
+    """
+    number, count = shard
+    whole_number("shard: count", count, 1, 2**20)
+    whole_number("shard: number", number, 0, count - 1)
+    team = _Team(executor, devices, workers, progress, notice)
+    plan, folder = make_plan(spec, team.platform), Folder(out)
+    with folder.alone():
+        log = team.fill(plan, folder, plan.blocks[number::count])
         log.note("end", peak_memory_bytes=machine.peak_memory())
-        processes.meet("the report is written")
-        return result
 
 
-def _all_there(folder: Folder, numbers: frozenset[int]) -> bool:
-    return numbers <= folder.listed()
+def finish(spec: Sweep, out: Place, parts: Sequence[Place], *, notice: Notice = warnings.warn) -> SweepResult:
+    """Take the blocks of several folders into one, and write the report. Nothing is played.
 
+    Args:
+        spec: the sweep that the folders hold parts of.
+        out: the folder to finish: a new one, or one that holds some of the blocks.
+        parts: the other folders; they stay as they are.
+        notice: is told of corrupt blocks.
 
-def _missing(plan: SweepPlan, folder: Folder, notice: Callable[[str], None]) -> list[Block]:
-    """What process 0 finds missing; it opens the folder, and all processes are told."""
-    problem_found: InputError | StorageError | None = None
-    flags = None
-    if jax.process_index() == 0:
-        try:
-            folder.open(plan)
-            there, broken = folder.sound(remove=True)
+    Returns:
+        The labelled results.
+
+    Raises:
+        InputError: blocks are missing, or a folder holds another sweep.
+        StorageError: a file could not be written.
+    """
+    plan, folder = make_plan(spec), Folder(out)
+    with folder.alone():
+        left = {block.number for block in _missing(plan, folder, plan.blocks, notice)}
+        for part in map(Folder, parts):
+            part.check(plan)
+            good, broken = part.sound()
             for path, wrong in broken.items():
-                notice(f"{path}: it {wrong}; the block is computed anew")
-            flags = np.array([block.number not in there for block in plan.blocks])
-        except (InputError, StorageError) as problem:
-            problem_found = problem
-    if jax.process_count() > 1:
-        flags = processes.agree(flags, len(plan.blocks))
-        if flags is None and problem_found is None:
-            raise InputError("out: process 0 cannot use the folder, and says why")
-        if problem_found is None:
-            folder.check(plan)
-    if problem_found is not None:
-        raise problem_found
-    assert flags is not None
-    return [block for block, missing in zip(plan.blocks, flags, strict=True) if missing]
+                notice(f"{path}: it {wrong}; the block is not taken")
+            for number in sorted(good & left):
+                folder.put(number, part.content(number))
+            left -= good
+        if left:
+            raise InputError(
+                f"parts: {len(left)} of {len(plan.blocks)} blocks are in none of the folders (the first is block "
+                f"{min(left)}); they must be played before, or by a run on {os.fspath(out)!r}, which has the others"
+            )
+        return _report(plan, folder, Log(folder.path))
 
 
-class NullLog:
-    """A log of nothing."""
+class _Team:
+    """Who plays: the devices of this process, or an executor."""
 
-    def note(self, event: str, **values: Any) -> None:
-        """Nothing."""
+    def __init__(
+        self, executor: Any, devices: Sequence[Any] | None, workers: int | None, progress: bool, notice: Notice
+    ):
+        if executor is not None and not callable(getattr(executor, "submit", None)):
+            raise bad("executor", executor, "an object with submit(function, *args) -> future")
+        for name, value in (("devices", devices), ("workers", workers)):
+            if executor is not None and value is not None:
+                raise bad(name, value, "left out: the executor has workers of its own")
+        if workers is not None:
+            whole_number("workers", workers, 1, 4096)
+        self._devices = list(devices) if devices is not None else jax.local_devices()
+        self._executor, self._workers = executor, workers or usual_workers(self._devices)
+        self._progress, self._notice = progress, notice
+        self.platform = self._devices[0].platform
+        if link := getattr(executor, "dashboard_link", None):  # Dask has one
+            notice(f"dashboard: {link}")
 
+    def player(self, plan: SweepPlan) -> Player:
+        """For one go at the blocks of a plan."""
+        if self._executor is not None:
+            return Elsewhere(self._executor, plan)
+        return Here(plan, self._devices, self._workers)
 
-class LocalWorkers:
-    """The devices and threads of this process."""
-
-    def __init__(self, devices: Sequence[Any], workers: int, progress: bool):
-        self.devices, self.workers, self.progress = devices, workers, progress
-
-    def about(self) -> dict[str, Any]:
-        """For the log."""
-        return {"devices": len(self.devices), "platform": self.devices[0].platform, "workers": self.workers}
-
-    def work(
-        self, plan: SweepPlan, blocks: Sequence[Block], put: Callable[[int, Arrays], None], log: Log | NullLog
-    ) -> None:
-        """Run the lanes of these blocks and hand each block on when it is complete."""
-        all_rounds, began = sum(block.rounds for block in blocks), time.perf_counter()
-        finished = len(plan.blocks) - len(blocks)
-        with Bar(self.progress, all_rounds) as bar:
-
-            def deliver(block: Block, arrays: Arrays) -> None:
-                nonlocal finished
-                put(block.number, arrays)
-                log.note("block", number=block.number, lanes=int(block.lanes.size), seconds=block.seconds)
-                finished += 1
-
-            queues, weights = [], []
-            for unit in plan.units:
-                mine = [block for block in blocks if block.unit is unit]
-                if mine:
-                    queues.append(self._queue(unit, mine, deliver))
-                    weights.append(sum(block.rounds for block in mine) / queues[-1].total)
-
-            def report(work: float, done: int) -> None:
-                rounds = sum(queue.work * weight for queue, weight in zip(queues, weights, strict=True))
-                pace = f"{rounds / max(time.perf_counter() - began, 1e-9):.2g} rounds/s" if rounds else "compiling"
-                bar.show(f"{finished}/{len(plan.blocks)} blocks, {pace}", rounds)
-
-            lanes = sum(queue.total for queue in queues)
-            report(0.0, 0)
-            pool.Run(queues, report).finish(self.devices, max(1, min(self.workers, lanes)))
-
-    def _queue(self, unit: Unit, blocks: Sequence[Block], deliver: Callable[[Block, Arrays], None]) -> pool.Queue:
-        slots = usual_slots(unit.task, self.workers, self.devices)
-        task = dataclasses.replace(unit.task, order=np.concatenate([block.lanes for block in blocks]))
-        return pool.Queue(task, slots, BlockAssembler(unit, blocks, deliver).put)
+    def fill(self, plan: SweepPlan, folder: Folder, blocks: Sequence[Block]) -> Log:
+        """Play those of the blocks that the folder lacks."""
+        log = Log(folder.path)
+        while missing := _missing(plan, folder, blocks, self._notice):  # again: one may have been harmed since
+            player = self.player(plan)
+            log.note("start", missing=len(missing), **player.about())
+            Dispatch(plan, player, folder.put, log.note, self._progress, self._notice).run(missing)
+        return log
 
 
-class BlockAssembler:
-    """Puts the lanes of a unit that have ended into their blocks, and hands on the blocks that are complete."""
+def _missing(plan: SweepPlan, folder: Folder, blocks: Sequence[Block], notice: Notice) -> list[Block]:
+    """Those of the blocks that are not there; the folder is begun, or held against the plan."""
+    folder.open(plan)
+    there, broken = folder.sound(remove=True)
+    for path, wrong in broken.items():
+        notice(f"{path}: it {wrong}; the block is computed anew")
+    return [block for block in blocks if block.number not in there]
 
-    def __init__(self, unit: Unit, blocks: Sequence[Block], deliver: Callable[[Block, Arrays], None]):
-        self._unit, self._deliver = unit, deliver
-        self._lock = threading.Lock()
-        self._block_of = np.full(unit.task.order.size, -1)
-        self._row_of = np.zeros(unit.task.order.size, np.int64)
-        self._blocks = list(blocks)
-        for at, block in enumerate(blocks):
-            self._block_of[block.lanes] = at
-            self._row_of[block.lanes] = np.arange(block.lanes.size)
-        self._left = [block.lanes.size for block in blocks]
-        self._open: dict[int, tuple[Ledger, np.ndarray]] = {}
 
-    def put(self, numbers: np.ndarray, rows: Ledger, status: np.ndarray, final: Mapping[str, np.ndarray]) -> None:
-        """Lanes that have ended, from any worker."""
-        for at, store in self._filled(numbers, rows, status):
-            block, (ledger, ended) = self._blocks[at], store
-            self._deliver(block, {**ledger_of(ledger, self._unit.task.constraint), "ended": ended.astype(np.int8)})
-
-    def _filled(
-        self, numbers: np.ndarray, rows: Ledger, status: np.ndarray
-    ) -> list[tuple[int, tuple[Ledger, np.ndarray]]]:
-        complete = []
-        with self._lock:
-            for at in np.unique(self._block_of[numbers]):
-                part = self._block_of[numbers] == at
-                if at not in self._open:
-                    make = pool.partial_empty(self._blocks[at].lanes.size)
-                    self._open[at] = (jax.tree.map(make, rows), make(status))
-                to = self._row_of[numbers[part]]
-                jax.tree.map(lambda into, x: into.__setitem__(to, x[part]), self._open[at], (rows, status))  # noqa: B023
-                self._left[at] -= int(part.sum())
-                if self._left[at] == 0:
-                    complete.append((int(at), self._open.pop(at)))
-        return complete
+def _report(plan: SweepPlan, folder: Folder, log: Log) -> SweepResult:
+    """Results and report of a folder that has all blocks."""
+    result = gather(plan, folder.get)
+    for name, content in write_report(result).items():
+        folder.write(name, content)
+    log.note("end", peak_memory_bytes=machine.peak_memory())
+    return result

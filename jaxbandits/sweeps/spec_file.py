@@ -15,8 +15,10 @@ from typing import Any
 from jaxbandits._files.files import path_of, read_regular, reason_of
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.printable import said
+from jaxbandits.sweeps.identity import SPEC_TEXT
 
 _MOST_BYTES = 1 << 26
+_MODULE = "jaxbandits_spec_"
 _LONG = 10.0  # seconds after which we say what we wait for
 
 
@@ -54,8 +56,9 @@ def run_spec(path: str, content: bytes, notice: Callable[[str], None] | None = N
     from jaxbandits.sweeps.spec import Sweep
 
     file = Path(path).absolute()
-    module = types.ModuleType(f"jaxbandits_spec_{file.stem}")
+    module = types.ModuleType(f"{_MODULE}{file.stem}")
     module.__file__ = str(file)
+    vars(module)[SPEC_TEXT] = content  # what it is, whatever becomes of the file
     sys.modules[module.__name__] = module  # dataclasses and the spec's identity look there
     try:
         with _apart(file.parent), _told_if_long(path, notice):
@@ -69,6 +72,14 @@ def run_spec(path: str, content: bytes, notice: Callable[[str], None] | None = N
     if not isinstance(found, Sweep):
         raise bad(f"{path}: sweep", found, "a jaxbandits.Sweep")
     return found
+
+
+def source_of(spec: Any) -> tuple[str, bytes] | None:
+    """Path and text of the file that a spec came from, or None if it was made otherwise."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_MODULE) and vars(module).get("sweep") is spec:
+            return str(module.__file__), vars(module)[SPEC_TEXT]
+    return None
 
 
 @contextlib.contextmanager

@@ -16,7 +16,6 @@ import json
 import math
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from jaxbandits._files.npz import NotArrays
 from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.core.printable import brief
 from jaxbandits.sweeps import lock
-from jaxbandits.sweeps.blocks import Arrays, Content, block_name, decode, encode, misfit
+from jaxbandits.sweeps.blocks import Arrays, Content, block_name, decode, misfit
 from jaxbandits.sweeps.identity import first_difference
 from jaxbandits.sweeps.log import LOG
 from jaxbandits.sweeps.manifest import manifest_of, odd_manifest
@@ -57,7 +56,6 @@ class Folder:
         self.path = path_of("out", path)
         self._misfit: Callable[[int, Arrays], str] = lambda number, arrays: ""
         self._count: float = math.inf
-        self._lock = threading.Lock()  # one file at a time: workers finish blocks together
 
     # --- the manifest ------------------------------------------------------------------------------------------
 
@@ -188,15 +186,19 @@ class Folder:
 
     # --- blocks ------------------------------------------------------------------------------------------------
 
-    def put(self, number: int, arrays: Arrays) -> None:
-        """Save a finished block, once.
+    def put(self, number: int, content: bytes) -> None:
+        """Save a finished block.
 
         Raises:
             StorageError: it could not be written.
         """
-        content = encode(arrays)
-        with self._lock, self._writing(f"block {number}"):
+        with self._writing(f"block {number}"):
             write_whole(self.path / BLOCKS / block_name(number, content), lambda file: file.write(content))
+
+    def content(self, number: int) -> bytes:
+        """The bytes of a block that :meth:`sound` found right."""
+        right = next(path for path in self._files()[number] if not self._read(number, path)[1])
+        return read_regular(right, _MOST_BYTES)
 
     def get(self, number: int) -> dict[str, np.ndarray] | None:
         """A finished block, or None if there is none whose checksum and content are right."""
