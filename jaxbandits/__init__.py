@@ -29,6 +29,7 @@ from jaxbandits.result import Result
 from jaxbandits.simulation import rerun_larger, simulate
 from jaxbandits.sweeps.run import sweep
 from jaxbandits.sweeps.spec import Sweep
+from jaxbandits.trajectory import Trajectory, rollout
 from jaxbandits.tuning.search import tune
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Status",
     "Sweep",
     "TotalBudget",
+    "Trajectory",
     "View",
     "compare",
     "comparison",
@@ -60,6 +62,7 @@ __all__ = [
     "post",
     "pytree",
     "rerun_larger",
+    "rollout",
     "simulate",
     "static",
     "statistics",

@@ -87,7 +87,7 @@ def lay_out(
     chunk, max_rounds = check_count("chunk", chunk), check_count("max_rounds", max_rounds)
 
     end = called(prepared, "end", lambda: ticks.join(jax.tree.map(np.asarray, prepared.end())))
-    expected, cap = _lengths(environment, prepared, end, max_rounds)
+    expected, cap = lane_lengths(environment, prepared, end, max_rounds)
     canonical = _canonical(chosen, environment, prepared)
     lanes = sum(settings for _, settings in canonical) * ids.size * replicate_ids.size
     limits.refuse_runs(lanes, replicate_ids.size, environment, kept)
@@ -261,7 +261,7 @@ def time_parallel(policy: Policy, environment: Environment, constraint: Constrai
     return f"{type(policy).__name__} {capabilities.RESTS.lacking}"
 
 
-def _lengths(
+def lane_lengths(
     environment: Environment, prepared: Constraint, end: np.ndarray, max_rounds: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Expected rounds of each instance (for scheduling only), and its round cap: neither depends on other instances."""

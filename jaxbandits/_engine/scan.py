@@ -16,7 +16,7 @@ import numpy as np
 from jaxbandits._engine.booking import book, open_ledger
 from jaxbandits._engine.rows import at_instance
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.ledger import Ledger
+from jaxbandits.core.ledger import Ledger, Outcome
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import Pytree, select_tree
 from jaxbandits.core.streams import Domain
@@ -93,8 +93,8 @@ def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
     return Carry(fixed, state, rows, jnp.int32(0), Total(lane.marks.whole[0], lane.marks.part[0]))
 
 
-def play(environment: Environment, lane: Lane, fixed: Fixed, state: LaneState) -> LaneState:
-    """One round of a running lane."""
+def play(environment: Environment, lane: Lane, fixed: Fixed, state: LaneState) -> tuple[LaneState, Outcome]:
+    """One round of a running lane, and what its action brought."""
     constraint, ledger = lane.constraint, state.ledger
     view = View(ledger.rounds + 1, constraint.view(ledger), fixed.available)  # type: ignore[arg-type]
     observation = Observation(view, state.action, state.feedback, state.empty)
@@ -114,7 +114,7 @@ def play(environment: Environment, lane: Lane, fixed: Fixed, state: LaneState) -
     verdict = jnp.where(outcome.valid | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
     happened = verdict == Status.RUNNING
     kept = select_tree(happened, played, state)
-    return kept._replace(status=jnp.where(happened, status, verdict))
+    return kept._replace(status=jnp.where(happened, status, verdict)), outcome
 
 
 def verdict_of(policy: Policy, state: Pytree) -> jax.Array:
@@ -140,8 +140,8 @@ def may_play(lane: Lane, carry: Carry, ledger: Ledger, status: jax.Array) -> jax
 def step(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     """One round, unless the lane has ended or waits at a mark."""
     runs = may_play(lane, carry, carry.state.ledger, carry.state.status)
-    state = select_tree(runs, play(environment, lane, carry.fixed, carry.state), carry.state)
-    return carry._replace(state=state)
+    played, _ = play(environment, lane, carry.fixed, carry.state)
+    return carry._replace(state=select_tree(runs, played, carry.state))
 
 
 def pack(ledger: Ledger) -> jax.Array:

@@ -1,0 +1,153 @@
+"""One lane, round by round: a plain scan over the engine's own round, to jit, vmap and differentiate through."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._engine import limits, scan
+from jaxbandits._engine.layout import lane_lengths, lay_out
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.errors import InputError
+from jaxbandits.core.ledger import Ledger, Outcome
+from jaxbandits.core.numbers import whole_number
+from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
+from jaxbandits.core.pytrees import Pytree, select_tree
+from jaxbandits.core.user_methods import called
+
+__all__ = ["Trajectory", "rollout"]
+
+
+class Trajectory(NamedTuple):
+    """A lane, every array ``[round, …]``.
+
+    Attributes:
+        action: what the policy did.
+        outcome: what that brought, in ticks of 2⁻²⁴; all zeros in a round that was not played.
+        ledger: the account after the round; see :class:`~jaxbandits.core.ledger.Ledger`.
+        status: after the round, see :class:`~jaxbandits.Status`: RUNNING until the lane has ended.
+        played: whether there was a round. Once False, it stays so, and everything else stays as it was.
+        state: the policy's state after the round.
+    """
+
+    action: Pytree
+    outcome: Outcome
+    ledger: Ledger
+    status: jax.Array
+    played: jax.Array
+    state: Pytree
+
+
+def rollout(
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    *,
+    key: Any,
+    rounds: int,
+    instance: Any = 0,
+    replicate: Any = 0,
+    max_rounds: int | None = None,
+) -> Trajectory:
+    """The first ``rounds`` rounds of one lane, with the bits of :func:`~jaxbandits.simulate` for the same ids.
+
+    A masked ``lax.scan``: a pure function of the policy's leaves, ``key``, ``instance`` and ``replicate``, any of which
+    may be traced. For thousands of lanes, or until all budgets are spent, ``simulate`` is faster and needs no length.
+
+    Args:
+        policy: one setting; its leaves are scalars (or ``[K]`` where a parameter is per arm).
+        environment: the world; not traced.
+        constraint: the accountant; not traced.
+        key: the root key, as in ``simulate``.
+        rounds: the length of the scan; static.
+        instance, replicate: which lane of the batch that ``simulate`` would play.
+        max_rounds: as in ``simulate``.
+
+    Returns:
+        A :class:`Trajectory`, every array ``[rounds, …]``.
+
+    Raises:
+        InputError: as ``simulate`` does, where leaves are not traced; several settings; an instance that is not there.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+        >>> limit = jb.TotalBudget(3.0, last_pull="counts")
+        >>> lane = jb.rollout(jb.policies.UCB1(), arms, limit, key=jax.random.key(0), rounds=12)
+        >>> int(lane.played.sum()) == int(lane.ledger.rounds[-1]), jb.Status(int(lane.status[-1])).name
+        (True, 'EXHAUSTED')
+        >>> many = jax.vmap(lambda r: jb.rollout(
+        ...     jb.policies.UCB1(), arms, limit, key=jax.random.key(0), rounds=12, replicate=r))(jax.numpy.arange(4))
+        >>> many.action.shape
+        (4, 12)
+    """
+    whole_number("rounds", rounds, 1, 2**30, "2**30")
+    with jax.ensure_compile_time_eval():  # what is not traced is checked and prepared on the host, under jit too
+        prepared, leaves, cap = _prepared(policy, environment, constraint, max_rounds)
+    lane = _lane(
+        prepared, leaves, cap, _id("instance", instance, environment.instances), _id("replicate", replicate, 2**32)
+    )
+    words = jax.random.key_data(key if isinstance(key, jax.core.Tracer) else streams.root_key(key))
+    tables = jax.tree.map(jnp.asarray, environment)
+    begin = scan.start(tables, lane, words)
+
+    def one(state: scan.LaneState, _: None) -> tuple[scan.LaneState, Trajectory]:
+        running = state.status == Status.RUNNING
+        after, outcome = scan.play(tables, lane, begin.fixed, state)
+        after = select_tree(running, after, state)
+        played = after.ledger.rounds > state.ledger.rounds
+        outcome = jax.tree.map(lambda x: jnp.where(played, x, jnp.zeros_like(x)), outcome)
+        return after, Trajectory(after.action, outcome, after.ledger, after.status, played, after.policy)
+
+    return jax.lax.scan(one, begin.state, None, length=rounds)[1]
+
+
+def _id(name: str, value: Any, count: int) -> Any:
+    return value if isinstance(value, jax.core.Tracer) else whole_number(name, value, 0, count - 1)
+
+
+def _prepared(
+    policy: Policy, environment: Environment, constraint: Constraint, max_rounds: int | None
+) -> tuple[Constraint, Policy, np.ndarray]:
+    """Host: the constraint and the round caps ``[instance]``, the policy's leaves ``[1 or instance, …]``."""
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(policy)):
+        return _of_traced(policy, environment, constraint, max_rounds)
+    (task,) = lay_out(policy, environment, constraint, key=jax.random.key(0), max_rounds=max_rounds).tasks
+    if task.settings != 1:
+        raise InputError(f"policy: {task.settings} settings given; it must be one (see jax.vmap for several)")
+    return task.constraint, jax.tree.map(lambda x: x[0], task.policy), task.cap
+
+
+def _lane(constraint: Constraint, policy: Policy, cap: np.ndarray, instance: Any, replicate: Any) -> scan.Lane:
+    here = jax.tree.map(lambda x: jnp.asarray(x)[instance], constraint)
+    return scan.Lane(
+        row=jnp.asarray(instance, jnp.int32),
+        instance=jnp.asarray(instance, jnp.uint32),
+        replicate=jnp.asarray(replicate, jnp.uint32),
+        policy=jax.tree.map(lambda x: jnp.asarray(x)[instance if x.shape[0] > 1 else 0], policy),
+        constraint=here,
+        marks=jax.tree.map(lambda x: x[None], here.end()),
+        cap=jnp.asarray(cap)[instance],
+    )
+
+
+def _of_traced(
+    policy: Policy, environment: Environment, constraint: Constraint, max_rounds: int | None
+) -> tuple[Constraint, Policy, np.ndarray]:
+    """What can be known of a policy whose values are not: nothing is checked but the two others."""
+    prepared = called(constraint, "prepare", lambda: constraint.prepare(environment))
+    end = ticks.join(jax.tree.map(np.asarray, prepared.end()))
+    of_shape = jax.tree.map(lambda x: np.zeros((1, 1, *jnp.shape(x)), np.float32), policy)
+    most = limits.most_rounds(of_shape, environment, prepared, end, max_rounds)
+    leaves = jax.tree.map(lambda x: _as_played(x)[None], policy)
+    _, cap = lane_lengths(environment, prepared, end, max_rounds)
+    return prepared, leaves, np.minimum(cap, most).astype(np.int32)
+
+
+def _as_played(x: Any) -> jax.Array:
+    kind = jnp.float32 if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.int32
+    return jnp.asarray(x, kind)
