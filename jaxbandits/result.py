@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandits._files import result_file
+from jaxbandits._reports.result_html import result_html
 from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError
 from jaxbandits.core.protocol import Status
 
 if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped,unused-ignore]
     import xarray
+
+    from jaxbandits._reports.result_plots import ResultPlots
 
 AXES = ("setting", "instance", "replicate", "mark")
 
@@ -53,12 +57,89 @@ class Result:
         ends = {s.name.lower(): int((self.ended == s).sum()) for s in Status if (self.ended == s).any()}
         return f"Result({', '.join(f'{axis}: {n}' for axis, n in sizes)}; ended {ends})"
 
+    def _repr_html_(self) -> str:
+        return result_html(self)
+
+    @property
+    def plot(self) -> ResultPlots:
+        """Pictures: ``plot.regret()``, ``plot.pulls()``, ``plot.distribution()``, each a matplotlib figure."""
+        from jaxbandits._reports.result_plots import ResultPlots
+
+        return ResultPlots(self)
+
+    def sel(self, **parameters: Any) -> Result:
+        """The settings with these parameters, as a result.
+
+        Args:
+            parameters: ``policy`` (the class's name) and values of parameters, one or a list of each.
+
+        Raises:
+            InputError: no setting has them; a parameter that no policy has.
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+            >>> both = [jb.policies.OmegaUCB(rho=[0.25, 1.0]), jb.policies.MUCB()]
+            >>> result = jb.simulate(both, arms, jb.Horizon(20), key=jax.random.key(0), marks=2)
+            >>> result.sel(rho=0.25).settings, result.sel(policy="MUCB").settings
+            (('OmegaUCB(rho=0.25)',), ('MUCB(alpha=0.25)',))
+        """
+        columns, chosen = self._parameters(), np.ones(len(self.settings), bool)
+        for name, wanted in parameters.items():
+            if name not in columns:
+                raise InputError(f"{name}: no policy of this result has it; it must be one of {', '.join(columns)}")
+            chosen &= np.isin(columns[name], np.atleast_1d(np.asarray(wanted)))
+        if not chosen.any():
+            raise InputError(f"sel: no setting has {parameters}; there are {', '.join(self.settings)}")
+        rows = np.flatnonzero(chosen)
+        about = {
+            name: [value[row] for row in rows] if name in ("policies", "parameters") else value
+            for name, value in self.about.items()
+        }
+        return dataclasses.replace(
+            self,
+            ledger={name: x[rows] for name, x in self.ledger.items()},
+            ended=self.ended[rows],
+            final={name: x[rows] for name, x in self.final.items()},
+            settings=tuple(self.settings[row] for row in rows),
+            about=about,
+        )
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row for each setting, instance, replicate and mark: parameters, regret, reward, money, rounds, status.
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+            >>> result = jb.simulate(jb.policies.OmegaUCB(), arms, jb.Horizon(20), key=jax.random.key(0), marks=2)
+            >>> table = result.to_pandas()
+            >>> len(table), list(table.columns[:6])
+            (2, ['setting', 'instance', 'replicate', 'mark', 'policy', 'rho'])
+        """
+        table = self.to_dataset().to_dataframe().reset_index()
+        first = [*AXES, *(name for name in self._parameters() if name in table)]
+        return table[[*first, *(name for name in table.columns if name not in first)]]
+
+    def _parameters(self) -> dict[str, np.ndarray]:
+        """A column ``[setting]`` for the policy's name and for each parameter; NaN where a policy has none."""
+        rows = self.about.get("parameters", [])
+        if len(rows) != len(self.settings):
+            return {}
+        names = dict.fromkeys(name for row in rows for name in row if name != "policy")
+        columns = {name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in names}
+        return {"policy": np.array([row["policy"] for row in rows]), **columns}
+
     def _array(self, values: np.ndarray, name: str, units: str) -> xarray.DataArray:
         import xarray
 
         labels = (list(self.settings), list(self.instances), list(self.replicates), list(self.marks))
         axes = (*AXES, "resource")[: values.ndim]
-        coords = dict(zip(axes, labels, strict=False))
+        coords: dict[str, Any] = dict(zip(axes, labels, strict=False))
+        for parameter, column in self._parameters().items():
+            if parameter not in (*AXES, "resource", "arm"):
+                coords[parameter] = ("setting", column)
         return xarray.DataArray(values, dims=axes, coords=coords, name=name, attrs={"units": units})
 
     @property
@@ -174,7 +255,8 @@ def join_settings(results: Sequence[Result]) -> Result:
         return {name: np.concatenate([part[name] for part in parts]) for name in shared}
 
     first = results[0]
-    about = {**first.about, "policies": [p for r in results for p in r.about["policies"]]}
+    several = {name: [x for r in results for x in r.about.get(name, [])] for name in ("policies", "parameters")}
+    about = {**first.about, **several}
     return dataclasses.replace(
         first,
         ledger=together([r.ledger for r in results]),

@@ -18,6 +18,7 @@ from jaxbandits._reports.progress import Progress, check_progress, progress_of
 from jaxbandits._reports.unfinished import unfinished
 from jaxbandits.core.errors import bad
 from jaxbandits.core.numbers import refuse_beyond_memory
+from jaxbandits.core.parameters import parameters_of
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.result import Result, join_settings
 
@@ -160,6 +161,7 @@ def _result(record: pool.Record, layout: Layout, number: int, constraint: Constr
         marks=tuple(float(s) for s in layout.shares),
         about={
             "policies": list(settings),
+            "parameters": parameters_of(task.policy),
             "environment": type(task.environment).__name__,
             "constraint": described(constraint),
             "engine": task.engine.__name__.rsplit(".", 1)[-1],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,6 +43,30 @@ def path_of(policy: Policy, name: str) -> str:
         may_be = f"one of {', '.join(known)}" if known else "left out"
         raise bad("wrt", name, f"{may_be}, the parameters of {type(policy).__name__}")
     return fitting[0]
+
+
+def parameters_of(policy: Policy) -> list[dict[str, Any]]:
+    """What each setting of a canonical policy is: its class, and its parameters that are one number.
+
+    A parameter of a nested policy goes by its last name where that is unambiguous. Numbers are those of float32 in
+    their shortest form: 0.3 is 0.3 and not 0.30000001.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.core.settings import canonicalise
+        >>> parameters_of(canonicalise(jb.policies.OmegaUCB(rho=[0.3, 1.0]), instances=1)[0])
+        [{'policy': 'OmegaUCB', 'rho': 0.3}, {'policy': 'OmegaUCB', 'rho': 1.0}]
+    """
+    leaves = [(leaf.path, np.asarray(leaf.value)) for leaf in walk(policy)]
+    last = [path.rsplit(".", 1)[-1] for path, _ in leaves]
+    settings = max((value.shape[0] for _, value in leaves), default=1)
+    found: list[dict[str, Any]] = [{"policy": type(policy).__name__} for _ in range(settings)]
+    for (path, values), short in zip(leaves, last, strict=True):
+        for number, parameters in enumerate(found):
+            if values[number].size == 1:
+                name = short if last.count(short) == 1 else path
+                parameters[name] = json.loads(str(values[number].ravel()[0]))
+    return found
 
 
 def get(policy: Any, path: str) -> Any:

@@ -49,6 +49,8 @@ def pytree(cls: type[T]) -> type[T]:
 
     For policies, environments and constraints alike.
     """
+    if "__repr__" not in cls.__dict__:
+        cls.__repr__ = _short  # type: ignore[method-assign]
     made = dataclasses.dataclass(frozen=True, eq=False)(cls)
     names = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
     leaves = [field.name for field in leaf_fields(made)]
@@ -71,6 +73,24 @@ def pytree(cls: type[T]) -> type[T]:
     # may take the program of one policy for another's. Here the class is part of the structure.
     jax.tree_util.register_pytree_with_keys(made, flatten_with_keys, unflatten, flatten)
     return made
+
+
+_MOST_SHOWN = 12  # numbers of an array
+
+
+def _short(self: Any) -> str:
+    """The class and its fields; of larger arrays type and shape alone."""
+    shown = (f"{field.name}={_shown(getattr(self, field.name))}" for field in dataclasses.fields(self))
+    return f"{type(self).__qualname__}({', '.join(shown)})"
+
+
+def _shown(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and hasattr(value, "dtype") and getattr(value, "size", 0) > _MOST_SHOWN:
+        return f"{value.dtype}{list(shape)}"
+    if isinstance(value, (list, tuple)) and len(value) > _MOST_SHOWN:
+        return f"{type(value).__name__} of {len(value)}"
+    return repr(value)
 
 
 def select_tree(condition: jax.Array, yes: T, no: T) -> T:

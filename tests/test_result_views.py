@@ -1,0 +1,103 @@
+"""A result in a notebook: settings by parameter, tables, pictures, and names that stay short."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.policies import MUCB, OmegaUCB, SoftIndex
+
+from .contract.worlds import KEY, world
+
+
+@cache
+def played() -> jb.Result:
+    policies = [OmegaUCB(rho=[0.25, 0.3]), MUCB()]
+    limit = jb.TotalBudget([6.0, 9.0, 7.0], last_pull="counts")
+    return jb.simulate(policies, world("bernoulli"), limit, key=KEY, replicates=4, marks=3, engine="scan")
+
+
+def test_settings_by_parameter(tmp_path: Path) -> None:
+    result = played()
+    for chosen, rows in (
+        (result.sel(rho=0.3), [1]),
+        (result.sel(rho=[0.3, 0.25]), [0, 1]),
+        (result.sel(policy="MUCB"), [2]),
+        (result.sel(policy="OmegaUCB", rho=0.25), [0]),
+    ):
+        assert chosen.settings == tuple(result.settings[row] for row in rows)
+        assert np.array_equal(chosen.regret.values, result.regret.values[rows])
+        assert np.array_equal(chosen.pulls.values, result.pulls.values[rows])
+        assert chosen.about["policies"] == list(chosen.settings)
+        assert chosen.sel(policy=str(chosen.about["parameters"][0]["policy"])).settings
+    with pytest.raises(jb.InputError, match="rhoo: no policy of this result has it; it must be one of policy, rho, al"):
+        result.sel(rhoo=0.3)
+    with pytest.raises(jb.InputError, match=r"no setting has \{'rho': 7\}; there are OmegaUCB"):
+        result.sel(rho=7)
+    result.save(tmp_path / "result.npz")
+    assert jb.Result.load(tmp_path / "result.npz").sel(rho=0.3).settings == result.sel(rho=0.3).settings
+
+
+def test_parameters_are_coordinates() -> None:
+    regret = played().regret
+    assert regret.coords["rho"].values.tolist()[:2] == [0.25, 0.3] and np.isnan(regret.coords["rho"].values[2])
+    assert regret.coords["policy"].values.tolist() == ["OmegaUCB", "OmegaUCB", "MUCB"]
+    assert float(regret.where(regret.policy == "MUCB", drop=True).coords["alpha"].item()) == 0.0625
+    nested = jb.simulate(SoftIndex(OmegaUCB(rho=0.5), temperature=2.0), world("bernoulli"), jb.Horizon(3), key=KEY)
+    assert nested.sel(rho=0.5, temperature=2).settings == nested.settings
+
+
+def test_a_result_of_an_earlier_version_has_no_parameters() -> None:
+    import dataclasses
+
+    old = dataclasses.replace(played(), about={k: v for k, v in played().about.items() if k != "parameters"})
+    assert "rho" not in old.regret.coords and old.regret.equals(played().regret.drop_vars(["policy", "rho", "alpha"]))
+
+
+def test_a_table_for_pandas() -> None:
+    result, table = played(), played().to_pandas()
+    assert len(table) == 3 * 3 * 4 * 3
+    assert list(table.columns[:7]) == ["setting", "instance", "replicate", "mark", "policy", "rho", "alpha"]
+    one = table[(table.rho == 0.3) & (table.instance == "1") & (table.replicate == 2) & (table.mark == 1.0)]
+    assert one.regret.item() == result.regret.values[1, 1, 2, -1] and one.status.item() == "exhausted"
+
+
+def test_a_notebook_shows_a_small_table() -> None:
+    shown = played()._repr_html_()
+    assert shown.count("<tr>") == 4 and "OmegaUCB(rho=0.3)" in shown and "12 exhausted" in shown
+    mean = played().regret.values[1, ..., -1].mean()
+    assert f"<td>{mean:,.4g}</td>" in shown and len(shown) < 2000
+
+
+def test_pictures_show_what_the_result_says() -> None:
+    result = played()
+    axes = result.plot.regret().axes[0]
+    means = {line.get_label(): line.get_ydata()[-1] for line in axes.get_lines()}
+    for i, name in enumerate(result.settings):
+        assert means[name] == pytest.approx(result.regret.values[i, ..., -1].mean())
+    assert axes.get_ylabel() == "regret (reward)" and "spent" in axes.get_xlabel()
+
+    bars = result.plot.pulls(1).axes[0]
+    widths = sum(np.array([bar.get_width() for bar in group]) for group in bars.containers)
+    assert np.allclose(widths, 1) and bars.get_xlabel() == "share of pulls, instance 1"
+    with pytest.raises(jb.InputError, match="instance: 3 given; it must be from 0 to 2"):
+        result.plot.pulls(3)
+
+    curves = result.plot.distribution().axes[0].get_lines()
+    final = np.sort(result.regret.values[0, ..., -1].ravel())
+    assert np.array_equal(curves[0].get_xdata(), final) and curves[0].get_ydata()[-1] == pytest.approx(1 / 12)
+
+
+def test_names_of_large_worlds_stay_short() -> None:
+    means = np.full((100, 10), 0.5)
+    arms = jb.environments.FiniteArms.bernoulli(means, means)
+    assert len(repr(arms)) < 200 and "int32[100, 10]" in repr(arms)
+    assert repr(OmegaUCB(rho=0.25)) == "OmegaUCB(rho=0.25)"
+    traced = []
+    jax.eval_shape(lambda rho: traced.append(repr(OmegaUCB(rho=rho))), np.float32(1))
+    assert traced[0].startswith("OmegaUCB(rho=")
