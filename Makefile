@@ -2,7 +2,7 @@
 #
 #   make demo    the main job on the shipped sample    make test              every check but the slow series
 #   make venv    only build .venv                      make test-fast         two minutes, for the edit loop
-#   make clean   drop caches and build outputs         make test-integration  processes, kills, whole commands
+#   make clean   drop caches and build outputs         make test-integration  processes, kills, long statistics
 #
 # Another interpreter: make PYTHON=/path/to/python3.12 venv
 
@@ -20,7 +20,8 @@ DEMO  := jaxbandits-demo
 # of processor, so each kind has a folder of its own. Set JAX_ENABLE_COMPILATION_CACHE=false to do without.
 PROCESSOR := $(shell { uname -m; grep -m1 -E '^(flags|Features)' /proc/cpuinfo; } 2>/dev/null | cksum | cut -d' ' -f1)
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax/$(PROCESSOR)
-export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0.1
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
+export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES ?= -1
 
 RECENT := import sys; assert sys.version_info >= (3, 11)
 

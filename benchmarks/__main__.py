@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandits._cli.command_line import Parser, folder, one_of, parse_or_leave
+from jaxbandits._cli.programs import keep_programs
 
 ENGINES = ("leap", "scan", "textbook", "numpy", "native")
 # Share of the paper's budget that one timed run plays: slow engines play less, their speed does not depend on it.
@@ -152,6 +153,7 @@ def evaluation(out, quick):
 
     import jaxbandits as jb
 
+    keep_programs()  # JAXBANDITS_CACHE=off for a cold run
     grid = 2.0 ** np.arange(-6, 2)
     policies = [
         jb.policies.OmegaUCB(rho=grid),

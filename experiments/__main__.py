@@ -14,6 +14,7 @@ from pathlib import Path
 
 from experiments.common.running import Experiment, Options
 from jaxbandits._cli.command_line import listed
+from jaxbandits._cli.programs import keep_programs
 from jaxbandits.core.errors import InputError, bad
 
 
@@ -40,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     if given.name is None:
         parser.error("NAME: none given; it must be one of " + ", ".join(names()))
     began = time.perf_counter()
+    keep_programs()
     try:
         experiment = named(given.name)
         out = given.out or Path("jaxbandits-out") / given.name

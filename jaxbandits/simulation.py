@@ -53,7 +53,8 @@ def simulate(
         replicates: how many independent runs of each (setting, instance), or their ids.
         marks: how many points of the clock to record at (log-spaced shares, the last is exactly 1), or the shares.
         engine: ``"scan"`` runs any policy round by round; ``"leap"`` runs index policies whose scores rest, many
-            rounds at a time, with the same bits; ``"auto"`` leaps where it can.
+            rounds at a time, with the same bits; ``"auto"`` leaps where it can and where that repays its longer
+            compilation (``about["why_scan"]`` says why not).
         max_rounds: end a lane after this many rounds at the latest. Default: what no lane should need, from the
             instance's budget and cheapest arm.
         instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them to run a part of a

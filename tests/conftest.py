@@ -8,6 +8,9 @@ import hypothesis
 import jax
 import pytest
 
+# Tests leave nothing in the user's folders, nor do the commands that they start; `make test` has a cache of its own.
+os.environ.setdefault("JAXBANDITS_CACHE", "off")
+
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_debug_key_reuse", True)
 

@@ -28,8 +28,10 @@ import jaxbandits as jb
 from jaxbandits import policies
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.core.protocol import View
 from jaxbandits.core.streams import Role
 from jaxbandits.policies.base.index import IndexPolicy, evaluate, evaluate_state
+from jaxbandits.policies.base.ties import largest
 from jaxbandits.policies.budget.omega import lower_bound, upper_bound
 from jaxbandits.policies.budget.thompson import Posterior
 from jaxbandits.testing import episode
@@ -259,6 +261,26 @@ def test_posterior_draws_are_beta_and_addressed_by_arm() -> None:
     two = jax.tree.map(lambda x: x[:2], state)
     fewer = jax.jit(lambda t: policy.draws(two, key, t))(rounds[0])
     assert np.array_equal(np.stack(fewer), np.stack([x[0, :2] for x in theta])), "further arms change no draw"
+
+
+def test_what_stands_behind_the_arms_is_never_chosen() -> None:
+    """``largest`` of padded scores: neither the largest number there nor NaN counts, and no arm is K as ever."""
+    key = jax.random.key(1)
+
+    @jax.jit
+    def chosen(behind: jax.Array, there: jax.Array, round: jax.Array) -> tuple[jax.Array, jax.Array]:
+        view, scores = View(round, None, there), jnp.array([0.5, -2.0, 0.5])
+        padded = jnp.concatenate([scores, jnp.full(5, behind)])
+        return largest(padded, key, view, arms=3), largest(scores, key, view)
+
+    for behind in (9.0, np.inf, np.nan, 0.5):
+        for there in ([True, True, True], [False, True, False], [False, False, False]):
+            for t in range(1, 9):
+                padded, plain = chosen(jnp.float32(behind), jnp.array(there), jnp.int32(t))
+                assert int(padded) == int(plain), (behind, there, t)
+    view = View(jnp.int32(1), None, None)
+    assert int(largest(jnp.array([-1.0, -2.0, 5.0, jnp.nan]), key, view, arms=2)) == 0
+    assert int(largest(jnp.array([-1.0, jnp.nan, 5.0]), key, view, arms=2)) == 2
 
 
 def test_b_greedy(record_property: Callable[[str, object], None]) -> None:

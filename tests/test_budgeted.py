@@ -510,6 +510,7 @@ def regret(pulls: Floats, instance: int) -> Floats:
     return pulls @ (best * MEAN_COST[instance] - MEAN_REWARD[instance])
 
 
+@pytest.mark.integration
 def test_mean_regret_agrees_with_the_twins(record_property: Callable[[str, object], None]) -> None:
     z, means = {}, {}
     for number, name in enumerate(CASES):

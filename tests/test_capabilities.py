@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
+from jaxbandits._engine import leap, merge
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.capabilities import ADDITIVE, ADDRESSED, RESTS, STEADY, has, why_not
 from jaxbandits.environments import Continuum, FiniteArms, Reservoir
@@ -29,6 +30,13 @@ BUDGET = jb.TotalBudget(30.0, last_pull="counts")
 def arms(cls: type[FiniteArms] = FiniteArms) -> FiniteArms:
     made = FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.7]], [[0.9, 0.3], [0.5, 0.6]])
     return cls(**{field.name: getattr(made, field.name) for field in dataclasses.fields(made)})
+
+
+@pytest.fixture(autouse=True)
+def no_run_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here ``auto`` is asked what it may take, not what pays."""
+    monkeypatch.setattr(leap, "SHORT", 0.0)
+    monkeypatch.setattr(merge, "SHORT", 0.0)
 
 
 def both(policy: jb.Policy, world: jb.Environment, constraint: jb.Constraint) -> tuple[jb.Result, jb.Result]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import jax
 import numpy as np
+import pytest
 from scipy import stats
 
 import jaxbandits as jb
@@ -30,6 +31,7 @@ def z_values(got: jb.gradients.Estimate, must: jb.gradients.Estimate) -> np.ndar
     return np.concatenate([x.ravel() for x in [*parts, (got.value - must.value) / got.standard_error["value"]]])
 
 
+@pytest.mark.integration
 def test_unbiased_estimators(record_property: Callable[[str, object], None]) -> None:
     runs = {"key": KEY, "replicates": 4000}
     z: dict[str, np.ndarray] = {}

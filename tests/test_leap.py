@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxbandits as jb
+from jaxbandits._engine.layout import lay_out
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.policies.base.index import evaluate
@@ -157,6 +158,23 @@ class Even(jb.policies.OmegaUCB):
 
     def admits(self, state, view):
         return (jax.lax.iota(jnp.int32, state.pulls.shape[0]) != 1) | (view.round % 2 == 0)
+
+
+def test_auto_leaps_where_that_repays_its_compilation():
+    """5·10⁷ rounds × arms; before anything runs, and the same whichever policies share the call."""
+    arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.5, 0.4])
+
+    def chosen(rounds: int, replicates: int) -> tuple[str, str | None]:
+        (task,) = lay_out(
+            jb.policies.OmegaUCB(), arms, jb.Horizon(rounds), key=jax.random.key(0), replicates=replicates
+        ).tasks
+        return task.engine.__name__.rsplit(".", 1)[-1], task.why_scan
+
+    assert chosen(1_000, 26_000) == ("leap", None) == chosen(1_000_000, 26)
+    engine, why = chosen(1_000, 24_000)
+    assert engine == "scan" and "about 24,000,000 rounds are played sooner" in str(why)
+    with pytest.raises(jb.InputError, match="engine"):
+        jb.simulate(jb.policies.OmegaUCB(), arms, jb.Horizon(10), key=jax.random.key(0), engine="fast")
 
 
 def test_a_policy_that_chooses_in_its_own_way_is_scanned():

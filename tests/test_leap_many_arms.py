@@ -79,7 +79,7 @@ def test_a_policy_that_chooses_in_its_own_way_is_scanned(policy: Any, method: st
 def test_same_bits(name: str, policy: Any, arms: Reservoir, constraint: Constraint) -> None:
     played = [
         jb.simulate(policy, arms, constraint, key=KEY, replicates=2, marks=6, engine=engine, slots=16)
-        for engine in ("scan", "auto")
+        for engine in ("scan", "leap")
     ]
     assert [result.about["engine"] for result in played] == ["scan", "leap"]
     assert played[0].ledger["rounds"].max() > 2000
@@ -199,7 +199,7 @@ def test_an_environment_of_ones_own_leaps() -> None:
     world = Steps(np.asarray([[3, 5, 2, 7], [1, 1, 1, 8]], np.int32) << 20)
     limit = jb.TotalBudget(300.0, last_pull="counts")
     jb.testing.check_environment(world)
-    played = [jb.simulate(OmegaUCB(), world, limit, key=KEY, replicates=3, engine=e) for e in ("scan", "auto")]
+    played = [jb.simulate(OmegaUCB(), world, limit, key=KEY, replicates=3, engine=e) for e in ("scan", "leap")]
     assert [result.about["engine"] for result in played] == ["scan", "leap"]
     assert_same_results(*played, "engines scan and leap, an environment of one's own")
 

@@ -52,11 +52,16 @@ def count_calls(monkeypatch):
     calls = []
     real = pool.drive.compiled
 
-    def counted(platform):
-        calls.append(platform)
-        return real(platform)
+    class Counted:
+        def __init__(self, platform):
+            self.lower = real(platform).lower
+            self.play = real(platform)
 
-    monkeypatch.setattr(pool.drive, "compiled", counted)
+        def __call__(self, *given):
+            calls.append(given)
+            return self.play(*given)
+
+    monkeypatch.setattr(pool.drive, "compiled", Counted)
     monkeypatch.setattr(simulation, "usual_workers", lambda places: 1)
     return calls
 

@@ -114,7 +114,6 @@ def _simulated(setting: Setting, family: str, options: Options) -> tuple[np.ndar
             replicates=runs,
             marks=MARKS,
             instance_ids=part.ids.tolist(),
-            engine=_engine(setting, family, options),
         )
         place = np.searchsorted(campaigns, part.campaign)
         regret[:, place, part.draw] = result.regret.values
@@ -126,12 +125,6 @@ def _simulated(setting: Setting, family: str, options: Options) -> tuple[np.ndar
     if draws > 1:  # runs of one draw of the laws are not independent of each other: their mean is one observation
         return regret.mean(axis=3), share.mean(axis=3), rounds
     return regret[:, :, 0], share[:, :, 0], rounds
-
-
-def _engine(setting: Setting, family: str, options: Options) -> str:
-    """Both engines give the same bits; the leap takes longer to compile, which only many rounds pay back."""
-    many = len(FAMILIES[family].labels) > 2 or setting.over == "replicate"
-    return "auto" if many and options.full else "scan"
 
 
 def _labelled(family: str, regret: np.ndarray, share: np.ndarray, rounds: float, took: float) -> Played:

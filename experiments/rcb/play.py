@@ -143,7 +143,6 @@ def _timed(
         key=RUN_KEY,
         marks=tuple(shares),
         slots=64 if options.quick else None,
-        engine="scan" if options.quick else "auto",  # the same bits; it compiles in less time
         progress=sys.stderr.isatty(),
     )
     took = time.perf_counter() - clock, time.process_time() - processor

@@ -12,6 +12,7 @@ from typing import Any
 
 from jaxbandits._cli import interrupt
 from jaxbandits._cli.command_line import Parser, complain, nearest, typed
+from jaxbandits._cli.programs import keep_programs
 from jaxbandits.core.errors import InputError
 
 # Of each job: what it is for, and the module with a function that makes its parser and one that does it.
@@ -57,6 +58,7 @@ def _run(given: list[str]) -> int:
     found: Any = importlib.import_module(module)
     arguments = getattr(found, make)().parse(given[1:])
     arguments.job = job
+    keep_programs()
     return getattr(found, run)(arguments, given)
 
 

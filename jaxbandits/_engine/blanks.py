@@ -7,12 +7,12 @@ from types import ModuleType
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._engine import drive, scan
 from jaxbandits._engine.tasks import Task
 from jaxbandits.core.protocol import Environment
+from jaxbandits.core.pytrees import T
 
 SEATS_PER_SLOT = 4  # lanes that a worker holds, for each in flight: a visit for new lanes costs milliseconds of Python
 
@@ -21,15 +21,22 @@ def blank_shapes(
     slots: int, environment: Environment, lanes: scan.Lane, root: jax.Array | np.ndarray
 ) -> tuple[scan.Carry, drive.EndedLane]:
     """The shapes of the state of some slots, and of the outcomes of the seats that ``lanes`` has."""
-    carry = jax.eval_shape(_begin_all, environment, lanes, root)
-    outcome = jax.eval_shape(drive.outcomes, environment, lanes, carry)
-    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((slots, *x.shape[1:]), x.dtype), carry), outcome
+    # Always of one lane, whatever is asked: jax keeps this trace and would trace every other number anew.
+    one = _resized(lanes, 1)
+    carry = jax.eval_shape(_begin_all, environment, one, root)
+    outcome = jax.eval_shape(drive.outcomes, environment, one, carry)
+    return _resized(carry, slots), _resized(outcome, lanes.row.shape[0])
+
+
+def _resized(tree: T, lanes: int) -> T:
+    """The shapes of a tree with another number of lanes."""
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((lanes, *x.shape[1:]), x.dtype), tree)
 
 
 def blank(engine: ModuleType, slots: int, shapes: tuple[scan.Carry, drive.EndedLane]) -> drive.Pool:
-    """The state of a worker that has not begun."""
-    carry, outcome = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    return drive.Pool(carry, jnp.full(slots, -1, jnp.int32), engine.tuner(slots), outcome)
+    """The state of a worker that has not begun, as host arrays: on the device each shape would be a program."""
+    carry, outcome = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
+    return drive.Pool(carry, np.full(slots, -1, np.int32), engine.tuner(slots), outcome)  # type: ignore[arg-type]
 
 
 def _begin_all(environment: Environment, lanes: scan.Lane, root: jax.Array) -> scan.Carry:

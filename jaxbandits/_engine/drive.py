@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, partial
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -160,7 +159,7 @@ OPTIONS: dict[str, dict[str, Any]] = {"cpu": {"xla_cpu_prefer_vector_width": 512
 
 
 @cache
-def compiled(platform: str) -> Callable[..., tuple[Pool, Report]]:
+def compiled(platform: str) -> jax.stages.Wrapped:
     """:func:`advance` for the devices of a platform. The old state's memory is taken for the new one."""
     return jax.jit(
         advance,

@@ -95,7 +95,7 @@ def lay_out(
     for leaves, settings in canonical:
         most = limits.most_rounds(leaves, environment, prepared, end, max_rounds)
         lengths = np.broadcast_to(expected[None, :, None], (settings, ids.size, replicate_ids.size))
-        chosen_engine, why = _engine(engine, leaves, environment, prepared)
+        chosen_engine, why = _engine(engine, leaves, environment, prepared, float(lengths.sum()))
         tasks.append(
             Task(
                 engine=chosen_engine,
@@ -232,13 +232,15 @@ def _check_registered(noun: Any, name: str) -> None:
 
 
 def _engine(
-    engine: str, policy: Policy, environment: Environment, constraint: Constraint
+    engine: str, policy: Policy, environment: Environment, constraint: Constraint, rounds: float
 ) -> tuple[ModuleType, str | None]:
-    """The engine, and why it is the scan engine if another one was allowed."""
+    """The engine for about so many rounds in all, and why it is the scan engine if another one was allowed."""
     if engine == "scan":
         return scan, None
     found = time_parallel(policy, environment, constraint)
     if not isinstance(found, str):
+        if engine == "auto" and found.is_short(environment, rounds):
+            return scan, f"about {rounds:,.0f} rounds are played sooner than the program of many at once is compiled"
         return found, None
     if engine == "leap":
         raise InputError(f"engine: 'leap' given, but {found}; it must be 'auto' or 'scan'")

@@ -41,8 +41,14 @@ from jaxbandits.policies.base.index import IndexPolicy
 PLAYS = IndexPolicy
 CPU_SLOTS = 128  # lanes in flight per core: measured, 32 to 256; twice as many at 10⁴ lanes cost 2 %, half as many 8 %
 LENGTHS = (2, 16, 64)  # pulls in a block; 64 outcomes are the most whose sum fits an int32
+SHORT = 5e7  # rounds × arms: half a second for scan, whose program compiles in 1 s, this one in 3 (K = 10; two cores)
 _FEW = 64  # so few arms do not tie at +∞ for long enough to be worth compiling that
 _STEPS = 8  # macro-steps between two looks at the marks
+
+
+def is_short(environment: Environment, rounds: float) -> bool:
+    """Are so many rounds, of all lanes together, played round by round before this engine has compiled?"""
+    return rounds * environment.spec.arms < SHORT
 
 
 def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:

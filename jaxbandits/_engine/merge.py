@@ -42,6 +42,7 @@ from jaxbandits.policies.base.zooming import Active, ZoomingPolicy, evaluate
 
 PLAYS = ZoomingPolicy
 CPU_SLOTS = 64
+SHORT = 2.5e5  # rounds: a third of a second for scan, whose program compiles in 3 s, this one in 5 (two cores)
 LENGTH = 32  # pulls in a block
 _ORDINARY = 4  # ordinary rounds of a macro-step
 _STEPS = 4  # macro-steps between two looks at the marks
@@ -69,6 +70,11 @@ class MergeConstants(NamedTuple):
     mean_cost: jax.Array  # i32[M]
     level: jax.Array  # f32[]: θ; +∞ where this lane waits
     most: jax.Array  # i32[]: rounds at which it gives up (an index may rise and never come down to θ)
+
+
+def is_short(environment: Environment, rounds: float) -> bool:
+    """Are so many rounds, of all lanes together, played round by round before this engine has compiled?"""
+    return rounds < SHORT
 
 
 def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:

@@ -8,7 +8,6 @@ Since every draw is addressed, it does not matter which slot, worker or device r
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,8 +22,10 @@ from jaxbandits._engine.call_length import CallLength
 from jaxbandits._engine.tasks import Task
 from jaxbandits.core.ledger import Ledger
 
-# One thread traces and compiles at a time, or every worker would compile the same program.
-_COMPILING = threading.Lock()
+# One thread traces at a time: Python's work, which two threads would only do more slowly.
+_TRACING = threading.Lock()
+# Programs compile side by side, each of them once: whoever wants the same one waits for it.
+_COMPILING: dict[Any, threading.Lock] = {}
 
 
 class Record:
@@ -76,6 +77,9 @@ class Queue:
         self._order, self._next = task.order, 0
         self._lock = threading.Lock()
         self._shares: dict[int, float] = {}
+        # Here and not by the workers: another thread, or another device, would trace it anew.
+        seats = task.lanes(np.zeros(SEATS_PER_SLOT * slots, np.int64))
+        self._shapes = blank_shapes(slots, task.environment, seats, task.root)
 
     @property
     def waiting(self) -> bool:
@@ -135,16 +139,13 @@ class Queue:
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
             limits = drive.CallLimits(*(np.int32(x) for x in (call.chunk, call.chunks, slots // 16, quota)))  # type: ignore[arg-type]
+            given = environment, lanes, root, padded, np.int32(line.size)
             began = time.perf_counter()
-            with contextlib.nullcontext() if pool is not None else _COMPILING:
-                if stop.is_set():  # while this one waited for another one's compiling
-                    break
-                if pool is None:
-                    shapes = blank_shapes(slots, environment, lanes, root)
-                    pool = jax.device_put(blank(task.engine, slots, shapes), device)
-                pool, report = drive.compiled(device.platform)(
-                    task.engine, environment, lanes, root, padded, np.int32(line.size), pool, limits
-                )
+            if pool is None:
+                pool = self._prepared(device, given, limits, stop)
+            if stop.is_set():  # while this one waited for another one's compiling
+                break
+            pool, report = drive.compiled(device.platform)(task.engine, *given, pool, limits)
             seat_in = np.asarray(pool.seat)
             call.learn(time.perf_counter() - began, int(report.chunks))
             line = line[int(report.begun) :]
@@ -154,6 +155,23 @@ class Queue:
                 self._keep(pool.outcome, lane_of, ended)
                 lane_of[ended] = -1
             self._shares[number] = float(report.share)
+
+    def _prepared(self, device: Any, given: tuple, limits: drive.CallLimits, stop: threading.Event) -> drive.Pool:
+        """A pool of empty slots, and the program that is going to play them compiled."""
+        engine = self.task.engine
+        with _TRACING:
+            # its memory is going to be written: no alias
+            pool = jax.device_put(blank(engine, self.slots, self._shapes), device, may_alias=False)
+            if stop.is_set():
+                return pool
+            lowered = drive.compiled(device.platform).lower(engine, *given, pool, limits)
+            shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((given, pool))]
+            program = device, engine, jax.tree.structure((given, pool)), *shapes
+            compiling = _COMPILING.setdefault(program, threading.Lock())
+        with compiling:
+            if not stop.is_set():
+                lowered.compile()
+        return pool
 
     def _keep(self, outcome: drive.EndedLane, lane_of: np.ndarray, ended: np.ndarray) -> None:
         rows, last, status, final = jax.tree.map(lambda x: np.asarray(x)[ended], outcome)

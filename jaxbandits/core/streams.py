@@ -79,6 +79,7 @@ def root_key(key: object) -> jax.Array:
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
+@jax.jit
 def threefry2x32(key: tuple[jax.Array, jax.Array], place: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
     """The threefry2x32 block cipher (20 rounds; Salmon et al., SC 2011), elementwise on uint32 arrays.
 

@@ -18,7 +18,7 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.policies.base.index import IndexPolicy, evaluate_state
 from jaxbandits.testing.bits import assert_same_results, compilations, pick, ulps_apart
 from jaxbandits.testing.comparing import ULPS, close, equal, same_shapes
-from jaxbandits.testing.episodes import Step, one_setting, typed
+from jaxbandits.testing.episodes import one_setting, typed
 from jaxbandits.testing.subject import MARKS, Subject, cut, is_presence, pad_arms, pad_policy
 
 
@@ -26,7 +26,7 @@ def keeps_its_structure(subject: Subject) -> None:
     """A round changes neither the structure nor a shape or dtype of the state, and acts as ``blank_action``."""
     leaves, spec = one_setting(subject.first, subject.environment), subject.environment.spec
     state = leaves.init(spec)
-    observation = jax.tree.map(lambda x: x[0], subject.steps.observation)
+    observation = subject.round(0).observation
     after, action = jax.eval_shape(leaves.step, state, typed(subject.policy_words), observation)
     same_shapes(state, after, "the state after a round")
     same_shapes(leaves.blank_action(spec), action, "the action")
@@ -37,10 +37,9 @@ def agrees_without_jit(subject: Subject) -> None:
 
     A policy that declares a coarser ``rounding`` than usual may be off by as many more.
     """
-    steps, leaves = subject.steps, one_setting(subject.first, subject.environment)
-    rounds = steps.over.shape[0]
-    for i in sorted({0, 1, *np.linspace(2, rounds - 1, 8).astype(int).tolist()} & set(range(rounds))):
-        now: Step = jax.tree.map(lambda x, i=i: x[i], steps)
+    leaves, rounds = one_setting(subject.first, subject.environment), subject.steps.over.shape[0]
+    for i in sorted({0, 1, *np.linspace(2, rounds - 1, 4).astype(int).tolist()} & set(range(rounds))):
+        now = subject.round(i)
         with jax.disable_jit():
             after, action = leaves.step(now.before, typed(subject.policy_words), now.observation)
         close(now.after, after, f"round {i + 1}: the state without jit")
@@ -74,7 +73,7 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
 
     played = jax.jit(both)
     for i in sorted({0, steps.over.shape[0] // 2, steps.over.shape[0] - 1}):
-        now: Step = jax.tree.map(lambda x, i=i: x[i], steps)
+        now = subject.round(i)
         real = now.observation.feedback
         for filling in (real, jax.tree.map(lambda x: jnp.full_like(x, -12345), real)):
             told = now.observation._replace(empty=jnp.bool_(True), feedback=filling)
@@ -140,26 +139,52 @@ def _account(ledger: Ledger) -> dict[str, Any]:
     return {"rounds": np.asarray(ledger.rounds)} | exact | counts | audits
 
 
-def any_split_gives_the_same_bits(subject: Subject) -> None:
-    """Each instance alone, each part of the replicates, and lanes in another order: the bits of the whole."""
-    base, instances = subject.base, subject.environment.instances
-    every = list(range(instances))
-    for i in every:
-        part = subject.run(**cut(subject, [i]), instance_ids=[i])
-        assert_same_results(pick(base, instances=[i]), part, f"instance {i} in the whole and alone")
-    turned = subject.run(**cut(subject, every[::-1]), instance_ids=every[::-1], replicates=_backwards(subject))
-    expected = pick(base, instances=every[::-1], replicates=_backwards(subject))
+def order_and_chunks_change_nothing(subject: Subject) -> None:
+    """Lanes in another order, a part of the replicates, and other chunks: the bits of the whole."""
+    base, every = subject.base, list(range(subject.environment.instances))
+    backwards = list(range(subject.replicates))[::-1]
+    turned = subject.run(**cut(subject, every[::-1]), instance_ids=every[::-1], replicates=backwards)
+    expected = pick(base, instances=every[::-1], replicates=backwards)
     assert_same_results(expected, turned, "lanes in order and in reverse order")
     last = [subject.replicates - 1]
     assert_same_results(pick(base, replicates=last), subject.run(replicates=last), "a replicate in the whole and alone")
+    assert_same_results(base, subject.run(chunk=7), "chunks of 16 and of 7 rounds")
 
 
-def slots_chunks_and_marks_change_nothing(subject: Subject) -> None:
-    """Neither the chunk size, nor the number of slots, nor the choice of marks changes a bit."""
-    assert_same_results(subject.base, subject.run(chunk=7), "chunks of 16 and of 7 rounds")
-    few = subject.run(slots=max(subject.slots // 4, 1), marks=(MARKS[1], 1.0))
-    what = f"{subject.slots} slots and marks {MARKS}; fewer slots and marks ({MARKS[1]}, 1)"
-    assert_same_results(subject.base, few, what, marks=[(1, 0), (len(MARKS) - 1, 1)])
+ALONE, FEW, WIDER = "each instance alone", "few slots, few marks", "two absent arms"
+
+
+def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
+    """Instances alone, fewer slots and marks, two further arms that no instance has: the bits of the whole."""
+    # all at once, since each of them is a program to compile; where that differs, each by itself says which it was
+    try:
+        _played_with(subject, {ALONE, FEW, WIDER})
+    except AssertionError:
+        for change in (ALONE, FEW, WIDER):
+            _played_with(subject, {change})
+        raise
+
+
+def _played_with(subject: Subject, changes: set[str]) -> None:
+    every, base = list(range(subject.environment.instances)), subject.base
+    what = f"as ever, and with {' and '.join(sorted(changes))}"
+    marks = [(1, 0), (len(MARKS) - 1, 1)] if FEW in changes else None
+    for chosen in [[i] for i in every] if ALONE in changes else [every]:
+        given = {**cut(subject, chosen), "instance_ids": chosen}
+        if FEW in changes:
+            given |= {"slots": max(subject.replicates - 1, 1), "marks": (MARKS[1], 1.0)}
+        wider = WIDER in changes and any(
+            is_presence(path) for path, _ in jax.tree_util.tree_leaves_with_path(subject.environment)
+        )
+        if wider:
+            given["policies"] = pad_policy(given["policies"], 2)
+            given["environment"] = pad_arms(given["environment"], 2)
+        got = subject.run(**given)
+        if wider:
+            pulls = got.final["pulls"]
+            assert not pulls[..., -2:].any(), f"{what}: an arm that its instance does not have was pulled"
+            got = dataclasses.replace(got, final={**got.final, "pulls": pulls[..., :-2]})
+        assert_same_results(pick(base, instances=chosen), got, f"instances {chosen} {what}", marks=marks)
 
 
 def leap_equals_scan(subject: Subject) -> None:
@@ -167,17 +192,6 @@ def leap_equals_scan(subject: Subject) -> None:
     prepared = subject.constraint.prepare(subject.environment)
     if not isinstance(time_parallel(subject.policy, subject.environment, prepared), str):
         assert_same_results(subject.base, subject.run(engine="leap"), "engine scan and engine leap")
-
-
-def absent_arms_change_nothing(subject: Subject) -> None:
-    """Two further arms that no instance has change no bit. (Only where the environment has a table ``present``.)"""
-    if not any(is_presence(path) for path, _ in jax.tree_util.tree_leaves_with_path(subject.environment)):
-        return
-    wider = subject.run(policies=pad_policy(subject.first, 2), environment=pad_arms(subject.environment, 2))
-    pulls = wider.final["pulls"]
-    assert not pulls[..., -2:].any(), "an arm that its instance does not have was pulled"
-    narrow = dataclasses.replace(wider, final={**wider.final, "pulls": pulls[..., :-2]})
-    assert_same_results(subject.base, narrow, "without and with two absent arms")
 
 
 def replicates_differ(subject: Subject) -> None:
@@ -198,7 +212,7 @@ def scores_rest_as_declared(subject: Subject) -> None:
         return
     rounds = subject.steps.over.shape[0]
     for i in sorted({rounds // 4, rounds // 2, rounds - 1}):
-        now: Step = jax.tree.map(lambda x, i=i: x[i], subject.steps)
+        now = subject.round(i)
         t, pulled = now.observation.view.round, np.asarray(now.after.pulls) > 0
         before = np.asarray(_jitted_scores(leaves, now.after, t))[pulled]
         for later in (1, 30, 1000):
@@ -231,7 +245,7 @@ def draws_change_from_round_to_round(subject: Subject) -> None:
 
     last = steps.over.shape[0] - 1
     for i in sorted({0, last // 2, last}):
-        now: Step = jax.tree.map(lambda x, i=i: x[i], steps)
+        now = subject.round(i)
         by_key, by_round = acts(now.after, now.observation)
         # A quarter of the keys: what is rarer may well not happen in that many rounds.
         assert share_of_the_rest(by_round) > 0 or share_of_the_rest(by_key) < 0.25, (
@@ -247,10 +261,9 @@ POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     other_values_compile_nothing,
     sweep_equals_loop,
     finished_lanes_are_frozen,
-    any_split_gives_the_same_bits,
-    slots_chunks_and_marks_change_nothing,
+    order_and_chunks_change_nothing,
+    what_it_is_played_with_changes_nothing,
     leap_equals_scan,
-    absent_arms_change_nothing,
     replicates_differ,
     scores_rest_as_declared,
     draws_change_from_round_to_round,
@@ -283,7 +296,3 @@ def check_policy(
         constraint = TotalBudget(100 * cost, last_pull="counts") if cost > 0 else Horizon(100)
     subject = Subject(policy, environment, constraint, jax.random.key(0) if key is None else key)
     subject.keeps(POLICY_CHECKS, policy)
-
-
-def _backwards(subject: Subject) -> list[int]:
-    return list(range(subject.replicates))[::-1]

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import streams
@@ -87,10 +88,10 @@ class Subject:
         return self.run()
 
     def episodes(self, instance: int) -> Step:
-        """The replicates of an instance by the plain loop, as long as the longest lane of ``base``."""
+        """The replicates of an instance by the plain loop, as long as the longest lane of ``base``; host arrays."""
         if instance not in self._played:
             rounds = int(self.base.ledger["rounds"][..., -1].max())
-            self._played[instance] = episode(
+            played = episode(
                 self.first,
                 self.environment,
                 self.constraint,
@@ -99,13 +100,18 @@ class Subject:
                 instance=instance,
                 replicates=self.replicates,
             )
+            self._played[instance] = jax.device_get(played)
         return self._played[instance]
 
     @cached_property
     def steps(self) -> Step:
-        """The first rounds of instance 0, replicate 0 by the plain loop, ``[round, …]``."""
+        """The first rounds of instance 0, replicate 0 by the plain loop, ``[round, …]``, host arrays."""
         rounds = int(min(self.base.ledger["rounds"][0, 0, 0, -1], 64))
         return jax.tree.map(lambda x: x[0, :rounds], self.episodes(0))
+
+    def round(self, i: int) -> Step:
+        """Round i + 1 of ``steps``, as jax arrays."""
+        return jax.tree.map(lambda x: jnp.asarray(x[i]), self.steps)
 
     @cached_property
     def policy_words(self) -> jax.Array:

@@ -51,6 +51,7 @@ cpu_only = pytest.mark.skipif(
 
 
 @cpu_only
+@pytest.mark.integration
 def test_four_devices_give_the_bits_of_one() -> None:
     names = ("omega_ucb", "bts")
     four = elsewhere(*names, XLA_FLAGS="--xla_force_host_platform_device_count=4")
@@ -59,6 +60,7 @@ def test_four_devices_give_the_bits_of_one() -> None:
 
 
 @cpu_only
+@pytest.mark.integration
 def test_x64_changes_no_bit() -> None:
     wide = elsewhere(JAX_ENABLE_X64="1")
     assert wide["x64"] and not jax.config.jax_enable_x64  # type: ignore[attr-defined]

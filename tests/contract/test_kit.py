@@ -92,7 +92,7 @@ class Restless(IndexPolicy):
     ("policy", "rule", "message"),
     [
         (Blunder(), "learns_nothing_from_an_empty_observation", "an empty observation changed the state"),
-        (Positional(), "absent_arms_change_nothing", "two absent arms: .* differs"),
+        (Positional(), "what_it_is_played_with_changes_nothing", "with two absent arms: .* differs"),
         (Chaotic(), "agrees_without_jit", "scores without jit"),
         (Stuck(), "draws_change_from_round_to_round", "128 rounds with one key all the same"),
         (Restless(), "scores_rest_as_declared", "a score falls from"),

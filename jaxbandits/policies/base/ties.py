@@ -11,7 +11,9 @@ from jaxbandits.core.protocol import View
 from jaxbandits.core.streams import Role
 
 
-def largest(scores: jax.Array, key: jax.Array, view: View, fresh: jax.Array | None = None) -> jax.Array:
+def largest(
+    scores: jax.Array, key: jax.Array, view: View, fresh: jax.Array | None = None, arms: int | None = None
+) -> jax.Array:
     """The available arm with the largest score, exact ties broken uniformly at random.
 
     Args:
@@ -19,6 +21,7 @@ def largest(scores: jax.Array, key: jax.Array, view: View, fresh: jax.Array | No
         key: the policy's key.
         view: the round to be decided.
         fresh: arms that come before all others, in index order (initial pulls).
+        arms: K, where ``scores`` (and ``fresh``) are longer; what stands behind the first K is no arm.
     """
     width = scores.shape[0]
     ids = jax.lax.iota(jnp.int32, width)
@@ -26,11 +29,13 @@ def largest(scores: jax.Array, key: jax.Array, view: View, fresh: jax.Array | No
     if fresh is not None:
         scores = jnp.where(fresh, jnp.inf, scores)
         order = jnp.where(fresh, ids.astype(jnp.uint32), behind_the_fresh(order))
-    keys = sortable(scores)
+    keys, padding = sortable(scores), 0 if arms is None else width - arms
     if view.available is not None:
-        keys = jnp.where(view.available, keys, ABSENT)
+        keys = jnp.where(jnp.pad(view.available, (0, padding)), keys, ABSENT)
+    elif padding:
+        keys = jnp.where(ids < width - padding, keys, ABSENT)
     best, arm = first_of_largest(keys, order, ids)
-    return jnp.where((best != NAN) & (best != ABSENT), arm, width)
+    return jnp.where((best != NAN) & (best != ABSENT), arm, width - padding)
 
 
 ABSENT, NAN = np.int32(-(2**31)), np.int32(2**31 - 1)  # keys below and above those of all numbers

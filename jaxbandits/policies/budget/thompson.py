@@ -59,15 +59,24 @@ class BudgetedThompson(Policy):
 
     def draws(self, state: Posterior, key: jax.Array, round: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(θ^r, θ^c), ``f32[K]`` each."""
+        reward, cost = self._wide_draws(state, key, round)
+        arms = state.pulls.shape[0]
+        return reward[:arms], cost[:arms]
+
+    def _wide_draws(self, state: Posterior, key: jax.Array, round: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """:meth:`draws`, and behind them draws of no arm, as many as make all of them fast."""
+        arms = state.pulls.shape[0]
+        width = beta_draws.fast_width(arms)
+        ids = jax.lax.iota(jnp.uint32, width)
+        pulls, rewards, costs = (jnp.pad(x, (0, width - arms)) for x in state)
 
         def theta(role: Role, successes: jax.Array) -> jax.Array:
-            ids = jax.lax.iota(jnp.uint32, successes.shape[0])
             words = jax.vmap(lambda arm: streams.policy_words(key, round, role, arm))(ids)
-            return beta_draws.beta_from_words(words.T, 1 + successes, 1 + state.pulls - successes)
+            return beta_draws.beta_from_words(words.T, 1 + successes, 1 + pulls - successes)
 
-        return theta(Role.THETA_REWARD, state.rewards), theta(Role.THETA_COST, state.costs)
+        return theta(Role.THETA_REWARD, rewards), theta(Role.THETA_COST, costs)
 
     def select(self, state: Posterior, key: jax.Array, view: View) -> tuple[Posterior, jax.Array]:
         """The arm with the largest ratio of the draws."""
-        reward, cost = self.draws(state, key, view.round)
-        return state, largest(reward / cost, key, view)
+        reward, cost = self._wide_draws(state, key, view.round)
+        return state, largest(reward / cost, key, view, arms=state.pulls.shape[0])
