@@ -327,18 +327,18 @@ def test_engines_that_do_not_answer(monkeypatch, tmp_path):
         raise AssertionError
 
 
-def test_programs_are_kept_per_kind_of_processor(monkeypatch, tmp_path):
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
-    with shared_programs() as variables:
-        folder = variables["JAX_COMPILATION_CACHE_DIR"]
-        assert os.stat(folder).st_mode & 0o077 == 0
-    assert not os.path.exists(folder)
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
-    with shared_programs() as variables:
-        assert variables == {"JAX_COMPILATION_CACHE_DIR": str(tmp_path)}
+def test_programs_are_kept_per_kind_of_processor(tmp_path):
     before = jax.config.jax_compilation_cache_dir
     try:
+        jax.config.update("jax_compilation_cache_dir", None)
+        with shared_programs() as variables:
+            folder = variables["JAX_COMPILATION_CACHE_DIR"]
+            assert os.stat(folder).st_mode & 0o077 == 0
+        assert not os.path.exists(folder)
         jax.config.update("jax_compilation_cache_dir", str(tmp_path))
+        with shared_programs() as variables:
+            assert variables["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path)
+        assert tmp_path.exists()
         for_this_processor()
         for_this_processor()
         assert jax.config.jax_compilation_cache_dir == str(tmp_path / machine.processor())

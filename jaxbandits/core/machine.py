@@ -17,6 +17,19 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def part_of_cores(number: int, count: int) -> list[int]:
+    """The cores of one of ``count`` processes that share those of this one; empty where the system does not tell.
+
+    Example:
+        >>> sorted(part_of_cores(0, 1)) == part_of_cores(0, 1), len(part_of_cores(1, 2)) <= cores()
+        (True, True)
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    mine = sorted(os.sched_getaffinity(0))
+    return mine[number::count] or [mine[number % len(mine)]]
+
+
 def processor() -> str:
     """A name of the kind of processor: where it is another one, compiled code of this machine may not run."""
     told = [platform.machine(), platform.processor()]

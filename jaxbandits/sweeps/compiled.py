@@ -11,20 +11,22 @@ import jax
 
 from jaxbandits.core import machine
 
-_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
+_SETTINGS = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
 
 
 @contextlib.contextmanager
 def shared_programs() -> Iterator[dict[str, str]]:
     """Variables of the environment for workers on this machine: one folder of programs, which nobody else can write to.
 
-    It is the user's own, if there is one, and else a new one that goes away in the end.
+    It is the one that this process has, if it has one, and else a new one that goes away in the end.
     """
-    if os.environ.get(_VARIABLE):
-        yield {_VARIABLE: os.environ[_VARIABLE]}
-        return
-    with tempfile.TemporaryDirectory(prefix="jaxbandits-programs-", ignore_cleanup_errors=True) as folder:
-        yield {_VARIABLE: folder}
+    folder, seconds = (getattr(jax.config, name, None) for name in _SETTINGS)
+    with contextlib.ExitStack() as made:
+        if not folder:
+            new = tempfile.TemporaryDirectory(prefix="jaxbandits-programs-", ignore_cleanup_errors=True)
+            folder = made.enter_context(new)
+        values = folder, 0.0 if seconds is None else seconds
+        yield {name.upper(): str(value) for name, value in zip(_SETTINGS, values, strict=True)}
 
 
 def for_this_processor() -> None:

@@ -27,7 +27,7 @@ from jaxbandits.sweeps.plan import SweepPlan, make_plan
 from jaxbandits.sweeps.spec import Sweep
 from jaxbandits.sweeps.spec_file import run_spec, source_of
 
-_SECONDS_PER_CALL = 30.0  # of one core's expected work, at most; an executor may say otherwise
+_SECONDS_PER_CALL = 10.0  # of one core's expected work, at most; an executor may say otherwise
 _PART = 4  # a call is this part of a worker's fair part of what is left, so that all end together
 _ARRIVING = threading.Lock()  # one spec at a time: to run one changes the working folder for a moment
 
@@ -157,12 +157,12 @@ def _resident(identity: str, how: str, spec: tuple[str, bytes]) -> Here:
 
 
 def _threads(devices: Sequence[Any]) -> int:
-    """As many as Dask gave this process, if it is one of Dask's; else what is usual."""
+    """As many as Dask gave this process, if it is one of Dask's, but no more than is usual."""
     if "distributed" in sys.modules and devices[0].platform == "cpu":
         from distributed import get_worker
 
         try:
-            return get_worker().state.nthreads
+            return min(get_worker().state.nthreads, usual_workers(devices))
         except ValueError:
             pass
     return usual_workers(devices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -13,7 +13,7 @@ from jaxbandits.core import machine
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.printable import said
 from jaxbandits.sweeps.compiled import shared_programs
-from jaxbandits.sweeps.processes import Processes
+from jaxbandits.sweeps.processes import AT_ONCE, Processes
 
 NAMES = "processes:N, dask:tcp://HOST:PORT, dask:local:N or slurm[:NAME=VALUE,…]"
 _PATIENCE = "10s"  # for a scheduler that does not answer
@@ -108,18 +108,23 @@ def _dask(name: str, address: str) -> Iterator[Any]:
 @contextlib.contextmanager
 def _dask_here(name: str, count: int) -> Iterator[Any]:
     distributed = _package(name, "dask", _distributed)
-    threads = max(1, machine.cores() // count)
+    parts = [machine.part_of_cores(number, count) for number in range(count)]
     with (
         shared_programs() as variables,
         distributed.LocalCluster(
-            n_workers=count,
-            threads_per_worker=threads,
-            dashboard_address=":0",
-            env={**variables, "PJRT_NPROC": str(threads)},  # or XLA of every worker would make threads for all cores
+            n_workers=count, threads_per_worker=max(AT_ONCE, len(parts[0])), dashboard_address=":0", env=variables
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
+        for worker, part in zip(client.scheduler_info()["workers"], parts, strict=False):
+            client.run(_stay_on, part, workers=[worker])
         yield client
+
+
+def _stay_on(cores: Sequence[int]) -> None:
+    """In a worker, before jax starts there: XLA makes threads for these cores only."""
+    if cores:
+        os.sched_setaffinity(0, cores)
 
 
 class Slurm:

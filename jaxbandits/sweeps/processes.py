@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from typing import Any, BinaryIO
 
+from jaxbandits.core.machine import part_of_cores
 from jaxbandits.core.numbers import whole_number
 from jaxbandits.sweeps.compiled import shared_programs
 
-_AT_ONCE = 2  # calls that a process has: while one ends, the lanes of the next fill its slots
+AT_ONCE = 2  # calls that a process has: while one ends, the lanes of the next fill its slots
 _START = """\
 import os, sys
 if cores := set(map(int, sys.argv[1].split(","))) if sys.argv[1] else None:
@@ -45,8 +46,6 @@ class Processes:
         ...     processes.submit(sum, [1, 2, 3]).result()
         6
     """
-
-    seconds_per_call = 0.0  # block by block: a call costs next to nothing
 
     def __init__(self, count: int):
         self._count = whole_number("count", count, 1, 4096)
@@ -89,10 +88,12 @@ class Processes:
         with self._lock:
             while self._waiting and not self._closed:
                 number = min(range(self._count), key=self._busy)
-                if self._busy(number) >= _AT_ONCE:
+                if self._busy(number) >= AT_ONCE:
                     return
                 if number not in self._children or self._children[number].dead:
-                    self._children[number] = _Child(self._cores(number), self._variables, self._lock, self._hand_out)
+                    self._children[number] = _Child(
+                        part_of_cores(number, self._count), self._variables, self._lock, self._hand_out
+                    )
                 future, call = self._waiting.popleft()
                 if future.set_running_or_notify_cancel():
                     self._children[number].call(future, call)
@@ -100,12 +101,6 @@ class Processes:
     def _busy(self, number: int) -> int:
         child = self._children.get(number)
         return 0 if child is None or child.dead else len(child.futures)
-
-    def _cores(self, number: int) -> Sequence[int]:
-        if not hasattr(os, "sched_getaffinity"):
-            return ()
-        cores = sorted(os.sched_getaffinity(0))
-        return cores[number :: self._count] or [cores[number % len(cores)]]
 
 
 class _Child:
@@ -182,7 +177,7 @@ def serve() -> None:
     os.dup2(2, 1)  # what a spec prints must not get among the answers
     calls = sys.stdin.buffer
     alone = threading.Lock()
-    threads = ThreadPoolExecutor(_AT_ONCE)
+    threads = ThreadPoolExecutor(AT_ONCE)
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         while True:
             number, call = pickle.load(calls)
