@@ -4,8 +4,9 @@ Like :func:`jaxbandits.simulate`, but in the units of an arms file: it divides b
 multiplies on the way out, runs instances of different K in few compiles, and ranks the settings.
 """
 
-from jaxbandits.comparison.arms_file import ArmsTable, Instance, read_arms
+from jaxbandits.comparison.arms_file import ArmsTable, Instance, KeptOut, read_arms
 from jaxbandits.comparison.comparison import Comparison
+from jaxbandits.comparison.evidence import Daily, Evidence, NumberStyle, Pulls
 from jaxbandits.comparison.plan import NOISES, POLICIES, ComparisonPlan, prepare
 from jaxbandits.comparison.running import Interrupted, compare, run_plan
 from jaxbandits.comparison.scaled_arms import finite_arms
@@ -16,8 +17,13 @@ __all__ = [
     "ArmsTable",
     "Comparison",
     "ComparisonPlan",
+    "Daily",
+    "Evidence",
     "Instance",
     "Interrupted",
+    "KeptOut",
+    "NumberStyle",
+    "Pulls",
     "compare",
     "finite_arms",
     "prepare",

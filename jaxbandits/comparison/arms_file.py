@@ -17,13 +17,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbandits.comparison.arms_rows import Record, facebook_records, plain_record, read_sheet, recognised
+from jaxbandits.comparison.evidence import Evidence, NumberStyle, Pulls
 from jaxbandits.comparison.problems import Problems
 from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.core.numbers import positive_number
@@ -36,6 +37,7 @@ _UNITS = {
     "log": ("reward", "cost"),
     "facebook": ("conversions", "spent"),
 }
+_PULL_UNITS = {"means": "pull", "counts": "click", "log": "row", "facebook": "click"}
 _LARGEST_SCALED_MEAN = 0.99
 _REWARD_MAX, _COST_MAX = "reward_max (--reward-max)", "cost_max (--cost-max)"
 
@@ -54,6 +56,8 @@ class Instance:
         cost_bound: the same for costs.
         log: for each arm its (rewards, costs), one entry per logged pull in file order, so that the two may
             be resampled jointly; user's unit. None unless the file is a log.
+        evidence: what the means were made of: clicks, totals, days, pulls in time order; None for an instance that was
+            not read from a file.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Instance:
     reward_bound: float
     cost_bound: float
     log: tuple[tuple[FloatArray, FloatArray], ...] | None
+    evidence: Evidence | None = None
 
     @property
     def scaled_mean_reward(self) -> FloatArray:
@@ -76,6 +81,23 @@ class Instance:
 
 
 @dataclass(frozen=True)
+class KeptOut:
+    """An arm that is not played, and why.
+
+    Attributes:
+        instance: its instance's name.
+        arm: its name.
+        line: where it stands in the file, at first.
+        reason: such as "no clicks".
+    """
+
+    instance: str
+    arm: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class ArmsTable:
     """All problems of one file.
 
@@ -86,6 +108,9 @@ class ArmsTable:
         reward_unit: what rewards are counted in, "reward" or "conversions".
         cost_unit: what costs are counted in, "cost" or "spent".
         sha256: of the bytes that were read; None for a table that is not from a file.
+        pull_unit: what a pull is, in the singular: "click", "session", "impression", "row" (of a log), "pull" (means).
+        style: how the file writes money and numbers.
+        kept_out: arms that the file names and that cannot be played, in file order.
     """
 
     kind: str
@@ -94,6 +119,9 @@ class ArmsTable:
     reward_unit: str
     cost_unit: str
     sha256: str | None = None
+    pull_unit: str = "pull"
+    style: NumberStyle = field(default_factory=NumberStyle)
+    kept_out: tuple[KeptOut, ...] = ()
 
 
 def read_arms(
@@ -163,7 +191,7 @@ def read_arms(
         built.append(_instance(sheet.source, kind, of_instance, bounds, problems))
     problems.tell()
     found = tuple(instance for instance in built if instance is not None)
-    return ArmsTable(kind, found, notes, *_UNITS[kind], sheet.sha256)
+    return ArmsTable(kind, found, notes, *_UNITS[kind], sheet.sha256, _PULL_UNITS[kind])
 
 
 def _grouped(records: Sequence[Record], keys: Sequence[str]) -> list[list[Record]]:
@@ -214,7 +242,21 @@ def _instance(
             problems.note(bad(where, float(cost), f"finite and above 0 (its bound is {bounds[1]})"))
     if problems.count:
         return None
-    return Instance(name, tuple(rows[0].arm for rows in arms), rewards, costs, *bounds, log if kind == "log" else None)
+    names, evidence = tuple(rows[0].arm for rows in arms), _evidence(kind, records, arms)
+    return Instance(name, names, rewards, costs, *bounds, log if kind == "log" else None, evidence)
+
+
+def _evidence(kind: str, records: Sequence[Record], arms: Sequence[Sequence[Record]]) -> Evidence:
+    if kind == "means":
+        return Evidence(kind, None, None, None)
+    clicks, value, spent = (_fixed([sum(r.totals[i] for r in rows) for rows in arms]) for i in range(3))
+    if kind != "log":
+        return Evidence(kind, clicks, value, spent, bool(((value % 1 == 0) & (value <= clicks)).all()))
+    position = {rows[0].arm: i for i, rows in enumerate(arms)}
+    arm = np.array([position[r.arm] for r in records], dtype=np.int64)
+    rewards, costs = _fixed([r.reward for r in records]), _fixed([r.cost for r in records])
+    pulls = Pulls(arm, rewards, costs, None)
+    return Evidence(kind, clicks, value, spent, bool(np.isin(rewards, (0, 1)).all()), None, pulls)
 
 
 def _fixed(values: ArrayLike) -> FloatArray:

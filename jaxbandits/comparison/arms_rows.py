@@ -56,13 +56,18 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Record:
-    """A row that became an arm or, in a log, a pull of an arm; reward and cost in the user's units."""
+    """A row that became an arm or, in a log, a pull of an arm; reward and cost in the user's units.
+
+    Attributes:
+        totals: clicks, conversions and spent of the row; for a pull 1, reward and cost.
+    """
 
     line: int
     instance: str
     arm: str
     reward: float
     cost: float
+    totals: tuple[float, float, float]
 
 
 def read_sheet(path: str | os.PathLike[str]) -> Sheet:
@@ -179,11 +184,13 @@ def plain_record(
         return None
     instance = cells[at["instance"]] if "instance" in at else default_name
     if kind == "counts":
-        means = values["conversions"] / values["clicks"], values["spent"] / values["clicks"]
+        totals = values["clicks"], values["conversions"], values["spent"]
+        means = totals[1] / totals[0], totals[2] / totals[0]
     else:
         _, reward, cost = _COLUMNS[kind]
         means = values[reward], values[cost]
-    return Record(line, instance, cells[at["name"]], *means)
+        totals = 1.0, *means
+    return Record(line, instance, cells[at["name"]], *means, totals)
 
 
 def facebook_records(sheet: Sheet, at: dict[str, int], repair: bool) -> tuple[list[Record], tuple[str, ...]]:
@@ -264,6 +271,7 @@ def _facebook_ad(line: int, cells: Sequence[str], at: dict[str, int], width: int
         name or f"line {line}",
         conversions / clicks or _ZERO_REWARD_BECOMES,
         spent / clicks,
+        (clicks, conversions, spent),
     )
 
 
@@ -273,6 +281,6 @@ def _with_distinct_names(ads: list[Record]) -> list[Record]:
     return [
         ad
         if times[ad.instance, ad.arm] == 1
-        else Record(ad.line, ad.instance, f"{ad.arm} (line {ad.line})", ad.reward, ad.cost)
+        else Record(ad.line, ad.instance, f"{ad.arm} (line {ad.line})", ad.reward, ad.cost, ad.totals)
         for ad in ads
     ]
