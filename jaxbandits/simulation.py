@@ -50,9 +50,9 @@ def simulate(
         environment: the world, of one or more instances.
         constraint: the accountant, e.g. ``TotalBudget(500.0, last_pull="counts")``.
         key: ``jax.random.key(seed)``.
-        replicates: how many independent runs of each (setting, instance), or their ids; or ``[instance, replicate]``, ids
-            of its own for each instance: then an instance id may come twice, if no (instance id, replicate id) does. So
-            a world that is another one in every run is played with the draws that it has in the whole.
+        replicates: how many independent runs of each (setting, instance), or their ids; or ``[instance, replicate]``,
+            ids of its own for each instance: then an instance id may come twice, if no (instance id, replicate id)
+            does. So a world that is another one in every run is played with the draws that it has in the whole.
         marks: how many points of the clock to record at (log-spaced shares, the last is exactly 1), or the shares.
         engine: ``"scan"`` runs any policy round by round; ``"leap"`` runs index policies whose scores rest, many
             rounds at a time, with the same bits; ``"auto"`` leaps where it can.

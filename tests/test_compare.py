@@ -93,7 +93,7 @@ def test_blocks_of_replicates_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> 
     whole = compare(SMALL, 20.0, UCB, runs=6, marks=4).data
     monkeypatch.setattr(running, "_ROWS_AT_ONCE", 12)  # three runs at once
     plan = prepare(SMALL, 20.0, UCB, runs=6, marks=4)
-    assert [list(block) for block in running._blocks(plan, plan.groups[0])] == [[0, 1, 2], [3, 4, 5]]
+    assert [list(block) for block in running.blocks_of(plan, plan.groups[0])] == [[0, 1, 2], [3, 4, 5]]
     assert run_plan(plan).data.identical(whole)
 
 

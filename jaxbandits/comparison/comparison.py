@@ -17,6 +17,7 @@ import numpy as np
 
 from jaxbandits._files.csv_text import csv_text
 from jaxbandits._files.files import write_whole
+from jaxbandits.comparison.accounts import Accounts
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.core.errors import bad
 from jaxbandits.statistics import dominance, mean_interval, paired_difference, runs_needed, simultaneous_band
@@ -38,11 +39,13 @@ class Comparison:
             − expected reward) when the share ``mark`` of the budget was spent.
         plan: what was run.
         notes: runs that did not end by spending the budget. Mostly empty.
+        accounts: pulls, money and results of each arm.
     """
 
     data: xarray.Dataset
     plan: ComparisonPlan
     notes: tuple[str, ...] = ()
+    accounts: Accounts | None = None
 
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see :meth:`table`."""
