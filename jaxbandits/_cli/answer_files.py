@@ -30,7 +30,13 @@ def save_answer(answer: Answer, folder: str | os.PathLike[str], command: str) ->
         "money.png": money_picture(answer),
         "results.png": results_picture(answer),
     }
-    contents["report.html"] = report_page(answer, contents, command).encode()
+    pictures = {
+        "money": contents["money.png"],
+        "money-narrow": money_picture(answer, narrow=True),
+        "results": contents["results.png"],
+        "results-narrow": results_picture(answer, narrow=True),
+    }
+    contents["report.html"] = report_page(answer, pictures, command).encode()
     for name, content in contents.items():
         write_whole(Path(folder) / name, functools.partial(_put, content))
     return [Path(folder) / name for name in ANSWER_FILES]

@@ -48,8 +48,8 @@ class Table:
     left: tuple[int, ...] = (0,)
 
 
-def report_page(answer: Answer, files: Mapping[str, bytes], command: str) -> str:
-    """The page; ``files`` are the pictures ``money.png`` and ``results.png``."""
+def report_page(answer: Answer, pictures: Mapping[str, bytes], command: str) -> str:
+    """The page; the pictures are PNG files: ``money``, ``results``, and both ``-narrow``, for a phone."""
     import jinja2
 
     from jaxbandits import __version__
@@ -65,8 +65,7 @@ def report_page(answer: Answer, files: Mapping[str, bytes], command: str) -> str
         settings=[_setting(answer, part) for part in answer.settings],
         sure=sentence_of_the_best(answer),
         warnings=[line(text) for text in answer.warnings],
-        money=base64.b64encode(files["money.png"]).decode(),
-        results=base64.b64encode(files["results.png"]).decode(),
+        pictures={name: base64.b64encode(picture).decode() for name, picture in pictures.items()},
         reward_unit=plan.table.reward_unit,
         ranking=_ranking(answer),
         ranking_note=" ".join(note.split()).strip("()"),

@@ -39,7 +39,13 @@ class Panel:
 
 
 def stacked(
-    x: np.ndarray, panels: Sequence[Panel], *, across: str, up: str, written: Callable[[float], str] | None = None
+    x: np.ndarray,
+    panels: Sequence[Panel],
+    *,
+    across: str,
+    up: str,
+    written: Callable[[float], str] | None = None,
+    narrow: bool = False,
 ) -> bytes:
     """Stacked areas that begin in the origin, every part named at its right end, as the bytes of a PNG file.
 
@@ -48,6 +54,7 @@ def stacked(
         panels: one picture each, side by side, at most six.
         across, up: what runs along x and y.
         written: how numbers along the axes are written.
+        narrow: one panel below the other, for a phone.
 
     Example:
         >>> import numpy as np
@@ -57,14 +64,14 @@ def stacked(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    columns = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3
+    columns = 1 if len(panels) == 1 or narrow else 2 if len(panels) in (2, 4) else 3
     rows = math.ceil(len(panels) / columns)
-    size = (8.0, 4.8) if len(panels) == 1 else (4.2 * columns, 2.9 * rows + 0.3)
+    size = (8.0, 4.8) if len(panels) == 1 and not narrow else (4.2 * columns, 2.9 * rows + 0.3)
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     for number, panel in enumerate(panels):
         axes = figure.add_subplot(rows, columns, number + 1)
-        _stack(axes, x, panel, small=len(panels) > 1)
+        _stack(axes, x, panel, small=len(panels) > 1 or narrow)
         _numbers(axes, written)
     figure.supxlabel(_plain(across), fontsize=10)
     figure.supylabel(_plain(up), fontsize=10)
@@ -89,7 +96,7 @@ def _stack(axes: Axes, x: np.ndarray, panel: Panel, small: bool) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     middles = tops[-1] - heights[-1] / 2
     gap = tops[-1, -1] * (0.095 if small else 0.055)
-    for name, colour, middle, at in zip(panel.names, colours, middles, _apart(middles, gap), strict=True):
+    for name, colour, middle, at in zip(panel.names, colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True):
         axes.annotate(
             _plain(_short(name)),
             (x[-1], middle),
@@ -102,16 +109,18 @@ def _stack(axes: Axes, x: np.ndarray, panel: Panel, small: bool) -> None:
         )
 
 
-def _apart(wanted: np.ndarray, gap: float) -> np.ndarray:
-    """Places in the same order, at least ``gap`` apart, near those that are wanted.
+def _apart(wanted: np.ndarray, gap: float, most: float) -> np.ndarray:
+    """Places in the same order, at least ``gap`` apart, near those that are wanted and below ``most`` if they fit.
 
     Example:
-        >>> _apart(np.array([0.0, 0.1, 5.0]), 1.0).tolist()
-        [0.0, 1.0, 5.0]
+        >>> _apart(np.array([0.0, 0.1, 5.0]), 1.0, 5.0).tolist(), _apart(np.array([4.9, 5.0]), 1.0, 5.0).tolist()
+        ([0.0, 1.0, 5.0], [4.0, 5.0])
     """
     places = np.array(wanted, float)
     for i in range(1, places.size):
         places[i] = max(places[i], places[i - 1] + gap)
+    for i in range(places.size - 1, -1, -1):
+        places[i] = min(places[i], most - gap * (places.size - 1 - i))
     return places
 
 

@@ -24,6 +24,7 @@ def curves(
     across: str,
     up: str,
     form: str = "png",
+    narrow: bool = False,
 ) -> bytes:
     """Curves that start in the origin, with bands around them, as the bytes of a picture file.
 
@@ -36,6 +37,7 @@ def curves(
         across: what runs along x, with its unit.
         up: what runs along y, with its unit.
         form: "png", "pdf" or "svg".
+        narrow: half as wide, the legend below, for a phone.
 
     Example:
         >>> import numpy as np
@@ -44,16 +46,16 @@ def curves(
         b'PNG'
     """
     file = io.BytesIO()
-    drawn(x, bands, title=title, across=across, up=up).savefig(file, format=form, dpi=150)
+    drawn(x, bands, title=title, across=across, up=up, narrow=narrow).savefig(file, format=form, dpi=150)
     return file.getvalue()
 
 
-def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str) -> Figure:
+def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str, narrow: bool = False) -> Figure:
     """The figure of :func:`curves`, to be changed before it is saved."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    figure = Figure(figsize=(4.2, 4.6) if narrow else (8, 4.8), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     x = np.concatenate([[0.0], x])
@@ -88,7 +90,7 @@ def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str) -> F
     figure.legend(
         [lines[i] for i in order],  # from top to bottom as the curves end
         [str(lines[i].get_label()) for i in order],
-        loc="outside right upper",
+        loc="outside lower left" if narrow else "outside right upper",
         frameon=False,
         fontsize=9 if len(bands) <= 12 else 7,
         ncols=columns,
