@@ -4,7 +4,8 @@ Like :func:`jaxbandits.simulate`, but in the units of an arms file: it divides b
 multiplies on the way out, runs instances of different K in few compiles, and ranks the settings.
 """
 
-from jaxbandits.comparison.arms_file import ArmsTable, Instance, KeptOut, read_arms
+from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.comparison.arms_table import ArmsTable, Instance, KeptOut
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.evidence import Daily, Evidence, NumberStyle, Pulls
 from jaxbandits.comparison.plan import NOISES, POLICIES, ComparisonPlan, prepare
