@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
 
 from jaxbandits._reports.progress import Progress, check_progress
-from jaxbandits.comparison.arms_file import ArmsTable, Instance
+from jaxbandits.comparison.arms_table import ArmsTable, Instance
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.grouping import Group
 from jaxbandits.comparison.plan import ComparisonPlan, prepare
@@ -45,6 +45,10 @@ def compare(
     instances: str = "published",
     reward_max: float | None = None,
     cost_max: float | None = None,
+    columns: Mapping[str, str] | None = None,
+    reward: str | None = None,
+    prior: float | None = None,
+    decimal: str | None = None,
     progress: bool = False,
 ) -> Comparison:
     """Spend the budget on every instance of an arms file with every policy setting, many times, and rank them.
@@ -68,7 +72,8 @@ def compare(
         beta_concentration: α + β > 0 of the Beta laws; larger is less noisy.
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares, ending in 1.
-        instances, reward_max, cost_max: as in :func:`~jaxbandits.comparison.read_arms`; left out with a table.
+        instances, reward_max, cost_max, columns, reward, prior, decimal: as in
+            :func:`~jaxbandits.comparison.read_arms`; left out with a table.
         progress: show a bar on stderr.
 
     Returns:
@@ -101,6 +106,10 @@ def compare(
         instances=instances,
         reward_max=reward_max,
         cost_max=cost_max,
+        columns=columns,
+        reward=reward,
+        prior=prior,
+        decimal=decimal,
     )
     return run_plan(plan, progress=progress)
 

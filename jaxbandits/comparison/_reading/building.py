@@ -72,8 +72,8 @@ def _arm(rows: Rows, instance: str, name: str, at: np.ndarray, prior: float, ave
         return _arm_of_means(rows, instance, name, at)
     clicks, value, spent = (math.fsum(x[at]) for x in (rows.clicks, rows.value, rows.spent))
     if clicks + prior == 0:
-        but = [rows.style.money(spent)] * (spent > 0) + [f"a reward of {value:g}"] * (value > 0)
-        why = f"no {rows.columns.pull_unit}s" + (f" but {' spent and '.join(but)}" if but else "")
+        but = [f"{rows.style.money(spent)} spent"] * (spent > 0) + [f"a reward of {value:g}"] * (value > 0)
+        why = f"no {rows.columns.pull_unit}s" + (f" but {' and '.join(but)}" if but else "")
         text = rows.cells["clicks"][first] if "clicks" in rows.cells else "0"
         where = rows.where(first, "clicks")
         may_be = "above 0, since means are per click" + (" (--prior 10 keeps such arms)" if average[1] > 0 else "")

@@ -269,7 +269,7 @@ def _pull_unit(keyed: Sequence[Title], at: Mapping[str, int]) -> str:
         return "click"
     word = keyed[at["clicks"]].key
     units = ("click", "click", "pull", "session", "click", "view", "impression")
-    return units[rank_of()["clicks"].get(word, 2)]
+    return units[rank_of()["clicks"].get(word, 0)]
 
 
 def _levels(keyed: Sequence[Title], at: Mapping[str, int], given: Mapping[str, int]) -> tuple[int, ...]:

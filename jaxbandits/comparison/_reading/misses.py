@@ -22,7 +22,7 @@ _ROLES = {  # whose words are near to a role of a kind
     "spent": ("spent", "cost"),
     "conversions": ("conversions", "value", "reward"),
 }
-_NUMBER = re.compile(r"[^\w]*[A-Z]{0,3}\s*\d[\d.,'’\s]*[^\w]*[A-Z]{0,3}", re.IGNORECASE)
+_NUMBER = re.compile(r"[^\w]*[A-Z]{0,3}\s*\d[\d.,'’\s]*[^\w%]*[A-Z]{0,3}", re.IGNORECASE)
 
 
 def no_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked: Asked) -> InputError:
@@ -31,7 +31,7 @@ def no_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked: Ask
     header = [" ".join(cell.split()) for cell in rows[at]]
     if problem := _unknown_title(header, asked):
         return problem
-    kind, missing, found = missing_roles(header, asked)
+    kind, missing, found = _nearest(header, rows[at + 1 :], asked)
     guessed = _guessed(header, rows[at + 1 :], missing, found) if len(header) <= _MOST_TITLES else {}
     return InputError(
         f"{source}: columns missing for the nearest format ({kind}): {', '.join(missing)}; "
@@ -39,6 +39,29 @@ def no_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked: Ask
         f"it must have the columns{' separated by commas' if len(header) == 1 else ''} of {formats()}"
         + _advice(header, missing, found, guessed, asked)
     )
+
+
+def _nearest(
+    header: Sequence[str], rows: Sequence[Sequence[str]], asked: Asked
+) -> tuple[str, list[str], dict[str, int]]:
+    """The kind with fewest missing columns; where no title speaks and three columns are numbers, counts."""
+    kind, missing, found = missing_roles(header, asked)
+    if not set(found) - {"name"} and sum(bool(cells) for cells in _numeric(header, rows).values()) > 2:
+        return "counts", [role for role in PLAIN["counts"] if role not in found], found
+    return kind, missing, found
+
+
+def _numeric(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[int, list[str]]:
+    """Of each column the first cells, if they are numbers and its title is not known for something else."""
+    known = {
+        word for role in ("rate", "price", "per_result", "roas", "time") for rank in ranks()[role] for word in rank
+    }
+    found = {}
+    for i, text in enumerate(header[:_MOST_TITLES]):
+        cells = [row[i] for row in rows[:_SAMPLE] if i < len(row) and row[i]]
+        if cells and title(text).key not in known and all(_NUMBER.fullmatch(cell) for cell in cells):
+            found[i] = cells
+    return found
 
 
 def _likeliest(heads: Sequence[Sequence[Sequence[str]]], asked: Asked) -> tuple[Sequence[Sequence[str]], int]:
@@ -124,11 +147,11 @@ def _by_title(role: str, header: Sequence[str], rows: Sequence[Sequence[str]], t
 
 def _by_content(role: str, header: Sequence[str], rows: Sequence[Sequence[str]], taken: set[int]) -> int | None:
     """A name is text, clicks are the largest whole numbers, other numbers come as they stand."""
-    free = [i for i, text in enumerate(header) if text and i not in taken]
-    cells = {i: [row[i] for row in rows[:_SAMPLE] if i < len(row) and row[i]] for i in free}
-    numeric = [i for i in free if cells[i] and all(_NUMBER.fullmatch(cell) for cell in cells[i])]
+    cells = {i: own for i, own in _numeric(header, rows).items() if i not in taken}
+    numeric = list(cells)
     if role == "name":
-        return next((i for i in free if cells[i] and i not in numeric), None)
+        free = [i for i, text in enumerate(header) if text and i not in taken and i not in cells]
+        return next((i for i in free if any(i < len(row) and row[i] for row in rows[:_SAMPLE])), None)
     if role == "clicks":
         whole = [i for i in numeric if all(re.fullmatch(r"\d{1,3}([.,'’\s]?\d{3})*|\d+", c) for c in cells[i])]
         return max(whole, key=lambda i: max(float(re.sub(r"\D", "", c)) for c in cells[i]), default=None)

@@ -22,9 +22,11 @@ def of_columns(sheet: Sheet) -> tuple[str, ...]:
     columns, notes = sheet.columns, tuple[str, ...]()
     numeric = {role: at for role, at in columns.numeric().items() if role in columns.at}
     at = {**{role: columns.at[role] for role in ("instance", "name", "time") if role in columns.at}, **numeric}
+    seen = {word for rank in ranks()["clicks"][-2:] for word in rank}  # of views and impressions every export has some
     if not columns.plain:
         notes += (f"columns: {', '.join(f'{role} = {shown(sheet.titles[i])}' for role, i in at.items())}",)
     for role, others in columns.others.items():
+        others = tuple(i for i in others if title(sheet.titles[i]).key not in seen)
         if role == "name" or not others:
             continue
         other = sheet.titles[others[0]]

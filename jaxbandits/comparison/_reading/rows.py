@@ -68,7 +68,7 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
     keep = np.ones(len(rows), bool)
     if total := totals(rows, at["name"], words, sums if columns.kind != "means" else ()):
         keep[total] = False
-        named = ", ".join(shown(" ".join(filter(None, rows[i][1]))[:40]) for i in total[:2])
+        named = ", ".join(shown(rows[i][1][at["name"]] or next(filter(None, rows[i][1]))) for i in total[:2])
         notes += (f"{lines_of([rows[i][0] for i in total])} skipped: a total ({named})",)
     nameless = [i for i, (_, cells) in enumerate(rows) if keep[i] and not cells[at["name"]]]
     if nameless and columns.kind != "means":

@@ -13,7 +13,7 @@ CODES = (
     "NZD|PEN|PHP|PKR|PLN|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|UYU|VND|ZAR"
 )
 SIGNS = "$¢£¤¥֏฿₠-⃀＄￡￥￦"  # of a character class
-_UNIT = re.compile(rf"[{SIGNS}]|R\$|%|micros?|{CODES}", re.IGNORECASE)
+_UNIT = re.compile(rf"[{SIGNS}]|R\$|%|micros?|UTC|GMT|{CODES}", re.IGNORECASE)
 _BRACKETED = re.compile(r"[\(\[]\s*(?:in\s+)?([^()\[\]]*?)\s*[\)\]]")
 
 
