@@ -204,7 +204,7 @@ def test_a_picture_in_the_form_of_its_name(tmp_path: Path) -> None:
         ({"beta_concentration": 0}, "beta_concentration: 0 given"),
         ({"last_pull": "maybe"}, "last_pull: 'maybe' given"),
         ({"marks": 0}, "marks: 0 given"),
-        ({"reward_max": 2.0}, "reward_max, cost_max: given with an ArmsTable"),
+        ({"reward_max": 2.0}, "reward_max: given with an ArmsTable"),
         ({"arms": table(instance("x", [1.0, 0.5], [0.5, 0.5])), "noise": "beta"}, "noise: 'beta' .* arm 'arm 0'"),
         ({"arms": table(instance("x", [0.1, 0.5], [0.5, 1e-9]))}, "arm 'arm 1', mean cost: 1e-09 given; it must be at"),
     ],

@@ -10,6 +10,7 @@ from pathlib import Path
 from jaxbandits._cli import compare_text
 from jaxbandits._cli.answer_files import ANSWER_FILES, save_answer
 from jaxbandits._cli.answer_text import GLOSSARY, answer_lines, closing
+from jaxbandits._cli.arms_options import FORMATS, add_arms_options, arms_options
 from jaxbandits._cli.chosen_policies import chosen_policies, parameters, policy_names
 from jaxbandits._cli.command_line import (
     Parser,
@@ -34,13 +35,8 @@ from jaxbandits.comparison.running import run_plan
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core.errors import InputError, bad
 
-_EPILOG = """\
-The arms file is a CSV file whose header is one of
-  name,mean_reward,mean_cost            means per pull
-  name,clicks,spent,conversions         counts; means are taken per click
-  name,reward,cost                      a log, one row per pull
-or that of the Facebook ads file; a column `instance` holds several problems in one file.
-
+_EPILOG = f"""\
+{FORMATS}
 Example:
   jaxbandits compare --arms ads.csv --budget 500 --policies omega_ucb,bts,m_ucb --rho 0.0625,0.25,1
 """
@@ -89,11 +85,8 @@ def parser() -> Parser:
         help="alpha + beta of --noise beta; larger is less noisy (4)")  # fmt: skip
     add("--last-pull", type=one_of(LAST_PULLS), metavar="|".join(LAST_PULLS), default="counts",
         help="the pull that exceeds the budget counts with its reward, or forfeits it (counts)")  # fmt: skip
-    add("--instances", type=one_of(("published", "repaired")), metavar="published|repaired", default="published",
-        help="Facebook file: drop or repair rows (published)")  # fmt: skip
-    add("--reward-max", type=positive, metavar="X", help="bound of the reward of one pull, in the file's unit")
-    add("--cost-max", type=positive, metavar="X", help="bound of the cost of one pull, in the file's unit")
     add("--marks", type=whole(1, 10_000), default=50, metavar="N", help="points of the curves in regret.png (50)")
+    add_arms_options(made)
     add("--progress", action=argparse.BooleanOptionalAction, help="a progress bar on stderr (default: on a terminal)")
     return made
 
@@ -116,12 +109,10 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
             beta_concentration=4.0 if arguments.beta_concentration is None else arguments.beta_concentration,
             last_pull=arguments.last_pull,
             marks=arguments.marks,
-            instances=arguments.instances,
-            reward_max=arguments.reward_max,
-            cost_max=arguments.cost_max,
             uncertainty=arguments.uncertainty,
             cost_cv=arguments.cost_cv,
             average_cost=average_cost,
+            **arms_options(arguments),
         )
         check_setting(plan, arguments.policy)
     except InputError as problem:

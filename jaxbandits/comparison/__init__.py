@@ -5,7 +5,8 @@ multiplies on the way out, runs instances of different K in few compiles, and ra
 """
 
 from jaxbandits.comparison.answer import Answer, answer_of
-from jaxbandits.comparison.arms_file import ArmsTable, Instance, KeptOut, read_arms
+from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.comparison.arms_table import ArmsTable, Instance, KeptOut
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.evidence import Daily, Evidence, NumberStyle, Pulls
 from jaxbandits.comparison.named_policies import POLICIES

@@ -15,7 +15,8 @@ import numpy as np
 
 from jaxbandits._engine.marks import mark_shares
 from jaxbandits._numerics.beta_tables import MOST_SHAPE
-from jaxbandits.comparison.arms_file import ArmsTable, read_arms
+from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.comparison.arms_table import ArmsTable
 from jaxbandits.comparison.assumptions import arms_of, noise_of, rounds_of, why_means_are_given, with_constraint
 from jaxbandits.comparison.grouping import Group, grouped
 from jaxbandits.comparison.named_policies import AVERAGE_COST_POLICIES, POLICIES
@@ -99,6 +100,10 @@ def prepare(
     uncertainty: str | None = None,
     cost_cv: float | None = None,
     average_cost: float | None = None,
+    columns: Mapping[str, str] | None = None,
+    reward: str | None = None,
+    prior: float | None = None,
+    decimal: str | None = None,
 ) -> ComparisonPlan:
     """Read, check and lay out a comparison without compiling anything; what :func:`~jaxbandits.compare` then runs.
 
@@ -114,7 +119,8 @@ def prepare(
     if isinstance(marks, (int, np.integer)):
         shares = np.arange(1, marks + 1) / marks
     chosen = _checked(policies)
-    table = _table(arms, instances, reward_max, cost_max)
+    reading = {"reward_max": reward_max, "cost_max": cost_max, "columns": columns, "reward": reward, "prior": prior}
+    table = _table(arms, {"instances": instances, **reading, "decimal": decimal})
     why_given = why_means_are_given(uncertainty, noise, table)
     posterior = posterior_of(table, cost_cv) if why_given is None else None
     noise = noise_of(noise, table, posterior)
@@ -173,13 +179,12 @@ def _check_choices(runs: int, seed: int, last_pull: str, noise: str | None, unce
         raise bad("uncertainty", uncertainty, " or ".join(map(repr, UNCERTAINTIES)))
 
 
-def _table(
-    arms: str | os.PathLike[str] | ArmsTable, instances: str, reward_max: float | None, cost_max: float | None
-) -> ArmsTable:
+def _table(arms: str | os.PathLike[str] | ArmsTable, reading: Mapping[str, Any]) -> ArmsTable:
     if not isinstance(arms, ArmsTable):
-        return read_arms(arms, instances=instances, reward_max=reward_max, cost_max=cost_max)
-    if instances != "published" or reward_max is not None or cost_max is not None:
-        raise InputError("instances, reward_max, cost_max: given with an ArmsTable; give them to read_arms instead")
+        return read_arms(arms, **reading)
+    given = [name for name, value in reading.items() if value not in (None, "published")]
+    if given:
+        raise InputError(f"{', '.join(given)}: given with an ArmsTable; give them to read_arms instead")
     return arms
 
 

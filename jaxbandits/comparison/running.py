@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
 
 from jaxbandits._reports.progress import Progress, check_progress
 from jaxbandits.comparison.accounts import Accounts, kept_runs
-from jaxbandits.comparison.arms_file import ArmsTable
+from jaxbandits.comparison.arms_table import ArmsTable
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.grouping import Group
 from jaxbandits.comparison.laid_out import constraint_of, policies_of, world_of
@@ -45,6 +45,10 @@ def compare(
     instances: str = "published",
     reward_max: float | None = None,
     cost_max: float | None = None,
+    columns: Mapping[str, str] | None = None,
+    reward: str | None = None,
+    prior: float | None = None,
+    decimal: str | None = None,
     uncertainty: str | None = None,
     cost_cv: float | None = None,
     average_cost: float | None = None,
@@ -72,7 +76,8 @@ def compare(
         beta_concentration: α + β > 0 of the Beta laws; larger is less noisy.
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares, ending in 1.
-        instances, reward_max, cost_max: as in :func:`~jaxbandits.comparison.read_arms`; left out with a table.
+        instances, reward_max, cost_max, columns, reward, prior, decimal: as in
+            :func:`~jaxbandits.comparison.read_arms`; left out with a table.
         uncertainty: ``"means"``: the true means of each run are drawn from what the file's counts leave open (see
             :mod:`jaxbandits.comparison.posterior`); addressed by (instance, run, arm), the same for all policies.
             ``"given"``: they are those of the file. Default: drawn where the file has counts or is a log, unless the
@@ -112,6 +117,10 @@ def compare(
         instances=instances,
         reward_max=reward_max,
         cost_max=cost_max,
+        columns=columns,
+        reward=reward,
+        prior=prior,
+        decimal=decimal,
         uncertainty=uncertainty,
         cost_cv=cost_cv,
         average_cost=average_cost,

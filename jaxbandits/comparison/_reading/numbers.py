@@ -1,0 +1,268 @@
+"""Numbers as people and their programs write them: decimal commas, thousands, currencies, percent, nothing at all."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxbandits.comparison._reading.words import CODES, SIGNS
+from jaxbandits.comparison.evidence import FloatArray, NumberStyle
+from jaxbandits.core.errors import shown
+
+NUMBER, NOTHING, UNKNOWN, BAD = range(4)
+"""What a cell holds: a number; nothing, which a file of counts writes for 0; a word for "not known"; something else."""
+
+_NOTHING = frozenset(("", "-", "--", "---", "- -", "–", "—", "−", "(none)"))
+_UNKNOWN = frozenset(
+    [
+        "na",
+        "n/a",
+        "n.a.",
+        "nan",
+        "null",
+        "none",
+        "nil",
+        "nv",
+        "n.v.",
+        "k.a.",
+        "#n/a",
+        "#nv",
+        "#n/d",
+        "#na",
+        "#div/0!",
+        "<na>",
+        "\\n",
+        "?",
+        ".",
+        "unknown",
+        "missing",
+        "undefined",
+    ]
+)
+_TRUE, _FALSE = frozenset(("true", "yes", "y", "t")), frozenset(("false", "no", "n", "f"))
+_PLAIN = re.compile(r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_SPACES = "\u00a0\u202f\u2009\u2007 "
+_QUOTES = "'’‘´`"
+_NAMES = rf"R\$|kr\.?|zł|Kč|Ft|lei|руб\.?|Fr\.|Rs\.?|TL|RM|Rp\.?|S/\.?|{CODES}"
+_MONEY = rf"(?:[A-Z]{{1,3}}\$|[{SIGNS}]|{_NAMES})"
+_DRESSED = re.compile(
+    rf"(?P<first>{_MONEY})?(?P<apart>\s*)\+?(?P<core>[\d.,{_QUOTES}{_SPACES}]*\d[.,]?(?:[eE][+-]?\d+)?|[-–—]+)"
+    rf"(?P<between>\s*)(?P<last>{_MONEY}|%)?",
+    re.ASCII | re.IGNORECASE,
+)
+_GROUPS = {
+    ",": re.compile(r"\d{1,3}(,\d{3})+|\d{1,2}(,\d{2})*,\d{3}", re.ASCII),  # the second as in India
+    ".": re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII),
+}
+_LONGEST = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """One column.
+
+    Attributes:
+        values: float64 [N]; NaN where there is no number.
+        state: int8 [N], NUMBER, NOTHING, UNKNOWN or BAD.
+        percent: bool [N], whether a percent sign stood there (the value is divided by 100).
+        symbols: of each currency in the column the first row that has it.
+    """
+
+    values: FloatArray
+    state: np.ndarray
+    percent: np.ndarray
+    symbols: dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """What is left of a cell without its dress."""
+
+    core: str
+    symbol: str = ""
+    first: bool = True
+    apart: bool = False
+    percent: bool = False
+
+
+def read_numbers(
+    columns: Sequence[Sequence[str]], counts: Sequence[bool], separator: str, decimal: str | None = None
+) -> tuple[list[Numbers], NumberStyle, tuple[str, ...]]:
+    """All columns, read alike.
+
+    A sign is decimal where two stand in one number (the last), or where it cannot stand between thousands. Where no
+    cell tells, numbers of clicks are whole, and a comma is decimal between semicolons.
+
+    Args:
+        columns: the cells of each.
+        counts: whether it counts clicks.
+        separator: of the file's cells.
+        decimal: "." or ","; None to find out.
+
+    Returns:
+        The columns; how the file writes; a note where that was guessed or differs from the plain form.
+
+    Example:
+        >>> found, style, notes = read_numbers([["1.300", "7"], ["12,50 €", "-"]], [True, False], ";")
+        >>> found[0].values.tolist(), found[1].values.tolist(), style.decimal, notes
+        ([1300.0, 7.0], [12.5, nan], ',', ("decimal commas: '12,50 €' is 12.5, '1.300' is 1300",))
+    """
+    texts = [dict.fromkeys(cells) for cells in columns]
+    plain = (
+        separator == "," and decimal is None and all(_PLAIN.fullmatch(t) or t == "" for found in texts for t in found)
+    )
+    cells = [{text: _undressed(text) for text in found} for found in texts]
+    votes, guess = _votes(cells, counts)
+    point = decimal or ("." if plain and not guess else _decided(votes, guess, separator))
+    read = [_column(of, cells_of, point) for of, cells_of in zip(columns, cells, strict=True)]
+    style = _style([cell for of in cells for cell in of.values() if cell], point)
+    return read, style, _notes(cells, point, None if decimal else votes, separator)
+
+
+def plain_number(text: str) -> float | None:
+    """A finite number >= 0 in plain form, or None."""
+    if not _PLAIN.fullmatch(text):
+        return None
+    return float(text) if math.isfinite(float(text)) else None
+
+
+def is_number(text: str) -> bool:
+    """Whether the cell is a number in any dress."""
+    return _undressed(text) is not None and bool(text.strip("-–—"))
+
+
+def is_nothing(text: str) -> bool:
+    """Whether the cell is empty, or says that there is nothing or nothing known."""
+    return text.casefold() in _NOTHING | _UNKNOWN
+
+
+def _undressed(text: str) -> _Cell | None:
+    """None if it is no number in any dress."""
+    if _PLAIN.fullmatch(text) and len(text) <= _LONGEST:
+        return _Cell(text.removeprefix("+"))
+    if len(text) > _LONGEST or not (found := _DRESSED.fullmatch(text)):
+        return None
+    if found["first"] and found["last"] not in (None, "%"):
+        return None if found["first"] != found["last"] else _Cell(found["core"].strip(_SPACES), found["first"])
+    last = found["last"] or ""
+    symbol, first = (found["first"], True) if found["first"] else (last if last != "%" else "", False)
+    core = found["core"].lstrip(_SPACES)
+    apart = bool(found["apart"] if first else found["between"]) or core != found["core"] or core[-1:] in _SPACES
+    return _Cell(core.strip(_SPACES), symbol, first, apart and bool(symbol), last == "%")
+
+
+def _bare(core: str) -> str:
+    """Without what can only stand between thousands, if it stands there."""
+    if not any(sign in core for sign in _SPACES + _QUOTES):
+        return core
+    whole = re.split(r"[.,]", core)[0]
+    grouped = re.fullmatch(rf"\d{{1,3}}(([{_SPACES}]\d{{3}})+|([{_QUOTES}]\d{{3}})+)", whole, re.ASCII)
+    return re.sub(rf"[{_SPACES}{_QUOTES}]", "", whole) + core[len(whole) :] if grouped else core
+
+
+def _votes(cells: Sequence[dict[str, _Cell | None]], counts: Sequence[bool]) -> tuple[Counter[str], str]:
+    """How many cells show which decimal sign, and the one that numbers of clicks speak for."""
+    votes, guess = Counter[str](), ""
+    for of, is_count in zip(cells, counts, strict=True):
+        for cell in of.values():
+            core = _bare(cell.core) if cell else ""
+            dots, commas = core.count("."), core.count(",")
+            if dots and commas:
+                votes["." if core.rfind(".") > core.rfind(",") else ","] += 1
+            elif dots + commas > 1:
+                votes["," if dots else "."] += 1
+            elif dots + commas == 1:
+                sign = "." if dots else ","
+                if not _GROUPS[sign].fullmatch(core) or core.startswith("0"):
+                    votes[sign] += 1
+                elif is_count:
+                    guess = guess or ("," if dots else ".")
+    return votes, guess
+
+
+def _decided(votes: Counter[str], guess: str, separator: str) -> str:
+    if votes:
+        return "," if votes[","] > votes["."] else "."
+    return guess or ("," if separator == ";" else ".")
+
+
+def _column(texts: Sequence[str], cells: dict[str, _Cell | None], point: str) -> Numbers:
+    as_words = {text: text.casefold() for text in cells if cells[text] is None}
+    flags = all(word in _TRUE | _FALSE | _NOTHING | _UNKNOWN for word in as_words.values()) and any(
+        word in _TRUE | _FALSE for word in as_words.values()
+    )
+    flags = flags and all(cell is None or cell.core in ("0", "1") for cell in cells.values())
+    known: dict[str, tuple[float, int, bool]] = {}
+    for text, cell in cells.items():
+        word = as_words.get(text, "")
+        if cell is None and flags and word in _TRUE | _FALSE:
+            known[text] = (float(word in _TRUE), NUMBER, False)
+        elif cell is None:
+            known[text] = (math.nan, NOTHING if word in _NOTHING else UNKNOWN if word in _UNKNOWN else BAD, False)
+        else:
+            known[text] = _value(cell, point)
+    found = [known[text] for text in texts]
+    dressed = {text: cell.symbol for text, cell in cells.items() if cell and cell.symbol}
+    symbols: dict[str, int] = {}
+    for row, text in enumerate(texts if dressed else ()):
+        if text in dressed:
+            symbols.setdefault(dressed[text], row)
+    values, state, percent = (np.array([one[i] for one in found]) for i in range(3))
+    return Numbers(values.astype(np.float64), state.astype(np.int8), percent.astype(bool), symbols)
+
+
+def _value(cell: _Cell, point: str) -> tuple[float, int, bool]:
+    if not cell.core.strip("-–—"):
+        return math.nan, NOTHING, False
+    core, between = _bare(cell.core), "," if point == "." else "."
+    whole, sign, rest = core.partition(point)
+    if between in whole:
+        if not _GROUPS[between].fullmatch(whole):
+            return math.nan, BAD, False
+        whole = whole.replace(between, "")
+    text = whole + ("." if sign else "") + rest
+    value = float(text) if _PLAIN.fullmatch(text) else math.nan
+    if not math.isfinite(value):
+        return math.nan, BAD, False
+    return value / 100 if cell.percent else value, NUMBER, cell.percent
+
+
+def _style(cells: Iterable[_Cell], point: str) -> NumberStyle:
+    symbols, between = Counter[tuple[str, bool, bool]](), Counter[str]()
+    for cell in cells:
+        if cell.symbol:
+            symbols[cell.symbol, cell.first, cell.apart] += 1
+        whole = cell.core.partition(point)[0]
+        between.update(set(re.sub(r"[\d+eE.-]" if point == "." else r"[\d+eE,-]", "", whole)))
+    symbol = symbols.most_common(1)[0][0] if symbols else ("", True, False)
+    return NumberStyle(*symbol, decimal=point, thousands=between.most_common(1)[0][0] if between else "")
+
+
+def _notes(
+    cells: Sequence[dict[str, _Cell | None]], point: str, votes: Counter[str] | None, separator: str
+) -> tuple[str, ...]:
+    """An example of each kind of sign that is not in plain form, and a warning where nothing but custom decided."""
+    decimals, thousands = "", ""
+    for of in cells:
+        for text, cell in of.items():
+            if cell and cell.core.strip("-–—") and (value := _value(cell, point))[1] == NUMBER and not value[2]:
+                example = f"{shown(text)} is {value[0]:.10g}"
+                core = _bare(cell.core)
+                if "," in core and point == "," and not decimals:
+                    decimals = example
+                elif (
+                    core.replace(point, "") != re.sub(r"[^\d]", "", core) and "e" not in core.lower() and not thousands
+                ):
+                    thousands = example
+    ambiguous = votes is not None and not votes and bool(thousands or decimals)
+    either = f" (if not: --decimal {',' if point == '.' else '.'})" if ambiguous else ""
+    if decimals:
+        return (f"decimal commas: {', '.join(filter(None, (decimals, thousands)))}{either}",)
+    if thousands:
+        return (f"thousands: {thousands}{either}",)
+    return ()
