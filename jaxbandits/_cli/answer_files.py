@@ -45,12 +45,14 @@ def save_answer(answer: Answer, folder: str | os.PathLike[str], command: str) ->
 def arms_csv(answer: Answer) -> str:
     """A row for each arm and each setting that the answer is about."""
     numbers = ("share", "pulls", "money", "results")
-    header = ["setting", "instance", "arm", "reward_per_pull", "cost_per_pull", "probability_best"]
+    header = ["setting", "instance", "arm", "reward_per_pull", "cost_per_pull"]
+    header += ["reward_per_pull_in_file", "cost_per_pull_in_file", "probability_best"]
     header += [f"{name}{end}" for name in numbers for end in ("", "_low", "_high")]
     rows: list[list[Any]] = []
     for part in answer.settings:
         for arm in (arm for arms in part.arms for arm in arms):
-            row = [part.setting, arm.instance, arm.name, arm.reward, arm.cost, arm.best]
+            row = [part.setting, arm.instance, arm.name, arm.reward, arm.cost]
+            row += [arm.file_reward, arm.file_cost, arm.best]
             for name in numbers:
                 spread: Spread = getattr(arm, name)
                 row += [spread.mean, spread.low, spread.high]

@@ -62,6 +62,8 @@ def earned_sentence(answer: Answer, part: SettingAnswer) -> str:
     """What a setting would have brought."""
     plan, settings = answer.comparison.plan, len(answer.comparison.plan.settings)
     place = "the most of" if part.rank == 1 else f"number {part.rank} of"
+    if part is answer.settings[0] and part.rank > 1:
+        place = f"the most of those that kept the bound, number {part.rank} of"
     which = f", {place} {settings} settings" if settings > 1 else ""
     return (
         f"{part.setting} would have brought {amount(plan, part.earned.mean)} {plan.table.reward_unit}"
@@ -81,7 +83,7 @@ def _arms(plan: ComparisonPlan, part: SettingAnswer) -> list[str]:
                 f"{arm.share.mean:.0%} ({arm.share.low:.0%}–{arm.share.high:.0%})",
                 f"{amount(plan, arm.pulls.mean)} ({between(plan, arm.pulls)})",
                 f"{amount(plan, arm.results.mean)} ({between(plan, arm.results)})",
-                plan.table.style.money(arm.cost / arm.reward) if arm.reward else "–",
+                per_result(plan, arm),
                 f"{arm.best:.0%}",
             ]
         )
@@ -200,6 +202,11 @@ def rival_name(answer: Answer, name: str) -> str:
     if name.endswith("best") and len(plan.table.instances) == 1:
         return f"{name}, {line(plan.table.instances[0].arms[answer.best_arms[0]])}"
     return f"{name} of each instance" if name.endswith("best") else name
+
+
+def per_result(plan: ComparisonPlan, arm: ArmAnswer) -> str:
+    """What a result costs in the file."""
+    return plan.table.style.money(arm.file_cost / arm.file_reward) if arm.file_reward else "–"
 
 
 def by_money(arms: tuple[ArmAnswer, ...]) -> list[ArmAnswer]:

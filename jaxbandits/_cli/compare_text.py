@@ -56,6 +56,7 @@ def ranking(comparison: Comparison) -> list[str]:
             f"{plan.table.reward_unit} against rank 1, paired",
         ]
     ]
+    alone = len(rows) == 1
     for row in rows:
         cells.append(
             [
@@ -65,12 +66,14 @@ def ranking(comparison: Comparison) -> list[str]:
                 "best" if row["rank"] == 1 else against_the_best(row),
             ]
         )
+    if alone:  # nothing to compare with, and no test
+        cells = [row[:-1] for row in cells]
     count = len(plan.table.instances)
     average = f"the average of {count} instances, which all weigh the same; " if count > 1 else ""
     return [
-        *aligned(cells, left=(1, 5)),
-        f"({average}± 95 % interval over {_several(plan.runs, 'run')}, each interval by itself;\n"
-        " clear: Holm's test over all pairs, at 5 % for the whole table"
+        *aligned(cells, left=(1,) if alone else (1, 5)),
+        f"({average}± 95 % interval over {_several(plan.runs, 'run')}, each interval by itself"
+        + ("" if alone else ";\n clear: Holm's test over all pairs, at 5 % for the whole table")
         + (";\n the instances are given, not sampled: the intervals say nothing about others)" if count > 1 else ")"),
     ]
 

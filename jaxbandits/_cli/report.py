@@ -18,6 +18,7 @@ from jaxbandits._cli.answer_text import (
     earned_sentence,
     gain_cells,
     headline,
+    per_result,
     rival_name,
     sentence_of_the_best,
     sentences,
@@ -119,9 +120,8 @@ def _arms(answer: Answer, part: SettingAnswer, several: bool) -> Table:
 
 
 def _per_result(answer: Answer, arm: ArmAnswer) -> Cell:
-    if not arm.reward:
-        return Cell("–", "")
-    return _number(answer.comparison.plan.table.style.money(arm.cost / arm.reward), arm.cost / arm.reward)
+    value = arm.file_cost / arm.file_reward if arm.file_reward else math.inf
+    return _number(per_result(answer.comparison.plan, arm), value)
 
 
 def _instances(answer: Answer, part: SettingAnswer) -> Table:

@@ -89,7 +89,7 @@ def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str, narr
     columns = 1 if len(bands) <= 20 else 2
     figure.legend(
         [lines[i] for i in order],  # from top to bottom as the curves end
-        [str(lines[i].get_label()) for i in order],
+        [_short(str(lines[i].get_label()), 36 if narrow else 60) for i in order],
         loc="outside lower left" if narrow else "outside right upper",
         frameon=False,
         fontsize=9 if len(bands) <= 12 else 7,
@@ -97,6 +97,10 @@ def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str, narr
         handlelength=3.5,
     )
     return figure
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _without_mathtext(text: str) -> str:

@@ -29,7 +29,8 @@ class ArmAnswer:
 
     Attributes:
         instance, name: whose it is.
-        reward, cost: means per pull by the file, pooled where means are drawn.
+        reward, cost: means per pull, pooled over the file where means are drawn.
+        file_reward, file_cost: the same as they stand in the file.
         best: probability that it has the best ratio of its instance; 1 or 0 where the file's means are taken as given.
         share: of the money that was spent on its instance.
         pulls, money, results: of a run.
@@ -39,6 +40,8 @@ class ArmAnswer:
     name: str
     reward: float
     cost: float
+    file_reward: float
+    file_cost: float
     best: float
     share: Spread
     pulls: Spread
@@ -84,7 +87,7 @@ class Answer:
     Attributes:
         comparison: that it is about.
         rivals: the comparison of the fixed splits.
-        settings: the best setting first, then those that were asked for.
+        settings: the best setting first (of those that kept the constraint), then those that were asked for.
         best_arms: of each instance, the position of the arm with the best ratio by the file.
         check: what another noise makes of the ranking; a line that says why none was played; None if not asked for.
         budgets, money: see :func:`~jaxbandits.comparison.second_look.money_over_budgets`, of the best setting; None if
@@ -137,7 +140,8 @@ def answer_of(
     if accounts is None:
         raise InputError("comparison: without accounts given; it must be one that run_plan made")
     ranked = [row["setting"] for row in comparison.ranking()]
-    chosen = list(dict.fromkeys([ranked[0], *(_label(name, ranked) for name in settings)]))
+    kept = [name for name in ranked if name not in comparison.broken] or ranked
+    chosen = list(dict.fromkeys([kept[0], *(_label(name, ranked) for name in settings)]))
     rivals = run_plan(rivals_plan(plan), progress=progress)
     best = probability_best(plan)
     labels = list(plan.settings)
@@ -209,6 +213,8 @@ def _setting_answer(
                     name,
                     float(mean_reward[k]),
                     float(mean_cost[k]),
+                    float(instance.mean_reward[k]),
+                    float(instance.mean_cost[k]),
                     float(best[row][k]),
                     *(Spread.of(x[..., k]) for x in (share, pulls[row], money[row], results[row])),
                 )

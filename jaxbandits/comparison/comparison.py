@@ -40,12 +40,14 @@ class Comparison:
         plan: what was run.
         notes: runs that did not end by spending the budget. Mostly empty.
         accounts: pulls, money and results of each arm.
+        broken: settings that broke an average-cost bound in some round.
     """
 
     data: xarray.Dataset
     plan: ComparisonPlan
     notes: tuple[str, ...] = ()
     accounts: Accounts | None = None
+    broken: frozenset[str] = frozenset()
 
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see :meth:`table`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -134,7 +135,7 @@ def prepare(
         chosen = tuple(with_constraint(policy, average_cost, rounds, table) for policy in chosen)
     canonical = [canonicalise(policy, len(table.instances)) for policy in chosen]
     chosen = tuple(policy for policy, _ in canonical)
-    settings = _settings(canonical)
+    settings = _settings(canonical, () if rounds is None else ("c", "horizon"))
     _check_size(len(settings) * len(table.instances), int(runs), shares.size)
     work = len(settings) * int(runs) * scaled / [instance.scaled_mean_cost.mean() for instance in table.instances]
     groups = tuple(
@@ -217,18 +218,25 @@ def _checked(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
     return chosen
 
 
-def _settings(canonical: Sequence[tuple[Policy, int]]) -> dict[str, dict[str, Any]]:
+def _settings(canonical: Sequence[tuple[Policy, int]], hidden: Sequence[str]) -> dict[str, dict[str, Any]]:
     """For each setting's label, which uses the names of :data:`POLICIES`: its class and its parameters (float32)."""
     name_of = {made: name for name, made in {**POLICIES, **AVERAGE_COST_POLICIES}.items()}
     made: dict[str, dict[str, Any]] = {}
     for leaves, count in canonical:
         kind, name = type(leaves).__name__, name_of.get(type(leaves), type(leaves).__name__)
         for setting in range(count):
-            text = name + label(leaves, setting).removeprefix(kind)
+            text = _without(name + label(leaves, setting).removeprefix(kind), hidden)
             if text in made:
                 raise bad("policies", text, "given once: a setting with this label is already there")
             made[text] = {"policy": kind, "parameters": _parameters(leaves, setting)}
     return made
+
+
+def _without(text: str, hidden: Sequence[str]) -> str:
+    """A label without some parameters: those that are the constraint's."""
+    for parameter in hidden:
+        text = re.sub(rf"(?<=[( ]){parameter}=[^,)]*(, )?", "", text)
+    return text.replace(", )", ")").replace("()", "")
 
 
 def _parameters(leaves: Policy, setting: int) -> dict[str, Any]:

@@ -189,7 +189,8 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     width = max(len(plan.table.instances[row].arms) for row in rows)
     means = [np.nan_to_num(x).reshape(len(rows), -1, x.shape[-1])[..., :width] for x in environment.values()]
     earned = by_run(result.reward.values) * reward
-    return {
+    violated = {} if plan.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost[..., 0]}
+    return violated | {
         "reward": earned[..., -1],
         "regret": by_run(result.regret.values) * reward,
         "pulls": by_run(result.rounds.values)[..., -1],
@@ -208,13 +209,14 @@ def _collect(plan: ComparisonPlan, parts: list[tuple[Group, range, dict[str, np.
     shape = (len(plan.settings), len(plan.table.instances), plan.runs)
     made: dict[str, np.ndarray] = {}
     for group, runs, values in parts:
-        for name in ("reward", "regret", "pulls", "spent", "ended"):
-            value = values[name]
+        for name in ("reward", "regret", "pulls", "spent", "ended", "violation"):
+            if (value := values.get(name)) is None:
+                continue
             into = made.setdefault(name, np.zeros((*shape, *value.shape[3:]), value.dtype))
             into[:, list(group.rows), runs.start : runs.stop] = value
     axes = ("setting", "instance", "replicate", "mark")
     units = {"reward": plan.table.reward_unit, "regret": plan.table.reward_unit, "spent": plan.table.cost_unit}
-    ended = made.pop("ended")
+    ended, violation = made.pop("ended"), made.pop("violation", None)
     data = xarray.Dataset(
         {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in made.items()},
         coords={
@@ -230,7 +232,18 @@ def _collect(plan: ComparisonPlan, parts: list[tuple[Group, range, dict[str, np.
         for status in Status
         if status != usual and (ended == status).any()
     )
-    return Comparison(data, plan, notes, _accounts(plan, parts))
+    broken = {} if violation is None else _broken(plan, violation)
+    return Comparison(data, plan, (*notes, *broken.values()), _accounts(plan, parts), frozenset(broken))
+
+
+def _broken(plan: ComparisonPlan, violation: np.ndarray) -> dict[str, str]:
+    """Settings that broke the average-cost bound in some round, and so had more to spend than others; in words."""
+    return {
+        name: f"{name} broke the bound of {plan.average_cost:g} a round on average in {int((of > 0).sum()):,} of "
+        f"{of.size:,} runs, by {of.max():.4g} {plan.table.cost_unit} at most"
+        for name, of in zip(plan.settings, violation, strict=True)
+        if (of > 0).any()
+    }
 
 
 def _accounts(plan: ComparisonPlan, parts: list[tuple[Group, range, dict[str, np.ndarray]]]) -> Accounts:

@@ -109,6 +109,12 @@ def label(policy: Any, setting: int | None = None) -> str:
                 continue
             values = np.unique(np.asarray(value)[setting])
             value = f"{values[0]:.6g}" if values.size == 1 else "per instance"
+        elif (
+            not isinstance(value, (str, int, float)) and type(value) is not tuple
+        ):  # a function or the like, whose text is an address
+            if value is field.default:
+                continue
+            value = getattr(value, "__name__", type(value).__name__)
         parts.append(f"{field.name}={value}")
     return f"{type(policy).__name__}({', '.join(parts)})" if parts else type(policy).__name__
 
