@@ -199,7 +199,7 @@ def test_a_picture_in_the_form_of_its_name(tmp_path: Path) -> None:
         ),
         ({"policies": OmegaUCB(rho=-1.0)}, "OmegaUCB.rho: -1.0 given; it must be a finite number above 0"),
         ({"policies": OmegaUCB(rho=np.ones((2, 3)))}, r"OmegaUCB.rho: an array of shape \(2, 3\) given"),
-        ({"noise": "gauss"}, "noise: 'gauss' given; it must be 'bernoulli' or 'beta' or 'empirical'"),
+        ({"noise": "gauss"}, "noise: 'gauss' given; it must be 'bernoulli' or 'beta' or 'clicks' or 'empirical'"),
         ({"noise": "empirical"}, "noise: 'empirical' given; it must be 'bernoulli' or 'beta' for a file of means"),
         ({"beta_concentration": 0}, "beta_concentration: 0 given"),
         ({"last_pull": "maybe"}, "last_pull: 'maybe' given"),
@@ -222,7 +222,7 @@ FACEBOOK = Path(__file__).parents[2] / "shared/data/facebook/data.csv"
 @pytest.mark.skipif(not FACEBOOK.exists(), reason="the Facebook file is not here (../shared/data)")
 @pytest.mark.parametrize(("which", "instances", "arms"), [("published", 19, 545), ("repaired", 23, 922)])
 def test_the_facebook_file_is_one_batch(which: str, instances: int, arms: int) -> None:
-    plan = prepare(FACEBOOK, 500.0, [UCB, MUCB()], runs=100, instances=which)
+    plan = prepare(FACEBOOK, 500.0, [UCB, MUCB()], runs=100, instances=which, uncertainty="given")
     assert len(plan.table.instances) == instances and len(plan.groups) == 1
     assert int(plan.groups[0].environment.present.sum()) == arms
     bounds = [instance.cost_bound for instance in read_arms(FACEBOOK, instances=which).instances]

@@ -22,10 +22,11 @@ def what_was_read(plan: ComparisonPlan) -> list[str]:
     each = " (each instance its own, see run.json)"
     reward = _spread([i.reward_bound for i in table.instances], each)
     cost = _spread([i.cost_bound for i in table.instances], each)
+    means = "as in the file" if plan.posterior is None else "as drawn for each run"
     looks = {
-        "bernoulli": "it brings its whole bound or nothing, and costs its whole bound or nothing; means as in the file",
-        "beta": f"between 0 and the bound, alpha + beta = {plan.beta_concentration:g}; means as in the file",
-        "clicks": f"one conversion or none, at a cost that varies by {min(plan.cost_cv, 3**-0.5):.0%}; means as drawn",
+        "bernoulli": f"it brings its whole bound or nothing, and costs its whole bound or nothing; means {means}",
+        "beta": f"between 0 and the bound, alpha + beta = {plan.beta_concentration:g}; means {means}",
+        "clicks": f"one conversion or none, at a cost that varies by {min(plan.cost_cv, 3**-0.5):.0%}; means {means}",
         "empirical": "a row of the arm's log, reward and cost together",
     }
     lines = [

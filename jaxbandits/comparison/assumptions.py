@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxbandits.comparison.arms_file import ArmsTable
-from jaxbandits.comparison.posterior import Drawn, Posterior, why_no_posterior
+from jaxbandits.comparison.posterior import STATED_COST_CV, Drawn, Posterior, posterior_of, why_no_posterior
 from jaxbandits.comparison.scaled_arms import finite_arms
-from jaxbandits.comparison.worlds import click_arms, drawn_arms
+from jaxbandits.comparison.worlds import click_arms, drawn_arms, with_bounds
 from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import positive_number, whole_number
@@ -37,17 +37,43 @@ def why_means_are_given(uncertainty: str | None, noise: str | None, table: ArmsT
     return why
 
 
-def arms_of(
+class Assumed(NamedTuple):
+    """What is played: the table with its bounds, and what was decided of it; see :class:`ComparisonPlan`."""
+
+    table: ArmsTable
+    noise: str
+    posterior: Posterior | None
+    why_given: str | None
+    cost_cv: float
+
+
+def assumed(
     table: ArmsTable,
-    rows: Sequence[int],
-    noise: str,
-    concentration: float,
-    posterior: Posterior | None,
-    cost_cv: float,
-    may_rest: bool,
-) -> FiniteArms | WithNullArm:
+    uncertainty: str | None,
+    noise: str | None,
+    cost_cv: float | None,
+    reward_max: float | None,
+    cost_max: float | None,
+) -> Assumed:
+    """What the user said, and for the rest what suits the file.
+
+    Raises:
+        InputError: what the file does not allow; a bound of the user below what may be drawn.
+    """
+    why_given = why_means_are_given(uncertainty, noise, table)
+    posterior = posterior_of(table, cost_cv) if why_given is None else None
+    noise = noise_of(noise, table, posterior)
+    if cost_cv is None:
+        cost_cv = posterior.cost_cv if posterior else STATED_COST_CV
+    if posterior is not None or noise == "clicks":
+        table = with_bounds(table, noise, posterior, cost_cv, reward_max, cost_max)
+    return Assumed(table, noise, posterior, why_given, cost_cv)
+
+
+def arms_of(world: Assumed, rows: Sequence[int], concentration: float, may_rest: bool) -> FiniteArms | WithNullArm:
     """The arms of a group of instances; where means are drawn, those of run 0, which have the right shapes."""
-    instances = [table.instances[row] for row in rows]
+    instances, posterior = [world.table.instances[row] for row in rows], world.posterior
+    noise, cost_cv = world.noise, world.cost_cv
     if posterior is not None:
         made = drawn_arms(instances, [posterior.instances[row].draw(0, row, [0]) for row in rows], noise, cost_cv)
     elif noise == "clicks":

@@ -18,11 +18,10 @@ from jaxbandits._engine.marks import mark_shares
 from jaxbandits._numerics.beta_tables import MOST_SHAPE
 from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.comparison.arms_table import ArmsTable
-from jaxbandits.comparison.assumptions import arms_of, noise_of, rounds_of, why_means_are_given, with_constraint
+from jaxbandits.comparison.assumptions import arms_of, assumed, rounds_of, with_constraint
 from jaxbandits.comparison.grouping import Group, grouped
 from jaxbandits.comparison.named_policies import AVERAGE_COST_POLICIES, POLICIES
-from jaxbandits.comparison.posterior import STATED_COST_CV, Posterior, posterior_of
-from jaxbandits.comparison.worlds import with_bounds
+from jaxbandits.comparison.posterior import STATED_COST_CV, Posterior
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import positive_number, whole_number
@@ -122,13 +121,8 @@ def prepare(
     chosen = _checked(policies)
     reading = {"reward_max": reward_max, "cost_max": cost_max, "columns": columns, "reward": reward, "prior": prior}
     table = _table(arms, {"instances": instances, **reading, "decimal": decimal})
-    why_given = why_means_are_given(uncertainty, noise, table)
-    posterior = posterior_of(table, cost_cv) if why_given is None else None
-    noise = noise_of(noise, table, posterior)
-    if cost_cv is None:
-        cost_cv = posterior.cost_cv if posterior else STATED_COST_CV
-    if posterior is not None or noise == "clicks":
-        table = with_bounds(table, noise, posterior, cost_cv, reward_max, cost_max)
+    world = assumed(table, uncertainty, noise, cost_cv, reward_max, cost_max)
+    table = world.table
     scaled = _scaled_budgets(budget, table)
     rounds = None if average_cost is None else rounds_of(budget, average_cost, table)
     if rounds is not None and average_cost is not None:
@@ -139,7 +133,7 @@ def prepare(
     _check_size(len(settings) * len(table.instances), int(runs), shares.size)
     work = len(settings) * int(runs) * scaled / [instance.scaled_mean_cost.mean() for instance in table.instances]
     groups = tuple(
-        Group(rows, arms_of(table, rows, noise, concentration, posterior, cost_cv, rounds is not None))
+        Group(rows, arms_of(world, rows, concentration, rounds is not None))
         for rows in grouped([len(instance.arms) for instance in table.instances], work, len(chosen))
     )
     for group in groups:
@@ -154,15 +148,15 @@ def prepare(
         settings=settings,
         runs=int(runs),
         seed=int(seed),
-        noise=noise,
+        noise=world.noise,
         beta_concentration=concentration,
         last_pull=last_pull,
         shares=tuple(float(share) for share in shares),
         scaled_budgets=scaled,
         groups=groups,
-        posterior=posterior,
-        why_given=why_given or None,
-        cost_cv=cost_cv,
+        posterior=world.posterior,
+        why_given=world.why_given or None,
+        cost_cv=world.cost_cv,
         rounds=rounds,
         average_cost=average_cost,
     )

@@ -11,9 +11,16 @@ from jaxbandits.comparison.evidence import Daily
 
 FloatArray = NDArray[np.float64]
 
+_SPREAD, _SPREAD_SD = 0.5, 0.7
+
+
+def spread(variance: float) -> float:
+    """ln p(σ) + constant of a relative variance σ² between arms: ln σ ~ N(ln ½, 0.7²)."""
+    return float(-(((np.log(variance) / 2 - np.log(_SPREAD)) / _SPREAD_SD) ** 2) / 2)
+
 
 def pooled_beta(n: FloatArray, x: FloatArray) -> tuple[float, float]:
-    """(m, κ) that maximise Π_k BetaBinomial(x_k; n_k, mκ, (1 − m)κ) · κ^−½; 1e-3 ≤ κ ≤ 1e6.
+    """(m, κ) that maximise Π_k BetaBinomial(x_k; n_k, mκ, (1 − m)κ) · p(σ), σ² = (1 − m)/(m(κ + 1)): :func:`spread`.
 
     Example:
         >>> import numpy as np
@@ -25,7 +32,7 @@ def pooled_beta(n: FloatArray, x: FloatArray) -> tuple[float, float]:
 
     def loss(m: float, k: float) -> float:
         a, b = m * k, (1 - m) * k
-        return -float((betaln(a + x, b + n - x) - betaln(a, b)).sum()) + 0.5 * np.log(k)
+        return -float((betaln(a + x, b + n - x) - betaln(a, b)).sum()) - spread((1 - m) / (m * (k + 1)))
 
     start = float((x.sum() + 0.5) / (n.sum() + 1))
     p, k = _searched(lambda p: loss(1 / (1 + np.exp(-p[0])), np.exp(p[1])), [np.log(start / (1 - start)), np.log(10)])
@@ -33,7 +40,7 @@ def pooled_beta(n: FloatArray, x: FloatArray) -> tuple[float, float]:
 
 
 def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> tuple[float, float]:
-    """(m, a) that maximise the negative-binomial likelihood of x_k/φ (mean n_k m/φ, shape a) times a^−½."""
+    """(m, a) that maximise the negative-binomial likelihood of x_k/φ (mean n_k m/φ, shape a) times p(a^−½)."""
     from scipy.special import gammaln
 
     y = x / phi
@@ -41,7 +48,7 @@ def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> tuple[float, float
     def loss(m: float, a: float) -> float:
         mean = n * m / phi
         parts = gammaln(a + y) - gammaln(a) + a * np.log(a / (a + mean)) + y * np.log(mean / (a + mean) + 1e-300)
-        return -float(parts.sum()) + 0.5 * np.log(a)
+        return -float(parts.sum()) - spread(1 / a)
 
     start = float(max(x.sum(), phi / 2) / max(n.sum(), 1))
     p, k = _searched(lambda p: loss(np.exp(p[0]), np.exp(p[1])), [np.log(start), 0.0])
@@ -49,7 +56,7 @@ def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> tuple[float, float
 
 
 def pooled_log_cost(n: FloatArray, spent: FloatArray, v: float) -> tuple[float, float]:
-    """(m, τ): m the weighted mean at τ; τ maximises Π_k N(ln(S_k/n_k); m, v²/n_k + τ²) · τ, 1e-4 ≤ τ ≤ 5."""
+    """(m, τ): m the weighted mean at τ; τ maximises Π_k N(ln(S_k/n_k); m, v²/n_k + τ²) · p(τ), 1e-4 ≤ τ ≤ 5."""
     from scipy.optimize import minimize_scalar
 
     known = n > 0
@@ -60,7 +67,7 @@ def pooled_log_cost(n: FloatArray, spent: FloatArray, v: float) -> tuple[float, 
 
     def loss(log_tau: float) -> float:
         var = s2 + np.exp(2 * log_tau)
-        return float((np.log(var) + (y - mean(np.exp(log_tau))) ** 2 / var).sum()) / 2 - log_tau
+        return float((np.log(var) + (y - mean(np.exp(log_tau))) ** 2 / var).sum()) / 2 - spread(np.exp(2 * log_tau))
 
     tau = float(np.exp(minimize_scalar(loss, bounds=(np.log(1e-4), np.log(5.0)), method="bounded").x))
     return mean(tau), tau

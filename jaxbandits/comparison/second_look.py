@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from jaxbandits.comparison.assumptions import arms_of
+from jaxbandits.comparison.assumptions import Assumed, arms_of
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.comparison.running import blocks_of, run_plan
@@ -62,15 +62,9 @@ def check_noise(comparison: Comparison, progress: bool = False) -> NoiseCheck | 
     groups = plan.groups
     if plan.posterior is None:
         try:
-            groups = tuple(
-                dataclasses.replace(
-                    group,
-                    environment=arms_of(
-                        plan.table, group.rows, noise, 4.0, None, plan.cost_cv, plan.rounds is not None
-                    ),
-                )
-                for group in groups
-            )
+            other = Assumed(plan.table, noise, None, None, plan.cost_cv)
+            made = [arms_of(other, group.rows, plan.beta_concentration, plan.rounds is not None) for group in groups]
+            groups = tuple(dataclasses.replace(group, environment=x) for group, x in zip(groups, made, strict=True))
         except InputError as problem:
             return f"no second noise was played ({problem})"
     found = run_plan(dataclasses.replace(plan, noise=noise, groups=groups, runs=runs), progress=progress)
