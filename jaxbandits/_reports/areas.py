@@ -105,7 +105,14 @@ def _stack(axes: Axes, x: np.ndarray, panel: Panel, small: bool) -> None:
             fontsize=7.5 if small else 9,
             va="center",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 1.2, "shrinkA": 1, "shrinkB": 0},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 1.2,
+                "shrinkA": 1,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
+            },
         )
 
 
@@ -128,7 +135,7 @@ def _numbers(axes: Axes, written: Callable[[float], str] | None) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(5))
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         if written is not None:
             axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(written(value))))
     axes.tick_params(labelsize=8)
