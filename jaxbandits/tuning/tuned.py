@@ -134,7 +134,7 @@ class Tuned:
             right.errorbar([value], [self.regret[0]], half, color=VERMILION, marker="D", capsize=3,
                            label="tuned, fresh instances")  # fmt: skip
             if len(self.grid):
-                label_grid(right.xaxis, self.grid[:, i], log=True)
+                label_grid(right.xaxis, self.grid[:, i], log=True, share=0.16)
             else:
                 label_grid(right.xaxis, np.array([value]), log=True)
             right.legend(frameon=False)
