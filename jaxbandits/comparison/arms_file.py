@@ -172,6 +172,6 @@ def _instances(
         where = f"{rows.source}, instance {shown(group[0].instance)}, number of arms"
         for error in errors or [bad(where, len(group), "2 or more")]:
             problems.note(error)
-    if not groups:
+    if not groups and not problems.count:
         problems.note(InputError(f"{rows.source}: no row is an arm; it must have at least two arms"))
     return tuple(found), tuple(sorted(out, key=lambda arm: arm.line))

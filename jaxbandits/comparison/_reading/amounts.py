@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaxbandits.comparison._reading.numbers import BAD, Numbers, read_numbers
+from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, Numbers, read_numbers
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
@@ -119,18 +119,25 @@ def _with_currency(style: NumberStyle, sheet: Sheet, rows: Sequence[Row]) -> Num
     return replace(style, symbol=named[:8], symbol_first=not apart, symbol_apart=apart)
 
 
-def check_cells(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray, problems: Problems) -> None:
-    """Note every cell that cannot be read, row by row."""
+def check_cells(
+    sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray, problems: Problems
+) -> np.ndarray:
+    """Note every cell that cannot be read, row by row; the rows that can be used, bool [N]."""
     at, width = sheet.columns.at, len(sheet.titles)
     roles = list(amounts.state)
-    wrong = np.stack([amounts.state[role] == BAD for role in roles], axis=1) & keep[:, None]
+    refunds = ("spent", "conversions") if sheet.columns.kind == "counts" else ()  # their sums must be at least 0
+    states = (BAD, NEGATIVE)
+    wrong = (
+        np.stack([np.isin(amounts.state[r], states[: 1 if r in refunds else 2]) for r in roles], axis=1) & keep[:, None]
+    )
     names = [role for role in ("name", "instance") if role in at]
     odd = {
         i
         for i, (_, cells) in enumerate(rows)
         if keep[i] and (len(cells) > width or not all(cells[at[r]] for r in names))
     }
-    for i in sorted(odd | set(np.flatnonzero(wrong.any(axis=1)).tolist())):
+    found = sorted(odd | set(np.flatnonzero(wrong.any(axis=1)).tolist()))
+    for i in found:
         line, cells = rows[i]
         where = f"{sheet.source}, line {line}"
         if len(cells) > width:
@@ -142,12 +149,10 @@ def check_cells(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.nd
             text = amounts.texts[role][i]
             decimal = f" (decimal sign: {amounts.style.decimal!r})" if _has_sign(text) else ""
             problems.note(bad(f"{where}, column {sheet.label(role)}", text, MAY_BE + decimal))
+    usable = keep.copy()
+    usable[found] = False
+    return usable
 
 
 def _has_sign(text: str) -> bool:
-    return any(x.isdigit() for x in text) and ("," in text or "." in text) and text.count(",") + text.count(".") < 3
-
-
-def lacking(amounts: Amounts, roles: Sequence[str], state: int) -> np.ndarray:
-    """Rows in which one of these columns is in a state, bool [N]."""
-    return np.any([amounts.state[role] == state for role in roles if role in amounts.state], axis=0)
+    return text[:1].isdigit() and ("," in text or "." in text) and text.count(",") + text.count(".") < 3

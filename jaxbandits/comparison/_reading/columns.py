@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jaxbandits.comparison._reading.words import Title, key, rank_of, title
+from jaxbandits.comparison._reading.words import Title, key, rank_of, title, titles_of
 from jaxbandits.core.errors import InputError
 
 ROLES = ("instance", "name", "time", "reward", "cost", "clicks", "spent", "conversions", "mean_reward", "mean_cost")
@@ -146,7 +146,7 @@ def formats() -> str:
 
 def usual_columns(titles: Sequence[str], asked: Asked) -> Columns | None:
     """Those of a header in the usual words, with what the user says of them; None if something is missing."""
-    keyed = [title(text) for text in titles]
+    keyed = titles_of(titles)
     given = _asked_positions(titles, keyed, asked)
     if given is None:
         return None
@@ -164,16 +164,10 @@ def _kinds(asked: Asked) -> tuple[str, ...]:
     return ("counts", "means", "log")
 
 
-def missing_roles(titles: Sequence[str], asked: Asked) -> tuple[str, list[str], dict[str, int]]:
-    """Of the nearest kind: its name, the roles without a column, and the positions of the others."""
-    keyed, best = [title(text) for text in titles], None
-    given = _asked_positions(titles, keyed, asked) or {}
-    for kind in ("means", "counts", "log"):
-        at, missing = _positions(kind, keyed, given)
-        found = (len(missing) / len(PLAIN[kind]), kind, missing, at)
-        best = found if best is None or found[0] < best[0] else best
-    assert best is not None
-    return best[1], best[2], best[3]
+def missing_roles(titles: Sequence[str], asked: Asked, kind: str) -> tuple[list[str], dict[str, int]]:
+    """Of a kind: the roles without a column, and the positions of the others."""
+    at, missing = _positions(kind, titles_of(titles), _asked_positions(titles, titles_of(titles), asked) or {})
+    return missing, at
 
 
 def position(text: str, titles: Sequence[str]) -> int | None:
@@ -188,7 +182,7 @@ def value_position(text: str, titles: Sequence[str]) -> int | None:
     """Of the column that ``--reward`` means: a title, or any of the usual words for a column that is there."""
     if (exact := position(text, titles)) is not None:
         return exact
-    keyed = [title(one) for one in titles]
+    keyed = titles_of(titles)
     for role in ("value", "conversions", "reward", "mean_reward", "roas"):
         if key(text) in rank_of()[role]:
             return _best(keyed, (role,), ())
@@ -244,12 +238,11 @@ def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked:
         if found is not None:
             at[role] = found
     unit = {"means": "pull", "log": "row"}.get(kind) or _pull_unit(keyed, at)
+    known = rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
     reward = (
         keyed[rates["conversions"][0] if "conversions" in rates else at["conversions"]] if kind == "counts" else None
     )
-    counted = (
-        reward is not None and reward.key in rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
-    )
+    counted = reward is not None and any(word in known for word in (reward.key, *reward.others))
     is_value = kind == "counts" and not counted and "conversions" not in asked.columns
     titles = {role: keyed[i] for role, i in at.items()}
     return Columns(kind, at, False, titles, rates, constant, is_value, unit, _levels(keyed, at, given), others)
@@ -267,16 +260,19 @@ def _rates(keyed: Sequence[Title], at: Mapping[str, int], missing: Iterable[str]
 def _pull_unit(keyed: Sequence[Title], at: Mapping[str, int]) -> str:
     if "clicks" not in at:
         return "click"
-    word = keyed[at["clicks"]].key
     units = ("click", "click", "pull", "session", "click", "view", "impression")
-    return units[rank_of()["clicks"].get(word, 0)]
+    return units[_rank(keyed[at["clicks"]], "clicks", 0)]
+
+
+def _rank(one: Title, role: str, otherwise: int) -> int:
+    return next((rank_of()[role][word] for word in (one.key, *one.others) if word in rank_of()[role]), otherwise)
 
 
 def _levels(keyed: Sequence[Title], at: Mapping[str, int], given: Mapping[str, int]) -> tuple[int, ...]:
-    rank = rank_of()["name"].get(keyed[at["name"]].key, -1)
+    rank = _rank(keyed[at["name"]], "name", -1)
     if rank not in _LEVELS or "name" in given:
         return ()
-    ranked = {rank_of()["name"].get(x.key, -1): i for i, x in reversed(list(enumerate(keyed)))}
+    ranked = {_rank(x, "name", -1): i for i, x in reversed(list(enumerate(keyed)))}
     return tuple(ranked[r] for r in _LEVELS if r > rank and r in ranked)
 
 
@@ -290,7 +286,9 @@ def _all(keyed: Sequence[Title], roles: Sequence[str]) -> list[int]:
     """All columns with a word of these roles, the likeliest first."""
     found = []
     for i, one in enumerate(keyed):
-        ranks = [(order, rank_of()[role][one.key]) for order, role in enumerate(roles) if one.key in rank_of()[role]]
-        if ranks:
-            found.append((*min(ranks), i))
-    return [i for _, _, i in sorted(found)]
+        for less, word in enumerate((one.key, *one.others)):
+            ranks = [(order, rank_of()[role][word]) for order, role in enumerate(roles) if word in rank_of()[role]]
+            if ranks:
+                found.append((*min(ranks), less, i))
+                break
+    return [found_at for *_, found_at in sorted(found)]

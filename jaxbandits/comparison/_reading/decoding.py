@@ -14,6 +14,13 @@ _MARKS = (  # that of UTF-32 begins like that of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
 )
+_NO_TEXT = (
+    (b"PK\x03\x04", "a workbook or a zip file"),
+    (b"\xd0\xcf\x11\xe0", "an old workbook (.xls)"),
+    (b"\x1f\x8b", "a gzip file"),
+    (b"PAR1", "a parquet file"),
+    (b"%PDF", "a PDF"),
+)
 _LOOKED_AT = 4096
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _MAY_BE = "text in UTF-8, UTF-16 or Latin-1"
@@ -29,6 +36,9 @@ def decoded(content: bytes, source: str) -> tuple[str, tuple[str, ...]]:
         >>> decoded("café".encode("latin-1"), "a.csv")
         ('café', ('read as Latin-1 (Windows-1252), for it is not UTF-8',))
     """
+    for start, what in _NO_TEXT:
+        if content.startswith(start):
+            raise bad("arms file", source, f"{_MAY_BE}, saved as CSV; this is {what}")
     for mark, encoding, name in _MARKS:
         if content.startswith(mark):
             return _text(content, encoding, source), (f"read as {name}",) if name else ()

@@ -31,7 +31,7 @@ def of_columns(sheet: Sheet) -> tuple[str, ...]:
             continue
         other = sheet.titles[others[0]]
         option = f"--columns {shlex.quote(f'{role}={other}')}"
-        if role in ("conversions", "reward") and title(other).key in {w for rank in ranks()["value"] for w in rank}:
+        if role in ("conversions", "reward") and {title(other).key, *title(other).others} & rank_of()["value"].keys():
             option = f"--reward {shlex.quote(other)}"
         notes += (f"{role} is {shown(sheet.titles[at[role]])}; {brief(option, 80)} would take that column instead",)
     unused = [text for i, text in enumerate(sheet.titles) if text and i not in columns.used()]

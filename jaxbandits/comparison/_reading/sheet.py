@@ -78,6 +78,8 @@ def read_sheet(path: str | os.PathLike[str], asked: Asked) -> Sheet:
 def _sheet(text: str, source: str, asked: Asked) -> Sheet:
     if not text.strip(', ;\t|\r\n"'):
         raise InputError(f"{source}: the file is empty; it must have a header line and rows of arms")
+    if text.lstrip()[0] in "[{<":
+        raise InputError(f"{source}: not readable as CSV: it begins like JSON or HTML; save the table as CSV")
     heads = {sign: _head(text, sign) for sign in _SEPARATORS}
     finds: list[Callable[[Sequence[str]], Columns | None]] = [lambda cells: usual_columns(cells, asked)]
     if asked.empty:
