@@ -124,6 +124,7 @@ def prepare(
     reward: str | None = None,
     prior: float | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
 ) -> ComparisonPlan:
     """Read, check and lay out a comparison without compiling anything; what :func:`~jaxbandits.compare` then runs.
 
@@ -145,7 +146,7 @@ def prepare(
         shares = np.arange(1, marks + 1) / marks
     chosen = _checked(policies)
     reading = {"reward_max": reward_max, "cost_max": cost_max, "columns": columns, "reward": reward, "prior": prior}
-    table = _table(arms, {"instances": instances, **reading, "decimal": decimal})
+    table = _table(arms, {"instances": instances, **reading, "decimal": decimal, "encoding": encoding})
     noise = _noise(noise, table)
     scaled = _scaled_budgets(budget, table)
     canonical = [canonicalise(policy, len(table.instances)) for policy in chosen]

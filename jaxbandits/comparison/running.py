@@ -49,6 +49,7 @@ def compare(
     reward: str | None = None,
     prior: float | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
     progress: bool = False,
 ) -> Comparison:
     """Spend the budget on every instance of an arms file with every policy setting, many times, and rank them.
@@ -72,7 +73,7 @@ def compare(
         beta_concentration: α + β > 0 of the Beta laws; larger is less noisy.
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares, ending in 1.
-        instances, reward_max, cost_max, columns, reward, prior, decimal: as in
+        instances, reward_max, cost_max, columns, reward, prior, decimal, encoding: as in
             :func:`~jaxbandits.comparison.read_arms`; left out with a table.
         progress: show a bar on stderr.
 
@@ -110,6 +111,7 @@ def compare(
         reward=reward,
         prior=prior,
         decimal=decimal,
+        encoding=encoding,
     )
     return run_plan(plan, progress=progress)
 

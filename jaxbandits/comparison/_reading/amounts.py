@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, Numbers, read_numbers
+from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, Numbers, is_nothing, read_numbers
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
 from jaxbandits.core.errors import bad, shown
 
 MAY_BE = "a finite number of at least 0"
+_PARTS = {"micro": 1_000_000, "cent": 100}
+_NO_CURRENCY = ("%", "micro", "micros", "cent", "cents", "utc", "gmt")
 _MONEY = ("spent", "cost", "mean_cost")
 
 
@@ -48,9 +51,9 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
     for role, numbers in by_role.items():
         unit = columns.title[role].unit if role in columns.title else ""
         shown_title = shown(sheet.titles[numeric[role]])
-        if unit.startswith("micro"):
-            values[role] = values[role] / 1e6
-            notes += (f"{shown_title} is in millionths",)
+        if parts := _PARTS.get(unit.removesuffix("s")):
+            values[role] = values[role] / parts
+            notes += (f"{shown_title} is divided by {parts:,}",)
         elif unit == "%" and not numbers.percent.any():
             values[role] = values[role] / 100
             notes += (f"{shown_title} is in percent",)
@@ -84,25 +87,30 @@ def _completed(amounts: Amounts, sheet: Sheet) -> Amounts:
 
 
 def _one_currency(sheet: Sheet, rows: Sequence[Row], by_role: dict[str, Numbers], problems: Problems) -> None:
+    """Amounts of two currencies have no sum; they may stand in two instances."""
     seen: dict[str, tuple[int, str]] = {}
     for role, numbers in by_role.items():
         for symbol, row in numbers.symbols.items():
             if symbol not in seen or row < seen[symbol][0]:
                 seen[symbol] = row, role
     at = sheet.columns.at.get("currency")
-    if at is not None:
-        codes = dict.fromkeys(cells[at] for _, cells in reversed(rows) if cells[at])
-        seen_codes = {code: next(i for i, (_, cells) in enumerate(rows) if cells[at] == code) for code in codes}
-        _tell(sheet, rows, {code: (row, "currency") for code, row in seen_codes.items()}, problems)
-    _tell(sheet, rows, seen, problems)
+    if at is None:
+        return _tell(sheet, rows, seen, "", problems)
+    codes: dict[str, tuple[int, str]] = {}
+    for row, (_, cells) in enumerate(rows):
+        if not is_nothing(cells[at]):
+            codes.setdefault(cells[at], (row, "currency"))
+    if sheet.columns.at.get("instance") != at:
+        option = shlex.quote(f"instance={sheet.titles[at]}")
+        _tell(sheet, rows, codes, f" (--columns {option} plays each by itself)", problems)
 
 
-def _tell(sheet: Sheet, rows: Sequence[Row], seen: dict[str, tuple[int, str]], problems: Problems) -> None:
+def _tell(sheet: Sheet, rows: Sequence[Row], seen: dict[str, tuple[int, str]], option: str, problems: Problems) -> None:
     (first, (row, _)), *others = sorted(seen.items(), key=lambda item: item[1][0]) or [("", (0, ""))]
     for _, (other, role) in others:
         line, cells = rows[other]
         text = cells[{**sheet.columns.at, **sheet.columns.numeric()}[role]]
-        may_be = f"in one currency for all rows, and line {rows[row][0]} has {shown(first)}"
+        may_be = f"in one currency for all rows, and line {rows[row][0]} has {shown(first)}{option}"
         problems.note(bad(f"{sheet.source}, line {line}, column {sheet.label(role)}", text, may_be))
 
 
@@ -112,9 +120,10 @@ def _with_currency(style: NumberStyle, sheet: Sheet, rows: Sequence[Row]) -> Num
         return style
     columns = sheet.columns
     at = columns.at.get("currency")
-    named = next((cells[at] for _, cells in rows if cells[at]), "") if at is not None else ""
+    codes = {cells[at] for _, cells in rows if not is_nothing(cells[at])} if at is not None else set()
+    named = codes.pop() if len(codes) == 1 else ""
     units = [columns.title[role].unit for role in _MONEY if role in columns.title]
-    named = named or next((unit for unit in units if unit and unit not in ("%", "micros", "micro")), "")
+    named = named or next((unit for unit in units if unit and unit not in _NO_CURRENCY), "")
     apart = named[-1:].isalpha()
     return replace(style, symbol=named[:8], symbol_first=not apart, symbol_apart=apart)
 

@@ -160,6 +160,8 @@ def fitting(rows: Rows, arms: Sequence[Arm], bounds: tuple[float, float], proble
                 where = f"{rows.source}, line {rows.line[arm.rows[i]]}, arm {shown(arm.name)}"
                 label = what if rows.columns.kind == "log" else f"mean {what}"
                 told = f"{label} {float(found[i])} is above its bound {bound}; raise {argument}"
+                if what == "reward" and not single:
+                    told += f" to {max(arm.reward for arm in arms):.6g} or more"
                 problems.note(InputError(f"{where}: {told}"))
     vanishing = [arm.cost / bounds[1] == 0 for arm in arms]
     return [_unplayable(rows, a, "its cost is too small") if v else a for a, v in zip(arms, vanishing, strict=True)]

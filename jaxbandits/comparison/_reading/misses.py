@@ -56,9 +56,11 @@ def _nearest(
         few = len(header) <= _MOST_TITLES
         titled = _guessed(header, rows, missing, found, (_by_title,)) if few else {}
         guessed = _guessed(header, rows, missing, found, (_by_title, _by_content)) if few else {}
-        lacks = (len(missing) - 0.5 * len(titled)) / len(PLAIN[kind])
-        speaks = 0.01 * (kind == "counts" and numbers > 2) + 0.01 * (
-            kind == "log" and _repeat(header, rows, guessed | found)
+        lacks = (len(missing) - 0.2 * len(titled)) / len(PLAIN[kind])
+        silent = not set(found) - {"name"}  # then what stands below speaks
+        counted = kind == "counts" and numbers > 2
+        speaks = 0.3 * (counted and silent) + 0.01 * (
+            counted or (kind == "log" and _repeat(header, rows, guessed | found))
         )
         if best is None or lacks - speaks < best[0]:
             best = lacks - speaks, kind, found, guessed

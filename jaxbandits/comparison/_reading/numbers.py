@@ -37,7 +37,7 @@ _MONEY = rf"(?:[A-Z]{{1,3}}\$|[{SIGNS}]|{_NAMES})"
 _DRESSED = re.compile(
     rf"(?P<below>[-−])?(?P<first>{_MONEY})?(?P<apart>[{_SPACES}]*)(?P<under>[-−])?\+?"
     rf"(?P<core>[\d.,{_QUOTES}{_SPACES}]*\d[.,]?(?:[eE][+-]?\d+)?|[-–—]+)"
-    rf"(?P<between>[{_SPACES}]*)(?P<last>{_MONEY}|%)?",
+    rf"(?P<between>[{_SPACES}]*)(?P<scale>[kKmM](?![A-Za-z]))?[{_SPACES}]*(?P<last>{_MONEY}|%)?",
     re.ASCII | re.IGNORECASE,
 )
 _IN_BRACKETS = re.compile(r"\((.*\d.*)\)")
@@ -75,6 +75,7 @@ class _Cell:
     apart: bool = False
     percent: bool = False
     below: bool = False
+    scale: float = 1.0
 
 
 def read_numbers(
@@ -108,7 +109,7 @@ def read_numbers(
     point = decimal or ("." if plain and not guess else _decided(votes, guess, separator))
     read = [_column(of, cells_of, point) for of, cells_of in zip(columns, cells, strict=True)]
     style = _style([cell for of in cells for cell in of.values() if cell], point)
-    return read, style, _notes(cells, point, None if decimal else votes, separator)
+    return read, style, _notes(cells, point, None if decimal else votes)
 
 
 def plain_number(text: str) -> float | None:
@@ -150,7 +151,8 @@ def _undressed(text: str) -> _Cell | None:
     core = found["core"].strip(_SPACES)
     apart = found["apart"] or not found["core"].startswith(core) if before else not found[0].endswith(core + behind)
     below = bool(inner or found["below"] or found["under"]) and core.strip("-–—") != ""
-    return _Cell(core, before or behind, bool(before), bool(apart and (before or behind)), percent, below)
+    scale = {"k": 1e3, "m": 1e6}.get((found["scale"] or "").lower(), 1.0)
+    return _Cell(core, before or behind, bool(before), bool(apart and (before or behind)), percent, below, scale)
 
 
 def _bare(core: str) -> str:
@@ -233,7 +235,7 @@ def _value(cell: _Cell, point: str) -> tuple[float, int, bool]:
     value = float(text) if _PLAIN.fullmatch(text) else math.nan
     if not math.isfinite(value):
         return math.nan, BAD, False
-    value = value / 100 if cell.percent else value
+    value = value / 100 if cell.percent else value * cell.scale
     return (-value, NEGATIVE, cell.percent) if cell.below and value else (value, NUMBER, cell.percent)
 
 
@@ -248,26 +250,28 @@ def _style(cells: Iterable[_Cell], point: str) -> NumberStyle:
     return NumberStyle(*symbol, decimal=point, thousands=between.most_common(1)[0][0] if between else "")
 
 
-def _notes(
-    cells: Sequence[dict[str, _Cell | None]], point: str, votes: Counter[str] | None, separator: str
-) -> tuple[str, ...]:
+def _notes(cells: Sequence[dict[str, _Cell | None]], point: str, votes: Counter[str] | None) -> tuple[str, ...]:
     """An example of each kind of sign that is not in plain form, and a warning where nothing but custom decided."""
-    decimals, thousands = "", ""
-    for of in cells:
-        for text, cell in of.items():
-            if cell and cell.core.strip("-–—") and (value := _value(cell, point))[1] == NUMBER and not value[2]:
-                example = f"{shown(re.sub(rf'[{_SPACES}]', ' ', text))} is {value[0]:.10g}"
-                core = _bare(cell.core)
-                if "," in core and point == "," and not decimals:
-                    decimals = example
-                elif (
-                    core.replace(point, "") != re.sub(r"[^\d]", "", core) and "e" not in core.lower() and not thousands
-                ):
-                    thousands = example
+    decimals, thousands, rounded = "", "", ""
+    for text, cell in (
+        (text, cell) for of in cells for text, cell in of.items() if cell and not _PLAIN.fullmatch(text)
+    ):
+        value, state, percent = _value(cell, point)
+        if state != NUMBER or percent or not cell.core.strip("-–—"):
+            continue
+        example = f"{shown(re.sub(rf'[{_SPACES}]', ' ', text))} is {value:.10g}"
+        core = _bare(cell.core)
+        if cell.scale != 1:
+            rounded = rounded or f"{example}, as far as it was rounded"
+        elif "," in core and point == ",":
+            decimals = decimals or example
+        elif re.search(rf"\d[{_SPACES}{_QUOTES}{',' if point == '.' else '.'}]\d", cell.core):
+            thousands = thousands or example
+    if point == "," and not thousands:
+        plain = (text for of in cells for text in of if "." in text and _PLAIN.fullmatch(text))
+        thousands = next((f"{shown(text)} is {text.replace('.', '')}" for text in plain), "")
     ambiguous = votes is not None and not votes and bool(thousands or decimals)
     either = f" (if not: --decimal {',' if point == '.' else '.'})" if ambiguous else ""
-    if decimals:
-        return (f"decimal commas: {', '.join(filter(None, (decimals, thousands)))}{either}",)
-    if thousands:
-        return (f"thousands: {thousands}{either}",)
-    return ()
+    told = [f"decimal commas: {', '.join(filter(None, (decimals, thousands)))}{either}"] if decimals else []
+    told += [f"thousands: {thousands}{either}"] if thousands and not decimals else []
+    return (*told, *filter(None, [rounded]))

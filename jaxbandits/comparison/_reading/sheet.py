@@ -60,7 +60,7 @@ class Sheet:
         return role if (self.columns.plain and role != "clicks") or key(own) == key(role) else brief(own, 60)
 
 
-def read_sheet(path: str | os.PathLike[str], asked: Asked) -> Sheet:
+def read_sheet(path: str | os.PathLike[str], asked: Asked, encoding: str | None = None) -> Sheet:
     """Read a CSV file with a header.
 
     Raises:
@@ -70,7 +70,7 @@ def read_sheet(path: str | os.PathLike[str], asked: Asked) -> Sheet:
     source = on_one_line(" ".join(str(path).split()))
     if len(source) > _SHOWN_OF_A_PATH:
         source = f"…{source[-_SHOWN_OF_A_PATH:]}"
-    text, notes = decoded(content, source)
+    text, notes = decoded(content, source, encoding)
     sheet = _sheet(text, source, asked)
     return replace(sheet, notes=(*notes, *sheet.notes), sha256=hashlib.sha256(content).hexdigest())
 

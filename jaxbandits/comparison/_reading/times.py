@@ -30,6 +30,7 @@ _NAMED = (
 )
 _MONTH = re.compile(rf"(?P<year>\d{{4}})[-/](?P<month>\d{{1,2}})|{_WORD}\.? (?P<later>\d{{4}})")
 _EPOCHS = ((9e8, 5e9, 1.0), (9e11, 5e12, 1e3), (9e14, 5e15, 1e6), (9e17, 5e18, 1e9))  # s, ms, µs, ns: 1998 to 2128
+_UNTIL = re.compile(r"\s+(?:-|–|to|bis|au|al?)\s+", re.IGNORECASE)
 _NONE = ("", "na", "n/a", "null", "none", "nan", "-", "--", "nat")
 _EXCEL = (36_526, 73_051)  # days since 1899-12-30: 2000 to 2099
 _MONTHS = {  # by the letters that tell a month apart, in English, German, French, Spanish, Portuguese, Italian, Dutch
@@ -62,9 +63,9 @@ def read_times(cells: Sequence[str]) -> tuple[Times | None, str]:
     note, known = "", dict[str, datetime | None]()
     for text in unique:
         try:
-            known[text] = None if text.lower() in _NONE else _read(text, day_first)
+            known[text] = None if text.lower() in _NONE else _read(_UNTIL.split(text)[0], day_first)
         except (ValueError, OverflowError):
-            return None, f"{text[:40]!r} is read as no date or time, and none of its column"
+            return None, f"{text[:40]!r} is no date or time; its rows are not ordered"
     if shorts and not day_first and not any(two > 12 for _, two in shorts):
         example = next(text for text in unique if _SHORT.fullmatch(text))
         note = f"{example!r} read with the month first ({known[example]:%Y-%m-%d})"

@@ -14,7 +14,8 @@ CODES = (
     "NZD|PEN|PHP|PKR|PLN|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|UYU|VND|ZAR"
 )
 SIGNS = "$¢£¤¥֏฿₠-⃀＄￡￥￦"  # of a character class
-_UNIT = re.compile(rf"[{SIGNS}]|R\$|%|micros?|UTC|GMT|{CODES}", re.IGNORECASE)
+_UNIT = re.compile(rf"[{SIGNS}]|R\$|%|micros?|cents?|UTC|GMT|{CODES}", re.IGNORECASE)
+_ACCOUNT = re.compile(r"[\s(]+(?:in )?(?:account|local|campaign|advertiser|your) currency\)?\s*$", re.IGNORECASE)
 _BEFORE = re.compile(
     r"^\s*(?:\d+[ -]?days?\b|(?:sum|total|count|summe|somme|suma|soma|somma)\b(?:\s*(?:of|von|de|di)\b)?)[\s_-]*",
     re.IGNORECASE,
@@ -29,7 +30,7 @@ class Title:
 
     Attributes:
         key: letters and digits in lower case without accents: "Amount spent (USD)" and "amount_spent" agree.
-        unit: currency, "%" or "micros" that the title ends in; empty if none.
+        unit: currency, "%", "micros" or "cents" that the title ends in; empty if none.
         others: keys of what is left without brackets, "7 Day", "Sum of", or what stands behind a colon.
 
     Example:
@@ -55,6 +56,7 @@ def title(text: str) -> Title:
     text, unit = text[:_LONGEST], ""
     if (bracketed := _BRACKETED.search(text)) and _UNIT.fullmatch(bracketed[1]):
         unit, text = bracketed[1], text[: bracketed.start()] + " " + text[bracketed.end() :]
+    text = _ACCOUNT.sub("", text)
     text = re.sub(r"^(?:metrics|segments|stats)[._]", "", text.strip(), flags=re.IGNORECASE)
     words = re.split(r"[\s_.,/\-]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).strip(" _.,/-"))
     if not unit and len(words) > 1 and _UNIT.fullmatch(words[-1]):
@@ -63,7 +65,7 @@ def title(text: str) -> Title:
     for part in (_BRACKETED.sub(" ", text), text.split(":")[0], _BRACKETED.sub(" ", text.split(":")[0])):
         for bare in (part, _BEFORE.sub("", part), _BEFORE.sub("", _BEFORE.sub("", part))):
             others += [other] if (other := key(bare)) and other not in (found, *others) else []
-    return Title(found, unit.lower() if unit.lower().startswith("micro") else unit.upper(), tuple(others))
+    return Title(found, unit.upper() if unit.upper() in CODES.split("|") else unit.lower(), tuple(others))
 
 
 def titles_of(texts: Sequence[str]) -> list[Title]:
