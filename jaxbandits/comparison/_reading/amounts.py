@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jaxbandits.comparison._reading.columns import COSTS
 from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, Numbers, is_nothing, read_numbers
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
@@ -17,7 +18,6 @@ from jaxbandits.core.errors import bad, shown
 MAY_BE = "a finite number of at least 0"
 _PARTS = {"micro": 1_000_000, "cent": 100}
 _NO_CURRENCY = ("%", "micro", "micros", "cent", "cents", "utc", "gmt")
-_MONEY = ("spent", "cost", "mean_cost")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ def _with_currency(style: NumberStyle, sheet: Sheet, rows: Sequence[Row]) -> Num
     at = columns.at.get("currency")
     codes = {cells[at] for _, cells in rows if not is_nothing(cells[at])} if at is not None else set()
     named = codes.pop() if len(codes) == 1 else ""
-    units = [columns.title[role].unit for role in _MONEY if role in columns.title]
+    units = [columns.title[role].unit for role in COSTS if role in columns.title]
     named = named or next((unit for unit in units if unit and unit not in _NO_CURRENCY), "")
     apart = named[-1:].isalpha()
     return replace(style, symbol=named[:8], symbol_first=not apart, symbol_apart=apart)

@@ -47,6 +47,8 @@ RATES = {
     "conversions": (("rate", "clicks", "times"), ("per_result", "spent", "divided"), ("roas", "spent", "times")),
 }
 _LEVELS = range(3, 8)  # ranks of names: ad, creative, keyword, ad set, campaign
+COSTS = ("spent", "cost", "mean_cost")
+"""Roles for which a number may be given instead of a title."""
 _CONSTANT = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
 
 
@@ -194,7 +196,7 @@ def _asked_positions(titles: Sequence[str], keyed: Sequence[Title], asked: Asked
     found: dict[str, int] = {}
     for role, text in asked.columns.items():
         at = position(text, titles)
-        if at is None and not (role in ("cost", "spent") and _CONSTANT.fullmatch(text)):
+        if at is None and not (role in COSTS and _CONSTANT.fullmatch(text)):
             return None
         if at is not None:
             found[role] = at
@@ -222,12 +224,12 @@ def _positions(kind: str, keyed: Sequence[Title], given: Mapping[str, int]) -> t
 def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked: Asked) -> Columns | None:
     at, missing = _positions(kind, keyed, given)
     constant = {}
-    for role in [x for x in missing if x in ("spent", "cost")]:
-        numbers = [t for r in ("spent", "cost") if (t := asked.columns.get(r)) and r not in given]
+    for role in [x for x in missing if x in COSTS]:
+        numbers = [t for r in COSTS if (t := asked.columns.get(r)) and r not in given]
         if numbers:
             constant[role] = float(numbers[0])
     rates = _rates(keyed, at, [role for role in missing if role not in constant]) if kind == "counts" else {}
-    if any(role not in rates and role not in constant for role in missing) or len(rates) > 1:
+    if any(role not in rates and role not in constant for role in missing):
         return None
     others = {}
     for role, words in _WORDS[kind].items():

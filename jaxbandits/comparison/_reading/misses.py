@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxbandits.comparison._reading.columns import PLAIN, Asked, formats, missing_roles, position, value_position
+from jaxbandits.comparison._reading.columns import COSTS, PLAIN, Asked, formats, missing_roles, position, value_position
 from jaxbandits.comparison._reading.numbers import NEGATIVE, NUMBER, is_nothing, read_numbers
 from jaxbandits.comparison._reading.words import ranks, title
 from jaxbandits.core.errors import InputError, bad, shown
@@ -18,7 +18,7 @@ from jaxbandits.core.printable import brief
 
 _NEAR = 0.75
 _MOST_TITLES = 200  # that are compared; a file of more columns is none of arms
-_LONGEST_OPTION = 200
+_LONGEST = 560  # of a message
 _SAMPLE = 20
 _ROLES = {  # whose words are near to a role of a kind
     "reward": ("reward", "conversions", "value"),
@@ -37,12 +37,13 @@ def no_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked: Ask
         return problem
     kind, found, guessed = _nearest(header, rows[at + 1 :], asked)
     missing = [role for role in PLAIN[kind] if role not in found]
-    return InputError(
+    said = (
         f"{source}: columns missing for the nearest format ({kind}): {', '.join(missing)}; "
         f"the header is {shown(','.join(title.lower() for title in header))}; "
         f"it must have the columns{' separated by commas' if len(header) == 1 else ''} of {formats()}"
-        + _advice(header, missing, found, guessed, asked)
     )
+    advice = _advice(header, missing, guessed, asked) if guessed or found else ("",)
+    return InputError(said + next((text for text in advice if len(said + text) <= _LONGEST), ""))
 
 
 def _nearest(
@@ -136,23 +137,18 @@ def _listed(header: Sequence[str], text: str) -> str:
     return titles + (f"; did you mean {shown(meant)}?" if meant else "")
 
 
-def _advice(
-    header: Sequence[str], missing: Sequence[str], found: Mapping[str, int], guessed: Mapping[str, int], asked: Asked
-) -> str:
-    """The option that would do, as far as it can be guessed."""
-    if not guessed and not found:
-        return ""
+def _advice(header: Sequence[str], missing: Sequence[str], guessed: Mapping[str, int], asked: Asked) -> tuple[str, ...]:
+    """What to say, as far as it can be guessed; the fullest text first."""
     said = {role: header[i] for role, i in guessed.items()}
     likely = "; ".join(f"{role} may be {shown(text)}" for role, text in said.items())
-    told = {**asked.columns, **said}
     left = [role for role in missing if role not in said]
-    if left:
-        told |= {role: "1" if role in ("spent", "cost") else "…" for role in left}
-    option = f"--columns {shlex.quote(','.join(f'{role}={text}' for role, text in told.items()))}"
-    if len(option) > _LONGEST_OPTION or not option.isprintable():
-        option = "--columns"
-    free = "" if not {"spent", "cost"} & set(left) else " (a number as cost: every pull costs that)"
-    return f"; {likely + '; ' if likely else ''}say {option}{free}"
+    told = {**asked.columns, **said, **{role: "1" if role in COSTS else "…" for role in left}}
+    option = f"say --columns {shlex.quote(','.join(f'{role}={text}' for role, text in told.items()))}"
+    free = "" if not set(COSTS) & set(left) else " (a number as cost: every pull costs that)"
+    bare = "; say with --columns which is which"
+    if not option.isprintable():
+        return (bare,)
+    return (f"; {likely}; {option}{free}", f"; {option}{free}", bare) if likely else (f"; {option}{free}", bare)
 
 
 def _guessed(

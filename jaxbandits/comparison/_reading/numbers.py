@@ -146,8 +146,6 @@ def _undressed(text: str) -> _Cell | None:
         return None
     before, behind = found["first"] or "", found["last"] or ""
     percent, behind = behind == "%", behind.replace("%", "")
-    if before and behind and before != behind:
-        return None
     core = found["core"].strip(_SPACES)
     apart = found["apart"] or not found["core"].startswith(core) if before else not found[0].endswith(core + behind)
     below = bool(inner or found["below"] or found["under"]) and core.strip("-–—") != ""

@@ -7,6 +7,7 @@ import hashlib
 import io
 import itertools
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +25,8 @@ _SHOWN_OF_A_PATH = 160
 _MOST_ROWS = 1_000_000
 _HEADER_WITHIN = 60  # rows: how far down the header is looked for
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+_AS_TEXT = re.compile(r'^="(.*)"$', re.DOTALL)
 
 Row = tuple[int, tuple[str, ...]]
 
@@ -151,6 +154,8 @@ def _below(text: str, sign: str, at: int, columns: Columns, source: str) -> Shee
     above, (_, header), lines = filled[:at], filled[at], filled[at + 1 :]
     if not lines:
         raise InputError(f"{source}: there is a header but no rows; it must have at least two arms")
+    if '="' in text:  # so some programs keep spreadsheets from reading a cell as a number
+        lines = [(line, [_AS_TEXT.sub(r"\1", cell) for cell in cells]) for line, cells in lines]
     titles = tuple(" ".join(cell.split()) for cell in header)
     rows = tuple((line, _fitted(cells, len(titles))) for line, cells in lines)
     notes: tuple[str, ...] = (f"{_SEPARATORS[sign]} separate the cells",) if sign != "," else ()
