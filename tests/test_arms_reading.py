@@ -304,3 +304,23 @@ def test_intervals_come_from_what_the_file_has(tmp_path: Path) -> None:
     assert [x.how for x in log[0]] == [ROWS, ROWS, ROWS]
     means = estimates(read(tmp_path, "name,mean_reward,mean_cost\na,0.5,1\nb,0,1\n").instances[0])
     assert [x.mean for x in means[1]] == [0, 1, math.inf] and math.isnan(means[0][0].low)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "mean"),
+    [
+        ("model,requests,cost_usd,resolved\na,1000,1.5,620\nb,300,9.5,250\n", "counts", 0.62),
+        ("model,requests,cost_usd,resolved\na,3,1.5,1\nb,2,9.5,0\na,4,1.5,0\n", "log", 0.5),
+        ("name,clicks,reward,cost\na,10,5,2\nb,20,4,2\n", "counts", 0.5),
+        ("name,clicks,reward,cost\na,10,0.5,2\nb,20,0.4,2\n", "log", 0.5),
+        ("Campaign,Impressions,Cost,Leads\na,1,2,1\nb,1,1,0\na,1,2,0\n", "log", 0.5),
+    ],
+)
+def test_counts_are_told_from_logs(tmp_path: Path, content: str, kind: str, mean: float) -> None:
+    table = read(tmp_path, content)
+    assert (table.kind, table.instances[0].mean_reward[0]) == (kind, mean)
+
+
+def test_no_option_names_a_column_without_a_title(tmp_path: Path) -> None:
+    said = message_of(tmp_path, "Variant,Visitors,,Orders\na,10,5.5,1\nb,20,8.5,2\n")
+    assert said.endswith("say --columns spent=1 (a number as cost: every pull costs that)")

@@ -30,6 +30,7 @@ class Amounts:
         texts: of each role, the cells.
         style: how they are written.
         notes: how they were read.
+        symbols: the roles whose cells have a currency.
     """
 
     values: dict[str, FloatArray]
@@ -37,6 +38,11 @@ class Amounts:
     texts: dict[str, list[str]]
     style: NumberStyle
     notes: tuple[str, ...]
+    symbols: frozenset[str] = frozenset()
+
+    def dressed(self, roles: Sequence[str]) -> bool:
+        """Whether one of these columns is in a currency."""
+        return not self.symbols.isdisjoint(roles)
 
 
 def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problems: Problems) -> Amounts:
@@ -49,7 +55,7 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
     by_role = dict(zip(numeric, read, strict=True))
     values = {role: numbers.values for role, numbers in by_role.items()}
     for role, numbers in by_role.items():
-        unit = columns.title[role].unit if role in columns.title else ""
+        unit = columns.unit(role)
         shown_title = shown(sheet.titles[numeric[role]])
         if parts := _PARTS.get(unit.removesuffix("s")):
             values[role] = values[role] / parts
@@ -63,7 +69,8 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
     _one_currency(sheet, rows, by_role, problems)
     style = _with_currency(style, sheet, rows)
     state = {role: numbers.state for role, numbers in by_role.items()}
-    return _completed(Amounts(values, state, texts, style, notes), sheet)
+    symbols = frozenset(role for role, numbers in by_role.items() if numbers.symbols or columns.unit(role))
+    return _completed(Amounts(values, state, texts, style, notes, symbols), sheet)
 
 
 def _completed(amounts: Amounts, sheet: Sheet) -> Amounts:

@@ -86,6 +86,10 @@ class Columns:
         found = {role: self.at[role] for role in dict.fromkeys(roles) if role in self.at}
         return found | {f"{role} rate": at for role, (at, _, _) in self.rates.items()}
 
+    def unit(self, role: str) -> str:
+        """The unit in a role's title."""
+        return self.title[role].unit if role in self.title else ""
+
     def used(self) -> set[int]:
         """Positions of all columns that are read."""
         return {*self.at.values(), *self.numeric().values(), *self.levels}
@@ -235,11 +239,11 @@ def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked:
     for role, words in _WORDS[kind].items():
         if role in at and role not in given:
             others[role] = tuple(i for i in _all(keyed, words) if i not in at.values())
-    for role in ("time", "currency", "instance"):
+    for role in ("time", "currency", "instance", *(("clicks",) if kind == "log" else ())):
         found = given.get(role, _best(keyed, (role,), at.values()))
         if found is not None:
             at[role] = found
-    unit = {"means": "pull", "log": "row"}.get(kind) or _pull_unit(keyed, at)
+    unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(keyed[at["clicks"]] if "clicks" in at else None)
     known = rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
     reward = (
         keyed[rates["conversions"][0] if "conversions" in rates else at["conversions"]] if kind == "counts" else None
@@ -259,11 +263,10 @@ def _rates(keyed: Sequence[Title], at: Mapping[str, int], missing: Iterable[str]
     return found
 
 
-def _pull_unit(keyed: Sequence[Title], at: Mapping[str, int]) -> str:
-    if "clicks" not in at:
-        return "click"
+def pull_unit(clicks: Title | None) -> str:
+    """What a pull is, by the title of the column that counts them."""
     units = ("click", "click", "pull", "session", "click", "view", "impression")
-    return units[_rank(keyed[at["clicks"]], "clicks", 0)]
+    return units[0 if clicks is None else _rank(clicks, "clicks", 0)]
 
 
 def _rank(one: Title, role: str, otherwise: int) -> int:

@@ -60,7 +60,8 @@ def _nearest(
         lacks = (len(missing) - 0.2 * len(titled)) / len(PLAIN[kind])
         silent = not set(found) - {"name"}  # then what stands below speaks
         counted = kind == "counts" and numbers > 2
-        speaks = 0.3 * (counted and silent) + 0.01 * (
+        a_rate = kind == "means" and numbers == 2 and any(own.percent for own in _numeric(header, rows).values())
+        speaks = 0.3 * ((counted and silent) or a_rate) + 0.01 * (
             counted or (kind == "log" and _repeat(header, rows, guessed | found))
         )
         if best is None or lacks - speaks < best[0]:
@@ -94,7 +95,7 @@ def _numeric(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[int, 
     found = {}
     for i, text in enumerate(header[:_MOST_TITLES]):
         cells = [row[i] for row in rows[:_SAMPLE] if i < len(row) and not is_nothing(row[i])]
-        if not cells or title(text).key in known:
+        if not text or not cells or title(text).key in known:
             continue
         (numbers,), style, _ = read_numbers([cells], [False], ",")
         if np.isin(numbers.state, (NUMBER, NEGATIVE)).all():

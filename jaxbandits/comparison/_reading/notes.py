@@ -35,7 +35,7 @@ def of_columns(sheet: Sheet) -> tuple[str, ...]:
         if role in ("conversions", "reward") and {title(other).key, *title(other).others} & rank_of()["value"].keys():
             option = f"--reward {shlex.quote(other)}"
         notes += (f"{role} is {shown(sheet.titles[at[role]])}; {brief(option, 80)} would take that column instead",)
-    if columns.kind == "log" and not columns.plain:
+    if columns.kind == "log" and not columns.plain and "clicks" not in columns.at:
         notes += ("no column counts pulls (clicks, sessions, …): every row is one pull",)
     unused = [text for i, text in enumerate(sheet.titles) if text and i not in columns.used()]
     return (*notes, f"columns not used: {shown(', '.join(unused))}") if unused else notes
@@ -75,7 +75,7 @@ def reward_unit(sheet: Sheet, rows: Rows) -> str:
         if known is not None and title(sheet.titles[known]).key not in rank_of()["rate"]:
             return brief(sheet.titles[known], 40)
         return "value" if columns.is_value else "conversions"
-    if columns.kind == "log" and not columns.plain:
+    if columns.kind == "log" and not columns.plain and "clicks" not in columns.at:
         role = "reward" if "reward" in columns.at else "conversions"
         return brief(sheet.titles[columns.at[role]], 40)
     return "reward" if columns.kind in ("means", "log") else "conversions"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jaxbandits.comparison._reading.amounts import Amounts, check_cells, read_amounts
-from jaxbandits.comparison._reading.columns import Columns
+from jaxbandits.comparison._reading.columns import Columns, pull_unit
 from jaxbandits.comparison._reading.extras import label_of, lines_of, totals, without_extras
 from jaxbandits.comparison._reading.numbers import NEGATIVE, NOTHING, NUMBER, UNKNOWN, is_nothing
 from jaxbandits.comparison._reading.problems import Problems
@@ -16,6 +17,10 @@ from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison._reading.times import Times, read_times
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
 from jaxbandits.core.errors import shown
+from jaxbandits.core.printable import brief
+
+_SALES = ("sales", "totalsales", "ventas", "vendas", "vendite")  # money, or a number of sales
+_DAY_FIRST = ("£", "GBP", "₹", "INR", "Rs", "Rs.", "AUD", "A$", "NZD", "NZ$", "ZAR", "CHF", "€", "EUR")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +82,16 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
     keep = check_cells(sheet, rows, amounts, keep, problems)
     kind, note = _kind(sheet, rows, amounts, keep)
     if kind != columns.kind:
-        columns = replace(columns, kind=kind, is_value=kind == "counts", pull_unit="row" if kind == "log" else "pull")
+        unit = "row" if kind == "log" else pull_unit(columns.title["clicks"])
+        columns = replace(columns, kind=kind, is_value=kind == "counts", pull_unit=unit)
     values, more = _filled(kind, rows, amounts, keep)
+    if columns.is_value and _may_count(sheet, kind) and not amounts.dressed(("conversions", "reward")):
+        whole = (values[1][keep] % 1 == 0) & (values[1][keep] <= values[0][keep])
+        columns = replace(columns, is_value=not whole.all())
     found = np.flatnonzero(keep).tolist()
     notes += (*amounts.notes, *note, *more)
-    time, told = read_times([rows[i][1][at["time"]] for i in found]) if "time" in at else (None, "")
+    day_first = amounts.style.decimal == "," or amounts.style.symbol in _DAY_FIRST
+    time, told = read_times([rows[i][1][at["time"]] for i in found], day_first) if "time" in at else (None, "")
     if told:
         notes += (f"column {sheet.label('time')}: {told}",)
     arms, joined = _names(sheet, [rows[i][1] for i in found])
@@ -102,6 +112,12 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
     return made, (*notes, *joined)
 
 
+def _may_count(sheet: Sheet, kind: str) -> bool:
+    """Whether the reward may be a number of successes, though its title does not say so."""
+    known = sheet.columns.title.get("conversions")
+    return kind != sheet.columns.kind or (known is not None and known.key in _SALES)
+
+
 def _kind(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray) -> tuple[str, tuple[str, ...]]:
     """A file of counts whose every row is one click is a log; one in the plain form of a log may be of counts."""
     kind, at = sheet.columns.kind, sheet.columns.at
@@ -115,10 +131,11 @@ def _kind(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray)
         if len({name for name, _ in kept}) < len(kept) and (clicks == 1).all():
             return "log", ("every row is one pull: read as a log",)
         return kind, ()
+    option = brief(shlex.quote(f"clicks={sheet.titles[at['clicks']]}"), 80)
     own = f"column {shown(sheet.titles[at['clicks']])}"
     if len(set(kept)) == len(kept) and (clicks > 1).any() and (amounts.values["reward"][keep] > 1).any():
         return "counts", (f"read as counts, for {own} is above 1 and no arm has two rows of one time",)
-    return kind, (f"{own} not used: a row is one pull (else say --columns clicks={sheet.titles[at['clicks']]})",)
+    return kind, (f"{own} not used: a row is one pull (else say --columns {option})",)
 
 
 def _filled(
