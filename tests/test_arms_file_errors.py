@@ -73,10 +73,7 @@ MEANS = "name,mean_reward,mean_cost\n"
         ("name,clicks,spent,cost,conversions\na,1,1,1,1\n", "columns spent and cost all stand for spent"),
         ("name,mean_reward,mean_cost,name\na,1,1,1\n", "columns name and name all stand for name"),
         (b"name,mean_reward,mean_cost\n\x81,1,1\n", "it must be text in UTF-8, UTF-16 or Latin-1"),
-        (
-            b"name,mean_reward,mean_cost\n\xff\x1b[2J,1,1\n",
-            "text in UTF-8, UTF-16 or Latin-1, and has control characters",
-        ),
+        (b"name,mean_reward,mean_cost\n\xff\x1b[2J,1,1\n", "(or say --encoding), and has control characters"),
         (b"\xff\xfename,mean_reward,mean_cost\n\xd8", "it must be text in UTF-8, UTF-16 or Latin-1"),
         (MEANS + "a,.5,1e-320\nb,.5,1e300\n", "line 2, arm 'a', mean cost: 1e-320 given; it must be finite"),
         (

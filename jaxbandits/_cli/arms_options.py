@@ -19,7 +19,7 @@ or that of the Facebook ads file; a column `instance` holds several problems in 
 languages (Campaign, Amount spent (USD), Kosten), semicolons, tabs, decimal commas, currencies, titles, totals and rows
 per day are understood: `jaxbandits read FILE` shows how.
 """
-_NAMED = ("instances", "reward_max", "cost_max", "columns", "reward", "prior", "decimal")
+_NAMED = ("instances", "reward_max", "cost_max", "columns", "reward", "prior", "decimal", "encoding")
 
 
 def add_arms_options(made: Parser, *, facebook: bool = True) -> None:
@@ -31,6 +31,7 @@ def add_arms_options(made: Parser, *, facebook: bool = True) -> None:
     add("--prior", type=positive, metavar="N",
         help="counts: as if every arm had had N more clicks of the file's average; keeps arms without any")  # fmt: skip
     add("--decimal", type=one_of((".", ",")), metavar=".|,", help="the decimal sign (default: told from the file)")
+    add("--encoding", metavar="NAME", help="of the file's text (default: UTF-8, UTF-16 or Latin-1, told from the file)")
     if facebook:
         add("--instances", type=one_of(("published", "repaired")), metavar="published|repaired", default="published",
             help="Facebook file: drop or repair rows (published)")  # fmt: skip

@@ -32,7 +32,7 @@ from jaxbandits.comparison._reading.building import (
 )
 from jaxbandits.comparison._reading.columns import ROLES, Asked
 from jaxbandits.comparison._reading.facebook import facebook_rows
-from jaxbandits.comparison._reading.notes import of_arms, of_columns, reward_unit
+from jaxbandits.comparison._reading.notes import of_arms, of_columns, other_names, reward_unit
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.rows import Rows, read_rows
 from jaxbandits.comparison._reading.sheet import read_sheet
@@ -53,6 +53,7 @@ def read_arms(
     reward: str | None = None,
     prior: float | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
 ) -> ArmsTable:
     """Read an arms file; the header decides the format (see the module's text for the columns).
 
@@ -87,6 +88,7 @@ def read_arms(
         prior: in a file of counts, as if every arm had had so many clicks more, at the average reward and cost of its
             instance; > 0. None for none.
         decimal: the decimal sign, "." or ","; None to tell it from the file.
+        encoding: of the file's text, such as ``"cp1251"``; None to tell UTF-8, UTF-16 and Latin-1 apart.
 
     Returns:
         The instances with their arms in file order, and notes that say what was dropped or ignored.
@@ -113,9 +115,11 @@ def read_arms(
     reward_max = None if reward_max is None else positive_number("reward_max (--reward-max)", reward_max)
     cost_max = None if cost_max is None else positive_number("cost_max (--cost-max)", cost_max)
     prior = 0.0 if prior is None else positive_number("prior", prior)
+    if encoding is not None and not isinstance(encoding, str):
+        raise bad("encoding", encoding, "the name of an encoding, such as cp1251")
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
-    sheet = read_sheet(path, _asked(columns, reward))
+    sheet = read_sheet(path, _asked(columns, reward), encoding)
     problems = Problems(sheet.source)
     if sheet.columns.kind == "facebook":
         rows, notes = facebook_rows(sheet, repair=instances == "repaired")
@@ -126,7 +130,8 @@ def read_arms(
     for name, given, of in (("instances", instances != "published", "facebook"), ("prior", prior, "counts")):
         if given and kind != of:
             notes += (f"{name}={instances if name == 'instances' else prior!r} has no effect on a file of {kind}",)
-    found, out = _instances(rows, prior, (reward_max, cost_max), problems)
+    others = other_names(sheet) if kind != "facebook" and len(set(rows.arm)) == 1 else ""
+    found, out = _instances(rows, prior, (reward_max, cost_max), problems, others)
     problems.tell()
     notes += of_arms(rows, found, out, prior, reward_max)
     units = reward_unit(sheet, rows), "cost" if kind in ("means", "log") else "spent"
@@ -146,7 +151,7 @@ def _asked(columns: Mapping[str, str] | None, reward: str | None) -> Asked:
 
 
 def _instances(
-    rows: Rows, prior: float, given: tuple[float | None, float | None], problems: Problems
+    rows: Rows, prior: float, given: tuple[float | None, float | None], problems: Problems, others: str
 ) -> tuple[tuple[Instance, ...], tuple[KeptOut, ...]]:
     """The instances of at least two arms; the arms that are not in them. ``problems`` then holds what cannot be."""
     groups = arms_of(rows, prior, problems)
@@ -170,8 +175,8 @@ def _instances(
             out += [kept_out(rows, arm, "alone in its instance") for arm in group if not arm.why]
             continue
         where = f"{rows.source}, instance {shown(group[0].instance)}, number of arms"
-        for error in errors or [bad(where, len(group), "2 or more")]:
+        for error in errors or [bad(where, len(group), f"2 or more{others}")]:
             problems.note(error)
-    if not groups:
+    if not groups and not problems.count:
         problems.note(InputError(f"{rows.source}: no row is an arm; it must have at least two arms"))
     return tuple(found), tuple(sorted(out, key=lambda arm: arm.line))

@@ -104,6 +104,7 @@ def prepare(
     reward: str | None = None,
     prior: float | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
 ) -> ComparisonPlan:
     """Read, check and lay out a comparison without compiling anything; what :func:`~jaxbandits.compare` then runs.
 
@@ -120,7 +121,7 @@ def prepare(
         shares = np.arange(1, marks + 1) / marks
     chosen = _checked(policies)
     reading = {"reward_max": reward_max, "cost_max": cost_max, "columns": columns, "reward": reward, "prior": prior}
-    table = _table(arms, {"instances": instances, **reading, "decimal": decimal})
+    table = _table(arms, {"instances": instances, **reading, "decimal": decimal, "encoding": encoding})
     world = assumed(table, uncertainty, noise, cost_cv, reward_max, cost_max)
     table = world.table
     scaled = _scaled_budgets(budget, table)

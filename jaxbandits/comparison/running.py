@@ -49,6 +49,7 @@ def compare(
     reward: str | None = None,
     prior: float | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
     uncertainty: str | None = None,
     cost_cv: float | None = None,
     average_cost: float | None = None,
@@ -76,7 +77,7 @@ def compare(
         beta_concentration: α + β > 0 of the Beta laws; larger is less noisy.
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares, ending in 1.
-        instances, reward_max, cost_max, columns, reward, prior, decimal: as in
+        instances, reward_max, cost_max, columns, reward, prior, decimal, encoding: as in
             :func:`~jaxbandits.comparison.read_arms`; left out with a table.
         uncertainty: ``"means"``: the true means of each run are drawn from what the file's counts leave open (see
             :mod:`jaxbandits.comparison.posterior`); addressed by (instance, run, arm), the same for all policies.
@@ -121,6 +122,7 @@ def compare(
         reward=reward,
         prior=prior,
         decimal=decimal,
+        encoding=encoding,
         uncertainty=uncertainty,
         cost_cv=cost_cv,
         average_cost=average_cost,

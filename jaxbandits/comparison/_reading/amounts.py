@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaxbandits.comparison._reading.numbers import BAD, Numbers, read_numbers
+from jaxbandits.comparison._reading.columns import COSTS
+from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, Numbers, is_nothing, read_numbers
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
 from jaxbandits.core.errors import bad, shown
 
 MAY_BE = "a finite number of at least 0"
-_MONEY = ("spent", "cost", "mean_cost")
+_PARTS = {"micro": 1_000_000, "cent": 100}
+_NO_CURRENCY = ("%", "micro", "micros", "cent", "cents", "utc", "gmt")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +30,7 @@ class Amounts:
         texts: of each role, the cells.
         style: how they are written.
         notes: how they were read.
+        symbols: the roles whose cells have a currency.
     """
 
     values: dict[str, FloatArray]
@@ -34,6 +38,11 @@ class Amounts:
     texts: dict[str, list[str]]
     style: NumberStyle
     notes: tuple[str, ...]
+    symbols: frozenset[str] = frozenset()
+
+    def dressed(self, roles: Sequence[str]) -> bool:
+        """Whether one of these columns is in a currency."""
+        return not self.symbols.isdisjoint(roles)
 
 
 def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problems: Problems) -> Amounts:
@@ -46,11 +55,11 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
     by_role = dict(zip(numeric, read, strict=True))
     values = {role: numbers.values for role, numbers in by_role.items()}
     for role, numbers in by_role.items():
-        unit = columns.title[role].unit if role in columns.title else ""
+        unit = columns.unit(role)
         shown_title = shown(sheet.titles[numeric[role]])
-        if unit.startswith("micro"):
-            values[role] = values[role] / 1e6
-            notes += (f"{shown_title} is in millionths",)
+        if parts := _PARTS.get(unit.removesuffix("s")):
+            values[role] = values[role] / parts
+            notes += (f"{shown_title} is divided by {parts:,}",)
         elif unit == "%" and not numbers.percent.any():
             values[role] = values[role] / 100
             notes += (f"{shown_title} is in percent",)
@@ -60,7 +69,8 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
     _one_currency(sheet, rows, by_role, problems)
     style = _with_currency(style, sheet, rows)
     state = {role: numbers.state for role, numbers in by_role.items()}
-    return _completed(Amounts(values, state, texts, style, notes), sheet)
+    symbols = frozenset(role for role, numbers in by_role.items() if numbers.symbols or columns.unit(role))
+    return _completed(Amounts(values, state, texts, style, notes, symbols), sheet)
 
 
 def _completed(amounts: Amounts, sheet: Sheet) -> Amounts:
@@ -84,25 +94,30 @@ def _completed(amounts: Amounts, sheet: Sheet) -> Amounts:
 
 
 def _one_currency(sheet: Sheet, rows: Sequence[Row], by_role: dict[str, Numbers], problems: Problems) -> None:
+    """Amounts of two currencies have no sum; they may stand in two instances."""
     seen: dict[str, tuple[int, str]] = {}
     for role, numbers in by_role.items():
         for symbol, row in numbers.symbols.items():
             if symbol not in seen or row < seen[symbol][0]:
                 seen[symbol] = row, role
     at = sheet.columns.at.get("currency")
-    if at is not None:
-        codes = dict.fromkeys(cells[at] for _, cells in reversed(rows) if cells[at])
-        seen_codes = {code: next(i for i, (_, cells) in enumerate(rows) if cells[at] == code) for code in codes}
-        _tell(sheet, rows, {code: (row, "currency") for code, row in seen_codes.items()}, problems)
-    _tell(sheet, rows, seen, problems)
+    if at is None:
+        return _tell(sheet, rows, seen, "", problems)
+    codes: dict[str, tuple[int, str]] = {}
+    for row, (_, cells) in enumerate(rows):
+        if not is_nothing(cells[at]):
+            codes.setdefault(cells[at], (row, "currency"))
+    if sheet.columns.at.get("instance") != at:
+        option = shlex.quote(f"instance={sheet.titles[at]}")
+        _tell(sheet, rows, codes, f" (--columns {option} plays each by itself)", problems)
 
 
-def _tell(sheet: Sheet, rows: Sequence[Row], seen: dict[str, tuple[int, str]], problems: Problems) -> None:
+def _tell(sheet: Sheet, rows: Sequence[Row], seen: dict[str, tuple[int, str]], option: str, problems: Problems) -> None:
     (first, (row, _)), *others = sorted(seen.items(), key=lambda item: item[1][0]) or [("", (0, ""))]
     for _, (other, role) in others:
         line, cells = rows[other]
         text = cells[{**sheet.columns.at, **sheet.columns.numeric()}[role]]
-        may_be = f"in one currency for all rows, and line {rows[row][0]} has {shown(first)}"
+        may_be = f"in one currency for all rows, and line {rows[row][0]} has {shown(first)}{option}"
         problems.note(bad(f"{sheet.source}, line {line}, column {sheet.label(role)}", text, may_be))
 
 
@@ -112,25 +127,33 @@ def _with_currency(style: NumberStyle, sheet: Sheet, rows: Sequence[Row]) -> Num
         return style
     columns = sheet.columns
     at = columns.at.get("currency")
-    named = next((cells[at] for _, cells in rows if cells[at]), "") if at is not None else ""
-    units = [columns.title[role].unit for role in _MONEY if role in columns.title]
-    named = named or next((unit for unit in units if unit and unit not in ("%", "micros", "micro")), "")
+    codes = {cells[at] for _, cells in rows if not is_nothing(cells[at])} if at is not None else set()
+    named = codes.pop() if len(codes) == 1 else ""
+    units = [columns.title[role].unit for role in COSTS if role in columns.title]
+    named = named or next((unit for unit in units if unit and unit not in _NO_CURRENCY), "")
     apart = named[-1:].isalpha()
     return replace(style, symbol=named[:8], symbol_first=not apart, symbol_apart=apart)
 
 
-def check_cells(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray, problems: Problems) -> None:
-    """Note every cell that cannot be read, row by row."""
+def check_cells(
+    sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray, problems: Problems
+) -> np.ndarray:
+    """Note every cell that cannot be read, row by row; the rows that can be used, bool [N]."""
     at, width = sheet.columns.at, len(sheet.titles)
     roles = list(amounts.state)
-    wrong = np.stack([amounts.state[role] == BAD for role in roles], axis=1) & keep[:, None]
+    refunds = ("spent", "conversions") if sheet.columns.kind == "counts" else ()  # their sums must be at least 0
+    states = (BAD, NEGATIVE)
+    wrong = (
+        np.stack([np.isin(amounts.state[r], states[: 1 if r in refunds else 2]) for r in roles], axis=1) & keep[:, None]
+    )
     names = [role for role in ("name", "instance") if role in at]
     odd = {
         i
         for i, (_, cells) in enumerate(rows)
         if keep[i] and (len(cells) > width or not all(cells[at[r]] for r in names))
     }
-    for i in sorted(odd | set(np.flatnonzero(wrong.any(axis=1)).tolist())):
+    found = sorted(odd | set(np.flatnonzero(wrong.any(axis=1)).tolist()))
+    for i in found:
         line, cells = rows[i]
         where = f"{sheet.source}, line {line}"
         if len(cells) > width:
@@ -142,12 +165,10 @@ def check_cells(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.nd
             text = amounts.texts[role][i]
             decimal = f" (decimal sign: {amounts.style.decimal!r})" if _has_sign(text) else ""
             problems.note(bad(f"{where}, column {sheet.label(role)}", text, MAY_BE + decimal))
+    usable = keep.copy()
+    usable[found] = False
+    return usable
 
 
 def _has_sign(text: str) -> bool:
-    return any(x.isdigit() for x in text) and ("," in text or "." in text) and text.count(",") + text.count(".") < 3
-
-
-def lacking(amounts: Amounts, roles: Sequence[str], state: int) -> np.ndarray:
-    """Rows in which one of these columns is in a state, bool [N]."""
-    return np.any([amounts.state[role] == state for role in roles if role in amounts.state], axis=0)
+    return text[:1].isdigit() and ("," in text or "." in text) and text.count(",") + text.count(".") < 3

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandits.comparison._reading.amounts import MAY_BE
+from jaxbandits.comparison._reading.numbers import is_unknown
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.rows import Rows
 from jaxbandits.comparison.arms_table import FloatArray, Instance, KeptOut
@@ -60,8 +61,19 @@ def arms_of(rows: Rows, prior: float, problems: Problems) -> list[list[Arm]]:
                     problems.note(bad(where, name, f"another name, line {rows.line[at[0]]} has this one"))
         clicks, value, spent = (float(np.nansum(x[own])) for x in (rows.clicks, rows.value, rows.spent))
         rates = (value / clicks, spent / clicks) if clicks > 0 else (0.0, 0.0)
+        _check_sums(rows, arms, problems)
         found.append([_arm(rows, instance, name, at, prior, rates) for name, at in arms.items()])
     return found
+
+
+def _check_sums(rows: Rows, arms: Mapping[str, np.ndarray], problems: Problems) -> None:
+    """Refunds may make a row negative, not an arm."""
+    for name, at in arms.items() if rows.columns.kind == "counts" else ():
+        for role, column in (("conversions", rows.value), ("spent", rows.spent)):
+            if np.nansum(column[at]) < 0:
+                row = int(at[np.nanargmin(column[at])])
+                where = f"{rows.where(row, role)} (arm {shown(name)} in all)"
+                problems.note(bad(where, float(np.nansum(column[at])), MAY_BE))
 
 
 def _arm(rows: Rows, instance: str, name: str, at: np.ndarray, prior: float, average: tuple[float, float]) -> Arm:
@@ -70,6 +82,12 @@ def _arm(rows: Rows, instance: str, name: str, at: np.ndarray, prior: float, ave
         return Arm(instance, name, at, float(rows.ads[0][first]), float(rows.ads[1][first]))
     if kind != "counts":
         return _arm_of_means(rows, instance, name, at)
+    known = at[~np.isnan(rows.clicks[at])]
+    if not known.size:
+        role = next(role for role, texts in rows.cells.items() if is_unknown(texts[first]))
+        error = bad(rows.where(first, role), rows.cells[role][first], MAY_BE)
+        return Arm(instance, name, at, math.nan, math.nan, "a number is not known", error)
+    at, first = known, int(known[0])
     clicks, value, spent = (math.fsum(x[at]) for x in (rows.clicks, rows.value, rows.spent))
     if clicks + prior == 0:
         but = [f"{rows.style.money(spent)} spent"] * (spent > 0) + [f"a reward of {value:g}"] * (value > 0)
@@ -142,6 +160,8 @@ def fitting(rows: Rows, arms: Sequence[Arm], bounds: tuple[float, float], proble
                 where = f"{rows.source}, line {rows.line[arm.rows[i]]}, arm {shown(arm.name)}"
                 label = what if rows.columns.kind == "log" else f"mean {what}"
                 told = f"{label} {float(found[i])} is above its bound {bound}; raise {argument}"
+                if what == "reward" and not single:
+                    told += f" to {max(arm.reward for arm in arms):.6g} or more"
                 problems.note(InputError(f"{where}: {told}"))
     vanishing = [arm.cost / bounds[1] == 0 for arm in arms]
     return [_unplayable(rows, a, "its cost is too small") if v else a for a, v in zip(arms, vanishing, strict=True)]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jaxbandits.comparison._reading.words import Title, key, rank_of, title
+from jaxbandits.comparison._reading.words import Title, key, rank_of, title, titles_of
 from jaxbandits.core.errors import InputError
 
 ROLES = ("instance", "name", "time", "reward", "cost", "clicks", "spent", "conversions", "mean_reward", "mean_cost")
@@ -47,6 +47,8 @@ RATES = {
     "conversions": (("rate", "clicks", "times"), ("per_result", "spent", "divided"), ("roas", "spent", "times")),
 }
 _LEVELS = range(3, 8)  # ranks of names: ad, creative, keyword, ad set, campaign
+COSTS = ("spent", "cost", "mean_cost")
+"""Roles for which a number may be given instead of a title."""
 _CONSTANT = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
 
 
@@ -83,6 +85,10 @@ class Columns:
         roles = ["clicks", *PLAIN[self.kind][1:]]
         found = {role: self.at[role] for role in dict.fromkeys(roles) if role in self.at}
         return found | {f"{role} rate": at for role, (at, _, _) in self.rates.items()}
+
+    def unit(self, role: str) -> str:
+        """The unit in a role's title."""
+        return self.title[role].unit if role in self.title else ""
 
     def used(self) -> set[int]:
         """Positions of all columns that are read."""
@@ -146,7 +152,7 @@ def formats() -> str:
 
 def usual_columns(titles: Sequence[str], asked: Asked) -> Columns | None:
     """Those of a header in the usual words, with what the user says of them; None if something is missing."""
-    keyed = [title(text) for text in titles]
+    keyed = titles_of(titles)
     given = _asked_positions(titles, keyed, asked)
     if given is None:
         return None
@@ -164,16 +170,10 @@ def _kinds(asked: Asked) -> tuple[str, ...]:
     return ("counts", "means", "log")
 
 
-def missing_roles(titles: Sequence[str], asked: Asked) -> tuple[str, list[str], dict[str, int]]:
-    """Of the nearest kind: its name, the roles without a column, and the positions of the others."""
-    keyed, best = [title(text) for text in titles], None
-    given = _asked_positions(titles, keyed, asked) or {}
-    for kind in ("means", "counts", "log"):
-        at, missing = _positions(kind, keyed, given)
-        found = (len(missing) / len(PLAIN[kind]), kind, missing, at)
-        best = found if best is None or found[0] < best[0] else best
-    assert best is not None
-    return best[1], best[2], best[3]
+def missing_roles(titles: Sequence[str], asked: Asked, kind: str) -> tuple[list[str], dict[str, int]]:
+    """Of a kind: the roles without a column, and the positions of the others."""
+    at, missing = _positions(kind, titles_of(titles), _asked_positions(titles, titles_of(titles), asked) or {})
+    return missing, at
 
 
 def position(text: str, titles: Sequence[str]) -> int | None:
@@ -188,7 +188,7 @@ def value_position(text: str, titles: Sequence[str]) -> int | None:
     """Of the column that ``--reward`` means: a title, or any of the usual words for a column that is there."""
     if (exact := position(text, titles)) is not None:
         return exact
-    keyed = [title(one) for one in titles]
+    keyed = titles_of(titles)
     for role in ("value", "conversions", "reward", "mean_reward", "roas"):
         if key(text) in rank_of()[role]:
             return _best(keyed, (role,), ())
@@ -200,7 +200,7 @@ def _asked_positions(titles: Sequence[str], keyed: Sequence[Title], asked: Asked
     found: dict[str, int] = {}
     for role, text in asked.columns.items():
         at = position(text, titles)
-        if at is None and not (role in ("cost", "spent") and _CONSTANT.fullmatch(text)):
+        if at is None and not (role in COSTS and _CONSTANT.fullmatch(text)):
             return None
         if at is not None:
             found[role] = at
@@ -228,28 +228,27 @@ def _positions(kind: str, keyed: Sequence[Title], given: Mapping[str, int]) -> t
 def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked: Asked) -> Columns | None:
     at, missing = _positions(kind, keyed, given)
     constant = {}
-    for role in [x for x in missing if x in ("spent", "cost")]:
-        numbers = [t for r in ("spent", "cost") if (t := asked.columns.get(r)) and r not in given]
+    for role in [x for x in missing if x in COSTS]:
+        numbers = [t for r in COSTS if (t := asked.columns.get(r)) and r not in given]
         if numbers:
             constant[role] = float(numbers[0])
     rates = _rates(keyed, at, [role for role in missing if role not in constant]) if kind == "counts" else {}
-    if any(role not in rates and role not in constant for role in missing) or len(rates) > 1:
+    if any(role not in rates and role not in constant for role in missing):
         return None
     others = {}
     for role, words in _WORDS[kind].items():
         if role in at and role not in given:
             others[role] = tuple(i for i in _all(keyed, words) if i not in at.values())
-    for role in ("time", "currency", "instance"):
+    for role in ("time", "currency", "instance", *(("clicks",) if kind == "log" else ())):
         found = given.get(role, _best(keyed, (role,), at.values()))
         if found is not None:
             at[role] = found
-    unit = {"means": "pull", "log": "row"}.get(kind) or _pull_unit(keyed, at)
+    unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(keyed[at["clicks"]] if "clicks" in at else None)
+    known = rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
     reward = (
         keyed[rates["conversions"][0] if "conversions" in rates else at["conversions"]] if kind == "counts" else None
     )
-    counted = (
-        reward is not None and reward.key in rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
-    )
+    counted = reward is not None and any(word in known for word in (reward.key, *reward.others))
     is_value = kind == "counts" and not counted and "conversions" not in asked.columns
     titles = {role: keyed[i] for role, i in at.items()}
     return Columns(kind, at, False, titles, rates, constant, is_value, unit, _levels(keyed, at, given), others)
@@ -264,19 +263,21 @@ def _rates(keyed: Sequence[Title], at: Mapping[str, int], missing: Iterable[str]
     return found
 
 
-def _pull_unit(keyed: Sequence[Title], at: Mapping[str, int]) -> str:
-    if "clicks" not in at:
-        return "click"
-    word = keyed[at["clicks"]].key
+def pull_unit(clicks: Title | None) -> str:
+    """What a pull is, by the title of the column that counts them."""
     units = ("click", "click", "pull", "session", "click", "view", "impression")
-    return units[rank_of()["clicks"].get(word, 0)]
+    return units[0 if clicks is None else _rank(clicks, "clicks", 0)]
+
+
+def _rank(one: Title, role: str, otherwise: int) -> int:
+    return next((rank_of()[role][word] for word in (one.key, *one.others) if word in rank_of()[role]), otherwise)
 
 
 def _levels(keyed: Sequence[Title], at: Mapping[str, int], given: Mapping[str, int]) -> tuple[int, ...]:
-    rank = rank_of()["name"].get(keyed[at["name"]].key, -1)
+    rank = _rank(keyed[at["name"]], "name", -1)
     if rank not in _LEVELS or "name" in given:
         return ()
-    ranked = {rank_of()["name"].get(x.key, -1): i for i, x in reversed(list(enumerate(keyed)))}
+    ranked = {_rank(x, "name", -1): i for i, x in reversed(list(enumerate(keyed)))}
     return tuple(ranked[r] for r in _LEVELS if r > rank and r in ranked)
 
 
@@ -290,7 +291,9 @@ def _all(keyed: Sequence[Title], roles: Sequence[str]) -> list[int]:
     """All columns with a word of these roles, the likeliest first."""
     found = []
     for i, one in enumerate(keyed):
-        ranks = [(order, rank_of()[role][one.key]) for order, role in enumerate(roles) if one.key in rank_of()[role]]
-        if ranks:
-            found.append((*min(ranks), i))
-    return [i for _, _, i in sorted(found)]
+        for less, word in enumerate((one.key, *one.others)):
+            ranks = [(order, rank_of()[role][word]) for order, role in enumerate(roles) if word in rank_of()[role]]
+            if ranks:
+                found.append((*min(ranks), less, i))
+                break
+    return [found_at for *_, found_at in sorted(found)]

@@ -14,13 +14,20 @@ _MARKS = (  # that of UTF-32 begins like that of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
 )
+_NO_TEXT = (
+    (b"PK\x03\x04", "a workbook or a zip file"),
+    (b"\xd0\xcf\x11\xe0", "an old workbook (.xls)"),
+    (b"\x1f\x8b", "a gzip file"),
+    (b"PAR1", "a parquet file"),
+    (b"%PDF", "a PDF"),
+)
 _LOOKED_AT = 4096
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
-_MAY_BE = "text in UTF-8, UTF-16 or Latin-1"
+_MAY_BE = "text in UTF-8, UTF-16 or Latin-1 (or say --encoding)"
 
 
-def decoded(content: bytes, source: str) -> tuple[str, tuple[str, ...]]:
-    """The text, and a note where it is not UTF-8.
+def decoded(content: bytes, source: str, encoding: str | None = None) -> tuple[str, tuple[str, ...]]:
+    """The text, and a note where it is not UTF-8. ``encoding`` is what the user says it is.
 
     Raises:
         InputError: it is no text in an encoding that can be told from the bytes.
@@ -29,11 +36,19 @@ def decoded(content: bytes, source: str) -> tuple[str, tuple[str, ...]]:
         >>> decoded("café".encode("latin-1"), "a.csv")
         ('café', ('read as Latin-1 (Windows-1252), for it is not UTF-8',))
     """
-    for mark, encoding, name in _MARKS:
+    if encoding is not None:
+        try:
+            return _text(content, encoding, source), (f"read as {codecs.lookup(encoding).name}",)
+        except (LookupError, ValueError):
+            raise bad("encoding", encoding, f"the encoding of {source}, such as utf-8, cp1251 or shift_jis") from None
+    for start, what in _NO_TEXT:
+        if content.startswith(start):
+            raise bad("arms file", source, f"{_MAY_BE}, saved as CSV; this is {what}")
+    for mark, of_mark, name in _MARKS:
         if content.startswith(mark):
-            return _text(content, encoding, source), (f"read as {name}",) if name else ()
-    if encoding := _utf16_without_mark(content):
-        return _text(content, encoding, source), ("read as UTF-16 (without a mark)",)
+            return _text(content, of_mark, source), (f"read as {name}",) if name else ()
+    if found := _utf16_without_mark(content):
+        return _text(content, found, source), ("read as UTF-16 (without a mark)",)
     if b"\0" in content:
         raise bad("arms file", source, f"{_MAY_BE}, and has null characters")
     try:
@@ -42,7 +57,13 @@ def decoded(content: bytes, source: str) -> tuple[str, tuple[str, ...]]:
         text = _text(content, "cp1252", source)
     if _CONTROL.search(text):
         raise bad("arms file", source, f"{_MAY_BE}, and has control characters")
-    return text, ("read as Latin-1 (Windows-1252), for it is not UTF-8",)
+    letters = [x for x in text[:_LOOKED_AT] if x.isalpha()]
+    odd = (
+        " (if names look odd: --encoding, such as cp1251)"
+        if 3 * sum(x > "\xbf" for x in letters) > len(letters)
+        else ""
+    )
+    return text, (f"read as Latin-1 (Windows-1252), for it is not UTF-8{odd}",)
 
 
 def _text(content: bytes, encoding: str, source: str) -> str:

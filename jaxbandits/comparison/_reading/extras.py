@@ -15,7 +15,8 @@ from jaxbandits.core.errors import shown
 _TOTAL = re.compile(
     r"(?:(?:grand|overall|report|account|filtered|campaign|all)[ -]?)?(?:sub-?)?"
     r"(?:totals?|sum|total g[eé]n[eé]ral|total geral|totale|totaal|totalt|suma|somme|soma|summe|gesamt|insgesamt"
-    r"|gesamt(?:summe|ergebnis|wert)e?|eindtotaal|razem|итого|всего|合計|合计|总计)"
+    r"|gesamt(?:summe|ergebnis|wert)e?|eindtotaal|razem|итого|всего|合計|合计|总计"
+    r"|averages?|mean|mittelwert|durchschnitt|moyennes?|promedio|m[eé]dia|gemiddelde)"
     r"(?:\s*[:;(/–-].*|\s+(?:all|of|for|general|ger(?:al|)|account|campaigns?|rows?)\b.*)?"
     r"|(?:results from|ergebnisse (?:aus|von)|résultats de|resultados de|risultati di) \d+ .*",
     re.IGNORECASE,
@@ -39,16 +40,9 @@ def without_extras(sheet: Sheet, numeric: Sequence[int]) -> tuple[list[Row], tup
     if len(rows) < len(sheet.rows):
         again = [line for line, cells in sheet.rows if cells == header]
         notes.append(f"{lines_of(again)} skipped: the header once more")
-    for i, (line, cells) in enumerate(rows):
-        filled = sum(map(bool, cells))
-        if (
-            i
-            and line in sheet.gaps
-            and filled > 1
-            and not any(is_number(cells[n]) for n in numeric)
-            and _other(cells, numeric)
-        ):
-            notes.append(f"lines {line} to {rows[-1][0]} skipped: another table begins below, {_quoted(cells)}")
+    for i in range(1, len(rows)):
+        if rows[i][0] in sheet.gaps and (at := _table_below(rows, i)):
+            notes.append(f"lines {rows[i][0]} to {rows[-1][0]} skipped: another table, {_quoted(rows[at][1])}")
             rows = rows[:i]
             break
     below = []
@@ -62,6 +56,14 @@ def without_extras(sheet: Sheet, numeric: Sequence[int]) -> tuple[list[Row], tup
         notes.append(f"line {rows[0][0]} skipped: no numbers below the header, {_quoted(rows[0][1])}")
         rows = rows[1:]
     return rows, tuple(notes)
+
+
+def _table_below(rows: Sequence[Row], i: int) -> int:
+    """Where below a blank line another header stands, perhaps behind lines of one cell; 0 if none does."""
+    while i < len(rows) and sum(map(bool, rows[i][1])) == 1:
+        i += 1
+    cells = rows[i][1] if i < len(rows) - 1 else ()
+    return i if sum(map(bool, cells)) > 1 and not any(is_number(cell) for cell in cells) else 0
 
 
 def _other(cells: Sequence[str], numeric: Sequence[int]) -> bool:
@@ -79,7 +81,9 @@ def _quoted(cells: Iterable[str]) -> str:
     return shown(" ".join(filter(None, cells)))
 
 
-def totals(rows: Sequence[Row], name: int, words: Sequence[int], sums: Sequence[FloatArray]) -> list[int]:
+def totals(
+    rows: Sequence[Row], name: int, words: Sequence[int], sums: Sequence[FloatArray], plain: bool = False
+) -> list[int]:
     """Which rows sum others: by what they are called, or because their numbers do.
 
     Args:
@@ -87,25 +91,34 @@ def totals(rows: Sequence[Row], name: int, words: Sequence[int], sums: Sequence[
         name: position of the names.
         words: positions of other cells that are no numbers, such as the day.
         sums: columns of which a total is the sum, such as clicks and spent; float64 [N] each.
+        plain: the file is in plain form, where a total must be called so and add up.
     """
-    found, last = [], len(rows) - 1
-    whole = [float(np.nansum(values)) for values in sums]
-    for i, (_, cells) in enumerate(rows):
-        own, at_end = cells[name], i in (0, last)
-        if own and not at_end and ":" not in own:
-            continue
-        label = own or next((cells[n] for n in words if _TOTAL.fullmatch(cells[n])), "")
-        if _TOTAL.fullmatch(label) or _is_sum(i, sums, whole):
-            found.append(i)
-    return found
+    labelled = {i for i, (_, cells) in enumerate(rows) if is_nothing(cells[name]) and _labels(cells, words)}
+    labelled |= {i for i, (_, cells) in enumerate(rows) if ":" in cells[name] and _TOTAL.fullmatch(cells[name])}
+    left = [i for i in range(len(rows)) if i not in labelled]
+    for end in (-1, 0):  # at the ends one after the other, as there may be totals of totals
+        while len(left) > 2:
+            own = rows[left[end]][1][name]
+            called, adds_up = _TOTAL.fullmatch(own) is not None, _is_sum(left[end], left, sums)
+            if not (called and adds_up if plain and own else called or adds_up):
+                break
+            labelled.add(left.pop(end))
+    return sorted(labelled)
 
 
-def _is_sum(row: int, sums: Sequence[FloatArray], whole: Sequence[float]) -> bool:
-    """Whether each column's number is the sum of at least two others above 0."""
-    if len(sums) < 2 or len(sums[0]) < 3:
-        return False
-    for values, total in zip(sums, whole, strict=True):
-        others = total - values[row]
+def _labels(cells: Sequence[str], words: Sequence[int]) -> bool:
+    return any(_TOTAL.fullmatch(cells[n]) for n in words)
+
+
+def label_of(cells: Sequence[str]) -> str:
+    """What a row of totals is called."""
+    return next((cell for cell in cells if _TOTAL.fullmatch(cell)), next(filter(None, cells)))
+
+
+def _is_sum(row: int, rows: Sequence[int], sums: Sequence[FloatArray]) -> bool:
+    """Whether each column's number is the sum of the others; at least two must be above 0."""
+    for values in sums:
+        others = float(np.nansum(values[rows])) - values[row]
         if not (values[row] > 0 and abs(values[row] - others) <= 0.005 * others):
             return False
-    return bool((sums[0] > 0).sum() > 2)
+    return len(sums) > 1 and bool((sums[0][rows] > 0).sum() > 2)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jaxbandits.comparison._reading.numbers import is_nothing, is_number
 from jaxbandits.comparison._reading.rows import Rows
 from jaxbandits.comparison._reading.sheet import Sheet
 from jaxbandits.comparison._reading.words import rank_of, ranks, title
@@ -31,9 +32,11 @@ def of_columns(sheet: Sheet) -> tuple[str, ...]:
             continue
         other = sheet.titles[others[0]]
         option = f"--columns {shlex.quote(f'{role}={other}')}"
-        if role in ("conversions", "reward") and title(other).key in {w for rank in ranks()["value"] for w in rank}:
+        if role in ("conversions", "reward") and {title(other).key, *title(other).others} & rank_of()["value"].keys():
             option = f"--reward {shlex.quote(other)}"
         notes += (f"{role} is {shown(sheet.titles[at[role]])}; {brief(option, 80)} would take that column instead",)
+    if columns.kind == "log" and not columns.plain and "clicks" not in columns.at:
+        notes += ("no column counts pulls (clicks, sessions, …): every row is one pull",)
     unused = [text for i, text in enumerate(sheet.titles) if text and i not in columns.used()]
     return (*notes, f"columns not used: {shown(', '.join(unused))}") if unused else notes
 
@@ -72,7 +75,24 @@ def reward_unit(sheet: Sheet, rows: Rows) -> str:
         if known is not None and title(sheet.titles[known]).key not in rank_of()["rate"]:
             return brief(sheet.titles[known], 40)
         return "value" if columns.is_value else "conversions"
-    if columns.kind == "log" and not columns.plain:
+    if columns.kind == "log" and not columns.plain and "clicks" not in columns.at:
         role = "reward" if "reward" in columns.at else "conversions"
         return brief(sheet.titles[columns.at[role]], 40)
     return "reward" if columns.kind in ("means", "log") else "conversions"
+
+
+def other_names(sheet: Sheet) -> str:
+    """For the message of a file whose names are all one: the column that may be meant instead."""
+    used = set(sheet.columns.numeric().values()) | {
+        sheet.columns.at[role] for role in ("name", "time") if role in sheet.columns.at
+    }
+    for i, text in enumerate(sheet.titles):
+        cells = [cells[i] for _, cells in sheet.rows]
+        if (
+            i not in used
+            and text
+            and len(set(cells)) > 1
+            and not any(is_number(cell) or is_nothing(cell) for cell in cells)
+        ):
+            return f" (--columns {shlex.quote(f'name={brief(text, 60)}')} has {len(set(cells)):,})"
+    return ""

@@ -14,47 +14,33 @@ from jaxbandits.comparison._reading.words import CODES, SIGNS
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
 from jaxbandits.core.errors import shown
 
-NUMBER, NOTHING, UNKNOWN, BAD = range(4)
-"""What a cell holds: a number; nothing, which a file of counts writes for 0; a word for "not known"; something else."""
+NUMBER, NOTHING, UNKNOWN, BAD, NEGATIVE = range(5)
+"""What a cell holds: a number; nothing, which a file of counts writes for 0; a word for "not known"; something else; a
+number below 0."""
 
-_NOTHING = frozenset(("", "-", "--", "---", "- -", "–", "—", "−", "(none)"))
-_UNKNOWN = frozenset(
-    [
-        "na",
-        "n/a",
-        "n.a.",
-        "nan",
-        "null",
-        "none",
-        "nil",
-        "nv",
-        "n.v.",
-        "k.a.",
-        "#n/a",
-        "#nv",
-        "#n/d",
-        "#na",
-        "#div/0!",
-        "<na>",
-        "\\n",
-        "?",
-        ".",
-        "unknown",
-        "missing",
-        "undefined",
-    ]
+_NOTHING = re.compile(r"[-–—−]*|- -|\(none\)")
+_UNKNOWN = re.compile(
+    r"n/?a|n\.?a\.|nan|null|none|nil|nv|n\.v\.|k\. ?a\.|#n/a|#nv|#n/d|#na|#div/0!|<na>|\\n|\?|\.|∅"
+    r"|unknown|missing|undefined|not available|\(not set\)|\(null\)"
 )
-_TRUE, _FALSE = frozenset(("true", "yes", "y", "t")), frozenset(("false", "no", "n", "f"))
+_TRUE = re.compile(
+    r"true|yes|y|t|ja|oui|s[ií]|sim|wahr|vrai|verdadero|vero|success|succeeded|passe?d?|won|win|converted|correct"
+)
+_FALSE = re.compile(
+    r"false|no|n|f|nein|non|n[aã]o|nee|falsch|faux|falso|failure|failed|fail|lost|loss|not converted|incorrect|wrong"
+)
 _PLAIN = re.compile(r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _SPACES = "\u00a0\u202f\u2009\u2007 "
 _QUOTES = "'’‘´`"
 _NAMES = rf"R\$|kr\.?|zł|Kč|Ft|lei|руб\.?|Fr\.|Rs\.?|TL|RM|Rp\.?|S/\.?|{CODES}"
 _MONEY = rf"(?:[A-Z]{{1,3}}\$|[{SIGNS}]|{_NAMES})"
 _DRESSED = re.compile(
-    rf"(?P<first>{_MONEY})?(?P<apart>\s*)\+?(?P<core>[\d.,{_QUOTES}{_SPACES}]*\d[.,]?(?:[eE][+-]?\d+)?|[-–—]+)"
-    rf"(?P<between>\s*)(?P<last>{_MONEY}|%)?",
+    rf"(?P<below>[-−])?(?P<first>{_MONEY})?(?P<apart>[{_SPACES}]*)(?P<under>[-−])?\+?"
+    rf"(?P<core>[\d.,{_QUOTES}{_SPACES}]*\d[.,]?(?:[eE][+-]?\d+)?|[-–—]+)"
+    rf"(?P<between>[{_SPACES}]*)(?P<scale>[kKmM](?![A-Za-z]))?[{_SPACES}]*(?P<last>{_MONEY}|%)?",
     re.ASCII | re.IGNORECASE,
 )
+_IN_BRACKETS = re.compile(r"\((.*\d.*)\)")
 _GROUPS = {
     ",": re.compile(r"\d{1,3}(,\d{3})+|\d{1,2}(,\d{2})*,\d{3}", re.ASCII),  # the second as in India
     ".": re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII),
@@ -88,6 +74,8 @@ class _Cell:
     first: bool = True
     apart: bool = False
     percent: bool = False
+    below: bool = False
+    scale: float = 1.0
 
 
 def read_numbers(
@@ -121,7 +109,7 @@ def read_numbers(
     point = decimal or ("." if plain and not guess else _decided(votes, guess, separator))
     read = [_column(of, cells_of, point) for of, cells_of in zip(columns, cells, strict=True)]
     style = _style([cell for of in cells for cell in of.values() if cell], point)
-    return read, style, _notes(cells, point, None if decimal else votes, separator)
+    return read, style, _notes(cells, point, None if decimal else votes)
 
 
 def plain_number(text: str) -> float | None:
@@ -133,27 +121,36 @@ def plain_number(text: str) -> float | None:
 
 def is_number(text: str) -> bool:
     """Whether the cell is a number in any dress."""
-    return _undressed(text) is not None and bool(text.strip("-–—"))
+    cell = _undressed(text)
+    return cell is not None and bool(cell.core.strip("-–—"))
 
 
 def is_nothing(text: str) -> bool:
     """Whether the cell is empty, or says that there is nothing or nothing known."""
-    return text.casefold() in _NOTHING | _UNKNOWN
+    return bool(_NOTHING.fullmatch(text) or _UNKNOWN.fullmatch(text.casefold()))
+
+
+def is_unknown(text: str) -> bool:
+    """Whether the cell says that a number is not known."""
+    return _UNKNOWN.fullmatch(text.casefold()) is not None
 
 
 def _undressed(text: str) -> _Cell | None:
     """None if it is no number in any dress."""
-    if _PLAIN.fullmatch(text) and len(text) <= _LONGEST:
-        return _Cell(text.removeprefix("+"))
-    if len(text) > _LONGEST or not (found := _DRESSED.fullmatch(text)):
+    if len(text) > _LONGEST:
         return None
-    if found["first"] and found["last"] not in (None, "%"):
-        return None if found["first"] != found["last"] else _Cell(found["core"].strip(_SPACES), found["first"])
-    last = found["last"] or ""
-    symbol, first = (found["first"], True) if found["first"] else (last if last != "%" else "", False)
-    core = found["core"].lstrip(_SPACES)
-    apart = bool(found["apart"] if first else found["between"]) or core != found["core"] or core[-1:] in _SPACES
-    return _Cell(core.strip(_SPACES), symbol, first, apart and bool(symbol), last == "%")
+    if _PLAIN.fullmatch(text):
+        return _Cell(text.removeprefix("+"))
+    inner = _IN_BRACKETS.fullmatch(text)  # so accountants write what is below 0
+    if not (found := _DRESSED.fullmatch(inner[1] if inner else text)):
+        return None
+    before, behind = found["first"] or "", found["last"] or ""
+    percent, behind = behind == "%", behind.replace("%", "")
+    core = found["core"].strip(_SPACES)
+    apart = found["apart"] or not found["core"].startswith(core) if before else not found[0].endswith(core + behind)
+    below = bool(inner or found["below"] or found["under"]) and core.strip("-–—") != ""
+    scale = {"k": 1e3, "m": 1e6}.get((found["scale"] or "").lower(), 1.0)
+    return _Cell(core, before or behind, bool(before), bool(apart and (before or behind)), percent, below, scale)
 
 
 def _bare(core: str) -> str:
@@ -192,20 +189,20 @@ def _decided(votes: Counter[str], guess: str, separator: str) -> str:
 
 
 def _column(texts: Sequence[str], cells: dict[str, _Cell | None], point: str) -> Numbers:
-    as_words = {text: text.casefold() for text in cells if cells[text] is None}
-    flags = all(word in _TRUE | _FALSE | _NOTHING | _UNKNOWN for word in as_words.values()) and any(
-        word in _TRUE | _FALSE for word in as_words.values()
-    )
-    flags = flags and all(cell is None or cell.core in ("0", "1") for cell in cells.values())
+    words = {text: text.casefold() for text in cells if cells[text] is None}
+    flags = _are_flags(words.values(), cells.values())
     known: dict[str, tuple[float, int, bool]] = {}
     for text, cell in cells.items():
-        word = as_words.get(text, "")
-        if cell is None and flags and word in _TRUE | _FALSE:
-            known[text] = (float(word in _TRUE), NUMBER, False)
-        elif cell is None:
-            known[text] = (math.nan, NOTHING if word in _NOTHING else UNKNOWN if word in _UNKNOWN else BAD, False)
-        else:
+        if cell is not None:
             known[text] = _value(cell, point)
+        elif flags and not is_nothing(text):
+            known[text] = (float(_TRUE.fullmatch(words[text]) is not None), NUMBER, False)
+        else:
+            known[text] = (
+                math.nan,
+                NOTHING if _NOTHING.fullmatch(text) else UNKNOWN if is_unknown(text) else BAD,
+                False,
+            )
     found = [known[text] for text in texts]
     dressed = {text: cell.symbol for text, cell in cells.items() if cell and cell.symbol}
     symbols: dict[str, int] = {}
@@ -214,6 +211,13 @@ def _column(texts: Sequence[str], cells: dict[str, _Cell | None], point: str) ->
             symbols.setdefault(dressed[text], row)
     values, state, percent = (np.array([one[i] for one in found]) for i in range(3))
     return Numbers(values.astype(np.float64), state.astype(np.int8), percent.astype(bool), symbols)
+
+
+def _are_flags(words: Iterable[str], cells: Iterable[_Cell | None]) -> bool:
+    """Whether a column says yes or no (or 0 or 1) in every cell that says something."""
+    said = [word for word in words if not is_nothing(word)]
+    flags = all(_TRUE.fullmatch(word) or _FALSE.fullmatch(word) for word in said)
+    return bool(said) and flags and all(cell is None or cell.core in ("0", "1") for cell in cells)
 
 
 def _value(cell: _Cell, point: str) -> tuple[float, int, bool]:
@@ -229,7 +233,8 @@ def _value(cell: _Cell, point: str) -> tuple[float, int, bool]:
     value = float(text) if _PLAIN.fullmatch(text) else math.nan
     if not math.isfinite(value):
         return math.nan, BAD, False
-    return value / 100 if cell.percent else value, NUMBER, cell.percent
+    value = value / 100 if cell.percent else value * cell.scale
+    return (-value, NEGATIVE, cell.percent) if cell.below and value else (value, NUMBER, cell.percent)
 
 
 def _style(cells: Iterable[_Cell], point: str) -> NumberStyle:
@@ -243,26 +248,28 @@ def _style(cells: Iterable[_Cell], point: str) -> NumberStyle:
     return NumberStyle(*symbol, decimal=point, thousands=between.most_common(1)[0][0] if between else "")
 
 
-def _notes(
-    cells: Sequence[dict[str, _Cell | None]], point: str, votes: Counter[str] | None, separator: str
-) -> tuple[str, ...]:
+def _notes(cells: Sequence[dict[str, _Cell | None]], point: str, votes: Counter[str] | None) -> tuple[str, ...]:
     """An example of each kind of sign that is not in plain form, and a warning where nothing but custom decided."""
-    decimals, thousands = "", ""
-    for of in cells:
-        for text, cell in of.items():
-            if cell and cell.core.strip("-–—") and (value := _value(cell, point))[1] == NUMBER and not value[2]:
-                example = f"{shown(text)} is {value[0]:.10g}"
-                core = _bare(cell.core)
-                if "," in core and point == "," and not decimals:
-                    decimals = example
-                elif (
-                    core.replace(point, "") != re.sub(r"[^\d]", "", core) and "e" not in core.lower() and not thousands
-                ):
-                    thousands = example
+    decimals, thousands, rounded = "", "", ""
+    for text, cell in (
+        (text, cell) for of in cells for text, cell in of.items() if cell and not _PLAIN.fullmatch(text)
+    ):
+        value, state, percent = _value(cell, point)
+        if state != NUMBER or percent or not cell.core.strip("-–—"):
+            continue
+        example = f"{shown(re.sub(rf'[{_SPACES}]', ' ', text))} is {value:.10g}"
+        core = _bare(cell.core)
+        if cell.scale != 1:
+            rounded = rounded or f"{example}, as far as it was rounded"
+        elif "," in core and point == ",":
+            decimals = decimals or example
+        elif re.search(rf"\d[{_SPACES}{_QUOTES}{',' if point == '.' else '.'}]\d", cell.core):
+            thousands = thousands or example
+    if point == "," and not thousands:
+        plain = (text for of in cells for text in of if "." in text and _PLAIN.fullmatch(text))
+        thousands = next((f"{shown(text)} is {text.replace('.', '')}" for text in plain), "")
     ambiguous = votes is not None and not votes and bool(thousands or decimals)
     either = f" (if not: --decimal {',' if point == '.' else '.'})" if ambiguous else ""
-    if decimals:
-        return (f"decimal commas: {', '.join(filter(None, (decimals, thousands)))}{either}",)
-    if thousands:
-        return (f"thousands: {thousands}{either}",)
-    return ()
+    told = [f"decimal commas: {', '.join(filter(None, (decimals, thousands)))}{either}"] if decimals else []
+    told += [f"thousands: {thousands}{either}"] if thousands and not decimals else []
+    return (*told, *filter(None, [rounded]))

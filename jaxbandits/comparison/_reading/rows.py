@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jaxbandits.comparison._reading.amounts import Amounts, check_cells, read_amounts
-from jaxbandits.comparison._reading.columns import Columns
-from jaxbandits.comparison._reading.extras import lines_of, totals, without_extras
-from jaxbandits.comparison._reading.numbers import NOTHING, NUMBER, UNKNOWN
+from jaxbandits.comparison._reading.columns import Columns, pull_unit
+from jaxbandits.comparison._reading.extras import label_of, lines_of, totals, without_extras
+from jaxbandits.comparison._reading.numbers import NEGATIVE, NOTHING, NUMBER, UNKNOWN, is_nothing
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison._reading.times import Times, read_times
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
 from jaxbandits.core.errors import shown
+from jaxbandits.core.printable import brief
+
+_SALES = ("sales", "totalsales", "ventas", "vendas", "vendite")  # money, or a number of sales
+_DAY_FIRST = ("£", "GBP", "₹", "INR", "Rs", "Rs.", "AUD", "A$", "NZD", "NZ$", "ZAR", "CHF", "€", "EUR")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,22 +71,27 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
     sums = [amounts.values[role] for role in ("clicks", "spent", "cost") if role in amounts.values]
     words = [i for i in range(len(sheet.titles)) if i != at["name"] and i not in numeric.values()]
     keep = np.ones(len(rows), bool)
-    if total := totals(rows, at["name"], words, sums if columns.kind != "means" else ()):
+    if total := totals(rows, at["name"], words, sums if columns.kind != "means" else (), columns.plain):
         keep[total] = False
-        named = ", ".join(shown(rows[i][1][at["name"]] or next(filter(None, rows[i][1]))) for i in total[:2])
+        named = ", ".join(shown(label_of(rows[i][1])) for i in total[:2])
         notes += (f"{lines_of([rows[i][0] for i in total])} skipped: a total ({named})",)
-    nameless = [i for i, (_, cells) in enumerate(rows) if keep[i] and not cells[at["name"]]]
+    nameless = [i for i, (_, cells) in enumerate(rows) if keep[i] and is_nothing(cells[at["name"]])]
     if nameless and columns.kind != "means":
         keep[nameless] = False
         notes += (f"{lines_of([rows[i][0] for i in nameless])} skipped: no name",)
-    check_cells(sheet, rows, amounts, keep, problems)
+    keep = check_cells(sheet, rows, amounts, keep, problems)
     kind, note = _kind(sheet, rows, amounts, keep)
     if kind != columns.kind:
-        columns = replace(columns, kind=kind, is_value=kind == "counts", pull_unit="row" if kind == "log" else "pull")
-    values, known, more = _filled(kind, rows, amounts, keep)
-    found = [i for i in range(len(rows)) if known[i]]
+        unit = "row" if kind == "log" else pull_unit(columns.title["clicks"])
+        columns = replace(columns, kind=kind, is_value=kind == "counts", pull_unit=unit)
+    values, more = _filled(kind, rows, amounts, keep)
+    if columns.is_value and _may_count(sheet, kind) and not amounts.dressed(("conversions", "reward")):
+        whole = (values[1][keep] % 1 == 0) & (values[1][keep] <= values[0][keep])
+        columns = replace(columns, is_value=not whole.all())
+    found = np.flatnonzero(keep).tolist()
     notes += (*amounts.notes, *note, *more)
-    time, told = read_times([rows[i][1][at["time"]] for i in found]) if "time" in at else (None, "")
+    day_first = amounts.style.decimal == "," or amounts.style.symbol in _DAY_FIRST
+    time, told = read_times([rows[i][1][at["time"]] for i in found], day_first) if "time" in at else (None, "")
     if told:
         notes += (f"column {sheet.label('time')}: {told}",)
     arms, joined = _names(sheet, [rows[i][1] for i in found])
@@ -102,6 +112,12 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
     return made, (*notes, *joined)
 
 
+def _may_count(sheet: Sheet, kind: str) -> bool:
+    """Whether the reward may be a number of successes, though its title does not say so."""
+    known = sheet.columns.title.get("conversions")
+    return kind != sheet.columns.kind or (known is not None and known.key in _SALES)
+
+
 def _kind(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray) -> tuple[str, tuple[str, ...]]:
     """A file of counts whose every row is one click is a log; one in the plain form of a log may be of counts."""
     kind, at = sheet.columns.kind, sheet.columns.at
@@ -115,16 +131,17 @@ def _kind(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray)
         if len({name for name, _ in kept}) < len(kept) and (clicks == 1).all():
             return "log", ("every row is one pull: read as a log",)
         return kind, ()
+    option = brief(shlex.quote(f"clicks={sheet.titles[at['clicks']]}"), 80)
     own = f"column {shown(sheet.titles[at['clicks']])}"
     if len(set(kept)) == len(kept) and (clicks > 1).any() and (amounts.values["reward"][keep] > 1).any():
         return "counts", (f"read as counts, for {own} is above 1 and no arm has two rows of one time",)
-    return kind, (f"{own} not used: a row is one pull (else say --columns clicks={sheet.titles[at['clicks']]})",)
+    return kind, (f"{own} not used: a row is one pull (else say --columns {option})",)
 
 
 def _filled(
     kind: str, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray
-) -> tuple[tuple[FloatArray, FloatArray, FloatArray], np.ndarray, tuple[str, ...]]:
-    """Clicks, value and spent of all rows; which rows are known; notes. What is empty is 0 in a file of counts."""
+) -> tuple[tuple[FloatArray, FloatArray, FloatArray], tuple[str, ...]]:
+    """Clicks, value and spent of all rows, and notes. In a file of counts what is empty is 0; NaN is not known."""
     notes: tuple[str, ...] = ()
     values, ones = amounts.values, np.ones(len(rows))
     value = values.get("conversions", values.get("reward", values.get("mean_reward")))
@@ -133,23 +150,28 @@ def _filled(
     if kind == "log":
         value, notes = _zeros_of_a_log(value, amounts, keep)
     if kind != "counts":
-        return (ones, value, spent), keep, notes
+        return (ones, value, spent), notes
     unknown = keep & np.any([state == UNKNOWN for state in amounts.state.values()], axis=0)
     nothing = keep & ~unknown
     for role, state in amounts.state.items():
         empty = nothing & (state == NOTHING)
         if empty.any() and not role.endswith(" rate"):
             notes += (f"{role} empty in {lines_of([rows[i][0] for i in np.flatnonzero(empty).tolist()])}: read as 0",)
+    refunds = keep & np.any([state == NEGATIVE for state in amounts.state.values()], axis=0)
+    if refunds.any():
+        notes += (f"below 0 in {lines_of([rows[i][0] for i in np.flatnonzero(refunds).tolist()])}: summed as it is",)
     if unknown.any():
-        notes += (f"{lines_of([rows[i][0] for i in np.flatnonzero(unknown).tolist()])} skipped: a number is not known",)
-    clicks, value, spent = (np.nan_to_num(x) for x in (values["clicks"], value, spent))
-    return (clicks, value, spent), keep & ~unknown, notes
+        notes += (
+            f"{lines_of([rows[i][0] for i in np.flatnonzero(unknown).tolist()])} not summed: a number is not known",
+        )
+    clicks, value, spent = (np.where(unknown, np.nan, np.nan_to_num(x)) for x in (values["clicks"], value, spent))
+    return (clicks, value, spent), notes
 
 
 def _zeros_of_a_log(value: FloatArray, amounts: Amounts, keep: np.ndarray) -> tuple[FloatArray, tuple[str, ...]]:
     """Where most rewards are empty and none is 0, the empty ones are the zeros; else they are not known."""
     state = next(amounts.state[role] for role in ("reward", "conversions") if role in amounts.state)
-    empty, given = keep & (state == NOTHING), keep & (state == NUMBER)
+    empty, given = keep & ((state == NOTHING) | (state == UNKNOWN)), keep & (state == NUMBER)
     if 2 * empty.sum() <= (empty | given).sum() or not given.any() or (value[given] == 0).any():
         return value, ()
     return np.where(empty, 0.0, value), (f"{empty.sum():,} empty rewards read as 0: most are empty, and none is 0",)

@@ -7,6 +7,7 @@ import hashlib
 import io
 import itertools
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +25,8 @@ _SHOWN_OF_A_PATH = 160
 _MOST_ROWS = 1_000_000
 _HEADER_WITHIN = 60  # rows: how far down the header is looked for
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+_AS_TEXT = re.compile(r'^="(.*)"$', re.DOTALL)
 
 Row = tuple[int, tuple[str, ...]]
 
@@ -60,7 +63,7 @@ class Sheet:
         return role if (self.columns.plain and role != "clicks") or key(own) == key(role) else brief(own, 60)
 
 
-def read_sheet(path: str | os.PathLike[str], asked: Asked) -> Sheet:
+def read_sheet(path: str | os.PathLike[str], asked: Asked, encoding: str | None = None) -> Sheet:
     """Read a CSV file with a header.
 
     Raises:
@@ -70,7 +73,7 @@ def read_sheet(path: str | os.PathLike[str], asked: Asked) -> Sheet:
     source = on_one_line(" ".join(str(path).split()))
     if len(source) > _SHOWN_OF_A_PATH:
         source = f"…{source[-_SHOWN_OF_A_PATH:]}"
-    text, notes = decoded(content, source)
+    text, notes = decoded(content, source, encoding)
     sheet = _sheet(text, source, asked)
     return replace(sheet, notes=(*notes, *sheet.notes), sha256=hashlib.sha256(content).hexdigest())
 
@@ -78,6 +81,8 @@ def read_sheet(path: str | os.PathLike[str], asked: Asked) -> Sheet:
 def _sheet(text: str, source: str, asked: Asked) -> Sheet:
     if not text.strip(', ;\t|\r\n"'):
         raise InputError(f"{source}: the file is empty; it must have a header line and rows of arms")
+    if text.lstrip()[0] in "[{<":
+        raise InputError(f"{source}: not readable as CSV: it begins like JSON or HTML; save the table as CSV")
     heads = {sign: _head(text, sign) for sign in _SEPARATORS}
     finds: list[Callable[[Sequence[str]], Columns | None]] = [lambda cells: usual_columns(cells, asked)]
     if asked.empty:
@@ -149,6 +154,8 @@ def _below(text: str, sign: str, at: int, columns: Columns, source: str) -> Shee
     above, (_, header), lines = filled[:at], filled[at], filled[at + 1 :]
     if not lines:
         raise InputError(f"{source}: there is a header but no rows; it must have at least two arms")
+    if '="' in text:  # so some programs keep spreadsheets from reading a cell as a number
+        lines = [(line, [_AS_TEXT.sub(r"\1", cell) for cell in cells]) for line, cells in lines]
     titles = tuple(" ".join(cell.split()) for cell in header)
     rows = tuple((line, _fitted(cells, len(titles))) for line, cells in lines)
     notes: tuple[str, ...] = (f"{_SEPARATORS[sign]} separate the cells",) if sign != "," else ()

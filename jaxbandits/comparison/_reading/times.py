@@ -30,6 +30,7 @@ _NAMED = (
 )
 _MONTH = re.compile(rf"(?P<year>\d{{4}})[-/](?P<month>\d{{1,2}})|{_WORD}\.? (?P<later>\d{{4}})")
 _EPOCHS = ((9e8, 5e9, 1.0), (9e11, 5e12, 1e3), (9e14, 5e15, 1e6), (9e17, 5e18, 1e9))  # s, ms, µs, ns: 1998 to 2128
+_UNTIL = re.compile(r"\s+(?:-|–|to|bis|au|al?)\s+", re.IGNORECASE)
 _NONE = ("", "na", "n/a", "null", "none", "nan", "-", "--", "nat")
 _EXCEL = (36_526, 73_051)  # days since 1899-12-30: 2000 to 2099
 _MONTHS = {  # by the letters that tell a month apart, in English, German, French, Spanish, Portuguese, Italian, Dutch
@@ -41,10 +42,11 @@ _MONTHS = {  # by the letters that tell a month apart, in English, German, Frenc
 Times = NDArray[np.datetime64]
 
 
-def read_times(cells: Sequence[str]) -> tuple[Times | None, str]:
+def read_times(cells: Sequence[str], custom: bool = False) -> tuple[Times | None, str]:
     """datetime64[us], NaT for what is empty; UTC where the cells say so. And a note.
 
-    A day before the month or after it: as some cell of the column shows; else the month first, as the note says.
+    A day before the month or after it: as some cell of the column shows; else the day first where that is the
+    ``custom``, as the note says.
 
     Returns:
         None with a note if a cell is no time.
@@ -53,21 +55,22 @@ def read_times(cells: Sequence[str]) -> tuple[Times | None, str]:
         >>> read_times(["13.03.2024", "", "04.03.2024 08:30"])[0].astype(str).tolist()
         ['2024-03-13T00:00:00.000000', 'NaT', '2024-03-04T08:30:00.000000']
         >>> read_times(["03/04/2024"])[1]
-        "'03/04/2024' read with the month first (2024-03-04)"
+        "'03/04/2024' read with the month first: 2024-03-04"
     """
     unique = dict.fromkeys(cells)
-    shorts = [(int(found["one"]), int(found["two"])) for text in unique if (found := _SHORT.fullmatch(text))]
-    signs = {found["sign"] for text in unique if (found := _SHORT.fullmatch(text))}
-    day_first = "." in signs or any(one > 12 for one, _ in shorts)
+    short = [found for text in unique if (found := _SHORT.fullmatch(_UNTIL.split(text)[0]))]
+    shorts, signs = [(int(found["one"]), int(found["two"])) for found in short], {found["sign"] for found in short}
+    shown = "." in signs or any(one > 12 for one, _ in shorts)
+    day_first = shown or (custom and not any(two > 12 for _, two in shorts))
     note, known = "", dict[str, datetime | None]()
     for text in unique:
         try:
-            known[text] = None if text.lower() in _NONE else _read(text, day_first)
+            known[text] = None if text.lower() in _NONE else _read(_UNTIL.split(text)[0], day_first)
         except (ValueError, OverflowError):
-            return None, f"{text[:40]!r} is read as no date or time, and none of its column"
-    if shorts and not day_first and not any(two > 12 for _, two in shorts):
-        example = next(text for text in unique if _SHORT.fullmatch(text))
-        note = f"{example!r} read with the month first ({known[example]:%Y-%m-%d})"
+            return None, f"{text[:40]!r} is no date or time; its rows are not ordered"
+    if shorts and not shown and not any(two > 12 for _, two in shorts):
+        example = next(text for text in unique if _SHORT.fullmatch(_UNTIL.split(text)[0]))
+        note = f"{example!r} read with the {'day' if day_first else 'month'} first: {known[example]:%Y-%m-%d}"
     return np.array([known[text] for text in cells], dtype="datetime64[us]"), note
 
 

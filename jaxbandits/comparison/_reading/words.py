@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,13 @@ CODES = (
     "NZD|PEN|PHP|PKR|PLN|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|UYU|VND|ZAR"
 )
 SIGNS = "$¢£¤¥֏฿₠-⃀＄￡￥￦"  # of a character class
-_UNIT = re.compile(rf"[{SIGNS}]|R\$|%|micros?|UTC|GMT|{CODES}", re.IGNORECASE)
+_UNIT = re.compile(rf"[{SIGNS}]|R\$|%|micros?|cents?|UTC|GMT|{CODES}", re.IGNORECASE)
+_ACCOUNT = re.compile(r"[\s(]+(?:in )?(?:account|local|campaign|advertiser|your) currency\)?\s*$", re.IGNORECASE)
+_BEFORE = re.compile(
+    r"^\s*(?:\d+[ -]?days?\b|(?:sum|total|count|summe|somme|suma|soma|somma)\b(?:\s*(?:of|von|de|di)\b)?)[\s_-]*",
+    re.IGNORECASE,
+)
+_LONGEST = 200
 _BRACKETED = re.compile(r"[\(\[]\s*(?:in\s+)?([^()\[\]]*?)\s*[\)\]]")
 
 
@@ -23,15 +30,19 @@ class Title:
 
     Attributes:
         key: letters and digits in lower case without accents: "Amount spent (USD)" and "amount_spent" agree.
-        unit: currency, "%" or "micros" that the title ends in; empty if none.
+        unit: currency, "%", "micros" or "cents" that the title ends in; empty if none.
+        others: keys of what is left without brackets, "7 Day", "Sum of", or what stands behind a colon.
 
     Example:
-        >>> title("Amount spent (USD)"), title("Coût"), title("cost_micros").unit, title("Clicks (all)").key
-        (Title(key='amountspent', unit='USD'), Title(key='cout', unit=''), 'micros', 'clicksall')
+        >>> title("Amount spent (USD)"), title("Coût").key, title("cost_micros").unit, title("Clicks (all)").key
+        (Title(key='amountspent', unit='USD', others=()), 'cout', 'micros', 'clicksall')
+        >>> title("7 Day Total Orders (#)").others, title("Sum of Clicks").others
+        (('totalorders', 'orders'), ('clicks',))
     """
 
     key: str
     unit: str
+    others: tuple[str, ...] = ()
 
 
 def key(text: str) -> str:
@@ -41,18 +52,28 @@ def key(text: str) -> str:
 
 
 def title(text: str) -> Title:
-    """The title's key and the unit that it ends in."""
-    unit = ""
+    """The title's key, the unit that it ends in, and what else it may be called."""
+    text, unit = text[:_LONGEST], ""
     if (bracketed := _BRACKETED.search(text)) and _UNIT.fullmatch(bracketed[1]):
         unit, text = bracketed[1], text[: bracketed.start()] + " " + text[bracketed.end() :]
+    text = _ACCOUNT.sub("", text)
+    text = re.sub(r"^(?:metrics|segments|stats)[._]", "", text.strip(), flags=re.IGNORECASE)
     words = re.split(r"[\s_.,/\-]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).strip(" _.,/-"))
     if not unit and len(words) > 1 and _UNIT.fullmatch(words[-1]):
         unit, text = words[-1], " ".join(words[:-2] if words[-2].lower() == "in" else words[:-1])
-    found = key(text)
-    for prefix in ("metrics", "segments", "stats"):  # of the tables of ads interfaces
-        if found.startswith(prefix) and len(found) > len(prefix):
-            found = found.removeprefix(prefix)
-    return Title(found, unit.lower() if unit.lower().startswith("micro") else unit.upper())
+    found, others = key(text), list[str]()
+    for part in (_BRACKETED.sub(" ", text), text.split(":")[0], _BRACKETED.sub(" ", text.split(":")[0])):
+        for bare in (part, _BEFORE.sub("", part), _BEFORE.sub("", _BEFORE.sub("", part))):
+            others += [other] if (other := key(bare)) and other not in (found, *others) else []
+    return Title(found, unit.upper() if unit.upper() in CODES.split("|") else unit.lower(), tuple(others))
+
+
+def titles_of(texts: Sequence[str]) -> list[Title]:
+    """All titles, without a first word that all of them share, such as the name of a view."""
+    words = [re.split(r"[\s_.]+", text.strip()) for text in texts if text.strip()]
+    if len(words) > 2 and len({own[0].casefold() for own in words}) == 1 and all(len(own) > 1 for own in words):
+        texts = [re.sub(r"^\s*[^\s_.]+[\s_.]+", "", text) for text in texts]
+    return [title(text) for text in texts]
 
 
 @functools.cache
