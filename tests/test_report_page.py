@@ -31,8 +31,10 @@ PROBE = """<script>addEventListener("load", () => {
   parent.postMessage({width, scroll: document.documentElement.scrollWidth, out, pictures, before, after: first(),
     high: document.documentElement.scrollHeight}, "*");
 })</script>"""
-FRAME = """<!DOCTYPE html><body style="margin:0"><iframe src="page.html" width="{width}" height="900"></iframe><pre></pre>
-<script>addEventListener("message", e => document.querySelector("pre").textContent = JSON.stringify(e.data))</script>"""
+FRAME = """<!DOCTYPE html><body style="margin:0">
+<iframe src="page.html" width="{width}" height="900"></iframe><pre></pre>
+<script>addEventListener("message", e =>
+  document.querySelector("pre").textContent = JSON.stringify(e.data))</script>"""
 
 
 def opened(page: str, width: int, folder: Path) -> tuple[dict, str]:

@@ -20,7 +20,7 @@ from jaxbandits.core.errors import InputError
 FloatArray = NDArray[np.float64]
 
 _DRAWS, _MOST_DRAWN = 1000, 1 << 26
-_FEW_PULLS, _OVERSHOOT = 10, 0.05
+_FEW_PULLS, _FEW_ROWS, _OVERSHOOT = 10, 5, 0.05
 
 
 @dataclass(frozen=True)
@@ -257,6 +257,13 @@ def _warnings(comparison: Comparison, setting: int) -> list[str]:
                 f"in {len(short)} of {len(pulls)} instances the budget of {plan.budget:g} is fewer {unit}s than there "
                 f"are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried"
             )
+    instances = plan.table.instances
+    few = [(name, rows[0].size) for i in instances for name, rows in zip(i.arms, i.log or (), strict=False)]
+    if thin := [(name, rows) for name, rows in few if rows < _FEW_ROWS]:
+        said.append(
+            f"{len(thin)} of {len(few)} arms have fewer than {_FEW_ROWS} rows in the log "
+            f"({thin[0][0]!r}: {thin[0][1]}): drawing from their own rows does not know what others would bring"
+        )
     over = float(comparison.data["spent"].values[setting].mean()) / plan.budget - 1
     if plan.rounds is None and over > _OVERSHOOT:
         said.append(

@@ -59,7 +59,7 @@ def pooled_log_cost(n: FloatArray, spent: FloatArray, v: float) -> tuple[float, 
     """(m, τ): m the weighted mean at τ; τ maximises Π_k N(ln(S_k/n_k); m, v²/n_k + τ²) · p(τ), 1e-4 ≤ τ ≤ 5."""
     from scipy.optimize import minimize_scalar
 
-    known = n > 0
+    known = (n > 0) & (spent > 0)
     y, s2 = np.log(spent[known] / n[known]), v * v / n[known]
 
     def mean(tau: float) -> float:
@@ -75,9 +75,9 @@ def pooled_log_cost(n: FloatArray, spent: FloatArray, v: float) -> tuple[float, 
 
 def shrunk_log_cost(n: FloatArray, spent: FloatArray, v: float, m: float, tau: float) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of ln c_k given the file, ``[K]``."""
-    known = n > 0
+    known = (n > 0) & (spent > 0)  # an arm that a prior keeps may lack either
     y = np.log(np.where(known, spent, 1) / np.where(known, n, 1))
-    precision = n / (v * v)
+    precision = np.where(known, n, 0) / (v * v)
     total = precision + 1 / tau**2
     return (precision * y + m / tau**2) / total, np.sqrt(1 / total)
 
@@ -89,15 +89,18 @@ def _searched(loss: Callable[[FloatArray], float], start: list[float]) -> FloatA
     return minimize(loss, start, method="Nelder-Mead", bounds=bounds, options={"xatol": 1e-6, "fatol": 1e-9}).x
 
 
-def day_to_day_cost_cv(days: Sequence[Daily]) -> float:
-    """v = √(Σ n_kd (c_kd / c_k − 1)² / Σ (D_k − 1)), c_kd the cost per click of arm k on day d of D_k."""
+def day_to_day_cost_cv(days: Sequence[Daily]) -> float | None:
+    """v = √(Σ n_kd (c_kd / c_k − 1)² / Σ (D_k − 1)), c_kd the cost per click of arm k on day d of D_k.
+
+    None where no arm has two days with clicks.
+    """
     squares, free = 0.0, 0
     for day in days:
         n, spent = day.clicks[day.clicks > 0], day.spent[day.clicks > 0]
         if n.size > 1 and spent.sum() > 0:
             squares += float((n * (spent / n / (spent.sum() / n.sum()) - 1) ** 2).sum())
             free += n.size - 1
-    return float(np.sqrt(squares / free)) if free else 0.0
+    return float(np.sqrt(squares / free)) if free else None
 
 
 def day_to_day_dispersion(days: Sequence[Daily]) -> float:

@@ -4,6 +4,7 @@
   (1 − m)κ + n_k − x_k). A value that is no count (revenue), where there are rows day by day: θ_k ~ Gamma(a, mean m),
   x_k ~ φ · Poisson(n_k θ_k / φ), so θ_k | x_k ~ Gamma(a + x_k/φ, rate a/m + n_k/φ).
 * Cost per click: ln c_k ~ N(m, τ²), ln(S_k / n_k) ~ N(ln c_k, v²/n_k), v the coefficient of variation of its cost.
+* Draws are from the central 99.9 % of either, so that what may be drawn has a bound that is of use (none is clipped).
 * A log: the Bayesian bootstrap, row j of an arm has weight E_j / ΣE, E_j exponential (Rubin 1981), reward and cost
   together.
 
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbandits.comparison.arms_file import ArmsTable, Instance
+from jaxbandits.comparison.arms_table import ArmsTable, Instance
 from jaxbandits.comparison.evidence import Daily, Evidence
 from jaxbandits.comparison.mean_draws import LARGEST_UNIFORM, mean_uniforms
 from jaxbandits.comparison.pooling import (
@@ -36,6 +37,8 @@ from jaxbandits.comparison.pooling import (
 )
 
 FloatArray = NDArray[np.float64]
+
+_LEAST_CV, _CENTRAL = 0.01, 0.999
 
 STATED_COST_CV = 0.5
 """Coefficient of variation of one click's cost, where neither the file nor the user says one."""
@@ -77,9 +80,10 @@ class CountPosterior:
         return reward, np.exp(self.log_cost + self.log_cost_sd**2 / 2)
 
     def quantiles(self, reward: ArrayLike, cost: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Rewards and costs per pull at these probabilities, ``[…, K]``."""
+        """Rewards and costs per pull at these probabilities of the posterior's central 99.9 %, ``[…, K]``."""
         from scipy import special
 
+        reward, cost = (0.5 + _CENTRAL * (np.asarray(x) - 0.5) for x in (reward, cost))
         if self.law == "beta":
             found = special.betaincinv(self.first, self.second, reward)
         else:
@@ -172,8 +176,8 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> Posterior:
     v, v_from = STATED_COST_CV, "stated"
     if cost_cv is not None:
         v = cost_cv
-    elif days and (found := day_to_day_cost_cv(days)) > 0:
-        v, v_from = found, "days"
+    elif (found := day_to_day_cost_cv(days)) is not None:
+        v, v_from = max(found, _LEAST_CV), "days"
     phi = max(day_to_day_dispersion(days), 1.0 if whole else 0.0) if days else 1.0
     phi = phi or float(value.sum() / max(clicks.sum(), 1))  # revenue that is the same every day
     reward = pooled_beta(clicks / phi, value / phi) if whole else pooled_gamma(clicks, value, phi)
