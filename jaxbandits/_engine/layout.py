@@ -81,8 +81,7 @@ def lay_out(
     shares = mark_shares(marks)
     kept = shares.size if at_once else 0  # marks whose results are held until the end
     replicate_ids = limits.replicate_ids(replicates, environment, kept)
-    ids, names = _instances(environment, instance_ids, instance_names, replicate_ids)
-    runs = replicate_ids.shape[-1]
+    ids, names, runs = _instances(environment, instance_ids, instance_names, replicate_ids)
     if not isinstance(engine, str) or engine not in ENGINES:
         raise bad("engine", engine, " or ".join(map(repr, ENGINES)))
     chunk, max_rounds = check_count("chunk", chunk), check_count("max_rounds", max_rounds)
@@ -144,8 +143,8 @@ def _canonical(chosen: list[Policy], environment: Environment, constraint: Const
 
 def _instances(
     environment: Environment, ids: Any, names: Any, replicates: np.ndarray
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Ids and names of the instances."""
+) -> tuple[np.ndarray, tuple[str, ...], int]:
+    """Ids and names of the instances, and how many runs each has."""
     ids = limits.instance_ids(np.arange(environment.instances) if ids is None else ids, environment, replicates)
     if ids.size != environment.instances:
         raise InputError(f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}")
@@ -154,7 +153,7 @@ def _instances(
         raise InputError(
             f"instance_names: {len(found)} names given; it must be one for each of {environment.instances}"
         )
-    return ids, found
+    return ids, found, replicates.shape[-1]
 
 
 def _names(given: Any) -> tuple[str, ...]:

@@ -116,9 +116,7 @@ def prepare(
     if concentration > MOST_SHAPE:
         raise bad("beta_concentration", beta_concentration, f"above 0 and at most {MOST_SHAPE:g}")
     cost_cv = None if cost_cv is None else positive_number("cost_cv", cost_cv)
-    shares = mark_shares(marks)
-    if isinstance(marks, (int, np.integer)):
-        shares = np.arange(1, marks + 1) / marks
+    shares = _shares(marks)
     chosen = _checked(policies)
     reading = {"reward_max": reward_max, "cost_max": cost_max, "columns": columns, "reward": reward, "prior": prior}
     table = _table(arms, {"instances": instances, **reading, "decimal": decimal, "encoding": encoding})
@@ -161,6 +159,12 @@ def prepare(
         rounds=rounds,
         average_cost=average_cost,
     )
+
+
+def _shares(marks: int | Sequence[float]) -> np.ndarray:
+    """Shares of the budget: equally spaced, where a number is given."""
+    shares = mark_shares(marks)
+    return np.arange(1, marks + 1) / marks if isinstance(marks, (int, np.integer)) else shares
 
 
 def _check_choices(runs: int, seed: int, last_pull: str, noise: str | None, uncertainty: str | None) -> None:
