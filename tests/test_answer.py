@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 
 from jaxbandits._cli import answer_text
+from jaxbandits._cli.chosen_policies import chosen_policies, left_out
+from jaxbandits._cli.compare import parser
 from jaxbandits._cli.console import main
 from jaxbandits._reports.areas import Panel, stacked
 from jaxbandits.comparison import Answer, answer_of, compare
+from jaxbandits.comparison.named_policies import AVERAGE_COST_POLICIES, POLICIES
 from jaxbandits.comparison.rivals import BEST, EVEN, SEEN, best_by_file, rivals_plan
 from jaxbandits.comparison.second_look import NoiseCheck
 from jaxbandits.core.errors import InputError
-from jaxbandits.policies import OmegaUCB
+from jaxbandits.policies import UCBBV1, BudgetUCB, OmegaUCB, PDBwK
 
 ADS = "campaign,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,50\n"
 
@@ -143,6 +146,15 @@ def test_other_policies_and_constraints(
     assert "or average-cost:C with C above 0" in told("bts", "--constraint", "average-cost:-1")
     assert "--policy: 'bts' given; it must be one of omega_ucb" in told("omega_ucb", "--policy", "bts")
     assert "--uncertainty: 'maybe' given" in told("omega_ucb", "--uncertainty", "maybe")
+    every = parser().parse(["--arms", "ads.csv", "--budget", "20", "--policies", "all"])
+    assert [type(x) for x in chosen_policies(every)] == [
+        x for x in POLICIES.values() if x not in (UCBBV1, BudgetUCB, PDBwK)
+    ]
+    assert left_out(every) == [
+        "--policies all is without those that need a parameter: budget_ucb (--min-cost), ucb_bv1 (--min-cost), "
+        "pd_bwk (--c-rad)"
+    ]
+    assert [type(x) for x in chosen_policies(every, average_cost=True)] == list(AVERAGE_COST_POLICIES.values())
     quick = ("--runs", "6", "--marks", "2", "--no-answer", "--out", "out")
     arms = ["compare", "--arms", "ads.csv", "--budget", "20"]
     assert main([*arms, "--policies", "mine.py:Mine", "--alpha", "0.1", *quick]) == 0

@@ -84,6 +84,16 @@ def _kinds(arguments: argparse.Namespace, average_cost: bool) -> dict[str, type[
     return kinds
 
 
+def left_out(arguments: argparse.Namespace) -> list[str]:
+    """What ``all`` does not stand for, in words."""
+    if "all" not in arguments.policies:
+        return []
+    fitting = POLICIES if arguments.constraint is None else AVERAGE_COST_POLICIES
+    needs = {name: _missing(kind, arguments) for name, kind in fitting.items() if name not in arguments.policies}
+    needing = [f"{name} ({option(missing[0])})" for name, missing in needs.items() if missing]
+    return [f"--policies all is without those that need a parameter: {', '.join(needing)}"] if needing else []
+
+
 def _missing(kind: type[Policy], arguments: argparse.Namespace) -> list[str]:
     """Parameters without default that were not given."""
     return [

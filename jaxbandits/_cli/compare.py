@@ -11,7 +11,7 @@ from jaxbandits._cli import compare_text
 from jaxbandits._cli.answer_files import ANSWER_FILES, save_answer
 from jaxbandits._cli.answer_text import GLOSSARY, answer_lines, closing
 from jaxbandits._cli.arms_options import FORMATS, add_arms_options, arms_options
-from jaxbandits._cli.chosen_policies import chosen_policies, parameters, policy_names
+from jaxbandits._cli.chosen_policies import chosen_policies, left_out, parameters, policy_names
 from jaxbandits._cli.command_line import (
     Parser,
     as_option,
@@ -161,7 +161,7 @@ def _sections(comparison: Comparison, arguments: argparse.Namespace, written: li
         compare_text.per_instance(comparison),
         compare_text.what_was_read(comparison.plan),
         [f"{word}: {meaning}" for word, meaning in GLOSSARY] if arguments.explain else [],
-        [f"note: {note}" for note in comparison.notes],
+        [f"note: {note}" for note in (*comparison.notes, *left_out(arguments))],
         [f"written: {', '.join(str(path) for path in written)}"],
     ]
 

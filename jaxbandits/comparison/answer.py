@@ -19,7 +19,7 @@ from jaxbandits.core.errors import InputError
 
 FloatArray = NDArray[np.float64]
 
-_DRAWS, _MOST_DRAWN = 1000, 1 << 26
+_DRAWS, _MOST_DRAWN, _DRAWN_AT_ONCE = 1000, 1 << 26, 1 << 22
 _FEW_PULLS, _FEW_ROWS, _OVERSHOOT = 10, 5, 0.05
 
 
@@ -174,11 +174,14 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
     found = []
     for number, (instance, posterior) in enumerate(zip(plan.table.instances, plan.posterior.instances, strict=True)):
         each = sum(rewards.size for rewards, _ in instance.log) if instance.log else len(instance.arms)
-        runs = range(max(1, min(max(plan.runs, _DRAWS), _MOST_DRAWN // each)))
-        drawn = posterior.draw(plan.seed, number, runs)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            best = np.argmax(np.nan_to_num(drawn.reward / drawn.cost, nan=0.0), axis=-1)
-        found.append(np.bincount(best, minlength=len(instance.arms)) / len(runs))
+        runs, at_once = max(1, min(max(plan.runs, _DRAWS), _MOST_DRAWN // each)), max(1, _DRAWN_AT_ONCE // each)
+        wins = np.zeros(len(instance.arms))
+        for first in range(0, runs, at_once):
+            drawn = posterior.draw(plan.seed, number, range(first, min(first + at_once, runs)))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                best = np.argmax(np.nan_to_num(drawn.reward / drawn.cost, nan=0.0), axis=-1)
+            wins += np.bincount(best, minlength=wins.size)
+        found.append(wins / runs)
     return found
 
 

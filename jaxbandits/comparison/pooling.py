@@ -36,7 +36,7 @@ def pooled_beta(n: FloatArray, x: FloatArray) -> tuple[float, float]:
 
     start = float((x.sum() + 0.5) / (n.sum() + 1))
     p, k = _searched(lambda p: loss(1 / (1 + np.exp(-p[0])), np.exp(p[1])), [np.log(start / (1 - start)), np.log(10)])
-    return 1 / (1 + np.exp(-p)), float(np.exp(k))
+    return float(1 / (1 + np.exp(-p))), float(np.exp(k))
 
 
 def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> tuple[float, float]:
