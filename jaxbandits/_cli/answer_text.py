@@ -84,7 +84,7 @@ def _arms(plan: ComparisonPlan, part: SettingAnswer) -> list[str]:
                 f"{amount(plan, arm.pulls.mean)} ({between(plan, arm.pulls)})",
                 f"{amount(plan, arm.results.mean)} ({between(plan, arm.results)})",
                 per_result(plan, arm),
-                f"{arm.best:.0%}",
+                best_ratio(plan, arm),
             ]
         )
     more = len(arms) - len(shown)
@@ -113,9 +113,11 @@ def _instances(answer: Answer, part: SettingAnswer) -> list[str]:
                 line(first.name),
                 f"{first.share.mean:.0%}",
                 line(best.name),
-                f"{best.best:.0%}",
+                best_ratio(plan, best),
             ]
         )
+    if plan.posterior is None:
+        cells = [row[:-1] for row in cells]  # nobody knows how sure
     more = len(part.arms) - _MOST_INSTANCES
     return [*aligned(cells, left=(0, 4, 6)), *([f"… {more} more instances in arms.csv"] if more > 0 else [])]
 
@@ -207,6 +209,13 @@ def rival_name(answer: Answer, name: str) -> str:
 def per_result(plan: ComparisonPlan, arm: ArmAnswer) -> str:
     """What a result costs in the file."""
     return plan.table.style.money(arm.file_cost / arm.file_reward) if arm.file_reward else "–"
+
+
+def best_ratio(plan: ComparisonPlan, arm: ArmAnswer) -> str:
+    """The probability that it has the best ratio; where means are taken as given, whether it has."""
+    if plan.posterior is None:
+        return "yes" if arm.best == 1 else ""
+    return f"{arm.best:.0%}"
 
 
 def by_money(arms: tuple[ArmAnswer, ...]) -> list[ArmAnswer]:

@@ -13,6 +13,7 @@ from jaxbandits._cli import compare_text
 from jaxbandits._cli.answer_text import (
     GLOSSARY,
     amount,
+    best_ratio,
     between,
     by_money,
     earned_sentence,
@@ -113,7 +114,7 @@ def _arms(answer: Answer, part: SettingAnswer, several: bool) -> Table:
             _spread(answer, arm.pulls),
             _spread(answer, arm.results),
             _per_result(answer, arm),
-            _number(f"{arm.best:.0%}", arm.best),
+            _number(best_ratio(plan, arm), arm.best),
         ]
         rows.append(tuple(row))
     return Table((*header, "best ratio"), tuple(rows), left=(0, 1) if several else (0,))
@@ -138,7 +139,7 @@ def _instances(answer: Answer, part: SettingAnswer) -> Table:
                 _spread(answer, part.by_instance[row]),
                 *(_number(gain_cells(plan, gain)[1].strip("()"), gain.share) for gain in gains),
                 _text(f"{line(most.name)} ({most.share.mean:.0%})"),
-                _text(f"{line(best.name)} ({best.best:.0%} sure)"),
+                _text(line(best.name) if plan.posterior is None else f"{line(best.name)} ({best.best:.0%} sure)"),
             )
         )
     left = (0, len(header), len(header) + 1)

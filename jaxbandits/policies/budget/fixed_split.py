@@ -9,14 +9,12 @@ import jax.numpy as jnp
 
 from jaxbandits.core import streams
 from jaxbandits.core.errors import bad
-from jaxbandits.core.numbers import whole_number
 from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 
-_LARGEST = 2**15  # what the largest weight becomes; the sum of all is one int32
-_MOST_ARMS = 2**15
+_LARGEST, _SUM = 15, 30  # what the largest weight becomes, and what no sum of weights is above: powers of two
 
 
 @pytree
@@ -24,15 +22,15 @@ class FixedSplit(Policy):
     """Draw arm k in every round with probability :math:`w_k / \\sum_j w_j`, whatever was seen: a plan, not a learner.
 
     With :math:`w_k \\propto b_k / \\mu^c_k` arm k gets the share :math:`b_k` of the money on average; with all weight
-    on one arm it is played for ever. Weights count to 2⁻¹⁵ of the largest. One draw a round, addressed by the round
-    (role ``MIX``); an arm of weight 0, as one that does not exist, changes none.
+    on one arm it is played for ever. Weights count to 2⁻¹⁵ of the largest (with K above 2¹⁵ arms to K · 2⁻³⁰).
+    One draw a round, addressed by the round (role ``MIX``); an arm of weight 0, as one that does not exist, changes
+    none.
 
     Args:
         weights: w ≥ 0, ``[K]`` (per instance ``[1, instance, K]``), not all 0 among the arms that exist.
 
     Raises:
-        InputError: before anything runs, for negative weights, more than 2¹⁵ arms, or an environment with several
-            resources.
+        InputError: before anything runs, for negative weights, or an environment with several resources.
 
     Does not leap, as it keeps no statistics; it costs little in the scan engine.
 
@@ -51,8 +49,7 @@ class FixedSplit(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost, and no more arms than sums of weights hold."""
-        whole_number("arms", spec.arms, 1, _MOST_ARMS)
+        """One cost."""
         if spec.resources is not None:
             raise bad("environment", f"{spec.resources} resources", "one with one cost for FixedSplit")
 
@@ -68,7 +65,8 @@ class FixedSplit(Policy):
         """The first arm at which the weights so far exceed a number drawn below their sum."""
         weights = jnp.where(view.available, jnp.asarray(self.weights), 0)
         # whole numbers, whose sums do not depend on how many arms there are
-        whole = jnp.rint(weights / jnp.max(weights) * _LARGEST).astype(jnp.int32)
+        largest = 2 ** min(_LARGEST, _SUM - (weights.shape[0] - 1).bit_length())
+        whole = jnp.rint(weights / jnp.max(weights) * largest).astype(jnp.int32)
         reached = jnp.cumsum(whole, dtype=jnp.int32)
         number = streams.below(streams.policy_words(key, view.round, Role.MIX)[0], reached[-1])
         ids = jax.lax.iota(jnp.int32, weights.shape[0])
