@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxbandits.comparison._reading.columns import COSTS, PLAIN, Asked, formats, missing_roles, position, value_position
+from jaxbandits.comparison._reading.columns import COSTS, PLAIN, Asked, formats
 from jaxbandits.comparison._reading.numbers import NEGATIVE, NUMBER, is_nothing, read_numbers
+from jaxbandits.comparison._reading.usual import missing_roles, position, value_position
 from jaxbandits.comparison._reading.words import ranks, title
 from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.core.printable import brief

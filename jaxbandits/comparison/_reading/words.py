@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +51,7 @@ def key(text: str) -> str:
     return "".join(x for x in plain if x.isalnum())
 
 
+@functools.lru_cache(maxsize=4096)
 def title(text: str) -> Title:
     """The title's key, the unit that it ends in, and what else it may be called."""
     text, unit = text[:_LONGEST], ""
@@ -94,3 +95,21 @@ def rank_of() -> dict[str, dict[str, int]]:
         role: {word: rank for rank, words in reversed(list(enumerate(of_role))) for word in words}
         for role, of_role in ranks().items()
     }
+
+
+def best_match(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int]) -> int | None:
+    """The column with the likeliest word of these roles; the first of several that are equally likely."""
+    taken = set(taken)
+    return next((i for i in matches(keyed, roles) if i not in taken), None)
+
+
+def matches(keyed: Sequence[Title], roles: Sequence[str]) -> list[int]:
+    """All columns with a word of these roles, the likeliest first."""
+    found = []
+    for i, one in enumerate(keyed):
+        for less, word in enumerate((one.key, *one.others)):
+            ranks = [(order, rank_of()[role][word]) for order, role in enumerate(roles) if word in rank_of()[role]]
+            if ranks:
+                found.append((*min(ranks), less, i))
+                break
+    return [found_at for *_, found_at in sorted(found)]
