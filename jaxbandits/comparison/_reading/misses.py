@@ -207,5 +207,10 @@ def _by_content(role: str, header: Sequence[str], rows: Sequence[Sequence[str]],
     if role in ("spent", "cost", "mean_cost"):
         order = sorted(columns, key=lambda i: (not columns[i].money, columns[i].whole, columns[i].flags))
     else:
+        # no more results than pulls
+        pulls = (
+            [numbers[i].largest for i in taken if i in numbers and numbers[i].whole] if role == "conversions" else []
+        )
+        columns = {i: own for i, own in columns.items() if own.largest <= max(pulls, default=own.largest)}
         order = sorted(columns, key=lambda i: (not columns[i].flags, columns[i].money, not columns[i].whole))
     return next(iter(order), None)

@@ -28,6 +28,7 @@ _NAMED = (
     _pattern(rf"{_WEEKDAY}(?P<day>\d{{1,2}})\.?[ -](?:de )?{_WORD}\.?[ ,-]+(?:de )?{_YEAR}"),
     _pattern(rf"{_WEEKDAY}{_WORD}\.? (?P<day>\d{{1,2}}),? (?P<year>\d{{4}})"),
 )
+_OF_DAY = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d+))?)?")
 _MONTH = re.compile(rf"(?P<year>\d{{4}})[-/](?P<month>\d{{1,2}})|{_WORD}\.? (?P<later>\d{{4}})")
 _EPOCHS = ((9e8, 5e9, 1.0), (9e11, 5e12, 1e3), (9e14, 5e15, 1e6), (9e17, 5e18, 1e9))  # s, ms, µs, ns: 1998 to 2128
 _UNTIL = re.compile(r"\s+(?:-|–|to|bis|au|al?)\s+", re.IGNORECASE)
@@ -79,6 +80,10 @@ def _read(text: str, day_first: bool) -> datetime:
     for pattern in (_ISO, _BASIC, _SHORT, *_NAMED):
         if found := pattern.fullmatch(text):
             return _dated(found.groupdict(), day_first)
+    if found := _OF_DAY.fullmatch(text):
+        return _dated(
+            {"year": "1970", "month": "1", "day": "1", "half": "", "zone": "", **found.groupdict()}, day_first
+        )
     if found := _MONTH.fullmatch(text):
         month = int(found["month"]) if found["month"] else _month(found["name"])
         return datetime(int(found["year"] or found["later"]), month, 1)

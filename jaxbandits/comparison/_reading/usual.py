@@ -109,7 +109,16 @@ def _positions(kind: str, keyed: Sequence[Title], given: Mapping[str, int]) -> t
     for role, words in _WORDS[kind].items():
         if role not in at and (found := best_match(keyed, words, (*at.values(), *given.values()))) is not None:
             at[role] = found
+    if "name" not in at and (found := _last_word_names(keyed, at.values())) is not None:
+        at["name"] = found
     return at, [role for role in PLAIN[kind] if role not in at]
+
+
+def _last_word_names(keyed: Sequence[Title], taken: Iterable[int]) -> int | None:
+    """The first title that ends in a word for names, such as "Traffic source"."""
+    words = {word for word in rank_of()["name"] if len(word) > 4}
+    ends = [any(one.last == word for word in words) for one in keyed]
+    return next((i for i, is_one in enumerate(ends) if is_one and i not in set(taken)), None)
 
 
 def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked: Asked) -> Columns | None:
