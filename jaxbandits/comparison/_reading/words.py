@@ -17,8 +17,8 @@ SIGNS = "$¢£¤¥֏฿₠-⃀＄￡￥￦"  # of a character class
 _UNIT = re.compile(rf"[{SIGNS}]|R\$|%|micros?|cents?|UTC|GMT|{CODES}", re.IGNORECASE)
 _ACCOUNT = re.compile(r"[\s(]+(?:in )?(?:account|local|campaign|advertiser|your) currency\)?\s*$", re.IGNORECASE)
 _BEFORE = re.compile(
-    r"^\s*(?:\d+[ -]?days?\b|#|(?:sum|total|count|number|no\.|anzahl|summe|somme|nombre|suma|n[uú]mero|soma|somma|aantal)"
-    r"(?=[\s_-])(?:[\s_-]+(?:of|von|de|di|der)\b)?)[\s_-]*",
+    r"^\s*(?:\d+[ -]?days?\b|#|(?:sum|total|count|number|no\.|anzahl|summe|somme|nombre|suma|n[uú]mero|soma|somma"
+    r"|aantal)(?=[\s_-])(?:[\s_-]+(?:of|von|de|di|der)\b)?)[\s_-]*",
     re.IGNORECASE,
 )
 _BEHIND = re.compile(r"[\s_-]+(?:total|gesamt|insgesamt|count|sum|#)\s*$", re.IGNORECASE)
