@@ -157,10 +157,6 @@ WITH_ONE_OPTION: dict[str, Arms] = {
         "Variant B": (10188, 371, 10188),
         "Variant C": (10311, 325, 10311),
     },
-        "haiku": (1, 4, 0.00041),
-        "opus": (2, 10, 0.0337),
-        "sonnet": (2, 7, 0.0084),
-    },
     "two_currencies_needs_instance.csv": {
         "A": (1204, 31, 602),
         "D": (500, 11, 200),
