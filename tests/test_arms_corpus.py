@@ -138,6 +138,12 @@ AS_THEY_ARE: dict[str, tuple[str, str, Arms, tuple[str, ...]]] = {
         ("1 row is a gap", "reward = 'quality_score'"),
     ),
     "shop_log.csv": ("log", "row", {"banner": (3, 19.9, 1.23), "video": (3, 49.9, 2.7)}, ("their bound is 49.9",)),
+    "router_semicolons.csv": (
+        "log",
+        "row",
+        {"haiku": (1, 4, 0.00041), "opus": (2, 10, 0.0337), "sonnet": (2, 7, 0.0084)},
+        ("name = 'selected_model'", "1 row is a gap", "their bound is 5"),
+    ),
     "german_log.csv": ("log", "row", {"A": (2, 1, 0.82), "B": (2, 1, 1.02)}, ("reward = 'Erfolg'", "cost = 'Preis'")),
 }
 MEANS = {
@@ -150,11 +156,6 @@ WITH_ONE_OPTION: dict[str, Arms] = {
         "Control": (10204, 312, 10204),
         "Variant B": (10188, 371, 10188),
         "Variant C": (10311, 325, 10311),
-    },
-    "router_semicolons_needs_columns.csv": {
-        "haiku": (1, 4, 0.00041),
-        "opus": (2, 10, 0.0337),
-        "sonnet": (2, 7, 0.0084),
     },
     "two_currencies_needs_instance.csv": {
         "A": (1204, 31, 602),

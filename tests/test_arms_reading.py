@@ -151,7 +151,11 @@ def test_days_and_months_are_told_apart_by_the_column_or_with_a_note() -> None:
     assert days is not None and days[0] == np.datetime64("2024-04-03") and note == ""
     months, note = read_times(["03/04/2024", "04/04/2024"])
     assert months is not None and months[0] == np.datetime64("2024-03-04") and "month first" in note
+    days, note = read_times(["03/04/2024", "04/04/2024"], custom=True)
+    assert days is not None and days[0] == np.datetime64("2024-04-03") and "day first" in note
     assert read_times(["soon"])[0] is None
+    rounds, note = read_times(["10", "9", "NA"])
+    assert rounds is not None and rounds[0] > rounds[1] and np.isnat(rounds[2]) and "orders the rows" in note
 
 
 # ---- text

@@ -18,6 +18,7 @@ from jaxbandits.comparison.evidence import Daily, Evidence, Pulls
 from jaxbandits.core.errors import InputError, bad, shown
 
 LARGEST_SCALED_MEAN = 0.99
+NOT_KNOWN = "a number is not known"
 _SMALL_COST = 0.1  # below it a file that is not in plain form has a bound of its own
 
 
@@ -86,7 +87,7 @@ def _arm(rows: Rows, instance: str, name: str, at: np.ndarray, prior: float, ave
     if not known.size:
         role = next(role for role, texts in rows.cells.items() if is_unknown(texts[first]))
         error = bad(rows.where(first, role), rows.cells[role][first], MAY_BE)
-        return Arm(instance, name, at, math.nan, math.nan, "a number is not known", error)
+        return Arm(instance, name, at, math.nan, math.nan, NOT_KNOWN, error)
     at, first = known, int(known[0])
     clicks, value, spent = (math.fsum(x[at]) for x in (rows.clicks, rows.value, rows.spent))
     if clicks + prior == 0:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxbandits.comparison._reading.columns import COSTS, PLAIN, Asked, formats, missing_roles, position, value_position
+from jaxbandits.comparison._reading.columns import COSTS, PLAIN, Asked, formats
 from jaxbandits.comparison._reading.numbers import NEGATIVE, NUMBER, is_nothing, read_numbers
+from jaxbandits.comparison._reading.usual import missing_roles, position, value_position
 from jaxbandits.comparison._reading.words import ranks, title
 from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.core.printable import brief
@@ -206,5 +207,10 @@ def _by_content(role: str, header: Sequence[str], rows: Sequence[Sequence[str]],
     if role in ("spent", "cost", "mean_cost"):
         order = sorted(columns, key=lambda i: (not columns[i].money, columns[i].whole, columns[i].flags))
     else:
+        # no more results than pulls
+        pulls = (
+            [numbers[i].largest for i in taken if i in numbers and numbers[i].whole] if role == "conversions" else []
+        )
+        columns = {i: own for i, own in columns.items() if own.largest <= max(pulls, default=own.largest)}
         order = sorted(columns, key=lambda i: (not columns[i].flags, columns[i].money, not columns[i].whole))
     return next(iter(order), None)

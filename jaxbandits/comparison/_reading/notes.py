@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jaxbandits.comparison._reading.building import NOT_KNOWN
 from jaxbandits.comparison._reading.numbers import is_nothing, is_number
 from jaxbandits.comparison._reading.rows import Rows
 from jaxbandits.comparison._reading.sheet import Sheet
@@ -54,7 +55,7 @@ def of_arms(
     for why in dict.fromkeys(arm.reason for arm in out):
         arms = [f"{shown(arm.arm)} (line {arm.line})" for arm in out if arm.reason == why]
         more = f" and {len(arms) - _MOST_NAMED:,} more" if len(arms) > _MOST_NAMED else ""
-        remedy = "; --prior 10 keeps such" if kind == "counts" and not prior else ""
+        remedy = "; --prior 10 keeps such" if kind == "counts" and not prior and why != NOT_KNOWN else ""
         notes += (f"kept out, {why}: {', '.join(arms[:_MOST_NAMED])}{more}{remedy}",)
     if prior and kind == "counts":
         notes += (
@@ -75,7 +76,7 @@ def reward_unit(sheet: Sheet, rows: Rows) -> str:
         if known is not None and title(sheet.titles[known]).key not in rank_of()["rate"]:
             return brief(sheet.titles[known], 40)
         return "value" if columns.is_value else "conversions"
-    if columns.kind == "log" and not columns.plain and "clicks" not in columns.at:
+    if columns.kind == "log" and not columns.plain:
         role = "reward" if "reward" in columns.at else "conversions"
         return brief(sheet.titles[columns.at[role]], 40)
     return "reward" if columns.kind in ("means", "log") else "conversions"

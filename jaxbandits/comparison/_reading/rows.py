@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jaxbandits.comparison._reading.amounts import Amounts, check_cells, read_amounts
-from jaxbandits.comparison._reading.columns import Columns, pull_unit
+from jaxbandits.comparison._reading.columns import Columns
 from jaxbandits.comparison._reading.extras import label_of, lines_of, totals, without_extras
 from jaxbandits.comparison._reading.numbers import NEGATIVE, NOTHING, NUMBER, UNKNOWN, is_nothing
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison._reading.times import Times, read_times
+from jaxbandits.comparison._reading.usual import pull_unit
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
 from jaxbandits.core.errors import shown
 from jaxbandits.core.printable import brief

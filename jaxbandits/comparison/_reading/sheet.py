@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jaxbandits.comparison._reading.columns import Asked, Columns, plain_columns, usual_columns
+from jaxbandits.comparison._reading.columns import Asked, Columns, plain_columns
 from jaxbandits.comparison._reading.decoding import decoded
 from jaxbandits.comparison._reading.misses import no_columns
 from jaxbandits.comparison._reading.source import read_arms_bytes
+from jaxbandits.comparison._reading.usual import usual_columns
 from jaxbandits.comparison._reading.words import key
 from jaxbandits.core.errors import InputError, shown
 from jaxbandits.core.printable import brief
@@ -23,7 +24,7 @@ from jaxbandits.core.printable import line as on_one_line
 
 _SHOWN_OF_A_PATH = 160
 _MOST_ROWS = 1_000_000
-_HEADER_WITHIN = 60  # rows: how far down the header is looked for
+_HEADER_WITHIN, _HEADER_CELLS = 60, 10_000  # rows and cells: how far down the header is looked for
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 _AS_TEXT = re.compile(r'^="(.*)"$', re.DOTALL)
@@ -101,11 +102,14 @@ def _sheet(text: str, source: str, asked: Asked) -> Sheet:
 
 def _head(text: str, sign: str) -> tuple[list[list[str]], tuple[int, str] | None]:
     """The first rows that are not blank, and (line, what is wrong) where they cannot be read further."""
-    reader, rows = _reader(text, sign), list[list[str]]()
+    reader, rows, total = _reader(text, sign), list[list[str]](), 0
     try:
         for cells in itertools.islice(reader, _HEADER_WITHIN):
             if any(stripped := [cell.strip() for cell in cells]):
                 rows.append(stripped)
+                total += len(cells)
+                if total > _HEADER_CELLS:
+                    break
     except csv.Error as error:
         return rows, (reader.line_num, str(error))
     return rows, None

@@ -28,8 +28,10 @@ _NAMED = (
     _pattern(rf"{_WEEKDAY}(?P<day>\d{{1,2}})\.?[ -](?:de )?{_WORD}\.?[ ,-]+(?:de )?{_YEAR}"),
     _pattern(rf"{_WEEKDAY}{_WORD}\.? (?P<day>\d{{1,2}}),? (?P<year>\d{{4}})"),
 )
+_OF_DAY = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d+))?)?")
 _MONTH = re.compile(rf"(?P<year>\d{{4}})[-/](?P<month>\d{{1,2}})|{_WORD}\.? (?P<later>\d{{4}})")
 _EPOCHS = ((9e8, 5e9, 1.0), (9e11, 5e12, 1e3), (9e14, 5e15, 1e6), (9e17, 5e18, 1e9))  # s, ms, µs, ns: 1998 to 2128
+_PLAIN = re.compile(r"\d{1,9}(\.\d*)?", re.ASCII)  # of rounds
 _UNTIL = re.compile(r"\s+(?:-|–|to|bis|au|al?)\s+", re.IGNORECASE)
 _NONE = ("", "na", "n/a", "null", "none", "nan", "-", "--", "nat")
 _EXCEL = (36_526, 73_051)  # days since 1899-12-30: 2000 to 2099
@@ -67,6 +69,8 @@ def read_times(cells: Sequence[str], custom: bool = False) -> tuple[Times | None
         try:
             known[text] = None if text.lower() in _NONE else _read(_UNTIL.split(text)[0], day_first)
         except (ValueError, OverflowError):
+            if all(x.lower() in _NONE or _PLAIN.fullmatch(x) for x in unique):
+                return _ordered(cells), f"{text[:40]!r} is read as a number that orders the rows"
             return None, f"{text[:40]!r} is no date or time; its rows are not ordered"
     if shorts and not shown and not any(two > 12 for _, two in shorts):
         example = next(text for text in unique if _SHORT.fullmatch(_UNTIL.split(text)[0]))
@@ -74,11 +78,20 @@ def read_times(cells: Sequence[str], custom: bool = False) -> tuple[Times | None
     return np.array([known[text] for text in cells], dtype="datetime64[us]"), note
 
 
+def _ordered(cells: Sequence[str]) -> Times:
+    """Rounds or steps, as if they were seconds."""
+    seconds = [float(x) if _PLAIN.fullmatch(x) else None for x in cells]
+    return np.array([None if x is None else round(1e6 * x) for x in seconds], dtype="datetime64[us]")
+
+
 def _read(text: str, day_first: bool) -> datetime:
     """Raises ValueError."""
     for pattern in (_ISO, _BASIC, _SHORT, *_NAMED):
         if found := pattern.fullmatch(text):
             return _dated(found.groupdict(), day_first)
+    if found := _OF_DAY.fullmatch(text):
+        first = {"year": "1970", "month": "1", "day": "1", "half": "", "zone": ""}
+        return _dated({**first, **found.groupdict()}, day_first)
     if found := _MONTH.fullmatch(text):
         month = int(found["month"]) if found["month"] else _month(found["name"])
         return datetime(int(found["year"] or found["later"]), month, 1)
