@@ -109,9 +109,7 @@ def label(policy: Any, setting: int | None = None) -> str:
                 continue
             values = np.unique(np.asarray(value)[setting])
             value = f"{values[0]:.6g}" if values.size == 1 else "per instance"
-        elif (
-            not isinstance(value, (str, int, float)) and type(value) is not tuple
-        ):  # a function or the like, whose text is an address
+        elif " at 0x" in str(value):  # a function, or what holds one: an address, another one in every process
             if value is field.default:
                 continue
             value = getattr(value, "__name__", type(value).__name__)
