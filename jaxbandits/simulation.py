@@ -29,7 +29,7 @@ def simulate(
     constraint: Constraint,
     *,
     key: Any,
-    replicates: int | Sequence[int] = 1,
+    replicates: int | Sequence[int] | np.ndarray = 1,
     marks: int | Sequence[float] | np.ndarray = 50,
     engine: str = "auto",
     max_rounds: int | None = None,
@@ -51,7 +51,9 @@ def simulate(
         environment: the world, of one or more instances.
         constraint: the accountant, e.g. ``TotalBudget(500.0, last_pull="counts")``.
         key: ``jax.random.key(seed)``.
-        replicates: how many independent runs of each (setting, instance), or their ids.
+        replicates: how many independent runs of each (setting, instance), or their ids; or ``[instance, replicate]``,
+            ids of its own for each instance: then an instance id may come twice, if no (instance id, replicate id)
+            does. So a world that is another one in every run is played with the draws that it has in the whole.
         marks: how many points of the clock to record at (log-spaced shares, the last is exactly 1), or the shares.
         engine: ``"scan"`` runs any policy round by round; ``"leap"`` runs index policies whose scores rest, many
             rounds at a time, with the same bits; ``"auto"`` leaps where it can and where that repays its longer
@@ -145,6 +147,7 @@ def _check_slots(slots: int | None, layout: Layout) -> None:
 
 def _result(record: pool.Record, layout: Layout, number: int, constraint: Constraint) -> Result:
     task, settings = layout.tasks[number], layout.settings[number]
+    several = task.replicate_ids.ndim == 2  # ids of each instance: the axis counts
     shape = layout.lane_shape(task)
 
     def laid_out(x: np.ndarray) -> np.ndarray:
@@ -157,7 +160,7 @@ def _result(record: pool.Record, layout: Layout, number: int, constraint: Constr
         best_rate=layout.best_rate,
         settings=settings,
         instances=layout.names,
-        replicates=tuple(int(i) for i in task.replicate_ids),
+        replicates=tuple(range(shape[2])) if several else tuple(int(i) for i in task.replicate_ids),
         marks=tuple(float(s) for s in layout.shares),
         about={
             "policies": list(settings),
@@ -169,6 +172,7 @@ def _result(record: pool.Record, layout: Layout, number: int, constraint: Constr
             "clock": task.constraint.clock_name,
             "key": task.root.tolist(),
             "instance_ids": task.instance_ids.tolist(),
+            **({"replicate_ids": task.replicate_ids.tolist()} if several else {}),
             "max_rounds": task.cap.tolist(),
             "jax": jax.__version__,
         },

@@ -112,9 +112,12 @@ def test_counts_give_means_per_click(tmp_path: Path, spent: str, conversions: st
     assert (arms.reward_bound, arms.cost_bound) == (1.0, 1.5 / 0.99)
 
 
-def test_counts_without_clicks_are_an_error(tmp_path: Path) -> None:
+def test_one_arm_with_clicks_is_an_error_that_names_the_others_and_the_remedy(tmp_path: Path) -> None:
     text = message_of(tmp_path, "name,clicks,spent,conversions\na,10,15,2\nb,0,0,0\n")
-    assert text.endswith("line 3, column clicks: '0' given; it must be above 0, since means are per click")
+    said = (
+        "line 3, column clicks: '0' given; it must be above 0, since means are per click (--prior 10 keeps such arms)"
+    )
+    assert text.endswith(said)
 
 
 def test_more_conversions_than_clicks_need_a_reward_bound(tmp_path: Path) -> None:
@@ -141,6 +144,12 @@ def test_log_keeps_every_pull_jointly(tmp_path: Path) -> None:
     assert (arms.reward_bound, arms.cost_bound) == (1.0, 4.0)
 
 
+def test_reward_of_a_log_above_one_sets_its_bound_and_is_told(tmp_path: Path) -> None:
+    table = read(tmp_path, "name,reward,cost\na,1,1\nb,7.5,0.5\n")
+    assert only(table).reward_bound == 7.5
+    assert table.notes == ("rewards go above 1: their bound is 7.5 (--reward-max sets another)",)
+
+
 def test_log_with_costs_up_to_one_has_unit_bound(tmp_path: Path) -> None:
     text = "instance,name,reward,cost\nx,a,1,1\nx,b,0,.5\ny,a,0,.1\ny,c,1,.3\ny,a,1,.2\n"
     table = read(tmp_path, text)
@@ -163,8 +172,8 @@ def test_mean_of_equal_logged_costs_stays_within_the_bound(tmp_path: Path) -> No
     [
         (
             "b,1.5,1",
-            {},
-            "line 4, arm 'b': reward 1.5 is above its bound 1.0; raise reward_max (--reward-max)",
+            {"reward_max": 1.2},
+            "line 4, arm 'b': reward 1.5 is above its bound 1.2; raise reward_max (--reward-max)",
         ),
         (
             "b,1,3",

@@ -19,9 +19,12 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits._cli import compare
+from jaxbandits._cli.answer_files import ANSWER_FILES
+from jaxbandits._cli.chosen_policies import chosen_policies
 from jaxbandits._cli.console import main
 from jaxbandits._engine import pool
-from jaxbandits.comparison.plan import POLICIES
+from jaxbandits.comparison.comparison import FILES
+from jaxbandits.comparison.named_policies import POLICIES
 from jaxbandits.core.errors import InputError
 
 ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\nc,0.4,0.25\n"
@@ -50,14 +53,14 @@ SMALL = ("--runs", "6", "--marks", "4")
 def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
     extra = ["--min-cost", "0.25,0.5", "--c-rad", "2", "--epsilon", "0.2", "--factor", "1"]
     given = compare.parser().parse(command("arms.csv", "20", ",".join(POLICIES), *extra)[1:])
-    chosen = compare.chosen_policies(given)
+    chosen = chosen_policies(given)
     assert [type(policy) for policy in chosen] == list(POLICIES.values())
     bv1, pd = (next(p for p in chosen if isinstance(p, kind)) for kind in (jb.policies.UCBBV1, jb.policies.PDBwK))
     assert bv1.min_cost.tolist() == [0.25, 0.5] and pd.c_rad.tolist() == [2.0]
 
 
 def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = command("two.csv", "20", "omega_ucb,m_ucb", "--rho", "0.25,1", "--reward-max", "2", *SMALL)
+    given = command("two.csv", "20", "omega_ucb,m_ucb", "--rho", "0.25,1", "--reward-max", "2", "--no-check", *SMALL)
     assert main([*given, "--out", "deep/results"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -69,7 +72,8 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "m_ucb(alpha=0.0625)" in out
     assert "written: deep/results/regret.png, deep/results/table.csv, deep/results/run.json" in out
     written = folder / "deep/results"
-    assert sorted(path.name for path in written.iterdir()) == ["regret.png", "run.json", "table.csv"]
+    assert sorted(path.name for path in written.iterdir()) == sorted((*FILES, *ANSWER_FILES))
+    assert out.startswith("If you had run this again with 20 to spend in each of 2 instances (40 in all):\n")
     assert (written / "regret.png").read_bytes().startswith(b"\x89PNG")
     rows = list(csv.DictReader((written / "table.csv").read_text().splitlines()))
     assert [row["scope"] for row in rows] == ["overall"] * 3 + ["instance"] * 6
@@ -85,9 +89,9 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # run.json is enough to do it again, to the byte
     again = shlex.split(about["command"])
     assert again[0] == "jaxbandits"
-    assert main([*again[1:], "--out", "again"]) == 0
+    assert main([*again[1:], "--out", "again", "--no-answer"]) == 0
     assert (folder / "again/table.csv").read_bytes() == (written / "table.csv").read_bytes()
-    assert main([*again[1:], "--out", "other", "--seed", "1"]) == 0
+    assert main([*again[1:], "--out", "other", "--seed", "1", "--no-answer"]) == 0
     assert (folder / "other/table.csv").read_bytes() != (written / "table.csv").read_bytes()
 
 
@@ -95,14 +99,14 @@ def test_the_default_folder_and_files_that_are_there_already(folder: Path) -> No
     out = folder / "jaxbandits-out"
     out.mkdir()
     (out / "mine.txt").write_text("kept")
-    assert main(command("arms.csv", "30", "m_ucb", *SMALL)) == 0
-    assert main(command("arms.csv", "20", "m_ucb", *SMALL)) == 0
+    assert main(command("arms.csv", "30", "m_ucb", "--no-answer", *SMALL)) == 0
+    assert main(command("arms.csv", "20", "m_ucb", "--no-answer", *SMALL)) == 0
     assert (out / "table.csv").read_text().startswith("scope,instance,")
     assert sorted(path.name for path in out.iterdir()) == ["mine.txt", "regret.png", "run.json", "table.csv"]
 
 
 def test_one_instance_and_one_run_and_beta(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(command("arms.csv", "20", "m_ucb", "--runs", "1", "--noise", "beta", "--marks", "1")) == 0
+    assert main(command("arms.csv", "20", "m_ucb", "--runs", "1", "--noise", "beta", "--marks", "1", "--no-check")) == 0
     out = capsys.readouterr().out
     assert "alpha + beta = 4" in out and "±" in out and "nan" not in out and "in each instance, by" not in out
     assert ",,," in (folder / "jaxbandits-out/table.csv").read_text()
@@ -211,7 +215,7 @@ def test_bad_files(
         ),
         (
             command("arms.csv", "20", "bts", "--noise", "gauss"),
-            "--noise: 'gauss' given; it must be one of bernoulli, beta, empirical",
+            "--noise: 'gauss' given; it must be one of bernoulli, beta, clicks, empirical",
         ),
         (
             command("arms.csv", "20", "bts", "--beta-concentration", "4"),

@@ -114,7 +114,20 @@ def test_ctrl_c_during_the_imports_is_quiet(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_leaves_ends_the_printing_and_not_the_work(tmp_path: Path) -> None:
-    line = ["compare", "--arms", "-", "--budget", "5", "--policies", "m_ucb", "--runs", "2", "--marks", "1"]
+    line = [
+        "compare",
+        "--arms",
+        "-",
+        "--budget",
+        "5",
+        "--policies",
+        "m_ucb",
+        "--no-answer",
+        "--runs",
+        "2",
+        "--marks",
+        "1",
+    ]
     job = start(line, tmp_path)
     assert job.stdin is not None and job.stdout is not None and job.stderr is not None
     job.stdin.write(ARMS.encode())

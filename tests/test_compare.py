@@ -93,7 +93,7 @@ def test_blocks_of_replicates_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> 
     whole = compare(SMALL, 20.0, UCB, runs=6, marks=4).data
     monkeypatch.setattr(running, "_ROWS_AT_ONCE", 12)  # three runs at once
     plan = prepare(SMALL, 20.0, UCB, runs=6, marks=4)
-    assert [list(block) for block in running._blocks(plan, plan.groups[0])] == [[0, 1, 2], [3, 4, 5]]
+    assert [list(block) for block in running.blocks_of(plan, plan.groups[0])] == [[0, 1, 2], [3, 4, 5]]
     assert run_plan(plan).data.identical(whole)
 
 
@@ -199,12 +199,12 @@ def test_a_picture_in_the_form_of_its_name(tmp_path: Path) -> None:
         ),
         ({"policies": OmegaUCB(rho=-1.0)}, "OmegaUCB.rho: -1.0 given; it must be a finite number above 0"),
         ({"policies": OmegaUCB(rho=np.ones((2, 3)))}, r"OmegaUCB.rho: an array of shape \(2, 3\) given"),
-        ({"noise": "gauss"}, "noise: 'gauss' given; it must be 'bernoulli' or 'beta' or 'empirical'"),
+        ({"noise": "gauss"}, "noise: 'gauss' given; it must be 'bernoulli' or 'beta' or 'clicks' or 'empirical'"),
         ({"noise": "empirical"}, "noise: 'empirical' given; it must be 'bernoulli' or 'beta' for a file of means"),
         ({"beta_concentration": 0}, "beta_concentration: 0 given"),
         ({"last_pull": "maybe"}, "last_pull: 'maybe' given"),
         ({"marks": 0}, "marks: 0 given"),
-        ({"reward_max": 2.0}, "reward_max, cost_max: given with an ArmsTable"),
+        ({"reward_max": 2.0}, "reward_max: given with an ArmsTable"),
         ({"arms": table(instance("x", [1.0, 0.5], [0.5, 0.5])), "noise": "beta"}, "noise: 'beta' .* arm 'arm 0'"),
         ({"arms": table(instance("x", [0.1, 0.5], [0.5, 1e-9]))}, "arm 'arm 1', mean cost: 1e-09 given; it must be at"),
     ],
@@ -222,7 +222,7 @@ FACEBOOK = Path(__file__).parents[2] / "shared/data/facebook/data.csv"
 @pytest.mark.skipif(not FACEBOOK.exists(), reason="the Facebook file is not here (../shared/data)")
 @pytest.mark.parametrize(("which", "instances", "arms"), [("published", 19, 545), ("repaired", 23, 922)])
 def test_the_facebook_file_is_one_batch(which: str, instances: int, arms: int) -> None:
-    plan = prepare(FACEBOOK, 500.0, [UCB, MUCB()], runs=100, instances=which)
+    plan = prepare(FACEBOOK, 500.0, [UCB, MUCB()], runs=100, instances=which, uncertainty="given")
     assert len(plan.table.instances) == instances and len(plan.groups) == 1
     assert int(plan.groups[0].environment.present.sum()) == arms
     bounds = [instance.cost_bound for instance in read_arms(FACEBOOK, instances=which).instances]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from jaxbandits._cli.columns import aligned
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.core.printable import line
@@ -21,9 +22,11 @@ def what_was_read(plan: ComparisonPlan) -> list[str]:
     each = " (each instance its own, see run.json)"
     reward = _spread([i.reward_bound for i in table.instances], each)
     cost = _spread([i.cost_bound for i in table.instances], each)
+    means = "as in the file" if plan.posterior is None else "as drawn for each run"
     looks = {
-        "bernoulli": "it brings its whole bound or nothing, and costs its whole bound or nothing; means as in the file",
-        "beta": f"between 0 and the bound, alpha + beta = {plan.beta_concentration:g}; means as in the file",
+        "bernoulli": f"it brings its whole bound or nothing, and costs its whole bound or nothing; means {means}",
+        "beta": f"between 0 and the bound, alpha + beta = {plan.beta_concentration:g}; means {means}",
+        "clicks": f"one conversion or none, at a cost that varies by {min(plan.cost_cv, 3**-0.5):.0%}; means {means}",
         "empirical": "a row of the arm's log, reward and cost together",
     }
     lines = [
@@ -54,22 +57,24 @@ def ranking(comparison: Comparison) -> list[str]:
             f"{plan.table.reward_unit} against rank 1, paired",
         ]
     ]
+    alone = len(rows) == 1
     for row in rows:
-        against = _with_interval(row, "difference") + ", " + _clear(row)
         cells.append(
             [
                 str(row["rank"]),
                 row["setting"],
-                *(_with_interval(row, name) for name in ("reward", "regret", "pulls")),
-                "best" if row["rank"] == 1 else against,
+                *(with_interval(row, name) for name in ("reward", "regret", "pulls")),
+                "best" if row["rank"] == 1 else against_the_best(row),
             ]
         )
+    if alone:  # nothing to compare with, and no test
+        cells = [row[:-1] for row in cells]
     count = len(plan.table.instances)
     average = f"the average of {count} instances, which all weigh the same; " if count > 1 else ""
     return [
-        *_aligned(cells, left=(1, 5)),
-        f"({average}± 95 % interval over {_several(plan.runs, 'run')}, each interval by itself;\n"
-        " clear: Holm's test over all pairs, at 5 % for the whole table"
+        *aligned(cells, left=(1,) if alone else (1, 5)),
+        f"({average}± 95 % interval over {_several(plan.runs, 'run')}, each interval by itself"
+        + ("" if alone else ";\n clear: Holm's test over all pairs, at 5 % for the whole table")
         + (";\n the instances are given, not sampled: the intervals say nothing about others)" if count > 1 else ")"),
     ]
 
@@ -92,7 +97,7 @@ def per_instance(comparison: Comparison) -> list[str]:
             [
                 line(instance.name),
                 str(len(instance.arms)),
-                *(_with_interval(of[name], "reward") + marks[name] for name in ranked),
+                *(with_interval(of[name], "reward") + marks[name] for name in ranked),
             ]
         )
     hidden = []
@@ -102,7 +107,7 @@ def per_instance(comparison: Comparison) -> list[str]:
         hidden.append(_several(len(plan.settings) - len(ranked), "more setting"))
     return [
         f"{plan.table.reward_unit} in each instance, by overall rank (* best there, ~ not clearly worse than it)",
-        *_aligned(cells, left=(0,)),
+        *aligned(cells, left=(0,)),
         *([f"… {' and '.join(hidden)} in table.csv"] if hidden else []),
     ]
 
@@ -115,24 +120,18 @@ def _clear(row: dict[str, Any]) -> str:
     return f"not clear (about {float(f'{more:.2g}'):,.0f} more runs)" if more < 1e6 else "not clear"
 
 
-def _with_interval(row: dict[str, Any], name: str) -> str:
+def against_the_best(row: dict[str, Any]) -> str:
+    """``-1.2 ± 0.3, clear``."""
+    return f"{with_interval(row, 'difference')}, {_clear(row)}"
+
+
+def with_interval(row: dict[str, Any], name: str) -> str:
     """``12.34 ± 0.56``: as many decimals as show two digits of the interval's half width."""
     mean, half = row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2
     if math.isnan(half):
         return f"{mean:,.5g}"
     decimals = 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
     return f"{mean:,.{decimals}f} ± {half:,.{decimals}f}"
-
-
-def _aligned(cells: list[list[str]], left: tuple[int, ...]) -> list[str]:
-    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-    return [
-        "  ".join(
-            text.ljust(width) if column in left else text.rjust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]
 
 
 def _range(numbers: Sequence[float]) -> str:

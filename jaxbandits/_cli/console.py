@@ -1,6 +1,6 @@
-"""The command ``jaxbandits``: ``compare`` (:mod:`~jaxbandits._cli.compare`), ``sweep`` and ``status``
-(:mod:`~jaxbandits._cli.sweep`),
-``tune`` (:mod:`~jaxbandits._cli.tune`). ``jaxbandits compare --help`` lists everything."""
+"""The command ``jaxbandits``: ``read`` (:mod:`~jaxbandits._cli.read`), ``compare`` (:mod:`~jaxbandits._cli.compare`),
+``sweep`` and ``status`` (:mod:`~jaxbandits._cli.sweep`), ``tune`` (:mod:`~jaxbandits._cli.tune`).
+``jaxbandits compare --help`` lists everything."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from jaxbandits.core.errors import InputError
 
 # Of each job: what it is for, and the module with a function that makes its parser and one that does it.
 _JOBS = {
+    "read": ("show what was understood of an arms file", "jaxbandits._cli.read", "parser", "run"),
     "compare": ("which policy spends a budget best", "jaxbandits._cli.compare", "parser", "run"),
     "sweep": ("regret over grids of parameters, kill-safe", "jaxbandits._cli.sweep", "sweep_parser", "run_sweep"),
     "status": ("what is done of a sweep, what is left", "jaxbandits._cli.sweep", "status_parser", "run_status"),

@@ -12,7 +12,19 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits._cli.command_line import Parser, as_option, complain, nearest, number, one_of, refused, say, whole
+from jaxbandits._cli.arms_options import add_arms_options, arms_options
+from jaxbandits._cli.command_line import (
+    Parser,
+    as_option,
+    complain,
+    nearest,
+    number,
+    one_of,
+    option,
+    refused,
+    say,
+    whole,
+)
 from jaxbandits._engine.resources import memory_left
 from jaxbandits._files.output_folder import check_folder
 from jaxbandits.comparison.arms_file import read_arms
@@ -54,6 +66,7 @@ def parser() -> Parser:
         "(bernoulli)")  # fmt: skip
     add("--k", type=whole(2, many), metavar="K", help="arms of a random instance (10)")
     add("--arms", metavar="FILE", help="instances of an arms file instead of random ones (means, Bernoulli pulls)")
+    add_arms_options(made, facebook=False)
     add("--budget", type=positive, metavar="B", help="with --arms: budget of each instance, in the file's unit; "
         "else in pulls of the cheapest arm (1.5e5)")  # fmt: skip
     add("--steps", type=whole(1, 10**6), default=8, metavar="N", help="steps of the optimiser (8)")
@@ -149,7 +162,10 @@ def _problem(arguments: argparse.Namespace) -> Problem:
             raise bad(f"--{name}", getattr(arguments, name), "left out, as --arms says which instances there are")
     if arguments.budget is None:
         raise InputError("--budget: missing; with --arms it must be given")
-    instances = read_arms(arguments.arms).instances
+    try:
+        instances = read_arms(arguments.arms, **arms_options(arguments, facebook=False)).instances
+    except InputError as problem:
+        raise as_option(problem, arguments) from None
     if len({instance.cost_bound for instance in instances}) > 1:
         raise bad("--arms", arguments.arms, "a file whose instances share one bound of the cost")
     width = max(len(instance.arms) for instance in instances)
@@ -161,6 +177,9 @@ def _problem(arguments: argparse.Namespace) -> Problem:
 
 
 def _random_problem(arguments: argparse.Namespace) -> Problem:
+    for name, value in arms_options(arguments, facebook=False).items():
+        if value is not None:
+            raise bad(option(name), value, "left out, as it says how to read --arms, which is not given")
     k = 10 if arguments.k is None else arguments.k
     budget = 1.5e5 if arguments.budget is None else arguments.budget
     family = arguments.family or "bernoulli"

@@ -49,7 +49,7 @@ class Layout:
 
     def lane_shape(self, task: Task) -> tuple[int, int, int]:
         """(settings, instances, replicates) of a task."""
-        return task.settings, task.instance_ids.size, task.replicate_ids.size
+        return task.settings, task.instance_ids.size, task.replicate_ids.shape[-1]
 
 
 def lay_out(
@@ -58,7 +58,7 @@ def lay_out(
     constraint: Constraint,
     *,
     key: Any,
-    replicates: int | Sequence[int] = 1,
+    replicates: int | Sequence[int] | np.ndarray = 1,
     marks: int | Sequence[float] | np.ndarray = 50,
     engine: str = "auto",
     max_rounds: int | None = None,
@@ -81,7 +81,7 @@ def lay_out(
     shares = mark_shares(marks)
     kept = shares.size if at_once else 0  # marks whose results are held until the end
     replicate_ids = limits.replicate_ids(replicates, environment, kept)
-    ids, names = _instances(environment, instance_ids, instance_names)
+    ids, names, runs = _instances(environment, instance_ids, instance_names, replicate_ids)
     if not isinstance(engine, str) or engine not in ENGINES:
         raise bad("engine", engine, " or ".join(map(repr, ENGINES)))
     chunk, max_rounds = check_count("chunk", chunk), check_count("max_rounds", max_rounds)
@@ -89,12 +89,12 @@ def lay_out(
     end = called(prepared, "end", lambda: ticks.join(jax.tree.map(np.asarray, prepared.end())))
     expected, cap = lane_lengths(environment, prepared, end, max_rounds)
     canonical = _canonical(chosen, environment, prepared)
-    lanes = sum(settings for _, settings in canonical) * ids.size * replicate_ids.size
-    limits.refuse_runs(lanes, replicate_ids.size, environment, kept)
+    lanes = sum(settings for _, settings in canonical) * ids.size * runs
+    limits.refuse_runs(lanes, runs, environment, kept)
     tasks = []
     for leaves, settings in canonical:
         most = limits.most_rounds(leaves, environment, prepared, end, max_rounds)
-        lengths = np.broadcast_to(expected[None, :, None], (settings, ids.size, replicate_ids.size))
+        lengths = np.broadcast_to(expected[None, :, None], (settings, ids.size, runs))
         chosen_engine, why = _engine(engine, leaves, environment, prepared, float(lengths.sum()))
         tasks.append(
             Task(
@@ -141,9 +141,11 @@ def _canonical(chosen: list[Policy], environment: Environment, constraint: Const
     return found
 
 
-def _instances(environment: Environment, ids: Any, names: Any) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Ids and names of the instances."""
-    ids = limits.ids("instance_ids", np.arange(environment.instances) if ids is None else ids)
+def _instances(
+    environment: Environment, ids: Any, names: Any, replicates: np.ndarray
+) -> tuple[np.ndarray, tuple[str, ...], int]:
+    """Ids and names of the instances, and how many runs each has."""
+    ids = limits.instance_ids(np.arange(environment.instances) if ids is None else ids, environment, replicates)
     if ids.size != environment.instances:
         raise InputError(f"instance_ids: {ids.size} ids given; it must be one for each of {environment.instances}")
     found = _names(ids if names is None else names)
@@ -151,7 +153,7 @@ def _instances(environment: Environment, ids: Any, names: Any) -> tuple[np.ndarr
         raise InputError(
             f"instance_names: {len(found)} names given; it must be one for each of {environment.instances}"
         )
-    return ids, found
+    return ids, found, replicates.shape[-1]
 
 
 def _names(given: Any) -> tuple[str, ...]:

@@ -118,16 +118,45 @@ def count(name: str, value: Any) -> int | None:
 def replicate_ids(replicates: Any, environment: Environment, marks: int) -> np.ndarray:
     """Ids of replicates, ``u32[replicate]``: 0, 1, … of a count, or as given. ``marks``: see :func:`refuse_runs`.
 
+    Also ``u32[instance, replicate]``: ids of its own for each instance; see :func:`instance_ids`.
+
     Raises:
         InputError: no count and no list of ids; more than memory holds.
     """
     number = count("replicates", replicates)
+    if number is None and getattr(replicates, "ndim", 0) == 2:
+        return _ids_of_each(replicates, environment)
     if number is None:
         return ids("replicates", replicates)
     if number > _ID:
         raise bad("replicates", replicates, f"at most {_ID}: an id is 32 bits of an address")
     refuse_runs(number * environment.instances, number, environment, marks)
     return np.arange(number, dtype=np.uint32)
+
+
+def _ids_of_each(replicates: Any, environment: Environment) -> np.ndarray:
+    given = np.asarray(replicates)
+    if given.shape[0] != environment.instances:
+        wanted = f"one row of ids for each of {environment.instances} instances"
+        raise InputError(f"replicates: an array of shape {given.shape} given; it must be {wanted}")
+    rows = [ids("replicates", given[:, column], distinct=False) for column in range(given.shape[1])]
+    return np.stack(rows, axis=1) if rows else ids("replicates", given.ravel())
+
+
+def instance_ids(given: Any, environment: Environment, replicates: np.ndarray) -> np.ndarray:
+    """Ids of the instances, ``u32[instance]``; an id may come twice if no (instance id, replicate id) does.
+
+    Raises:
+        InputError: ids that are no whole numbers of 32 bits, or one address twice: that run would count twice.
+    """
+    if replicates.ndim == 1:
+        return ids("instance_ids", given)
+    found = ids("instance_ids", given, distinct=False)
+    if found.size == replicates.shape[0]:
+        pairs = found.astype(np.uint64)[:, None] << np.uint64(32) | replicates
+        if np.unique(pairs).size != pairs.size:
+            raise InputError("replicates: a pair (instance id, replicate id) comes twice; it must be given once")
+    return found
 
 
 def refuse_runs(lanes: int, replicates: int, environment: Environment, marks: int) -> None:
@@ -144,7 +173,7 @@ def refuse_runs(lanes: int, replicates: int, environment: Environment, marks: in
     refuse_beyond_memory("replicates", f"{replicates} replicates ({lanes} runs in all)", lanes * each)
 
 
-def ids(name: str, values: Any) -> np.ndarray:
+def ids(name: str, values: Any, distinct: bool = True) -> np.ndarray:
     """Ids as given, ``u32[…]``. The same one twice would be the same run, counted twice.
 
     Raises:
@@ -153,6 +182,7 @@ def ids(name: str, values: Any) -> np.ndarray:
     may_be = f"a list of distinct whole numbers from 0 to {_ID - 1}"
     given = numbers(name, list(values) if isinstance(values, (range, Iterator)) else values, may_be)
     whole = (given >= 0) & (given < _ID) & (given == np.rint(given))
-    if given.ndim != 1 or given.size < 1 or not whole.all() or np.unique(given).size != given.size:
+    unique = not distinct or np.unique(given).size == given.size
+    if given.ndim != 1 or given.size < 1 or not whole.all() or not unique:
         raise bad(name, values, may_be)
     return given.astype(np.uint32)

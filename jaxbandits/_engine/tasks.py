@@ -27,7 +27,7 @@ class Task:
     marks: ticks.Total
     root: np.ndarray  # u32[2]
     instance_ids: np.ndarray  # [instance]
-    replicate_ids: np.ndarray  # [replicate]
+    replicate_ids: np.ndarray  # [replicate], or [instance, replicate]
     settings: int
     cap: np.ndarray  # i32[instance]
     chunk: int
@@ -36,8 +36,9 @@ class Task:
 
     def lanes(self, numbers: np.ndarray) -> scan.Lane:
         """The constants of these lanes; a lane's number counts (setting, instance, replicate) in C order."""
-        shape = (self.settings, self.instance_ids.size, self.replicate_ids.size)
-        setting, instance, replicate = np.unravel_index(numbers, shape)
+        runs = self.replicate_ids.shape[-1]
+        setting, instance, replicate = np.unravel_index(numbers, (self.settings, self.instance_ids.size, runs))
+        of_each = np.broadcast_to(self.replicate_ids, (self.instance_ids.size, runs))
 
         def of_setting(leaf: np.ndarray) -> np.ndarray:
             return leaf[setting, instance if leaf.shape[1] > 1 else 0]
@@ -45,7 +46,7 @@ class Task:
         return scan.Lane(
             row=instance.astype(np.int32),  # type: ignore[arg-type]
             instance=self.instance_ids[instance].astype(np.uint32),  # type: ignore[arg-type]
-            replicate=self.replicate_ids[replicate].astype(np.uint32),  # type: ignore[arg-type]
+            replicate=of_each[instance, replicate].astype(np.uint32),  # type: ignore[arg-type]
             policy=jax.tree.map(of_setting, self.policy),
             constraint=jax.tree.map(lambda x: x[instance], self.constraint),
             marks=jax.tree.map(lambda x: x[instance], self.marks),

@@ -24,6 +24,7 @@ def curves(
     across: str,
     up: str,
     form: str = "png",
+    narrow: bool = False,
 ) -> bytes:
     """Curves that start in the origin, with bands around them, as the bytes of a picture file.
 
@@ -36,6 +37,7 @@ def curves(
         across: what runs along x, with its unit.
         up: what runs along y, with its unit.
         form: "png", "pdf" or "svg".
+        narrow: half as wide, the legend below, for a phone.
 
     Example:
         >>> import numpy as np
@@ -44,16 +46,16 @@ def curves(
         b'PNG'
     """
     file = io.BytesIO()
-    drawn(x, bands, title=title, across=across, up=up).savefig(file, format=form, dpi=150)
+    drawn(x, bands, title=title, across=across, up=up, narrow=narrow).savefig(file, format=form, dpi=150)
     return file.getvalue()
 
 
-def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str) -> Figure:
+def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str, narrow: bool = False) -> Figure:
     """The figure of :func:`curves`, to be changed before it is saved."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    figure = Figure(figsize=(4.2, 4.6) if narrow else (8, 4.8), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     x = np.concatenate([[0.0], x])
@@ -87,14 +89,18 @@ def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str) -> F
     columns = 1 if len(bands) <= 20 else 2
     figure.legend(
         [lines[i] for i in order],  # from top to bottom as the curves end
-        [str(lines[i].get_label()) for i in order],
-        loc="outside right upper",
+        [_short(str(lines[i].get_label()), 36 if narrow else 60) for i in order],
+        loc="outside lower left" if narrow else "outside right upper",
         frameon=False,
         fontsize=9 if len(bands) <= 12 else 7,
         ncols=columns,
         handlelength=3.5,
     )
     return figure
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _without_mathtext(text: str) -> str:

@@ -4,20 +4,31 @@ Like :func:`jaxbandits.simulate`, but in the units of an arms file: it divides b
 multiplies on the way out, runs instances of different K in few compiles, and ranks the settings.
 """
 
-from jaxbandits.comparison.arms_file import ArmsTable, Instance, read_arms
+from jaxbandits.comparison.answer import Answer, answer_of
+from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.comparison.arms_table import ArmsTable, Instance, KeptOut
 from jaxbandits.comparison.comparison import Comparison
-from jaxbandits.comparison.plan import NOISES, POLICIES, ComparisonPlan, prepare
+from jaxbandits.comparison.evidence import Daily, Evidence, NumberStyle, Pulls
+from jaxbandits.comparison.named_policies import POLICIES
+from jaxbandits.comparison.plan import NOISES, ComparisonPlan, prepare
 from jaxbandits.comparison.running import Interrupted, compare, run_plan
 from jaxbandits.comparison.scaled_arms import finite_arms
 
 __all__ = [
     "NOISES",
     "POLICIES",
+    "Answer",
     "ArmsTable",
     "Comparison",
     "ComparisonPlan",
+    "Daily",
+    "Evidence",
     "Instance",
     "Interrupted",
+    "KeptOut",
+    "NumberStyle",
+    "Pulls",
+    "answer_of",
     "compare",
     "finite_arms",
     "prepare",

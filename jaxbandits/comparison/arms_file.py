@@ -1,6 +1,6 @@
 """Read the arms of budgeted bandits from a CSV file: means, counts, logs of pulls, or Facebook ads.
 
-The first line names the columns, in any order and in upper or lower case (aliases in brackets):
+In plain form the first line names the columns, in any order and in upper or lower case (aliases in brackets):
 
 * means:    name [arm], mean_reward, mean_cost
 * counts:   name [arm], clicks, spent [spend, cost], conversions [conversion, total_conversion]
@@ -8,92 +8,39 @@ The first line names the columns, in any order and in upper or lower case (alias
 * facebook: campaign_id [xyz_campaign_id], age, gender, clicks, spent, total_conversion
 
 An `instance` column in the first three holds several independent problems in one file; `ad_id` names the
-Facebook arms. Other columns are ignored. Cells are separated by commas, the text is UTF-8; a byte order
-mark, blanks around cells, blank lines and any of LF, CRLF, CR as line end are accepted.
+Facebook arms. Other columns are ignored.
+
+Files as programs export them are read too, and the notes say how: the usual words for columns in several languages
+("Amount spent (USD)", "Kosten"); commas, semicolons, tabs or bars between cells; decimal commas, thousands, currencies,
+percent; UTF-8, UTF-16 or Latin-1; lines above the header, totals and remarks below the table; rows per day. See
+:func:`read_arms`.
 """
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from jaxbandits.comparison.arms_rows import Record, facebook_records, plain_record, read_sheet, recognised
-from jaxbandits.comparison.problems import Problems
+from jaxbandits.comparison._reading.building import (
+    Arm,
+    arms_of,
+    default_bounds,
+    fitting,
+    instance_of,
+    kept_out,
+)
+from jaxbandits.comparison._reading.columns import ROLES, Asked
+from jaxbandits.comparison._reading.facebook import facebook_rows
+from jaxbandits.comparison._reading.notes import of_arms, of_columns, other_names, reward_unit
+from jaxbandits.comparison._reading.problems import Problems
+from jaxbandits.comparison._reading.rows import Rows, read_rows
+from jaxbandits.comparison._reading.sheet import read_sheet
+from jaxbandits.comparison.arms_table import ArmsTable as ArmsTable
+from jaxbandits.comparison.arms_table import Instance as Instance
+from jaxbandits.comparison.arms_table import KeptOut as KeptOut
 from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.core.numbers import positive_number
-
-FloatArray = NDArray[np.float64]
-
-_UNITS = {
-    "means": ("reward", "cost"),
-    "counts": ("conversions", "spent"),
-    "log": ("reward", "cost"),
-    "facebook": ("conversions", "spent"),
-}
-_LARGEST_SCALED_MEAN = 0.99
-_REWARD_MAX, _COST_MAX = "reward_max (--reward-max)", "cost_max (--cost-max)"
-
-
-@dataclass(frozen=True, eq=False)
-class Instance:
-    """One bandit problem with K >= 2 arms, in the order of the file.
-
-    Attributes:
-        name: the `instance` cell; the file's name without suffix where there is no such column;
-            "campaign_id/age/gender" for Facebook ads.
-        arms: names of the K arms, all different.
-        mean_reward: float64 [K], reward per pull in the user's unit, >= 0.
-        mean_cost: float64 [K], cost per pull in the user's unit, > 0.
-        reward_bound: no reward (log) or mean reward (other formats) is above it; user's unit per pull.
-        cost_bound: the same for costs.
-        log: for each arm its (rewards, costs), one entry per logged pull in file order, so that the two may
-            be resampled jointly; user's unit. None unless the file is a log.
-    """
-
-    name: str
-    arms: tuple[str, ...]
-    mean_reward: FloatArray
-    mean_cost: FloatArray
-    reward_bound: float
-    cost_bound: float
-    log: tuple[tuple[FloatArray, FloatArray], ...] | None
-
-    @property
-    def scaled_mean_reward(self) -> FloatArray:
-        """mean_reward / reward_bound, float64 [K] in [0, 1]."""
-        return self.mean_reward / self.reward_bound
-
-    @property
-    def scaled_mean_cost(self) -> FloatArray:
-        """mean_cost / cost_bound, float64 [K] in (0, 1]."""
-        return self.mean_cost / self.cost_bound
-
-
-@dataclass(frozen=True)
-class ArmsTable:
-    """All problems of one file.
-
-    Attributes:
-        kind: "means", "counts", "log" or "facebook".
-        instances: in the order in which they first appear in the file; at least one.
-        notes: lines to show to the user: rows dropped and repaired, columns ignored. May be empty.
-        reward_unit: what rewards are counted in, "reward" or "conversions".
-        cost_unit: what costs are counted in, "cost" or "spent".
-        sha256: of the bytes that were read; None for a table that is not from a file.
-    """
-
-    kind: str
-    instances: tuple[Instance, ...]
-    notes: tuple[str, ...]
-    reward_unit: str
-    cost_unit: str
-    sha256: str | None = None
 
 
 def read_arms(
@@ -102,17 +49,24 @@ def read_arms(
     instances: str = "published",
     reward_max: float | None = None,
     cost_max: float | None = None,
+    columns: Mapping[str, str] | None = None,
+    reward: str | None = None,
+    prior: float | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> ArmsTable:
     """Read an arms file; the header decides the format (see the module's text for the columns).
 
-    Means in the user's units: means as given; counts conversions/clicks and spent/clicks (clicks > 0); log
-    the averages over the arm's rows; Facebook ads total_conversion/clicks (0.01 where that is 0, as in the
-    omega-UCB paper) and spent/clicks.
+    Means in the user's units: means as given; counts conversions/clicks and spent/clicks; log the averages over the
+    arm's rows; Facebook ads total_conversion/clicks (0.01 where that is 0, as in the omega-UCB paper) and spent/clicks.
+    In a file of counts the rows of a name are summed, and an empty cell is 0; in a log each is a pull, and a row
+    without reward or cost a gap. Arms without clicks or cost are kept out, and told.
 
     Bounds, by which rewards and costs are to be divided to lie in [0, 1], where none is given: for the
     Facebook file, in each instance max_k mean_k / 0.99, which is the paper's mean / max * 0.99; otherwise
-    one pair for the file: 1 for rewards, and for costs 1 if no cost is above 1, else the largest mean cost /
-    0.99 (means, counts) or the largest single cost (log).
+    one pair for the file: for rewards 1, or the largest mean / 0.99 (values) or reward (log) if that is above 1; for
+    costs 1 if no cost is above 1, else the largest mean cost / 0.99 (means, counts) or the largest single cost (log). A
+    file in other than plain form, whose costs are all below 0.1, has the largest as its bound too.
 
     Facebook rules: an arm is a row with spent > 0 and clicks >= total_conversion, an instance a group of
     (campaign_id, age, gender) with at least two arms. In the public file 382 rows lack campaign_id and
@@ -128,96 +82,101 @@ def read_arms(
         instances: "published" or "repaired"; only the Facebook format has such a choice.
         reward_max: bound of the rewards in the user's unit per pull, for all instances; None for the default.
         cost_max: the same for costs.
+        columns: titles of columns by what they are: instance, name, time, reward, cost (or spent), clicks,
+            conversions, mean_reward, mean_cost. As cost a number instead of a title: what every pull costs.
+        reward: the column that counts as reward, such as ``"revenue"``, by title or by one of the usual words.
+        prior: in a file of counts, as if every arm had had so many clicks more, at the average reward and cost of its
+            instance; > 0. None for none.
+        decimal: the decimal sign, "." or ","; None to tell it from the file.
+        encoding: of the file's text, such as ``"cp1251"``; None to tell UTF-8, UTF-16 and Latin-1 apart.
 
     Returns:
         The instances with their arms in file order, and notes that say what was dropped or ignored.
 
     Raises:
         InputError: an argument, the file, its header or a cell cannot be used (cells with line and column);
-            a value is above its bound; an instance has fewer than two arms; an arm is named twice or costs
-            nothing. Several such problems are told together: the first line says how many there are, and each of up
+            a value is above its bound; an instance has fewer than two arms; an arm of a file of means is named twice.
+            Several such problems are told together: the first line says how many there are, and each of up
             to 20 has a line of its own. Only in the Facebook format are unusable rows dropped and counted in the notes
             instead.
+
+    Example:
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "ads.csv")
+        ...     with open(path, "w") as file:
+        ...         _ = file.write("Kampagne;Klicks;Kosten;Umsatz\\nA;1.300;650,00 €;1.950\\nB;10;2,50 €;-\\n")
+        ...     table = read_arms(path)
+        >>> table.instances[0].mean_reward.tolist(), table.style.money(1950.0)
+        ([1.5, 0.0], '1.950,00 €')
     """
     if not isinstance(instances, str) or instances not in ("published", "repaired"):
         raise bad("instances", instances, "'published' or 'repaired'")
-    reward_max = None if reward_max is None else positive_number(_REWARD_MAX, reward_max)
-    cost_max = None if cost_max is None else positive_number(_COST_MAX, cost_max)
-    sheet = read_sheet(path)
-    kind, at = recognised(sheet)
+    reward_max = None if reward_max is None else positive_number("reward_max (--reward-max)", reward_max)
+    cost_max = None if cost_max is None else positive_number("cost_max (--cost-max)", cost_max)
+    prior = 0.0 if prior is None else positive_number("prior", prior)
+    if encoding is not None and not isinstance(encoding, str):
+        raise bad("encoding", encoding, "the name of an encoding, such as cp1251")
+    if decimal not in (None, ".", ","):
+        raise bad("decimal", decimal, "'.' or ','")
+    sheet = read_sheet(path, _asked(columns, reward), encoding)
     problems = Problems(sheet.source)
-    if kind == "facebook":
-        records, notes = facebook_records(sheet, at, repair=instances == "repaired")
+    if sheet.columns.kind == "facebook":
+        rows, notes = facebook_rows(sheet, repair=instances == "repaired")
     else:
-        default_name = "stdin" if path == "-" else Path(path).stem
-        rows = [plain_record(sheet, at, kind, line, cells, default_name, problems) for line, cells in sheet.rows]
-        records = [record for record in rows if record is not None]
-        unused = [title for i, title in enumerate(sheet.header) if title and i not in at.values()]
-        notes = (f"columns not used: {shown(', '.join(unused))}",) if unused else ()
-        if instances != "published":
-            notes += (f"instances={instances!r} has no effect on a file of {kind}",)
-    built = []
-    for of_instance in _grouped(records, [r.instance for r in records]):
-        reward_bound, cost_bound = _default_bounds(kind, of_instance if kind == "facebook" else records)
-        bounds = (reward_max or reward_bound, cost_max or cost_bound)
-        built.append(_instance(sheet.source, kind, of_instance, bounds, problems))
+        rows, notes = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, problems)
+        notes = (*sheet.notes, *of_columns(sheet), *notes)
+    kind = rows.columns.kind
+    for name, given, of in (("instances", instances != "published", "facebook"), ("prior", prior, "counts")):
+        if given and kind != of:
+            notes += (f"{name}={instances if name == 'instances' else prior!r} has no effect on a file of {kind}",)
+    others = other_names(sheet) if kind != "facebook" and len(set(rows.arm)) == 1 else ""
+    found, out = _instances(rows, prior, (reward_max, cost_max), problems, others)
     problems.tell()
-    found = tuple(instance for instance in built if instance is not None)
-    return ArmsTable(kind, found, notes, *_UNITS[kind], sheet.sha256)
+    notes += of_arms(rows, found, out, prior, reward_max)
+    units = reward_unit(sheet, rows), "cost" if kind in ("means", "log") else "spent"
+    return ArmsTable(kind, found, notes, *units, sheet.sha256, rows.columns.pull_unit, rows.style, out)
 
 
-def _grouped(records: Sequence[Record], keys: Sequence[str]) -> list[list[Record]]:
-    """Records of equal key together, in order of first appearance."""
-    groups: dict[str, list[Record]] = {}
-    for record, key in zip(records, keys, strict=True):
-        groups.setdefault(key, []).append(record)
-    return list(groups.values())
+def _asked(columns: Mapping[str, str] | None, reward: str | None) -> Asked:
+    given = dict(columns or {})
+    for role, text in given.items():
+        if role not in ROLES:
+            raise bad("columns", role, f"one of {', '.join(ROLES)}")
+        if not isinstance(text, str) or not text.strip():
+            raise bad("columns", text, f"the title of the column that is {role}")
+    if reward is not None and (not isinstance(reward, str) or not reward.strip()):
+        raise bad("reward", reward, "the title of a column")
+    return Asked({role: " ".join(text.split()) for role, text in given.items()}, reward and " ".join(reward.split()))
 
 
-def _default_bounds(kind: str, records: Sequence[Record]) -> tuple[float, float]:
-    reward, cost = max(r.reward for r in records), max(r.cost for r in records)
-    if kind == "facebook":
-        return reward / _LARGEST_SCALED_MEAN, cost / _LARGEST_SCALED_MEAN
-    if cost <= 1:
-        return 1.0, 1.0
-    return 1.0, cost if kind == "log" else cost / _LARGEST_SCALED_MEAN
-
-
-def _instance(
-    source: str, kind: str, records: Sequence[Record], bounds: tuple[float, float], problems: Problems
-) -> Instance | None:
-    """The instance of these rows; None if `problems` holds something, be it of another instance."""
-    for record in records:
-        for column, value, bound, argument in (
-            ("reward", record.reward, bounds[0], _REWARD_MAX),
-            ("cost", record.cost, bounds[1], _COST_MAX),
-        ):
-            if not value <= bound:
-                what = column if kind == "log" else f"mean {column}"
-                where = f"{source}, line {record.line}, arm {shown(record.arm)}"
-                problems.note(InputError(f"{where}: {what} {value} is above its bound {bound}; raise {argument}"))
-    name = records[0].instance
-    arms = _grouped(records, [record.arm for record in records])
-    for first, again in ((rows[0], row) for rows in arms for row in rows[1:] if kind != "log"):
-        where = f"{source}, line {again.line}, instance {shown(name)}, name"
-        problems.note(bad(where, again.arm, f"another name, line {first.line} has this one"))
-    if problems.count == 0 and len(arms) < 2:  # where a row cannot be used, it may be the missing arm
-        problems.note(bad(f"{source}, instance {shown(name)}, number of arms", len(arms), "2 or more"))
-    log = tuple((_fixed([r.reward for r in rows]), _fixed([r.cost for r in rows])) for rows in arms)
-    # rounding may lift the mean of equal values above them, and so above the bound
-    rewards, costs = (_fixed([min(np.mean(pulls[i]), np.max(pulls[i])) for pulls in log]) for i in (0, 1))
-    for rows, cost in zip(arms, costs, strict=True):
-        # a cost above 0 may still become 0 or infinite when divided, at the ends of float64
-        fits = cost / bounds[1] > 0 if math.isfinite(bounds[1]) else math.isfinite(cost / _LARGEST_SCALED_MEAN)
-        if not fits:
-            where = f"{source}, line {rows[0].line}, arm {shown(rows[0].arm)}, mean cost"
-            problems.note(bad(where, float(cost), f"finite and above 0 (its bound is {bounds[1]})"))
-    if problems.count:
-        return None
-    return Instance(name, tuple(rows[0].arm for rows in arms), rewards, costs, *bounds, log if kind == "log" else None)
-
-
-def _fixed(values: ArrayLike) -> FloatArray:
-    array = np.array(values, dtype=np.float64)
-    array.setflags(write=False)
-    return array
+def _instances(
+    rows: Rows, prior: float, given: tuple[float | None, float | None], problems: Problems, others: str
+) -> tuple[tuple[Instance, ...], tuple[KeptOut, ...]]:
+    """The instances of at least two arms; the arms that are not in them. ``problems`` then holds what cannot be."""
+    groups = arms_of(rows, prior, problems)
+    everyone = [arm for group in groups for arm in group if not arm.why]
+    found, out, lost = list[Instance](), list[KeptOut](), list[list[Arm]]()
+    for group in groups:
+        playable = [arm for arm in group if not arm.why]
+        default = default_bounds(rows, playable if rows.columns.kind == "facebook" else everyone)
+        bounds = given[0] or default[0], given[1] or default[1]
+        fit = iter(fitting(rows, playable, bounds, problems))
+        group = [arm if arm.why else next(fit) for arm in group]
+        playable = [arm for arm in group if not arm.why]
+        if len(playable) > 1:
+            found.append(instance_of(rows, playable, bounds))
+        elif problems.count == 0:  # where a row cannot be used, it may be the missing arm
+            lost.append(group)
+        out += [kept_out(rows, arm) for arm in group if arm.why]
+    for group in lost if not problems.count else ():
+        errors = [arm.error for arm in group if arm.error is not None]
+        if errors and found:
+            out += [kept_out(rows, arm, "alone in its instance") for arm in group if not arm.why]
+            continue
+        where = f"{rows.source}, instance {shown(group[0].instance)}, number of arms"
+        for error in errors or [bad(where, len(group), f"2 or more{others}")]:
+            problems.note(error)
+    if not groups and not problems.count:
+        problems.note(InputError(f"{rows.source}: no row is an arm; it must have at least two arms"))
+    return tuple(found), tuple(sorted(out, key=lambda arm: arm.line))

@@ -17,6 +17,7 @@ import numpy as np
 
 from jaxbandits._files.csv_text import csv_text
 from jaxbandits._files.files import write_whole
+from jaxbandits.comparison.accounts import Accounts
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.core.errors import bad
 from jaxbandits.statistics import dominance, mean_interval, paired_difference, runs_needed, simultaneous_band
@@ -38,11 +39,15 @@ class Comparison:
             − expected reward) when the share ``mark`` of the budget was spent.
         plan: what was run.
         notes: runs that did not end by spending the budget. Mostly empty.
+        accounts: pulls, money and results of each arm.
+        broken: settings that broke an average-cost bound in some round.
     """
 
     data: xarray.Dataset
     plan: ComparisonPlan
     notes: tuple[str, ...] = ()
+    accounts: Accounts | None = None
+    broken: frozenset[str] = frozenset()
 
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see :meth:`table`."""
@@ -205,6 +210,9 @@ class Comparison:
             "budget": plan.budget,
             "last_pull": plan.last_pull,
             "noise": plan.noise,
+            "uncertainty": plan.uncertainty,
+            "cost_cv": plan.cost_cv if plan.noise == "clicks" or plan.posterior is not None else None,
+            "average_cost": plan.average_cost,
             "beta_concentration": plan.beta_concentration if plan.noise == "beta" else None,
             "runs": plan.runs,
             "seed": plan.seed,

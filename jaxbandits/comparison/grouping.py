@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jaxbandits.environments.finite.arms import FiniteArms
+from jaxbandits.environments.finite.null_arm import WithNullArm
 
 # Seconds, measured on two CPU cores. They decide how instances are grouped, never what comes out.
 _COMPILE, _ARM_ROUND = 1.5, 5e-9
@@ -19,7 +20,7 @@ class Group:
     """Instances that run in one compile: their rows in the table, and their arms, padded to the widest."""
 
     rows: tuple[int, ...]
-    environment: FiniteArms
+    environment: FiniteArms | WithNullArm
 
 
 def grouped(widths: Sequence[int], work: np.ndarray, policies: int) -> list[tuple[int, ...]]:

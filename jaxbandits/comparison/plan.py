@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,9 +16,12 @@ import numpy as np
 
 from jaxbandits._engine.marks import mark_shares
 from jaxbandits._numerics.beta_tables import MOST_SHAPE
-from jaxbandits.comparison.arms_file import ArmsTable, read_arms
+from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.comparison.arms_table import ArmsTable
+from jaxbandits.comparison.assumptions import arms_of, assumed, rounds_of, with_constraint
 from jaxbandits.comparison.grouping import Group, grouped
-from jaxbandits.comparison.scaled_arms import finite_arms
+from jaxbandits.comparison.named_policies import AVERAGE_COST_POLICIES, POLICIES
+from jaxbandits.comparison.posterior import STATED_COST_CV, Posterior
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import positive_number, whole_number
@@ -25,52 +29,9 @@ from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import walk
 from jaxbandits.core.settings import canonicalise, label, of_instances
 from jaxbandits.core.specs import FiniteSpec
-from jaxbandits.policies import (
-    CUCB,
-    IUCB,
-    KUBE,
-    MRCB,
-    MUCB,
-    UCB1,
-    UCBB2,
-    UCBBV1,
-    UCBBV2,
-    BGreedy,
-    BudgetedThompson,
-    BudgetUCB,
-    EpsilonFirst,
-    EstimatedBudgetUCB,
-    FractionalKUBE,
-    KLUCBSCPlus,
-    OmegaStarUCB,
-    OmegaUCB,
-    PDBwK,
-    UCBSCPlus,
-)
 
-POLICIES: Mapping[str, type[Policy]] = {
-    "omega_ucb": OmegaUCB,
-    "omega_star_ucb": OmegaStarUCB,
-    "bts": BudgetedThompson,
-    "m_ucb": MUCB,
-    "c_ucb": CUCB,
-    "i_ucb": IUCB,
-    "b_greedy": BGreedy,
-    "budget_ucb": BudgetUCB,
-    "estimated_budget_ucb": EstimatedBudgetUCB,
-    "ucb_sc_plus": UCBSCPlus,
-    "kl_ucb_sc_plus": KLUCBSCPlus,
-    "epsilon_first": EpsilonFirst,
-    "kube": KUBE,
-    "fractional_kube": FractionalKUBE,
-    "ucb_bv1": UCBBV1,
-    "ucb_bv2": UCBBV2,
-    "pd_bwk": PDBwK,
-    "mrcb": MRCB,
-    "ucb_b2": UCBB2,
-    "ucb1": UCB1,
-}
-NOISES = ("bernoulli", "beta", "empirical")
+NOISES = ("bernoulli", "beta", "clicks", "empirical")
+UNCERTAINTIES = ("means", "given")
 
 _MOST_VALUES = 1 << 29  # float64 in one labelled result
 
@@ -87,6 +48,12 @@ class ComparisonPlan:
         policies: canonical, for all instances of the table.
         scaled_budgets: budget / cost_bound, float64 ``[instance]``.
         groups: which instances share a compile.
+        posterior: what the means of each run are drawn from; None where they are those of the file.
+        why_given: where they are, the reason if it is the file; None if it was asked for.
+        cost_cv: coefficient of variation of the cost of one pull under the noise ``"clicks"``.
+        rounds: of the average-cost constraint; None for a total budget.
+        average_cost: its bound, in the file's unit per round; None for a total budget.
+        splits: weights ``[setting, instance, arm]``, where the settings are fixed splits and not ``policies``.
     """
 
     table: ArmsTable
@@ -103,6 +70,17 @@ class ComparisonPlan:
     shares: tuple[float, ...]
     scaled_budgets: np.ndarray
     groups: tuple[Group, ...]
+    posterior: Posterior | None = None
+    why_given: str | None = None
+    cost_cv: float = STATED_COST_CV
+    rounds: int | None = None
+    average_cost: float | None = None
+    splits: np.ndarray | None = None
+
+    @property
+    def uncertainty(self) -> str:
+        """``"means"``: drawn anew for every run; or ``"given"``."""
+        return "given" if self.posterior is None else "means"
 
 
 def prepare(
@@ -119,36 +97,42 @@ def prepare(
     instances: str = "published",
     reward_max: float | None = None,
     cost_max: float | None = None,
+    uncertainty: str | None = None,
+    cost_cv: float | None = None,
+    average_cost: float | None = None,
+    columns: Mapping[str, str] | None = None,
+    reward: str | None = None,
+    prior: float | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> ComparisonPlan:
     """Read, check and lay out a comparison without compiling anything; what :func:`~jaxbandits.compare` then runs.
 
     Args and errors are those of :func:`~jaxbandits.compare`.
     """
-    if whole_number("runs", runs, 1) >= 2**32:
-        raise bad("runs", runs, "below 2**32")
-    whole_number("seed", seed, 0, 2**32 - 1, "2**32 - 1")
+    _check_choices(runs, seed, last_pull, noise, uncertainty)
     budget = positive_number("budget", budget)
     concentration = positive_number("beta_concentration", beta_concentration)
     if concentration > MOST_SHAPE:
         raise bad("beta_concentration", beta_concentration, f"above 0 and at most {MOST_SHAPE:g}")
-    if last_pull not in LAST_PULLS:
-        raise bad("last_pull", last_pull, " or ".join(map(repr, LAST_PULLS)))
-    if noise is not None and noise not in NOISES:
-        raise bad("noise", noise, " or ".join(map(repr, NOISES)))
-    shares = mark_shares(marks)
-    if isinstance(marks, (int, np.integer)):
-        shares = np.arange(1, marks + 1) / marks
+    cost_cv = None if cost_cv is None else positive_number("cost_cv", cost_cv)
+    shares = _shares(marks)
     chosen = _checked(policies)
-    table = _table(arms, instances, reward_max, cost_max)
-    noise = _noise(noise, table)
+    reading = {"reward_max": reward_max, "cost_max": cost_max, "columns": columns, "reward": reward, "prior": prior}
+    table = _table(arms, {"instances": instances, **reading, "decimal": decimal, "encoding": encoding})
+    world = assumed(table, uncertainty, noise, cost_cv, reward_max, cost_max)
+    table = world.table
     scaled = _scaled_budgets(budget, table)
+    rounds = None if average_cost is None else rounds_of(budget, average_cost, table)
+    if rounds is not None and average_cost is not None:
+        chosen = tuple(with_constraint(policy, average_cost, rounds, table) for policy in chosen)
     canonical = [canonicalise(policy, len(table.instances)) for policy in chosen]
     chosen = tuple(policy for policy, _ in canonical)
-    settings = _settings(canonical)
+    settings = _settings(canonical, () if rounds is None else ("c", "horizon"))
     _check_size(len(settings) * len(table.instances), int(runs), shares.size)
     work = len(settings) * int(runs) * scaled / [instance.scaled_mean_cost.mean() for instance in table.instances]
     groups = tuple(
-        Group(rows, finite_arms([table.instances[row] for row in rows], noise, concentration))
+        Group(rows, arms_of(world, rows, concentration, rounds is not None))
         for rows in grouped([len(instance.arms) for instance in table.instances], work, len(chosen))
     )
     for group in groups:
@@ -163,30 +147,45 @@ def prepare(
         settings=settings,
         runs=int(runs),
         seed=int(seed),
-        noise=noise,
+        noise=world.noise,
         beta_concentration=concentration,
         last_pull=last_pull,
         shares=tuple(float(share) for share in shares),
         scaled_budgets=scaled,
         groups=groups,
+        posterior=world.posterior,
+        why_given=world.why_given or None,
+        cost_cv=world.cost_cv,
+        rounds=rounds,
+        average_cost=average_cost,
     )
 
 
-def _table(
-    arms: str | os.PathLike[str] | ArmsTable, instances: str, reward_max: float | None, cost_max: float | None
-) -> ArmsTable:
+def _shares(marks: int | Sequence[float]) -> np.ndarray:
+    """Shares of the budget: equally spaced, where a number is given."""
+    shares = mark_shares(marks)
+    return np.arange(1, marks + 1) / marks if isinstance(marks, (int, np.integer)) else shares
+
+
+def _check_choices(runs: int, seed: int, last_pull: str, noise: str | None, uncertainty: str | None) -> None:
+    if whole_number("runs", runs, 1) >= 2**32:
+        raise bad("runs", runs, "below 2**32")
+    whole_number("seed", seed, 0, 2**32 - 1, "2**32 - 1")
+    if last_pull not in LAST_PULLS:
+        raise bad("last_pull", last_pull, " or ".join(map(repr, LAST_PULLS)))
+    if noise is not None and noise not in NOISES:
+        raise bad("noise", noise, " or ".join(map(repr, NOISES)))
+    if uncertainty is not None and uncertainty not in UNCERTAINTIES:
+        raise bad("uncertainty", uncertainty, " or ".join(map(repr, UNCERTAINTIES)))
+
+
+def _table(arms: str | os.PathLike[str] | ArmsTable, reading: Mapping[str, Any]) -> ArmsTable:
     if not isinstance(arms, ArmsTable):
-        return read_arms(arms, instances=instances, reward_max=reward_max, cost_max=cost_max)
-    if instances != "published" or reward_max is not None or cost_max is not None:
-        raise InputError("instances, reward_max, cost_max: given with an ArmsTable; give them to read_arms instead")
+        return read_arms(arms, **reading)
+    given = [name for name, value in reading.items() if value not in (None, "published")]
+    if given:
+        raise InputError(f"{', '.join(given)}: given with an ArmsTable; give them to read_arms instead")
     return arms
-
-
-def _noise(noise: str | None, table: ArmsTable) -> str:
-    noise = noise or ("empirical" if table.kind == "log" else "bernoulli")
-    if noise == "empirical" and any(instance.log is None for instance in table.instances):
-        raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
-    return noise
 
 
 def _scaled_budgets(budget: float, table: ArmsTable) -> np.ndarray:
@@ -218,18 +217,25 @@ def _checked(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
     return chosen
 
 
-def _settings(canonical: Sequence[tuple[Policy, int]]) -> dict[str, dict[str, Any]]:
+def _settings(canonical: Sequence[tuple[Policy, int]], hidden: Sequence[str]) -> dict[str, dict[str, Any]]:
     """For each setting's label, which uses the names of :data:`POLICIES`: its class and its parameters (float32)."""
-    name_of = {made: name for name, made in POLICIES.items()}
+    name_of = {made: name for name, made in {**POLICIES, **AVERAGE_COST_POLICIES}.items()}
     made: dict[str, dict[str, Any]] = {}
     for leaves, count in canonical:
         kind, name = type(leaves).__name__, name_of.get(type(leaves), type(leaves).__name__)
         for setting in range(count):
-            text = name + label(leaves, setting).removeprefix(kind)
+            text = _without(name + label(leaves, setting).removeprefix(kind), hidden)
             if text in made:
                 raise bad("policies", text, "given once: a setting with this label is already there")
             made[text] = {"policy": kind, "parameters": _parameters(leaves, setting)}
     return made
+
+
+def _without(text: str, hidden: Sequence[str]) -> str:
+    """A label without some parameters: those that are the constraint's."""
+    for parameter in hidden:
+        text = re.sub(rf"(?<=[( ]){parameter}=[^,)]*(, )?", "", text)
+    return text.replace(", )", ")").replace("()", "")
 
 
 def _parameters(leaves: Policy, setting: int) -> dict[str, Any]:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
 
 from jaxbandits._reports.progress import Progress, check_progress
-from jaxbandits.comparison.arms_file import ArmsTable, Instance
+from jaxbandits.comparison.accounts import Accounts, kept_runs
+from jaxbandits.comparison.arms_table import ArmsTable
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.grouping import Group
+from jaxbandits.comparison.laid_out import constraint_of, policies_of, world_of
 from jaxbandits.comparison.plan import ComparisonPlan, prepare
-from jaxbandits.constraints import TotalBudget
 from jaxbandits.core.protocol import Policy, Status
-from jaxbandits.core.settings import of_instances
-from jaxbandits.result import Result
 from jaxbandits.simulation import simulate
 
 _ROWS_AT_ONCE = 1 << 21  # (lane, mark) pairs in one call of simulate, about 90 bytes each
+_TABLE_BYTES, _RUNS_AT_ONCE = 1 << 26, 250  # of a block, where every run has means of its own
 
 
 class Interrupted(KeyboardInterrupt):
@@ -45,6 +45,14 @@ def compare(
     instances: str = "published",
     reward_max: float | None = None,
     cost_max: float | None = None,
+    columns: Mapping[str, str] | None = None,
+    reward: str | None = None,
+    prior: float | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    uncertainty: str | None = None,
+    cost_cv: float | None = None,
+    average_cost: float | None = None,
     progress: bool = False,
 ) -> Comparison:
     """Spend the budget on every instance of an arms file with every policy setting, many times, and rank them.
@@ -64,11 +72,20 @@ def compare(
         noise: what a pull looks like, with means as in the file. ``"bernoulli"``: the whole bound or nothing, reward
             and cost independent (default for all files but logs). ``"beta"``: Beta distributed between 0 and the bound,
             independent. ``"empirical"``: a row of the arm's log, reward and cost together (default for logs, only for
-            them).
+            them). ``"clicks"``: a click brings one conversion or none, and costs its price, drawn uniformly around its
+            mean (default for counts whose means are drawn, only for counts of conversions).
         beta_concentration: α + β > 0 of the Beta laws; larger is less noisy.
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares, ending in 1.
-        instances, reward_max, cost_max: as in :func:`~jaxbandits.comparison.read_arms`; left out with a table.
+        instances, reward_max, cost_max, columns, reward, prior, decimal, encoding: as in
+            :func:`~jaxbandits.comparison.read_arms`; left out with a table.
+        uncertainty: ``"means"``: the true means of each run are drawn from what the file's counts leave open (see
+            :mod:`jaxbandits.comparison.posterior`); addressed by (instance, run, arm), the same for all policies.
+            ``"given"``: they are those of the file. Default: drawn where the file has counts or is a log, unless the
+            noise is ``"beta"``.
+        cost_cv: coefficient of variation of one pull's cost; default what its days say, else 0.5.
+        average_cost: play under an average-cost constraint (:class:`~jaxbandits.AverageCost`), in the file's unit per
+            round, for budget / average_cost rounds, with a null arm; policies' ``c`` and ``horizon`` are set to it.
         progress: show a bar on stderr.
 
     Returns:
@@ -101,20 +118,16 @@ def compare(
         instances=instances,
         reward_max=reward_max,
         cost_max=cost_max,
+        columns=columns,
+        reward=reward,
+        prior=prior,
+        decimal=decimal,
+        encoding=encoding,
+        uncertainty=uncertainty,
+        cost_cv=cost_cv,
+        average_cost=average_cost,
     )
     return run_plan(plan, progress=progress)
-
-
-def _in_user_units(result: Result, instances: Sequence[Instance]) -> dict[str, np.ndarray]:
-    reward = np.array([instance.reward_bound for instance in instances])[None, :, None]
-    cost = np.array([instance.cost_bound for instance in instances])[None, :, None]
-    return {
-        "reward": result.reward.values[..., -1] * reward,
-        "regret": result.regret.values * reward[..., None],
-        "pulls": result.rounds.values[..., -1],
-        "spent": result.spent.values[..., -1] * cost,
-        "ended": result.ended,
-    }
 
 
 def run_plan(plan: ComparisonPlan, *, progress: bool = False) -> Comparison:
@@ -125,7 +138,7 @@ def run_plan(plan: ComparisonPlan, *, progress: bool = False) -> Comparison:
     """
     check_progress(progress)
     lanes = len(plan.settings) * len(plan.table.instances) * plan.runs
-    blocks = [(group, runs) for group in plan.groups for runs in _blocks(plan, group)]
+    blocks = [(group, runs) for group in plan.groups for runs in blocks_of(plan, group)]
     with Progress(progress, len(blocks) * len(plan.policies), lanes) as shown:
         try:
             return _collect(plan, [(group, runs, _simulated(plan, group, runs, shown)) for group, runs in blocks])
@@ -133,31 +146,63 @@ def run_plan(plan: ComparisonPlan, *, progress: bool = False) -> Comparison:
             raise Interrupted(shown.done, shown.runs) from None
 
 
-def _blocks(plan: ComparisonPlan, group: Group) -> list[range]:
-    """Replicates in equal blocks, so that the exact accounts of one block fit in memory."""
+def blocks_of(plan: ComparisonPlan, group: Group) -> list[range]:
+    """Replicates in equal blocks, so that the exact accounts of one block fit in memory.
+
+    Where means are drawn, every run is a row of the environment's tables, whose shape is part of the compiled program:
+    so all blocks have one size, and the last one plays some runs of the one before again, to the same bits.
+    """
     values = plan.runs * len(plan.settings) * len(group.rows) * len(plan.shares)
-    size = -(-plan.runs // max(1, -(-values // _ROWS_AT_ONCE)))
-    return [range(first, min(first + size, plan.runs)) for first in range(0, plan.runs, size)]
+    count = max(1, -(-values // _ROWS_AT_ONCE))
+    if plan.posterior is not None:
+        row = sum(leaf[0].nbytes for leaf in jax.tree.leaves(group.environment))
+        count = max(count, -(-plan.runs * len(group.rows) * row // _TABLE_BYTES), -(-plan.runs // _RUNS_AT_ONCE))
+    size = -(-plan.runs // min(count, plan.runs))
+    if plan.posterior is None:
+        return [range(first, min(first + size, plan.runs)) for first in range(0, plan.runs, size)]
+    return [range(min(first, plan.runs - size), min(first + size, plan.runs)) for first in range(0, plan.runs, size)]
 
 
 def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress) -> dict[str, np.ndarray]:
-    """Rewards, regret, … of one block in the file's units: ``[setting, instance, replicate(, mark)]``."""
+    """Rewards, regret, … of one block in the file's units: ``[setting, instance, replicate(, mark or arm)]``."""
     rows = list(group.rows)
-    instances = [plan.table.instances[row] for row in rows]
+    drawn = plan.posterior is not None
+    each = list(np.repeat(rows, len(runs))) if drawn else rows  # rows of the environment
+    environment, policies = world_of(plan, group, runs), policies_of(plan, group, each)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\d+ of \d+ lanes ended")  # counted in the notes
         result = simulate(
-            [of_instances(policy, rows) for policy in plan.policies],
-            group.environment,
-            TotalBudget(plan.scaled_budgets[rows], last_pull=plan.last_pull),
+            policies,
+            environment,
+            constraint_of(plan, each),
             key=jax.random.key(plan.seed),
-            replicates=runs,
+            replicates=np.tile(runs, len(rows))[:, None] if drawn else runs,
             marks=plan.shares,
-            instance_ids=rows,
-            instance_names=[instance.name for instance in instances],
+            instance_ids=each,
+            instance_names=[plan.table.instances[row].name for row in each],
             progress=shown,
         )
-    return _in_user_units(result, instances)
+
+    def by_run(x: np.ndarray) -> np.ndarray:
+        return x.reshape(x.shape[0], len(rows), len(runs), *x.shape[3:])
+
+    reward = np.array([plan.table.instances[row].reward_bound for row in rows])[None, :, None, None]
+    cost = np.array([plan.table.instances[row].cost_bound for row in rows])[None, :, None, None]
+    width = max(len(plan.table.instances[row].arms) for row in rows)
+    means = [np.nan_to_num(x).reshape(len(rows), -1, x.shape[-1])[..., :width] for x in environment.values()]
+    earned = by_run(result.reward.values) * reward
+    violated = {} if plan.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost[..., 0]}
+    return violated | {
+        "reward": earned[..., -1],
+        "regret": by_run(result.regret.values) * reward,
+        "pulls": by_run(result.rounds.values)[..., -1],
+        "spent": by_run(result.spent.values)[..., -1] * cost[..., 0],
+        "ended": by_run(result.ended),
+        "earned": earned.sum(axis=1),
+        "arm pulls": by_run(result.final["pulls"])[..., :width],
+        "mean reward": means[0] * reward[0],
+        "mean cost": means[1] * cost[0],
+    }
 
 
 def _collect(plan: ComparisonPlan, parts: list[tuple[Group, range, dict[str, np.ndarray]]]) -> Comparison:
@@ -166,12 +211,14 @@ def _collect(plan: ComparisonPlan, parts: list[tuple[Group, range, dict[str, np.
     shape = (len(plan.settings), len(plan.table.instances), plan.runs)
     made: dict[str, np.ndarray] = {}
     for group, runs, values in parts:
-        for name, value in values.items():
+        for name in ("reward", "regret", "pulls", "spent", "ended", "violation"):
+            if (value := values.get(name)) is None:
+                continue
             into = made.setdefault(name, np.zeros((*shape, *value.shape[3:]), value.dtype))
             into[:, list(group.rows), runs.start : runs.stop] = value
     axes = ("setting", "instance", "replicate", "mark")
     units = {"reward": plan.table.reward_unit, "regret": plan.table.reward_unit, "spent": plan.table.cost_unit}
-    ended = made.pop("ended")
+    ended, violation = made.pop("ended"), made.pop("violation", None)
     data = xarray.Dataset(
         {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in made.items()},
         coords={
@@ -181,9 +228,41 @@ def _collect(plan: ComparisonPlan, parts: list[tuple[Group, range, dict[str, np.
             "mark": list(plan.shares),
         },
     )
+    usual = Status.EXHAUSTED if plan.rounds is None else Status.HORIZON
     notes = tuple(
         f"{int((ended == status).sum())} of {ended.size} runs ended by {status.name.lower()}, not with the budget"
         for status in Status
-        if status != Status.EXHAUSTED and (ended == status).any()
+        if status != usual and (ended == status).any()
     )
-    return Comparison(data, plan, notes)
+    broken = {} if violation is None else _broken(plan, violation)
+    return Comparison(data, plan, (*notes, *broken.values()), _accounts(plan, parts), frozenset(broken))
+
+
+def _broken(plan: ComparisonPlan, violation: np.ndarray) -> dict[str, str]:
+    """Settings that broke the average-cost bound in some round, and so had more to spend than others; in words."""
+    return {
+        name: f"{name} broke the bound of {plan.average_cost:g} a round on average in {int((of > 0).sum()):,} of "
+        f"{of.size:,} runs, by {of.max():.4g} {plan.table.cost_unit} at most"
+        for name, of in zip(plan.settings, violation, strict=True)
+        if (of > 0).any()
+    }
+
+
+def _accounts(plan: ComparisonPlan, parts: list[tuple[Group, range, dict[str, np.ndarray]]]) -> Accounts:
+    settings, instances = len(plan.settings), len(plan.table.instances)
+    arms = max(len(instance.arms) for instance in plan.table.instances)
+    kept = kept_runs(settings, instances, plan.runs, arms)
+    of_run = kept if plan.posterior is not None else 1
+    pulls = np.zeros((settings, instances, kept, arms), np.int32)
+    means = np.zeros((2, instances, of_run, arms))
+    by_group: dict[int, np.ndarray] = {}
+    for group, runs, values in parts:
+        rows, width, stop = list(group.rows), values["arm pulls"].shape[-1], min(runs.stop, kept)
+        earned = by_group.setdefault(id(group), np.zeros((settings, plan.runs, len(plan.shares))))
+        earned[:, runs.start : runs.stop] = values["earned"]
+        if (many := stop - runs.start) > 0:
+            pulls[:, rows, runs.start : stop, :width] = values["arm pulls"][:, :, :many]
+            these = slice(runs.start, stop) if of_run > 1 else slice(0, 1)
+            for into, name in zip(means, ("mean reward", "mean cost"), strict=True):
+                into[rows, these, :width] = values[name][:, : many if of_run > 1 else 1]
+    return Accounts(pulls, means[0], means[1], np.sum(list(by_group.values()), axis=0))

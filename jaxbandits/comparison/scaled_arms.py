@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxbandits.comparison.arms_file import Instance
+from jaxbandits.comparison.arms_table import Instance
 from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.environments.finite.arms import FiniteArms
@@ -20,7 +20,7 @@ def scaled_means(instances: Sequence[Instance], width: int | None = None) -> tup
     Absent arms have means of one half. ``width`` is the number of columns, default that of the widest instance.
 
     Example:
-        >>> from jaxbandits.comparison.arms_file import Instance
+        >>> from jaxbandits.comparison.arms_table import Instance
         >>> some = Instance("some", ("a", "b"), np.array([1.0, 2.0]), np.array([3.0, 4.0]), 2.0, 4.0, None)
         >>> [x.tolist() for x in scaled_means([some], width=3)]
         [[[0.5, 1.0, 0.5]], [[0.75, 1.0, 0.5]], [[True, True, False]]]
@@ -48,7 +48,7 @@ def finite_arms(instances: Sequence[Instance], noise: str, concentration: float 
         InputError: means that this noise cannot have, or a mean cost that would never spend the budget.
 
     Example:
-        >>> from jaxbandits.comparison.arms_file import Instance
+        >>> from jaxbandits.comparison.arms_table import Instance
         >>> some = Instance("some", ("a", "b"), np.array([1.0, 2.0]), np.array([3.0, 4.0]), 2.0, 4.0, None)
         >>> [x.tolist() for x in finite_arms([some], "bernoulli").values()]
         [[[0.5, 1.0]], [[0.75, 1.0]]]

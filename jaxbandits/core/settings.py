@@ -109,6 +109,10 @@ def label(policy: Any, setting: int | None = None) -> str:
                 continue
             values = np.unique(np.asarray(value)[setting])
             value = f"{values[0]:.6g}" if values.size == 1 else "per instance"
+        elif " at 0x" in str(value):  # a function, or what holds one: an address, another one in every process
+            if value is field.default:
+                continue
+            value = getattr(value, "__name__", type(value).__name__)
         parts.append(f"{field.name}={value}")
     return f"{type(policy).__name__}({', '.join(parts)})" if parts else type(policy).__name__
 

@@ -8,6 +8,7 @@ draw                   address                                                  
 =====================  ==========================================================  =========================
 a lane's key           (root key, instance id, replicate id)                        :func:`lane_key`
 an arm's n-th outcome  (lane key, world, n, arm): word 0 reward, word 1 cost        :func:`words`
+a run's own means      (lane key, means, draw, arm): word 0 reward, word 1 cost    :func:`words`
 a policy's own draw    (lane key, policy, round, role, arm)                         :func:`policy_words`
 a tie                  (lane key, policy, round, ``Role.TIE``) mixed with the arm   :func:`priorities`
 =====================  ==========================================================  =========================
@@ -43,10 +44,11 @@ class Role(enum.IntEnum):
 
 
 class Domain(enum.IntEnum):
-    """Who draws: the world or the policy."""
+    """Who draws: the world, the policy, or whoever makes a run's world (its true means) before it begins."""
 
     WORLD = 1
     POLICY = 2
+    MEANS = 3
 
 
 def root_key(key: object) -> jax.Array:
@@ -127,7 +129,7 @@ def lane_key(root: jax.Array, instance: jax.Array | int, replicate: jax.Array | 
 
 
 def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
-    """The world's or the policy's own key in a lane."""
+    """The world's, the policy's or the means' own key in a lane."""
     return at(lane, 0, int(domain))
 
 

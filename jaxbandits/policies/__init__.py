@@ -15,6 +15,7 @@ from jaxbandits.policies.base.zooming import ZoomingPolicy
 from jaxbandits.policies.budget.best_ratio import BestRatioOracle
 from jaxbandits.policies.budget.budget_ucb import BudgetUCB, EstimatedBudgetUCB
 from jaxbandits.policies.budget.epsilon_first import EpsilonFirst
+from jaxbandits.policies.budget.fixed_split import FixedSplit
 from jaxbandits.policies.budget.greedy import BGreedy
 from jaxbandits.policies.budget.kube import KUBE, FractionalKUBE
 from jaxbandits.policies.budget.mrcb import MRCB
@@ -69,6 +70,7 @@ __all__ = [
     "BudgetedThompson",
     "EpsilonFirst",
     "EstimatedBudgetUCB",
+    "FixedSplit",
     "FluidOracle",
     "FractionalKUBE",
     "Guarded",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandits._reports.grid_ticks import label_grid, plain_numbers, tick_values
 from jaxbandits._reports.palette import nth_look
 from jaxbandits.sweeps.surface import Curve, SweepResult
 
@@ -76,11 +77,14 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
         for number, curve in enumerate(curves):
             _one_curve(axis, curve, curve.parameters[name], number)
         x = np.concatenate([curve.parameters[name] for curve in curves])
-        if x.min() > 0 and x.max() / x.min() > 8:
+        log = bool(x.min() > 0 and x.max() / x.min() > 8)
+        if log:
             axis.set_xscale("log")
+        label_grid(axis.xaxis, x, log=log)
         tops = np.concatenate([curve.regret[0] for curve in curves])
         if tops.min() > 0 and tops.max() / tops.min() > 8:
             axis.set_yscale("log")
+            plain_numbers(axis.yaxis)
         axis.set_title(_title(result, cell), fontsize=9)
         axis.grid(alpha=0.3, linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
@@ -129,8 +133,9 @@ def _heat_maps(result: SweepResult, policy: str) -> bytes:
         line, column = np.nonzero(alike > 0)
         axis.plot(column, line, "o", color="white", markeredgecolor="black", markersize=4, label="not clearly worse")
         axis.plot(at[1][curve.best], at[0][curve.best], "*", color="white", markeredgecolor="black", markersize=11)
-        axis.set_xticks(range(columns.size), [f"{value:.3g}" for value in columns], rotation=45, fontsize=7)
-        axis.set_yticks(range(lines.size), [f"{value:.3g}" for value in lines], fontsize=7)
+        for of, grid in ((axis.xaxis, columns), (axis.yaxis, lines)):
+            places = tick_values(np.arange(grid.size, dtype=float), log=False, share=0.12).astype(int)
+            of.set_ticks(places, [f"{grid[place]:.3g}" for place in places], fontsize=7)
         axis.set(xlabel=across, ylabel=up)
         axis.set_title(_title(result, cell), fontsize=9)
     figure.suptitle(f"{policy}: star: least regret; dots: not clearly worse than it", fontsize=9)

@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxbandits._files.csv_text import csv_text
 from jaxbandits._files.files import write_whole
+from jaxbandits._reports.grid_ticks import label_grid, plain_numbers
 from jaxbandits._reports.palette import BLUE, GREY, VERMILION
 from jaxbandits.core.protocol import Policy
 
@@ -122,6 +123,8 @@ class Tuned:
             left.plot(path, color=BLUE, marker="o", markersize=3, label="path")
             left.axhline(value, color=VERMILION, linestyle="--", label="tuned")
             left.set(xlabel="step", ylabel=name, yscale="log", title=f"{self.estimator}")
+            plain_numbers(left.yaxis)
+            left.xaxis.get_major_locator().set_params(integer=True)
             left.legend(frameon=False)
             right.set(xlabel=name, ylabel="mean regret", xscale="log", title="grid and tuned value")
             if len(self.grid):
@@ -130,6 +133,10 @@ class Tuned:
             half = [[self.regret[0] - self.regret[1]], [self.regret[2] - self.regret[0]]]
             right.errorbar([value], [self.regret[0]], half, color=VERMILION, marker="D", capsize=3,
                            label="tuned, fresh instances")  # fmt: skip
+            if len(self.grid):
+                label_grid(right.xaxis, self.grid[:, i], log=True, share=0.16)
+            else:
+                label_grid(right.xaxis, np.array([value]), log=True)
             right.legend(frameon=False)
         return figure
 

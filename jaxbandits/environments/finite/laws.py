@@ -107,6 +107,50 @@ class RowsLaw(Law):
         return self.reward[arm, row], self.cost[arm, row]
 
 
+@pytree
+class ClickLaw(Law):
+    """A click brings a conversion or none, and costs its price: independent.
+
+    Reward :math:`w \\cdot [U < p]`. Cost, if :math:`V < q`, a whole number of ticks drawn uniformly from
+    :math:`m - h, \\dots, m + h` (mean m exactly), else 0. With q = 1 every click is paid; with h = 0 and m = 1 it is
+    the coin of :class:`BernoulliLaw`. Only one of the two may vary: h = 0 or q = 1.
+    """
+
+    chance: Any = leaf()  # i32[I, K]: p in ticks
+    worth: Any = leaf()  # i32[I, K]: w
+    paid: Any = leaf()  # i32[I, K]: q in ticks
+    price: Any = leaf()  # i32[I, K]: m
+    spread: Any = leaf()  # i32[I, K]: h <= m
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """See :class:`Law`."""
+        converts = streams.uniform_ticks(words[0]) < self.chance[arm]
+        spread = self.spread[arm]
+        price = self.price[arm] - spread + streams.below(words[1], 2 * spread + 1)
+        pays = streams.uniform_ticks(words[1]) < self.paid[arm]
+        return converts.astype(jnp.int32) * self.worth[arm], pays.astype(jnp.int32) * price
+
+
+@pytree
+class WeightedRowsLaw(Law):
+    """Rows of a real log, reward and cost together, each with a probability of its own: one uniform picks the row."""
+
+    reward: Any = leaf()  # i32[I, K, R] ticks
+    cost: Any = leaf()  # i32[I, K, R]
+    reached: Any = leaf()  # i32[I, K, R]: P(row <= j) in ticks; 2**24 from the arm's last row on
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """See :class:`Law`."""
+        uniform = streams.uniform_ticks(words[0])
+        low = high = jnp.int32(0)
+        high = high + self.reached.shape[-1] - 1
+        for _ in range(max(1, (self.reached.shape[-1] - 1).bit_length())):  # the first row that U does not reach
+            middle = (low + high) // 2
+            below = self.reached[arm, middle] <= uniform
+            low, high = jnp.where(below, jnp.minimum(middle + 1, high), low), jnp.where(below, high, middle)
+        return self.reward[arm, low], self.cost[arm, low]
+
+
 def quarter_thresholds(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(P(x ≤ j/4) in ticks ``[..., 4]``, mean in ticks ``[...]``) from five weights ``[..., 5]``.
 

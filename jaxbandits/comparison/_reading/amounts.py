@@ -1,0 +1,174 @@
+"""The columns of numbers of an arms file: units of their titles, rates made to totals, one currency."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jaxbandits.comparison._reading.columns import COSTS
+from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, Numbers, is_nothing, read_numbers
+from jaxbandits.comparison._reading.problems import Problems
+from jaxbandits.comparison._reading.sheet import Row, Sheet
+from jaxbandits.comparison.evidence import FloatArray, NumberStyle
+from jaxbandits.core.errors import bad, shown
+
+MAY_BE = "a finite number of at least 0"
+_PARTS = {"micro": 1_000_000, "cent": 100}
+_NO_CURRENCY = ("%", "micro", "micros", "cent", "cents", "utc", "gmt")
+
+
+@dataclass(frozen=True, eq=False)
+class Amounts:
+    """The numbers of the rows, [N] each.
+
+    Attributes:
+        values: of each role, float64, NaN where there is none; percent and micros of the title are taken into account.
+        state: of each role, see :mod:`~jaxbandits.comparison._reading.numbers`.
+        texts: of each role, the cells.
+        style: how they are written.
+        notes: how they were read.
+        symbols: the roles whose cells have a currency.
+    """
+
+    values: dict[str, FloatArray]
+    state: dict[str, np.ndarray]
+    texts: dict[str, list[str]]
+    style: NumberStyle
+    notes: tuple[str, ...]
+    symbols: frozenset[str] = frozenset()
+
+    def dressed(self, roles: Sequence[str]) -> bool:
+        """Whether one of these columns is in a currency."""
+        return not self.symbols.isdisjoint(roles)
+
+
+def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problems: Problems) -> Amounts:
+    """All columns of numbers; ``problems`` then holds two currencies in one file."""
+    columns = sheet.columns
+    numeric = columns.numeric()
+    texts = {role: [cells[i] for _, cells in rows] for role, i in numeric.items()}
+    counts = [role == "clicks" for role in numeric]
+    read, style, notes = read_numbers(list(texts.values()), counts, sheet.separator, decimal)
+    by_role = dict(zip(numeric, read, strict=True))
+    values = {role: numbers.values for role, numbers in by_role.items()}
+    for role, numbers in by_role.items():
+        unit = columns.unit(role)
+        shown_title = shown(sheet.titles[numeric[role]])
+        if parts := _PARTS.get(unit.removesuffix("s")):
+            values[role] = values[role] / parts
+            notes += (f"{shown_title} is divided by {parts:,}",)
+        elif unit == "%" and not numbers.percent.any():
+            values[role] = values[role] / 100
+            notes += (f"{shown_title} is in percent",)
+        if role == "conversions" and (unit == "%" or numbers.percent.any()) and "clicks" in values:
+            values[role] = np.rint(values[role] * values["clicks"])
+            notes += (f"conversions worked out: {shown_title} × clicks, rounded",)
+    _one_currency(sheet, rows, by_role, problems)
+    style = _with_currency(style, sheet, rows)
+    state = {role: numbers.state for role, numbers in by_role.items()}
+    symbols = frozenset(role for role, numbers in by_role.items() if numbers.symbols or columns.unit(role))
+    return _completed(Amounts(values, state, texts, style, notes, symbols), sheet)
+
+
+def _completed(amounts: Amounts, sheet: Sheet) -> Amounts:
+    """With the totals that the file does not have, but rates for, or a constant cost."""
+    values, notes = dict(amounts.values), amounts.notes
+    for role, (_, beside, how) in sheet.columns.rates.items():
+        rate, other = values.pop(f"{role} rate"), np.nan_to_num(values[beside])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = other * rate if how == "times" else other / rate
+        whole = role == "clicks" or (not sheet.columns.is_value and role == "conversions")
+        found = np.where(other == 0, 0.0, np.where(np.isfinite(found), found, 0.0))
+        values[role] = np.rint(found) if whole else found
+        title = shown(sheet.titles[sheet.columns.rates[role][0]])
+        made = f"{title} × {beside}" if how == "times" else f"{beside} / {title}"
+        notes += (f"{role} worked out: {made}{', rounded' if whole else ''}",)
+    for role, constant in sheet.columns.constant.items():
+        pulls = values["clicks"] if role == "spent" else np.ones_like(next(iter(values.values())))
+        values[role] = constant * pulls
+        notes += (f"every {sheet.columns.pull_unit} costs {constant:g}, as --columns says",)
+    return replace(amounts, values=values, notes=notes)
+
+
+def _one_currency(sheet: Sheet, rows: Sequence[Row], by_role: dict[str, Numbers], problems: Problems) -> None:
+    """Amounts of two currencies have no sum; they may stand in two instances."""
+    seen: dict[str, tuple[int, str]] = {}
+    for role, numbers in by_role.items():
+        for symbol, row in numbers.symbols.items():
+            if symbol not in seen or row < seen[symbol][0]:
+                seen[symbol] = row, role
+    at = sheet.columns.at.get("currency")
+    if at is None:
+        return _tell(sheet, rows, seen, "", problems)
+    codes: dict[str, tuple[int, str]] = {}
+    for row, (_, cells) in enumerate(rows):
+        if not is_nothing(cells[at]):
+            codes.setdefault(cells[at], (row, "currency"))
+    if sheet.columns.at.get("instance") != at:
+        option = shlex.quote(f"instance={sheet.titles[at]}")
+        _tell(sheet, rows, codes, f" (--columns {option} plays each by itself)", problems)
+
+
+def _tell(sheet: Sheet, rows: Sequence[Row], seen: dict[str, tuple[int, str]], option: str, problems: Problems) -> None:
+    (first, (row, _)), *others = sorted(seen.items(), key=lambda item: item[1][0]) or [("", (0, ""))]
+    for _, (other, role) in others:
+        line, cells = rows[other]
+        text = cells[{**sheet.columns.at, **sheet.columns.numeric()}[role]]
+        may_be = f"in one currency for all rows, and line {rows[row][0]} has {shown(first)}{option}"
+        problems.note(bad(f"{sheet.source}, line {line}, column {sheet.label(role)}", text, may_be))
+
+
+def _with_currency(style: NumberStyle, sheet: Sheet, rows: Sequence[Row]) -> NumberStyle:
+    """The currency of a title or of a column of its own, where the numbers have none."""
+    if style.symbol:
+        return style
+    columns = sheet.columns
+    at = columns.at.get("currency")
+    codes = {cells[at] for _, cells in rows if not is_nothing(cells[at])} if at is not None else set()
+    named = codes.pop() if len(codes) == 1 else ""
+    units = [columns.title[role].unit for role in COSTS if role in columns.title]
+    named = named or next((unit for unit in units if unit and unit not in _NO_CURRENCY), "")
+    apart = named[-1:].isalpha()
+    return replace(style, symbol=named[:8], symbol_first=not apart, symbol_apart=apart)
+
+
+def check_cells(
+    sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray, problems: Problems
+) -> np.ndarray:
+    """Note every cell that cannot be read, row by row; the rows that can be used, bool [N]."""
+    at, width = sheet.columns.at, len(sheet.titles)
+    roles = list(amounts.state)
+    refunds = ("spent", "conversions") if sheet.columns.kind == "counts" else ()  # their sums must be at least 0
+    states = (BAD, NEGATIVE)
+    wrong = (
+        np.stack([np.isin(amounts.state[r], states[: 1 if r in refunds else 2]) for r in roles], axis=1) & keep[:, None]
+    )
+    names = [role for role in ("name", "instance") if role in at]
+    odd = {
+        i
+        for i, (_, cells) in enumerate(rows)
+        if keep[i] and (len(cells) > width or not all(cells[at[r]] for r in names))
+    }
+    found = sorted(odd | set(np.flatnonzero(wrong.any(axis=1)).tolist()))
+    for i in found:
+        line, cells = rows[i]
+        where = f"{sheet.source}, line {line}"
+        if len(cells) > width:
+            problems.note(bad(f"{where}, number of cells", len(cells), f"at most {width}, as in the header"))
+        for role in names:
+            if not cells[at[role]]:
+                problems.note(bad(f"{where}, column {sheet.label(role)}", "", "a name"))
+        for role in (roles[j] for j in np.flatnonzero(wrong[i])):
+            text = amounts.texts[role][i]
+            decimal = f" (decimal sign: {amounts.style.decimal!r})" if _has_sign(text) else ""
+            problems.note(bad(f"{where}, column {sheet.label(role)}", text, MAY_BE + decimal))
+    usable = keep.copy()
+    usable[found] = False
+    return usable
+
+
+def _has_sign(text: str) -> bool:
+    return text[:1].isdigit() and ("," in text or "." in text) and text.count(",") + text.count(".") < 3

@@ -1,0 +1,124 @@
+"""Rows of an arms file that are no arms: totals, notes below the table, a header once more, a second table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from jaxbandits.comparison._reading.numbers import is_nothing, is_number
+from jaxbandits.comparison._reading.sheet import Row, Sheet
+from jaxbandits.comparison.evidence import FloatArray
+from jaxbandits.core.errors import shown
+
+_TOTAL = re.compile(
+    r"(?:(?:grand|overall|report|account|filtered|campaign|all)[ -]?)?(?:sub-?)?"
+    r"(?:totals?|sum|total g[eé]n[eé]ral|total geral|totale|totaal|totalt|suma|somme|soma|summe|gesamt|insgesamt"
+    r"|gesamt(?:summe|ergebnis|wert)e?|eindtotaal|razem|итого|всего|合計|合计|总计"
+    r"|averages?|mean|mittelwert|durchschnitt|moyennes?|promedio|m[eé]dia|gemiddelde)"
+    r"(?:\s*[:;(/–-].*|\s+(?:all|of|for|general|ger(?:al|)|account|campaigns?|rows?)\b.*)?"
+    r"|(?:results from|ergebnisse (?:aus|von)|résultats de|resultados de|risultati di) \d+ .*",
+    re.IGNORECASE,
+)
+_MOST_LINES = 5
+
+
+def lines_of(lines: Sequence[int]) -> str:
+    """``line 3``, ``lines 3, 5`` or ``lines 3, 5, 8, 9, 12 and 4 more``."""
+    if len(lines) == 1:
+        return f"line {lines[0]}"
+    more = f" and {len(lines) - _MOST_LINES:,} more" if len(lines) > _MOST_LINES else ""
+    return f"lines {', '.join(map(str, lines[:_MOST_LINES]))}{more}"
+
+
+def without_extras(sheet: Sheet, numeric: Sequence[int]) -> tuple[list[Row], tuple[str, ...]]:
+    """The rows that may be arms, and notes on the others. ``numeric`` are the positions of numbers."""
+    header = sheet.titles
+    notes = []
+    rows = [row for row in sheet.rows if row[1] != header]
+    if len(rows) < len(sheet.rows):
+        again = [line for line, cells in sheet.rows if cells == header]
+        notes.append(f"{lines_of(again)} skipped: the header once more")
+    for i in range(1, len(rows)):
+        if rows[i][0] in sheet.gaps and (at := _table_below(rows, i)):
+            notes.append(f"lines {rows[i][0]} to {rows[-1][0]} skipped: another table, {_quoted(rows[at][1])}")
+            rows = rows[:i]
+            break
+    below = []
+    while len(rows) > 1 and _is_remark(rows[-1], sheet, numeric):
+        below.append(rows.pop())
+    if below:
+        text = " / ".join(" ".join(filter(None, cells)) for _, cells in reversed(below))
+        notes.append(f"{lines_of([line for line, _ in reversed(below)])} below the table skipped: {shown(text)}")
+    name = sheet.columns.at["name"]
+    if len(rows) > 2 and not rows[0][1][name] and _other(rows[0][1], numeric):
+        notes.append(f"line {rows[0][0]} skipped: no numbers below the header, {_quoted(rows[0][1])}")
+        rows = rows[1:]
+    return rows, tuple(notes)
+
+
+def _table_below(rows: Sequence[Row], i: int) -> int:
+    """Where below a blank line another header stands, perhaps behind lines of one cell; 0 if none does."""
+    while i < len(rows) and sum(map(bool, rows[i][1])) == 1:
+        i += 1
+    cells = rows[i][1] if i < len(rows) - 1 else ()
+    return i if sum(map(bool, cells)) > 1 and not any(is_number(cell) for cell in cells) else 0
+
+
+def _other(cells: Sequence[str], numeric: Sequence[int]) -> bool:
+    """Words where numbers should stand."""
+    return all(not is_number(cells[n]) for n in numeric) and any(cells[n] and not is_nothing(cells[n]) for n in numeric)
+
+
+def _is_remark(row: Row, sheet: Sheet, numeric: Sequence[int]) -> bool:
+    line, cells = row
+    filled = sum(map(bool, cells))
+    return not any(cells[n] for n in numeric) and (filled < 2 or line in sheet.gaps)
+
+
+def _quoted(cells: Iterable[str]) -> str:
+    return shown(" ".join(filter(None, cells)))
+
+
+def totals(
+    rows: Sequence[Row], name: int, words: Sequence[int], sums: Sequence[FloatArray], plain: bool = False
+) -> list[int]:
+    """Which rows sum others: by what they are called, or because their numbers do.
+
+    Args:
+        rows: of the table.
+        name: position of the names.
+        words: positions of other cells that are no numbers, such as the day.
+        sums: columns of which a total is the sum, such as clicks and spent; float64 [N] each.
+        plain: the file is in plain form, where a total must be called so and add up.
+    """
+    labelled = {i for i, (_, cells) in enumerate(rows) if is_nothing(cells[name]) and _labels(cells, words)}
+    labelled |= {i for i, (_, cells) in enumerate(rows) if ":" in cells[name] and _TOTAL.fullmatch(cells[name])}
+    left = [i for i in range(len(rows)) if i not in labelled]
+    for end in (-1, 0):  # at the ends one after the other, as there may be totals of totals
+        while len(left) > 2:
+            own = rows[left[end]][1][name]
+            called, adds_up = _TOTAL.fullmatch(own) is not None, _is_sum(left[end], left, sums)
+            if not (called and adds_up if plain and own else called or adds_up):
+                break
+            labelled.add(left.pop(end))
+    return sorted(labelled)
+
+
+def _labels(cells: Sequence[str], words: Sequence[int]) -> bool:
+    return any(_TOTAL.fullmatch(cells[n]) for n in words)
+
+
+def label_of(cells: Sequence[str]) -> str:
+    """What a row of totals is called."""
+    return next((cell for cell in cells if _TOTAL.fullmatch(cell)), next(filter(None, cells)))
+
+
+def _is_sum(row: int, rows: Sequence[int], sums: Sequence[FloatArray]) -> bool:
+    """Whether each column's number is the sum of the others; at least two must be above 0."""
+    for values in sums:
+        others = float(np.nansum(values[rows])) - values[row]
+        if not (values[row] > 0 and abs(values[row] - others) <= 0.005 * others):
+            return False
+    return len(sums) > 1 and bool((sums[0][rows] > 0).sum() > 2)

@@ -1,0 +1,177 @@
+"""The columns of a header in the usual words, or as the user says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from jaxbandits.comparison._reading.columns import COSTS, PLAIN, Asked, Columns
+from jaxbandits.comparison._reading.words import Title, best_match, key, matches, rank_of, titles_of
+
+# Words of a role, in the order of these lists of words.
+_WORDS: dict[str, dict[str, tuple[str, ...]]] = {
+    "counts": {
+        "name": ("name",),
+        "clicks": ("clicks",),
+        "spent": ("spent",),
+        "conversions": ("conversions", "value"),
+    },
+    "means": {"name": ("name",), "mean_reward": ("mean_reward",), "mean_cost": ("mean_cost",)},
+    "log": {"name": ("name",), "reward": ("reward", "conversions", "value"), "cost": ("cost", "spent")},
+}
+_SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
+    "counts": {"spent": ("spent", "cost"), "conversions": ("conversions", "reward")},
+    "log": {"reward": ("reward", "conversions"), "cost": ("cost", "spent")},
+    "means": {},
+}
+# A column that is missing, from one beside it: the words of the rate, what it is multiplied or divided with.
+RATES = {
+    "clicks": (("price", "spent", "divided"),),
+    "spent": (("price", "clicks", "times"),),
+    "conversions": (("rate", "clicks", "times"), ("per_result", "spent", "divided"), ("roas", "spent", "times")),
+}
+_MOST_TITLES = 1000  # that usual words are looked for in
+_LEVELS = range(3, 8)  # ranks of names: ad, creative, keyword, ad set, campaign
+_CONSTANT = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
+
+
+def usual_columns(titles: Sequence[str], asked: Asked) -> Columns | None:
+    """Those of a header in the usual words, with what the user says of them; None if something is missing."""
+    titles = titles[:_MOST_TITLES]
+    keyed = titles_of(titles)
+    given = _asked_positions(titles, keyed, asked)
+    if given is None:
+        return None
+    for kind in _kinds(asked):
+        if found := _of_kind(kind, keyed, given, asked):
+            return found
+    return None
+
+
+def _kinds(asked: Asked) -> tuple[str, ...]:
+    if "mean_reward" in asked.columns or "mean_cost" in asked.columns:
+        return ("means",)
+    if "clicks" in asked.columns:
+        return ("counts",)
+    return ("counts", "means", "log")
+
+
+def missing_roles(titles: Sequence[str], asked: Asked, kind: str) -> tuple[list[str], dict[str, int]]:
+    """Of a kind: the roles without a column, and the positions of the others."""
+    titles = titles[:_MOST_TITLES]
+    at, missing = _positions(kind, titles_of(titles), _asked_positions(titles, titles_of(titles), asked) or {})
+    return missing, at
+
+
+def position(text: str, titles: Sequence[str]) -> int | None:
+    """Of the column that is meant by this title: spelt exactly so, or but for case, accents and signs."""
+    for same in (str, str.casefold, key):
+        if found := [i for i, other in enumerate(titles) if same(other) == same(text) and same(text)]:
+            return found[0]
+    return None
+
+
+def value_position(text: str, titles: Sequence[str]) -> int | None:
+    """Of the column that ``--reward`` means: a title, or any of the usual words for a column that is there."""
+    if (exact := position(text, titles)) is not None:
+        return exact
+    keyed = titles_of(titles)
+    for role in ("value", "conversions", "reward", "mean_reward", "roas"):
+        if key(text) in rank_of()[role]:
+            return best_match(keyed, (role,), ())
+    return None
+
+
+def _asked_positions(titles: Sequence[str], keyed: Sequence[Title], asked: Asked) -> dict[str, int] | None:
+    """None if a title is not there; a number instead of a title is no column (see Columns.constant)."""
+    found: dict[str, int] = {}
+    for role, text in asked.columns.items():
+        at = position(text, titles)
+        if at is None and not (role in COSTS and _CONSTANT.fullmatch(text)):
+            return None
+        if at is not None:
+            found[role] = at
+    if asked.reward is not None:
+        at = value_position(asked.reward, titles)
+        if at is None:
+            return None
+        found["--reward"] = at
+    return found
+
+
+def _positions(kind: str, keyed: Sequence[Title], given: Mapping[str, int]) -> tuple[dict[str, int], list[str]]:
+    at: dict[str, int] = {}
+    last = PLAIN[kind][-1] if kind == "counts" else PLAIN[kind][1]  # the reward
+    for role in PLAIN[kind]:
+        for name in (*_SYNONYMS[kind].get(role, (role,)), *(("--reward",) if role == last else ())):
+            if name in given:
+                at[role] = given[name]
+    for role, words in _WORDS[kind].items():
+        if role not in at and (found := best_match(keyed, words, (*at.values(), *given.values()))) is not None:
+            at[role] = found
+    if "name" not in at and (found := _last_word_names(keyed, at.values())) is not None:
+        at["name"] = found
+    return at, [role for role in PLAIN[kind] if role not in at]
+
+
+def _last_word_names(keyed: Sequence[Title], taken: Iterable[int]) -> int | None:
+    """The first title that ends in a word for names, such as "Traffic source"."""
+    words = {word for word in rank_of()["name"] if len(word) > 4}
+    ends = [any(one.last == word for word in words) for one in keyed]
+    return next((i for i, is_one in enumerate(ends) if is_one and i not in set(taken)), None)
+
+
+def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked: Asked) -> Columns | None:
+    at, missing = _positions(kind, keyed, given)
+    constant = {}
+    for role in [x for x in missing if x in COSTS]:
+        numbers = [t for r in COSTS if (t := asked.columns.get(r)) and r not in given]
+        if numbers:
+            constant[role] = float(numbers[0])
+    rates = _rates(keyed, at, [role for role in missing if role not in constant]) if kind == "counts" else {}
+    if any(role not in rates and role not in constant for role in missing):
+        return None
+    others = {}
+    for role, words in _WORDS[kind].items():
+        if role in at and role not in given:
+            others[role] = tuple(i for i in matches(keyed, words) if i not in at.values())
+    for role in ("time", "currency", "instance", *(("clicks",) if kind == "log" else ())):
+        found = given.get(role, best_match(keyed, (role,), at.values()))
+        if found is not None:
+            at[role] = found
+    unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(keyed[at["clicks"]] if "clicks" in at else None)
+    known = rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
+    reward = (
+        keyed[rates["conversions"][0] if "conversions" in rates else at["conversions"]] if kind == "counts" else None
+    )
+    counted = reward is not None and any(word in known for word in (reward.key, *reward.others))
+    is_value = kind == "counts" and not counted and "conversions" not in asked.columns
+    titles = {role: keyed[i] for role, i in at.items()}
+    return Columns(kind, at, False, titles, rates, constant, is_value, unit, _levels(keyed, at, given), others)
+
+
+def _rates(keyed: Sequence[Title], at: Mapping[str, int], missing: Iterable[str]) -> dict[str, tuple[int, str, str]]:
+    found = {}
+    for role in missing:
+        for words, beside, how in RATES.get(role, ()):
+            if beside in at and role not in found and (i := best_match(keyed, (words,), at.values())) is not None:
+                found[role] = (i, beside, how)
+    return found
+
+
+def pull_unit(clicks: Title | None) -> str:
+    """What a pull is, by the title of the column that counts them."""
+    units = ("click", "click", "pull", "session", "click", "view", "impression")
+    return units[0 if clicks is None else _rank(clicks, "clicks", 0)]
+
+
+def _rank(one: Title, role: str, otherwise: int) -> int:
+    return next((rank_of()[role][word] for word in (one.key, *one.others) if word in rank_of()[role]), otherwise)
+
+
+def _levels(keyed: Sequence[Title], at: Mapping[str, int], given: Mapping[str, int]) -> tuple[int, ...]:
+    rank = _rank(keyed[at["name"]], "name", -1)
+    if rank not in _LEVELS or "name" in given:
+        return ()
+    ranked = {_rank(x, "name", -1): i for i, x in reversed(list(enumerate(keyed)))}
+    return tuple(ranked[r] for r in _LEVELS if r > rank and r in ranked)
