@@ -114,7 +114,9 @@ def test_counts_give_means_per_click(tmp_path: Path, spent: str, conversions: st
 
 def test_one_arm_with_clicks_is_an_error_that_names_the_others_and_the_remedy(tmp_path: Path) -> None:
     text = message_of(tmp_path, "name,clicks,spent,conversions\na,10,15,2\nb,0,0,0\n")
-    said = "line 3, column clicks: '0' given; it must be above 0, since means are per click (--prior 10 keeps such arms)"
+    said = (
+        "line 3, column clicks: '0' given; it must be above 0, since means are per click (--prior 10 keeps such arms)"
+    )
     assert text.endswith(said)
 
 
