@@ -56,6 +56,8 @@ def message_of(folder: Path, content: str, **arguments: Any) -> str:
         ("US$2.5", ".", 2.5),
         ("602 kr", ".", 602),
         ("1.2K", ".", 1200),
+        ("1.300,- €", ",", 1300),
+        ("5.–", ".", 5),
         ("2.50 %", ".", 0.025),
         ("2,5%", ",", 0.025),
     ],
@@ -328,3 +330,12 @@ def test_counts_are_told_from_logs(tmp_path: Path, content: str, kind: str, mean
 def test_no_option_names_a_column_without_a_title(tmp_path: Path) -> None:
     said = message_of(tmp_path, "Variant,Visitors,,Orders\na,10,5.5,1\nb,20,8.5,2\n")
     assert said.endswith("say --columns spent=1 (a number as cost: every pull costs that)")
+
+
+def test_words_for_nothing_are_names_like_others(tmp_path: Path) -> None:
+    rows = "NA,10,5,1\nnone,20,8,2\n(not set),30,9,1\n"
+    for header in (COUNTS, "Region,Sessions,Total cost,Orders\n"):
+        assert read(tmp_path, header + rows).instances[0].arms == ("NA", "none", "(not set)")
+    assert read(tmp_path, COUNTS + rows + "-,5,4,1\n").instances[0].arms[-1] == "-"
+    table = read(tmp_path, "Region,Sessions,Total cost,Orders\n" + rows + "--,5,4,1\n")
+    assert len(table.instances[0].arms) == 3 and "line 5 skipped: no name" in table.notes

@@ -93,7 +93,7 @@ def totals(
         sums: columns of which a total is the sum, such as clicks and spent; float64 [N] each.
         plain: the file is in plain form, where a total must be called so and add up.
     """
-    labelled = {i for i, (_, cells) in enumerate(rows) if is_nothing(cells[name]) and _labels(cells, words)}
+    labelled = {i for i, (_, cells) in enumerate(rows) if is_blank(cells[name], plain) and _labels(cells, words)}
     labelled |= {i for i, (_, cells) in enumerate(rows) if ":" in cells[name] and _TOTAL.fullmatch(cells[name])}
     left = [i for i in range(len(rows)) if i not in labelled]
     for end in (-1, 0):  # at the ends one after the other, as there may be totals of totals
@@ -108,6 +108,11 @@ def totals(
 
 def _labels(cells: Sequence[str], words: Sequence[int]) -> bool:
     return any(_TOTAL.fullmatch(cells[n]) for n in words)
+
+
+def is_blank(name: str, plain: bool) -> bool:
+    """Whether a row has no name: its cell is empty or, where the file is not in plain form, a dash."""
+    return not (name if plain else name.strip("-–— "))
 
 
 def label_of(cells: Sequence[str]) -> str:

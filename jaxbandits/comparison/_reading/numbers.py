@@ -40,6 +40,7 @@ _DRESSED = re.compile(
     rf"(?P<between>[{_SPACES}]*)(?P<scale>[kKmM](?![A-Za-z]))?[{_SPACES}]*(?P<last>{_MONEY}|%)?",
     re.ASCII | re.IGNORECASE,
 )
+_NO_CENTS = re.compile(r"(\d)[.,][-–—]{1,2}(\D*)$", re.ASCII)  # 1.300,- €
 _IN_BRACKETS = re.compile(r"\((.*\d.*)\)")
 _GROUPS = {
     ",": re.compile(r"\d{1,3}(,\d{3})+|\d{1,2}(,\d{2})*,\d{3}", re.ASCII),  # the second as in India
@@ -141,6 +142,7 @@ def _undressed(text: str) -> _Cell | None:
         return None
     if _PLAIN.fullmatch(text):
         return _Cell(text.removeprefix("+"))
+    text = _NO_CENTS.sub(r"\1\2", text)
     inner = _IN_BRACKETS.fullmatch(text)  # so accountants write what is below 0
     if not (found := _DRESSED.fullmatch(inner[1] if inner else text)):
         return None

@@ -10,8 +10,8 @@ import numpy as np
 
 from jaxbandits.comparison._reading.amounts import Amounts, check_cells, read_amounts
 from jaxbandits.comparison._reading.columns import Columns
-from jaxbandits.comparison._reading.extras import label_of, lines_of, totals, without_extras
-from jaxbandits.comparison._reading.numbers import NEGATIVE, NOTHING, NUMBER, UNKNOWN, is_nothing
+from jaxbandits.comparison._reading.extras import is_blank, label_of, lines_of, totals, without_extras
+from jaxbandits.comparison._reading.numbers import NEGATIVE, NOTHING, NUMBER, UNKNOWN
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison._reading.times import Times, read_times
@@ -76,7 +76,7 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
         keep[total] = False
         named = ", ".join(shown(label_of(rows[i][1])) for i in total[:2])
         notes += (f"{lines_of([rows[i][0] for i in total])} skipped: a total ({named})",)
-    nameless = [i for i, (_, cells) in enumerate(rows) if keep[i] and is_nothing(cells[at["name"]])]
+    nameless = [i for i, (_, cells) in enumerate(rows) if keep[i] and is_blank(cells[at["name"]], columns.plain)]
     if nameless and columns.kind != "means":
         keep[nameless] = False
         notes += (f"{lines_of([rows[i][0] for i in nameless])} skipped: no name",)
