@@ -30,8 +30,7 @@ RECENT := import sys; assert sys.version_info >= (3, 11)
 .PHONY: demo test test-fast test-integration venv lint format types unit doctest experiments-smoke bench-quick clean
 
 demo: $(STAMP)
-	$(BIN)/jaxbandits compare --arms jaxbandits/data/sample_ads.csv --budget 300 \
-	    --policies omega_ucb,bts,m_ucb --rho 0.0625,0.25,1 --runs 200 --out $(DEMO)/
+	$(BIN)/jaxbandits demo --out $(DEMO)/
 
 # The quick checks first, the tests last: their "N passed" is the closing line.
 test: lint types doctest experiments-smoke unit

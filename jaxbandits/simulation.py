@@ -38,7 +38,7 @@ def simulate(
     slots: int | None = None,
     chunk: int | None = None,
     devices: Sequence[Any] | None = None,
-    progress: bool | Progress = False,
+    progress: bool | str | Progress = False,
 ) -> Result:
     """Play every policy setting on every instance, ``replicates`` times, until the constraint ends each lane.
 

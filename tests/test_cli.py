@@ -330,3 +330,33 @@ def test_interrupted(moment: bytes, folder: Path) -> None:
     assert said and 0 <= int(said[1]) < 10000
     assert b"Traceback" not in seen + rest
     assert sorted(path.name for path in folder.iterdir()) == ["arms.csv", "two.csv"]
+
+
+def test_the_demo_is_a_comparison_of_the_shipped_sample(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from jaxbandits._cli import compare, demo
+
+    seen = {}
+    monkeypatch.setattr(compare, "run", lambda arguments, given: seen.update(vars(arguments), given=given) or 0)
+    assert main(["demo", "--out", "there"]) == 0
+    assert Path(seen["arms"]).read_text().startswith("ad_id") and seen["out"] == "there" and seen["runs"] == 200
+    assert capsys.readouterr().out.startswith("$ jaxbandits compare --arms ") and seen["given"][0] == "compare"
+    assert demo.parser().parse([]).out == "jaxbandits-demo"
+
+
+def test_off_a_terminal_progress_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from jaxbandits._reports import progress
+
+    clock = iter([0.0, 3.0, 12.0, 13.0, 24.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with progress.Bar("lines", 40.0, "{n:.0f}/{total:.0f} runs, ") as bar:
+        for work in (1.0, 10.0, 11.0, 20.0):
+            bar.show("[1/2] OmegaUCB", work)
+    assert capsys.readouterr().err.splitlines() == [
+        "[1/2] OmegaUCB: 10/40 runs, 25%, about 36 s left",
+        "[1/2] OmegaUCB: 20/40 runs, 50%, about 24 s left",
+    ]
+    assert progress.usual_progress(None) == "lines" and progress.usual_progress(False) is False

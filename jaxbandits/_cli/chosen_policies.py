@@ -18,6 +18,15 @@ from jaxbandits.core.pytrees import check_range, leaf_fields
 from jaxbandits.core.settings import grid
 
 _EVERY: Mapping[str, type[Policy]] = {**POLICIES, **AVERAGE_COST_POLICIES}
+MEANINGS: Mapping[str, str] = {
+    "rho": "how wide the confidence interval is: the larger, the more is tried out",
+    "alpha": "how wide the confidence bounds are: the larger, the more is tried out",
+    "a": "how much is tried out at random in the beginning",
+    "min_cost": "a lower bound of the arms' mean costs, as a share of the cost of one pull at most",
+    "factor": "how wide the confidence bounds are: the larger, the more is tried out",
+    "epsilon": "the share of the budget that is spent on trying out, before the best arm gets the rest",
+    "c_rad": "how wide the confidence bounds are: the larger, the more is tried out",
+}
 _OF_THE_CONSTRAINT = ("c", "horizon")
 
 

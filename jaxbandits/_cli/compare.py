@@ -11,7 +11,7 @@ from jaxbandits._cli import compare_text
 from jaxbandits._cli.answer_files import ANSWER_FILES, save_answer
 from jaxbandits._cli.answer_text import GLOSSARY, answer_lines, closing
 from jaxbandits._cli.arms_options import FORMATS, add_arms_options, arms_options
-from jaxbandits._cli.chosen_policies import chosen_policies, left_out, parameters, policy_names
+from jaxbandits._cli.chosen_policies import MEANINGS, chosen_policies, left_out, parameters, policy_names
 from jaxbandits._cli.command_line import (
     Parser,
     as_option,
@@ -27,6 +27,7 @@ from jaxbandits._cli.command_line import (
     whole,
 )
 from jaxbandits._files.output_folder import check_folder
+from jaxbandits._reports.progress import usual_progress
 from jaxbandits.comparison.answer import answer_of
 from jaxbandits.comparison.comparison import FILES, Comparison
 from jaxbandits.comparison.named_policies import AVERAGE_COST_POLICIES, POLICIES
@@ -59,7 +60,7 @@ def parser() -> Parser:
     add("--constraint", type=constraint, default="budget", metavar="budget|average-cost:C",
         help="spend the budget (budget), or spend it at no more than C a round on average, in every round")  # fmt: skip
     for name, (default, users) in parameters().items():
-        text = f"parameter of {', '.join(users)} (default: {default})"
+        text = f"{MEANINGS.get(name, 'a parameter')}, of {', '.join(users)} (default: {default})"
         add(option(name), type=numbers, metavar="X,Y,…", help=f"{text}; each value is one setting")
     add("--runs", type=whole(1, 2**32 - 1, "2**32 - 1"), default=1000, metavar="R",
         help="independent runs of each setting on each instance (1000)")  # fmt: skip
@@ -87,7 +88,8 @@ def parser() -> Parser:
         help="the pull that exceeds the budget counts with its reward, or forfeits it (counts)")  # fmt: skip
     add("--marks", type=whole(1, 10_000), default=50, metavar="N", help="points of the curves in regret.png (50)")
     add_arms_options(made)
-    add("--progress", action=argparse.BooleanOptionalAction, help="a progress bar on stderr (default: on a terminal)")
+    add("--progress", action=argparse.BooleanOptionalAction,
+        help="a progress bar on stderr (default: on a terminal; elsewhere a line every ten seconds)")  # fmt: skip
     return made
 
 
@@ -117,7 +119,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         check_setting(plan, arguments.policy)
     except InputError as problem:
         raise as_option(problem, arguments) from None
-    progress = sys.stderr.isatty() if arguments.progress is None else arguments.progress
+    progress = usual_progress(arguments.progress)
     comparison = run_plan(plan, progress=progress)
     command = shlex.join(["jaxbandits", *given])
     about = {"command": command, "arguments": vars(arguments)}
@@ -136,7 +138,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
 
 
 def _with_answer(
-    comparison: Comparison, arguments: argparse.Namespace, command: str, written: list[Path], progress: bool
+    comparison: Comparison, arguments: argparse.Namespace, command: str, written: list[Path], progress: bool | str
 ) -> int:
     """The answer, before everything else; its files beside those of the comparison, which are written already."""
     try:

@@ -1,5 +1,6 @@
 """The command ``jaxbandits``: ``read`` (:mod:`~jaxbandits._cli.read`), ``compare`` (:mod:`~jaxbandits._cli.compare`),
-``sweep`` and ``status`` (:mod:`~jaxbandits._cli.sweep`), ``tune`` (:mod:`~jaxbandits._cli.tune`).
+``demo`` (:mod:`~jaxbandits._cli.demo`), ``sweep`` and ``status`` (:mod:`~jaxbandits._cli.sweep`), ``tune``
+(:mod:`~jaxbandits._cli.tune`).
 ``jaxbandits compare --help`` lists everything."""
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from jaxbandits.core.errors import InputError
 _JOBS = {
     "read": ("show what was understood of an arms file", "jaxbandits._cli.read", "parser", "run"),
     "compare": ("which policy spends a budget best", "jaxbandits._cli.compare", "parser", "run"),
+    "demo": ("compare on the sample that is shipped", "jaxbandits._cli.demo", "parser", "run"),
     "sweep": ("regret over grids of parameters, kill-safe", "jaxbandits._cli.sweep", "sweep_parser", "run_sweep"),
     "status": ("what is done of a sweep, what is left", "jaxbandits._cli.sweep", "status_parser", "run_status"),
     "tune": ("find a policy's parameter by gradient descent", "jaxbandits._cli.tune", "parser", "run"),

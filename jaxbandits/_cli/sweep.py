@@ -12,6 +12,7 @@ from typing import Any
 
 from jaxbandits._cli.command_line import Parser, complain, refused, say, whole
 from jaxbandits._files.files import path_of
+from jaxbandits._reports.progress import usual_progress
 from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.core.printable import brief, line
 from jaxbandits.sweeps.log import is_number
@@ -132,7 +133,7 @@ def _play(spec: Any, out: str, arguments: argparse.Namespace) -> list[str]:
     written = f"\nwritten: {line(out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)"
     if arguments.finish is not None:
         return [summary(finish(spec, out, arguments.parts, notice=_notice)).removesuffix("\n"), written]
-    shown_ = sys.stderr.isatty() if arguments.progress is None else arguments.progress
+    shown_ = usual_progress(arguments.progress)
     with open_engine(arguments.on) if arguments.on is not None else contextlib.nullcontext() as executor:
         options = {"executor": executor, "workers": arguments.workers, "progress": shown_, "notice": _notice}
         if arguments.shard is not None:

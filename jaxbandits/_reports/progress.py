@@ -13,7 +13,14 @@ import numpy as np
 from jaxbandits.core.errors import bad
 
 Report = Callable[[float, int], None]
+LINES = "lines"  # in place of a bar: for what is no terminal
 _PATIENCE = 0.1  # seconds between two titles on the screen
+_PAUSE = 10.0  # seconds before the first line, and between two
+
+
+def usual_progress(asked: bool | None) -> bool | str:
+    """What a command shows: what was asked for, else a bar on a terminal, and elsewhere a line every ten seconds."""
+    return asked if asked is not None else (sys.stderr.isatty() or LINES)
 
 
 class Bar:
@@ -22,7 +29,7 @@ class Bar:
     A context manager: leaving it takes the bar away.
 
     Args:
-        shown: whether there is a bar.
+        shown: whether there is a bar; ``"lines"`` for a line every ten seconds in its place.
         total: all the work.
         count: what stands behind the bar, with ``{n}`` and ``{total}`` for the work done and all of it.
 
@@ -31,8 +38,9 @@ class Bar:
         ...     bar.show("compiling", 0.0)
     """
 
-    def __init__(self, shown: bool, total: float, count: str = ""):
+    def __init__(self, shown: bool | str, total: float, count: str = ""):
         self._shown, self._total, self._count = shown, total, count
+        self._began = self._told = time.monotonic()
         self._bar: Any = None
         self._seen, self._since = "", 0.0  # the title that stands there, and when it was written
 
@@ -51,6 +59,9 @@ class Bar:
     def show(self, title: str, work: float) -> None:
         """So much work is done."""
         if not self._shown:
+            return
+        if self._shown == LINES:
+            self._tell(title, work)
             return
         if self._bar is None:
             from tqdm import tqdm
@@ -73,6 +84,16 @@ class Bar:
         if written:
             self._seen, self._since = title, now
 
+    def _tell(self, title: str, work: float) -> None:
+        now = time.monotonic()
+        if now - self._told < _PAUSE:
+            return
+        self._told = now
+        share = min(work / self._total, 1.0) if self._total else 1.0
+        left = f", about {(now - self._began) * (1 - share) / share:.0f} s left" if share > 0 else ""
+        count = self._count.format(n=work, total=self._total)
+        print(f"{title}: {count}{share:.0%}{left}", file=sys.stderr, flush=True)
+
 
 class Progress:
     """One bar over several tasks, each a policy on a number of runs. A context manager: leaving it takes the bar away.
@@ -80,7 +101,7 @@ class Progress:
     Give one to ``simulate(..., progress=...)`` in several calls, and they share the bar.
 
     Args:
-        shown: whether there is a bar; the runs are counted in any case.
+        shown: whether there is a bar, or ``"lines"``; the runs are counted in any case.
         tasks: how many tasks there will be.
         runs: how many runs there will be in all of them.
 
@@ -96,7 +117,7 @@ class Progress:
         (4, 10)
     """
 
-    def __init__(self, shown: bool, tasks: int, runs: int):
+    def __init__(self, shown: bool | str, tasks: int, runs: int):
         self.runs, self.done = runs, 0
         self._tasks, self._number = tasks, 0
         self._bar = Bar(shown, runs, "{n:.0f}/{total:.0f} runs, ")
@@ -126,13 +147,13 @@ class Progress:
 
 
 def check_progress(progress: Any) -> None:
-    """Raise InputError unless this is True, False or a :class:`Progress`."""
-    if not isinstance(progress, (bool, np.bool_, Progress)):
-        raise bad("progress", progress, "True, False or a Progress")
+    """Raise InputError unless this is True, False, ``"lines"`` or a :class:`Progress`."""
+    if not isinstance(progress, (bool, np.bool_, Progress)) and not (isinstance(progress, str) and progress == LINES):
+        raise bad("progress", progress, "True, False, 'lines' or a Progress")
 
 
 @contextlib.contextmanager
-def progress_of(progress: bool | Progress, tasks: int, runs: int) -> Iterator[Progress]:
+def progress_of(progress: bool | str | Progress, tasks: int, runs: int) -> Iterator[Progress]:
     """The caller's own :class:`Progress`, which stays open; or a new one, shown or not, for this call alone."""
     if isinstance(progress, Progress):
         yield progress

@@ -111,7 +111,7 @@ def answer_of(
     *,
     check: bool = True,
     picture: bool = True,
-    progress: bool = False,
+    progress: bool | str = False,
 ) -> Answer:
     """Play the rivals (and another noise, and smaller budgets), and say what the best setting makes of the money.
 

@@ -53,7 +53,7 @@ def compare(
     uncertainty: str | None = None,
     cost_cv: float | None = None,
     average_cost: float | None = None,
-    progress: bool = False,
+    progress: bool | str = False,
 ) -> Comparison:
     """Spend the budget on every instance of an arms file with every policy setting, many times, and rank them.
 
@@ -130,7 +130,7 @@ def compare(
     return run_plan(plan, progress=progress)
 
 
-def run_plan(plan: ComparisonPlan, *, progress: bool = False) -> Comparison:
+def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Comparison:
     """Simulate everything.
 
     Raises:

@@ -53,7 +53,7 @@ def second_runs(plan: ComparisonPlan) -> int:
     return min(len(blocks_of(plan, group)[0]) for group in plan.groups)
 
 
-def check_noise(comparison: Comparison, progress: bool = False) -> NoiseCheck | str:
+def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCheck | str:
     """Play another noise in the same worlds; a line if there is none that these means can have."""
     plan = comparison.plan
     noise, runs = other_noise(plan), second_runs(plan)
@@ -84,7 +84,7 @@ def check_noise(comparison: Comparison, progress: bool = False) -> NoiseCheck | 
 
 
 def money_over_budgets(
-    comparison: Comparison, setting: int, points: int = 8, progress: bool = False
+    comparison: Comparison, setting: int, points: int = 8, progress: bool | str = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Budgets up to the whole one, and a setting's mean money on each arm: ``[n]``, ``[n, instance, arm]``.
 

@@ -73,7 +73,7 @@ class Dispatch:
         player: Player,
         put: Callable[[int, bytes], None],
         note: Note,
-        progress: bool,
+        progress: bool | str,
         notice: Callable[[str], None],
     ):
         self._plan, self._player, self._put, self._note, self._notice = plan, player, put, note, notice

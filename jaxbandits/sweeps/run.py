@@ -36,7 +36,7 @@ def sweep(
     executor: Any = None,
     devices: Sequence[Any] | None = None,
     workers: int | None = None,
-    progress: bool = False,
+    progress: bool | str = False,
     notice: Notice = warnings.warn,
 ) -> SweepResult:
     """Play everything that ``spec`` says, and go on where an earlier run stopped.
@@ -94,7 +94,7 @@ def play_shard(
     executor: Any = None,
     devices: Sequence[Any] | None = None,
     workers: int | None = None,
-    progress: bool = False,
+    progress: bool | str = False,
     notice: Notice = warnings.warn,
 ) -> None:
     """Play one part of several of a sweep into a folder of its own; :func:`finish` puts the folders together.
@@ -165,7 +165,7 @@ class _Team:
     """Who plays: the devices of this process, or an executor."""
 
     def __init__(
-        self, executor: Any, devices: Sequence[Any] | None, workers: int | None, progress: bool, notice: Notice
+        self, executor: Any, devices: Sequence[Any] | None, workers: int | None, progress: bool | str, notice: Notice
     ):
         if executor is not None and not callable(getattr(executor, "submit", None)):
             raise bad("executor", executor, "an object with submit(function, *args) -> future")
