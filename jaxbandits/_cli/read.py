@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 import shlex
-from collections.abc import Sequence
 
 from jaxbandits._cli.arms_options import FORMATS, add_arms_options, arms_options, as_typed
+from jaxbandits._cli.columns import aligned
 from jaxbandits._cli.command_line import Parser, as_option, say
 from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.comparison.arms_table import ArmsTable, Instance
@@ -68,7 +68,11 @@ def _instance(table: ArmsTable, instance: Instance, most: int) -> list[str]:
         cells.append(["in all", *_totals(table, instance, None)])
     more = len(instance.arms) - most
     title = [f"{line(instance.name)}:"] if len(table.instances) > 1 else []
-    return [*title, *_aligned(cells), *([f"… and {more:,} more arms, which the last line counts"] if more > 0 else [])]
+    return [
+        *title,
+        *aligned(cells, left=(0,)),
+        *([f"… and {more:,} more arms, which the last line counts"] if more > 0 else []),
+    ]
 
 
 def _totals(table: ArmsTable, instance: Instance, arm: int | None) -> list[str]:
@@ -131,11 +135,3 @@ def _round(value: float) -> str:
     """
     digits = 1 - math.floor(math.log10(value))
     return f"{round(value, digits):.{max(digits, 0)}f}"
-
-
-def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    width = [max(len(row[i]) for row in cells if i < len(row)) for i in range(len(cells[0]))]
-    return [
-        "  ".join(text.rjust(width[i]) if i else text.ljust(width[i]) for i, text in enumerate(row)).rstrip()
-        for row in cells
-    ]
