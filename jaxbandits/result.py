@@ -88,7 +88,10 @@ class Result:
         columns, chosen = self._parameters(), np.ones(len(self.settings), bool)
         for name, wanted in parameters.items():
             if name not in columns:
-                raise InputError(f"{name}: no policy of this result has it; it must be one of {', '.join(columns)}")
+                raise InputError(
+                    f"{name}: no policy of this result has it; it must be one of {', '.join(columns)}; instances, "
+                    "replicates and marks are chosen from a view, as result.regret.sel(replicate=0)"
+                )
             chosen &= np.isin(columns[name], np.atleast_1d(np.asarray(wanted)))
         if not chosen.any():
             raise InputError(f"sel: no setting has {parameters}; there are {', '.join(self.settings)}")
@@ -108,6 +111,8 @@ class Result:
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each setting, instance, replicate and mark: parameters, regret, reward, money, rounds, status.
+
+        Pulls per arm have no mark, so they are not in it: ``result.pulls.to_dataframe()``.
 
         Example:
             >>> import jax

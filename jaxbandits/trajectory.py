@@ -10,13 +10,13 @@ import numpy as np
 
 from jaxbandits._engine import limits, scan
 from jaxbandits._engine.layout import lane_lengths, lay_out
+from jaxbandits._engine.prepared import prepare
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.errors import InputError
 from jaxbandits.core.ledger import Ledger, Outcome
 from jaxbandits.core.numbers import whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.pytrees import Pytree, select_tree
-from jaxbandits.core.user_methods import called
 
 __all__ = ["Trajectory", "rollout"]
 
@@ -116,7 +116,9 @@ def _prepared(
     """Host: the constraint and the round caps ``[instance]``, the policy's leaves ``[1 or instance, …]``."""
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(policy)):
         return _of_traced(policy, environment, constraint, max_rounds)
-    (task,) = lay_out(policy, environment, constraint, key=jax.random.key(0), max_rounds=max_rounds).tasks
+    (task,) = lay_out(
+        policy, environment, constraint, key=jax.random.key(0), max_rounds=max_rounds, engine="scan"
+    ).tasks
     if task.settings != 1:
         raise InputError(f"policy: {task.settings} settings given; it must be one (see jax.vmap for several)")
     return task.constraint, jax.tree.map(lambda x: x[0], task.policy), task.cap
@@ -139,7 +141,7 @@ def _of_traced(
     policy: Policy, environment: Environment, constraint: Constraint, max_rounds: int | None
 ) -> tuple[Constraint, Policy, np.ndarray]:
     """What can be known of a policy whose values are not: nothing is checked but the two others."""
-    prepared = called(constraint, "prepare", lambda: constraint.prepare(environment))
+    prepared = prepare(constraint, environment)
     end = ticks.join(jax.tree.map(np.asarray, prepared.end()))
     of_shape = jax.tree.map(lambda x: np.zeros((1, 1, *jnp.shape(x)), np.float32), policy)
     most = limits.most_rounds(of_shape, environment, prepared, end, max_rounds)

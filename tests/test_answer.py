@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -167,3 +168,21 @@ def test_other_policies_and_constraints(
 def test_stacked_areas_name_every_part() -> None:
     panel = Panel("title", tuple("abcdef"), np.cumsum(np.ones((4, 6)), axis=0), rest="f")
     assert stacked(np.arange(1.0, 5.0), [panel], across="x", up="y")[1:4] == b"PNG"
+
+
+def test_what_few_clicks_cannot_bear_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An arm of three clicks wins where means are the truth; and arms are taken never to run out."""
+    monkeypatch.chdir(tmp_path)
+    Path("ads.csv").write_text("name,clicks,spent,conversions\nOld,1200,1200,60\nNew,3,3,2\nOther,900,950,40\n")
+    given = ["--arms", "ads.csv", "--budget", "100", "--policies", "omega_ucb", "--runs", "20", "--marks", "5"]
+    told = {}
+    for uncertainty in ("given", "means"):
+        assert main(["compare", *given, "--uncertainty", uncertainty, "--no-check", "--out", uncertainty]) == 0
+        told[uncertainty] = capsys.readouterr().out
+    share = re.search(r"warning: 'New' gets (\d+)% of the money and has 3 clicks in the file: its mean", told["given"])
+    assert share and int(share[1]) > 50
+    assert "hardly known" not in told["means"]
+    bought = re.search(r"bought, at its mean cost; of New a run buys ([\d.]+), and the file saw 3\.", told["given"])
+    assert bought and float(bought[1]) > 6

@@ -12,6 +12,7 @@ import jaxbandits as jb
 from jaxbandits._engine import dry_run
 from jaxbandits.core import arm_statistics
 from jaxbandits.core.ledger import post
+from jaxbandits.testing import compilations
 
 ARMS = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.2]], [[0.5, 0.4], [0.3, 0.2]])
 
@@ -220,3 +221,44 @@ def test_a_wrapper_refuses_a_policy_that_chooses_in_its_own_way():
     for inner in (jb.policies.BGreedy(), jb.policies.SampledArms(jb.policies.RCB(), 1)):
         with pytest.raises(jb.InputError, match=r"policy: .* an index policy that chooses by its score alone"):
             jb.simulate(jb.policies.SampledArms(inner, 2), arms, jb.Horizon(20), key=jax.random.key(0))
+
+
+@jb.pytree
+class Odd(jb.Horizon):
+    """A constraint of one's own with a slip."""
+
+    cap: Any = jb.leaf(default=3.0, at_least=1)
+
+    def prepare(self, environment: Any) -> Any:
+        return dataclasses.replace(super().prepare(environment), cap=np.full(environment.instances, self.cap))
+
+    def expected_clock(self, ledger: Any) -> Any:
+        return ledger["expected_cost"]
+
+
+@jb.pytree
+class Unprepared(jb.Horizon):
+    """Gives its numbers as they are."""
+
+    cap: Any = jb.leaf(default=3.0)
+
+    def prepare(self, environment: Any) -> Any:
+        return dataclasses.replace(super().prepare(environment), cap=self.cap)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        (Odd(rounds=5), r"Odd\.expected_clock: .*KeyError: 'expected_cost'"),
+        (Odd(rounds=5, cap=0.5), r"Odd\.cap: 0\.5 given; it must be .*1"),
+        (
+            Unprepared(rounds=5),
+            r"Unprepared\.prepare: cap has shape \(\); it must have one row for each of 1 instances",
+        ),
+    ],
+)
+def test_slips_of_a_constraint_are_named_before_anything_is_played(constraint: Any, message: str) -> None:
+    arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+    with compilations() as compiled, pytest.raises(jb.InputError, match=message):
+        jb.simulate(jb.policies.MUCB(), arms, constraint, key=jax.random.key(0))
+    assert not [name for name in compiled if "advance" in name]

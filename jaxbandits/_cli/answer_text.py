@@ -13,6 +13,7 @@ from jaxbandits.comparison.spreads import Gain, Spread
 from jaxbandits.core.printable import line
 
 MOST_ARMS, _MOST_INSTANCES = 8, 12
+_FAR_BEYOND = 2.0  # times as many pulls as the file has seen
 
 GLOSSARY = (
     ("regret", "what the best arm, known from the beginning, would have brought more for the same money"),
@@ -145,12 +146,29 @@ def sentences(answer: Answer) -> list[str]:
     else:
         why = f", for {plan.why_given}" if plan.why_given else " (--uncertainty given)"
         sure = f"The file's means are taken as the truth{why}."
-    said = [sure, f"Noise: {noise_words(plan, plan.noise)}."]
+    said = [sure, f"Noise: {noise_words(plan, plan.noise)}.", room(answer)]
     if isinstance(answer.check, str):
         said.append(f"Check: {line(answer.check)}.")
     elif answer.check is not None:
         said.append(check_words(plan, answer.check))
     return said
+
+
+def room(answer: Answer) -> str:
+    """That an arm never runs out, and where most is bought beyond what the file has seen."""
+    plan = answer.comparison.plan
+    pull = plan.table.pull_unit
+    said = f"An arm is taken to have as many {pull}s to sell as are bought, at its mean cost"
+    beyond = []
+    for instance, arms in zip(plan.table.instances, answer.settings[0].arms, strict=True):
+        clicks = None if instance.evidence is None else instance.evidence.clicks
+        if clicks is not None and plan.table.kind != "log":
+            beyond += [(arm.pulls.mean / max(n, 1), arm, n) for arm, n in zip(arms, clicks, strict=True)]
+    factor, arm, seen = max(beyond, key=lambda x: x[0], default=(0.0, None, 0.0))
+    if arm is None or factor <= _FAR_BEYOND:
+        return f"{said}."
+    bought = amount(plan, arm.pulls.mean)
+    return f"{said}; of {line(arm.name)} a run buys {bought}, and the file saw {count(plan, float(seen))}."
 
 
 def noise_words(plan: ComparisonPlan, noise: str) -> str:
@@ -192,9 +210,12 @@ def closing(answer: Answer) -> str:
         how = "about as much as"
     else:
         how = f"{abs(rival.gain.share):.0%} {'more' if rival.gain.mean > 0 else 'less'} than"
+    check = answer.check
+    doubted = isinstance(check, NoiseCheck) and len(check.ranking) > 1 and not check.same_best
+    depends = "; which setting is best depends on the noise (see the check)" if doubted else ""
     return (
         f"In short: {part.setting} would have brought {amount(plan, part.earned.mean)} {plan.table.reward_unit}, "
-        f"{how} {rival.name}."
+        f"{how} {rival.name}{depends}."
     )
 
 

@@ -129,8 +129,21 @@ def _check_accounts(constraint: Constraint, one_constraint: Constraint, outcome:
     left = _trace(constraint, "view", one_constraint.view, ledger)
     clock = _trace(constraint, "clock", one_constraint.clock, ledger)
     _same(constraint, "clock", "the clock", clock, total)
+    _check_expected_clock(constraint, outcome, ledger.audit)
     _flag(constraint, "ended", _trace(constraint, "ended", one_constraint.ended, ledger), jnp.bool_)
     return left
+
+
+def _check_expected_clock(constraint: Constraint, outcome: Outcome, audit: Any) -> None:
+    """Host code, called with accounts of zeros: a name that is not there is told now, not after the last lane."""
+    names = "rounds", "reward", "expected_reward", "clock", *(f"event:{x}" for x in outcome.events)
+    names += tuple(f"audit:{x}" for x in audit)
+    accounts = {name: np.zeros((1, 1), np.int64) for name in names}
+    accounts |= {name: np.zeros((1, 1, *outcome.cost.shape), np.int64) for name in ("spent", "expected_spent")}
+    given = called(constraint, "expected_clock", lambda: constraint.expected_clock(accounts))
+    if np.shape(given) != (1, 1):
+        what = f"an array of shape {np.shape(given)} for accounts of shape (1, 1)"
+        raise bad(f"{type(constraint).__name__}.expected_clock", what, "one number for each account")
 
 
 def _check_finals(environment: Environment, policy: Policy, of_world: Any, of_policy: Any) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from jaxbandits._engine import leap, limits, merge, scan
 from jaxbandits._engine.dry_run import check_dry_run, check_values
 from jaxbandits._engine.marks import mark_shares, mark_totals
+from jaxbandits._engine.prepared import prepare
 from jaxbandits._engine.tasks import Task
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.errors import InputError, bad
@@ -76,7 +77,7 @@ def lay_out(
     called(environment, "check", environment.check)
     check_values(environment)
     limits.check_widths(environment)
-    prepared = called(constraint, "prepare", lambda: constraint.prepare(environment))
+    prepared = prepare(constraint, environment)
     root = root_key(key)
     shares = mark_shares(marks)
     kept = shares.size if at_once else 0  # marks whose results are held until the end

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbandits.comparison.accounts import Accounts
+from jaxbandits.comparison.cautions import cautions
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.comparison.rivals import best_by_file, file_means, rivals_plan
@@ -20,7 +21,6 @@ from jaxbandits.core.errors import InputError
 FloatArray = NDArray[np.float64]
 
 _DRAWS, _MOST_DRAWN, _DRAWN_AT_ONCE = 1000, 1 << 26, 1 << 22
-_FEW_PULLS, _FEW_ROWS, _OVERSHOOT = 10, 5, 0.05
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def answer_of(
         check=check_noise(comparison, progress=progress) if check else None,
         budgets=budgets,
         money=money,
-        warnings=tuple(_warnings(comparison, labels.index(chosen[0]))),
+        warnings=tuple(cautions(comparison, labels.index(chosen[0]), answers[0].arms)),
     )
 
 
@@ -240,37 +240,3 @@ def _setting_answer(
         ),
         arms=tuple(arms),
     )
-
-
-def _warnings(comparison: Comparison, setting: int) -> list[str]:
-    """Budgets of a few pulls, of fewer pulls than arms, and money spent beyond the budget."""
-    plan, said = comparison.plan, []
-    pulls = {i.name: plan.budget / float(i.mean_cost.mean()) for i in plan.table.instances}
-    fewest = min(pulls, key=lambda name: pulls[name])
-    unit = plan.table.pull_unit
-    if pulls[fewest] < _FEW_PULLS:
-        said.append(
-            f"the budget of {plan.budget:g} is about {pulls[fewest]:.2g} {unit}s in {fewest!r}: "
-            "too few to learn anything"
-        )
-    else:
-        short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
-        if short:
-            said.append(
-                f"in {len(short)} of {len(pulls)} instances the budget of {plan.budget:g} is fewer {unit}s than there "
-                f"are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried"
-            )
-    instances = plan.table.instances
-    few = [(name, rows[0].size) for i in instances for name, rows in zip(i.arms, i.log or (), strict=False)]
-    if thin := [(name, rows) for name, rows in few if rows < _FEW_ROWS]:
-        said.append(
-            f"{len(thin)} of {len(few)} arms have fewer than {_FEW_ROWS} rows in the log "
-            f"({thin[0][0]!r}: {thin[0][1]}): drawing from their own rows does not know what others would bring"
-        )
-    over = float(comparison.data["spent"].values[setting].mean()) / plan.budget - 1
-    if plan.rounds is None and over > _OVERSHOOT:
-        said.append(
-            f"the last {unit} exceeds the budget: {over:.0%} more than {plan.budget:g} is spent on average "
-            "(--last-pull forfeits keeps to it)"
-        )
-    return said

@@ -246,7 +246,13 @@ class Constraint:
 
     @abstractmethod
     def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Host: the same with outcomes replaced by their conditional means, in ticks."""
+        """Host: the same with outcomes replaced by their conditional means, in ticks.
+
+        Args:
+            ledger: int64 accounts by name, ``[…]``: ``rounds``, and in ticks ``reward``, ``spent``,
+                ``expected_reward``, ``expected_spent`` (with several resources ``[…, resource]``), ``clock``,
+                ``event:NAME`` and ``audit:NAME``.
+        """
         raise NotImplementedError
 
     @abstractmethod

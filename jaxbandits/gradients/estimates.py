@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxbandits._engine.prepared import prepare
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.parameters import get, leaves_of, put
 from jaxbandits.core.protocol import Constraint, Environment, Policy
-from jaxbandits.core.user_methods import called
 from jaxbandits.environments.finite.arms import FiniteArms
 from jaxbandits.environments.finite.laws import BernoulliLaw, BetaLaw
 from jaxbandits.result import Result
@@ -92,7 +92,7 @@ def _copied(environment: Environment, copies: int) -> Environment:
 def _copied_constraint(constraint: Constraint, environment: Environment, copies: int) -> Constraint:
     # As the user gave it, a leaf may or may not have an instance axis; as it is played, it has one. Lengths do not
     # tell: a budget [d] of d resources may meet d instances.
-    prepared = called(constraint, "prepare", lambda: constraint.prepare(environment))
+    prepared = prepare(constraint, environment)
     values = {path: np.asarray(get(constraint, path)) for path in leaves_of(constraint)}
     per_instance = [path for path, x in values.items() if x.ndim == jax.tree.leaves(get(prepared, path))[0].ndim]
     return put(constraint, {path: np.repeat(values[path], copies, axis=0) for path in per_instance})

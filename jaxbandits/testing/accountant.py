@@ -16,8 +16,8 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.policies.budget.ratio import CUCB
 from jaxbandits.testing.comparing import equal
 from jaxbandits.testing.episodes import Step
+from jaxbandits.testing.lanes import finished_lanes_are_frozen
 from jaxbandits.testing.learner import (
-    finished_lanes_are_frozen,
     leap_equals_scan,
     order_and_chunks_change_nothing,
     what_it_is_played_with_changes_nothing,

@@ -12,13 +12,12 @@ import numpy as np
 
 from jaxbandits._engine.layout import time_parallel
 from jaxbandits.constraints import Horizon, TotalBudget
-from jaxbandits.core import ticks
-from jaxbandits.core.ledger import Ledger
-from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
+from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.policies.base.index import IndexPolicy, evaluate_state
 from jaxbandits.testing.bits import assert_same_results, compilations, pick, ulps_apart
 from jaxbandits.testing.comparing import ULPS, close, equal, same_shapes
 from jaxbandits.testing.episodes import one_setting, typed
+from jaxbandits.testing.lanes import chooses_what_there_is, finished_lanes_are_frozen, replicates_differ
 from jaxbandits.testing.subject import MARKS, Subject, cut, is_presence, pad_arms, pad_policy
 
 
@@ -111,34 +110,6 @@ def sweep_equals_loop(subject: Subject) -> None:
         assert_same_results(alone, part, f"setting {together.settings[i]} alone and in a sweep")
 
 
-def finished_lanes_are_frozen(subject: Subject) -> None:
-    """Lanes end where a plain loop ends them, though other lanes of their batch go on."""
-    base = subject.base
-    lengths = base.ledger["rounds"][0, ..., -1]
-    long = subject.run(chunk=int(2 * lengths.max()))
-    assert_same_results(base, long, "short chunks, and one chunk in which most lanes stand still")
-    for i in range(base.ended.shape[1]):
-        steps = subject.episodes(i)
-        for r in np.flatnonzero(np.isin(base.ended[0, i], (Status.EXHAUSTED, Status.HORIZON))):
-            over = np.asarray(steps.over[r])
-            assert over.any(), f"instance {i}, replicate {r}: the plain loop goes on after round {lengths[i, r]}"
-            last = int(np.argmax(over))
-            account = _account(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
-            for name, value in account.items():
-                booked = base.ledger[name][0, i, r, -1]
-                assert np.array_equal(booked, value), (
-                    f"instance {i}, replicate {r}: {name} ends as {booked}, in a plain loop of step and pull as {value}"
-                )
-
-
-def _account(ledger: Ledger) -> dict[str, Any]:
-    totals = ("reward", "spent", "expected_reward", "expected_spent")
-    exact = {name: ticks.join(getattr(ledger, name)) for name in totals}
-    counts = {f"event:{name}": np.asarray(x) for name, x in ledger.events.items()}
-    audits = {f"audit:{name}": ticks.join(x) for name, x in ledger.audit.items()}
-    return {"rounds": np.asarray(ledger.rounds)} | exact | counts | audits
-
-
 def order_and_chunks_change_nothing(subject: Subject) -> None:
     """Lanes in another order, a part of the replicates, and other chunks: the bits of the whole."""
     base, every = subject.base, list(range(subject.environment.instances))
@@ -194,17 +165,6 @@ def leap_equals_scan(subject: Subject) -> None:
         assert_same_results(subject.base, subject.run(engine="leap"), "engine scan and engine leap")
 
 
-def replicates_differ(subject: Subject) -> None:
-    """No two replicates are the same run."""
-    ledger = subject.base.ledger
-    runs = np.stack([ledger[name] for name in ("rounds", "reward", "spent", "expected_reward")], axis=-1)[0]
-    for i, instance in enumerate(runs):
-        different = np.unique(instance.reshape(subject.replicates, -1), axis=0)
-        assert len(different) == subject.replicates, (
-            f"instance {i}: two of {subject.replicates} replicates are the same run"
-        )
-
-
 def scores_rest_as_declared(subject: Subject) -> None:
     """An index policy that declares ``rests``: no score falls while its arm rests, but for rounding."""
     leaves = one_setting(subject.first, subject.environment)
@@ -255,6 +215,7 @@ def draws_change_from_round_to_round(subject: Subject) -> None:
 
 
 POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
+    chooses_what_there_is,
     keeps_its_structure,
     agrees_without_jit,
     learns_nothing_from_an_empty_observation,

@@ -176,13 +176,13 @@ def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: in
 def _table(
     environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int
 ) -> tuple[np.ndarray, np.ndarray, Outcome]:
-    """Rewards and costs ``[valid action, pull]`` in ticks, and the last outcomes ``[valid action]``."""
+    """Rewards and costs ``[valid action, pull]`` in ticks, and all of the outcomes."""
     batch = jax.tree.map(lambda *x: jnp.stack(x), *actions)
     outcomes = _play(environment, batch, jnp.int32(instance), words, pulls)
     valid = np.asarray(outcomes.valid).all(axis=1)
     assert valid.any(), f"instance {instance}: no action is valid"
     outcomes = jax.tree.map(lambda x: np.asarray(x)[valid], outcomes)
-    return outcomes.reward, outcomes.cost, jax.tree.map(lambda x: x[:, -1], outcomes)
+    return outcomes.reward, outcomes.cost, outcomes
 
 
 def _play_actions(environment: Environment, actions: Any, instance: jax.Array, words: jax.Array, pulls: int) -> Outcome:
@@ -204,19 +204,24 @@ def _means(
     environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int, bound: int
 ) -> list[float]:
     """|empirical − stated mean| in standard errors, of reward and cost of every valid action."""
-    reward, cost, last = _table(environment, actions, instance, words, pulls)
-    scores = []
-    for name, sample, stated in (("reward", reward, last.expected_reward), ("cost", cost, last.expected_cost)):
+    reward, cost, outcomes = _table(environment, actions, instance, words, pulls)
+    scores: list[float] = []
+    for name, sample, stated in (
+        ("reward", reward, outcomes.expected_reward),
+        ("cost", cost, outcomes.expected_cost),
+    ):
         low = -bound if stated.min() < 0 else 0
         inside = (sample >= low) & (sample <= bound)
         assert inside.all(), (
             f"instance {instance}: a {name} of {sample[~inside].flat[0]} ticks is outside {low} … {bound}"
         )
-        error = sample.std(axis=1, ddof=1) / np.sqrt(pulls)
+        # Of each pull against its own stated mean, which may change from pull to pull.
+        gap = sample.astype(np.float64) - stated
+        error = gap.std(axis=1, ddof=1) / np.sqrt(pulls)
         # A sample without spread has no error of its own: that of a 0-or-1 outcome of the stated mean, then.
-        share = np.clip(stated / bound, 0, 1)
+        share = np.clip(stated.mean(axis=1) / bound, 0, 1)
         error = np.where(error > 0, error, bound * np.sqrt(share * (1 - share) / pulls))
-        constant = (sample == sample[:, :1]).all(axis=1) & (np.abs(sample[:, 0] - stated) <= 1)
-        away = np.maximum(np.abs(sample.mean(axis=1) - stated) - 0.5, 0)  # the stated mean is rounded to a tick
+        constant = (np.abs(gap) <= 1).all(axis=1)
+        away = np.maximum(np.abs(gap.mean(axis=1)) - 0.5, 0)  # the stated mean is rounded to a tick
         scores += np.where(constant, 0.0, away / np.maximum(error, 1e-9)).ravel().tolist()
     return scores

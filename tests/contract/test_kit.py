@@ -15,6 +15,7 @@ import jaxbandits as jb
 from jaxbandits.core import streams
 from jaxbandits.core.protocol import Policy
 from jaxbandits.environments import FiniteArms
+from jaxbandits.policies import MUCB
 from jaxbandits.policies.base.index import IndexPolicy
 from jaxbandits.testing import POLICY_CHECKS, Subject, check_environment, check_policy, ulps_apart
 
@@ -104,6 +105,19 @@ def test_a_broken_policy_is_caught(policy: Policy, rule: str, message: str) -> N
         CHECKS[rule](subject)
 
 
+@jb.pytree
+class Rooted(MUCB):
+    """The root of a negative number, now and then."""
+
+    def score(self, arms: Any) -> Any:
+        return jnp.sqrt(arms.mean_reward - 0.3)
+
+
+def test_a_score_that_is_no_number_is_named_first() -> None:
+    with pytest.raises(AssertionError, match=r"«chooses what there is»: instance \d, .* ends as invalid after round"):
+        check_policy(Rooted(), world("bernoulli"), jb.Horizon(40), key=KEY)
+
+
 def test_a_state_that_changes_its_type_is_caught() -> None:
     with pytest.raises(jb.InputError, match=r"Widening\.update: changes the state"):
         check_policy(Widening(), world("bernoulli"), jb.Horizon(10), key=KEY)
@@ -149,11 +163,43 @@ class TooMuch(_Cheats):
         return state, outcome._replace(reward=outcome.reward + 1), *rest
 
 
+def _odd(state: Any, action: Any) -> Any:
+    return state[action] % 2 == 1
+
+
+@jb.pytree
+class EveryOther(_Cheats):
+    """Every other pull brings nothing, and says so: means may change from pull to pull."""
+
+    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
+        odd = _odd(state, action)
+        state, outcome, *rest = super().pull(state, action, key, round)
+        reward, expected = (jnp.where(odd, x, 0) for x in (outcome.reward, outcome.expected_reward))
+        return state, outcome._replace(reward=reward, expected_reward=expected), *rest
+
+
+@jb.pytree
+class LateTruth(_Cheats):
+    """States the right mean in the end, and nothing before."""
+
+    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
+        early = state[action] < 4000
+        state, outcome, *rest = super().pull(state, action, key, round)
+        return state, outcome._replace(expected_reward=jnp.where(early, 0, outcome.expected_reward)), *rest
+
+
+def test_means_may_change_from_pull_to_pull() -> None:
+    arms = FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]])
+    fields = {field.name: getattr(arms, field.name) for field in dataclasses.fields(arms)}
+    assert check_environment(EveryOther(**fields), key=KEY) < 4
+
+
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
         (ByRound, "among others, and alone in other rounds"),
         (Overstated, "standard errors from the stated one"),
+        (LateTruth, "standard errors from the stated one"),
         (SameForAll, "another replicate gives the same"),
         (TooMuch, "is outside 0"),
     ],
