@@ -545,6 +545,7 @@ def arm_laws(instance: int) -> list[ArmLaw]:
     ]
 
 
+@pytest.mark.integration
 def test_no_policy_beats_the_optimum() -> None:
     """Sets are left out: with its last pull a set may overdraw the budget by more than one arm can."""
     above = {}

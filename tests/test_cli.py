@@ -177,7 +177,7 @@ def test_bad_files(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "compare|sweep|status|tune: missing; it must be given"),
+        ([], "read|compare|demo|sweep|status|tune: missing; it must be given"),
         (["compair"], "compair: unknown command; did you mean compare?"),
         (["compare"], "--arms, --budget, --policies: missing"),
         (command(budget="0"), "--budget: '0' given; it must be a finite number above 0"),

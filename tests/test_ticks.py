@@ -153,7 +153,7 @@ def test_prefix_sums_of_64_full_outcomes_fit_one_limb() -> None:
     assert ticks.join(sums).tolist() == [6 * ONE - 1 + (i + 1) * ONE for i in range(64)]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_ten_million_pulls_lose_no_tick() -> None:
     pulls = 10_000_000
     arms = jb.environments.FiniteArms.empirical([[([0.7], [0.2])]])

@@ -21,6 +21,7 @@ from jaxbandits.tuning.tuned import FILES
 KEY = jax.random.key(0)
 
 
+@pytest.mark.integration
 def test_tuning_improves_a_bad_start_clearly(tmp_path: Path) -> None:
     found = tune(
         SoftElim(theta=4.0), uniform_problem(arms=2, rounds=100), wrt="theta", key=KEY, steps=10, instances=64,

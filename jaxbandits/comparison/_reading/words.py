@@ -87,7 +87,7 @@ def titles_of(texts: Sequence[str]) -> list[Title]:
 def ranks() -> dict[str, tuple[tuple[str, ...], ...]]:
     """Of each role its ranks of words, as keys; the likeliest rank first."""
     found: dict[str, tuple[tuple[str, ...], ...]] = {}
-    for line in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
+    for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():
         role, colon, words = line.partition(":")
         if colon and not line.startswith("#"):
             found[role] = (*found.get(role, ()), tuple(key(word) for word in words.split(",")))
