@@ -83,7 +83,7 @@ class Result:
             >>> both = [jb.policies.OmegaUCB(rho=[0.25, 1.0]), jb.policies.MUCB()]
             >>> result = jb.simulate(both, arms, jb.Horizon(20), key=jax.random.key(0), marks=2)
             >>> result.sel(rho=0.25).settings, result.sel(policy="MUCB").settings
-            (('OmegaUCB(rho=0.25)',), ('MUCB(alpha=0.25)',))
+            (('OmegaUCB(rho=0.25)',), ('MUCB(alpha=0.0625)',))
         """
         columns, chosen = self._parameters(), np.ones(len(self.settings), bool)
         for name, wanted in parameters.items():
