@@ -60,7 +60,7 @@ def told(process, seconds=180):
 
 
 def interrupt(process):
-    """Ctrl-C, and again where nothing happens: Python drops one that comes while a garbage collector's callback runs."""
+    """Ctrl-C, and again where nothing happens: Python drops one that comes in a garbage collector's callback."""
     for _ in range(3):
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
