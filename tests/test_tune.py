@@ -119,3 +119,10 @@ def test_command_refuses_in_one_line(words: list[str], capsys: pytest.CaptureFix
 def test_thompson_has_nothing_to_tune() -> None:
     with pytest.raises(jb.InputError, match="left out, the parameters of BudgetedThompson"):
         tune(BudgetedThompson(), random_problem("beta", 3), wrt="rho", key=KEY)
+
+
+def test_a_difference_is_told_without_a_double_negative():
+    from jaxbandits.tuning.tuned import Gain, _against
+
+    assert _against("the start's", Gain(2.0, 1.0, 3.0)) == "2 [1, 3] less than the start's (paired, clear)"
+    assert _against("the start's", Gain(-2.0, -3.0, 0.5)) == "2 [-0.5, 3] more than the start's (paired, not clear)"

@@ -71,7 +71,7 @@ class Tuned:
             f"tuned: {shown} (start {began}; {len(self.regrets)} steps of {self.estimator}, "
             f"{self.rounds[0]:.3g} rounds, {self.seconds[0]:.0f} s)",
             f"regret on fresh instances: {self.regret[0]:.5g} [{self.regret[1]:.5g}, {self.regret[2]:.5g}]",
-            f"less than the start's by {_shown(self.over_start)}",
+            _against("the start's", self.over_start),
         ]
         if self.best is not None and self.over_best is not None:
             share = self.rounds[0] / self.rounds[1]
@@ -79,7 +79,7 @@ class Tuned:
             found += [
                 f"best of {len(self.grid)} grid values: {best} ({self.rounds[1]:.3g} rounds, {self.seconds[1]:.0f} s; "
                 f"tuning took {share:.0%} of its rounds)",
-                f"less than the best grid value's by {_shown(self.over_best)}",
+                _against("the best grid value's", self.over_best),
             ]
         return found
 
@@ -141,6 +141,10 @@ class Tuned:
         return figure
 
 
-def _shown(gain: Gain) -> str:
+def _against(what: str, gain: Gain) -> str:
+    """How much less, or more, the tuned value's regret is."""
     clear = "clear" if gain.low > 0 or gain.high < 0 else "not clear"
-    return f"{gain.mean:.4g} [{gain.low:.4g}, {gain.high:.4g}] (paired, {clear})"
+    mean, low, high, how = gain.mean, gain.low, gain.high, "less"
+    if mean < 0:
+        mean, low, high, how = -mean, -high, -low, "more"
+    return f"{mean:.4g} [{low:.4g}, {high:.4g}] {how} than {what} (paired, {clear})"
