@@ -360,3 +360,12 @@ def test_off_a_terminal_progress_is_a_line_now_and_then(
         "[1/2] OmegaUCB: 20/40 runs, 50%, about 24 s left",
     ]
     assert progress.usual_progress(None) == "lines" and progress.usual_progress(False) is False
+
+
+def test_the_examples_come_along(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--examples", str(tmp_path / "specs")]) == 0
+    copied = sorted((tmp_path / "specs").iterdir())
+    shipped = sorted((Path(jb.__file__).parents[1] / "docs" / "examples").glob("*.py"))
+    assert len(shipped) >= 4 and [x.read_text() for x in copied] == [x.read_text() for x in shipped]
+    assert main(["demo", "--examples", str(tmp_path / "specs")]) == 2
+    assert "--examples: " in capsys.readouterr().err
