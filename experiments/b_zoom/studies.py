@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def scale(options: Options) -> list[Row]:
     """The two open points, by measurement: the ball's scale (E/L) and what Table 1 counts; Zooming's readings too."""
     plan = play.design(*play.sizes(options), seed=1)
     world = play.table1_world(plan)
-    ratio, lemma = play.ratio_slope(world), (0.05 + 0.2 * np.sqrt(1000 / np.e)) / plan.lam**2
+    ratio, lemma = play.ratio_slope(world), (0.05 + 0.2 * np.sqrt(1000 / math.e)) / plan.lam**2
     factor = play.width_factor(plan.lam)
     readings: dict[str, tuple[str, Any]] = {
         "BZ, L = 1 (no rescaling)": ("BZ", play.b_zoom(plan, np.ones_like(plan.lam))),

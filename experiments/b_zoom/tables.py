@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -154,7 +155,7 @@ def table2(options: Options) -> list[Row]:
     rows: list[Row] = []
     budgets, _, _ = play.sizes(options)
     for reading, peak in (("printed peak 0.2", play.PRINTED_PEAK), ("peak 0.1", play.FITTED_PEAK)):
-        _, cells = play.table2(options, peak, peak * float(np.sqrt(1000 / np.e)))
+        _, cells = play.table2(options, peak, peak * float(np.sqrt(1000 / math.e)))
         z: Distances = {}
         for c, name in enumerate(play.TABLE2):
             value, error = (f(cells[name].reward[:, 0]) / 1e3 for f in (published.statistics, published.errors))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -14,7 +15,7 @@ from jaxbandits.environments.continuum.noise import Bernoulli, NoNoise
 from jaxbandits.environments.continuum.world import Continuum
 
 _SHARPNESS = 500.0
-_STEEPEST = float(np.sqrt(2 * _SHARPNESS / np.e))  # largest slope of exp(−500 u²)
+_STEEPEST = float(np.sqrt(2 * _SHARPNESS / math.e))  # largest slope of exp(−500 u²)
 
 
 def _bump(x: jax.Array, centre: jax.Array) -> jax.Array:
