@@ -17,7 +17,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.sweeps.log import read_logs
-from jaxbandits.sweeps.store import Folder
+from tests.test_sweeps_processes import blocks, contents
 
 pytestmark = pytest.mark.integration
 
@@ -68,22 +68,12 @@ def interrupt(process):
             return
 
 
-def contents(folder):
-    """Every file outside the log, by name."""
-    files = [path for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != "log"]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
-
-
 def wait_for(ready, process=None, seconds=120):
     end = time.monotonic() + seconds
     while not ready():
         assert time.monotonic() < end, "waited too long"
         assert process is None or process.poll() is None, process.communicate()
         time.sleep(0.02)
-
-
-def blocks(folder):
-    return len(Folder(folder).listed())
 
 
 def workers_of(folder):
