@@ -56,9 +56,11 @@ def read(path: Any) -> Iterator[dict[str, Any]]:
         InputError: no such file, or a line that is no event, which is named.
     """
     place, number = path_of("log", path), 0
+    told = shown(str(place))
     try:
         with open_regular(place) as file:
-            for number, line in enumerate(file, start=1):
+            for line in file:
+                number += 1
                 if not line.endswith(b"\n"):
                     return
                 event = json.loads(line)
@@ -66,11 +68,9 @@ def read(path: Any) -> Iterator[dict[str, Any]]:
                     raise ValueError("no event")
                 yield event
     except (NotRegular, OSError) as problem:
-        raise InputError(f"log: {shown(str(place))} given; it must be a log ({brief(str(problem))})") from None
+        raise InputError(f"log: {told} given; it must be a log ({brief(str(problem))})") from None
     except (ValueError, RecursionError):
-        raise InputError(
-            f"log: line {number} of {shown(str(place))} is no event; it must be as it was written"
-        ) from None
+        raise InputError(f"log: line {number} of {told} is no event; it must be as it was written") from None
 
 
 def mend(path: Any) -> None:

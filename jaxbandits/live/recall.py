@@ -11,6 +11,7 @@ import numpy as np
 from jaxbandits._files import npz
 from jaxbandits._files.files import open_regular, path_of
 from jaxbandits._files.result_file import write_arrays
+from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError, shown
 from jaxbandits.core.printable import brief
 from jaxbandits.core.protocol import Policy
@@ -91,11 +92,11 @@ def _play(service: Service, event: dict[str, Any], number: int) -> None:
         arm = None if request is None else service.names[request.arm]
         if (service.round, arm) != (event["id"], event["arm"]):
             raise InputError(
-                f"log: line {number} says {shown(event['arm'])} for request {event['id']}, and {shown(arm)} comes out; it "
-                "must be played by the version, and on the kind of processor, that wrote it"
+                f"log: line {number} says {shown(event['arm'])} for request {event['id']}, and {shown(arm)} comes out; "
+                "it must be played by the version, and on the kind of processor, that wrote it"
             )
     elif do == "learn":
-        held = service.requests[event["id"]].held * terms.unit
+        held = service.requests[event["id"]].held * terms.unit / ticks.ONE
         reward = None if event["reward"] is None else reward_ticks(terms, event["reward"])
         service.learn(event["id"], reward, money_ticks(terms, "cost", event["cost"], held))
     elif do == "cancel":
