@@ -132,7 +132,7 @@ class Delayed(Environment):
         skip = action == SKIP
         arm = jnp.where(skip, 0, action)
         world, outcome, seen, _ = self.environment.pull(state.world, arm, key, round)
-        word = streams.words(streams.at(key, _DELAYS, 0), round, jnp.maximum(arm, 0))[0]
+        word = delay_words(key, round, jnp.maximum(arm, 0))[0]
         delay = self.law.delay(word, round)
         patience = NEVER if self.patience is None else np.int32(self.patience)
         lost = (delay > patience).astype(jnp.int32)
@@ -162,6 +162,11 @@ class Delayed(Environment):
         """Means of the arms, and their costs to each budget ``[instance, action, d]``."""
         reward, cost = self.environment.values()
         return reward, np.where(self.spec.scope().T[None], cost[..., None], 0.0)
+
+
+def delay_words(key: jax.Array, round: jax.Array, arm: jax.Array) -> jax.Array:
+    """The 64 random bits of the delay of round ``round``, if ``arm`` serves it, ``u32[2]``; ``key`` is the world's."""
+    return streams.words(streams.at(key, _DELAYS, 0), round, arm)
 
 
 def _join(waiting: Waiting, request: Waiting, joins: jax.Array) -> tuple[Waiting, jax.Array]:
