@@ -195,8 +195,16 @@ class Agent(Desk):
     def _continue(cls, service: Service, events: int, log: Any, clock: Callable[[], float], sync: bool) -> Agent:
         agent = cls.__new__(cls)
         agent._take(service, clock)
-        agent._events = events if log is None else recall.replay(service, log, events)
-        agent._compile()
         if log is not None:
             agent._log = Log(log, sync)
+            events = recall.replay(service, log, events)
+        agent._events = events
+        agent._compile()
         return agent
+
+    def close(self) -> None:
+        """Write no more to the log, so that another agent may continue it."""
+        with self._lock:
+            if self._log is not None:
+                self._log.close()
+                self._broken = True

@@ -28,7 +28,7 @@ class Desk:
 
     def _write(self, event: dict[str, Any]) -> None:
         if self._broken:
-            raise OSError("the log could not be written; the agent is to be made anew by Agent.from_log")
+            raise OSError("the log is closed, or could not be written; go on with Agent.from_log")
         if self._log is not None:
             self._broken = True
             self._log.write(event)

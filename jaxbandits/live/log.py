@@ -12,6 +12,11 @@ from jaxbandits._files.files import NotRegular, odd_kind, open_regular, path_of
 from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.core.printable import brief
 
+try:
+    import fcntl
+except ImportError:  # Windows: two agents are not kept from writing one log
+    fcntl = None  # type: ignore[assignment]
+
 FORMAT = 1
 
 
@@ -31,6 +36,12 @@ class Log:
         except OSError as problem:
             raise bad("log", str(place), f"a file that can be written ({problem.strerror})") from None
         self._sync = sync
+        if fcntl is not None:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it ends with the process, however that ends
+            except OSError:
+                os.close(self._file)
+                raise bad("log", str(place), "a log that no other agent writes") from None
 
     def write(self, event: dict[str, Any]) -> None:
         """Add one line.

@@ -79,13 +79,14 @@ def replay(service: Service, log: Any, events: int) -> int:
         if number == 1 and event.get("terms") != mine:
             raise InputError(f"log: {shown(str(log))} given; it must be the log of this agent: its terms are others")
         if number > events:
-            _play(service, event, number)
+            play(service, event, number)
     if number < events:
         raise InputError(f"log: {number} lines given; it must be the log of this agent, which wrote {events}")
     return number
 
 
-def _play(service: Service, event: dict[str, Any], number: int) -> None:
+def play(service: Service, event: dict[str, Any], number: int) -> None:
+    """Play one event, line ``number`` of its log."""
     do, terms = event["do"], service.terms
     if do == "choose":
         request = service.choose(event["t"], event.get("among"))
