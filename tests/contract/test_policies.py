@@ -20,8 +20,10 @@ from jaxbandits.policies import (
     EpsilonFirst,
     FixedSplit,
     Guarded,
+    InFlight,
     OmegaStarUCB,
     OmegaUCB,
+    PricePacer,
     SampledArms,
     SoftElim,
     SoftIndex,
@@ -35,6 +37,7 @@ from .worlds import KEY, world
 COUNTS = jb.TotalBudget(40.0, last_pull="counts")
 FORFEITS = jb.TotalBudget([20.0, 40.0, 10.0], last_pull="forfeits")
 HORIZON = jb.Horizon(80)
+RENEWING = jb.Renewing(amount=[5.0, 3.0], every=[2, 4], requests=[8, 12, 0, 20, 9, 11, 5, 15], carry_over=[False, True])
 
 ROWS: list[tuple[Policy, str, Constraint]] = [
     (OmegaUCB(rho=0.25), "bernoulli", COUNTS),
@@ -54,6 +57,7 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (SampledArms(RCB(), arms=5), "reservoir", FORFEITS),
     (ArmIncreasing(UCBVRatio(), beta=1.0), "reservoir_of_a_sampler", COUNTS),
     (Guarded(OmegaUCB(rho=0.5)), "null_arm", jb.AverageCost(c=0.6, rounds=80)),
+    (InFlight(PricePacer(budgets=2)), "delayed", RENEWING),
     (SoftElim(theta=0.5), "bernoulli", HORIZON),
     (SoftIndex(OmegaUCB(rho=0.25), temperature=0.5), "beta", COUNTS),
 ]
