@@ -111,7 +111,7 @@ class Renewing(Constraint):
     def _unprepared(self, *_: Any) -> Any:
         raise InputError("constraint: Renewing was not prepared; it must be given to simulate, which does that")
 
-    end = charge = clock = expected_clock = best_rate = _unprepared  # what Prepared does
+    end = charge = clock = expected_clock = best_rate = _unprepared  # type: ignore[assignment]  # Prepared does it
 
 
 @pytree

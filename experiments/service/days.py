@@ -61,9 +61,8 @@ def week(path: Path) -> np.ndarray:
     table = np.zeros((7, 24))
     with path.open(newline="", encoding="utf-8") as file:
         for line in csv.reader(file):
-            values = [x for x in line if x]
-            if values and values[-1][0].isdigit():
-                *_, day, hour, share = values
+            if line and line[-1][0].isdigit():
+                *_, day, hour, share = line
                 table[int(float(day)) - 1, int(float(hour))] += float(share)
     return table.ravel() / table.sum()
 

@@ -166,7 +166,7 @@ class Delayed(Environment):
 
 def delay_words(key: jax.Array, round: jax.Array, arm: jax.Array) -> jax.Array:
     """The 64 random bits of the delay of round ``round``, if ``arm`` serves it, ``u32[2]``; ``key`` is the world's."""
-    return streams.words(streams.at(key, _DELAYS, 0), round, arm)
+    return streams.words(streams.at(key, _DELAYS, 0), round, arm)  # type: ignore[arg-type]
 
 
 def _join(waiting: Waiting, request: Waiting, joins: jax.Array) -> tuple[Waiting, jax.Array]:

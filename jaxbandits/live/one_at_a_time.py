@@ -191,7 +191,7 @@ def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) ->
     policy.check(spec)
     wide = jax.tree.map(_into, policy.init(spec), state)
     present = _into(np.zeros(arms, bool), observation.view.available)
-    return wide, observation._replace(view=observation.view._replace(available=present))
+    return wide, observation._replace(view=observation.view._replace(available=present))  # type: ignore[arg-type]
 
 
 def _into(wide: Any, narrow: Any) -> np.ndarray:

@@ -259,7 +259,7 @@ class Service:
 
 def _leaves_as_played(policy: Policy) -> Policy:
     """Leaves as float32 or int32, so that numbers of another kind do not compile anew."""
-    values = {}
+    values: dict[str, Any] = {}
     for field in leaf_fields(policy):
         value = getattr(policy, field.name)
         if dataclasses.is_dataclass(value):
