@@ -49,14 +49,10 @@ class Renewing(Constraint):
             resources.
 
     Example:
-        >>> import jax
         >>> import jaxbandits as jb
-        >>> from jaxbandits.environments import Delayed, FiniteArms
-        >>> day = jb.Renewing(amount=[10.0], every=[24], requests=[20] * 48)
-        >>> world = Delayed(FiniteArms.bernoulli([0.5, 0.9], [0.1, 0.8]))
-        >>> result = jb.simulate(jb.policies.InFlight(jb.policies.UCB1()), world, day, key=jax.random.key(0), marks=1)
-        >>> bool(result.spent.max() <= 20.0), float(result.violation.max())
-        (True, 0.0)
+        >>> day = jb.Renewing(amount=[10.0, 1.0], every=[24, 1], requests=[20] * 48)  # so much a day, so much an hour
+        >>> day.carry_over
+        False
     """
 
     amount: Any = leaf()

@@ -44,8 +44,8 @@ def arms(instances: int, width: int) -> FiniteArms:
 def delay(options: Options) -> list[Row]:
     """The regret at the end of a budget, against the delay and against the size of a batch."""
     budget, instances, runs = options.pick((40.0, 2, 2), (2000.0, 4, 5), (4000.0, 10, 20))
-    delays = options.pick([8], [0, 10, 100, 1000, 10_000], [0, 10, 100, 1000, 10_000])
-    sizes = options.pick([8], [1, 10, 100, 1000], [1, 10, 100, 1000])
+    delays = options.pick([0], [0, 10, 100, 1000, 10_000], [0, 10, 100, 1000, 10_000])
+    sizes = options.pick([1], [1, 10, 100, 1000], [1, 10, 100, 1000])
     chosen = dict(list(POLICIES.items())[: options.pick(1, None, None)])
     where = arms(instances, options.pick(4, 10, 10))
     best = np.nanmax(where.values()[0] / where.values()[1], axis=-1)

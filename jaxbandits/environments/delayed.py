@@ -67,14 +67,10 @@ class Delayed(Environment):
         InputError: at :func:`~jaxbandits.simulate`, for another kind of world or numbers that are no counts.
 
     Example:
-        >>> import jax
-        >>> import jaxbandits as jb
         >>> from jaxbandits.environments import Batched, Delayed, FiniteArms
-        >>> world = Delayed(FiniteArms.bernoulli([0.5, 0.9], [0.9, 0.3]), Batched(4), room=4)
-        >>> result = jb.simulate(
-        ...     jb.policies.InFlight(jb.policies.UCB1()), world, jb.Horizon(100), key=jax.random.key(0), marks=1)
-        >>> int(result.count("arrivals")[0, 0, 0, -1])
-        100
+        >>> world = Delayed(FiniteArms.bernoulli([0.5, 0.9], [0.9, 0.3]), Batched(4), room=4, groups=(None, (1,)))
+        >>> world.spec.scope().tolist(), world.values()[1].tolist()
+        ([[True, True], [False, True]], [[[0.8999999761581421, 0.0], [0.30000001192092896, 0.30000001192092896]]])
     """
 
     environment: Environment = leaf()

@@ -57,10 +57,11 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (SampledArms(RCB(), arms=5), "reservoir", FORFEITS),
     (ArmIncreasing(UCBVRatio(), beta=1.0), "reservoir_of_a_sampler", COUNTS),
     (Guarded(OmegaUCB(rho=0.5)), "null_arm", jb.AverageCost(c=0.6, rounds=80)),
-    (InFlight(PricePacer(budgets=2)), "delayed", RENEWING),
     (SoftElim(theta=0.5), "bernoulli", HORIZON),
     (SoftIndex(OmegaUCB(rho=0.25), temperature=0.5), "beta", COUNTS),
 ]
+
+SLOW = (InFlight(PricePacer(budgets=2)), "delayed", RENEWING)
 
 
 def played(policy: Policy) -> str:
@@ -72,4 +73,10 @@ def played(policy: Policy) -> str:
 
 @pytest.mark.parametrize(("policy", "name", "constraint"), ROWS, ids=[f"{played(p)}-{name}" for p, name, _ in ROWS])
 def test_policy_keeps_the_contract(policy: Policy, name: str, constraint: Constraint) -> None:
+    check_policy(policy, world(name), constraint, key=KEY)
+
+
+@pytest.mark.integration
+def test_a_policy_in_flight_keeps_the_contract() -> None:
+    policy, name, constraint = SLOW
     check_policy(policy, world(name), constraint, key=KEY)
