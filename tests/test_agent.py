@@ -69,7 +69,7 @@ def test_a_request_is_settled_once():
             call()
         assert agent.digest() == before
     assert [x.id for x in agent.open()] == [1] and agent._service.known.learnt.pulls.tolist() == [0, 1, 0, 0]
-    agent.learn(1, cost=2.9e-9)  # of no reward; so small a cost is a tick and not nothing
+    agent.learn(1, cost=np.float32(2.9e-9))  # of no reward; so small a cost is a tick and not nothing
     assert agent._service.charged[0] == {0: ticks.from_units(0.04 / 0.25).item() + 1}
 
 
@@ -245,6 +245,10 @@ def test_files_of_another_agent_are_refused_by_name(tmp_path: Path) -> None:
         ({"policy": OmegaUCB(rho=[0.1, 0.2])}, r"OmegaUCB.rho: .* one setting"),
         ({"policy": OmegaUCB(rho=-1.0)}, r"OmegaUCB.rho: -1.0 given"),
         ({"policy": jb.policies.Zooming(lipschitz=1.0)}, "policy: 'Zooming' given; it must be one for finitely many"),
+        (
+            {"policy": jb.policies.Guarded(OmegaUCB())},
+            "policy: Guarded cannot serve requests for 3 arms: .* no null arm",
+        ),
         ({"arms": {}}, "arms: {} given"),
         ({"arms": {"a": 0.0}}, r"arms\['a'\]: 0.0 given"),
         ({"unit": 0.1}, "unit: 0.1 given; it must be at least the largest bound"),

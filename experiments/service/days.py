@@ -56,8 +56,8 @@ def models(path: Path) -> tuple[list[str], list[tuple[np.ndarray, np.ndarray]]]:
 def week(path: Path) -> np.ndarray:
     """Shares of a week's traffic by hour, ``[7 · 24]``: the mean over regions, or a plain day seven times."""
     if not path.exists():
-        day = 1.2 + np.sin(2 * np.pi * (np.arange(24) - 9) / 24)
-        return np.tile(day / day.sum() / 7, 7)
+        hours = 1.2 + np.sin(2 * np.pi * (np.arange(24) - 9) / 24)
+        return np.tile(hours / hours.sum() / 7, 7)
     table = np.zeros((7, 24))
     with path.open(newline="", encoding="utf-8") as file:
         for line in csv.reader(file):

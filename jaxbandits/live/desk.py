@@ -44,11 +44,10 @@ class Desk:
         trial = Service(kept.terms)
         money = (bound * kept.terms.unit / ticks.ONE for bound in kept.bounds)
         trial.begin(dict(zip(kept.names, money, strict=True)))
-        for request in (trial.choose(0.0), trial.choose(0.0)):
-            if request is not None:
-                trial.learn(request.id, 0, 0)
-        trial.requests[0] = Request(0, 0, 0, 0.0, [0] * len(kept.terms.budgets))
-        trial.cancel(0)
+        for reward in (0, None):
+            trial.choose(0.0)
+            trial.requests[0] = Request(0, 0, 0, 0.0, [0] * len(kept.terms.budgets))
+            trial.learn(0, reward, 0)
         _SAID.info("compiled for %d arms in %.1f s", trial.capacity, time.perf_counter() - began)
 
     def choose(self, n: int | None = None, available: Sequence[str] | None = None) -> Any:
@@ -100,7 +99,14 @@ class Desk:
             bound = request.held * self._service.terms.unit / ticks.ONE
             paid = money_ticks(self._service.terms, "cost", cost, bound)
             earned = None if reward is None else reward_ticks(self._service.terms, reward)
-            self._write({"do": "learn", "id": request.id, "reward": reward, "cost": float(cost)})
+            self._write(
+                {
+                    "do": "learn",
+                    "id": request.id,
+                    "reward": None if reward is None else float(reward),
+                    "cost": float(cost),
+                }
+            )
             self._service.learn(request.id, earned, paid)
 
     def _open(self, ticket: Any) -> Request:

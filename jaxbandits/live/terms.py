@@ -76,7 +76,12 @@ def terms_of(
         check_name(name)
         positive_number(f"arms[{name!r}]", bound)
     check_spec(FiniteSpec(len(arms)))
-    policy.check(FiniteSpec(len(arms)))
+    try:
+        policy.check(FiniteSpec(len(arms)))
+    except InputError as reason:
+        raise InputError(
+            f"policy: {type(policy).__name__} cannot serve requests for {len(arms)} arms: {reason}"
+        ) from None
     largest = positive_number("unit", unit) if unit is not None else max(float(x) for x in arms.values())
     power = 2.0 ** math.ceil(math.log2(largest))
     if any(bound > power for bound in arms.values()):
