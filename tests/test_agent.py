@@ -196,7 +196,7 @@ def test_a_file_and_a_log_give_the_same_state(tmp_path: Path) -> None:
     with open(log, "ab") as torn:
         torn.write(b'{"do":"choose","t":1')
     assert recall.load(file, None)[0].digest() != agent.digest()
-    with pytest.raises(jb.InputError, match="log: .* no other agent writes"):
+    with pytest.raises(jb.InputError, match=r"log: .* no other agent writes"):
         Agent.from_log(log)
     agent.close()
     with pytest.raises(OSError, match="the log is closed"):
@@ -247,7 +247,7 @@ def test_files_of_another_agent_are_refused_by_name(tmp_path: Path) -> None:
         ({"policy": jb.policies.Zooming(lipschitz=1.0)}, "policy: 'Zooming' given; it must be one for finitely many"),
         (
             {"policy": jb.policies.Guarded(OmegaUCB())},
-            "policy: Guarded cannot serve requests for 3 arms: .* no null arm",
+            "policy: Guarded cannot serve requests for 3 arms: .* 'no null arm'",
         ),
         ({"arms": {}}, "arms: {} given"),
         ({"arms": {"a": 0.0}}, r"arms\['a'\]: 0.0 given"),
