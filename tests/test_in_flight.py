@@ -18,7 +18,7 @@ from jaxbandits.environments.delayed import delay_words
 from jaxbandits.policies import BudgetedThompson, EvenPace, InFlight, OmegaUCB, PricePacer
 from jaxbandits.testing import assert_same_results, check_constraint, check_environment
 from jaxbandits.testing.episodes import lane_words
-from tests.reference.service import Budget, Twin
+from tests.reference.service import Budget, Pacer, Twin, even_line, expected_left
 
 KEY = jax.random.key(26)
 BOUNDS = (0.25, 0.5, 1.0)
@@ -187,6 +187,65 @@ def test_a_service_decides_as_the_simulator() -> None:
 def test_a_service_decides_as_the_simulator_whoever_plays(name: str) -> None:
     for run in range(RUNS):
         _serve(name, run)
+
+
+SEEN = np.concatenate([np.arange(n) for n in REQUESTS])
+
+
+@pytest.mark.integration
+def test_the_pacer_agrees_with_its_twin():
+    """Prices to 10⁻³ over a whole lane in float32, decisions but for near-ties."""
+    moved = 0
+    for run in range(RUNS):
+        lane, twin, pacer = jax.tree.map(lambda x, run=run: x[run], lanes("pacer")), fresh_twin(), Pacer(eta=0.05)
+        wait = delays(run, lane.action)
+        for t, arm in enumerate(lane.action.tolist(), start=1):
+            i, slot, seen = t - 1, int(SLOTS[t - 1]), int(SEEN[t - 1])
+            can = twin.affordable(slot)
+            if can:
+                left = [budget.left(slot) for budget in twin.budgets]
+                ahead = [expected_left(slot, seen, budget.every, EXPECTED) for budget in twin.budgets]
+                targets = [max(a / ticks.ONE / b, 1 / ticks.ONE) for a, b in zip(left, ahead, strict=True)]
+                net = pacer.play(twin, t, targets, can)
+                new = [k for k in can if net[k] == np.inf]
+                best = max(net[k] for k in can)
+                if arm < 0:
+                    assert best < 1e-3
+                else:
+                    assert arm == new[0] if new else net[arm] >= best - 1e-3
+                pacer.move(twin, targets, arm)
+                price = lane.state.known.learnt.price[i]
+                assert np.allclose(price, pacer.price, rtol=1e-3), (run, t)
+                moved += 1
+            else:
+                assert arm < 0
+            if arm >= 0:
+                cost = int(lane.outcome.cost[i].max())
+                twin.play(t, slot, arm, int(lane.outcome.reward[i]), cost, int(wait[i]))
+            twin.arrive(t, M)
+    assert moved > ROUNDS
+
+
+@pytest.mark.integration
+def test_an_even_pace_stays_under_its_line():
+    for run in range(RUNS):
+        lane, twin = jax.tree.map(lambda x, run=run: x[run], lanes("even_pace")), fresh_twin()
+        wait, skips = delays(run, lane.action), 0
+        for t, arm in enumerate(lane.action.tolist(), start=1):
+            i, slot = t - 1, int(SLOTS[t - 1])
+            line = [even_line(budget, slot, int(SEEN[i]), EXPECTED) for budget in twin.budgets]
+            fits = [
+                k
+                for k, bound in enumerate(twin.bounds)
+                if all(k not in b.arms or bound <= x + 8 for b, x in zip(twin.budgets, line, strict=True))
+            ]
+            assert arm in fits if arm >= 0 else not fits, (run, t)
+            skips += arm < 0
+            if arm >= 0:
+                cost = int(lane.outcome.cost[i].max())
+                twin.play(t, slot, arm, int(lane.outcome.reward[i]), cost, int(wait[i]))
+            twin.arrive(t, M)
+        assert skips
 
 
 def test_without_delay_it_is_the_policy_itself():

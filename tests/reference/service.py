@@ -107,3 +107,59 @@ class Twin:
                     if arm in budget.arms:
                         budget.charge(budget.held, slot, cost - self.bounds[arm])
         return [(x[1], x[2], x[4], x[5], x[6]) for x in due]
+
+
+def expected_left(slot: int, seen: int, every: int, expected: list[int]) -> int:
+    """Requests expected until a budget renews, when ``seen`` of this slot have come before."""
+    end = (slot // every + 1) * every
+    return max(sum(expected[slot + 1 : end]) + max(expected[slot] - seen, 0), 1)
+
+
+def even_line(budget: Budget, slot: int, seen: int, expected: list[int]) -> float:
+    """What an even pace lets a budget spend now, in ticks."""
+    first = slot // budget.every * budget.every
+    whole = max(sum(expected[first : first + budget.every]), 1)
+    kept = budget.amount * (expected_left(slot, seen, budget.every, expected) - 1) / whole
+    return budget.left(slot) - kept
+
+
+@dataclasses.dataclass
+class Pacer:
+    """Prices of money, in float64."""
+
+    eta: float
+    start: float = 0.1
+    rho: float = 0.25
+    price: list[float] | None = None
+
+    def play(self, twin: Twin, round: int, targets: list[float], can: list[int]) -> list[float]:
+        """Net worth of every arm at the prices of this round."""
+        old = self.price or [math.inf] * len(targets)
+        first = [self.start / target for target in targets]
+        self.price = [a if self.price is None else min(b, 1 / t) for a, b, t in zip(first, old, targets, strict=True)]
+        k, net = 2 * self.rho * math.log(round), []
+        for arm, (n, c) in enumerate(self.means(twin)):
+            if n == 0:
+                net.append(math.inf)
+                continue
+            r = twin.reward[arm] + twin.open[arm] * (twin.reward[arm] // twin.n[arm] if twin.n[arm] else 0)
+            dear = sum(p for p, budget in zip(self.price, twin.budgets, strict=True) if arm in budget.arms)
+            net.append(omega_interval(n, r / ONE / n, k)[1] - dear * omega_interval(n, c, k)[0])
+        return net
+
+    def means(self, twin: Twin) -> list[tuple[int, float]]:
+        """(pulls, mean cost) of every arm, open ones counted in; the bound of an arm that is new."""
+        found = []
+        for n, cost, open_, bound in zip(twin.n, twin.cost, twin.open, twin.bounds, strict=True):
+            c = cost + open_ * (cost // n if n else ONE)
+            found.append((n + open_, c / ONE / (n + open_) if n + open_ else bound / ONE))
+        return found
+
+    def move(self, twin: Twin, targets: list[float], arm: int) -> None:
+        """The prices after a decision; arm −1: the policy rests."""
+        assert self.price is not None
+        paid = self.means(twin)[arm][1] if arm >= 0 else 0.0
+        for j, (target, budget) in enumerate(zip(targets, twin.budgets, strict=True)):
+            mine = paid if arm in budget.arms else 0.0
+            moved = self.price[j] * math.exp(min(self.eta * (mine / target - 1), 1))
+            self.price[j] = min(max(moved, min(self.start * 2.0**-10, 1) / target), 1 / target)
