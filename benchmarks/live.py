@@ -25,9 +25,9 @@ from jaxbandits.policies import BudgetedThompson, OmegaUCB
 
 ARMS = {"small": 0.01, "middle": 0.05, "large": 0.2}
 BUDGETS = [
-    Budget(3.0, 86400.0, name="day"),
-    Budget(0.5, 3600.0, arms=("large", "middle"), name="provider"),
-    Budget(1.0, 86400.0, carry_over=True, arms=("small",), name="rest"),
+    Budget(20.0, 86400.0, name="day"),
+    Budget(1.5, 3600.0, arms=("large", "middle"), name="provider"),
+    Budget(4.0, 86400.0, carry_over=True, arms=("small",), name="rest"),
 ]
 UNIT, ONE = 0.25, 1 << 24
 
@@ -82,7 +82,9 @@ def audit(requests: int) -> None:
             paid[ticket.id] = (now[0], ticket.arm, round(ticket.reserved / UNIT * ONE))
         while open_ and rng.random() < 0.7:
             ticket = open_.pop(rng.randrange(len(open_)))
-            if rng.random() < 0.05:
+            if (fate := rng.random()) < 0.03:
+                continue  # it never answers, or after it was given up
+            if fate < 0.08:
                 agent.cancel(ticket)
                 del paid[ticket.id]
                 told["cancelled"] += 1
@@ -96,7 +98,7 @@ def audit(requests: int) -> None:
                     told["refused"] += 1
         if rng.random() < 0.01:
             late = set(agent.expire(older_than=600.0))
-            lost += late
+            lost += sorted(late, key=lambda x: x.id)
             told["lost"] += len(late)
             open_ = [x for x in open_ if x not in late]
         if lost and rng.random() < 0.01:
