@@ -13,6 +13,7 @@ from jaxbandits.core.protocol import Policy
 from jaxbandits.live import recall
 from jaxbandits.live.budgets import Budget, Traffic
 from jaxbandits.live.desk import Desk
+from jaxbandits.live.identity import versions
 from jaxbandits.live.log import FORMAT, Log
 from jaxbandits.live.service import Service
 from jaxbandits.live.terms import Ticket, check_name, plain_terms, terms_of
@@ -82,7 +83,9 @@ class Agent(Desk):
             if place.exists() and place.stat().st_size:
                 raise bad("log", str(place), "a new file; an old one is continued by Agent.from_log")
             self._log = Log(place, sync)
-            self._write({"do": "begin", "format": FORMAT, "terms": plain_terms(terms), "arms": dict(arms)})
+            about = {"format": FORMAT, "by": versions(), "terms": plain_terms(terms)}
+            money = {name: float(bound) for name, bound in arms.items()}
+            self._write({"do": "begin"} | about | {"arms": money})
 
     # --- arms and money ----------------------------------------------------------------------------------------
 

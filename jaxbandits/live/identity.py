@@ -6,10 +6,18 @@ import dataclasses
 import json
 from typing import Any
 
+import jax
 import numpy as np
 
 from jaxbandits.core.errors import InputError, shown
 from jaxbandits.core.protocol import Policy
+
+
+def versions() -> dict[str, str]:
+    """What made a file."""
+    from jaxbandits import __version__
+
+    return {"jaxbandits": __version__, "jax": jax.__version__}
 
 
 def identity_of(policy: Policy) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError, shown
 from jaxbandits.core.printable import brief
 from jaxbandits.core.protocol import Policy
+from jaxbandits.live.identity import versions
 from jaxbandits.live.log import FORMAT, mend, read
 from jaxbandits.live.service import Service
 from jaxbandits.live.terms import money_ticks, plain_terms, reward_ticks, terms_from
@@ -26,7 +27,7 @@ def save(path: Any, service: Service, events: int) -> None:
     """Everything in one ``.npz`` file."""
     place = path_of("path", path)
     about = {"format": FORMAT, "kind": _KIND, "terms": plain_terms(service.terms)}
-    about |= {"plain": service.plain(), "events": events}
+    about |= {"by": versions(), "plain": service.plain(), "events": events}
     leaves = {f"leaf{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(service.known))}
     write_arrays(place, {"about": np.array(json.dumps(about))} | leaves, np.savez)
 
@@ -74,19 +75,23 @@ def replay(service: Service, log: Any, events: int) -> int:
         InputError: a log of another agent, or of fewer lines; a decision that comes out otherwise.
     """
     mend(log)
-    number, mine = 0, json.loads(json.dumps(plain_terms(service.terms)))
+    number, by, mine = 0, {}, json.loads(json.dumps(plain_terms(service.terms)))
     for number, event in enumerate(read(log), start=1):
-        if number == 1 and event.get("terms") != mine:
-            raise InputError(f"log: {shown(str(log))} given; it must be the log of this agent: its terms are others")
+        if number == 1:
+            by = event.get("by", {})
+            if event.get("terms") != mine:
+                raise InputError(
+                    f"log: {shown(str(log))} given; it must be the log of this agent: its terms are others"
+                )
         if number > events:
-            play(service, event, number)
+            play(service, event, number, by)
     if number < events:
         raise InputError(f"log: {number} lines given; it must be the log of this agent, which wrote {events}")
     return number
 
 
-def play(service: Service, event: dict[str, Any], number: int) -> None:
-    """Play one event, line ``number`` of its log."""
+def play(service: Service, event: dict[str, Any], number: int, by: dict[str, str] | None = None) -> None:
+    """Play one event, line ``number`` of a log that was written ``by`` these versions."""
     do, terms = event["do"], service.terms
     if do == "choose":
         request = service.choose(event["t"], event.get("among"))
@@ -94,7 +99,7 @@ def play(service: Service, event: dict[str, Any], number: int) -> None:
         if (service.round, arm) != (event["id"], event["arm"]):
             raise InputError(
                 f"log: line {number} says {shown(event['arm'])} for request {event['id']}, and {shown(arm)} comes out; "
-                "it must be played by the version, and on the kind of processor, that wrote it"
+                f"it must be played by what wrote it, {shown(by)}, on the same kind of processor"
             )
     elif do == "learn":
         held = service.requests[event["id"]].held * terms.unit / ticks.ONE
