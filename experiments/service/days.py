@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import jaxbandits as jb
 from experiments.common.figures import figure, intervals, save
 from experiments.common.looks import BLUE, GREEN, GREY, ORANGE, VERMILION
 from experiments.common.rows import Row, mean_row, mean_se, row
-from experiments.common.running import Options
+from experiments.common.running import Options, kept
 from experiments.suak.llms import FILE, load
 from jaxbandits.environments import Delayed, FiniteArms, TableDelay
 from jaxbandits.policies import EvenPace, InFlight, OmegaUCB, PricePacer
@@ -103,37 +104,50 @@ def renewing(options: Options) -> list[Row]:
     if options.quick:
         once = {name: once[name] for name in ("PricePacer",)}
     day = it.dollars[:, None] / it.unit
-    first = _play(it, once, day, [24], runs)
-    results = {name: (first, k) for k, name in enumerate(once)}
+    played = {name: _kept(options, name, it, policy, day, [24], runs) for name, policy in once.items()}
     if not options.quick:
         caps = np.concatenate([day, 2.5 * day / 24], axis=1)  # an hour may have 2.5 times its even share
-        capped = _play(it, {"caps per hour": PricePacer(start=0.0, budgets=2)}, caps, [24, 1], runs)
-        results["caps per hour"] = (capped, 0)
-    return _told(options, it, results, runs)
+        greedy = PricePacer(start=0.0, budgets=2)
+        played["caps per hour"] = _kept(options, "caps per hour", it, greedy, caps, [24, 1], runs)
+    return _told(options, it, played, runs)
 
 
-def _play(it: Month, policies: dict[str, Any], amount: np.ndarray, every: list[int], runs: int) -> jb.Result:
+def _kept(
+    options: Options, name: str, it: Month, policy: Any, amount: np.ndarray, every: list[int], runs: int
+) -> dict[str, np.ndarray]:
+    depends_on = [policy, repr(policy), amount, it.requests, it.expected, it.bound, runs, repr(every)]
+    place = list(LOOK).index(name)
+    return kept(options, f"renewing {place}", depends_on, partial(_play, it, policy, amount, every, runs))
+
+
+def _play(it: Month, policy: Any, amount: np.ndarray, every: list[int], runs: int) -> dict[str, np.ndarray]:
+    """Reward, money of the first budget and skips a run, ``[budget, run]``; the largest violation; r*."""
     law = TableDelay.geometric(20.0, lost=0.001, instances=it.dollars.size)
     world = Delayed(it.arms, law, room=256, arrivals=4, patience=400, groups=(None,) * len(every))
-    return jb.simulate(
-        [InFlight(policy, bound=it.bound) for policy in policies.values()],
+    result = jb.simulate(
+        InFlight(policy, bound=it.bound),
         world,
         jb.Renewing(amount=amount, every=every, requests=it.requests, expected=it.expected),
         key=KEY,
         replicates=runs,
         marks=[1.0],
     )
+    return {
+        "reward": result.reward.values[0, ..., -1],
+        "spent": result.spent.values[0, ..., -1, 0],
+        "skips": result.count("skips").values[0, ..., -1],
+        "violation": np.array(result.violation.max()),
+        "best": result.best_rate,
+    }
 
 
-def _told(options: Options, it: Month, results: dict[str, tuple[jb.Result, int]], runs: int) -> list[Row]:
+def _told(options: Options, it: Month, played: dict[str, dict[str, np.ndarray]], runs: int) -> list[Row]:
     rounds, rows, quality = int(it.requests[0].sum()), [], {}
-    best = next(iter(results.values()))[0].best_rate
     days = it.requests.shape[1] // 24
-    for name, (result, k) in results.items():
-        quality[name] = result.reward.values[k, ..., -1] / rounds  # [budget, run]
-        money = result.spent.values[k, ..., -1, 0] * it.unit / (it.dollars[:, None] * days)
-        skips = result.count("skips").values[k, ..., -1] / rounds
-        violation = float(result.violation.values[k].max())
+    for name, found in played.items():
+        quality[name] = found["reward"] / rounds  # [budget, run]
+        money = found["spent"] * it.unit / (it.dollars[:, None] * days)
+        skips, violation = found["skips"] / rounds, float(found["violation"])
         rows.append(
             row(f"renewing: violation, {name}", violation, note="exact; 0: never overspent", holds=violation <= 0)
         )
@@ -144,7 +158,7 @@ def _told(options: Options, it: Month, results: dict[str, tuple[jb.Result, int]]
             )
             rows.append(mean_row(f"renewing: {name}, share spent at {dollars:g} $", money[i], digits=".4f"))
             rows.append(mean_row(f"renewing: {name}, skipped at {dollars:g} $", skips[i], digits=".4f"))
-    for name in results:
+    for name in played:
         if name != "PricePacer":
             for i, dollars in enumerate(it.dollars):
                 gap = quality["PricePacer"][i] - quality[name][i]
@@ -158,7 +172,7 @@ def _told(options: Options, it: Month, results: dict[str, tuple[jb.Result, int]]
                         note=note,
                     )
                 )
-    _picture(options, it, quality, results, best, rounds)
+    _picture(options, it, quality, played, rounds)
     return rows
 
 
@@ -166,21 +180,19 @@ def _picture(
     options: Options,
     it: Month,
     quality: dict[str, np.ndarray],
-    results: dict[str, tuple[jb.Result, int]],
-    best: np.ndarray,
+    played: dict[str, dict[str, np.ndarray]],
     rounds: int,
 ) -> None:
     picture, axes = figure(1, 3, (15, 4.8))
     at = np.arange(it.dollars.size)
-    days = it.requests.shape[1] // 24
+    days, best = it.requests.shape[1] // 24, played["PricePacer"]["best"]
     for k, name in enumerate(quality):
         colour, marker = LOOK[name]
         style = {"color": colour, "marker": marker, "capsize": 2, "label": name, "markersize": 5}
         x = at + 0.07 * (k - 2)
-        result, place = results[name]
         intervals(axes[0], x, quality[name], linestyle="-", **style)
         intervals(axes[1], x, quality[name] / best[:, None], linestyle="-", **style)
-        spent = result.spent.values[place, ..., -1, 0] * it.unit / (it.dollars[:, None] * days)
+        spent = played[name]["spent"] * it.unit / (it.dollars[:, None] * days)
         intervals(axes[2], x, spent, linestyle="-", **style)
     axes[0].plot(at, best, color="black", linewidth=3, alpha=0.35, label="best mixture r*")
     for axis, label in zip(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import jaxbandits as jb
 from experiments.common.figures import figure, intervals, save
 from experiments.common.looks import look
 from experiments.common.rows import Row, mean_row, ranking
-from experiments.common.running import Options
+from experiments.common.running import Options, kept
 from jaxbandits.environments import Batched, Delayed, FiniteArms, FixedDelay
 from jaxbandits.policies import MUCB, BudgetedThompson, InFlight, OmegaUCB
 
@@ -48,7 +49,6 @@ def delay(options: Options) -> list[Row]:
     sizes = options.pick([1], [1, 10, 100, 1000], [1, 10, 100, 1000])
     chosen = dict(list(POLICIES.items())[: options.pick(1, None, None)])
     where = arms(instances, options.pick(4, 10, 10))
-    best = np.nanmax(where.values()[0] / where.values()[1], axis=-1)
     found: dict[str, list[np.ndarray]] = {"delay": [], "batch": []}
     for kind, numbers in (("delay", delays), ("batch", sizes)):
         for number in numbers:
@@ -59,17 +59,17 @@ def delay(options: Options) -> list[Row]:
             room = number + 1 if kind == "delay" else number
             # with a fixed delay one outcome is due after each round: one place is enough for what is told
             world = Delayed(where, law, room=room, arrivals=1 if kind == "delay" else None)
-            result = jb.simulate(
-                [InFlight(policy) for policy in chosen.values()],
-                world,
-                jb.TotalBudget([budget], last_pull="counts"),
-                key=KEY,
-                replicates=runs,
-                marks=[1.0],
-            )
-            share = result.regret.values[..., -1] / (best[None, :, None] * budget)
-            found[kind].append(share.mean(1))  # [policy, run]: the mean over instances
-            print(f"service delay: {kind} {number}")
+            shares = [
+                kept(
+                    options,
+                    f"{kind} {number} {place}",
+                    [policy, repr(policy), world, budget, runs, where.mean_reward],
+                    partial(_play, policy, world, budget, runs),
+                )["share"]
+                for place, policy in enumerate(chosen.values())
+            ]
+            found[kind].append(np.stack(shares))  # [policy, run]
+            print(f"service delay: {kind} {number}", flush=True)
     rows = []
     for kind, numbers in (("delay", delays), ("batch", sizes)):
         for place, number in enumerate(numbers):
@@ -80,6 +80,21 @@ def delay(options: Options) -> list[Row]:
             rows.append(ranking(f"delay: ranking at {kind} {number}", samples))
     _picture(options, list(chosen), found, delays, sizes, budget)
     return rows
+
+
+def _play(policy: Any, world: Delayed, budget: float, runs: int) -> dict[str, np.ndarray]:
+    """The regret as a share of the best reward: the mean over instances, ``[run]``."""
+    result = jb.simulate(
+        InFlight(policy),
+        world,
+        jb.TotalBudget([budget], last_pull="counts"),
+        key=KEY,
+        replicates=runs,
+        marks=[1.0],
+    )
+    reward, cost = world.environment.values()
+    best = np.nanmax(reward / cost, axis=-1)
+    return {"share": (result.regret.values[0, ..., -1] / (best[:, None] * budget)).mean(0)}
 
 
 def _picture(
