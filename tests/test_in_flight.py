@@ -18,7 +18,7 @@ from jaxbandits.environments.delayed import delay_words
 from jaxbandits.policies import BudgetedThompson, EvenPace, InFlight, OmegaUCB, PricePacer
 from jaxbandits.testing import assert_same_results, check_constraint, check_environment
 from jaxbandits.testing.episodes import lane_words
-from tests.reference.service import Budget, Pacer, Twin, even_line, expected_left
+from tests.reference.service import Budget, Pacer, Twin, even_line, expected_left, with_returns
 
 KEY = jax.random.key(26)
 BOUNDS = (0.25, 0.5, 1.0)
@@ -203,7 +203,7 @@ def test_the_pacer_agrees_with_its_twin():
             i, slot, seen = t - 1, int(SLOTS[t - 1]), int(SEEN[t - 1])
             can = twin.affordable(slot)
             if can:
-                left = [budget.left(slot) for budget in twin.budgets]
+                left = with_returns(twin, pacer, slot)
                 ahead = [expected_left(slot, seen, budget.every, EXPECTED) for budget in twin.budgets]
                 targets = [max(a / ticks.ONE / b, 1 / ticks.ONE) for a, b in zip(left, ahead, strict=True)]
                 net = pacer.play(twin, t, targets, can)

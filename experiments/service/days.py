@@ -21,6 +21,8 @@ from jaxbandits.environments import Delayed, FiniteArms, TableDelay
 from jaxbandits.policies import EvenPace, InFlight, OmegaUCB, PricePacer
 
 KEY = jax.random.key(30)
+LATE = 5.0  # requests, on average
+CAP = 0.99  # dearer answers are cut off, as a limit on tokens does: so much is held for a request
 TRAFFIC = "traffic/traffic_share.csv"
 GREEDY = "spend until gone"
 LOOK = {
@@ -70,9 +72,10 @@ def week(path: Path) -> np.ndarray:
 
 def month(options: Options) -> Month:
     """Days of an hourly forecast, and the traffic that came: days are busier or quieter than expected."""
-    days, a_day = options.pick((3, 60), (30, 1000), (30, 4000))
+    days, a_day = options.pick((3, 60), (30, 500), (30, 4000))
     a_request = np.array(options.pick([6e-4], [1e-4, 6e-4, 3e-3], [5e-5, 1e-4, 3e-4, 6e-4, 1e-3, 3e-3]))
     names, logs = models(options.data / FILE)
+    logs = [(r, np.minimum(c, np.quantile(c, CAP))) for r, c in logs]
     unit = max(float(cost.max()) for _, cost in logs)
     shares = np.tile(week(options.data / TRAFFIC), -(-days // 7))[: 24 * days]
     expected = np.rint(shares * 7 * a_day).astype(int)
@@ -93,7 +96,7 @@ def month(options: Options) -> Month:
 
 def renewing(options: Options) -> list[Row]:
     """Judged quality a request, the money that was spent, and what was turned away."""
-    it, runs = month(options), options.pick(2, 8, 20)
+    it, runs = month(options), options.pick(2, 6, 20)
     greedy = PricePacer(start=0.0)
     once: dict[str, Any] = {
         "PricePacer": PricePacer(),
@@ -122,7 +125,7 @@ def _kept(
 
 def _play(it: Month, policy: Any, amount: np.ndarray, every: list[int], runs: int) -> dict[str, np.ndarray]:
     """Reward, money of the first budget and skips a run, ``[budget, run]``; the largest violation; r*."""
-    law = TableDelay.geometric(20.0, lost=0.001, instances=it.dollars.size)
+    law = TableDelay.geometric(LATE, lost=0.001, instances=it.dollars.size)
     world = Delayed(it.arms, law, room=256, arrivals=4, patience=400, groups=(None,) * len(every))
     result = jb.simulate(
         InFlight(policy, bound=it.bound),
@@ -204,5 +207,5 @@ def _picture(
     axes[0].set_title("Quality")
     axes[1].set_title("Against the best fixed mixture")
     axes[2].set_title("Money")
-    title = f"{days} days of a daily budget: {rounds:,} prompts to four LLMs, outcomes 20 requests late"
+    title = f"{days} days of a daily budget: {rounds:,} prompts to four LLMs, outcomes {LATE:g} requests late"
     save(picture, options.out / "renewing.png", title, legend=axes[:1], columns=6)

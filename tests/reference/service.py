@@ -115,6 +115,13 @@ def expected_left(slot: int, seen: int, every: int, expected: list[int]) -> int:
     return max(sum(expected[slot + 1 : end]) + max(expected[slot] - seen, 0), 1)
 
 
+def with_returns(twin: Twin, pacer: Pacer, slot: int) -> list[float]:
+    """Ticks left of every budget, if open requests cost their arms' means."""
+    means = [c for _, c in pacer.means(twin)]
+    back = [n * max(bound - c * ONE, 0) for n, bound, c in zip(twin.open, twin.bounds, means, strict=True)]
+    return [budget.left(slot) + sum(back[k] for k in budget.arms) for budget in twin.budgets]
+
+
 def even_line(budget: Budget, slot: int, seen: int, expected: list[int]) -> float:
     """What an even pace lets a budget spend now, in ticks."""
     first = slot // budget.every * budget.every

@@ -55,6 +55,8 @@ class PricePacer(ArmTotals):
     .. math:: \\lambda_j \\leftarrow \\lambda_j \\exp(\\eta\\, (\\bar c_{kj} / \\tau_j - 1)), \\qquad
         \\tau_j = \\frac{\\text{money left of budget } j}{\\text{requests expected until it renews}}.
 
+    Of what is held for open requests, all but their arms' mean costs counts as left: it will come back.
+
     c̄ is the mean known now (the bound of an arm of which nothing is known), so late costs disturb nothing, and what it
     gets wrong returns through the money that is left. One step is at most a factor e; λτ stays at most 1, where its
     optimum lies; prices live on over renewals. With ``start=0`` money is free: spend until it is gone.
@@ -99,37 +101,37 @@ class PricePacer(ArmTotals):
 
     def select(self, state: PricePacerState, key: jax.Array, view: View) -> tuple[PricePacerState, jax.Array]:
         """The best arm at these prices, and the prices after it."""
-        money, learnt = allowance_of(view), state.learnt
-        if money.since.shape != (self.budgets,):
-            raise InputError(f"PricePacer.budgets: {self.budgets} given; it must be {money.since.shape[0]}")
-        target = jnp.maximum(ticks.to_float(ticks.Total(money.whole, money.part)), 0) / money.requests
-        target = jnp.maximum(target, np.float32(1 / ticks.ONE))
-        price = jnp.where(state.price < 0, self.start / target, jnp.minimum(state.price, 1 / target))
-
-        arms = arm_statistics.as_floats(learnt, view.round)
-        k = 2 * self.rho * jnp.log(arms.t)
-        n = jnp.maximum(arms.n, 1)
-        scope = money.scope.astype(jnp.float32)  # type: ignore[union-attr]
-        dear = jnp.sum(scope * price[:, None], axis=0)
-        high, low = (bound(x, rest, n, k) for bound, x, rest in _pairs(arms))
-        net = jnp.where(arms.n > 0, high - dear * low, jnp.inf)
-        best = largest(net, key, view, fresh=learnt.pulls == 0)
-        mine = jax.lax.iota(jnp.int32, net.shape[0]) == best
-        rests = ~jnp.any(mine & (net > 0))
-
-        mean = jnp.where(arms.n > 0, arms.cost / n, ticks.ticks_to_float(money.bound))  # type: ignore[arg-type]
-        paid = jnp.sum(jnp.where(mine & ~rests, mean, 0))
-        paid = jnp.any(money.scope & mine[None, :], axis=1) * paid  # type: ignore[operator]
-        moved = price * jnp.exp(jnp.minimum(self.eta * (paid / target - 1), 1))
-        moved = jnp.clip(moved, jnp.minimum(self.start * _LEAST, 1) / target, 1 / target)
-        return state._replace(price=moved), jnp.where(rests, jnp.int32(-1), best)
+        return self.select_while_open(state, key, view, jnp.zeros_like(state.learnt.pulls))
 
     def select_while_open(
         self, state: PricePacerState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[PricePacerState, jax.Array]:
         """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""
-        moved, arm = self.select(state._replace(learnt=arm_statistics.counted(state.learnt, open)), key, view)
-        return moved._replace(learnt=state.learnt), arm
+        money, learnt = allowance_of(view), arm_statistics.counted(state.learnt, open)
+        if money.since.shape != (self.budgets,):
+            raise InputError(f"PricePacer.budgets: {self.budgets} given; it must be {money.since.shape[0]}")
+        arms = arm_statistics.as_floats(learnt, view.round)
+        scope, n = money.scope.astype(jnp.float32), jnp.maximum(arms.n, 1)  # type: ignore[union-attr]
+        bound = ticks.ticks_to_float(money.bound)  # type: ignore[arg-type]
+        mean = jnp.where(arms.n > 0, arms.cost / n, bound)
+        returns = jnp.sum(scope * (open * jnp.maximum(bound - mean, 0))[None, :], axis=1)
+        target = jnp.maximum(ticks.to_float(ticks.Total(money.whole, money.part)) + returns, 0) / money.requests
+        target = jnp.maximum(target, np.float32(1 / ticks.ONE))
+        price = jnp.where(state.price < 0, self.start / target, jnp.minimum(state.price, 1 / target))
+
+        k = 2 * self.rho * jnp.log(arms.t)
+        dear = jnp.sum(scope * price[:, None], axis=0)
+        high, low = (edge(x, rest, n, k) for edge, x, rest in _pairs(arms))
+        net = jnp.where(arms.n > 0, high - dear * low, jnp.inf)
+        best = largest(net, key, view, fresh=learnt.pulls == 0)
+        mine = jax.lax.iota(jnp.int32, net.shape[0]) == best
+        rests = ~jnp.any(mine & (net > 0))
+
+        paid = jnp.sum(jnp.where(mine & ~rests, mean, 0))
+        paid = jnp.any(money.scope & mine[None, :], axis=1) * paid  # type: ignore[operator]
+        moved = price * jnp.exp(jnp.minimum(self.eta * (paid / target - 1), 1))
+        moved = jnp.clip(moved, jnp.minimum(self.start * _LEAST, 1) / target, 1 / target)
+        return state._replace(price=moved), jnp.where(rests, jnp.int32(-1), best)
 
 
 def _pairs(arms: arm_statistics.Arms) -> Any:
