@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxbandits as jb
 from experiments.common.figures import figure, intervals, save
-from experiments.common.looks import look
+from experiments.common.looks import GREY, look
 from experiments.common.rows import Row, mean_row, ranking
 from experiments.common.running import Options, kept
 from jaxbandits.environments import Batched, Delayed, FiniteArms, FixedDelay
@@ -109,7 +109,8 @@ def _picture(
     for axis, kind, numbers in zip(axes, ("delay", "batch"), (delays, sizes), strict=True):
         for k, name in enumerate(names):
             samples = np.stack([x[k] for x in found[kind]])
-            intervals(axis, np.arange(len(numbers)) + 0.06 * (k - 2), samples, label=name, capsize=2, **look(name))
+            style = look(name) | ({"color": GREY} if name == "ω-UCB, herd" else {})
+            intervals(axis, np.arange(len(numbers)) + 0.06 * (k - 2), samples, label=name, capsize=2, **style)
         axis.set_xticks(range(len(numbers)), [f"{x:,}" for x in numbers])
         axis.set_ylim(bottom=0)
         axis.set_ylabel("regret, share of the best reward")
