@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import sys
 import time
+from typing import Any
 
 LANES = 256
 ROUNDS = {"leap": 1.5e5, "merge": 1.5e5, "scan": 1e4}  # of a lane, about; an engine's speed depends on it, if it leaps
@@ -55,7 +56,8 @@ def one(name, arms, repeats):
         compile_seconds = time.perf_counter() - began
         for loop in loops:
             loop(0, 1e-3)
-        ours, theirs = [], [[] for _ in loops]
+        ours: list[Any] = []
+        theirs: list[list[Any]] = [[] for _ in loops]
         for seed in range(1, repeats + 1):
             ours.append(timed(play, seed))
             for times, loop in zip(theirs, loops, strict=True):
@@ -119,7 +121,8 @@ def _finite(name, arms, rounds, engine):
     reward, cost = (x.astype(np.float32) for x in world.values())
     least = cost.min(axis=1)
     budget = rounds * least
-    cls, own, constant = POLICIES[name], np.zeros(LANES, np.float32), np.float32(0)
+    cls: Any = POLICIES[name]
+    own, constant = np.zeros(LANES, np.float32), np.float32(0)
     if name in ("budget_ucb", "ucb_bv1"):
         policy, own = cls(min_cost=least[None, :]), least
     elif name == "pd_bwk":
@@ -156,7 +159,7 @@ def _suak(name, arms, rounds, engine):
     c = np.float32(0.4)
     world = jb.environments.random_bernoulli(jax.random.key(0), instances=LANES, arms=arms)
     reward, cost = (x.astype(np.float32) for x in world.values())
-    world = jb.environments.WithNullArm(world)
+    with_null = jb.environments.WithNullArm(world)
 
     def many(share):
         return max(int(share * rounds), arms)
@@ -165,7 +168,7 @@ def _suak(name, arms, rounds, engine):
         return suak(reward, cost, np.full(LANES, many(share)), c, np.zeros(LANES, np.float32), seed)
 
     policy = jb.policies.SUAK(c=float(c))
-    return _ours(policy, world, lambda share: jb.AverageCost(float(c), many(share)), engine), [native]
+    return _ours(policy, with_null, lambda share: jb.AverageCost(float(c), many(share)), engine), [native]
 
 
 def _rcucb(name, arms, rounds, engine):
@@ -180,13 +183,14 @@ def _rcucb(name, arms, rounds, engine):
     limits = np.arange(1, 11) / 10
     logs = [list(zip(r, s, strict=True)) for r, s in zip(rewards, seconds, strict=True)]
     world = row_arms(logs, limits=limits, cost=Linear(0.1), penalty=Linear(0.5))
-    tables = [x.astype(np.float32) for x in (rewards, seconds, limits, 0.5 * limits)]
+    tables: list[Any] = [x.astype(np.float32) for x in (rewards, seconds, limits, 0.5 * limits)]
 
     def many(share):
         return max(int(share * rounds), arms)
 
     def native(seed, share):
-        return rcucb(*tables[:3], np.float32(0.1), tables[3], many(share), seed)
+        rows, times, most, fines = tables
+        return rcucb(rows, times, most, np.float32(0.1), fines, many(share), seed)
 
     policy = jb.policies.RCUCB(survival="legal")
     return _ours(policy, world, lambda share: jb.Horizon(many(share)), engine), [native]
