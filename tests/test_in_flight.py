@@ -16,7 +16,7 @@ from jaxbandits.core.streams import Domain
 from jaxbandits.environments import Batched, Delayed, FiniteArms, FixedDelay, TableDelay
 from jaxbandits.environments.delayed import delay_words
 from jaxbandits.policies import BudgetedThompson, EvenPace, InFlight, OmegaUCB, PricePacer
-from jaxbandits.testing import assert_same_results, check_constraint, check_environment
+from jaxbandits.testing import check_constraint, check_environment
 from jaxbandits.testing.episodes import lane_words
 from tests.reference.service import Budget, Pacer, Twin, even_line, expected_left, with_returns
 
@@ -249,11 +249,13 @@ def test_an_even_pace_stays_under_its_line():
 
 
 def test_without_delay_it_is_the_policy_itself():
-    arms, run = FiniteArms.empirical(logs()), {"key": KEY, "replicates": 3, "marks": 3, "engine": "scan"}
-    plain = jb.simulate(OmegaUCB(), arms, jb.Horizon(60), **run)
-    flying = jb.simulate(InFlight(OmegaUCB()), Delayed(arms, room=8), jb.Horizon(60), **run)
-    flying.ledger.update({name: x[..., 0] for name, x in flying.ledger.items() if name.endswith("spent")})  # type: ignore[attr-defined]
-    assert_same_results(plain, flying, "a policy, and the same in flight without delay")
+    arms, rounds = FiniteArms.empirical(logs()), 60
+    plain = jb.rollout(OmegaUCB(), arms, jb.Horizon(rounds), key=KEY, rounds=rounds)
+    flying = jb.rollout(InFlight(OmegaUCB()), Delayed(arms), jb.Horizon(rounds), key=KEY, rounds=rounds)
+    assert np.array_equal(plain.action, flying.action)
+    assert np.array_equal(plain.outcome.reward, flying.outcome.reward)
+    for mine, own in zip(jax.tree.leaves(flying.state.known.learnt), jax.tree.leaves(plain.state), strict=True):
+        assert np.array_equal(mine, own)
 
 
 def test_decisions_of_a_batch_see_nothing_of_each_other():
@@ -268,8 +270,8 @@ def test_decisions_of_a_batch_see_nothing_of_each_other():
 
 def test_too_many_open_requests_end_the_lane_with_a_status():
     full = Delayed(FiniteArms.empirical(logs()), FixedDelay(10), room=6)
-    result = jb.simulate(InFlight(OmegaUCB()), full, jb.Horizon(24), key=KEY, marks=1)
-    assert (result.status.values == "capacity").all() and int(result.rounds.max()) == 6
+    lane = jb.rollout(InFlight(OmegaUCB()), full, jb.Horizon(24), key=KEY, rounds=8)
+    assert jb.Status(int(lane.status[-1])) == jb.Status.CAPACITY and int(lane.played.sum()) == 6
 
 
 def test_open_pulls_count_at_their_arms_means():
