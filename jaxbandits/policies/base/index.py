@@ -58,6 +58,14 @@ class IndexPolicy(ArmTotals):
         scores = evaluate_totals(self, state, view.round)
         return state, largest(scores, key, view, fresh=state.pulls == 0)
 
+    def select_while_open(
+        self, state: ArmStatistics, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[ArmStatistics, jax.Array]:
+        """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""
+        if not isinstance(state, ArmStatistics):
+            return self.select(state, key, view)
+        return state, self.select(arm_statistics.counted(state, open), key, view)[1]
+
 
 _BY_SCORE = "init", "blank_action", "update", "select", "step", "admits", "steady", "status", "summary"
 
