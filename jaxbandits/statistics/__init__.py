@@ -18,9 +18,9 @@ mostly far narrower than those of the means.
 :func:`cvar`, :func:`tail_share`        mean of the worst, and what part of the sum they carry
 :func:`mean_interval`                   mean and interval, as a dataset
 :func:`paired_difference`               the same for x − y
-:func:`bootstrap_interval`              mean and BCa bootstrap interval (scipy.stats.bootstrap)
+:func:`bootstrap_interval`              mean and studentised bootstrap interval
 :func:`bootstrap_difference`            the same for x − y
-:func:`simultaneous_band`               a band that holds a whole curve, by the max-t bootstrap
+:func:`simultaneous_band`               a band that holds a whole curve
 :func:`dominance`                       every setting against every other, Holm's p-values
 :func:`holm`                            Holm's step-down adjustment of p-values
 :func:`runs_needed`                     how many runs until a difference is clear

@@ -136,6 +136,14 @@ def few_in_tail(count: int, tail: float, over: str, places: int) -> Doubt:
     return Doubt("few in the tail", np.full(places, float(count * tail <= FEW)), lambda place: text)
 
 
+def tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> list[Doubt]:
+    """All that may be doubtful about the mean of the largest share ``tail``, from ``[unit, place]``."""
+    count, places = values.shape
+    largest = np.sort(values, axis=0)[count - math.ceil(count * tail - 1e-9) :]
+    found = doubts_of(largest[None], over, "mean of the tail", level)
+    return [few_in_tail(count, tail, over, places), *(doubt for doubt in found if doubt.name != "few units")]
+
+
 def many(over: str, count: int = 2) -> str:
     """What the units are called: ``runs``, ``instances``."""
     return ("run" if over == "replicate" else over) + "s" * (count != 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandits.core.errors import bad
-from jaxbandits.statistics.doubts import Doubt, doubts_of, few_in_tail, no_end, told
+from jaxbandits.statistics.doubts import Doubt, doubts_of, few_in_tail, no_end, tail_doubts, told
 from jaxbandits.statistics.means import mean_ends
 from jaxbandits.statistics.order import quantile_ends
 from jaxbandits.statistics.sample import check_level, labelled, units
@@ -135,7 +134,7 @@ def cvar(x: xarray.DataArray | np.ndarray, tail: float, *, over: str = "instance
 
     def ends(values: np.ndarray) -> Ends:
         pooled = _pooled(values)
-        return (*mean_ends(_beyond(pooled, tail)[None], level), _tail_doubts(pooled, tail, over, level))
+        return (*mean_ends(_beyond(pooled, tail)[None], level), tail_doubts(pooled, tail, over, level))
 
     return _estimated(x, over, level, ends)
 
@@ -187,14 +186,6 @@ def _beyond(values: np.ndarray, tail: float) -> np.ndarray:
     at = min(int(np.floor(count * tail + 1e-9)), count - 1)
     v = np.sort(values, axis=0)[count - 1 - at]
     return v + np.maximum(values - v, 0) / tail
-
-
-def _tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> list[Doubt]:
-    """Of ``[unit, place]``: the tail alone is what its mean is taken of."""
-    count, places = values.shape
-    largest = np.sort(values, axis=0)[count - math.ceil(count * tail - 1e-9) :]
-    found = doubts_of(largest[None], over, "mean of the tail", level)
-    return [few_in_tail(count, tail, over, places), *(doubt for doubt in found if doubt.name != "few units")]
 
 
 def _estimated(x: Any, over: str, level: float, ends: Callable[[np.ndarray], Ends]) -> Estimate:
