@@ -160,6 +160,7 @@ def _with_answer(
 def _sections(comparison: Comparison, arguments: argparse.Namespace, written: list[Path]) -> list[list[str]]:
     return [
         compare_text.ranking(comparison),
+        compare_text.limits(comparison),
         compare_text.per_instance(comparison),
         compare_text.what_was_read(comparison.plan),
         [f"{word}: {meaning}" for word, meaning in GLOSSARY] if arguments.explain else [],

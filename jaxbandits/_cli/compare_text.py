@@ -10,6 +10,7 @@ from jaxbandits._cli.columns import aligned
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.core.printable import line
+from jaxbandits.statistics import invisible
 
 _MOST_INSTANCES, _MOST_COLUMNS = 40, 6
 
@@ -113,11 +114,27 @@ def per_instance(comparison: Comparison) -> list[str]:
 
 
 def _clear(row: dict[str, Any]) -> str:
-    """``clear``, or ``not clear`` and how many more runs would probably make it so."""
+    """``clear``, or ``not clear`` and how many more runs would probably make it so, with the range of that number."""
     if row["difference_clear"]:
         return "clear"
-    more = row["more_runs"]
-    return f"not clear (about {float(f'{more:.2g}'):,.0f} more runs)" if more < 1e6 else "not clear"
+    more, least, most = (row[f"more_runs{end}"] for end in ("", "_least", "_most"))
+    if not more < 1e6:
+        return "not clear"
+    least, most = min(least, more), max(most, more)
+    between = f"{_rounded(least)} to {_rounded(most)}" if most < 1e6 else f"{_rounded(least)} at least, perhaps never"
+    return f"not clear (about {_rounded(more)} more runs; {between})"
+
+
+def _rounded(count: float) -> str:
+    """Two digits that count."""
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
+def limits(comparison: Comparison) -> list[str]:
+    """What so many runs cannot tell: tails that carry the mean, few runs, and disasters that no run has seen."""
+    plan = comparison.plan
+    said = [f"warning: {text}" for text in comparison.doubts()]
+    return [*said, f"note: {invisible(plan.runs)}" + (" of an instance" if len(plan.table.instances) > 1 else "")]
 
 
 def against_the_best(row: dict[str, Any]) -> str:

@@ -71,6 +71,7 @@ def report_page(answer: Answer, pictures: Mapping[str, bytes], command: str) -> 
         reward_unit=plan.table.reward_unit,
         ranking=_ranking(answer),
         ranking_note=" ".join(note.split()).strip("()"),
+        limits=[line(text) for text in compare_text.limits(answer.comparison)],
         assumed=[*sentences(answer), *(text.strip() for text in compare_text.what_was_read(plan))],
         glossary=GLOSSARY,
         command=command,

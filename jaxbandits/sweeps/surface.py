@@ -12,6 +12,7 @@ import numpy as np
 from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.protocol import Status
+from jaxbandits.statistics import mean as mean_of
 from jaxbandits.statistics import mean_interval, paired_difference
 from jaxbandits.sweeps.plan import SweepPlan, Unit
 
@@ -69,7 +70,8 @@ class SweepResult:
         if (environment, budget) not in self.plan.layouts:
             raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
         x = self._ends(environment, budget).isel(setting=np.flatnonzero(self.data["policy"].values == policy))
-        return Curve.of(policy, x, names, given=self.plan.spec.over == "replicate")
+        over = self.plan.spec.over
+        return Curve.of(policy, x, names, given=over == "replicate", unit=over)
 
     def _ends(self, environment: str, budget: int) -> xarray.DataArray:
         """Regret at the end, ``[setting, instance, replicate]``; ``[setting, replicate]`` over sampled instances."""
@@ -103,6 +105,7 @@ class Curve:
         best: the setting with the least mean.
         apart: (mean, low, high) of the paired differences to the best, all intervals at once, ``[setting]``.
         units: observations (runs, or sampled instances) behind each mean.
+        warnings: of the regret at the best setting, as :func:`jaxbandits.statistics.mean` says them.
     """
 
     policy: str
@@ -111,12 +114,13 @@ class Curve:
     best: int
     apart: tuple[np.ndarray, ...]
     units: int
+    warnings: tuple[str, ...] = ()
 
     @staticmethod
-    def of(policy: str, x: xarray.DataArray, names: Sequence[str], *, given: bool) -> Curve:
+    def of(policy: str, x: xarray.DataArray, names: Sequence[str], *, given: bool, unit: str = "replicate") -> Curve:
         """From the regret of every run: ``[setting, replicate]``, or with ``given`` instances ``[…, instance, …]``.
 
-        The swept parameters ``names`` are coordinates along ``setting``.
+        The swept parameters ``names`` are coordinates along ``setting``; ``unit`` is what the replicates are.
         """
         count = x.sizes["setting"]
         mean = mean_interval(x, average_instances=given, level=LEVEL)
@@ -132,6 +136,7 @@ class Curve:
             best,
             tuple(apart[part].values for part in parts),
             x.sizes["replicate"],
+            mean_of(against if given else against.rename(replicate=unit), over="replicate" if given else unit).warnings,
         )
 
     @property
