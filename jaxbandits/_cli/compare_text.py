@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from jaxbandits._cli.clear_text import ANY_TIME, clear_words
 from jaxbandits._cli.columns import aligned
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.plan import ComparisonPlan
@@ -13,6 +14,7 @@ from jaxbandits.core.printable import line
 from jaxbandits.statistics import invisible
 
 _MOST_INSTANCES, _MOST_COLUMNS = 40, 6
+_HOLM = "Holm's test over all pairs, at 5 % for the whole table"
 
 
 def what_was_read(plan: ComparisonPlan) -> list[str]:
@@ -58,14 +60,14 @@ def ranking(comparison: Comparison) -> list[str]:
             f"{plan.table.reward_unit} against rank 1, paired",
         ]
     ]
-    alone = len(rows) == 1
+    alone, clear = len(rows) == 1, comparison.clear
     for row in rows:
         cells.append(
             [
                 str(row["rank"]),
                 row["setting"],
                 *(with_interval(row, name) for name in ("reward", "regret", "pulls")),
-                "best" if row["rank"] == 1 else against_the_best(row),
+                "best" if row["rank"] == 1 else against_the_best(comparison, row),
             ]
         )
     if alone:  # nothing to compare with, and no test
@@ -75,7 +77,7 @@ def ranking(comparison: Comparison) -> list[str]:
     return [
         *aligned(cells, left=(1,) if alone else (1, 5)),
         f"({average}± 95 % interval over {_several(plan.runs, 'run')}, each interval by itself"
-        + ("" if alone else ";\n clear: Holm's test over all pairs, at 5 % for the whole table")
+        + ("" if alone else f";\n clear: {_HOLM if clear is None else ANY_TIME}")
         + (";\n the instances are given, not sampled: the intervals say nothing about others)" if count > 1 else ")"),
     ]
 
@@ -137,9 +139,10 @@ def limits(comparison: Comparison) -> list[str]:
     return [*said, f"note: {invisible(plan.runs)}" + (" of an instance" if len(plan.table.instances) > 1 else "")]
 
 
-def against_the_best(row: dict[str, Any]) -> str:
-    """``-1.2 ± 0.3, clear``."""
-    return f"{with_interval(row, 'difference')}, {_clear(row)}"
+def against_the_best(comparison: Comparison, row: dict[str, Any]) -> str:
+    """``−2 ± 1, clear``: how much more than the best it earns, and whether that is clear."""
+    best = comparison.ranking()[0]["setting"]
+    return f"{with_interval(row, 'difference')}, {clear_words(comparison.clear, best, row) or _clear(row)}"
 
 
 def with_interval(row: dict[str, Any], name: str) -> str:

@@ -19,6 +19,7 @@ from jaxbandits._files.csv_text import csv_text
 from jaxbandits._files.files import write_whole
 from jaxbandits.comparison.accounts import Accounts
 from jaxbandits.comparison.plan import ComparisonPlan
+from jaxbandits.comparison.until import Clearness
 from jaxbandits.core.errors import bad
 from jaxbandits.statistics import (
     dominance,
@@ -48,6 +49,7 @@ class Comparison:
         notes: runs that did not end by spending the budget. Mostly empty.
         accounts: pulls, money and results of each arm.
         broken: settings that broke an average-cost bound in some round.
+        clear: which claims are clear, where runs were played until they are.
     """
 
     data: xarray.Dataset
@@ -55,6 +57,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     accounts: Accounts | None = None
     broken: frozenset[str] = frozenset()
+    clear: Clearness | None = None
 
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see :meth:`table`."""
@@ -117,8 +120,8 @@ class Comparison:
         single = paired_difference(reward, against, average_instances=overall)
         if self.plan.runs < 2:
             nothing = xarray.full_like(single["mean"], np.nan)
-            more = dict.fromkeys(("more", "more_least", "more_most"), nothing)
-            return single.assign(p=nothing, clear=xarray.zeros_like(single["clear"]), **more)
+            none = {name: nothing for name in ("p", "more", "more_least", "more_most")}
+            return single.assign({**none, "clear": xarray.zeros_like(single["clear"])})
         alone = [reward] if overall else [reward.isel(instance=i) for i in range(reward.sizes["instance"])]
         tables = [dominance(part, over="replicate") for part in alone]
         pairs = max(1, reward.sizes["setting"] * (reward.sizes["setting"] - 1) // 2)
@@ -134,7 +137,7 @@ class Comparison:
             found[f"more_{end}"] = np.maximum(needed[end].values - self.plan.runs, 1.0)
         axes = single["mean"].dims
         more = {name: (axes, np.where(clear, 0.0, x)) for name, x in found.items()}
-        return single.assign(p=(axes, p), clear=(axes, clear), **more)
+        return single.assign({"p": (axes, p), "clear": (axes, clear), **more})
 
     def _ranked(self, found: Mapping[str, xarray.Dataset], number: int | None) -> list[dict[str, Any]]:
         instances = self.plan.table.instances
@@ -241,6 +244,7 @@ class Comparison:
             "average_cost": plan.average_cost,
             "beta_concentration": plan.beta_concentration if plan.noise == "beta" else None,
             "runs": plan.runs,
+            "until": None if self.clear is None else self.clear.about(),
             "seed": plan.seed,
             "marks": list(plan.shares),
             "settings": [{"label": name, **what} for name, what in plan.settings.items()],

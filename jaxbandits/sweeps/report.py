@@ -80,7 +80,9 @@ def _cell(result: SweepResult, environment: str, budget: int) -> str:
 def _about(curve: Curve) -> list[str]:
     mean, low, high = (part[curve.best] for part in curve.regret)
     interval = f" ({low:,.5g} to {high:,.5g})" if np.isfinite(low) else ""
-    carried = [f"    {text.split(': ', 1)[1]}" for text in curve.warnings if text.startswith(("heavy tail", "few units"))]
+    carried = [
+        f"    {text.split(': ', 1)[1]}" for text in curve.warnings if text.startswith(("heavy tail", "few units"))
+    ]
     if curve.regret[0].size == 1:
         return [f"{curve.policy}: regret {mean:,.5g}{interval}", *carried]
     lines = [f"{curve.policy}: {curve.recommendation()}; regret {mean:,.5g}{interval}", *carried]
