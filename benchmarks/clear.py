@@ -1,4 +1,4 @@
-"""``python -m benchmarks.clear [--only PART] [--ads FILE] [--quick]``: what ``compare --until clear`` gets wrong and saves.
+"""``python -m benchmarks.clear [--only PART] [--ads FILE] [--quick]``: what ``compare --until`` gets wrong and saves.
 
 Parts: nulls (data sets in which a claim is false: in how many of 1,000 is it called clear?), ads (runs that the shipped
 sample and the Facebook file need), adastop (the same with AdaStop's permutation test, and with t-tests over looks).
@@ -24,7 +24,7 @@ FACEBOOK = Path("../shared/data/facebook/data.csv")
 
 def equal_laws(rng, runs):
     """Three settings of one law; none is ahead in either claim."""
-    return rng.normal(50, 3, (1, runs)) + rng.normal(0, 2, (SETTINGS, runs))
+    return rng.normal(60, 3, (1, runs)) + rng.normal(0, 2, (SETTINGS, runs))
 
 
 def equal_laws_lock_in(rng, runs, chance=0.05):
@@ -36,21 +36,21 @@ def equal_laws_lock_in(rng, runs, chance=0.05):
 def equal_means_lock_in(rng, runs, chance=0.01):
     """Equal means: two settings are a little better than the first, but for 1 % of their runs, which lose 40."""
     stuck = rng.random((SETTINGS, runs)) < chance
-    noise = rng.normal(50, 3, (1, runs)) + rng.normal(0, 0.3, (SETTINGS, runs))
+    noise = rng.normal(60, 3, (1, runs)) + rng.normal(0, 0.3, (SETTINGS, runs))
     return noise + np.where(np.arange(SETTINGS)[:, None] > 0, 40 * chance - 40 * stuck, 0.0)
 
 
 def equal_means_skewed(rng, runs):
     """Equal means, exponential noise in the second and its mirror image in the third."""
-    noise = 4 * (rng.exponential(size=(SETTINGS, runs)) - 1) * np.array([[0.0], [1.0], [-1.0]])
-    return rng.normal(50, 3, (1, runs)) + noise + rng.normal(0, 0.5, (SETTINGS, runs))
+    noise = 2 * (rng.exponential(size=(SETTINGS, runs)) - 1) * np.array([[0.0], [1.0], [-1.0]])
+    return rng.normal(60, 3, (1, runs)) + noise + rng.normal(0, 0.5, (SETTINGS, runs))
 
 
 def equal_medians(rng, runs):
     """The first gains 1 in one half of the runs and loses 9 in the other; the others have one law."""
     first = np.where(rng.random(runs) < 0.5, 1.0, -9.0)
     others = rng.normal(0, 0.1, (SETTINGS - 1, runs))
-    return rng.normal(50, 3, (1, runs)) + np.vstack([first, others])
+    return rng.normal(60, 3, (1, runs)) + np.vstack([first, others])
 
 
 # law, and which claims are false in it: (more in most runs, more on average)
