@@ -12,6 +12,7 @@ from scipy import stats
 import jaxbandits as jb
 from jaxbandits.core.errors import InputError
 from jaxbandits.statistics import cvar, invisible, mean, median, quantile, tail_share
+from jaxbandits.statistics.means import corrected
 
 
 def array(values: np.ndarray, *axes: str) -> xarray.DataArray:
@@ -44,6 +45,13 @@ def test_skewness_moves_the_interval_to_where_the_tail_is() -> None:
     up, down, t = mean(x), mean(-x), stats.ttest_1samp(x, 0).confidence_interval()
     assert up.low > t.low and up.high > t.high
     np.testing.assert_allclose([down.low, down.high], [-up.high, -up.low], rtol=1e-12)
+
+
+@pytest.mark.parametrize("skew", [0.0, 0.02, 0.3, -1.1])
+def test_the_correction_is_the_inverse_of_halls_transformation(skew: float) -> None:
+    critical, a = np.linspace(-4, 4, 9), 0.9 * skew
+    t = corrected(critical, np.full(9, skew))
+    np.testing.assert_allclose(t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6, critical, rtol=1e-9, atol=1e-9)
 
 
 def test_means_cover_skewed_laws() -> None:
