@@ -66,12 +66,7 @@ def parser() -> Parser:
         add(option(name), type=numbers, metavar="X,Y,…", help=f"{text}; each value is one setting")
     add("--runs", type=whole(1, 2**32 - 1, "2**32 - 1"), metavar="R",
         help="independent runs of each setting on each instance (1000)")  # fmt: skip
-    add("--until", type=one_of(UNTIL), metavar="|".join(UNTIL),
-        help="play in batches until all pairs of settings are clear (clear), or one setting is clearly ahead of all "
-        "others (best); at most 5 % of such tables hold a false claim")  # fmt: skip
-    add("--max-runs", type=whole(2, 2**32 - 1, "2**32 - 1"), metavar="R", help="with --until: runs at most (1000)")
-    add("--claim", type=one_of(_CLAIMS), metavar="|".join(_CLAIMS),
-        help="with --until: what must be clear: who earns more in most runs, on average, or either (any)")  # fmt: skip
+    _add_until(made)
     add("--out", default="jaxbandits-out", metavar="DIR",
         help=f"folder for {', '.join((*FILES, *ANSWER_FILES))} (jaxbandits-out)")  # fmt: skip
     add("--seed", type=whole(0, 2**32 - 1, "2**32 - 1"), default=0, metavar="S",
@@ -99,6 +94,16 @@ def parser() -> Parser:
     add("--progress", action=argparse.BooleanOptionalAction,
         help="a progress bar on stderr (default: on a terminal; elsewhere a line every ten seconds)")  # fmt: skip
     return made
+
+
+def _add_until(made: Parser) -> None:
+    add = made.add_argument
+    add("--until", type=one_of(UNTIL), metavar="|".join(UNTIL),
+        help="play in batches until all pairs of settings are clear (clear), or one setting is clearly ahead of all "
+        "others (best); at most 5 % of such tables hold a false claim")  # fmt: skip
+    add("--max-runs", type=whole(2, 2**32 - 1, "2**32 - 1"), metavar="R", help="with --until: runs at most (1000)")
+    add("--claim", type=one_of(_CLAIMS), metavar="|".join(_CLAIMS),
+        help="with --until: what must be clear: who earns more in most runs, on average, or either (any)")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace, given: list[str]) -> int:

@@ -10,7 +10,8 @@ import numpy as np
 from jaxbandits._files.csv_text import csv_text
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import invisible
-from jaxbandits.sweeps.surface import LEVEL, Curve, SweepResult, rows
+from jaxbandits.sweeps.curve import LEVEL, Curve
+from jaxbandits.sweeps.surface import SweepResult, rows
 
 
 def write_report(result: SweepResult) -> dict[str, bytes]:
