@@ -4,6 +4,7 @@ Parts: nulls (data sets in which a claim is false: in how many of 1,000 is it ca
 sample and the Facebook file need), adastop (the same with AdaStop's permutation test, and with t-tests over looks).
 """
 
+import itertools
 import sys
 import time
 from pathlib import Path
@@ -102,22 +103,24 @@ def games(options):
 def ads(options):
     """After how many runs each claim was clear of each pair, and where --until would have stopped."""
     for path, budget in games(options):
-        began = time.perf_counter()
-        found = play(path, budget).clear
-        settings, pairs = found.pairs.most["setting"].values, found.pairs
-        print(
-            f"\n{path.name}, budget {budget:g}: a run can earn {found.bound:.4g} ({time.perf_counter() - began:.0f} s)"
-        )
-        print("\n| setting | against | more in most runs | more on average |\n|---|---|---|---|")
-        for i in range(len(settings)):
-            for j in range(i + 1, len(settings)):
-                cells = [_clear(part.values[i, j], part.values[j, i]) for part in pairs]
-                print(f"| {settings[i]} | {settings[j]} | {cells[0]} | {cells[1]} |")
-        print("\n| --until | --claim | runs | saved of 1,000 |\n|---|---|---|---|")
-        for what in ("best", "clear"):
-            for claim in ("any", "most runs", "average"):
-                runs, reached = stops(Until(what, claim, RUNS), pairs)
-                print(f"| {what} | {claim} | {runs} | {RUNS - runs if reached else 'not clear'} |")
+        began, rng = time.perf_counter(), np.random.default_rng(0)
+        found = play(path, budget)
+        earned, names = found.data["reward"].mean("instance"), list(found.plan.settings)
+        seconds, pairs, bound = time.perf_counter() - began, found.clear.pairs, found.clear.bound
+        print(f"\n{path.name}, budget {budget:g}, {found.plan.runs} runs: a run can earn {bound:.4g} ({seconds:.0f} s)")
+        print("\n| setting | against | more in most runs | more on average | AdaStop (of 160) |\n|---|---|---|---|---|")
+        for i, j in itertools.combinations(range(len(names)), 2):
+            cells = [_clear(part.values[i, j], part.values[j, i]) for part in pairs]
+            other = adastop(*(earned.values[k] for k in (i, j)), rng)
+            print(
+                f"| {names[i]} | {names[j]} | {cells[0]} | {cells[1]} | {f'after {other}' if other else 'not clear'} |"
+            )
+        print("\n| settings | --until | --claim | runs | saved of 1,000 |\n|---|---|---|---|---|")
+        for chosen in (names, [names[1], *names[3:]]):
+            some = clear_pairs(earned.sel(setting=chosen), bound)
+            for what, claim in itertools.product(("best", "clear"), ("any", "most runs", "average")):
+                runs, reached = stops(Until(what, claim, RUNS), some)
+                print(f"| {len(chosen)} | {what} | {claim} | {runs} | {RUNS - runs if reached else 'not clear'} |")
 
 
 def _clear(ahead, behind):

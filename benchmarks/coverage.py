@@ -121,7 +121,7 @@ def strata(size):
         rows[law] = []
         for shape in shapes:
             scale = np.linspace(0.5, 2, shape[0])[:, None, None]
-            x = scale * sampled(law, (*shape, size // 4))
+            x = scale * sampled(law, (*shape, size))
             found = bootstrap_interval(xarray.DataArray(x, dims=axes), over="replicate", resamples=999)
             doubtful = warned(doubts_of(x, "replicate", "mean"))
             rows[law].append(Cell(law, shape[0] * shape[1], hits(found, truth * scale.mean()), doubtful))
@@ -135,7 +135,7 @@ def bands(size):
     for law, (_, truth) in LAWS.items():
         rows[law] = []
         for count in counts:
-            many = size // 10
+            many = size // 5
             noise = np.random.default_rng(1).normal(size=(count, many, 20)).cumsum(axis=2) / 10
             x = sampled(law, (count, many, 1)) * marks + noise
             found = simultaneous_band(xarray.DataArray(x, dims=(*_AXES, "mark")), resamples=400)

@@ -145,8 +145,8 @@ def tail_share(
     """What part of the sum the largest share ``tail`` of the units carry: tail · :func:`cvar` / mean.
 
     0.74 for ``tail = 0.02``: two of a hundred units carry 74 % of the mean, and a new sample has another mean. The
-    interval is that of the mean of tᵢ = (tail · zᵢ − T (xᵢ − x̄)) / x̄, z as in :func:`cvar` and T the share (delta
-    method).
+    interval is that of ln(T / (1 − T)), T the share: of the mean of tᵢ = (tail · zᵢ − T xᵢ) / (x̄ T (1 − T)), z as in
+    :func:`cvar` (delta method), taken back to T. NaN where T is not between 0 and 1.
 
     Args:
         x: as in :func:`mean`, of one sign, such as a regret.
@@ -164,13 +164,16 @@ def tail_share(
         parts, centre = tail * _beyond(pooled, tail), pooled.mean(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = parts.mean(axis=0) / centre
-            spread = (parts - share * (pooled - centre)) / centre
+            inner = np.where((share > 0) & (share < 1), share, 0.5)
+            spread = (parts - share * pooled) / centre / (inner * (1 - inner))
         _, low, high = mean_ends(spread[None], level)
+        odds = np.log(inner / (1 - inner))
+        low, high = (np.where(inner == share, 1 / (1 + np.exp(-odds - end)), np.nan) for end in (low, high))
         doubts = [
             few_in_tail(pooled.shape[0], tail, over, pooled.shape[1]),
             *doubts_of(pooled[None], over, "mean", level),
         ]
-        return share, np.maximum(low, 0), np.minimum(high, 1), doubts
+        return share, low, high, doubts
 
     return _estimated(x, over, level, ends)
 
