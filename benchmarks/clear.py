@@ -111,7 +111,7 @@ def ads(options):
         print("\n| setting | against | more in most runs | more on average | AdaStop (of 160) |\n|---|---|---|---|---|")
         for i, j in itertools.combinations(range(len(names)), 2):
             cells = [_clear(part.values[i, j], part.values[j, i]) for part in pairs]
-            other = adastop(*(earned.values[k] for k in (i, j)), rng)
+            other = adastop(earned.values[i], earned.values[j], rng)
             print(
                 f"| {names[i]} | {names[j]} | {cells[0]} | {cells[1]} | {f'after {other}' if other else 'not clear'} |"
             )

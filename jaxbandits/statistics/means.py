@@ -44,8 +44,8 @@ def corrected(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
     .. math:: g^{-1}(y) = \\frac3a \\Big[\\big(1 + a (y - a/6)\\big)^{1/3} - 1\\Big],
               \\quad g(T) = T + \\tfrac13 a T^2 + \\tfrac1{27} a^2 T^3 + \\tfrac16 a.
 
-    g is increasing, and removes the skewness of T (about −2a) to first order. a is taken a twentieth smaller than ``skew``:
-    measured, samples of two clusters cover 98.3 % without that, and others no less than 92 % with it.
+    g is increasing, and removes the skewness of T (about −2a) to first order. a is taken a twentieth smaller than
+    ``skew``: measured, samples of two clusters cover more than 98 % without that, and others 92 % and more with it.
     """
     skewed = np.abs(skew) > 1e-9
     a = np.where(skewed, _CAUTIOUS * skew, 1.0)
