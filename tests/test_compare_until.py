@@ -95,7 +95,7 @@ def test_no_run_earns_more_than_the_bound(noise: str) -> None:
     # the best arm earns 16 of 20 on average; its sum over the run has a standard deviation of about 5.3 with coins
     assert reward.max() < bound < 16 + 6 * 5.3 + 4
     assert most_earned(prepare(TABLE, 2000.0, OmegaUCB(rho=0.25), runs=3)) < 1.25 * 1600
-    assert (reward > 20).any() == (noise == "bernoulli")  # so no bound of the mean's size would do
+    assert (reward > 18).any()  # so no bound of the mean's size would do
 
 
 def test_the_bound_counts_what_may_be_drawn_and_rounds(tmp_path: Path) -> None:
