@@ -11,7 +11,7 @@ from scipy import stats
 
 import jaxbandits as jb
 from jaxbandits.core.errors import InputError
-from jaxbandits.statistics import cvar, invisible, mean, median, quantile, tail_share
+from jaxbandits.statistics import cvar, invisible, mean, median, quantile, sample, tail_share
 from jaxbandits.statistics.means import corrected
 
 
@@ -146,6 +146,15 @@ def test_over_any_axis_and_what_is_left() -> None:
     assert float(found.low[1, 2]) == pytest.approx(mean(x[1, 2].values).low)
     twice = array(np.random.default_rng(8).normal(size=(30, 2)), "instance", "replicate")
     assert mean(twice).units == 30 and mean(twice).low == pytest.approx(mean(twice.values.mean(1)).low)
+
+
+def test_blocks_of_places_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = array(np.random.default_rng(9).lognormal(0, 1.5, size=(40, 30)), "instance", "experiment")
+    whole = mean(x)
+    monkeypatch.setattr(sample, "_AT_ONCE", 100)  # two places at once
+    parts = mean(x)
+    np.testing.assert_array_equal(whole.low, parts.low)
+    assert whole.warnings == parts.warnings and len(parts.warnings) > 1
 
 
 def test_equal_units_and_one() -> None:

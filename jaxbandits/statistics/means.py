@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandits.statistics.sample import moments
+from jaxbandits.statistics.sample import by_blocks, moments
 
 _CAUTIOUS = 0.95
 
@@ -27,12 +27,17 @@ class MeanParts(NamedTuple):
 
 def mean_parts(values: np.ndarray) -> MeanParts:
     """Of ``[stratum, unit, …]``; strata of fewer than 3 units have no skewness to speak of, and count as symmetric."""
+    found = by_blocks(_mean_parts, values.reshape(*values.shape[:2], -1))
+    return MeanParts(*(part.reshape(values.shape[2:]) for part in found))
+
+
+def _mean_parts(values: np.ndarray) -> MeanParts:
     centre = moments(values)
     strata, count = values.shape[:2]
     third = np.zeros(centre.mean.shape)
     if count > 2:
-        cubes = ((values - values.mean(axis=1, keepdims=True)) ** 3).mean(axis=1)
-        third = cubes.sum(axis=0) * count**2 / ((count - 1) * (count - 2)) / count**2 / strata**3
+        cubes = ((values - values.mean(axis=1, keepdims=True)) ** 3).sum(axis=1)
+        third = cubes.sum(axis=0) / count / ((count - 1) * (count - 2)) / strata**3
     with np.errstate(divide="ignore", invalid="ignore"):
         skew = np.where(centre.error > 0, third / centre.error**3, 0.0)
     return MeanParts(*centre, skew)

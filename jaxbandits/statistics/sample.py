@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     import xarray
 
 OVER = ("replicate", "instance")
+_AT_ONCE = 1 << 22  # values
 
 
 class Moments(NamedTuple):
@@ -81,6 +83,15 @@ def moments(values: np.ndarray) -> Moments:
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(squares > 0, total**2 / squares, 1.0)
     return Moments(values.mean(axis=(0, 1)), np.sqrt(total / count) / strata, (count - 1) * ratio)
+
+
+def by_blocks(function: Callable[[np.ndarray], tuple[np.ndarray, ...]], values: np.ndarray) -> list[np.ndarray]:
+    """A function of ``[stratum, unit, place]`` that gives arrays ``[place]``, some places at a time: its own copies of
+    the values stay small, however large a result is."""
+    places = values.shape[2]
+    step = max(1, _AT_ONCE // max(1, values.shape[0] * values.shape[1]))
+    blocks = [function(values[..., first : first + step]) for first in range(0, max(places, 1), step)]
+    return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
 
 
 def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
