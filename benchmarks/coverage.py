@@ -99,7 +99,7 @@ def means(size):
     """One sample: the corrected t of ``mean`` (and ``mean_interval``), and the studentised bootstrap."""
     counts = (5, 10, 20, 50, 100, 200, 400)
     for title, interval, many in (
-        ("mean", mean, size),
+        ("mean", mean, 4 * size),
         ("bootstrap_interval", lambda x: bootstrap_interval(x, resamples=999), size // 4),
     ):
         rows: dict[str, list] = {}
@@ -130,12 +130,12 @@ def strata(size):
 
 def bands(size):
     """Curves of 20 marks whose last values are of these laws: noise along the way, and a run's own slope."""
-    counts, marks = (5, 10, 20, 50, 100), np.linspace(0.05, 1, 20)
+    counts, marks = (10, 20, 50, 100), np.linspace(0.05, 1, 20)
     rows: dict[str, list] = {}
     for law, (_, truth) in LAWS.items():
         rows[law] = []
         for count in counts:
-            many = size // 5
+            many = size // 2
             noise = np.random.default_rng(1).normal(size=(count, many, 20)).cumsum(axis=2) / 10
             x = sampled(law, (count, many, 1)) * marks + noise
             found = simultaneous_band(xarray.DataArray(x, dims=(*_AXES, "mark")), resamples=400)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import xarray
 
 _AT_ONCE = 1 << 22  # float64 values of resampled means held at a time
-_FEW, _LEAST = 10, 1 / 3  # units in a stratum; of a standard error in a resample
+_FEW, _FEW_CURVES, _LEAST = 30, 10, 1 / 3  # units in a stratum, of means and of curves; of a resample's standard error
 
 
 def bootstrap_interval(
@@ -28,7 +28,7 @@ def bootstrap_interval(
     Units are resampled with replacement B times: instances, or the runs of each given instance apart (see
     :mod:`jaxbandits.statistics`). With t* = (x̄* − x̄) / se* and its quantiles q over the resamples, the interval is from
     x̄ − q(½ + level/2) se to x̄ − q(½ − level/2) se: it follows the skew of the sample and counts that se is uncertain.
-    se* counts as at least a third of se. With fewer than 10 units in a stratum resamples have too little spread (half
+    se* counts as at least a third of se. With fewer than 30 units in a stratum resamples have too little spread (half
     of those of 2 have none): there it is the interval of :func:`mean`, Welch and Satterthwaite's.
 
     Args:
@@ -146,7 +146,7 @@ def simultaneous_band(
     groups = int(np.prod([sample.sizes[axis] for axis in alone]))
     flat = values.reshape(*values.shape[:2], -1)
     parts = mean_parts(flat)
-    if values.shape[1] >= _FEW:
+    if values.shape[1] >= _FEW_CURVES:
         t = studentised(flat, resamples, seed).reshape(resamples, groups, -1)
         most = np.quantile(t.max(axis=-1), 0.5 + level / 2, axis=0, method="higher")
         least = np.quantile(t.min(axis=-1), 0.5 - level / 2, axis=0, method="lower")
