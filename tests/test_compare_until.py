@@ -84,7 +84,7 @@ def test_what_counts_as_clear() -> None:
 
 
 def test_batches_are_few_and_of_one_size() -> None:
-    assert [Until("clear").batch(runs) for runs in (20, 1000, 4000, 10**6)] == [20, 50, 100, 250]
+    assert [Until("clear").batch(runs) for runs in (20, 1000, 4000, 10**6)] == [20, 25, 100, 250]
 
 
 @pytest.mark.parametrize("noise", ["bernoulli", "beta"])

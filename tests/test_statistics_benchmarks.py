@@ -60,5 +60,5 @@ def test_where_it_would_have_stopped_is_a_multiple_of_the_batch() -> None:
     pairs = clear_pairs(x, bound=30.0)
     assert isinstance(pairs, ClearPairs)
     runs, reached = stops(Until("clear", "average", 1000), pairs)
-    assert reached and runs % 50 == 0 and runs - 50 < max(pairs.average.values.ravel()) <= runs
+    assert reached and runs % 25 == 0 and runs - 25 < max(pairs.average.values.ravel()) <= runs
     assert stops(Until("clear", "average", 1000), ClearPairs(*(0 * part for part in pairs))) == (1000, False)

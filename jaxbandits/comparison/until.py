@@ -16,7 +16,7 @@ from jaxbandits.statistics import ClearPairs, clear_pairs
 UNTIL = ("clear", "best")
 CLAIMS = ("any", "most runs", "average")
 LEVEL = 0.95
-_LOOKS, _LEAST, _MOST = 40, 50, 250  # looks at most, unless a batch would be smaller or larger than that
+_LOOKS, _LEAST, _MOST = 40, 20, 250  # looks at most, unless a batch would be smaller or larger than that
 
 
 @dataclass(frozen=True)
