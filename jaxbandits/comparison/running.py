@@ -22,6 +22,7 @@ from jaxbandits.core.protocol import Policy
 from jaxbandits.simulation import simulate
 
 _ROWS_AT_ONCE = 1 << 21  # (lane, mark) pairs in one call of simulate, about 90 bytes each
+_GROWN = 1.02  # times as many runs, at least, before the next look
 _TABLE_BYTES, _RUNS_AT_ONCE = 1 << 26, 250  # of a block, where every run has means of its own
 
 
@@ -169,12 +170,16 @@ def _until(plan: ComparisonPlan, until: Until, shown: Progress) -> Comparison:
     size = min([until.batch(plan.runs), *(len(blocks_of(plan, group)[0]) for group in plan.groups)])
     parts: list[Part] = []
     earned = np.zeros((len(plan.settings), len(plan.table.instances), plan.runs))
-    for looks, first in enumerate(range(0, plan.runs, size), start=1):
+    looks, looked = 0, 0
+    for first in range(0, plan.runs, size):
         runs = range(min(first, plan.runs - size), min(first + size, plan.runs))
         for group in plan.groups:
             parts.append((group, runs, _simulated(plan, group, runs, shown)))
             earned[:, list(group.rows), runs.start : runs.stop] = parts[-1][2]["reward"]
-        clear = look(plan, until, earned[..., : runs.stop].mean(axis=1), looks)
+        if runs.stop < min(_GROWN * looked, plan.runs):
+            continue
+        looks, looked = looks + 1, runs.stop
+        clear = look(plan, until, earned[..., :looked].mean(axis=1), looks)
         if clear.reached:
             break
     return collected(dataclasses.replace(plan, runs=runs.stop), parts, clear)
