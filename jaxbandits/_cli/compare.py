@@ -100,7 +100,7 @@ def _add_until(made: Parser) -> None:
     add = made.add_argument
     add("--until", type=one_of(UNTIL), metavar="|".join(UNTIL),
         help="play in batches until all pairs of settings are clear (clear), or one setting is clearly ahead of all "
-        "others (best); at most 5 % of such tables hold a false claim")  # fmt: skip
+        "others (best); of such tables 1 in 20 at most holds a false claim")  # fmt: skip
     add("--max-runs", type=whole(2, 2**32 - 1, "2**32 - 1"), metavar="R", help="with --until: runs at most (1000)")
     add("--claim", type=one_of(_CLAIMS), metavar="|".join(_CLAIMS),
         help="with --until: what must be clear: who earns more in most runs, on average, or either (any)")  # fmt: skip
