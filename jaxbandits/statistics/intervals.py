@@ -83,7 +83,7 @@ def paired_difference(
         A dataset of ``mean``, ``low``, ``high``, and ``clear``: whether the interval leaves out 0.
 
     Raises:
-        InputError: the replicates or instances of the two are not the same.
+        InputError: labels on an axis that both have are not the same.
 
     Example:
         >>> import xarray

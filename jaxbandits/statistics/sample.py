@@ -13,7 +13,6 @@ from jaxbandits.core.numbers import numbers
 if TYPE_CHECKING:
     import xarray
 
-OVER = ("replicate", "instance")
 _AT_ONCE = 1 << 22  # values
 
 
@@ -98,11 +97,10 @@ def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
     """x − y, where both met the same runs of the same instances.
 
     Raises:
-        InputError: the replicates or instances of the two are not the same.
+        InputError: labels on an axis that both have are not the same.
     """
-    for axis in OVER:
-        pair = [list(part[axis].values) for part in (x, y) if axis in part.dims]
-        if len(pair) == 2 and pair[0] != pair[1]:
+    for axis in x.dims:
+        if axis in y.dims and list(x[axis].values) != list(y[axis].values):
             raise InputError(f"y: other labels on the axis {axis!r} given; it must have those of x, to be paired")
     return x - y
 
