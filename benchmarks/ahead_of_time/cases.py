@@ -78,5 +78,5 @@ def lowered(made: Any, slots: int, device: Any, options: dict[str, Any]) -> Any:
     given = task.environment, lanes, task.root, np.zeros(seats, np.int32), np.int32(0), pool, limits
     place = SingleDeviceSharding(device)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), np.asarray(x).dtype, sharding=place), given)
-    named = {"static_argnames": ("engine",), "donate_argnames": ("pool",)}
+    named: Any = {"static_argnames": ("engine",), "donate_argnames": ("pool",)}
     return jax.jit(drive.advance, **named, compiler_options=options or None).lower(task.engine, *shapes)
