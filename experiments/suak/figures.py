@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from experiments.common.figures import count_rounds, curve, figure, save
-from experiments.common.rows import Row, is_above, mean_row, mean_se, ranking, row
+from experiments.common.rows import Row, is_above, is_within, mean_row, mean_se, ranking, row
 from experiments.common.running import Options
 from experiments.suak.play import RADII, C, Played, play, violation
 
@@ -40,7 +40,7 @@ def figure2(options: Options) -> list[Row]:
     pds = played.last("PDS")
     lead = pds - np.max([played.last(n) for n in names if n != "PDS"], axis=0)
     item, said = "figure2: PDS is worst: its regret − largest other", "1.20e5 (our calculation)"
-    near, note = abs(pds.mean() / 1.2e5 - 1) < 0.05, "phase 1 does not end; yes: within 5 %"
+    near, note = is_within(*mean_se(pds), 1.14e5, 1.26e5), "phase 1 does not end; yes: within 5 %, by 2 s.e."
     rows = [
         *_levels("figure2", played, 0.65),
         mean_row(item, lead, "> 0", holds=is_above(lead), note="paired"),
@@ -64,8 +64,8 @@ def _crossing(played: Played, a: str) -> Row:
         return row(item, "none", published=said, holds=False, note=f"never; SUAK − OPS at T: {final:.4g} ± {se:.2g}")
     error = np.nanstd([_last_crossing(played.t, ahead[rng.integers(0, count, count)]) for _ in range(400)])
     first = _last_crossing(played.t, ahead[: min(10, count)])
-    note = f"bootstrap over {count} runs; first 10 runs alone: {first:.4g}; yes: 1.2e6 to 1.6e6"
-    return row(item, at, error, published=said, holds=1.2e6 <= at <= 1.6e6, note=note)
+    note = f"bootstrap over {count} runs; first 10 runs alone: {first:.4g}; yes: 1.2e6 to 1.6e6, by 2 s.e."
+    return row(item, at, error, published=said, holds=is_within(at, error, 1.2e6, 1.6e6), note=note)
 
 
 def _last_crossing(t: np.ndarray, ahead: np.ndarray) -> float:
@@ -85,17 +85,19 @@ def _average_cost(played: Played) -> list[Row]:
     dip = int(np.flatnonzero(late)[mean[late].argmax()])
     early = gap[:, late & (played.t <= 0.1 * played.t[-1])].max(axis=1)
     rows = [
-        mean_row("figure2: c − average cost of SUAK in phase 1", early, "≈ 0", holds=early.mean() < 1e-3,
-                 note="largest between 2 % and 10 % of T; yes: below 0.001"),
+        mean_row("figure2: c − average cost of SUAK in phase 1", early, "≈ 0", holds=is_above(-early, -1e-3),
+                 note="largest between 2 % and 10 % of T; yes: below 0.001, by 2 s.e."),
         mean_row("figure2: lowest average cost of SUAK after phase 1", C - gap[:, dip], "≈ 0.49",
-                 holds=abs(C - mean[dip] - 0.49) < 0.005, note=f"at round {played.t[dip]:.3g}; yes: within 0.005"),
+                 holds=is_within(*mean_se(C - gap[:, dip]), 0.485, 0.495),
+                 note=f"at round {played.t[dip]:.3g}; yes: within 0.005, by 2 s.e."),
         mean_row("figure2: average cost of SUAK at T", C - gap[:, -1], "back towards 0.5",
-                 holds=mean[-1] < 0.75 * mean[dip], note="yes: a quarter of the dip or more is made good"),
+                 holds=is_above(0.75 * gap[:, dip] - gap[:, -1]),
+                 note="yes: a quarter of the dip or more is made good, by 2 s.e."),
     ]  # fmt: skip
     for name, x in played.gap.items():
         if name != "SUAK":
-            item, holds = f"figure2: c − average cost of {name} at T", x[:, -1].mean() < 2e-3
-            rows.append(mean_row(item, x[:, -1], "≈ 0", holds=holds, note="yes: below 0.002"))
+            item, holds = f"figure2: c − average cost of {name} at T", is_above(-x[:, -1], -2e-3)
+            rows.append(mean_row(item, x[:, -1], "≈ 0", holds=holds, note="yes: below 0.002, by 2 s.e."))
     return rows
 
 

@@ -1,0 +1,112 @@
+"""What a sample of regrets says about their law, with intervals: mean, median, quantiles, what the worst 1 % carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+RESAMPLES, LEVEL = 2000, 0.95
+WORST = 0.01
+CRITERIA = {"mean": "least mean", "median": "least median", "q99": "least 99 % quantile", "worst": "least worst 1 %"}
+
+
+def resampled(count: int, seed: int = 0) -> np.ndarray:
+    """How often each of ``count`` instances is in each resample, ``[resample, instance]``."""
+    return np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
+
+
+def criteria(values: np.ndarray, times: np.ndarray) -> dict[str, np.ndarray]:
+    """Statistics of a sample in which instance i occurs ``times[..., i]`` times.
+
+    Args:
+        values: regrets, ``[instance]``.
+        times: ``[..., instance]``, of equal sums.
+
+    Returns:
+        mean, median, q90, q99, ``worst`` (mean of the worst 1 %) and ``tail_share`` (what these carry of the mean).
+    """
+    order = np.argsort(values)
+    x, times = values[order], times[..., order]
+    upto, count = np.cumsum(times, axis=-1), times[0].sum() if times.ndim > 1 else times.sum()
+    found = {"mean": times @ x / count}
+    for name, share in (("median", 0.5), ("q90", 0.9), ("q99", 0.99)):
+        place = (upto < share * count).sum(axis=-1)  # the least value below or at which a share of the sample lies
+        found[name] = x[np.minimum(place, x.size - 1)]
+    worst = max(1, round(WORST * count))
+    inside = np.diff(np.maximum(upto - (count - worst), 0), axis=-1, prepend=0)
+    found["worst"] = inside @ x / worst
+    total = times @ x
+    found["tail_share"] = worst * found["worst"] / np.where(total == 0, 1, total)
+    return found
+
+
+def described(regret: np.ndarray, wrong: np.ndarray, costly: np.ndarray) -> dict[str, tuple[float, float, float]]:
+    """By name, a value and its 95 % interval, of the runs of one setting of a policy.
+
+    Quantiles: between two order statistics (exact for any law). Shares of runs: Clopper and Pearson (exact). Mean,
+    worst 1 % and what these carry: percentile bootstrap, which is short where few runs carry a mean; ``half`` says how
+    few: the least number of runs that together carry half of it.
+    """
+    point = criteria(regret, np.ones(regret.size, int))
+    again = criteria(regret, resampled(regret.size))
+    ends = (1 - LEVEL) / 2, (1 + LEVEL) / 2
+    found = {}
+    for name in ("mean", "worst", "tail_share"):
+        low, high = np.quantile(again[name], ends)
+        found[name] = (float(point[name]), float(low), float(high))
+    for name, share in (("median", 0.5), ("q90", 0.9), ("q99", 0.99)):
+        found[name] = (float(point[name]), *quantile_interval(regret, share))
+    for name, hits in (("lock_in", wrong), ("costly_lock_in", costly)):
+        low, high = stats.binomtest(int(hits.sum()), hits.size).proportion_ci(LEVEL)
+        found[name] = (float(hits.mean()), float(low), float(high))
+    half = 1 + int((np.cumsum(np.sort(regret)[::-1]) < regret.sum() / 2).sum())
+    found["half"] = (float(half), float("nan"), float("nan"))
+    return found
+
+
+def quantile_interval(values: np.ndarray, share: float) -> tuple[float, float]:
+    """Two order statistics between which the quantile lies at 95 % at least, whatever the law; infinite if too few."""
+    x = np.concatenate([[-np.inf], np.sort(values), [np.inf]])
+    low = int(stats.binom.ppf((1 - LEVEL) / 2, values.size, share))
+    high = int(stats.binom.isf((1 - LEVEL) / 2, values.size, share)) + 1
+    return float(x[low]), float(x[min(high, x.size - 1)])
+
+
+def not_worse(regret: np.ndarray, criterion: str) -> tuple[int, np.ndarray]:
+    """(the setting that is least by a criterion, which settings are not clearly worse than it).
+
+    Clearly: the bootstrap of the difference, paired by instance, is above 0 at 5 % for all settings together
+    (Bonferroni).
+
+    Args:
+        regret: ``[setting, instance]``.
+        criterion: a name of :data:`CRITERIA`.
+    """
+    once = np.ones(regret.shape[1], int)
+    point = np.array([criteria(x, once)[criterion] for x in regret])
+    best = int(point.argmin())
+    times = resampled(regret.shape[1])
+    again = np.array([criteria(x, times)[criterion] for x in regret])
+    gaps = np.quantile(again - again[best], (1 - LEVEL) / max(1, len(regret) - 1), axis=1)
+    return best, gaps <= 0
+
+
+def groups(values: np.ndarray, size: int) -> np.ndarray:
+    """Means of consecutive groups of ``size`` instances, ``[..., group]``; what is left over is left out."""
+    count = values.shape[-1] // size
+    return values[..., : count * size].reshape(*values.shape[:-1], count, size).mean(axis=-1)
+
+
+def row_of(found: dict[str, tuple[float, float, float]]) -> list[Any]:
+    """The numbers in the order of :func:`header`."""
+    return [number for name in NAMES for number in (found[name][:1] if name == "half" else found[name])]
+
+
+NAMES = ("mean", "median", "q90", "q99", "worst", "tail_share", "lock_in", "costly_lock_in", "half")
+
+
+def header() -> list[str]:
+    """Names of the columns of :func:`row_of`."""
+    return [f"{name}{end}" for name in NAMES for end in (("",) if name == "half" else ("", "_low", "_high"))]
