@@ -13,7 +13,25 @@ import jaxbandits as jb
 from experiments.common.running import Options, kept
 from experiments.omega_ucb.specs import STEPS
 from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
-from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB
+from jaxbandits.policies import (
+    CUCB,
+    IUCB,
+    KLUCBSC,
+    KUBE,
+    MRCB,
+    MUCB,
+    UCBB2,
+    UCBBV2,
+    UCBSC,
+    BGreedy,
+    BudgetedThompson,
+    BudgetUCB,
+    FractionalKUBE,
+    KLUCBSCPlus,
+    OmegaStarUCB,
+    OmegaUCB,
+    UCBSCPlus,
+)
 
 RHOS = 2.0 ** np.linspace(-6, 1.5, 16)
 FIVE = 2.0 ** np.arange(-4, 1)  # for ten times the paper's budget
@@ -21,6 +39,28 @@ LAWS: dict[str, Any] = {"S-Br": random_bernoulli, "S-GBr": random_generalised_be
 WIDTHS = (10, 50, 100)
 SETTINGS = tuple(f"{law}-{arms}" for law in LAWS for arms in WIDTHS)
 BLOCK = 200
+TWO = (0.25, 1.0)  # of ω*-UCB
+POLICIES: dict[str, Any] = {
+    "BTS": BudgetedThompson(),
+    "m-UCB": MUCB(),
+    "c-UCB": CUCB(),
+    "i-UCB": IUCB(),
+    "b-greedy": BGreedy(),
+    "UCB-SC+": UCBSCPlus(),
+    "UCB-SC": UCBSC(),
+    "KL-UCB-SC+": KLUCBSCPlus(),
+    "KL-UCB-SC": KLUCBSC(),
+    "UCB-B2": UCBB2(),
+    "UCB-BV2": UCBBV2(),
+    "KUBE": KUBE(),
+    "fractional KUBE": FractionalKUBE(),
+    "MRCB, L = 1": MRCB(pulls=1),
+    "MRCB, L = 2": MRCB(pulls=2),
+}
+STARRED = {"S-Br": (), "S-GBr": ("ω*-UCB",), "S-Bt": ("ω*-UCB",)}  # it is ω-UCB on Bernoulli arms
+REST = ("c-UCB", "i-UCB", "b-greedy", "Budget-UCB", "UCB-SC+")  # of the paper's competitors
+SELDOM = ("UCB-SC", "KL-UCB-SC+", "KL-UCB-SC", "UCB-B2", "UCB-BV2", "KUBE", "fractional KUBE", "MRCB, L = 1",
+          "MRCB, L = 2")  # fmt: skip
 COSTLY = 0.05  # a wrong arm is a costly one if its ratio is this much below the best one's
 
 
@@ -30,7 +70,7 @@ class Job:
 
     Attributes:
         setting: the paper's name, ``S-Br-10`` to ``S-Bt-100``.
-        policy: ``ω-UCB``, ``BTS`` or ``m-UCB``.
+        policy: ``ω-UCB``, ``ω*-UCB``, ``Budget-UCB`` (which is told the least mean cost) or a name of :data:`POLICIES`.
         decade: the budget, in powers of ten over the paper's 1.5·10⁵ · min μ^c: −1, 0 or 1.
     """
 
@@ -41,20 +81,28 @@ class Job:
     @property
     def rhos(self) -> tuple[float, ...]:
         """Values of ρ; NaN for a policy without."""
+        if self.policy == "ω*-UCB":
+            return TWO
         if self.policy != "ω-UCB":
             return (np.nan,)
         return tuple(map(float, FIVE if self.decade > 0 else RHOS))
 
-    def made(self) -> Any:
+    def made(self, world: FiniteArms) -> Any:
         """The policy, with all its settings."""
-        of_rho = OmegaUCB(rho=np.array(self.rhos, np.float32))
-        return {"ω-UCB": of_rho, "BTS": BudgetedThompson(), "m-UCB": MUCB()}[self.policy]
+        if self.policy == "Budget-UCB":  # as in the reference code
+            return BudgetUCB(min_cost=world.values()[1].min(axis=1)[None])
+        of_rho = {"ω-UCB": OmegaUCB, "ω*-UCB": OmegaStarUCB}.get(self.policy)
+        return of_rho(rho=np.array(self.rhos, np.float32)) if of_rho else POLICIES[self.policy]
 
     def blocks(self, options: Options) -> int:
         """How many blocks of instances are played."""
         wide = self.setting.endswith("-100")
-        if self.policy == "BTS":
-            return options.pick(1, 1, 1 if not self.setting.endswith("-10") else 2)
+        if self.policy in SELDOM:
+            return 1
+        if self.policy == "BTS" or self.policy in REST:
+            return options.pick(1, 1, 2 if self.setting.endswith("-10") else 1)
+        if self.policy == "ω*-UCB":
+            return options.pick(1, 1, 4)
         return options.pick(1, 1, 8 if wide else 16)
 
 
@@ -93,12 +141,14 @@ def _block(job: Job, block: int, options: Options) -> dict[str, np.ndarray]:
     count, steps = options.pick(40, 100, BLOCK), options.pick(2e3, STEPS, STEPS) * 10.0**job.decade
     world: FiniteArms = LAWS[law](jax.random.key(21_000 + block), instances=count, arms=int(arms))
 
+    policy = job.made(world)
+
     def make() -> dict[str, np.ndarray]:
         began = time.perf_counter()
         reward, cost = world.values()
         budget = steps * cost.min(axis=1)
         constraint = jb.TotalBudget(budget, last_pull="counts")
-        result = jb.simulate(job.made(), world, constraint, key=jax.random.key(22_000 + block), marks=1)
+        result = jb.simulate(policy, world, constraint, key=jax.random.key(22_000 + block), marks=1)
         regret = result.regret.values[:, :, 0, -1]
         wrong, costly = lock_ins(result.final["pulls"][:, :, 0], reward, cost)
         rounds = float(result.ledger["rounds"][..., -1].sum())
@@ -107,7 +157,7 @@ def _block(job: Job, block: int, options: Options) -> dict[str, np.ndarray]:
         share = regret / (result.best_rate * budget)
         return {"regret": regret, "share": share, "wrong": wrong, "costly": costly, "cost": np.array([rounds, took])}
 
-    depends_on = [*jax.tree.leaves(world), *jax.tree.leaves(job.made()), job.made(), f"{steps} {block}"]
+    depends_on = [*jax.tree.leaves(world), *jax.tree.leaves(policy), policy, f"{steps} {block}"]
     return kept(options, f"{job.setting}_{job.policy}_{job.decade}_{block}", depends_on, make)
 
 
