@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from experiments.common.figures import count_rounds, curve, figure, save
 from experiments.common.rows import Row, is_above, is_within, mean_row, mean_se, ranking, row
 from experiments.common.running import Options
-from experiments.suak.play import RADII, C, Played, play, violation
+from experiments.suak.play import MEANS, RADII, C, Played, play, violation
 
 
 def figure1(options: Options) -> list[Row]:
@@ -132,9 +134,39 @@ def _levels(item: str, played: Played, best: float) -> list[Row]:
         row(f"{item}: r*", played.best, published=best, holds=right, note="closed form", digits=".5f"),
         violation(item, played.violation, "exact"),
     ]
+    bound, suak = regret_bound(*MEANS[1 if item == "figure1" else 2], C, int(played.t[-1])), played.last("SUAK")
+    note = f"constants as printed; playing nothing loses {played.best * played.t[-1]:.3g}"
+    note += "; the bound is larger" if bound > played.best * played.t[-1] else ""
+    below = is_above(-suak, -bound)
+    rows.append(mean_row(f"{item}: SUAK within Theorem 3.2", suak, f"≤ {bound:.3g}", holds=below, note=note))
     for name in played.regret:
         ten = mean_se(played.last(name)[:10])
         note = f"first 10: {ten[0]:.5g} ± {ten[1]:.2g}"
         rows.append(mean_row(f"{item}: regret of {name} at T", played.last(name), note=note))
     last = {name: played.last(name) for name in played.regret}
     return [*rows, ranking(f"{item}: order of the regrets at T", last)]
+
+
+def regret_bound(mean_reward: Sequence[float], mean_cost: Sequence[float], c: float, rounds: int) -> float:
+    """Theorem 3.2 at T = ``rounds``, Eq. (11).
+
+    A base is a pair of arms on both sides of c, or one arm and the null arm; Δ_min,i is the least gap of a base with
+    arm i that is not the best one.
+    """
+    arms = [(0.0, 0.0), *zip(mean_reward, mean_cost, strict=True)]  # the null arm first
+    rates: dict[tuple[int, int], float] = {}
+    for j, k in itertools.permutations(range(len(arms)), 2):
+        (low, saved), (high, spent) = arms[j], arms[k]
+        if saved <= c < spent:
+            share = (spent - c) / (spent - saved)
+            rates[j, k] = share * low + (1 - share) * high
+        elif j and not k and saved <= c:  # affordable alone
+            rates[j, k] = low
+    best = max(rates.values())
+    delta = np.abs(np.array(mean_cost) - c)
+    total = 241 * len(delta) * best * np.log(rounds) / (c * delta.min() ** 2)
+    total += 3 * np.pi**2 * best / delta.min() ** 2 + 2 * np.pi**2 * len(delta) ** 2
+    for i, own in enumerate(delta, start=1):
+        gap = min(best - rate for base, rate in rates.items() if i in base and best - rate > 1e-12)
+        total += 432 * best * ((own + 1) / own) ** 2 * np.log(rounds) / (delta.min() * gap**2)
+    return float(total)
