@@ -17,8 +17,14 @@ def array(values: np.ndarray, *axes: str) -> xarray.DataArray:
     return xarray.DataArray(values, dims=axes)
 
 
+def symmetric(*shape: int) -> np.ndarray:
+    """Samples without skewness along the last axis, whose intervals need no correction."""
+    half = RANDOM.exponential(size=(*shape[:-1], shape[-1] // 2))
+    return np.concatenate([half, -half], axis=-1) + RANDOM.normal(size=(*shape[:-1], 1))
+
+
 def test_one_instance_is_the_t_interval() -> None:
-    x = RANDOM.exponential(size=(3, 12))
+    x = symmetric(3, 12)
     found = mean_interval(array(x, "setting", "replicate"), level=0.9)
     for i in range(3):
         expected = stats.ttest_1samp(x[i], 0).confidence_interval(0.9)
@@ -34,11 +40,20 @@ def test_averaging_one_instance_changes_nothing() -> None:
 
 
 def test_two_instances_are_welch() -> None:
-    x = np.stack([RANDOM.normal(1, 1, 8), RANDOM.normal(5, 4, 8)])
+    x = symmetric(2, 8) * [[1.0], [4.0]]
     found = mean_interval(array(x, "instance", "replicate"), average_instances=True)
     # mean(a) − mean(−b) is the sum, of which the average is half
     welch = stats.ttest_ind(x[0], -x[1], equal_var=False).confidence_interval()
     np.testing.assert_allclose([found["low"], found["high"]], np.array(welch) / 2, rtol=1e-12)
+
+
+def test_over_instances_each_counts_with_its_mean() -> None:
+    x = RANDOM.exponential(size=(20, 4))
+    found = mean_interval(array(x, "instance", "replicate"), over="instance")
+    alone = mean_interval(array(x.mean(1), "replicate"))
+    assert all(float(found[part]) == pytest.approx(float(alone[part])) for part in ("mean", "low", "high"))
+    apart = paired_difference(array(x + 1, "instance", "replicate"), array(x, "instance", "replicate"), over="instance")
+    assert float(apart["low"]) == pytest.approx(1) == float(apart["high"])
 
 
 def test_the_spread_between_instances_does_not_widen_the_interval() -> None:

@@ -117,7 +117,7 @@ def test_one_unit_that_differs_does_not_blow_up_the_band() -> None:
 def test_errors() -> None:
     x = array(np.ones((3, 2)), "instance", "mark")
     for call, what in (
-        (lambda: bootstrap_interval(x, over="run"), "over: 'run' given; it must be 'replicate' or 'instance'"),
+        (lambda: bootstrap_interval(x, over="run"), "must have an axis 'run'"),
         (lambda: bootstrap_interval(x, over="replicate"), "must have an axis 'replicate'"),
         (lambda: bootstrap_interval(x, level=1.0), "level: 1.0 given"),
         (lambda: bootstrap_interval(x, resamples=10), "resamples: 10 given"),

@@ -7,11 +7,16 @@ First decide what was sampled, that is what a standard error counts:
 * ``over="instance"``: the instances were drawn at random and stand for all that might have been drawn (the random
   instances of a paper). Each instance, averaged over its runs, is one observation.
 
+Any other axis may be what was sampled too: ``over="seed"``. All other axes stay.
+
 All policies meet the same world (common random numbers), so differences are taken run by run: their intervals are
 mostly far narrower than those of the means.
 
 ======================================  =================================================================
-:func:`mean_interval`                   mean and t-interval over runs
+:func:`mean`, :func:`median`            an :class:`Estimate`: value, low, high, and warnings
+:func:`quantile`                        the same of a quantile, from order statistics
+:func:`cvar`, :func:`tail_share`        mean of the worst, and what part of the sum they carry
+:func:`mean_interval`                   mean and interval, as a dataset
 :func:`paired_difference`               the same for x − y
 :func:`bootstrap_interval`              mean and BCa bootstrap interval (scipy.stats.bootstrap)
 :func:`bootstrap_difference`            the same for x − y
@@ -21,6 +26,11 @@ mostly far narrower than those of the means.
 :func:`runs_needed`                     how many runs until a difference is clear
 ======================================  =================================================================
 
+Warnings begin with a name: *few units* (10 or fewer), *heavy tail* (the top 2 % of the units carry more than half of
+the mean), *one unit decides* (without it the mean moves by more than the width of the interval), *skewed*, *no end* (a
+quantile beyond what the sample can bound), *few in the tail*. No sample shows a tail that is rarer than it is large:
+:func:`invisible` says so in a line.
+
     from jaxbandits.statistics import dominance, mean_interval, paired_difference
     mean_interval(result.regret, average_instances=True)
     paired_difference(result.reward.sel(setting=a), result.reward.sel(setting=b))
@@ -28,17 +38,26 @@ mostly far narrower than those of the means.
 """
 
 from jaxbandits.statistics.bootstrap import bootstrap_difference, bootstrap_interval, simultaneous_band
+from jaxbandits.statistics.doubts import invisible
 from jaxbandits.statistics.intervals import mean_interval, paired_difference
 from jaxbandits.statistics.pairs import dominance, holm
 from jaxbandits.statistics.planning import runs_needed
+from jaxbandits.statistics.summaries import Estimate, cvar, mean, median, quantile, tail_share
 
 __all__ = [
+    "Estimate",
     "bootstrap_difference",
     "bootstrap_interval",
+    "cvar",
     "dominance",
     "holm",
+    "invisible",
+    "mean",
     "mean_interval",
+    "median",
     "paired_difference",
+    "quantile",
     "runs_needed",
     "simultaneous_band",
+    "tail_share",
 ]

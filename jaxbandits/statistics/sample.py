@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.numbers import numbers
 
 if TYPE_CHECKING:
     import xarray
@@ -26,22 +27,49 @@ def units(x: xarray.DataArray, over: str) -> xarray.DataArray:
     """``x`` with its first axes renamed ``(stratum, unit)``.
 
     Over ``"replicate"`` each instance is a stratum and its runs are the units; over ``"instance"`` there is one
-    stratum, whose units are the instances, averaged over their runs.
+    stratum, whose units are the instances, averaged over their runs. Over any other axis there is one stratum, its
+    entries are the units, and all other axes stay.
 
     Raises:
-        InputError: another ``over``, or an axis that it needs is missing.
+        InputError: ``x`` is no labelled array, or has no such axis.
     """
-    if over not in OVER:
-        raise bad("over", over, " or ".join(map(repr, OVER)))
-    if over not in x.dims:
-        raise InputError(f"x: an array with axes {tuple(x.dims)} given; it must have an axis {over!r}")
-    if over == "instance":
-        averaged = x.mean("replicate") if "replicate" in x.dims else x
-        made = averaged.rename(instance="unit").expand_dims("stratum")
-    else:
+    check_axes(x, over)
+    if over == "replicate":
         made = x.rename(replicate="unit")
         made = made.rename(instance="stratum") if "instance" in x.dims else made.expand_dims("stratum")
+    else:
+        averaged = x.mean("replicate") if over == "instance" and "replicate" in x.dims else x
+        made = averaged.rename({over: "unit"}).expand_dims("stratum")
     return made.drop_vars(("stratum", "unit"), errors="ignore").transpose("stratum", "unit", ...)
+
+
+def labelled(x: Any, over: str) -> xarray.DataArray:
+    """``x`` as it is, or a plain array with one axis, along ``over``.
+
+    Raises:
+        InputError: anything else.
+    """
+    import xarray
+
+    if isinstance(x, xarray.DataArray):
+        return x
+    plain = numbers("x", x, "a labelled array (xarray.DataArray), or numbers along one axis")
+    if plain.ndim != 1:
+        raise InputError(f"x: a plain array of shape {plain.shape} given; it must be labelled (xarray.DataArray)")
+    return xarray.DataArray(plain, dims=(over,))
+
+
+def check_axes(x: xarray.DataArray, *axes: str) -> None:
+    """Whether ``x`` is a labelled array with these axes.
+
+    Raises:
+        InputError: it is none, or lacks one.
+    """
+    if not hasattr(x, "dims"):
+        raise bad("x", x, "a labelled array (xarray.DataArray), such as result.regret")
+    for axis in axes:
+        if axis not in x.dims:
+            raise InputError(f"x: an array with axes {tuple(x.dims)} given; it must have an axis {axis!r}")
 
 
 def moments(values: np.ndarray) -> Moments:

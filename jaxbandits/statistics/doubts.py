@@ -1,0 +1,151 @@
+"""When no interval can hold its level: what is doubtful about a sample, by name and in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandits.statistics.means import MeanParts, mean_parts
+
+FEW, TOP, HALF = 10, 0.02, 0.5
+_SKEWED, _SKEWED_MEAN = (
+    2.7,
+    0.25,
+)  # of the sample (fewer units show less of it), and of its mean: seldom above for Exp(1)
+
+
+class Doubt(NamedTuple):
+    """Something doubtful about some of several samples.
+
+    Attributes:
+        name: by which it is known.
+        size: how bad it is, ``[place]``; above 0 where it is so.
+        text: what to say of the sample at a place.
+    """
+
+    name: str
+    size: np.ndarray
+    text: Callable[[int], str]
+
+
+def told(doubts: Sequence[Doubt]) -> tuple[str, ...]:
+    """A line for each that there is: its name, and what is to be said of the worst sample."""
+    lines = []
+    for doubt in doubts:
+        found, many = int((doubt.size > 0).sum()), doubt.size.size
+        if found:
+            several = f" (the worst of {found:,} such among {many:,})" if found > 1 else f" (1 among {many:,})"
+            lines.append(f"{doubt.name}: {doubt.text(int(np.argmax(doubt.size)))}{several if many > 1 else ''}")
+    return tuple(lines)
+
+
+def doubts_of(values: np.ndarray, over: str, what: str, level: float = 0.95) -> list[Doubt]:
+    """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``.
+
+    * *few units*: 10 or fewer (beyond one in each stratum);
+    * *heavy tail*: the top 2 % of the units (one at least) carry more than half of the mean;
+    * *one unit decides*: without it, the mean moves by more than the whole width of the interval that is left;
+    * *skewed*: the skewness of the sample, and of its mean, are more than samples of an exponential law mostly have.
+    """
+    parts = mean_parts(values)
+    return [
+        _few(values, over),
+        heavy_tail(values, over, what),
+        _one_decides(values, parts, over, what, level),
+        _skewed(values, parts, over, what),
+    ]
+
+
+def _few(values: np.ndarray, over: str) -> Doubt:
+    strata, count, places = values.shape
+    each = f" of each of {strata}" if strata > 1 else ""
+    text = f"{count} {many(over, count)}{each} are too few for an interval that holds its level; take {FEW + 1} or more"
+    return Doubt("few units", np.full(places, float(strata * (count - 1) < FEW)), lambda place: text)
+
+
+def heavy_tail(values: np.ndarray, over: str, what: str = "mean") -> Doubt:
+    """Whether the top 2 % of the units carry more than half of the mean, from ``[stratum, unit, place]``.
+
+    With several given instances only what a unit has beyond the median of its own instance counts as carried by it.
+    """
+    size = np.abs(values)
+    number = values.shape[0] * values.shape[1]
+    top = math.ceil(TOP * number)
+    beyond = size if values.shape[0] == 1 else np.maximum(size - np.median(size, axis=1, keepdims=True), 0)
+    largest = np.sort(beyond.reshape(number, -1), axis=0)[number - top :].sum(axis=0)
+    whole = size.sum(axis=(0, 1))
+    share = np.divide(largest, whole, out=np.zeros_like(whole), where=whole > 0)
+
+    def text(place: int) -> str:
+        carry = "carry" if top > 1 else "carries"
+        part = f"{top} of {number:,} {many(over)} {carry} {share[place]:.0%}"
+        return f"{part} of this {what}: more {many(over)} will move it"
+
+    return Doubt("heavy tail", np.where((share > HALF) & (number > 1), share, 0.0), text)
+
+
+def _one_decides(values: np.ndarray, parts: MeanParts, over: str, what: str, level: float) -> Doubt:
+    from scipy import stats
+
+    strata, count, places = values.shape
+    size = np.zeros(places)
+    if count > 2:
+        apart = values - values.mean(axis=1, keepdims=True)
+        variance = values.var(axis=1, ddof=1, keepdims=True)
+        left = np.maximum(((count - 1) * variance - apart**2 * count / (count - 1)) / (count - 2), 0)
+        others = parts.error**2 * strata**2 - variance / count
+        error = np.sqrt(np.maximum(others, 0) + left / (count - 1)) / strata
+        width = 2 * stats.t.ppf(0.5 + level / 2, np.maximum(parts.freedom - 1, 1)) * error
+        moved = np.abs(apart) / (count - 1) / strata
+        # rounding leaves a trace of variance where all others are equal
+        ratio = moved / np.maximum(width, 1e-12 * np.maximum(moved, 1e-300))
+        size = np.where(parts.error > 0, ratio.max(axis=(0, 1)), 0.0)
+    text = f"without one of the {many(over)} the {what} would move by more than the whole width of its interval"
+    return Doubt("one unit decides", np.where(size > 1, size, 0.0), lambda place: text)
+
+
+def _skewed(values: np.ndarray, parts: MeanParts, over: str, what: str) -> Doubt:
+    number = values.shape[0] * values.shape[1]
+    skew = np.abs(parts.skew) * math.sqrt(number)
+    size = np.where((skew > _SKEWED * number / (number + 2.5)) & (np.abs(parts.skew) > _SKEWED_MEAN), skew, 0.0)
+
+    def text(place: int) -> str:
+        seen = f"skewness {skew[place]:.1f} over {number:,} {many(over)}"
+        return f"{seen}: an interval of the {what} may miss more often than it says"
+
+    return Doubt("skewed", size, text)
+
+
+def no_end(low: np.ndarray, high: np.ndarray, count: int, over: str, q: float, level: float) -> Doubt:
+    """Whether a quantile has no lower or upper end, for the sample is too small."""
+    outer = min(q, 1 - q)
+    needed = math.ceil(math.log((1 - level) / 2) / math.log1p(-outer) - 1e-9)
+    text = f"{count:,} {many(over, count)} cannot bound the {q:g} quantile on both sides; {needed:,} can"
+    return Doubt("no end", (np.isinf(low) | np.isinf(high)).astype(float), lambda place: text)
+
+
+def few_in_tail(count: int, tail: float, over: str, places: int) -> Doubt:
+    """Whether the tail holds 10 units or fewer."""
+    text = (
+        f"{tail:.2g} of {count:,} {many(over, count)} are {count * tail:.3g}: too few for an interval that holds its "
+        f"level; take {math.ceil((FEW + 1) / tail):,}"
+    )
+    return Doubt("few in the tail", np.full(places, float(count * tail <= FEW)), lambda place: text)
+
+
+def many(over: str, count: int = 2) -> str:
+    """What the units are called: ``runs``, ``instances``."""
+    return ("run" if over == "replicate" else over) + "s" * (count != 1)
+
+
+def invisible(count: int, over: str = "replicate") -> str:
+    """What n units cannot show, in words: with probability 95 % they hold none of what happens less often than 3/n.
+
+    Example:
+        >>> invisible(1000)
+        'disasters rarer than 3 in 1,000 are invisible in 1,000 runs'
+    """
+    return f"disasters rarer than 3 in {count:,} are invisible in {count:,} {many(over, count)}"
