@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from experiments.common.rows import Row, row
 from experiments.common.running import Experiment, Item, Options
 from experiments.omega_ucb_tails.play import LAWS, REST, SELDOM, SETTINGS, STARRED, WIDTHS, Job, played
-from experiments.omega_ucb_tails.tails import by_budget, by_rho, lottery, tables
+from experiments.omega_ucb_tails.report import by_budget, by_rho, lottery, tables
 
 
 def _item(jobs: Sequence[Job]) -> Item:

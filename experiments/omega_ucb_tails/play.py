@@ -96,7 +96,7 @@ class Job:
 
     def blocks(self, options: Options) -> int:
         """How many blocks of instances are played."""
-        wide = self.setting.endswith("-100")
+        wide = self.setting.endswith("-100") or self.decade > 0
         if self.policy in SELDOM:
             return 1
         if self.policy == "BTS" or self.policy in REST:

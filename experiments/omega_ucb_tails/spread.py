@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from jaxbandits.statistics import cvar, mean, median, quantile, tail_share
+
 RESAMPLES, LEVEL = 2000, 0.95
 WORST = 0.01
 CRITERIA = {"mean": "least mean", "median": "least median", "q99": "least 99 % quantile", "worst": "least worst 1 %"}
@@ -42,36 +44,29 @@ def criteria(values: np.ndarray, times: np.ndarray) -> dict[str, np.ndarray]:
     return found
 
 
-def described(regret: np.ndarray, wrong: np.ndarray, costly: np.ndarray) -> dict[str, tuple[float, float, float]]:
-    """By name, a value and its 95 % interval, of the runs of one setting of a policy.
+def described(regret: np.ndarray, wrong: np.ndarray, costly: np.ndarray) -> dict[str, Any]:
+    """By name, (value, low, high) of the runs of one setting of a policy, with 95 % intervals.
 
-    Quantiles: between two order statistics (exact for any law). Shares of runs: Clopper and Pearson (exact). Mean,
-    worst 1 % and what these carry: percentile bootstrap, which is short where few runs carry a mean; ``half`` says how
-    few: the least number of runs that together carry half of it.
+    Mean, quantiles, worst 1 % and what these carry are those of ``jaxbandits.statistics``; shares of runs have Clopper
+    and Pearson's intervals, exact ones. ``half`` is the least number of runs that together carry half of the mean, and
+    ``warned`` what is doubtful about the mean.
     """
-    point = criteria(regret, np.ones(regret.size, int))
-    again = criteria(regret, resampled(regret.size))
-    ends = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-    found = {}
-    for name in ("mean", "worst", "tail_share"):
-        low, high = np.quantile(again[name], ends)
-        found[name] = (float(point[name]), float(low), float(high))
-    for name, share in (("median", 0.5), ("q90", 0.9), ("q99", 0.99)):
-        found[name] = (float(point[name]), *quantile_interval(regret, share))
+    of_mean = mean(regret)
+    found: dict[str, Any] = {
+        "mean": of_mean,
+        "median": median(regret),
+        "q90": quantile(regret, 0.9),
+        "q99": quantile(regret, 0.99),
+        "worst": cvar(regret, WORST),
+        "tail_share": tail_share(regret, WORST),
+    }
+    found = {name: (x.value, x.low, x.high) for name, x in found.items()}
     for name, hits in (("lock_in", wrong), ("costly_lock_in", costly)):
         low, high = stats.binomtest(int(hits.sum()), hits.size).proportion_ci(LEVEL)
         found[name] = (float(hits.mean()), float(low), float(high))
-    half = 1 + int((np.cumsum(np.sort(regret)[::-1]) < regret.sum() / 2).sum())
-    found["half"] = (float(half), float("nan"), float("nan"))
+    found["half"] = 1 + int((np.cumsum(np.sort(regret)[::-1]) < regret.sum() / 2).sum())
+    found["warned"] = ", ".join(line.split(":")[0] for line in of_mean.warnings)
     return found
-
-
-def quantile_interval(values: np.ndarray, share: float) -> tuple[float, float]:
-    """Two order statistics between which the quantile lies at 95 % at least, whatever the law; infinite if too few."""
-    x = np.concatenate([[-np.inf], np.sort(values), [np.inf]])
-    low = int(stats.binom.ppf((1 - LEVEL) / 2, values.size, share))
-    high = int(stats.binom.isf((1 - LEVEL) / 2, values.size, share)) + 1
-    return float(x[low]), float(x[min(high, x.size - 1)])
 
 
 def not_worse(regret: np.ndarray, criterion: str) -> tuple[int, np.ndarray]:
@@ -99,14 +94,14 @@ def groups(values: np.ndarray, size: int) -> np.ndarray:
     return values[..., : count * size].reshape(*values.shape[:-1], count, size).mean(axis=-1)
 
 
-def row_of(found: dict[str, tuple[float, float, float]]) -> list[Any]:
+def row_of(found: dict[str, Any]) -> list[Any]:
     """The numbers in the order of :func:`header`."""
-    return [number for name in NAMES for number in (found[name][:1] if name == "half" else found[name])]
+    return [number for name in NAMES for number in found[name]] + [found["half"], found["warned"]]
 
 
-NAMES = ("mean", "median", "q90", "q99", "worst", "tail_share", "lock_in", "costly_lock_in", "half")
+NAMES = ("mean", "median", "q90", "q99", "worst", "tail_share", "lock_in", "costly_lock_in")
 
 
 def header() -> list[str]:
     """Names of the columns of :func:`row_of`."""
-    return [f"{name}{end}" for name in NAMES for end in (("",) if name == "half" else ("", "_low", "_high"))]
+    return [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high")] + ["half", "warned"]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 from experiments.common.figures import figure, save
 from experiments.common.looks import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, VERMILION
@@ -21,7 +22,7 @@ GROUP = 100  # instances of a published mean
 LINES = {"mean": (VERMILION, "s", "-"), "median": (BLUE, "o", "-"), "q99": (BLACK, "^", "--")}
 LABELS = {"mean": "mean", "median": "median", "q99": "99 % quantile"}
 
-Described = dict[str, tuple[float, float, float]]
+Described = dict[str, Any]  # see spread.described
 
 
 @functools.cache
@@ -38,8 +39,9 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
     for job in jobs:
         regret = played(job, options).regret
         place = [job.setting, job.policy, STEPS * 10.0**job.decade]
-        for rho, found in zip(job.rhos, _described(job, options), strict=True):
-            lines.append([*place, rho, regret.shape[1], *row_of(found)])
+        least_in = np.bincount(groups(regret, GROUP).argmin(axis=0), minlength=len(regret))
+        for rho, found, times in zip(job.rhos, _described(job, options), least_in.tolist(), strict=True):
+            lines.append([*place, rho, regret.shape[1], *row_of(found), times, int(least_in.sum())])
         if job.policy != "ω-UCB":
             continue
         for criterion in CRITERIA:
@@ -50,7 +52,7 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
             note = f"not clearly worse, paired bootstrap, Bonferroni at 5 %: {text}; {regret.shape[1]} instances"
             item = f"{job.setting}, {place[2]:g} · min μ^c: ρ of the {CRITERIA[criterion]}"
             rows.append(row(item, f"{job.rhos[least]:.4g}", note=note))
-    columns = ["setting", "policy", "budget", "rho", "instances", *header()]
+    columns = ["setting", "policy", "budget", "rho", "instances", *header(), "least_in_groups", "groups"]
     (options.out / "tails.csv").write_text(csv_text(columns, lines, digits=5), encoding="utf-8")
     columns = ["setting", "policy", "budget", "criterion", "best_rho", "from_rho", "to_rho", "not_worse"]
     (options.out / "best.csv").write_text(csv_text(columns, best, digits=5), encoding="utf-8")
@@ -81,20 +83,25 @@ def by_rho(options: Options, settings: Sequence[str] = SETTINGS) -> None:
 def lottery(options: Options) -> None:
     """What 100 instances show: their means, beside that of all; what the worst 1 % carry; how often a run locks in."""
     widths = WIDTHS[: options.pick(1, 3, 3)]
-    picture, axes = figure(1, len(widths) + 1, (4.1 * (len(widths) + 1), 4.4))
+    picture, axes = figure((len(widths) + 1) // 2, 2, (10.5, 3.9 * ((len(widths) + 1) // 2)))
     for axis, arms in zip(axes, widths, strict=False):
         job = Job(f"S-Br-{arms}", "ω-UCB", 0)
         regret = played(job, options).regret
         some = groups(regret, options.pick(10, 50, GROUP))
         x = np.repeat(RHOS, some.shape[1])
-        axis.plot(x, some.ravel(), "o", color=ORANGE, markersize=4, alpha=0.6, label="mean of 100 instances")
+        size = options.pick(10, 50, GROUP)
+        axis.plot(x, some.ravel(), "o", color=ORANGE, markersize=4, alpha=0.6, label=f"mean of {size} instances")
         middle, low, high = np.array([each["mean"] for each in _described(job, options)]).T
         error = [middle - low, high - middle]
         style = {"color": BLACK, "marker": "s", "markersize": 4, "capsize": 2, "linewidth": 1.2}
         axis.errorbar(RHOS, middle, error, label="mean of all, 95 % interval", **style)
         axis.set(title=f"S-Br-{arms}, {regret.shape[1]:,} instances", yscale="log", xlabel="ρ")
         _rho_axis(axis)
-    axes[0].set_ylabel("mean regret at B")
+        low_end, high_end = axis.get_ylim()
+        axis.yaxis.set_major_formatter("{x:,g}")
+        axis.yaxis.set_minor_formatter(NullFormatter())
+        axis.set_yticks([t for t in (200, 500, 1000, 2000, 5000, 10_000, 20_000) if low_end < t < high_end])
+        axis.set_ylabel("mean regret at B")
     last = axes[len(widths)]
     for arms, colour, marker in zip(widths, (BLUE, VERMILION, GREEN), "os^", strict=False):
         found = _described(Job(f"S-Br-{arms}", "ω-UCB", 0), options)
@@ -102,10 +109,10 @@ def lottery(options: Options) -> None:
             label = f"K = {arms}: {what}"
             middle = 100 * np.array([each[name][0] for each in found])
             last.plot(RHOS, middle, dashes, color=colour, marker=marker, markersize=4, label=label)
-    last.set(title="What carries the mean", xlabel="ρ", ylabel="%", ylim=(0, 100))
+    last.set(title="What carries the mean", xlabel="ρ", ylabel="%", ylim=(0, 60))
     _rho_axis(last)
     title = "Bernoulli arms, the paper's budget: what a mean of 100 instances can show"
-    save(picture, options.out / "tails_lottery.png", title, legend=[axes[0], last])
+    save(picture, options.out / "tails_lottery.png", title, legend=[axes[0], last], columns=2)
 
 
 def by_budget(options: Options) -> None:
