@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.omega_ucb_tails.play import lock_ins
+from experiments.omega_ucb_tails.report import least_in
 from experiments.omega_ucb_tails.spread import criteria, described, groups, header, not_worse, resampled, row_of
 
 RANDOM = np.random.default_rng(0)
@@ -47,11 +48,17 @@ def test_what_cannot_be_told_apart_stays_in_the_set() -> None:
     noise = RANDOM.lognormal(0, 1, 400)
     regret = np.stack([10 + noise, 10 + RANDOM.permutation(noise), 30 + noise])
     for criterion in ("mean", "median", "q99", "worst"):
-        best, among = not_worse(regret, criterion)
+        best, among = not_worse(regret)[criterion]
         assert best in (0, 1) and among.tolist() == [True, True, False], criterion
     # a paired difference is clear although the two samples overlap
-    assert not_worse(np.stack([noise, noise + 0.01]), "mean")[1].tolist() == [True, False]
+    assert not_worse(np.stack([noise, noise + 0.01]))["mean"][1].tolist() == [True, False]
 
 
 def test_groups_leave_out_what_is_over() -> None:
     np.testing.assert_array_equal(groups(np.arange(14.0).reshape(2, 7), 3), [[1, 4], [8, 11]])
+
+
+def test_the_least_of_all_and_of_the_papers_grid() -> None:
+    means = np.array([[3.0, 1.0, 1.0], [1.0, 2.0, 4.0], [2.0, 3.0, 2.0]])  # of ρ = ¼, 0.3 and ½
+    assert least_in(means, (0.25, 0.3, 0.5)) == [(2, 2), (1, None), (0, 1)]
+    assert least_in(means[:1], (np.nan,)) == [(3, None)]

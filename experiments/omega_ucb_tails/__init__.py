@@ -38,7 +38,7 @@ OTHERS = {
     for law in LAWS
 }
 TABLE = [Job("S-Br-10", policy, -1) for policy in ("c-UCB", "i-UCB", "b-greedy", "UCB-SC+", *SELDOM)]
-THOMPSON = [Job(setting, "BTS", decade) for setting in SETTINGS for decade in (0, -1)]
+THOMPSON = [Job(setting, "BTS", 0) for setting in SETTINGS] + [Job("S-Br-10", "BTS", -1)]
 
 
 def tails(options: Options) -> list[Row]:

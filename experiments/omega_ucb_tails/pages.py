@@ -67,21 +67,22 @@ def by_rho(setting: str) -> Iterator[str]:
         if (line["setting"], line["policy"], float(line["budget"])) == (setting, "ω-UCB", PAPER):
             cells = [interval(line, name) for name in ("mean", "median", "q99")]
             cells += [percent(line["tail_share"]), f"{line['half']} of {int(line['instances']):,} runs"]
-            cells += [percent(line["lock_in"], 1), f"{line['least_in_groups']} of {line['groups']} hundreds"]
+            cells += [percent(line["lock_in"], 1), f"{line['least_in']} of {line['groups']} hundreds"]
             yield f"| {float(line['rho']):.3g} | {' | '.join(cells)} |"
 
 
 def best(budget: float) -> Iterator[str]:
     """The best ρ for each criterion, and the least and largest that are not clearly worse."""
-    yield "| | least mean | least median | least 99 % quantile | least worst 1 % |"
-    yield "|---|---|---|---|---|"
+    yield "| | least mean | least median | least 99 % quantile | least worst 1 % | mean at ¼ − at ½ |"
+    yield "|---|---|---|---|---|---|"
     found = [line for line in lines("omega_ucb_best.csv") if float(line["budget"]) == budget]
     for setting in dict.fromkeys(line["setting"] for line in found):
+        here = [line for line in found if line["setting"] == setting]
         cells = [
             f"{float(line['best_rho']):.2g} ({float(line['from_rho']):.2g} to {float(line['to_rho']):.2g})"
-            for line in found
-            if line["setting"] == setting
+            for line in here
         ]
+        cells.append(interval(here[0], "quarter_minus_half"))
         yield f"| {setting} | {' | '.join(cells)} |"
 
 

@@ -96,14 +96,10 @@ class Job:
 
     def blocks(self, options: Options) -> int:
         """How many blocks of instances are played."""
-        wide = self.setting.endswith("-100") or self.decade > 0
-        if self.policy in SELDOM:
-            return 1
-        if self.policy == "BTS" or self.policy in REST:
-            return options.pick(1, 1, 2 if self.setting.endswith("-10") else 1)
-        if self.policy == "ω*-UCB":
-            return options.pick(1, 1, 4)
-        return options.pick(1, 1, 8 if wide else 16)
+        if self.policy in ("ω-UCB", "m-UCB"):
+            many = 4 if self.decade > 0 and self.setting != "S-Br-10" else 8 if self.decade > 0 else 16
+            return options.pick(1, 1, min(many, 8) if self.setting.endswith("-100") else many)
+        return options.pick(1, 1, 4 if self.policy == "ω*-UCB" else 1)
 
 
 @dataclasses.dataclass(frozen=True)

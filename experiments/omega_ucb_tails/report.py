@@ -13,10 +13,12 @@ from experiments.common.figures import figure, save
 from experiments.common.looks import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, VERMILION
 from experiments.common.rows import Row, row
 from experiments.common.running import Options
+from experiments.omega_ucb.specs import RHOS as PAPERS
 from experiments.omega_ucb.specs import STEPS, fraction
 from experiments.omega_ucb_tails.play import LAWS, RHOS, SETTINGS, WIDTHS, Job, Outcomes, played
 from experiments.omega_ucb_tails.spread import CRITERIA, described, groups, header, not_worse, row_of
 from jaxbandits._files.csv_text import csv_text
+from jaxbandits.statistics import mean
 
 GROUP = 100  # instances of a published mean
 LINES = {"mean": (VERMILION, "s", "-"), "median": (BLUE, "o", "-"), "q99": (BLACK, "^", "--")}
@@ -39,24 +41,37 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
     for job in jobs:
         regret = played(job, options).regret
         place = [job.setting, job.policy, STEPS * 10.0**job.decade]
-        least_in = np.bincount(groups(regret, GROUP).argmin(axis=0), minlength=len(regret))
-        for rho, found, times in zip(job.rhos, _described(job, options), least_in.tolist(), strict=True):
-            lines.append([*place, rho, regret.shape[1], *row_of(found), times, int(least_in.sum())])
+        counts = least_in(groups(regret, GROUP), job.rhos)
+        for rho, found, count in zip(job.rhos, _described(job, options), counts, strict=True):
+            lines.append([*place, rho, regret.shape[1], *row_of(found), *count, regret.shape[1] // GROUP])
         if job.policy != "ω-UCB":
             continue
-        for criterion in CRITERIA:
-            least, among = not_worse(regret, criterion)
+        for criterion, (least, among) in not_worse(regret).items():
             kept = [rho for rho, is_in in zip(job.rhos, among, strict=True) if is_in]
             text = " ".join(f"{rho:.4g}" for rho in kept)
-            best.append([*place, criterion, job.rhos[least], kept[0], kept[-1], text])
+            gap: list[Any] = [None] * 3
+            if criterion == "mean":
+                quarter, half = (regret[job.rhos.index(rho)] for rho in (0.25, 0.5))
+                apart = mean(quarter - half)
+                gap = [apart.value, apart.low, apart.high]
+            best.append([*place, criterion, job.rhos[least], kept[0], kept[-1], text, *gap])
             note = f"not clearly worse, paired bootstrap, Bonferroni at 5 %: {text}; {regret.shape[1]} instances"
             item = f"{job.setting}, {place[2]:g} · min μ^c: ρ of the {CRITERIA[criterion]}"
             rows.append(row(item, f"{job.rhos[least]:.4g}", note=note))
-    columns = ["setting", "policy", "budget", "rho", "instances", *header(), "least_in_groups", "groups"]
+    columns = ["setting", "policy", "budget", "rho", "instances", *header(), "least_in", "least_in_of_eight", "groups"]
     (options.out / "tails.csv").write_text(csv_text(columns, lines, digits=5), encoding="utf-8")
     columns = ["setting", "policy", "budget", "criterion", "best_rho", "from_rho", "to_rho", "not_worse"]
+    columns += ["quarter_minus_half", "quarter_minus_half_low", "quarter_minus_half_high"]
     (options.out / "best.csv").write_text(csv_text(columns, best, digits=5), encoding="utf-8")
     return rows
+
+
+def least_in(means: np.ndarray, rhos: Sequence[float]) -> list[tuple[int, int | None]]:
+    """For each ρ, in how many groups ``means`` [ρ, group] it is the least of all, and of the paper's powers of two."""
+    of_all = np.bincount(means.argmin(axis=0), minlength=len(rhos))
+    eight = [i for i, rho in enumerate(rhos) if rho in PAPERS]
+    of_eight = np.bincount(means[eight].argmin(axis=0), minlength=len(eight)) if eight else np.empty(0)
+    return [(int(n), int(of_eight[eight.index(i)]) if i in eight else None) for i, n in enumerate(of_all)]
 
 
 def by_rho(options: Options, settings: Sequence[str] = SETTINGS) -> None:

@@ -9,37 +9,38 @@ from scipy import stats
 
 from jaxbandits.statistics import cvar, mean, median, quantile, tail_share
 
-RESAMPLES, LEVEL = 2000, 0.95
+RESAMPLES, LEVEL = 1000, 0.95
 WORST = 0.01
 CRITERIA = {"mean": "least mean", "median": "least median", "q99": "least 99 % quantile", "worst": "least worst 1 %"}
 
 
 def resampled(count: int, seed: int = 0) -> np.ndarray:
     """How often each of ``count`` instances is in each resample, ``[resample, instance]``."""
-    return np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
+    picks = np.random.default_rng(seed).integers(0, count, (RESAMPLES, count))
+    return np.stack([np.bincount(pick, minlength=count) for pick in picks]).astype(np.int32)
 
 
 def criteria(values: np.ndarray, times: np.ndarray) -> dict[str, np.ndarray]:
-    """Statistics of a sample in which instance i occurs ``times[..., i]`` times.
+    """Statistics of a sample in which instance i occurs ``times[:, i]`` times.
 
     Args:
         values: regrets, ``[instance]``.
-        times: ``[..., instance]``, of equal sums.
+        times: ``[resample, instance]``, of equal sums.
 
     Returns:
         mean, median, q90, q99, ``worst`` (mean of the worst 1 %) and ``tail_share`` (what these carry of the mean).
     """
     order = np.argsort(values)
-    x, times = values[order], times[..., order]
-    upto, count = np.cumsum(times, axis=-1), times[0].sum() if times.ndim > 1 else times.sum()
-    found = {"mean": times @ x / count}
+    x, times = values[order], times[:, order]
+    upto, count = np.cumsum(times, axis=-1), int(times[0].sum())
+    total = times.astype(float) @ x
+    found = {"mean": total / count}
     for name, share in (("median", 0.5), ("q90", 0.9), ("q99", 0.99)):
         place = (upto < share * count).sum(axis=-1)  # the least value below or at which a share of the sample lies
         found[name] = x[np.minimum(place, x.size - 1)]
     worst = max(1, round(WORST * count))
     inside = np.diff(np.maximum(upto - (count - worst), 0), axis=-1, prepend=0)
-    found["worst"] = inside @ x / worst
-    total = times @ x
+    found["worst"] = inside.astype(float) @ x / worst
     found["tail_share"] = worst * found["worst"] / np.where(total == 0, 1, total)
     return found
 
@@ -69,23 +70,24 @@ def described(regret: np.ndarray, wrong: np.ndarray, costly: np.ndarray) -> dict
     return found
 
 
-def not_worse(regret: np.ndarray, criterion: str) -> tuple[int, np.ndarray]:
-    """(the setting that is least by a criterion, which settings are not clearly worse than it).
+def not_worse(regret: np.ndarray) -> dict[str, tuple[int, np.ndarray]]:
+    """By criterion: (the setting that is least by it, which settings are not clearly worse than that one).
 
     Clearly: the bootstrap of the difference, paired by instance, is above 0 at 5 % for all settings together
     (Bonferroni).
 
     Args:
         regret: ``[setting, instance]``.
-        criterion: a name of :data:`CRITERIA`.
     """
-    once = np.ones(regret.shape[1], int)
-    point = np.array([criteria(x, once)[criterion] for x in regret])
-    best = int(point.argmin())
-    times = resampled(regret.shape[1])
-    again = np.array([criteria(x, times)[criterion] for x in regret])
-    gaps = np.quantile(again - again[best], (1 - LEVEL) / max(1, len(regret) - 1), axis=1)
-    return best, gaps <= 0
+    times = np.concatenate([np.ones((1, regret.shape[1]), np.int32), resampled(regret.shape[1])])
+    by_setting = [criteria(x, times) for x in regret]
+    found = {}
+    for criterion in CRITERIA:
+        values = np.array([each[criterion] for each in by_setting])  # [setting, the sample and its resamples]
+        best = int(values[:, 0].argmin())
+        gaps = np.quantile(values[:, 1:] - values[best, 1:], (1 - LEVEL) / max(1, len(regret) - 1), axis=1)
+        found[criterion] = best, gaps <= 0
+    return found
 
 
 def groups(values: np.ndarray, size: int) -> np.ndarray:
