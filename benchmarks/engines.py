@@ -71,7 +71,7 @@ class Ready:
 
 def executors(out):
     """10⁴ lanes: one core, this process's threads, and engines of two workers; one after the other, five times."""
-    for engine, budget in (("auto", 100_000.0), ("scan", 5_000.0)):
+    for engine, budget in (("auto", 100_000.0), ("scan", 20_000.0)):
         ways = {"one core": Ready(engine, budget, "here", cores={0}), "threads": Ready(engine, budget, "here")}
         ways |= {on: Ready(engine, budget, on) for on in ("processes:2", "dask:local:2")}
         seconds: dict[str, list[float]] = {name: [] for name in ways}

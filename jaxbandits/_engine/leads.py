@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxbandits._engine.booking import book, book_many
 from jaxbandits._engine.rows import at_instance
 from jaxbandits._engine.scan import Carry, Lane, may_play, status_after, verdict_of
+from jaxbandits._numerics.prefix_sums import prefix_sums
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.ledger import Ledger, Outcome
@@ -126,7 +127,7 @@ def block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, lea
     drawn = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, lead.arm, known.pulls + steps)
     reward, cost = jax.lax.optimization_barrier(drawn)
     outcomes = outcomes_of(reward, cost, policy.spreads)
-    sums = jax.tree.map(lambda x: jnp.cumsum(x, dtype=jnp.int32), outcomes)
+    sums = jax.tree.map(prefix_sums, outcomes)._replace(pulls=1 + steps)
 
     before = added(known, jax.tree.map(jnp.subtract, sums, outcomes))
     rounds = ledger.rounds + 1 + steps

@@ -32,6 +32,7 @@ from jaxbandits._engine.rows import at_instance
 from jaxbandits._engine.scan import Carry, Lane
 from jaxbandits._numerics import covering
 from jaxbandits._numerics.covering import Balls
+from jaxbandits._numerics.prefix_sums import prefix_sums
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.ledger import Ledger, Outcome
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View
@@ -186,7 +187,7 @@ def block(
         key, constants.since[at], constants.earlier[at] + n + steps, mean_reward, mean_cost
     )
     # Without the barrier XLA draws everything anew for every sum.
-    reward, cost = (jnp.cumsum(x, dtype=jnp.int32) for x in jax.lax.optimization_barrier(drawn))
+    reward, cost = (prefix_sums(x) for x in jax.lax.optimization_barrier(drawn))
     before = (
         Total(merge_state.reward.whole[at], merge_state.reward.part[at]),
         Total(merge_state.cost.whole[at], merge_state.cost.part[at]),

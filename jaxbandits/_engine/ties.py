@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxbandits._engine.leads import Flight, Lead, Pace, accept, added, landed, outcomes_of, stopped_short
 from jaxbandits._engine.rows import at_instance
 from jaxbandits._engine.scan import Carry, Lane
+from jaxbandits._numerics.prefix_sums import prefix_sums
 from jaxbandits.core import arm_statistics
 from jaxbandits.core.protocol import Feedback
 from jaxbandits.environments.finite.arms import AddressedArms
@@ -48,7 +49,7 @@ def play_ties(
     outcomes = outcomes_of(reward, cost, policy.spreads)
     before = added(base, jax.tree.map(so_far, outcomes))
     sure = evaluate(policy, arm_statistics.as_floats(before, rounds)) == jnp.inf
-    sums, expected = jax.tree.map(lambda x: jnp.cumsum(x, dtype=jnp.int32), (outcomes, Feedback(*means)))
+    sums, expected = jax.tree.map(prefix_sums, (outcomes, Feedback(*means)))
     lead, accepted = accept(lane, carry, lead, Feedback(reward, cost), sums, expected, sure & certain)
 
     def by_arm(x: jax.Array) -> jax.Array:
