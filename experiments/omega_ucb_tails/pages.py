@@ -46,7 +46,7 @@ def one(setting: str, policy: str, rho: float | None = None, budget: float = PAP
 
 def number(text: str) -> str:
     """A regret in whole units, with commas; an interval without an end has ∞."""
-    return "∞" if text == "inf" else f"{float(text):,.0f}"
+    return "∞" if text == "inf" else f"{float(text):,.0f}".replace("-", "−")
 
 
 def percent(text: str, digits: int = 0) -> str:
@@ -152,12 +152,17 @@ def rendered(page: str) -> str:
 
 
 def quote(entry: Line) -> str:
-    """The sentence that a page must have: ``text`` with numbers of one line of tails.csv.
+    """The sentence that a page must have: ``text`` with numbers of a line of tails.csv, or of best.csv (by criterion).
 
-    ``{mean}`` is a regret in whole units, ``{lock_in%}`` a percentage, ``{tail_share%}`` too, ``{half#}`` as it stands.
+    ``{mean}`` is a regret in whole units, ``{lock_in%}`` a percentage, ``{half#}`` stands as it is.
     """
-    rho = float(entry["rho"]) if entry["rho"] else None
-    line = one(entry["setting"], entry["policy"], rho, float(entry["budget"]))
+    if entry["criterion"]:
+        wanted = (entry["setting"], entry["criterion"], float(entry["budget"]))
+        keys = [(x["setting"], x["criterion"], float(x["budget"])) for x in lines("omega_ucb_best.csv")]
+        line = lines("omega_ucb_best.csv")[keys.index(wanted)]
+    else:
+        rho = float(entry["rho"]) if entry["rho"] else None
+        line = one(entry["setting"], entry["policy"], rho, float(entry["budget"]))
 
     def shown(found: re.Match[str]) -> str:
         name, kind = found[1], found[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import time
 from typing import Any
 
@@ -13,6 +14,7 @@ import jaxbandits as jb
 from experiments.common.running import Options, kept
 from experiments.omega_ucb.specs import STEPS
 from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
+from jaxbandits.environments.finite import random_instances
 from jaxbandits.policies import (
     CUCB,
     IUCB,
@@ -87,10 +89,11 @@ class Job:
             return (np.nan,)
         return tuple(map(float, FIVE if self.decade > 0 else RHOS))
 
-    def made(self, world: FiniteArms) -> Any:
-        """The policy, with all its settings."""
-        if self.policy == "Budget-UCB":  # as in the reference code
-            return BudgetUCB(min_cost=world.values()[1].min(axis=1)[None])
+    def made(self, least_cost: Any) -> Any:
+        """The policy, with all its settings; of Budget-UCB λ is the least mean cost ``[1, instance]``, as in the
+        reference code."""
+        if self.policy == "Budget-UCB":
+            return BudgetUCB(min_cost=least_cost)
         of_rho = {"ω-UCB": OmegaUCB, "ω*-UCB": OmegaStarUCB}.get(self.policy)
         return of_rho(rho=np.array(self.rhos, np.float32)) if of_rho else POLICIES[self.policy]
 
@@ -135,15 +138,14 @@ def played(job: Job, options: Options) -> Outcomes:
 def _block(job: Job, block: int, options: Options) -> dict[str, np.ndarray]:
     law, arms = job.setting.rsplit("-", 1)
     count, steps = options.pick(40, 100, BLOCK), options.pick(2e3, STEPS, STEPS) * 10.0**job.decade
-    world: FiniteArms = LAWS[law](jax.random.key(21_000 + block), instances=count, arms=int(arms))
-
-    policy = job.made(world)
 
     def make() -> dict[str, np.ndarray]:
         began = time.perf_counter()
+        world: FiniteArms = LAWS[law](jax.random.key(21_000 + block), instances=count, arms=int(arms))
         reward, cost = world.values()
         budget = steps * cost.min(axis=1)
         constraint = jb.TotalBudget(budget, last_pull="counts")
+        policy = job.made(cost.min(axis=1)[None])
         result = jb.simulate(policy, world, constraint, key=jax.random.key(22_000 + block), marks=1)
         regret = result.regret.values[:, :, 0, -1]
         wrong, costly = lock_ins(result.final["pulls"][:, :, 0], reward, cost)
@@ -153,7 +155,8 @@ def _block(job: Job, block: int, options: Options) -> dict[str, np.ndarray]:
         share = regret / (result.best_rate * budget)
         return {"regret": regret, "share": share, "wrong": wrong, "costly": costly, "cost": np.array([rounds, took])}
 
-    depends_on = [*jax.tree.leaves(world), *jax.tree.leaves(policy), policy, f"{steps} {block}"]
+    policy, drawn = job.made(1.0), inspect.getsource(random_instances)  # which instances there are follows from the key
+    depends_on = [*jax.tree.leaves(policy), policy, drawn, f"{job.setting} {count} {steps} {block}"]
     return kept(options, f"{job.setting}_{job.policy}_{job.decade}_{block}", depends_on, make)
 
 

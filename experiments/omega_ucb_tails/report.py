@@ -41,9 +41,11 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
     for job in jobs:
         regret = played(job, options).regret
         place = [job.setting, job.policy, STEPS * 10.0**job.decade]
-        counts = least_in(groups(regret, GROUP), job.rhos)
-        for rho, found, count in zip(job.rhos, _described(job, options), counts, strict=True):
-            lines.append([*place, rho, regret.shape[1], *row_of(found), *count, regret.shape[1] // GROUP])
+        some = groups(regret, options.pick(10, 50, GROUP))
+        ends = np.stack([some.min(axis=1), some.max(axis=1)], axis=1).tolist()
+        counts = least_in(some, job.rhos)
+        for rho, found, count, end in zip(job.rhos, _described(job, options), counts, ends, strict=True):
+            lines.append([*place, rho, regret.shape[1], *row_of(found), *count, some.shape[1], *end])
         if job.policy != "ω-UCB":
             continue
         for criterion, (least, among) in not_worse(regret).items():
@@ -59,6 +61,7 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
             item = f"{job.setting}, {place[2]:g} · min μ^c: ρ of the {CRITERIA[criterion]}"
             rows.append(row(item, f"{job.rhos[least]:.4g}", note=note))
     columns = ["setting", "policy", "budget", "rho", "instances", *header(), "least_in", "least_in_of_eight", "groups"]
+    columns += ["group_least", "group_most"]
     (options.out / "tails.csv").write_text(csv_text(columns, lines, digits=5), encoding="utf-8")
     columns = ["setting", "policy", "budget", "criterion", "best_rho", "from_rho", "to_rho", "not_worse"]
     columns += ["quarter_minus_half", "quarter_minus_half_low", "quarter_minus_half_high"]
