@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from experiments.omega_ucb_tails.pages import BLOCK, DOCS, TABLES, lines, one, quote, rendered
+from experiments.omega_ucb_tails.pages import BLOCK, DOCS, PAPER, TABLES, lines, one, quote, rendered
 
 PAGES = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
 PAGES["../README.md"] = (DOCS.parent / "README.md").read_text(encoding="utf-8")
@@ -43,7 +43,7 @@ def test_a_changed_number_is_seen() -> None:
 
 def test_the_numbers_have_the_sizes_that_the_pages_state() -> None:
     for line in lines("omega_ucb_tails.csv"):
-        if line["policy"] == "ω-UCB":
+        if line["policy"] == "ω-UCB" and float(line["budget"]) <= PAPER:
             assert int(line["instances"]) >= 1600
         assert float(line["mean_low"]) <= float(line["mean"]) <= float(line["mean_high"])
         assert float(line["median_low"]) <= float(line["median"]) <= float(line["median_high"])

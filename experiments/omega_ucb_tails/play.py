@@ -100,7 +100,7 @@ class Job:
     def blocks(self, options: Options) -> int:
         """How many blocks of instances are played."""
         if self.policy in ("ω-UCB", "m-UCB"):
-            many = 4 if self.decade > 0 and self.setting != "S-Br-10" else 8 if self.decade > 0 else 16
+            many = 2 if self.decade > 0 and self.setting != "S-Br-10" else 8 if self.decade > 0 else 16
             return options.pick(1, 1, min(many, 8) if self.setting.endswith("-100") else many)
         return options.pick(1, 1, 4 if self.policy == "ω*-UCB" else 1)
 
@@ -137,7 +137,10 @@ def played(job: Job, options: Options) -> Outcomes:
 
 def _block(job: Job, block: int, options: Options) -> dict[str, np.ndarray]:
     law, arms = job.setting.rsplit("-", 1)
-    count, steps = options.pick(40, 100, BLOCK), options.pick(2e3, STEPS, STEPS) * 10.0**job.decade
+    count, steps = (
+        options.pick(40, 100, 100 if job.policy == "BTS" else BLOCK),
+        options.pick(2e3, STEPS, STEPS) * 10.0**job.decade,
+    )
 
     def make() -> dict[str, np.ndarray]:
         began = time.perf_counter()
