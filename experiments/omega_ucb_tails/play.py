@@ -59,7 +59,6 @@ POLICIES: dict[str, Any] = {
     "MRCB, L = 1": MRCB(pulls=1),
     "MRCB, L = 2": MRCB(pulls=2),
 }
-STARRED = {"S-Br": (), "S-GBr": ("ω*-UCB",), "S-Bt": ("ω*-UCB",)}  # it is ω-UCB on Bernoulli arms
 REST = ("c-UCB", "i-UCB", "b-greedy", "Budget-UCB", "UCB-SC+")  # of the paper's competitors
 SELDOM = ("UCB-SC", "KL-UCB-SC+", "KL-UCB-SC", "UCB-B2", "UCB-BV2", "KUBE", "fractional KUBE", "MRCB, L = 1",
           "MRCB, L = 2")  # fmt: skip
