@@ -1,7 +1,7 @@
 """``python -m benchmarks [--quick] [--only ITEM] [--out DIR]``: side-by-side timings, interleaved, medians, ratios.
 
 Items: engines (the table), equality (leap against scan, bit for bit), growth (time against budget), evaluation (the
-ω-UCB paper's synthetic evaluation), policies (seconds per policy on S-Br-10). ``--quick`` runs the first one only,
+ω-UCB paper's synthetic evaluation), policies (every policy beside a native loop). ``--quick`` runs the first one only,
 in at most ten minutes.
 """
 
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks import policies
 from jaxbandits._cli.command_line import Parser, folder, one_of, parse_or_leave
 from jaxbandits._cli.programs import keep_programs
 
@@ -178,32 +179,6 @@ def evaluation(out, quick):
         csv.writer(file).writerows(rows)
 
 
-def policies(out, quick):
-    """Seconds per policy on S-Br-10 (100 instances, B = 1.5·10⁵ c_min), compile included, both engines."""
-    import jax
-    import numpy as np
-
-    import jaxbandits as jb
-
-    p = jb.policies
-    world = _settings(10)["S-Br-10"]
-    budget = (1.5e3 if quick else 1.5e5) * np.min(world.values()[1], axis=1)
-    rows = [("policy", "engine", "seconds", "rounds", "mean_regret")]
-    for policy in (p.OmegaUCB(), p.OmegaStarUCB(), p.MUCB(), p.CUCB(), p.IUCB(), p.BGreedy(), p.BudgetedThompson()):
-        rests = isinstance(policy, p.IndexPolicy) and policy.rests
-        for engine in ("scan", "leap") if rests else ("scan",):
-            jax.clear_caches()
-            began = time.perf_counter()
-            limit = jb.TotalBudget(budget, last_pull="counts")
-            result = jb.simulate(policy, world, limit, key=jax.random.key(1), engine=engine)
-            seconds = time.perf_counter() - began
-            rounds, regret = float(result.ledger["rounds"][..., -1].sum()), float(result.regret[..., -1].mean())
-            rows.append((type(policy).__name__, engine, f"{seconds:.2f}", f"{rounds:.0f}", f"{regret:.1f}"))
-            print(*rows[-1], flush=True)
-    with open(out / "policies.csv", "w", newline="") as file:
-        csv.writer(file).writerows(rows)
-
-
 def equality(out, quick):
     """Both engines, bit for bit, on more than 10⁴ lanes, and at the paper's own budget."""
     import jax
@@ -237,7 +212,13 @@ def equality(out, quick):
         csv.writer(file).writerows(rows)
 
 
-ITEMS = {"engines": engines, "equality": equality, "growth": growth, "evaluation": evaluation, "policies": policies}
+ITEMS = {
+    "engines": engines,
+    "equality": equality,
+    "growth": growth,
+    "evaluation": evaluation,
+    "policies": policies.item,
+}
 
 
 def main():

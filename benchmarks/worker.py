@@ -44,12 +44,14 @@ def native(arms, share):
     """The Numba loop."""
     import numpy as np
 
-    from benchmarks.native import omega_ucb
+    from benchmarks.loops import index
 
     _, reward, cost, budget = instances(arms)
+    play, none = index.loop(index.omega), np.zeros(LANES, np.float32)
+    tables = reward.astype(np.float32), cost.astype(np.float32)
 
     def run(seed, part=share):
-        return float(omega_ucb(reward.astype(np.float32), cost.astype(np.float32), part * budget, RHO, seed).sum())
+        return float(play(*tables, part * budget, np.float32(RHO), none, seed)[0].sum())
 
     return run
 

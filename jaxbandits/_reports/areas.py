@@ -91,28 +91,17 @@ def _stack(axes: Axes, x: np.ndarray, panel: Panel, small: bool) -> None:
         below = tops[:, part - 1] if part else np.zeros(len(across))
         axes.fill_between(across, below, tops[:, part], color=colour, edgecolor="white", linewidth=0.8)
     axes.set_xlim(0, x[-1])
-    axes.set_ylim(0, max(float(tops[-1, -1]), 1e-300))
+    top = max(float(tops[-1, -1]), 1e-300)
+    axes.set_ylim(0, top)
     axes.set_title(_plain(panel.title), fontsize=9 if small else 10)
     axes.spines[["top", "right"]].set_visible(False)
     middles = tops[-1] - heights[-1] / 2
     gap = tops[-1, -1] * (0.095 if small else 0.055)
     for name, colour, middle, at in zip(panel.names, colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True):
-        axes.annotate(
-            _plain(_short(name)),
-            (x[-1], middle),
-            (1.04, at / max(float(tops[-1, -1]), 1e-300)),
-            textcoords="axes fraction",
-            fontsize=7.5 if small else 9,
-            va="center",
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": colour,
-                "linewidth": 1.2,
-                "shrinkA": 1,
-                "shrinkB": 0,
-                "relpos": (0, 0.5),
-            },
+        # As a line of its own: an annotation's arrow takes matplotlib ten times as long.
+        axes.plot((1, 1.035), (middle / top, at / top), transform=axes.transAxes, color=colour, lw=1.2, clip_on=False)
+        axes.text(
+            1.04, at / top, _plain(_short(name)), transform=axes.transAxes, fontsize=7.5 if small else 9, va="center"
         )
 
 

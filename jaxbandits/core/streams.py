@@ -25,6 +25,8 @@ import warnings
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import batching, mlir
 
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import refuse_traced, whole_number
@@ -107,15 +109,42 @@ def words(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> ja
 
 
 def once(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """``x`` and ``y`` (uint32), computed once and together.
+    """``x`` and ``y`` (uint32, of one shape), computed once and together on CPU; elsewhere nothing is done.
 
     XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end: a whole hash, for each word
-    and for each reader. What a reduction ends with is stored instead, here one over a pair whose other half is 0.
+    and for each reader. What a reduction ends with is stored instead, here one over a pair whose other half is 0. On
+    GPU such a reduction costs a warp for each pair, and nothing is repeated without it.
     """
+    return tuple(_once.bind(x, y))  # type: ignore[no-untyped-call]
+
+
+def _as_reduction(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
     first = jax.lax.iota(jnp.int32, 2) == 0
     pairs = jnp.where(first, x[..., None], 0), jnp.where(first, y[..., None], 0)
     zeros = jnp.uint32(0), jnp.uint32(0)
-    return tuple(jax.lax.reduce(pairs, zeros, lambda a, b: (a[0] | b[0], a[1] | b[1]), (x.ndim,)))
+    return tuple(jax.lax.reduce(pairs, zeros, _either, (x.ndim,)))
+
+
+def _either(a: tuple[jax.Array, jax.Array], b: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+    return a[0] | b[0], a[1] | b[1]
+
+
+def _batched_once(given: tuple, axes: tuple) -> tuple:
+    size = next(x.shape[axis] for x, axis in zip(given, axes, strict=True) if axis is not None)
+    first = [
+        jnp.broadcast_to(x, (size, *x.shape)) if axis is None else jnp.moveaxis(x, axis, 0)
+        for x, axis in zip(given, axes, strict=True)
+    ]
+    return once(*first), (0, 0)
+
+
+_once = Primitive("once")
+_once.multiple_results = True
+_once.def_impl(lambda x, y: (x, y))
+_once.def_abstract_eval(lambda x, y: (x, y))
+batching.primitive_batchers[_once] = _batched_once
+mlir.register_lowering(_once, lambda context, x, y: (x, y))
+mlir.register_lowering(_once, mlir.lower_fun(_as_reduction, multiple_results=True), platform="cpu")
 
 
 def at(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:

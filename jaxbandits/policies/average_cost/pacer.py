@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from jaxbandits._numerics.knapsack_lp import Mixture
 from jaxbandits.core import arm_statistics, ticks
@@ -17,7 +17,13 @@ from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
 from jaxbandits.policies.base.mixture import MixturePolicy, alone, bounds, left
 
-_SGD = optax.sgd(1e-3)
+
+@cache
+def _mirror_descent() -> Any:
+    # optax takes a quarter as long to import as this whole package; one object, or each new one would be compiled.
+    import optax
+
+    return optax.sgd(1e-3)
 
 
 class PacerState(NamedTuple):
@@ -44,7 +50,7 @@ class Pacer(MixturePolicy):
     Args:
         c: the bound on the average cost, in (0, 1].
         a: constant of the radius, above 0; default 1.
-        optimiser: an optax gradient transformation; ``optax.sgd(η)`` (default, η = 10⁻³) is Euclidean mirror descent.
+        optimiser: an optax gradient transformation; ``optax.sgd(η)`` is Euclidean mirror descent (None: η = 10⁻³).
             Static: keep one object, or each new one is compiled.
 
     Raises:
@@ -62,14 +68,13 @@ class Pacer(MixturePolicy):
 
     c: Any = leaf(above=0, at_most=1)
     a: Any = leaf(default=1.0, above=0)
-    optimiser: optax.GradientTransformation = static(default=_SGD)
+    optimiser: Any = static(default=None)
 
     def init(self, spec: FiniteSpec) -> PacerState:
         """Price 0."""
         price = jnp.float32(0)
-        return PacerState(
-            arm_statistics.empty(spec.arms), price, self.optimiser.init(price), ticks.zero(), jnp.int32(0)
-        )
+        descent = self.optimiser or _mirror_descent()
+        return PacerState(arm_statistics.empty(spec.arms), price, descent.init(price), ticks.zero(), jnp.int32(0))
 
     def update(self, state: PacerState, key: jax.Array, observation: Observation) -> PacerState:
         """Book the pull."""
@@ -80,7 +85,8 @@ class Pacer(MixturePolicy):
         now = left(view)  # since the last action it grew by c − cost, and by c for every round skipped by a guard
         skipped = (view.round - state.round - 1).astype(jnp.float32)
         slope = ticks.to_float(ticks.minus(now, state.left)) / self.c - skipped
-        step, optimiser = self.optimiser.update(jnp.where(state.round > 0, slope, 0.0), state.optimiser, state.price)
+        descent = self.optimiser or _mirror_descent()
+        step, optimiser = descent.update(jnp.where(state.round > 0, slope, 0.0), state.optimiser, state.price)
         price = jnp.clip(state.price + step, 0.0, 1.0)
         state = state._replace(price=price, optimiser=optimiser, left=now, round=view.round)
 

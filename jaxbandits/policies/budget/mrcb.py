@@ -14,8 +14,10 @@ from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
+from jaxbandits.policies.base.ties import ABSENT, first_of_largest, sortable
 from jaxbandits.policies.budget.ratio import radius
 
+_FEW = 8  # so few are found one by one: XLA on CPU sorts each lane on its own, which took 40 times as long at L = 2
 _MOST = 120  # arms in a set: what a total can take in one addition
 
 
@@ -86,8 +88,14 @@ class MRCB(Policy):
 
         def top(value: jax.Array, order: jax.Array) -> jax.Array:
             """The L largest, smaller ``order`` first among equals, absent arms last."""
-            keys = (jnp.where(there, -value, jnp.inf), order, ids)
-            return jax.lax.sort(keys, num_keys=2)[2][: self.pulls]
+            if self.pulls > _FEW:
+                keys = (jnp.where(there, -value, jnp.inf), order, ids)
+                return jax.lax.sort(keys, num_keys=2)[2][: self.pulls]
+            rest, found = jnp.where(there, sortable(value), ABSENT), []
+            for _ in range(self.pulls):
+                found.append(first_of_largest(rest, order, ids)[1])
+                rest = jnp.where(ids == found[-1], ABSENT, rest)
+            return jnp.stack(found)
 
         def ratio(chosen: jax.Array) -> jax.Array:
             return jnp.sum(upper[chosen]) / jnp.sum(lower[chosen])
