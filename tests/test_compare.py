@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import statistics
+from jaxbandits._cli import compare_text
 from jaxbandits.comparison import grouping, run_plan, running
 from jaxbandits.comparison.arms_file import ArmsTable, Instance, read_arms
 from jaxbandits.comparison.comparison import Comparison
@@ -129,6 +132,35 @@ def test_rows_of_the_table(together: Comparison) -> None:
     means = together.data["reward"].mean(("instance", "replicate"))
     for setting in means["setting"].values:
         assert by_setting[setting]["reward"] == pytest.approx(float(means.sel(setting=setting)))
+
+
+def test_what_a_few_runs_carry_is_said_and_what_none_can_show(together: Comparison) -> None:
+    assert together.doubts() == []
+    data = together.data.copy(deep=True)
+    data["regret"][1, 0, 2, -1] = 1e6
+    found = dataclasses.replace(together, data=data)
+    (said,) = found.doubts()
+    assert said == "regret of omega_ucb(rho=1): 1 of 15 runs carries 100% of this mean: more runs will move it"
+    assert compare_text.limits(found) == [
+        f"warning: {said}",
+        "note: disasters rarer than 3 in 5 are invisible in 5 runs of an instance",
+    ]
+    assert found.about()["warnings"] == [said] and "3 in 5" in found.about()["invisible"]
+    alone = compare(SMALL, 20.0, UCB, runs=6, marks=4)
+    assert alone.doubts() == ["6 runs are too few for an interval that holds its level; take 11 or more"]
+
+
+def test_more_runs_have_a_range(together: Comparison) -> None:
+    for row in together.ranking():
+        if row["difference_clear"] or row["rank"] == 1:
+            continue
+        assert row["more_runs_least"] <= row["more_runs"] <= row["more_runs_most"]
+        assert row["more_runs_least"] >= 1 and math.isinf(row["more_runs_most"])
+    row = {"difference": -1.0, "difference_low": -3.0, "difference_high": 1.0, "difference_clear": False}
+    row |= {"more_runs": 3312.0, "more_runs_least": 87.0, "more_runs_most": math.inf, "setting": "x"}
+    said = compare_text.against_the_best(together, row)
+    assert said == "-1.0 ± 2.0, not clear (about 3,300 more runs; 87 at least, perhaps never)"
+    assert compare_text.against_the_best(together, row | {"more_runs_most": 9000.0}).endswith("; 87 to 9,000)")
 
 
 def test_beta_noise_has_the_means_and_the_concentration() -> None:

@@ -99,3 +99,6 @@ def test_errors() -> None:
         mean_interval(x, level=1.0)
     with pytest.raises(InputError, match="labels on the axis 'replicate'"):
         paired_difference(x, x.assign_coords(replicate=[1, 2]))
+    seeds = x.rename(replicate="seed")  # xarray alone would take the one that both have
+    with pytest.raises(InputError, match="labels on the axis 'seed'"):
+        paired_difference(seeds, seeds.assign_coords(seed=[1, 2]), over="seed")

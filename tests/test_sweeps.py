@@ -16,7 +16,7 @@ import xarray
 import jaxbandits as jb
 from jaxbandits._cli.console import main
 from jaxbandits._cli.sweep import status_lines
-from jaxbandits.sweeps import Curve, StorageError, Sweep, forecast, identity, make_plan, store, sweep
+from jaxbandits.sweeps import Curve, StorageError, Sweep, forecast, identity, make_plan, report, store, sweep
 from jaxbandits.sweeps.blocks import block_name, decode, encode
 from jaxbandits.sweeps.identity import describe, first_difference
 from jaxbandits.sweeps.log import read_logs
@@ -323,6 +323,18 @@ def test_two_parameters_give_a_heat_map(tmp_path):
         assert (tmp_path / name).read_bytes()[1:4] == b"PNG"
 
 
+def test_a_curve_says_what_a_few_units_carry():
+    means = np.linspace(5, 1, 2)[:, None] + np.random.default_rng(1).normal(size=(2, 60)) / 10
+    means[1, :2] = 40.0
+    curve = Curve.of("p", of_runs(means, [0.1, 0.2]), ["rho"], given=False, unit="instance")
+    assert curve.best == 1 and curve.warnings[0] == (
+        "heavy tail: 2 of 60 instances carry 58% of this mean: more instances will move it"
+    )
+    assert report._about(curve)[1] == "    2 of 60 instances carry 58% of this mean: more instances will move it"
+    few = Curve.of("p", of_runs(means[:, 2:8], [0.1, 0.2]), ["rho"], given=False)
+    assert few.warnings == ("few units: 6 runs are too few for an interval that holds its level; take 11 or more",)
+
+
 def read(folder):
     return (Path(folder) / "summary.txt").read_text()
 
@@ -344,6 +356,7 @@ def test_the_report_says_it_in_words(done):
     text = read(folder)
     for line in (
         "100 runs; seed 5; the instances are given",
+        "Disasters rarer than 3 in 2 are invisible in 2 runs.",
         "three, budget 16 (3 instances × 2 replicates)",
         "MUCB minus OmegaUCB, each at its best",
         "In all 4 cases at once:",

@@ -48,6 +48,10 @@ def test_smoothed_tuning_is_reproducible_and_takes_any_optimizer() -> None:
     ]
     np.testing.assert_array_equal(found[0].path, found[1].path)
     assert found[0].estimator == "smoothed"
+    assert (
+        found[0].warnings[0].startswith("few units: 4 instances") and "  4 instances are too few" in found[0].lines()[2]
+    )
+    assert found[0].lines()[-1] == "note: disasters rarer than 3 in 4 are invisible in 4 instances"
 
 
 @pytest.mark.parametrize(

@@ -98,10 +98,10 @@ class Job:
 
     def blocks(self, options: Options) -> int:
         """How many blocks of instances are played."""
-        if self.policy in ("ω-UCB", "m-UCB"):
-            many = 2 if self.decade > 0 and self.setting != "S-Br-10" else 8 if self.decade > 0 else 16
-            return options.pick(1, 1, min(many, 8) if self.setting.endswith("-100") else many)
-        return options.pick(1, 1, 4 if self.policy == "ω*-UCB" else 1)
+        if self.policy == "ω-UCB":
+            above = 8 if self.setting == "S-Br-10" else 2
+            return options.pick(1, 1, above if self.decade > 0 else 8 if self.setting.endswith("-100") else 16)
+        return options.pick(1, 1, {"m-UCB": 4, "ω*-UCB": 2}.get(self.policy, 1))
 
 
 @dataclasses.dataclass(frozen=True)

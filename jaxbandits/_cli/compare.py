@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from jaxbandits._cli import compare_text
+from jaxbandits._cli import clear_text, compare_text
 from jaxbandits._cli.answer_files import ANSWER_FILES, save_answer
 from jaxbandits._cli.answer_text import GLOSSARY, answer_lines, closing
 from jaxbandits._cli.arms_options import FORMATS, add_arms_options, arms_options
@@ -33,9 +33,11 @@ from jaxbandits.comparison.comparison import FILES, Comparison
 from jaxbandits.comparison.named_policies import AVERAGE_COST_POLICIES, POLICIES
 from jaxbandits.comparison.plan import NOISES, UNCERTAINTIES, ComparisonPlan, prepare
 from jaxbandits.comparison.running import run_plan
+from jaxbandits.comparison.until import CLAIMS, UNTIL, Until
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core.errors import InputError, bad
 
+_CLAIMS = tuple(claim.replace(" ", "-") for claim in CLAIMS)
 _EPILOG = f"""\
 {FORMATS}
 Example:
@@ -62,8 +64,9 @@ def parser() -> Parser:
     for name, (default, users) in parameters().items():
         text = f"{MEANINGS.get(name, 'a parameter')}, of {', '.join(users)} (default: {default})"
         add(option(name), type=numbers, metavar="X,Y,…", help=f"{text}; each value is one setting")
-    add("--runs", type=whole(1, 2**32 - 1, "2**32 - 1"), default=1000, metavar="R",
+    add("--runs", type=whole(1, 2**32 - 1, "2**32 - 1"), metavar="R",
         help="independent runs of each setting on each instance (1000)")  # fmt: skip
+    _add_until(made)
     add("--out", default="jaxbandits-out", metavar="DIR",
         help=f"folder for {', '.join((*FILES, *ANSWER_FILES))} (jaxbandits-out)")  # fmt: skip
     add("--seed", type=whole(0, 2**32 - 1, "2**32 - 1"), default=0, metavar="S",
@@ -93,6 +96,16 @@ def parser() -> Parser:
     return made
 
 
+def _add_until(made: Parser) -> None:
+    add = made.add_argument
+    add("--until", type=one_of(UNTIL), metavar="|".join(UNTIL),
+        help="play in batches until all pairs of settings are clear (clear), or one setting is clearly ahead of all "
+        "others (best); of such tables 1 in 20 at most holds a false claim")  # fmt: skip
+    add("--max-runs", type=whole(2, 2**32 - 1, "2**32 - 1"), metavar="R", help="with --until: runs at most (1000)")
+    add("--claim", type=one_of(_CLAIMS), metavar="|".join(_CLAIMS),
+        help="with --until: what must be clear: who earns more in most runs, on average, or either (any)")  # fmt: skip
+
+
 def run(arguments: argparse.Namespace, given: list[str]) -> int:
     """Do the job; the exit code is 0, 1 (nothing could be written) or 130 (Ctrl-C while writing)."""
     average_cost = arguments.constraint
@@ -101,11 +114,14 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         raise bad("--beta-concentration", arguments.beta_concentration, "left out unless --noise beta is given")
     check_folder("--out", arguments.out, (*FILES, *(ANSWER_FILES if arguments.answer else ())), "compare")
     try:
+        until = Until.checked(
+            arguments.until, (arguments.claim or "any").replace("-", " "), arguments.max_runs, arguments.runs
+        )
         plan = prepare(
             arguments.arms,
             arguments.budget,
             policies,
-            runs=arguments.runs,
+            runs=until.max_runs if until is not None else arguments.runs or 1000,
             seed=arguments.seed,
             noise=arguments.noise,
             beta_concentration=4.0 if arguments.beta_concentration is None else arguments.beta_concentration,
@@ -117,10 +133,12 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
             **arms_options(arguments),
         )
         check_setting(plan, arguments.policy)
+        if until is not None:
+            until.check(plan)
     except InputError as problem:
         raise as_option(problem, arguments) from None
     progress = usual_progress(arguments.progress)
-    comparison = run_plan(plan, progress=progress)
+    comparison = run_plan(plan, progress=progress, until=until)
     command = shlex.join(["jaxbandits", *given])
     about = {"command": command, "arguments": vars(arguments)}
     try:
@@ -160,6 +178,8 @@ def _with_answer(
 def _sections(comparison: Comparison, arguments: argparse.Namespace, written: list[Path]) -> list[list[str]]:
     return [
         compare_text.ranking(comparison),
+        clear_text.until_clear(comparison),
+        compare_text.limits(comparison),
         compare_text.per_instance(comparison),
         compare_text.what_was_read(comparison.plan),
         [f"{word}: {meaning}" for word, meaning in GLOSSARY] if arguments.explain else [],

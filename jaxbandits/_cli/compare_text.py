@@ -6,12 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from jaxbandits._cli.clear_text import ANY_TIME, clear_words
 from jaxbandits._cli.columns import aligned
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.core.printable import line
+from jaxbandits.statistics import invisible
 
 _MOST_INSTANCES, _MOST_COLUMNS = 40, 6
+_HOLM = "Holm's test over all pairs, at 5 % for the whole table"
 
 
 def what_was_read(plan: ComparisonPlan) -> list[str]:
@@ -57,14 +60,14 @@ def ranking(comparison: Comparison) -> list[str]:
             f"{plan.table.reward_unit} against rank 1, paired",
         ]
     ]
-    alone = len(rows) == 1
+    alone, clear = len(rows) == 1, comparison.clear
     for row in rows:
         cells.append(
             [
                 str(row["rank"]),
                 row["setting"],
                 *(with_interval(row, name) for name in ("reward", "regret", "pulls")),
-                "best" if row["rank"] == 1 else against_the_best(row),
+                "best" if row["rank"] == 1 else against_the_best(comparison, row),
             ]
         )
     if alone:  # nothing to compare with, and no test
@@ -74,7 +77,7 @@ def ranking(comparison: Comparison) -> list[str]:
     return [
         *aligned(cells, left=(1,) if alone else (1, 5)),
         f"({average}± 95 % interval over {_several(plan.runs, 'run')}, each interval by itself"
-        + ("" if alone else ";\n clear: Holm's test over all pairs, at 5 % for the whole table")
+        + ("" if alone else f";\n clear: {_HOLM if clear is None else ANY_TIME}")
         + (";\n the instances are given, not sampled: the intervals say nothing about others)" if count > 1 else ")"),
     ]
 
@@ -113,16 +116,33 @@ def per_instance(comparison: Comparison) -> list[str]:
 
 
 def _clear(row: dict[str, Any]) -> str:
-    """``clear``, or ``not clear`` and how many more runs would probably make it so."""
+    """``clear``, or ``not clear`` and how many more runs would probably make it so, with the range of that number."""
     if row["difference_clear"]:
         return "clear"
-    more = row["more_runs"]
-    return f"not clear (about {float(f'{more:.2g}'):,.0f} more runs)" if more < 1e6 else "not clear"
+    more, least, most = (row[f"more_runs{end}"] for end in ("", "_least", "_most"))
+    if not more < 1e6:
+        return "not clear"
+    least, most = min(least, more), max(most, more)
+    between = f"{_rounded(least)} to {_rounded(most)}" if most < 1e6 else f"{_rounded(least)} at least, perhaps never"
+    return f"not clear (about {_rounded(more)} more runs; {between})"
 
 
-def against_the_best(row: dict[str, Any]) -> str:
-    """``-1.2 ± 0.3, clear``."""
-    return f"{with_interval(row, 'difference')}, {_clear(row)}"
+def _rounded(count: float) -> str:
+    """Two digits that count."""
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
+def limits(comparison: Comparison) -> list[str]:
+    """What so many runs cannot tell: tails that carry the mean, few runs, and disasters that no run has seen."""
+    plan = comparison.plan
+    said = [f"warning: {text}" for text in comparison.doubts()]
+    return [*said, f"note: {invisible(plan.runs)}" + (" of an instance" if len(plan.table.instances) > 1 else "")]
+
+
+def against_the_best(comparison: Comparison, row: dict[str, Any]) -> str:
+    """``−2 ± 1, clear``: how much more than the best it earns, and whether that is clear."""
+    best = comparison.ranking()[0]["setting"]
+    return f"{with_interval(row, 'difference')}, {clear_words(comparison.clear, best, row) or _clear(row)}"
 
 
 def with_interval(row: dict[str, Any], name: str) -> str:

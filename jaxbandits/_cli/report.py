@@ -25,6 +25,7 @@ from jaxbandits._cli.answer_text import (
     sentences,
     singular,
 )
+from jaxbandits._cli.clear_text import until_clear
 from jaxbandits.comparison.answer import Answer, ArmAnswer, SettingAnswer
 from jaxbandits.comparison.spreads import Spread
 from jaxbandits.core.printable import line
@@ -71,6 +72,7 @@ def report_page(answer: Answer, pictures: Mapping[str, bytes], command: str) -> 
         reward_unit=plan.table.reward_unit,
         ranking=_ranking(answer),
         ranking_note=" ".join(note.split()).strip("()"),
+        limits=[line(text) for text in (*until_clear(answer.comparison), *compare_text.limits(answer.comparison))],
         assumed=[*sentences(answer), *(text.strip() for text in compare_text.what_was_read(plan))],
         glossary=GLOSSARY,
         command=command,
@@ -153,7 +155,7 @@ def _ranking(answer: Answer) -> Table:
         cells = [
             _number(compare_text.with_interval(row, name), row[name]) for name in ("reward", "regret", "pulls", "spent")
         ]
-        against = "best" if row["rank"] == 1 else compare_text.against_the_best(row)
+        against = "best" if row["rank"] == 1 else compare_text.against_the_best(answer.comparison, row)
         rows.append(
             (
                 _number(str(row["rank"]), row["rank"]),

@@ -13,12 +13,14 @@ from jaxbandits.comparison.named_policies import POLICIES
 from jaxbandits.comparison.plan import NOISES, ComparisonPlan, prepare
 from jaxbandits.comparison.running import Interrupted, compare, run_plan
 from jaxbandits.comparison.scaled_arms import finite_arms
+from jaxbandits.comparison.until import Clearness, Until
 
 __all__ = [
     "NOISES",
     "POLICIES",
     "Answer",
     "ArmsTable",
+    "Clearness",
     "Comparison",
     "ComparisonPlan",
     "Daily",
@@ -28,6 +30,7 @@ __all__ = [
     "KeptOut",
     "NumberStyle",
     "Pulls",
+    "Until",
     "answer_of",
     "compare",
     "finite_arms",

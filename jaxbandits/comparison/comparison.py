@@ -19,8 +19,16 @@ from jaxbandits._files.csv_text import csv_text
 from jaxbandits._files.files import write_whole
 from jaxbandits.comparison.accounts import Accounts
 from jaxbandits.comparison.plan import ComparisonPlan
+from jaxbandits.comparison.until import Clearness
 from jaxbandits.core.errors import bad
-from jaxbandits.statistics import dominance, mean_interval, paired_difference, runs_needed, simultaneous_band
+from jaxbandits.statistics import (
+    dominance,
+    invisible,
+    mean_interval,
+    paired_difference,
+    runs_needed,
+    simultaneous_band,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -41,6 +49,7 @@ class Comparison:
         notes: runs that did not end by spending the budget. Mostly empty.
         accounts: pulls, money and results of each arm.
         broken: settings that broke an average-cost bound in some round.
+        clear: which claims are clear, where runs were played until they are.
     """
 
     data: xarray.Dataset
@@ -48,6 +57,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     accounts: Accounts | None = None
     broken: frozenset[str] = frozenset()
+    clear: Clearness | None = None
 
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see :meth:`table`."""
@@ -65,9 +75,22 @@ class Comparison:
         after Holm's correction for all pairs of settings (:func:`~jaxbandits.statistics.dominance`), and
         ``difference_clear`` whether it is at most 5 %. ``more_runs`` says how many more runs would probably (80 %) make
         it clear if it is what it now seems to be (:func:`~jaxbandits.statistics.runs_needed`, at 5 % over the number of
-        pairs): 0 where it is clear, inf where there is none.
+        pairs): 0 where it is clear, inf where there is none; ``more_runs_least`` and ``more_runs_most`` for the ends of
+        the interval of the difference.
         """
         return [dict(row) for row in self._rows]
+
+    def doubts(self) -> list[str]:
+        """Settings whose mean regret a few runs carry, and whether the runs are too few, in words; mostly none."""
+        last = self.data["regret"].isel(mark=-1)
+        found = []
+        for name in self.plan.settings:
+            said = mean_interval(last.sel(setting=name, drop=True), average_instances=True).attrs["warnings"]
+            kinds = {text.split(": ")[0]: text.split(": ", 1)[1] for text in said}
+            if "few units" in kinds:
+                return [kinds["few units"]]
+            found += [f"regret of {name}: {kinds[kind]}" for kind in ("heavy tail",) if kind in kinds]
+        return found
 
     @functools.cached_property
     def _rows(self) -> list[dict[str, Any]]:
@@ -97,7 +120,8 @@ class Comparison:
         single = paired_difference(reward, against, average_instances=overall)
         if self.plan.runs < 2:
             nothing = xarray.full_like(single["mean"], np.nan)
-            return single.assign(p=nothing, clear=xarray.zeros_like(single["clear"]), more=nothing)
+            none = {name: nothing for name in ("p", "more", "more_least", "more_most")}
+            return single.assign({**none, "clear": xarray.zeros_like(single["clear"])})
         alone = [reward] if overall else [reward.isel(instance=i) for i in range(reward.sizes["instance"])]
         tables = [dominance(part, over="replicate") for part in alone]
         pairs = max(1, reward.sizes["setting"] * (reward.sizes["setting"] - 1) // 2)
@@ -107,9 +131,13 @@ class Comparison:
         p, clear = (np.stack(part, axis=-1).reshape(single["mean"].shape) for part in zip(*columns, strict=True))
         wanted = reward if overall else reward.rename(instance="each")
         other = against if overall else against.rename(instance="each")
-        more = runs_needed(wanted, other, level=level)["more"].values
+        needed = runs_needed(wanted, other, level=level)
+        found = {"more": needed["more"].values}
+        for end in ("least", "most"):
+            found[f"more_{end}"] = np.maximum(needed[end].values - self.plan.runs, 1.0)
         axes = single["mean"].dims
-        return single.assign(p=(axes, p), clear=(axes, clear), more=(axes, np.where(clear, 0.0, more)))
+        more = {name: (axes, np.where(clear, 0.0, x)) for name, x in found.items()}
+        return single.assign({"p": (axes, p), "clear": (axes, clear), **more})
 
     def _ranked(self, found: Mapping[str, xarray.Dataset], number: int | None) -> list[dict[str, Any]]:
         instances = self.plan.table.instances
@@ -129,7 +157,8 @@ class Comparison:
                 row |= {f"{name}_{part}": float(parts[part][at]) for part in ("low", "high")}
             row |= {"difference_p": float(means["difference"]["p"][at])}
             row |= {"difference_clear": bool(means["difference"]["clear"][at])}
-            row |= {"more_runs": float(means["difference"]["more"][at])}
+            for part in ("more", "more_least", "more_most"):
+                row |= {part.replace("more", "more_runs"): float(means["difference"][part][at])}
             rows.append(row)
         return rows
 
@@ -215,6 +244,7 @@ class Comparison:
             "average_cost": plan.average_cost,
             "beta_concentration": plan.beta_concentration if plan.noise == "beta" else None,
             "runs": plan.runs,
+            "until": None if self.clear is None else self.clear.about(),
             "seed": plan.seed,
             "marks": list(plan.shares),
             "settings": [{"label": name, **what} for name, what in plan.settings.items()],
@@ -229,6 +259,8 @@ class Comparison:
                 for number, instance in enumerate(plan.table.instances)
             ],
             "notes": list(self.notes),
+            "warnings": self.doubts(),
+            "invisible": invisible(plan.runs),
             "versions": {
                 "jaxbandits": __version__,
                 "jax": jax.__version__,

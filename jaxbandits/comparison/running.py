@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -10,16 +11,18 @@ import jax
 import numpy as np
 
 from jaxbandits._reports.progress import Progress, check_progress
-from jaxbandits.comparison.accounts import Accounts, kept_runs
 from jaxbandits.comparison.arms_table import ArmsTable
+from jaxbandits.comparison.collected import Part, collected
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.grouping import Group
 from jaxbandits.comparison.laid_out import constraint_of, policies_of, world_of
 from jaxbandits.comparison.plan import ComparisonPlan, prepare
-from jaxbandits.core.protocol import Policy, Status
+from jaxbandits.comparison.until import Until, look
+from jaxbandits.core.protocol import Policy
 from jaxbandits.simulation import simulate
 
 _ROWS_AT_ONCE = 1 << 21  # (lane, mark) pairs in one call of simulate, about 90 bytes each
+_GROWN = 1.02  # times as many runs, at least, before the next look
 _TABLE_BYTES, _RUNS_AT_ONCE = 1 << 26, 250  # of a block, where every run has means of its own
 
 
@@ -36,7 +39,10 @@ def compare(
     budget: float,
     policies: Policy | Sequence[Policy],
     *,
-    runs: int = 1000,
+    runs: int | None = None,
+    until: str | None = None,
+    max_runs: int | None = None,
+    claim: str = "any",
     seed: int = 0,
     noise: str | None = None,
     beta_concentration: float = 4.0,
@@ -67,7 +73,14 @@ def compare(
             :func:`~jaxbandits.comparison.read_arms` returned.
         budget: B > 0 for each instance, in the file's unit of cost; 2⁻²⁴ to 2³⁰ times the bound of the costs.
         policies: one policy for finitely many arms or a list; a parameter that is an array makes several settings.
-        runs: independent runs of each setting on each instance, 1 to 2³² − 1.
+        runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000); left out with ``until``.
+        until: ``"clear"``: play in batches until every pair of settings is clear; ``"best"``: until one setting is
+            clearly ahead of every other. The chance of any false claim is at most 5 % over all looks, pairs and both
+            claims (:func:`~jaxbandits.statistics.clear_pairs`); ``Comparison.clear`` has them. Runs are addressed, so
+            the result is that of ``runs`` = as many as were played, bit for bit.
+        max_runs: with ``until``: how many are played at most (1000).
+        claim: with ``until``: which claim must be clear, that one earns more in ``"most runs"``, on ``"average"``, or
+            ``"any"`` of the two.
         seed: 0 to 2³² − 1; the same seed gives the same numbers.
         noise: what a pull looks like, with means as in the file. ``"bernoulli"``: the whole bound or nothing, reward
             and cost independent (default for all files but logs). ``"beta"``: Beta distributed between 0 and the bound,
@@ -105,11 +118,12 @@ def compare(
         >>> found.data["reward"].sizes["setting"], [row["rank"] for row in found.ranking()]
         (3, [1, 2, 3])
     """
+    stop = Until.checked(until, claim, max_runs, runs)
     plan = prepare(
         arms,
         budget,
         policies,
-        runs=runs,
+        runs=stop.max_runs if stop is not None else 1000 if runs is None else runs,
         seed=seed,
         noise=noise,
         beta_concentration=beta_concentration,
@@ -127,23 +141,48 @@ def compare(
         cost_cv=cost_cv,
         average_cost=average_cost,
     )
-    return run_plan(plan, progress=progress)
+    return run_plan(plan, progress=progress, until=stop)
 
 
-def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Comparison:
-    """Simulate everything.
+def run_plan(plan: ComparisonPlan, *, progress: bool | str = False, until: Until | None = None) -> Comparison:
+    """Simulate everything; with ``until``, until that is reached.
 
     Raises:
+        InputError: ``until`` with one setting, or where there is no bound of what a run may earn.
         Interrupted: at Ctrl-C.
     """
     check_progress(progress)
+    if until is not None:
+        until.check(plan)
     lanes = len(plan.settings) * len(plan.table.instances) * plan.runs
     blocks = [(group, runs) for group in plan.groups for runs in blocks_of(plan, group)]
     with Progress(progress, len(blocks) * len(plan.policies), lanes) as shown:
         try:
-            return _collect(plan, [(group, runs, _simulated(plan, group, runs, shown)) for group, runs in blocks])
+            if until is not None:
+                return _until(plan, until, shown)
+            return collected(plan, [(group, runs, _simulated(plan, group, runs, shown)) for group, runs in blocks])
         except KeyboardInterrupt:
             raise Interrupted(shown.done, shown.runs) from None
+
+
+def _until(plan: ComparisonPlan, until: Until, shown: Progress) -> Comparison:
+    """Batches of one size (so that nothing is compiled twice), and a look after each."""
+    size = min([until.batch(plan.runs), *(len(blocks_of(plan, group)[0]) for group in plan.groups)])
+    parts: list[Part] = []
+    earned = np.zeros((len(plan.settings), len(plan.table.instances), plan.runs))
+    looks, looked = 0, 0
+    for first in range(0, plan.runs, size):
+        runs = range(min(first, plan.runs - size), min(first + size, plan.runs))
+        for group in plan.groups:
+            parts.append((group, runs, _simulated(plan, group, runs, shown)))
+            earned[:, list(group.rows), runs.start : runs.stop] = parts[-1][2]["reward"]
+        if runs.stop < min(_GROWN * looked, plan.runs):
+            continue
+        looks, looked = looks + 1, runs.stop
+        clear = look(plan, until, earned[..., :looked].mean(axis=1), looks)
+        if clear.reached:
+            break
+    return collected(dataclasses.replace(plan, runs=runs.stop), parts, clear)
 
 
 def blocks_of(plan: ComparisonPlan, group: Group) -> list[range]:
@@ -203,66 +242,3 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
         "mean reward": means[0] * reward[0],
         "mean cost": means[1] * cost[0],
     }
-
-
-def _collect(plan: ComparisonPlan, parts: list[tuple[Group, range, dict[str, np.ndarray]]]) -> Comparison:
-    import xarray
-
-    shape = (len(plan.settings), len(plan.table.instances), plan.runs)
-    made: dict[str, np.ndarray] = {}
-    for group, runs, values in parts:
-        for name in ("reward", "regret", "pulls", "spent", "ended", "violation"):
-            if (value := values.get(name)) is None:
-                continue
-            into = made.setdefault(name, np.zeros((*shape, *value.shape[3:]), value.dtype))
-            into[:, list(group.rows), runs.start : runs.stop] = value
-    axes = ("setting", "instance", "replicate", "mark")
-    units = {"reward": plan.table.reward_unit, "regret": plan.table.reward_unit, "spent": plan.table.cost_unit}
-    ended, violation = made.pop("ended"), made.pop("violation", None)
-    data = xarray.Dataset(
-        {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in made.items()},
-        coords={
-            "setting": list(plan.settings),
-            "instance": [instance.name for instance in plan.table.instances],
-            "replicate": np.arange(plan.runs),
-            "mark": list(plan.shares),
-        },
-    )
-    usual = Status.EXHAUSTED if plan.rounds is None else Status.HORIZON
-    notes = tuple(
-        f"{int((ended == status).sum())} of {ended.size} runs ended by {status.name.lower()}, not with the budget"
-        for status in Status
-        if status != usual and (ended == status).any()
-    )
-    broken = {} if violation is None else _broken(plan, violation)
-    return Comparison(data, plan, (*notes, *broken.values()), _accounts(plan, parts), frozenset(broken))
-
-
-def _broken(plan: ComparisonPlan, violation: np.ndarray) -> dict[str, str]:
-    """Settings that broke the average-cost bound in some round, and so had more to spend than others; in words."""
-    return {
-        name: f"{name} broke the bound of {plan.average_cost:g} a round on average in {int((of > 0).sum()):,} of "
-        f"{of.size:,} runs, by {of.max():.4g} {plan.table.cost_unit} at most"
-        for name, of in zip(plan.settings, violation, strict=True)
-        if (of > 0).any()
-    }
-
-
-def _accounts(plan: ComparisonPlan, parts: list[tuple[Group, range, dict[str, np.ndarray]]]) -> Accounts:
-    settings, instances = len(plan.settings), len(plan.table.instances)
-    arms = max(len(instance.arms) for instance in plan.table.instances)
-    kept = kept_runs(settings, instances, plan.runs, arms)
-    of_run = kept if plan.posterior is not None else 1
-    pulls = np.zeros((settings, instances, kept, arms), np.int32)
-    means = np.zeros((2, instances, of_run, arms))
-    by_group: dict[int, np.ndarray] = {}
-    for group, runs, values in parts:
-        rows, width, stop = list(group.rows), values["arm pulls"].shape[-1], min(runs.stop, kept)
-        earned = by_group.setdefault(id(group), np.zeros((settings, plan.runs, len(plan.shares))))
-        earned[:, runs.start : runs.stop] = values["earned"]
-        if (many := stop - runs.start) > 0:
-            pulls[:, rows, runs.start : stop, :width] = values["arm pulls"][:, :, :many]
-            these = slice(runs.start, stop) if of_run > 1 else slice(0, 1)
-            for into, name in zip(means, ("mean reward", "mean cost"), strict=True):
-                into[rows, these, :width] = values[name][:, : many if of_run > 1 else 1]
-    return Accounts(pulls, means[0], means[1], np.sum(list(by_group.values()), axis=0))

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-_NORMAL_95 = 1.959964
-
 
 @dataclass(frozen=True)
 class Spread:
@@ -43,7 +41,7 @@ class Gain:
 
     Attributes:
         mean: of the differences, run by run.
-        half: half the width of its 95 % interval (normal, over the runs); NaN for one run.
+        half: half the width of its 95 % interval (Student's t, over the runs); NaN for one run.
         share: mean / mean of the other; NaN where that is 0.
         better: in what share of the runs it is more (an equal one counts half).
     """
@@ -61,10 +59,12 @@ class Gain:
             >>> import numpy as np
             >>> found = Gain.of(np.array([3.0, 5.0, 4.0]), np.array([2.0, 5.0, 2.0]))
             >>> found.mean, round(found.half, 2), round(found.share, 2), round(found.better, 2)
-            (1.0, 1.13, 0.33, 0.83)
+            (1.0, 2.48, 0.33, 0.83)
         """
-        apart = mine - other
-        half = _NORMAL_95 * apart.std(ddof=1) / np.sqrt(apart.size) if apart.size > 1 else np.nan
+        from scipy.special import stdtrit
+
+        apart, runs = mine - other, mine.size
+        half = stdtrit(runs - 1, 0.975) * apart.std(ddof=1) / np.sqrt(runs) if runs > 1 else np.nan
         share = apart.mean() / other.mean() if other.mean() else np.nan
         better = (apart > 0).mean() + (apart == 0).mean() / 2
         return Gain(float(apart.mean()), float(half), float(share), float(better))

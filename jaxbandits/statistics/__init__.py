@@ -18,11 +18,12 @@ mostly far narrower than those of the means.
 :func:`cvar`, :func:`tail_share`        mean of the worst, and what part of the sum they carry
 :func:`mean_interval`                   mean and interval, as a dataset
 :func:`paired_difference`               the same for x − y
-:func:`bootstrap_interval`              mean and BCa bootstrap interval (scipy.stats.bootstrap)
+:func:`bootstrap_interval`              mean and studentised bootstrap interval
 :func:`bootstrap_difference`            the same for x − y
-:func:`simultaneous_band`               a band that holds a whole curve, by the max-t bootstrap
+:func:`simultaneous_band`               a band that holds a whole curve
 :func:`dominance`                       every setting against every other, Holm's p-values
 :func:`holm`                            Holm's step-down adjustment of p-values
+:func:`clear_pairs`                     who beats whom, in most runs and on average, looked at again and again
 :func:`runs_needed`                     how many runs until a difference is clear
 ======================================  =================================================================
 
@@ -42,12 +43,15 @@ from jaxbandits.statistics.doubts import invisible
 from jaxbandits.statistics.intervals import mean_interval, paired_difference
 from jaxbandits.statistics.pairs import dominance, holm
 from jaxbandits.statistics.planning import runs_needed
+from jaxbandits.statistics.sequential import ClearPairs, clear_pairs
 from jaxbandits.statistics.summaries import Estimate, cvar, mean, median, quantile, tail_share
 
 __all__ = [
+    "ClearPairs",
     "Estimate",
     "bootstrap_difference",
     "bootstrap_interval",
+    "clear_pairs",
     "cvar",
     "dominance",
     "holm",

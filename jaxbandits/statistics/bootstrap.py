@@ -9,38 +9,45 @@ import numpy as np
 
 from jaxbandits.core.errors import InputError
 from jaxbandits.core.numbers import whole_number
+from jaxbandits.statistics.doubts import doubts_of, told
+from jaxbandits.statistics.means import MeanParts, corrected, mean_ends, mean_parts
 from jaxbandits.statistics.sample import check_level, moments, paired, units
 
 if TYPE_CHECKING:
     import xarray
 
 _AT_ONCE = 1 << 22  # float64 values of resampled means held at a time
+_FEW, _FEW_CURVES, _LEAST = 30, 10, 1 / 3  # units in a stratum, of means and of curves; of a resample's standard error
 
 
 def bootstrap_interval(
     x: xarray.DataArray, *, over: str = "instance", level: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> xarray.Dataset:
-    """Mean and its bias-corrected and accelerated (BCa) bootstrap interval, for every entry of the other axes.
+    """Mean and its studentised bootstrap interval, for every entry of the other axes.
 
-    Units are resampled with replacement: instances, or the runs of each given instance apart (see
-    :mod:`jaxbandits.statistics`). For skewed samples, such as the regrets of random instances, it follows the skew,
-    which a t-interval cannot.
+    Units are resampled with replacement B times: instances, or the runs of each given instance apart (see
+    :mod:`jaxbandits.statistics`). With t* = (x̄* − x̄) / se* and its quantiles q over the resamples, the interval is from
+    x̄ − q(½ + level/2) se to x̄ − q(½ − level/2) se: it follows the skew of the sample and counts that se is uncertain.
+    se* counts as at least a third of se. With fewer than 30 units in a stratum resamples have too little spread (half
+    of those of 2 have none): there it is the interval of :func:`mean`, Welch and Satterthwaite's.
 
     Args:
         x: an array with the axis ``over``, such as ``result.regret``.
-        over: ``"instance"`` or ``"replicate"``.
+        over: ``"instance"``, ``"replicate"`` or another axis.
         level: coverage of each single interval, in (0, 1).
         resamples: at least 100.
         seed: of the resampling; the same seed gives the same interval.
 
     Returns:
         A dataset of ``mean``, ``low`` and ``high`` in the units of ``x``; ``low`` and ``high`` are NaN with one unit
-        in a stratum. Units that are all equal give an interval of no width.
+        in a stratum. Units that are all equal give an interval of no width. Its attribute ``warnings`` says where it
+        may not hold its level.
 
     Raises:
         InputError: a missing axis, or an argument out of its range.
 
-    Source: Efron (1987), Better bootstrap confidence intervals; computed by :func:`scipy.stats.bootstrap`.
+    Source: Efron (1982), The jackknife, the bootstrap and other resampling plans; Hall (1988), Theoretical comparison
+    of bootstrap confidence intervals.
 
     Example:
         >>> import numpy as np, xarray
@@ -52,35 +59,15 @@ def bootstrap_interval(
     _check(level, resamples)
     sample = units(x, over)
     values = np.asarray(sample.values, float)
-    centre = moments(values)
     flat = values.reshape(*values.shape[:2], -1)
-    low, high = np.repeat(centre.mean.reshape(1, -1), 2, axis=0)
-    if values.shape[1] < 2:
-        low, high = low * np.nan, high * np.nan
-    elif (moving := centre.error.ravel() > 0).any():
-        low[moving], high[moving] = _bca(flat[..., moving], level, resamples, seed)
-    return _labelled(sample, *(part.reshape(centre.mean.shape) for part in (centre.mean, low, high)), level=level)
-
-
-def _bca(values: np.ndarray, level: float, resamples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of the intervals, ``[place]`` each, from ``[stratum, unit, place]``."""
-    from scipy import stats
-
-    def mean(*parts: np.ndarray, axis: int) -> np.ndarray:
-        return np.mean([part.mean(axis=axis) for part in parts], axis=0)
-
-    found = stats.bootstrap(
-        tuple(values),
-        mean,
-        n_resamples=resamples,
-        batch=max(1, _AT_ONCE // max(1, values[0].size)),
-        axis=0,
-        confidence_level=level,
-        method="BCa",
-        rng=np.random.default_rng(seed),
-        vectorized=True,
-    ).confidence_interval
-    return found.low, found.high
+    mean, low, high = mean_ends(flat, level)
+    if values.shape[1] >= _FEW:
+        t, error = studentised(flat, resamples, seed), moments(flat).error
+        least, most = np.quantile(t, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+        low, high = mean - most * error, mean - least * error
+    doubtful = told(doubts_of(flat, over, "mean", level))
+    ends = (part.reshape(values.shape[2:]) for part in (mean, low, high))
+    return _labelled(sample, *ends, level=level, warnings=doubtful)
 
 
 def bootstrap_difference(
@@ -115,13 +102,16 @@ def simultaneous_band(
 ) -> xarray.Dataset:
     """Mean and a band that holds the true mean at **all** places along an axis at once, with probability ``level``.
 
-    The max-t bootstrap: units are resampled with replacement B times; q is the ``level`` quantile over b of
+    The studentised bootstrap of :func:`bootstrap_interval` for curves: a resample keeps a unit's whole curve, and the
+    band is from x̄ₘ − q⁺ seₘ to x̄ₘ − q⁻ seₘ, where q⁺ and q⁻ are quantiles over the resamples of
 
-    .. math:: \\max_m \\frac{|\\bar x^{*b}_m - \\bar x_m|}{\\mathrm{se}^{*b}_m},
+    .. math:: \\max_m \\frac{\\bar x^{*b}_m - \\bar x_m}{\\mathrm{se}^{*b}_m} \\quad\\text{and}\\quad
+              \\min_m \\frac{\\bar x^{*b}_m - \\bar x_m}{\\mathrm{se}^{*b}_m}
 
-    and the band is x̄ₘ ± q seₘ. (se* counts as at least ½ seₘ: where only a few units differ from the others, a resample
-    without them has se* = 0.) The resample keeps a unit's whole curve, so q takes account of how strongly the places
-    along it depend on each other: it is below Bonferroni's, which ignores that.
+    at ½ + level/2 and ½ − level/2. So both take account of how strongly the places depend on each other: they are below
+    Bonferroni's, which ignores that. With fewer than 10 units in a stratum the largest |t| is drawn from normal numbers
+    with the correlations of the sample, and made one of Student's t and corrected for skewness at each place, as in
+    :func:`mean`.
 
     Args:
         x: an array with the axes ``over`` and ``along``.
@@ -129,8 +119,8 @@ def simultaneous_band(
         over, level, resamples, seed: as in :func:`bootstrap_interval`.
 
     Returns:
-        A dataset of ``mean``, ``low``, ``high``, and ``critical`` (q, without the axes ``along``). A place where all
-        units are equal has a band of no width; with one unit in a stratum, the bounds are NaN.
+        A dataset of ``mean``, ``low`` and ``high``. A place where all units are equal has a band of no width; with one
+        unit in a stratum, the bounds are NaN. ``warnings`` as in :func:`bootstrap_interval`.
 
     Raises:
         InputError: a missing axis, or an argument out of its range.
@@ -140,7 +130,8 @@ def simultaneous_band(
     Example:
         >>> import numpy as np, xarray
         >>> x = xarray.DataArray(np.random.default_rng(0).normal(size=(40, 5)), dims=("instance", "mark"))
-        >>> bool(1.96 < simultaneous_band(x)["critical"] < 3.6)
+        >>> band, each = simultaneous_band(x), bootstrap_interval(x)
+        >>> bool(((band["high"] - band["low"]) > (each["high"] - each["low"])).all())
         True
     """
     _check(level, resamples)
@@ -152,26 +143,48 @@ def simultaneous_band(
     alone = [axis for axis in sample.dims if axis not in ("stratum", "unit", *axes)]
     sample = sample.transpose("stratum", "unit", *alone, *axes)
     values = np.asarray(sample.values, float)
-    centre = moments(values)
-    shape = [sample.sizes[axis] for axis in alone]
-    largest = _largest_t(values.reshape(*values.shape[:2], -1), resamples, seed)
-    largest = largest.reshape(resamples, *shape, -1).max(axis=-1)
-    critical = np.quantile(largest, level, axis=0, method="higher")
-    half = critical.reshape(*shape, *(1 for _ in axes)) * centre.error
-    if values.shape[1] < 2:
-        half = half * np.nan
-    made = _labelled(sample, centre.mean, centre.mean - half, centre.mean + half, level=level)
-    return made.assign(critical=(alone, critical))
+    groups = int(np.prod([sample.sizes[axis] for axis in alone]))
+    flat = values.reshape(*values.shape[:2], -1)
+    parts = mean_parts(flat)
+    if values.shape[1] >= _FEW_CURVES:
+        t = studentised(flat, resamples, seed).reshape(resamples, groups, -1)
+        most = np.quantile(t.max(axis=-1), 0.5 + level / 2, axis=0, method="higher")
+        least = np.quantile(t.min(axis=-1), 0.5 - level / 2, axis=0, method="lower")
+        ends = [np.repeat(q, t.shape[-1]) for q in (most, least)]
+    else:
+        ends = _normal_ends(flat, parts, groups, level, resamples, seed)
+    low, high = (parts.mean - q * parts.error for q in ends)
+    doubtful = told(doubts_of(flat, over, "mean", level))
+    shaped = (part.reshape(values.shape[2:]) for part in (parts.mean, low, high))
+    return _labelled(sample, *shaped, level=level, warnings=doubtful)
 
 
-def _largest_t(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """|t*| of every resample, ``[resample, place]``, from ``[stratum, unit, place]``; 0 where all units are equal."""
+def _normal_ends(
+    values: np.ndarray, parts: MeanParts, groups: int, level: float, resamples: int, seed: int
+) -> list[np.ndarray]:
+    """Upper and lower critical values, ``[place]``, for curves of few units in a stratum."""
+    from scipy import stats
+
+    strata, count, places = values.shape
+    if count < 2:
+        return [np.full(places, np.nan)] * 2
+    apart = (values - values.mean(axis=1, keepdims=True)).reshape(-1, places)
+    scale = parts.error * strata * np.sqrt(count * (count - 1))
+    unit = np.divide(apart, scale, out=np.zeros_like(apart), where=scale > 0)
+    z = np.abs(np.random.default_rng(seed).normal(size=(resamples, unit.shape[0])) @ unit)
+    largest = np.quantile(z.reshape(resamples, groups, -1).max(axis=-1), level, axis=0, method="higher")
+    t = stats.t.isf(stats.norm.sf(np.repeat(largest, places // groups)), parts.freedom)
+    return [corrected(q, parts.skew) for q in (t, -t)]
+
+
+def studentised(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """t* of every resample, ``[resample, place]``, from ``[stratum, unit, place]``; 0 where all units are equal."""
     count, places = values.shape[1:]
     # Constant places must give exactly 0, and centred values keep the variances below from cancelling.
     centred = values - values.mean(axis=1, keepdims=True)
     flat = (values == values[:, :1]).all(axis=1)
     centred[np.broadcast_to(flat[:, None, :], values.shape)] = 0.0
-    least = (values.var(axis=1, ddof=1) / count).sum(axis=0) / 4 if count > 1 else np.zeros(places)
+    least = (values.var(axis=1, ddof=1) / count).sum(axis=0) * _LEAST**2
     rng = np.random.default_rng(seed)
     found = np.zeros((resamples, places))
     step = max(1, _AT_ONCE // max(count, places))
@@ -182,9 +195,9 @@ def _largest_t(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
             weights = rng.multinomial(count, np.full(count, 1 / count), size=some) / count
             mean = weights @ part
             shift += mean
-            variance += np.maximum(weights @ part**2 - mean**2, 0) / max(count - 1, 1)
+            variance += np.maximum(weights @ part**2 - mean**2, 0) / (count - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.abs(shift) / np.sqrt(np.maximum(variance, least))
+            t = shift / np.sqrt(np.maximum(variance, least))
         found[first : first + some] = np.where(shift == 0, 0.0, t)
     return found
 

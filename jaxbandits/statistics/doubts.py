@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandits.statistics.means import MeanParts, mean_parts
+from jaxbandits.statistics.sample import by_blocks, moments
 
 FEW, TOP, HALF = 10, 0.02, 0.5
 _SKEWED, _SKEWED_MEAN = (
@@ -54,7 +55,7 @@ def doubts_of(values: np.ndarray, over: str, what: str, level: float = 0.95) -> 
     return [
         _few(values, over),
         heavy_tail(values, over, what),
-        _one_decides(values, parts, over, what, level),
+        _one_decides(values, over, what, level),
         _skewed(values, parts, over, what),
     ]
 
@@ -71,13 +72,17 @@ def heavy_tail(values: np.ndarray, over: str, what: str = "mean") -> Doubt:
 
     With several given instances only what a unit has beyond the median of its own instance counts as carried by it.
     """
-    size = np.abs(values)
     number = values.shape[0] * values.shape[1]
     top = math.ceil(TOP * number)
-    beyond = size if values.shape[0] == 1 else np.maximum(size - np.median(size, axis=1, keepdims=True), 0)
-    largest = np.sort(beyond.reshape(number, -1), axis=0)[number - top :].sum(axis=0)
-    whole = size.sum(axis=(0, 1))
-    share = np.divide(largest, whole, out=np.zeros_like(whole), where=whole > 0)
+
+    def carried(part: np.ndarray) -> tuple[np.ndarray]:
+        size = np.abs(part)
+        beyond = size if len(part) == 1 else np.maximum(size - np.median(size, axis=1, keepdims=True), 0)
+        largest = np.partition(beyond.reshape(number, -1), number - top, axis=0)[number - top :].sum(axis=0)
+        whole = size.sum(axis=(0, 1))
+        return (np.divide(largest, whole, out=np.zeros_like(whole), where=whole > 0),)
+
+    (share,) = by_blocks(carried, values)
 
     def text(place: int) -> str:
         carry = "carry" if top > 1 else "carries"
@@ -87,22 +92,24 @@ def heavy_tail(values: np.ndarray, over: str, what: str = "mean") -> Doubt:
     return Doubt("heavy tail", np.where((share > HALF) & (number > 1), share, 0.0), text)
 
 
-def _one_decides(values: np.ndarray, parts: MeanParts, over: str, what: str, level: float) -> Doubt:
+def _one_decides(values: np.ndarray, over: str, what: str, level: float) -> Doubt:
     from scipy import stats
 
-    strata, count, places = values.shape
-    size = np.zeros(places)
-    if count > 2:
-        apart = values - values.mean(axis=1, keepdims=True)
-        variance = values.var(axis=1, ddof=1, keepdims=True)
+    count = values.shape[1]
+
+    def moved(part: np.ndarray) -> tuple[np.ndarray]:
+        strata, (_, error, freedom) = len(part), moments(part)
+        apart = part - part.mean(axis=1, keepdims=True)
+        variance = part.var(axis=1, ddof=1, keepdims=True)
         left = np.maximum(((count - 1) * variance - apart**2 * count / (count - 1)) / (count - 2), 0)
-        others = parts.error**2 * strata**2 - variance / count
-        error = np.sqrt(np.maximum(others, 0) + left / (count - 1)) / strata
-        width = 2 * stats.t.ppf(0.5 + level / 2, np.maximum(parts.freedom - 1, 1)) * error
-        moved = np.abs(apart) / (count - 1) / strata
+        others = np.maximum(error**2 * strata**2 - variance / count, 0)
+        width = 2 * stats.t.ppf(0.5 + level / 2, np.maximum(freedom - 1, 1)) * np.sqrt(others + left / (count - 1))
+        far = np.abs(apart) / (count - 1)
         # rounding leaves a trace of variance where all others are equal
-        ratio = moved / np.maximum(width, 1e-12 * np.maximum(moved, 1e-300))
-        size = np.where(parts.error > 0, ratio.max(axis=(0, 1)), 0.0)
+        ratio = far / np.maximum(width, 1e-12 * np.maximum(far, 1e-300))
+        return (np.where(error > 0, ratio.max(axis=(0, 1)), 0.0),)
+
+    size = by_blocks(moved, values)[0] if count > 2 else np.zeros(values.shape[2])
     text = f"without one of the {many(over)} the {what} would move by more than the whole width of its interval"
     return Doubt("one unit decides", np.where(size > 1, size, 0.0), lambda place: text)
 
@@ -134,6 +141,14 @@ def few_in_tail(count: int, tail: float, over: str, places: int) -> Doubt:
         f"level; take {math.ceil((FEW + 1) / tail):,}"
     )
     return Doubt("few in the tail", np.full(places, float(count * tail <= FEW)), lambda place: text)
+
+
+def tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> list[Doubt]:
+    """All that may be doubtful about the mean of the largest share ``tail``, from ``[unit, place]``."""
+    count, places = values.shape
+    largest = np.sort(values, axis=0)[count - math.ceil(count * tail - 1e-9) :]
+    found = doubts_of(largest[None], over, "mean of the tail", level)
+    return [few_in_tail(count, tail, over, places), *(doubt for doubt in found if doubt.name != "few units")]
 
 
 def many(over: str, count: int = 2) -> str:

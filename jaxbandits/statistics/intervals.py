@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxbandits.statistics.doubts import doubts_of, told
 from jaxbandits.statistics.means import mean_ends
 from jaxbandits.statistics.sample import check_axes, check_level, paired, units
 
@@ -24,8 +25,7 @@ def mean_interval(
     * the average of I given instances: (Σᵢ x̄ᵢ) / I ± t(ν) · √(Σᵢ s²ᵢ / R) / I, with Welch and Satterthwaite's degrees
       of freedom ν = (R − 1) (Σ s²ᵢ)² / Σ (s²ᵢ)². The spread between instances does not enter: they are not a sample.
 
-    Both ± t are then corrected for the skewness of the sample, as in :func:`mean`, which says more: it warns of samples
-    whose interval may not hold its level.
+    Both ± t are then corrected for the skewness of the sample, as in :func:`mean`.
 
     Args:
         x: an array with the axis ``over``, such as ``result.regret``; any units.
@@ -35,7 +35,7 @@ def mean_interval(
 
     Returns:
         A dataset of ``mean``, ``low`` and ``high`` in the units of ``x``. With one unit there is no interval: ``low``
-        and ``high`` are NaN.
+        and ``high`` are NaN. Its attribute ``warnings`` says where an interval may not hold its level.
 
     Raises:
         InputError: an axis is missing, or ``level`` is not in (0, 1).
@@ -56,10 +56,12 @@ def mean_interval(
     apart = over == "replicate" and "instance" in x.dims and not average_instances
     sample = units(x.rename(instance="each instance") if apart else x, over)
     like = sample.isel(stratum=0, unit=0, drop=True)
-    parts = zip(("mean", "low", "high"), mean_ends(np.asarray(sample.values, float), level), strict=True)
+    values = np.asarray(sample.values, float)
+    parts = zip(("mean", "low", "high"), mean_ends(values, level), strict=True)
     made = xarray.Dataset({name: like.copy(data=part) for name, part in parts})
     made = made.rename({"each instance": "instance"}) if apart else made
-    return made.assign_attrs(level=level, **x.attrs)
+    doubtful = told(doubts_of(values.reshape(*values.shape[:2], -1), over, "mean", level))
+    return made.assign_attrs({**x.attrs, "level": level, "warnings": doubtful})
 
 
 def paired_difference(
@@ -81,7 +83,7 @@ def paired_difference(
         A dataset of ``mean``, ``low``, ``high``, and ``clear``: whether the interval leaves out 0.
 
     Raises:
-        InputError: the replicates or instances of the two are not the same.
+        InputError: labels on an axis that both have are not the same.
 
     Example:
         >>> import xarray

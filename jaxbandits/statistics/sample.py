@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from jaxbandits.core.numbers import numbers
 if TYPE_CHECKING:
     import xarray
 
-OVER = ("replicate", "instance")
+_AT_ONCE = 1 << 22  # values
 
 
 class Moments(NamedTuple):
@@ -83,15 +84,23 @@ def moments(values: np.ndarray) -> Moments:
     return Moments(values.mean(axis=(0, 1)), np.sqrt(total / count) / strata, (count - 1) * ratio)
 
 
+def by_blocks(function: Callable[[np.ndarray], tuple[np.ndarray, ...]], values: np.ndarray) -> list[np.ndarray]:
+    """A function of ``[stratum, unit, place]`` that gives arrays ``[place]``, some places at a time: its own copies of
+    the values stay small, however large a result is."""
+    places = values.shape[2]
+    step = max(1, _AT_ONCE // max(1, values.shape[0] * values.shape[1]))
+    blocks = [function(values[..., first : first + step]) for first in range(0, max(places, 1), step)]
+    return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
+
+
 def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
     """x − y, where both met the same runs of the same instances.
 
     Raises:
-        InputError: the replicates or instances of the two are not the same.
+        InputError: labels on an axis that both have are not the same.
     """
-    for axis in OVER:
-        pair = [list(part[axis].values) for part in (x, y) if axis in part.dims]
-        if len(pair) == 2 and pair[0] != pair[1]:
+    for axis in x.dims:
+        if axis in y.dims and list(x[axis].values) != list(y[axis].values):
             raise InputError(f"y: other labels on the axis {axis!r} given; it must have those of x, to be paired")
     return x - y
 

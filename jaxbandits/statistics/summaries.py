@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandits.core.errors import bad
-from jaxbandits.statistics.doubts import Doubt, doubts_of, few_in_tail, no_end, told
+from jaxbandits.statistics.doubts import Doubt, doubts_of, few_in_tail, no_end, tail_doubts, told
 from jaxbandits.statistics.means import mean_ends
 from jaxbandits.statistics.order import quantile_ends
 from jaxbandits.statistics.sample import check_level, labelled, units
@@ -135,7 +134,7 @@ def cvar(x: xarray.DataArray | np.ndarray, tail: float, *, over: str = "instance
 
     def ends(values: np.ndarray) -> Ends:
         pooled = _pooled(values)
-        return (*mean_ends(_beyond(pooled, tail)[None], level), _tail_doubts(pooled, tail, over, level))
+        return (*mean_ends(_beyond(pooled, tail)[None], level), tail_doubts(pooled, tail, over, level))
 
     return _estimated(x, over, level, ends)
 
@@ -146,8 +145,8 @@ def tail_share(
     """What part of the sum the largest share ``tail`` of the units carry: tail · :func:`cvar` / mean.
 
     0.74 for ``tail = 0.02``: two of a hundred units carry 74 % of the mean, and a new sample has another mean. The
-    interval is that of the mean of tᵢ = (tail · zᵢ − T (xᵢ − x̄)) / x̄, z as in :func:`cvar` and T the share (delta
-    method).
+    interval is that of ln(T / (1 − T)), T the share: of the mean of tᵢ = (tail · zᵢ − T xᵢ) / (x̄ T (1 − T)), z as in
+    :func:`cvar` (delta method), taken back to T. NaN where T is not between 0 and 1.
 
     Args:
         x: as in :func:`mean`, of one sign, such as a regret.
@@ -165,13 +164,16 @@ def tail_share(
         parts, centre = tail * _beyond(pooled, tail), pooled.mean(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = parts.mean(axis=0) / centre
-            spread = (parts - share * (pooled - centre)) / centre
+            inner = np.where((share > 0) & (share < 1), share, 0.5)
+            spread = (parts - share * pooled) / centre / (inner * (1 - inner))
         _, low, high = mean_ends(spread[None], level)
+        odds = np.log(inner / (1 - inner))
+        low, high = (np.where(inner == share, 1 / (1 + np.exp(-odds - end)), np.nan) for end in (low, high))
         doubts = [
             few_in_tail(pooled.shape[0], tail, over, pooled.shape[1]),
             *doubts_of(pooled[None], over, "mean", level),
         ]
-        return share, np.maximum(low, 0), np.minimum(high, 1), doubts
+        return share, low, high, doubts
 
     return _estimated(x, over, level, ends)
 
@@ -187,14 +189,6 @@ def _beyond(values: np.ndarray, tail: float) -> np.ndarray:
     at = min(int(np.floor(count * tail + 1e-9)), count - 1)
     v = np.sort(values, axis=0)[count - 1 - at]
     return v + np.maximum(values - v, 0) / tail
-
-
-def _tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> list[Doubt]:
-    """Of ``[unit, place]``: the tail alone is what its mean is taken of."""
-    count, places = values.shape
-    largest = np.sort(values, axis=0)[count - math.ceil(count * tail - 1e-9) :]
-    found = doubts_of(largest[None], over, "mean of the tail", level)
-    return [few_in_tail(count, tail, over, places), *(doubt for doubt in found if doubt.name != "few units")]
 
 
 def _estimated(x: Any, over: str, level: float, ends: Callable[[np.ndarray], Ends]) -> Estimate:

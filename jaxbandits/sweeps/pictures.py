@@ -12,7 +12,8 @@ import numpy as np
 
 from jaxbandits._reports.grid_ticks import label_grid, plain_numbers, tick_values
 from jaxbandits._reports.palette import nth_look
-from jaxbandits.sweeps.surface import Curve, SweepResult
+from jaxbandits.sweeps.curve import Curve
+from jaxbandits.sweeps.surface import SweepResult
 
 _MOST_PANELS = 24
 

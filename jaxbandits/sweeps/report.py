@@ -9,7 +9,9 @@ import numpy as np
 
 from jaxbandits._files.csv_text import csv_text
 from jaxbandits.core.protocol import Status
-from jaxbandits.sweeps.surface import LEVEL, Curve, SweepResult, rows
+from jaxbandits.statistics import invisible
+from jaxbandits.sweeps.curve import LEVEL, Curve
+from jaxbandits.sweeps.surface import SweepResult, rows
 
 
 def write_report(result: SweepResult) -> dict[str, bytes]:
@@ -49,8 +51,19 @@ def _head(result: SweepResult) -> list[str]:
         "Regret is the pseudo-regret at the end of the clock. All settings met the same world: differences are paired.",
         f"What is called clearly worse is so with {100 * LEVEL:.0f} % confidence for all values of a policy at once, "
         "case by case.",
+        f"{_capital(invisible(_fewest(result), spec.over))}.",
         *(f"Note: {count} runs ended by {name}, so their regret is not comparable." for name, count in odd),
     ]
+
+
+def _fewest(result: SweepResult) -> int:
+    """Units behind the means of the case with fewest."""
+    tasks = [layout.tasks[0] for layout in result.plan.layouts.values()]
+    return min(t.instance_ids.size if result.plan.spec.over == "instance" else t.replicate_ids.size for t in tasks)
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _cell(result: SweepResult, environment: str, budget: int) -> str:
@@ -68,9 +81,12 @@ def _cell(result: SweepResult, environment: str, budget: int) -> str:
 def _about(curve: Curve) -> list[str]:
     mean, low, high = (part[curve.best] for part in curve.regret)
     interval = f" ({low:,.5g} to {high:,.5g})" if np.isfinite(low) else ""
+    carried = [
+        f"    {text.split(': ', 1)[1]}" for text in curve.warnings if text.startswith(("heavy tail", "few units"))
+    ]
     if curve.regret[0].size == 1:
-        return [f"{curve.policy}: regret {mean:,.5g}{interval}"]
-    lines = [f"{curve.policy}: {curve.recommendation()}; regret {mean:,.5g}{interval}"]
+        return [f"{curve.policy}: regret {mean:,.5g}{interval}", *carried]
+    lines = [f"{curve.policy}: {curve.recommendation()}; regret {mean:,.5g}{interval}", *carried]
     worst = int(np.argmax(curve.regret[0]))
     if curve.units > 1 and not curve.indistinguishable[worst]:
         values = ", ".join(f"{name} = {x[worst]:.3g}" for name, x in curve.parameters.items())

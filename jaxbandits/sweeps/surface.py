@@ -12,14 +12,14 @@ import numpy as np
 from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.protocol import Status
-from jaxbandits.statistics import mean_interval, paired_difference
+from jaxbandits.statistics import paired_difference
+from jaxbandits.sweeps.curve import LEVEL, Curve
 from jaxbandits.sweeps.plan import SweepPlan, Unit
 
 if TYPE_CHECKING:
     import xarray
 
 AXES = ("setting", "environment", "budget", "instance", "replicate", "mark")
-LEVEL = 0.95
 _NAMES = {
     "regret": ("reward", "pseudo-regret: best rate × expected clock − expected reward"),
     "realised_regret": ("reward", "best rate × clock − reward, as drawn"),
@@ -69,7 +69,8 @@ class SweepResult:
         if (environment, budget) not in self.plan.layouts:
             raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
         x = self._ends(environment, budget).isel(setting=np.flatnonzero(self.data["policy"].values == policy))
-        return Curve.of(policy, x, names, given=self.plan.spec.over == "replicate")
+        over = self.plan.spec.over
+        return Curve.of(policy, x, names, given=over == "replicate", unit=over)
 
     def _ends(self, environment: str, budget: int) -> xarray.DataArray:
         """Regret at the end, ``[setting, instance, replicate]``; ``[setting, replicate]`` over sampled instances."""
@@ -87,89 +88,6 @@ class SweepResult:
             at = np.flatnonzero(self.data["policy"].values == curve.policy)[curve.best]
             ends.append(x.isel(setting=at).reset_coords(drop=True))
         return paired_difference(*ends, average_instances=self.plan.spec.over == "replicate", level=LEVEL)
-
-
-@dataclasses.dataclass(frozen=True)
-class Curve:
-    """Regret against the parameters of one policy.
-
-    The settings that ``indistinguishable`` names contain the truly best one of the grid with a confidence of at least
-    95 %: a setting is left out only if its paired difference to the best mean is above 0 with an interval that holds
-    for all settings at once (Bonferroni over the others).
-
-    Attributes:
-        parameters: values of each swept parameter, ``[setting]``.
-        regret: (mean, low, high), each interval by itself, ``[setting]``.
-        best: the setting with the least mean.
-        apart: (mean, low, high) of the paired differences to the best, all intervals at once, ``[setting]``.
-        units: observations (runs, or sampled instances) behind each mean.
-    """
-
-    policy: str
-    parameters: Mapping[str, np.ndarray]
-    regret: tuple[np.ndarray, ...]
-    best: int
-    apart: tuple[np.ndarray, ...]
-    units: int
-
-    @staticmethod
-    def of(policy: str, x: xarray.DataArray, names: Sequence[str], *, given: bool) -> Curve:
-        """From the regret of every run: ``[setting, replicate]``, or with ``given`` instances ``[…, instance, …]``.
-
-        The swept parameters ``names`` are coordinates along ``setting``.
-        """
-        count = x.sizes["setting"]
-        mean = mean_interval(x, average_instances=given, level=LEVEL)
-        best = int(np.argmin(mean["mean"].values))
-        against = x.isel(setting=best).reset_coords(drop=True)
-        level = 1 - (1 - LEVEL) / max(count - 1, 1)
-        apart = paired_difference(x, against, average_instances=given, level=level)
-        parts = ("mean", "low", "high")
-        return Curve(
-            policy,
-            {name: x[name].values.astype(float) for name in names},
-            tuple(mean[part].values for part in parts),
-            best,
-            tuple(apart[part].values for part in parts),
-            x.sizes["replicate"],
-        )
-
-    @property
-    def indistinguishable(self) -> np.ndarray:
-        """Settings that are not clearly worse than the best, ``bool[setting]``; all of them if there is no interval."""
-        return ~(self.apart[1] > 0)
-
-    @property
-    def at_edge(self) -> list[str]:
-        """Parameters whose best value is the smallest or largest of several."""
-        return [
-            name for name, x in self.parameters.items() if np.unique(x).size > 1 and x[self.best] in (x.min(), x.max())
-        ]
-
-    def recommendation(self) -> str:
-        """In words: ``rho = 0.22, indistinguishable from 0.12 to 0.31``."""
-        chosen = ", ".join(f"{name} = {x[self.best]:.3g}" for name, x in self.parameters.items())
-        if self.units < 2:
-            return f"{chosen} has the least regret of one run, which says nothing about the others"
-        alike = self.indistinguishable
-        if len(self.parameters) != 1:
-            return f"{chosen}, indistinguishable from {alike.sum() - 1} of the other {alike.size - 1} settings"
-        (x,) = self.parameters.values()
-        if alike.sum() == 1:
-            return f"{chosen}, clearly better than every other value"
-        return f"{chosen}, indistinguishable from {_stretches(x, alike)}"
-
-
-def _stretches(x: np.ndarray, alike: np.ndarray) -> str:
-    """``0.12 to 0.31``; with gaps ``0.12 to 0.18 and 0.31``."""
-    order = np.argsort(x)
-    x, alike = x[order], alike[order]
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], alike.astype(int), [0]])))
-    parts = [
-        f"{x[first]:.3g}" if first + 1 == last else f"{x[first]:.3g} to {x[last - 1]:.3g}"
-        for first, last in zip(edges[::2], edges[1::2], strict=True)
-    ]
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"
 
 
 # --- from blocks to the dataset --------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from jaxbandits.core.settings import canonicalise
 from jaxbandits.gradients import policy_score, smoothed
 from jaxbandits.policies import RandomisedPolicy
 from jaxbandits.simulation import simulate
+from jaxbandits.statistics import mean
 from jaxbandits.tuning.problems import Problem
 from jaxbandits.tuning.tuned import Gain, Tuned
 
@@ -126,6 +127,8 @@ def tune(
         grid_regrets=grid_samples.mean(axis=1),
         grid_errors=grid_samples.std(axis=1, ddof=1) / math.sqrt(grid_instances),
         regret=regret,
+        fresh=fresh,
+        warnings=mean(played[0]).warnings,
         over_start=Gain(*_interval(played[1] - played[0])),
         over_best=Gain(*_interval(played[2] - played[0])) if best is not None else None,
         rounds=(rounds, grid_rounds),
@@ -214,11 +217,8 @@ def _grid(grid: Any, policy: Policy, paths: Sequence[str]) -> np.ndarray:
 
 
 def _interval(samples: np.ndarray) -> tuple[float, float, float]:
-    from scipy import stats
-
-    mean, error = float(samples.mean()), float(samples.std(ddof=1) / math.sqrt(samples.size))
-    half = float(stats.t.ppf(0.975, samples.size - 1)) * error
-    return mean, mean - half, mean + half
+    found = mean(samples)
+    return found.value, found.low, found.high
 
 
 def _fold(key: Any, number: int) -> Any:

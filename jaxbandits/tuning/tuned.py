@@ -15,6 +15,7 @@ from jaxbandits._files.files import write_whole
 from jaxbandits._reports.grid_ticks import label_grid, plain_numbers
 from jaxbandits._reports.palette import BLUE, GREY, VERMILION
 from jaxbandits.core.protocol import Policy
+from jaxbandits.statistics import invisible
 
 FILES = ("path.png", "path.csv", "run.json")
 
@@ -44,6 +45,8 @@ class Tuned:
         rounds: simulated rounds of the tuning, and of the grid.
         seconds: of the tuning, compile included, and of the grid.
         estimator: which one was used.
+        fresh: how many fresh instances the regret and the gains are of.
+        warnings: of that regret, as :func:`jaxbandits.statistics.mean` says them.
     """
 
     policy: Policy
@@ -62,6 +65,8 @@ class Tuned:
     rounds: tuple[int, int]
     seconds: tuple[float, float]
     estimator: str
+    fresh: int
+    warnings: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """A report in words."""
@@ -71,6 +76,7 @@ class Tuned:
             f"tuned: {shown} (start {began}; {len(self.regrets)} steps of {self.estimator}, "
             f"{self.rounds[0]:.3g} rounds, {self.seconds[0]:.0f} s)",
             f"regret on fresh instances: {self.regret[0]:.5g} [{self.regret[1]:.5g}, {self.regret[2]:.5g}]",
+            *(f"  {text.split(': ', 1)[1]}" for text in self.warnings if not text.startswith("skewed")),
             _against("the start's", self.over_start),
         ]
         if self.best is not None and self.over_best is not None:
@@ -81,7 +87,7 @@ class Tuned:
                 f"tuning took {share:.0%} of its rounds)",
                 _against("the best grid value's", self.over_best),
             ]
-        return found
+        return [*found, f"note: {invisible(self.fresh, 'instance')}"]
 
     def save(self, folder: str | os.PathLike[str], about: dict[str, Any] | None = None) -> list[Path]:
         """Write path.png, path.csv and run.json."""

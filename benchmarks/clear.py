@@ -1,0 +1,206 @@
+"""``python -m benchmarks.clear [--only PART] [--ads FILE] [--quick]``: what ``compare --until`` gets wrong and saves.
+
+Parts: nulls (data sets in which a claim is false: in how many of 1,000 is it called clear?), ads (runs that the shipped
+sample and the Facebook file need), adastop (the same with AdaStop's permutation test, and with t-tests over looks).
+"""
+
+import itertools
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import xarray
+from scipy import stats
+
+import jaxbandits as jb
+from jaxbandits._cli.command_line import Parser, one_of, parse_or_leave
+from jaxbandits.comparison import Until
+from jaxbandits.statistics import clear_pairs
+
+RUNS, BOUND, SETTINGS = 1000, 100.0, 3
+SAMPLE = Path(jb.__file__).parent / "data/sample_ads.csv"
+FACEBOOK = Path("../shared/data/facebook/data.csv")
+
+
+def equal_laws(rng, runs):
+    """Three settings of one law; none is ahead in either claim."""
+    return rng.normal(60, 3, (1, runs)) + rng.normal(0, 2, (SETTINGS, runs))
+
+
+def equal_laws_lock_in(rng, runs, chance=0.05):
+    """The same, and each run of each locks in and loses 20 to 40."""
+    stuck = (rng.random((SETTINGS, runs)) < chance) * rng.uniform(20, 40, (SETTINGS, runs))
+    return equal_laws(rng, runs) - stuck
+
+
+def equal_means_lock_in(rng, runs, chance=0.01):
+    """Equal means: two settings are a little better than the first, but for 1 % of their runs, which lose 40."""
+    stuck = rng.random((SETTINGS, runs)) < chance
+    noise = rng.normal(60, 3, (1, runs)) + rng.normal(0, 0.3, (SETTINGS, runs))
+    return noise + np.where(np.arange(SETTINGS)[:, None] > 0, 40 * chance - 40 * stuck, 0.0)
+
+
+def equal_means_skewed(rng, runs):
+    """Equal means, exponential noise in the second and its mirror image in the third."""
+    noise = 2 * (rng.exponential(size=(SETTINGS, runs)) - 1) * np.array([[0.0], [1.0], [-1.0]])
+    return rng.normal(60, 3, (1, runs)) + noise + rng.normal(0, 0.5, (SETTINGS, runs))
+
+
+def equal_medians(rng, runs):
+    """The first gains 1 in one half of the runs and loses 9 in the other; the others have one law."""
+    first = np.where(rng.random(runs) < 0.5, 1.0, -9.0)
+    others = rng.normal(0, 0.1, (SETTINGS - 1, runs))
+    return rng.normal(60, 3, (1, runs)) + np.vstack([first, others])
+
+
+# law, and which claims are false in it: (more in most runs, more on average)
+NULLS = {
+    "equal laws": (equal_laws, (True, True)),
+    "equal laws, 5 % lock-in": (equal_laws_lock_in, (True, True)),
+    "equal laws, 1 % lock-in": (lambda rng, runs: equal_laws_lock_in(rng, runs, 0.01), (True, True)),
+    "equal means, 1 % lock-in": (equal_means_lock_in, (False, True)),
+    "equal means, 0.2 % lock-in": (lambda rng, runs: equal_means_lock_in(rng, runs, 0.002), (False, True)),
+    "equal means, skewed": (equal_means_skewed, (False, True)),
+    "equal medians": (equal_medians, (True, False)),
+}
+
+
+def drawn(law, number):
+    """Data set ``number`` of a law, ``[setting, run]``, in [0, 100]."""
+    return np.clip(NULLS[law][0](np.random.default_rng([number, *law.encode()]), RUNS), 0, BOUND)
+
+
+def labelled(earned):
+    """With the axes that clear_pairs wants."""
+    return xarray.DataArray(earned, dims=("setting", "replicate"))
+
+
+def nulls(options):
+    """False claims over all looks at 1 to 1,000 runs, three pairs, among 1,000 data sets of each law."""
+    sets = 100 if options.quick else 1000
+    print(f"\n| law | of {sets} data sets: a false claim | of most runs | on average |\n|---|---|---|---|")
+    for law, (_, null) in NULLS.items():
+        wrong = np.zeros((sets, 2), bool)
+        for number in range(sets):
+            found = clear_pairs(labelled(drawn(law, number)), BOUND)
+            wrong[number] = [bool((part > 0).any()) for part in found]
+        counts = [str(int(wrong[:, i].sum())) if null[i] else f"({int(wrong[:, i].sum())}: true)" for i in (0, 1)]
+        print(f"| {law} | {int(wrong[:, list(null)].any(axis=1).sum())} | {' | '.join(counts)} |", flush=True)
+
+
+def play(path, budget):
+    """A comparison that is played to its end, whatever is clear."""
+    policies = [jb.policies.OmegaUCB(rho=[0.0625, 0.25, 1.0]), jb.policies.BudgetedThompson(), jb.policies.MUCB()]
+    return jb.compare(path, budget, policies, until="clear", claim="average", max_runs=RUNS, marks=2)
+
+
+def games(options):
+    """The files that are there, and a budget for each."""
+    return [(path, budget) for path, budget in ((SAMPLE, 300.0), (options.ads, 500.0)) if path.is_file()]
+
+
+def ads(options):
+    """After how many runs each claim was clear of each pair, and where --until would have stopped."""
+    for path, budget in games(options):
+        began, rng = time.perf_counter(), np.random.default_rng(0)
+        found = play(path, budget)
+        earned, names = found.data["reward"].mean("instance"), list(found.plan.settings)
+        seconds, pairs, bound = time.perf_counter() - began, found.clear.pairs, found.clear.bound
+        print(f"\n{path.name}, budget {budget:g}, {found.plan.runs} runs: a run can earn {bound:.4g} ({seconds:.0f} s)")
+        print("\n| setting | against | more in most runs | more on average | AdaStop (of 160) |\n|---|---|---|---|---|")
+        for i, j in itertools.combinations(range(len(names)), 2):
+            cells = [_clear(part.values[i, j], part.values[j, i]) for part in pairs]
+            other = adastop(earned.values[i], earned.values[j], rng)
+            print(
+                f"| {names[i]} | {names[j]} | {cells[0]} | {cells[1]} | {f'after {other}' if other else 'not clear'} |"
+            )
+        print("\n| settings | --until | --claim | runs | saved of 1,000 |\n|---|---|---|---|---|")
+        for chosen in (names, [names[1], *names[3:]]):
+            some = clear_pairs(earned.sel(setting=chosen), bound)
+            for what, claim in itertools.product(("best", "clear"), ("any", "most runs", "average")):
+                runs, reached = stops(Until(what, claim, RUNS), some)
+                print(f"| {len(chosen)} | {what} | {claim} | {runs} | {RUNS - runs if reached else 'not clear'} |")
+
+
+def _clear(ahead, behind):
+    return f"yes, after {ahead}" if ahead else f"less, after {behind}" if behind else "not clear"
+
+
+def stops(until, pairs):
+    """After how many runs it stops, and whether it is clear then."""
+    size = until.batch(RUNS)
+    for runs in range(size, RUNS + 1, size):
+        if until.reached(type(pairs)(*(part.where(part <= runs, 0) for part in pairs))):
+            return runs, True
+    return RUNS, False
+
+
+def adastop(one, two, rng, size=20, looks=8, level=0.05, permutations=1000):
+    """Runs after which AdaStop calls two agents different, 0 if it never does.
+
+    Group sequential permutation test of the sum of differences, labels permuted within each batch, an equal part of the
+    level spent at each look, as in Mathieu et al. (2023).
+    """
+    kept, spent = np.zeros(permutations), 0.0
+    alive = np.ones(permutations, bool)
+    seen = 0.0
+    for k in range(looks):
+        both = np.concatenate([x[k * size : (k + 1) * size] for x in (one, two)])
+        order = np.argsort(rng.random((permutations, 2 * size)), axis=1)
+        kept += both[order[:, :size]].sum(axis=1) - both[order[:, size:]].sum(axis=1)
+        seen += both[:size].sum() - both[size:].sum()
+        values = np.sort(np.abs(kept[alive]))
+        above = np.arange(values.size)[::-1] / permutations
+        within = spent + above <= level * (k + 1) / looks
+        if within.any():
+            edge, spent = values[within][0], spent + above[within][0]
+            if abs(seen) > edge:
+                return (k + 1) * size
+            alive &= np.abs(kept) <= edge
+    return 0
+
+
+def t_tests(one, two, looks=(20, 40, 80, 160), level=0.05):
+    """Runs after which paired t-tests over looks, Bonferroni's level, call two settings different; 0 if never."""
+    for runs in looks:
+        if stats.ttest_rel(one[:runs], two[:runs]).pvalue < level / len(looks):
+            return runs
+    return 0
+
+
+def others(options):
+    """Two settings at a time: false claims about means among data sets of each law, by AdaStop and by t-tests."""
+    sets, rng = (40 if options.quick else 400), np.random.default_rng(0)
+    print(
+        f"\n| law | of {sets} data sets: AdaStop differs | t-tests differ | clear on average here |\n|---|---|---|---|"
+    )
+    for law, (_, null) in NULLS.items():
+        if not null[1]:
+            continue
+        found = np.zeros((sets, 3), bool)
+        for number in range(sets):
+            one, two = drawn(law, number)[:2]
+            average = clear_pairs(labelled(np.stack([one, two])), BOUND).average
+            found[number] = [adastop(one, two, rng) > 0, t_tests(one, two) > 0, bool((average > 0).any())]
+        print(f"| {law} | {' | '.join(str(int(n)) for n in found.sum(axis=0))} |", flush=True)
+
+
+PARTS = {"nulls": nulls, "ads": ads, "adastop": others}
+
+
+def main():
+    """Read the options, print the tables."""
+    parser = Parser(prog="python -m benchmarks.clear", description=__doc__)
+    parser.add_argument("--only", type=one_of(PARTS), metavar="PART", help=f"one part: {', '.join(PARTS)}")
+    parser.add_argument("--ads", type=Path, default=FACEBOOK, metavar="FILE", help="the Facebook file")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the data sets")
+    options = parse_or_leave(parser)
+    for name in [options.only] if options.only else PARTS:
+        began = time.perf_counter()
+        PARTS[name](options)
+        print(f"({name}: {time.perf_counter() - began:.0f} s)", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Looking again and again: tests of paired differences that hold their level at every look, and over all of them.
+
+Each claim has an e-process, a wealth that a gambler makes of bets against it: if the claim is false its mean never
+grows beyond 1, so it ever reaches 1/α with probability at most α (Ville). Nothing is lost by looking, nor by stopping.
+
+* *earns more in most runs*, against P(d > 0) ≤ ½: 2 ∫ (2p)ᵏ (2(1 − p))ⁿ⁻ᵏ dp over p from ½ to 1, after k gains in n
+  runs.
+* *earns more on average*, against E d ≤ 0, for d ≥ −b: the mean over λ of Π (1 + λ dᵢ / b), λ = 1, ½, ¼, …. A rare
+  disaster of the winner, which has not been seen yet, is allowed for: one as large as b costs all that is bet. Hence it
+  is slow where b is large beside the differences, and no law with equal means can fool it.
+
+Source: Waudby-Smith, Ramdas (2024), Estimating means of bounded random variables by betting; Robbins (1970) for the
+mixture over p.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.numbers import positive_number
+from jaxbandits.statistics.sample import check_axes, check_level
+
+if TYPE_CHECKING:
+    import xarray
+
+_BETS = 2.0 ** -np.arange(14.0)  # λ
+CLAIMS = ("most runs", "average")
+
+
+class ClearPairs(NamedTuple):
+    """Which claims are clear, of the row against the column; run numbers from 1, 0 where it is not clear.
+
+    Attributes:
+        most: the run after which it was clear that the row earns more than the column in most runs.
+        average: the same of more on average.
+    """
+
+    most: xarray.DataArray
+    average: xarray.DataArray
+
+
+def clear_pairs(
+    x: xarray.DataArray, bound: float, *, among: str = "setting", over: str = "replicate", level: float = 0.95
+) -> ClearPairs:
+    """Which of several settings earn clearly more than which, in most runs and on average, at any time.
+
+    All pairs, both directions and both claims share the error (Bonferroni), and all looks do: with probability
+    ``level`` no claim that is false is ever called clear, however often more runs are added and looked at. A claim that
+    was clear once stays so: adding runs changes no number that is not 0.
+
+    Args:
+        x: what each run earns, with the axes ``among`` and ``over`` only, in the order in which runs were played.
+        bound: what a run can earn, at most; from 0 to it. Of a run that earns more, so much counts.
+        among: the axis whose entries are compared.
+        over: the axis of independent runs.
+        level: of the whole table.
+
+    Returns:
+        :class:`ClearPairs`, arrays over ``(among, against)``.
+
+    Raises:
+        InputError: other axes, earnings below 0, an argument out of its range.
+
+    Example:
+        >>> import numpy as np, xarray
+        >>> noise = np.random.default_rng(0).uniform(size=200)
+        >>> x = xarray.DataArray([noise, noise / 2], dims=("setting", "replicate"))
+        >>> found = clear_pairs(x, bound=1.0)
+        >>> found.most.values.tolist(), bool(0 < found.average[0, 1] < 200)
+        ([[0, 9], [0, 0]], True)
+    """
+    import xarray
+
+    check_axes(x, among, over)
+    check_level("level", level)
+    bound = positive_number("bound", bound)
+    if sorted(map(str, x.dims)) != sorted((among, over)):
+        raise InputError(f"x: an array with axes {tuple(x.dims)} given; it must have {among!r} and {over!r} only")
+    earned = np.asarray(x.transpose(among, over).values, float)
+    if not (np.isfinite(earned).all() and (earned >= 0).all()):
+        raise bad("x", "a number below 0, NaN or infinity", "what runs earn, 0 or more")
+    count = earned.shape[0]
+    needed = math.log(max(count * (count - 1) // 2, 1) * 2 * len(CLAIMS) / (1 - level))
+    most, average = np.zeros((2, count, count), int)
+    counted = np.minimum(earned, bound) / bound
+    for row in range(count):
+        for column in range(count):
+            if row != column:
+                most[row, column] = _first(sign_evidence(earned[row] > earned[column]), needed)
+                average[row, column] = _first(mean_evidence(counted[row] - counted[column]), needed)
+    labels: dict[str, Any] = {}
+    if among in x.coords:
+        labels = {name: list(x[among].values) for name in (among, "against")}
+    return ClearPairs(*(xarray.DataArray(part, dims=(among, "against"), coords=labels) for part in (most, average)))
+
+
+def sign_evidence(gains: np.ndarray) -> np.ndarray:
+    """ln of the wealth against P(gain) ≤ ½ after each run, ``[run]``, from ``bool[run]``."""
+    from scipy import special
+
+    runs = np.arange(1.0, gains.size + 1)
+    won = np.cumsum(gains)
+    with np.errstate(divide="ignore"):
+        above_half = np.log(special.betainc(runs - won + 1, won + 1, 0.5))
+    return (runs + 1) * math.log(2) + special.betaln(won + 1, runs - won + 1) + above_half
+
+
+def mean_evidence(apart: np.ndarray) -> np.ndarray:
+    """ln of the wealth against E d ≤ 0 after each run, ``[run]``, from d ≥ −1."""
+    from scipy import special
+
+    with np.errstate(divide="ignore"):
+        wealth = np.log1p(_BETS[:, None] * apart).cumsum(axis=1)
+    return special.logsumexp(wealth, axis=0) - math.log(_BETS.size)
+
+
+def _first(evidence: np.ndarray, needed: float) -> int:
+    """The first run, from 1, after which the evidence suffices; 0 if it never does."""
+    enough = evidence >= needed
+    return int(np.argmax(enough)) + 1 if enough.any() else 0
