@@ -101,7 +101,9 @@ class Job:
         if self.policy == "ω-UCB":
             above = 8 if self.setting == "S-Br-10" else 2
             return options.pick(1, 1, above if self.decade > 0 else 8 if self.setting.endswith("-100") else 16)
-        return options.pick(1, 1, {"m-UCB": 4, "ω*-UCB": 2}.get(self.policy, 1))
+        if self.policy == "m-UCB":
+            return options.pick(1, 1, 8 if self.decade == 0 else 4)
+        return options.pick(1, 1, 2 if self.policy == "ω*-UCB" else 1)
 
 
 @dataclasses.dataclass(frozen=True)

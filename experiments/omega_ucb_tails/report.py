@@ -15,7 +15,7 @@ from experiments.common.rows import Row, row
 from experiments.common.running import Options
 from experiments.omega_ucb.specs import RHOS as PAPERS
 from experiments.omega_ucb.specs import STEPS, fraction
-from experiments.omega_ucb_tails.play import LAWS, RHOS, SETTINGS, WIDTHS, Job, Outcomes, played
+from experiments.omega_ucb_tails.play import LAWS, RHOS, SETTINGS, WIDTHS, Job, played
 from experiments.omega_ucb_tails.spread import CRITERIA, described, groups, header, not_worse, row_of
 from jaxbandits._files.csv_text import csv_text
 from jaxbandits.statistics import mean
@@ -140,13 +140,12 @@ def by_budget(options: Options) -> None:
     for column, law in enumerate(LAWS):
         for decade, colour, marker, label in budgets:
             job = Job(f"{law}-10", "ω-UCB", decade)
-            found: Outcomes = played(job, options)
             several = _described(job, options)
             for axis, name, scale in ((axes[column], "mean", 1.0), (axes[3 + column], "lock_in", 100.0)):
                 middle, low, high = scale * np.array([x[name] for x in several]).T
                 style = {"color": colour, "marker": marker, "markersize": 4, "capsize": 2, "linewidth": 1.3}
                 axis.errorbar(job.rhos, middle, [middle - low, high - middle], label=label, **style)
-        axes[column].set(title=f"{law}-10, {found.regret.shape[1]:,} instances", yscale="log")
+        axes[column].set(title=f"{law}-10", yscale="log")
         axes[3 + column].set(xlabel="ρ", ylim=(0, None))
         for axis in (axes[column], axes[3 + column]):
             _rho_axis(axis)
