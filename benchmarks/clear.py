@@ -137,7 +137,7 @@ def stops(until, pairs):
 
 
 def adastop(one, two, rng, size=20, looks=8, level=0.05, permutations=1000):
-    """Runs after which AdaStop calls two agents different, 0 if it never does.
+    """Runs after which AdaStop calls two settings different, 0 if it never does.
 
     Group sequential permutation test of the sum of differences, labels permuted within each batch, an equal part of the
     level spent at each look, as in Mathieu et al. (2023).

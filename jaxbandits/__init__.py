@@ -25,6 +25,7 @@ from jaxbandits.core.ledger import Outcome, post
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.settings import grid
+from jaxbandits.renewing import Renewing
 from jaxbandits.result import Result
 from jaxbandits.simulation import rerun_larger, simulate
 from jaxbandits.sweeps.run import sweep
@@ -42,6 +43,7 @@ __all__ = [
     "Observation",
     "Outcome",
     "Policy",
+    "Renewing",
     "Result",
     "Status",
     "Sweep",

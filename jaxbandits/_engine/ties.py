@@ -9,10 +9,9 @@ from jaxbandits._engine.leads import Flight, Lead, Pace, accept, added, landed, 
 from jaxbandits._engine.rows import at_instance
 from jaxbandits._engine.scan import Carry, Lane
 from jaxbandits._numerics.prefix_sums import prefix_sums
-from jaxbandits.core import arm_statistics
 from jaxbandits.core.protocol import Feedback
 from jaxbandits.environments.finite.arms import AddressedArms
-from jaxbandits.policies.base.index import IndexPolicy, evaluate
+from jaxbandits.policies.base.index import IndexPolicy, evaluate_totals
 from jaxbandits.policies.base.ties import tie_winners
 
 TIE_ROUNDS = 16  # rounds in a block of ties
@@ -48,7 +47,7 @@ def play_ties(
     (reward, cost), means = jax.lax.optimization_barrier(drawn)
     outcomes = outcomes_of(reward, cost, policy.spreads)
     before = added(base, jax.tree.map(so_far, outcomes))
-    sure = evaluate(policy, arm_statistics.as_floats(before, rounds)) == jnp.inf
+    sure = evaluate_totals(policy, before, rounds) == jnp.inf
     sums, expected = jax.tree.map(prefix_sums, (outcomes, Feedback(*means)))
     lead, accepted = accept(lane, carry, lead, Feedback(reward, cost), sums, expected, sure & certain)
 

@@ -69,6 +69,28 @@ def record(stats: ArmStatistics, arm: jax.Array, reward: jax.Array, cost: jax.Ar
     )
 
 
+def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
+    """The statistics as they would be if every open pull had brought its arm's current means (rounded down to a tick).
+
+    An arm of which nothing is known yet is counted as the worst there may be, reward 0 and cost 1: so that it is not
+    flooded before the first answer.
+
+    Args:
+        stats: what is known.
+        open: pulls whose outcomes are not known yet, ``i32[K]``.
+    """
+    seen, n = stats.pulls > 0, jnp.maximum(stats.pulls, 1)
+
+    def more(total: Total | None, unseen: int) -> Total | None:
+        if total is None:
+            return None
+        mean = jnp.where(seen, ticks.quotient(total, n), unseen)
+        return ticks.plus(total, ticks.times(mean, open))
+
+    spreads = (more(x, 0) for x in (stats.reward_spread, stats.cost_spread))
+    return ArmStatistics(stats.pulls + open, more(stats.reward, 0), more(stats.cost, ticks.ONE), *spreads)  # type: ignore[arg-type]
+
+
 def _scatter(ids: jax.Array, arm: jax.Array, x: jax.Array) -> jax.Array:
     # A comparison per arm instead of a scatter: XLA runs scatters one index after the other on CPU.
     if arm.ndim == 0:

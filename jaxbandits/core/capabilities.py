@@ -57,14 +57,14 @@ class Capability:
 
 RESTS = Capability(
     "rests",
-    frozenset({"admits", "status", "steady", "summary", "target"}),
+    frozenset({"admits", "select_while_open", "status", "steady", "summary", "target"}),
     "does not declare a score that rests (an arm's score must read its own statistics and the round only, and never "
     "fall while the arm is not pulled)",
     within=True,
 )
 STEADY = Capability(
     "steady",
-    frozenset({"score", "spreads", "rests", "rounding", "summary"}),
+    frozenset({"score", "select_while_open", "spreads", "rests", "rounding", "summary"}),
     "does not say for how long its arms stay the same",
     by_method=True,
 )

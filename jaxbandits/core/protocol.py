@@ -177,6 +177,14 @@ class Policy:
         """(state, action) for the round that ``view`` describes."""
         raise NotImplementedError
 
+    def select_while_open(self, state: Pytree, key: jax.Array, view: View, open: jax.Array) -> tuple[Pytree, Pytree]:
+        """:meth:`select` while earlier pulls are open, ``open`` of each arm (``i32[K]``).
+
+        A policy that draws spreads by itself, since every round has draws of its own; one that would choose the same
+        arm again and again counts what is open in.
+        """
+        return self.select(state, key, view)
+
     def step(self, state: Pytree, key: jax.Array, observation: Observation) -> tuple[Pytree, Pytree]:
         """Learn from the last observation, then act: ``select ∘ update``.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -65,3 +66,47 @@ class FiniteSpec(Spec):
     def cost_shape(self) -> tuple[int, ...]:
         """Shape of one pull's cost."""
         return () if self.resources is None else (self.resources,)
+
+
+@dataclasses.dataclass(frozen=True)
+class DelayedSpec(Spec):
+    """What a policy must know of a world whose outcomes arrive later.
+
+    Attributes:
+        inner: the spec of the world itself.
+        room: how many requests may be open at once.
+        groups: for each budget the arms that it pays for; None: all.
+
+    Example:
+        >>> from jaxbandits.environments import DelayedSpec, FiniteSpec
+        >>> DelayedSpec(FiniteSpec(arms=2), room=8).scope().tolist()
+        [[True, True]]
+    """
+
+    inner: FiniteSpec
+    room: int
+    groups: tuple[tuple[int, ...] | None, ...] = (None,)
+
+    @property
+    def arms(self) -> int:
+        """K."""
+        return self.inner.arms
+
+    def scope(self) -> np.ndarray:
+        """Which budget pays for which arm, ``bool[d, K]``."""
+        ids = np.arange(self.arms)
+        return np.stack([np.full(self.arms, True) if g is None else np.isin(ids, g) for g in self.groups])
+
+
+class Arrivals(NamedTuple):
+    """What a learner sees after a round: the outcomes that arrived, in order, ``i32[M]`` each, and how many there are.
+
+    A request that is given up (``lost``) tells nothing; its cost stays what it may have been at most.
+    """
+
+    number: jax.Array  # i32[]
+    round: jax.Array  # the round in which it was decided
+    arm: jax.Array
+    reward: jax.Array  # ticks
+    cost: jax.Array  # ticks
+    lost: jax.Array  # 0 or 1

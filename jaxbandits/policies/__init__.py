@@ -8,6 +8,7 @@ from jaxbandits.policies.average_cost.simplex import UCBSimplex
 from jaxbandits.policies.average_cost.suak import SUAK
 from jaxbandits.policies.base.exploration import LogExploration, LogLogExploration, SlowLogExploration
 from jaxbandits.policies.base.guarded import Guarded
+from jaxbandits.policies.base.in_flight import InFlight
 from jaxbandits.policies.base.index import IndexPolicy
 from jaxbandits.policies.base.mixture import MixturePolicy
 from jaxbandits.policies.base.randomised import RandomisedPolicy
@@ -46,6 +47,8 @@ from jaxbandits.policies.many_arms.sampling import (
     rcb_i,
     room_needed,
 )
+from jaxbandits.policies.renewing.even_pace import EvenPace
+from jaxbandits.policies.renewing.price_pacer import PricePacer
 
 __all__ = [
     "CUCB",
@@ -72,10 +75,12 @@ __all__ = [
     "BudgetedThompson",
     "EpsilonFirst",
     "EstimatedBudgetUCB",
+    "EvenPace",
     "FixedSplit",
     "FluidOracle",
     "FractionalKUBE",
     "Guarded",
+    "InFlight",
     "IndexPolicy",
     "KLUCBSCPlus",
     "LogExploration",
@@ -87,6 +92,7 @@ __all__ = [
     "OnePhase",
     "PDBwK",
     "Pacer",
+    "PricePacer",
     "PrimalDualTwoPhase",
     "RandomisedPolicy",
     "SampledArms",

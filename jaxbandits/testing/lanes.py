@@ -57,7 +57,8 @@ def _account(ledger: Ledger) -> dict[str, Any]:
 def replicates_differ(subject: Subject) -> None:
     """No two replicates are the same run."""
     ledger = subject.base.ledger
-    runs = np.stack([ledger[name] for name in ("rounds", "reward", "spent", "expected_reward")], axis=-1)[0]
+    columns = [ledger[name] for name in ("rounds", "reward", "spent", "expected_reward")]  # spent: of each resource
+    runs = np.concatenate([x.reshape(*ledger["rounds"].shape, -1) for x in columns], axis=-1)[0]
     for i, instance in enumerate(runs):
         different = np.unique(instance.reshape(subject.replicates, -1), axis=0)
         assert len(different) == subject.replicates, (

@@ -148,9 +148,12 @@ def is_presence(path: Any) -> bool:
 
 def pad_arms(environment: Environment, extra: int) -> Environment:
     """More columns in every table ``[instance, arm, …]``: copies of the last arm, but absent."""
+    arms = environment.spec.arms
 
     def pad(path: Any, x: Any) -> np.ndarray:
         x = np.asarray(x)
+        if x.ndim < 2 or x.shape[1] != arms:
+            return x
         widths = [(0, 0), (0, extra)] + [(0, 0)] * (x.ndim - 2)
         return np.pad(x, widths) if is_presence(path) else np.pad(x, widths, mode="edge")
 

@@ -20,8 +20,10 @@ from jaxbandits.policies import (
     EpsilonFirst,
     FixedSplit,
     Guarded,
+    InFlight,
     OmegaStarUCB,
     OmegaUCB,
+    PricePacer,
     SampledArms,
     SoftElim,
     SoftIndex,
@@ -35,6 +37,7 @@ from .worlds import KEY, world
 COUNTS = jb.TotalBudget(40.0, last_pull="counts")
 FORFEITS = jb.TotalBudget([20.0, 40.0, 10.0], last_pull="forfeits")
 HORIZON = jb.Horizon(80)
+RENEWING = jb.Renewing(amount=[5.0, 3.0], every=[2, 4], requests=[8, 12, 0, 20, 9, 11, 5, 15], carry_over=[False, True])
 
 ROWS: list[tuple[Policy, str, Constraint]] = [
     (OmegaUCB(rho=0.25), "bernoulli", COUNTS),
@@ -58,6 +61,8 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (SoftIndex(OmegaUCB(rho=0.25), temperature=0.5), "beta", COUNTS),
 ]
 
+SLOW = (InFlight(PricePacer(budgets=2)), "delayed", RENEWING)
+
 
 def played(policy: Policy) -> str:
     """Whose row this is."""
@@ -68,4 +73,10 @@ def played(policy: Policy) -> str:
 
 @pytest.mark.parametrize(("policy", "name", "constraint"), ROWS, ids=[f"{played(p)}-{name}" for p, name, _ in ROWS])
 def test_policy_keeps_the_contract(policy: Policy, name: str, constraint: Constraint) -> None:
+    check_policy(policy, world(name), constraint, key=KEY)
+
+
+@pytest.mark.integration
+def test_a_policy_in_flight_keeps_the_contract() -> None:
+    policy, name, constraint = SLOW
     check_policy(policy, world(name), constraint, key=KEY)

@@ -84,12 +84,19 @@ def reservoir_of_a_table() -> jb.environments.Reservoir:
     )
 
 
+def delayed() -> jb.environments.Delayed:
+    """Random delays, some outcomes lost, two budgets, the second of which pays for the last two arms."""
+    law = jb.environments.TableDelay.geometric(3.0, lost=0.05, instances=INSTANCES)
+    return jb.environments.Delayed(empirical(), law, room=32, arrivals=2, patience=12, groups=(None, (2, 3)))
+
+
 WORLDS = {
     "bernoulli": bernoulli,
     "generalised_bernoulli": generalised_bernoulli,
     "beta": beta,
     "empirical": empirical,
     "null_arm": null_arm,
+    "delayed": delayed,
     "reservoir": reservoir,
     "reservoir_of_a_sampler": reservoir_of_a_sampler,
     "reservoir_of_a_table": reservoir_of_a_table,

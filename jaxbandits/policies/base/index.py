@@ -55,8 +55,16 @@ class IndexPolicy(ArmTotals):
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
         """The arm with the largest index, of those that take part."""
         view = view._replace(available=self.admits(state, view) & view.available)
-        scores = evaluate(self, arm_statistics.as_floats(state, view.round))
+        scores = evaluate_totals(self, state, view.round)
         return state, largest(scores, key, view, fresh=state.pulls == 0)
+
+    def select_while_open(
+        self, state: ArmStatistics, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[ArmStatistics, jax.Array]:
+        """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""
+        if not isinstance(state, ArmStatistics):
+            return self.select(state, key, view)
+        return state, self.select(arm_statistics.counted(state, open), key, view)[1]
 
 
 _BY_SCORE = "init", "blank_action", "update", "select", "step", "admits", "steady", "status", "summary"
@@ -79,6 +87,17 @@ def evaluate(policy: IndexPolicy, arms: Arms) -> jax.Array:
     return wide.score(arms)
 
 
+def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array) -> jax.Array:
+    """:func:`evaluate` of exact totals, ``[K]``; ``round`` is a scalar or ``[K]``.
+
+    Only what was broadcast stands behind the barrier. Whole numbers become floats by exact products and one rounding,
+    wherever the compiler puts that, and on GPU what stands behind a barrier is written to memory and read again.
+    """
+    wide, at = jax.tree.map(lambda x: jnp.broadcast_to(x, totals.pulls.shape), (policy, round.astype(jnp.float32)))
+    wide, at = jax.lax.optimization_barrier((wide, at))
+    return wide.score(arm_statistics.as_floats(totals, at))
+
+
 def clears(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Array:
     """Is a score above a ceiling on the others by more than rounding may hide? −∞: there are no others."""
     return score > ceiling + jnp.where(jnp.isfinite(ceiling), jnp.abs(ceiling) * policy.rounding, 0)
@@ -86,4 +105,4 @@ def clears(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Arr
 
 def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> jax.Array:
     """Scores of a state at a round, ``f32[K]``: to look inside a policy."""
-    return evaluate(policy, arm_statistics.as_floats(state, jnp.asarray(round, jnp.int32)))
+    return evaluate_totals(policy, state, jnp.asarray(round, jnp.int32))

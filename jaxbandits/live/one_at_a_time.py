@@ -1,27 +1,23 @@
-"""Policies without the simulator: feed real observations one at a time, save the state, go on tomorrow."""
+"""Policies without the simulator: feed real observations one at a time."""
 
 from __future__ import annotations
 
-import json
-import os
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._engine.limits import check_spec
-from jaxbandits._files import npz
-from jaxbandits._files.files import open_regular, path_of
-from jaxbandits._files.result_file import write_arrays
 from jaxbandits.core import ticks
-from jaxbandits.core.errors import InputError, bad, shown
-from jaxbandits.core.numbers import MOST_INT, as_played, booleans, number, numbers
-from jaxbandits.core.printable import brief
+from jaxbandits.core.errors import bad
+from jaxbandits.core.numbers import MOST_INT, as_played, booleans, number, numbers, whole_number
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, check_range, walk
 from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.tables import check_unit, ticks32
 
-_FORMAT = 1
+SKIP = -1
 
 
 def start(
@@ -67,7 +63,26 @@ def start(
     elif feedback is None:
         raise bad("feedback", feedback, f"given for a {type(spec).__name__}: an example of what the learner sees")
     view = View(np.int32(1), _left(left), present)  # type: ignore[arg-type]
-    return policy.init(spec), Observation(view, action, jax.tree.map(np.asarray, feedback), np.bool_(True))  # type: ignore[arg-type]
+    observation = Observation(view, action, jax.tree.map(np.asarray, feedback), np.bool_(True))  # type: ignore[arg-type]
+    state = policy.init(spec)
+    _refuse_without_left(policy, state, observation)
+    return state, observation
+
+
+def _refuse_without_left(policy: Policy, state: Pytree, observation: Observation) -> None:
+    """A policy that reads what is left cannot go without: said now, and in the words of who calls it."""
+    if observation.view.left is None:
+        told = observation._replace(view=observation.view._replace(left=_left(0.0)))
+        if not _traces(policy, state, observation) and _traces(policy, state, told):
+            raise bad("left", None, f"given in every round: {type(policy).__name__} reads how much may still be spent")
+
+
+def _traces(policy: Policy, state: Pytree, observation: Observation) -> bool:
+    try:
+        jax.eval_shape(policy.step, state, jax.random.key(0), observation)
+    except Exception:  # whatever it is, the first step shows it in full
+        return False
+    return True
 
 
 def observe(
@@ -83,18 +98,24 @@ def observe(
 ) -> Observation:
     """The observation after a round, and the view of the next one.
 
+    May be traced (under ``jit`` or ``lax.scan``); then values are not checked, as there are none yet.
+
     Args:
         previous: the observation that the round began with.
-        action: what was really played (not always what the policy asked for).
+        action: what was really played (not always what the policy asked for). −1, a skip: an empty round.
         reward, cost: what came of it, in [0, 1]: divide by your own bounds.
         empty: True if nothing was played or nothing is known of it; the round counts all the same.
-        left, available: as in :func:`start`, for the next round.
+        left, available: as in :func:`start`, for the next round. With no arm available the policy is not to be asked:
+            the round goes by with ``empty=True``.
         feedback: in a setting of your own, what the learner sees, in place of ``reward`` and ``cost``.
 
     Raises:
-        InputError: values outside [0, 1], an arm that does not exist, a feedback or an action of another structure, or
-            ``left`` given once and not again.
+        InputError: values outside [0, 1], or so small that they are no tick (2⁻²⁴); an arm that does not exist, a
+            feedback or an action of another structure, or ``left`` given once and not again.
     """
+    given = (previous, action, reward, cost, empty, left, available, feedback)
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(given)):
+        return _traced(*given)
     action = _like("action", action, previous.action)
     values = {}
     for name, value in (("reward", reward), ("cost", cost)):
@@ -102,14 +123,16 @@ def observe(
         wrong = ~(np.isfinite(array) & (array >= 0) & (array <= 1))
         if wrong.any():
             raise bad(name, float(array[wrong].flat[0]), "finite and in [0, 1]; divide by its bound")
-        values[name] = ticks.from_units(array).astype(np.int32)
+        check_unit(name, array)
+        values[name] = ticks32(array)
     if (left is None) != (previous.view.left is None):
         raise bad("left", left, "given in every round or in none")
     present = previous.view.available
     if present is not None:
         arms = np.shape(present)[0]
+        empty = empty or bool((action == SKIP).all())
         if not empty and ((action < 0) | (action >= arms)).any():
-            raise bad("action", action.tolist(), f"an arm from 0 to {arms - 1} (or empty=True for a skipped round)")
+            raise bad("action", action.tolist(), f"an arm from 0 to {arms - 1}, -1 for a skip (or empty=True)")
         present = present if available is None else _mask(available, arms)  # type: ignore[assignment]
     seen = Feedback(values["reward"], values["cost"]) if feedback is None else feedback  # type: ignore[arg-type]
     seen = _like("feedback" if feedback is not None else "reward, cost", seen, previous.feedback)
@@ -119,73 +142,63 @@ def observe(
     return Observation(view, action, seen, np.bool_(empty))  # type: ignore[arg-type]
 
 
-def save(path: str | os.PathLike[str], state: Pytree) -> None:
-    """Write a pytree of arrays (a policy's state, an observation, or both) to a ``.npz`` file, whole or not at all.
+def _traced(
+    previous: Observation, action: Any, reward: Any, cost: Any, empty: Any, left: Any, available: Any, feedback: Any
+) -> Observation:
+    """:func:`observe` where some values are not known yet: the same arithmetic, and nothing to check."""
+    action = jax.tree.map(lambda x, like: jnp.asarray(x).astype(jnp.result_type(like)), action, previous.action)
+    if feedback is None:
+        if not isinstance(previous.feedback, Feedback):
+            raise bad("feedback", None, "given, as in every round")
+        seen = (jnp.rint(jnp.asarray(x, jnp.float32) * ticks.ONE).astype(jnp.int32) for x in (reward, cost))
+        feedback = jax.tree.unflatten(jax.tree.structure(previous.feedback), tuple(seen))
+    money = previous.view.left
+    if (left is None) != (money is None):
+        raise bad("left", left, "given in every round or in none")
+    if left is not None:
+        whole = jnp.floor(jnp.asarray(left, jnp.float32))
+        money = ticks.Total(whole.astype(jnp.int32), jnp.floor((left - whole) * ticks.ONE).astype(jnp.int32))
+    present = previous.view.available if available is None else jnp.asarray(available, bool)
+    if present is not None:
+        empty = jnp.asarray(empty) | jnp.all(action == SKIP)
+    return Observation(View(previous.view.round + 1, money, present), action, feedback, jnp.asarray(empty))
+
+
+def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) -> tuple[Pytree, Observation]:
+    """A state and an observation with room for more arms, which are not available yet; the others stay as they are.
+
+    Draws are addressed by an arm's number, so a further arm changes no decision until it is available.
+
+    Args:
+        policy: whose state it is; one without a parameter per arm.
+        state, observation: as they stand.
+        arms: how many there are to be, at least as many as there are.
 
     Raises:
-        InputError: no file can be written there, or a leaf is no array of numbers (nothing is ever pickled).
-        OSError: the disk is full.
-    """
-    place = path_of("path", path)
-    named = jax.tree_util.tree_flatten_with_path(state)[0]
-    for at, value in named:
-        npz.check_plain({_where(at): value}, "state")
-    stored = {f"leaf{i}": np.asarray(value) for i, (_, value) in enumerate(named)}
-    about = json.dumps({"format": _FORMAT, "structure": str(jax.tree.structure(state))})
-    write_arrays(place, {"about": np.array(about)} | stored, np.savez)
-
-
-def _where(path: Any) -> str:
-    """A leaf's place in its tree."""
-    return brief(jax.tree_util.keystr(path)) or "."
-
-
-def load(path: str | os.PathLike[str], like: Pytree) -> Pytree:
-    """Read what :func:`save` wrote, into the structure of ``like`` (for a state: ``policy.init(spec)``).
-
-    Raises:
-        InputError: a missing file, or one with another structure, shape or type.
+        InputError: fewer arms than there are.
 
     Example:
-        >>> import tempfile, os
         >>> import jaxbandits as jb
-        >>> policy, spec = jb.policies.MUCB(), jb.environments.FiniteSpec(arms=2)
-        >>> path = os.path.join(tempfile.mkdtemp(), "state.npz")
-        >>> jb.live.save(path, policy.init(spec))
-        >>> jb.live.load(path, like=policy.init(spec)).pulls.tolist()
-        [0, 0]
+        >>> policy = jb.policies.MUCB()
+        >>> state, observation = jb.live.start(policy, jb.environments.FiniteSpec(arms=2))
+        >>> state, observation = jb.live.widen(policy, state, observation, arms=4)
+        >>> state.pulls.shape, observation.view.available.tolist()
+        ((4,), [True, True, False, False])
     """
-    place = path_of("path", path)
-    wanted, structure = jax.tree.flatten(like)
-    npz.check_plain({f"leaf{i}": x for i, x in enumerate(wanted)}, "like")
-    try:
-        with open_regular(place) as file:
-            arrays = npz.read(file, first="about")
-            about = _about(npz.text_of(next(arrays)[1], "about"))
-            found = npz.shapes(file)
-            del found["about"]
-            like_shapes = {f"leaf{i}": (np.shape(x), np.asarray(x).dtype) for i, x in enumerate(wanted)}
-            if about != str(structure) or found != like_shapes:
-                raise InputError(
-                    f"path: {shown(str(place))} holds another structure than `like`; it must be of the same policy, "
-                    "with or without `left` as before"
-                )
-            leaves = dict(arrays)
-    except (OSError, npz.NotArrays) as problem:
-        reason = f"it {problem}" if not isinstance(problem, OSError) else problem.strerror or str(problem)
-        raise InputError(f"path: {shown(str(place))} given; it must be a saved state ({brief(reason)})") from None
-    return jax.tree.unflatten(structure, [leaves[f"leaf{i}"] for i in range(len(wanted))])
+    before = np.shape(observation.view.available)[0]
+    whole_number("arms", arms, before)
+    spec = FiniteSpec(arms)
+    policy.check(spec)
+    wide = jax.tree.map(_into, policy.init(spec), state)
+    present = _into(np.zeros(arms, bool), observation.view.available)
+    return wide, observation._replace(view=observation.view._replace(available=present))  # type: ignore[arg-type]
 
 
-def _about(text: str) -> str:
-    """The structure that a file says its leaves have."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or type(found.get("format")) is not int or found["format"] != _FORMAT:
-        raise npz.NotArrays(f"has no format {_FORMAT}")
-    return str(found.get("structure"))
+def _into(wide: Any, narrow: Any) -> np.ndarray:
+    """``narrow`` in the first places of ``wide``."""
+    made = np.array(wide)
+    made[tuple(slice(0, n) for n in np.shape(narrow))] = np.asarray(narrow)
+    return made
 
 
 def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
@@ -209,8 +222,8 @@ def _as(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
 
 def _mask(available: Any, arms: int) -> np.ndarray:
     mask = booleans("available", available)
-    if mask.shape != (arms,) or not mask.any():
-        raise bad("available", available, f"{arms} booleans, at least one of them true")
+    if mask.shape != (arms,):
+        raise bad("available", available, f"{arms} booleans")
     return mask
 
 

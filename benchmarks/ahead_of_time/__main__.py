@@ -1,0 +1,113 @@
+"""python -m benchmarks.ahead_of_time cuda|tpu|cpu [--only CASE …] [--slots N] [--captured] [--budget FILE] [--out DIR]
+
+Compiles the engines' programs for an H100, a TPU or this CPU, with or without the device, and says for each loop what
+one turn launches and how many bytes a slot it reads and writes. The exit status is 1 if a case does not compile, calls
+something outside of the program (CUDA), computes in float64, if the scan and the leap engine compute one score in
+different ways (the same bits would end there), or if a case takes more launches or bytes than FILE allows.
+
+What it needs besides jax: cuda: the wheels jax-cuda13-plugin and jax-cuda13-pjrt of jax's own version, ptxas on PATH or
+the wheel nvidia-cuda-nvcc; tpu: libtpu. In an environment of their own: jax prefers a GPU as soon as it finds a plugin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.ahead_of_time import targets
+from benchmarks.ahead_of_time.cases import SAME_SCORE, SLOTS, cases, lowered
+from benchmarks.ahead_of_time.hlo import faults, loops, scores
+
+HEADER = ("case", "loop", "launches", "copies", "bytes_per_slot", "temporary_mb", "compile_s")
+
+
+def main():
+    """Read the options, compile all cases, write the table."""
+    given = _options()
+    targets.settle()
+    import jax
+
+    from jaxbandits._engine import drive
+
+    device = targets.target(given.platform, given.topology)
+    chosen = {name: made for name, made in cases().items() if not given.only or name in given.only}
+    if missing := set(given.only or ()) - set(chosen):
+        raise SystemExit(f"--only: {', '.join(sorted(missing))} given; it must be of {', '.join(cases())}")
+    options = dict(drive.OPTIONS.get(device.platform, {}))
+    if given.captured:
+        options["xla_gpu_enable_command_buffer"] = targets.CAPTURED
+    print(f"{device.device_kind}, jax {jax.__version__}, {given.slots} slots, {time.strftime('%Y-%m-%d')}", flush=True)
+    rows, wrong, formulas = [], [], set()
+    for name, made in chosen.items():
+        try:
+            program = lowered(made(), given.slots, device, options)
+            began = time.perf_counter()
+            done = program.compile()
+            seconds = time.perf_counter() - began
+        except Exception as problem:  # whatever a compiler says: the other cases are compiled all the same
+            wrong.append(f"{name}: does not compile ({type(problem).__name__}: {str(problem)[:500]})")
+            continue
+        text, temporary = done.as_text() or "", done.memory_analysis().temp_size_in_bytes
+        wrong += [f"{name}: {fault}" for fault in faults(text, given.platform)]
+        if name.startswith(SAME_SCORE):
+            formulas |= scores(text)
+        rows += _rows(name, loops(text), given.slots, temporary, seconds)
+    if given.platform == "cuda" and len(formulas) > 1:
+        wrong.append(f"one score is computed in {len(formulas)} ways: {', '.join(x[:300] for x in sorted(formulas))}")
+    if given.budget is not None:
+        wrong += beyond(rows, json.loads(given.budget.read_text())[given.platform])
+    if given.out is not None:
+        given.out.mkdir(parents=True, exist_ok=True)
+        with open(given.out / f"ahead_of_time_{given.platform}.csv", "w", newline="") as file:
+            csv.writer(file).writerows([HEADER, *rows])
+    print("\n".join(wrong) or "all is well")
+    return int(bool(wrong))
+
+
+def _options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("platform", choices=tuple(targets.NEEDS))
+    parser.add_argument("--only", nargs="*", metavar="CASE")
+    parser.add_argument("--slots", type=int, default=SLOTS)
+    parser.add_argument("--topology", default="v5e:2x2", help="of a TPU")
+    parser.add_argument("--captured", action="store_true", help="whole loops in one CUDA graph")
+    parser.add_argument("--budget", type=Path, help="a JSON file: for each target and case, what a turn may take")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="for ahead_of_time_TARGET.csv")
+    return parser.parse_args()
+
+
+def _rows(name, entry, slots, temporary, seconds):
+    """A row for each loop; printed as well."""
+    found = []
+    print(f"{name}: {temporary / 1e6:.0f} MB of temporaries, compiled in {seconds:.1f} s")
+    for loop in entry.walk():
+        found.append((name, loop.path, loop.launches, loop.copies, round(loop.bytes / slots)))
+        where = "  " * loop.path.count("/") + loop.path.rpartition("/")[2]
+        print(f"  {where:<24} {loop.launches:>4} launches + {loop.copies} copies, {found[-1][4]:>7,} B a slot")
+    sys.stdout.flush()
+    return [(*row, round(temporary / 1e6), round(seconds, 1)) for row in found]
+
+
+def beyond(rows, budget):
+    """Lines about loops that take more than their budget, ``{case: {loop: [launches and copies, bytes a slot]}}``."""
+    taken = {(case, loop): (launches + copies, each) for case, loop, launches, copies, each, *_ in rows}
+    wrong = []
+    for case, allowed in budget.items():
+        if not any(name == case for name, _ in taken):
+            continue
+        for loop, (launches, each) in allowed.items():
+            if (case, loop) not in taken:
+                wrong.append(f"{case}: no loop {loop}; the budget knows another program")
+                continue
+            now = taken[case, loop]
+            if now[0] > launches or now[1] > each:
+                wrong.append(f"{case}, {loop}: {now[0]} launches and {now[1]} B; at most {launches} and {each}")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())

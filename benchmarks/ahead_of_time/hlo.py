@@ -1,0 +1,196 @@
+"""Reading an optimised HLO module: its loops, what each turn launches and moves, and how scores are computed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_WIDTHS = {"pred": 1, "8": 1, "16": 2, "32": 4, "64": 8}
+_NOTHING = frozenset(
+    [
+        "parameter",
+        "constant",
+        "get-tuple-element",
+        "tuple",
+        "bitcast",
+        "while",
+        "conditional",
+        "after-all",
+        "opt-barrier",
+        "iota",
+        "call",
+        "partition-id",
+        "replica-id",
+    ]
+)
+_TOTAL = "add(P,multiply(5.96046448e-08,P))"  # an exact total as a float: one rounding, however it is contracted
+_COPIES = frozenset(("copy", "copy-start"))
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """``name = shape opcode(operands), attributes``."""
+
+    name: str
+    shape: str
+    opcode: str
+    operands: tuple[str, ...]
+    rest: str
+
+
+@dataclass
+class Loop:
+    """A body of a loop, a branch, or the entry.
+
+    Attributes:
+        path: where it stands, "entry/while/branch 1".
+        launches, copies: kernels of one turn, and copies that are none.
+        bytes: what these read and write together.
+    """
+
+    path: str
+    launches: int = 0
+    copies: int = 0
+    bytes: int = 0
+    inner: list[Loop] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Loop]:
+        """It and all below it."""
+        yield self
+        for loop in self.inner:
+            yield from loop.walk()
+
+
+def shape_bytes(shape: str) -> int:
+    """Of all arrays of a shape, a tuple's too.
+
+    Example:
+        >>> shape_bytes("(f32[2,3]{1,0}, pred[5]{0}, s32[])")
+        33
+    """
+    found = re.findall(r"\b(pred|bf16|[a-z]+(?:8|16|32|64))\w*\[([\d,]*)\]", shape)
+    width = {kind: _WIDTHS["pred" if kind == "pred" else re.sub(r"\D", "", kind)] for kind, _ in found}
+    return sum(width[kind] * math.prod(int(d) for d in dims.split(",") if d) for kind, dims in found)
+
+
+def computations(text: str) -> tuple[dict[str, dict[str, Instruction]], str]:
+    """All computations by name, each its instructions by name; and the entry's name."""
+    found: dict[str, dict[str, Instruction]] = {}
+    entry, inside = "", ""
+    for line in text.splitlines():
+        head = re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\) -> .*\{\s*$", line)
+        if head:
+            inside = head[2]
+            found[inside] = {}
+            entry = inside if head[1] else entry
+        elif line.startswith("}"):
+            inside = ""
+        elif inside and (made := _instruction(line)) is not None:
+            found[inside][made.name] = made
+    return found, entry
+
+
+def _instruction(line: str) -> Instruction | None:
+    match = re.match(r"\s+(?:ROOT )?%?([\w.\-]+) = (.*)$", re.sub(r"/\*.*?\*/", "", line))
+    if not match:
+        return None
+    shape, _, call = _outside_brackets(match[2])
+    opcode, _, after = call.partition("(")
+    depth, end = 1, 0
+    while end < len(after) and depth:
+        depth += {"(": 1, ")": -1}.get(after[end], 0)
+        end += 1
+    operands = tuple(re.findall(r"%([\w.\-]+)", after[: end - 1])) or tuple(
+        x.strip() for x in after[: end - 1].split(",") if re.fullmatch(r"\s*[a-zA-Z_][\w.\-]*\s*", x)
+    )
+    return Instruction(match[1], shape, opcode, operands, after)
+
+
+def _outside_brackets(words: str) -> tuple[str, str, str]:
+    """Parted at the first blank that no bracket encloses."""
+    depth = 0
+    for at, letter in enumerate(words):
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == " " and depth == 0:
+            return words[:at], " ", words[at + 1 :]
+    return words, "", ""
+
+
+def loops(text: str) -> Loop:
+    """The entry, with the loops and branches below it."""
+    all_, entry = computations(text)
+
+    def read(name: str, path: str) -> Loop:
+        loop = Loop(path)
+        for made in all_[name].values():
+            if made.opcode == "while":
+                body = re.search(r"body=%?([\w.\-]+)", made.rest)
+                assert body is not None
+                loop.inner.append(read(body[1], f"{path}/while {len(loop.inner)}"))
+            elif made.opcode == "conditional":
+                for number, branch in enumerate(_branches(made.rest)):
+                    loop.inner.append(read(branch, f"{path}/branch {number}"))
+            elif made.opcode in _COPIES:
+                loop.copies += 1
+                loop.bytes += 2 * shape_bytes(made.shape)
+            elif made.opcode not in _NOTHING and not made.opcode.endswith("-done"):
+                loop.launches += 1
+                read_ = (all_[name][x].shape for x in dict.fromkeys(made.operands) if x in all_[name])
+                loop.bytes += shape_bytes(made.shape) + sum(map(shape_bytes, read_))
+        return loop
+
+    return read(entry, "entry")
+
+
+def _branches(rest: str) -> list[str]:
+    listed = re.search(r"branch_computations=\{(.*?)\}", rest)
+    names = listed[1].split(",") if listed else re.findall(r"(?:true|false)_computation=(%?[\w.\-]+)", rest)
+    return [name.strip().lstrip("%") for name in names]
+
+
+def scores(text: str) -> set[str]:
+    """Each formula with a logarithm that ends in a division, inputs as P: one, if all places compute it alike."""
+    found = set()
+    for made in computations(text)[0].values():
+        codes = {x.opcode for x in made.values()}
+        if not {"log", "divide"} <= codes:
+            continue
+        ends = (x for x in made.values() if x.opcode == "divide" and x.shape.startswith("f32"))
+        written = [formula for x in ends if "log(" in (formula := _formula(x.name, made, {}))]
+        if written:
+            found.add(max(written, key=len))
+    return found
+
+
+def _formula(name: str, made: dict[str, Instruction], known: dict[str, str]) -> str:
+    if name not in known:
+        here = made[name]
+        inside = [x for x in here.operands if x in made]
+        if here.opcode in (
+            "parameter",
+            "get-tuple-element",
+            "convert",
+        ):  # whole numbers are exact wherever they come from
+            known[name] = "P"
+        elif here.opcode == "constant":
+            known[name] = here.rest.partition(")")[0]
+        elif here.opcode in ("broadcast", "bitcast", "reshape", "copy"):
+            known[name] = _formula(inside[0], made, known)
+        else:
+            parts = [_formula(x, made, known) for x in inside]
+            parts = sorted(parts) if here.opcode in ("multiply", "add") else parts
+            written = f"{here.opcode}({','.join(parts)})"
+            known[name] = "P" if written == _TOTAL else written
+    return known[name]
+
+
+def faults(text: str, platform: str) -> list[str]:
+    """What a program of ours must not have."""
+    wrong = []
+    if platform == "cuda" and (calls := set(re.findall(r'custom_call_target="?([^",]*)', text))):
+        wrong.append(f"calls {', '.join(sorted(calls))}")
+    if "f64[" in text:
+        wrong.append("computes in float64")
+    return wrong

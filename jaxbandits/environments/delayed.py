@@ -1,0 +1,197 @@
+"""A world whose outcomes arrive later: many requests are open at once."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits.core import streams
+from jaxbandits.core.errors import bad
+from jaxbandits.core.ledger import Outcome
+from jaxbandits.core.numbers import whole_number
+from jaxbandits.core.protocol import Environment
+from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
+from jaxbandits.core.specs import Arrivals, DelayedSpec, FiniteSpec
+from jaxbandits.core.tables import is_arm
+from jaxbandits.environments.delay_laws import NEVER, DelayLaw, FixedDelay
+
+SKIP = -1
+_DELAYS = np.uint32(2**32 - 1)  # no arm is pulled so often, so this address is free in the world's key
+_LAST = np.int32(2**31 - 1)
+
+
+class Waiting(NamedTuple):
+    """Requests under way, ``i32[room]`` each."""
+
+    due: jax.Array  # the round after which it is told; 0: nobody's place
+    round: jax.Array
+    arm: jax.Array
+    reward: jax.Array
+    cost: jax.Array
+    lost: jax.Array
+
+
+class DelayedState(NamedTuple):
+    """The world's own state, and who waits."""
+
+    world: Pytree
+    waiting: Waiting
+
+
+@pytree
+class Delayed(Environment):
+    """Arms whose outcomes arrive later. The accountant is told at once, the learner when the outcome arrives.
+
+    The cost is charged in the round in which an arm is played. Reward *and* cost reach the learner together, after a
+    delay of whole rounds: statistics have one count for both, and a cost that is known at once beside a reward that is
+    late would bias their ratio. Arrivals come in the order of the rounds in which they are due, then of those in which
+    they were decided. The delay of the request of round t, if arm k serves it, is a function of (key, t, k).
+
+    An action is an arm, or −1 for a skip, a round without a request (``event:skips``). What the learner sees is an
+    :class:`~jaxbandits.core.specs.Arrivals`; wrap a policy for :class:`FiniteSpec` as ``InFlight(policy)`` to play it.
+
+    Args:
+        environment: a world of finitely many arms with one cost.
+        law: the delay, default none.
+        room: how many requests may be open at once; one more ends the lane with ``Status.CAPACITY``.
+        arrivals: M, how many are told after one round at most; more wait, in order. Default: all.
+        patience: after how many rounds an outcome that has not come is given up, and told as lost (``event:lost``).
+            Default: never; what never comes then holds its place for ever.
+        groups: the arms that each of several budgets pays for, None for all: the cost is a vector ``[d]``, for
+            :class:`~jaxbandits.Renewing`.
+
+    Raises:
+        InputError: at :func:`~jaxbandits.simulate`, for another kind of world or numbers that are no counts.
+
+    Example:
+        >>> from jaxbandits.environments import Batched, Delayed, FiniteArms
+        >>> world = Delayed(FiniteArms.bernoulli([0.5, 0.9], [0.9, 0.3]), Batched(4), room=4, groups=(None, (1,)))
+        >>> world.spec.scope().tolist(), world.values()[1].tolist()
+        ([[True, True], [False, True]], [[[0.8999999761581421, 0.0], [0.30000001192092896, 0.30000001192092896]]])
+    """
+
+    environment: Environment = leaf()
+    law: DelayLaw = leaf(default=FixedDelay(0))
+    room: int = static(default=1)
+    arrivals: int | None = static(default=None)
+    patience: int | None = static(default=None)
+    groups: tuple[tuple[int, ...] | None, ...] = static(default=(None,))
+
+    @property
+    def spec(self) -> DelayedSpec:
+        """The world's spec, and how much may be open."""
+        return DelayedSpec(self.environment.spec, self.room, self.groups)
+
+    @property
+    def resources(self) -> int:
+        """One for each group."""
+        return len(self.groups)
+
+    def check(self) -> None:
+        """The world, the law and the counts."""
+        inner = self.environment.spec
+        if not isinstance(inner, FiniteSpec) or inner.resources is not None or inner.null_arm:
+            raise bad("environment", inner, "a world of finitely many arms with one cost and no null arm")
+        self.environment.check()
+        self.law.check()
+        whole_number("room", self.room, 1, 1 << 20)
+        for name, value in (("arrivals", self.arrivals), ("patience", self.patience)):
+            if value is not None:
+                whole_number(name, value, 1, int(NEVER) - 1)
+        for group in self.groups:
+            if group is not None and not all(0 <= arm < inner.arms for arm in group):
+                raise bad("groups", group, f"arms from 0 to {inner.arms - 1}, or None for all")
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: one arm a round."""
+        return None if is_arm(action) and action.shape == () else "one arm, int32[]"
+
+    def largest(self, action: Any) -> tuple[int, int]:
+        """As the world."""
+        return self.environment.largest(action)
+
+    def available(self) -> jax.Array | None:
+        """As the world."""
+        return self.environment.available()
+
+    def start(self) -> DelayedState:
+        """Nobody waits."""
+        return DelayedState(self.environment.start(), Waiting(*(jnp.zeros((self.room,), jnp.int32) for _ in range(6))))
+
+    def pull(
+        self, state: DelayedState, action: jax.Array, key: jax.Array, round: jax.Array
+    ) -> tuple[DelayedState, Outcome, Arrivals, jax.Array]:
+        """Play an arm or skip, and hand over what is due."""
+        skip = action == SKIP
+        arm = jnp.where(skip, 0, action)
+        world, outcome, seen, _ = self.environment.pull(state.world, arm, key, round)
+        word = delay_words(key, round, jnp.maximum(arm, 0))[0]
+        delay = self.law.delay(word, round)
+        patience = NEVER if self.patience is None else np.int32(self.patience)
+        lost = (delay > patience).astype(jnp.int32)
+        due = round + jnp.minimum(delay, patience)
+        request = Waiting(due, round, arm, seen.reward, seen.cost, lost)
+        waiting, placed = _join(state.waiting, request, ~skip)
+        waiting, told = _hand_over(waiting, round, self.arrivals or self.room)
+
+        pays = jnp.any(self.spec.scope() & (np.arange(self.spec.arms) == arm)[None, :], axis=1)
+        given_up = jnp.sum(jnp.where(jnp.arange(told.lost.shape[0]) < told.number, told.lost, 0), dtype=jnp.int32)
+        counts = {"skips": skip.astype(jnp.int32), "arrivals": told.number, "lost": given_up}
+        nothing = jax.tree.map(jnp.zeros_like, outcome)._replace(valid=jnp.bool_(True))
+        outcome = select_tree(skip, nothing, outcome._replace(valid=outcome.valid & placed))
+        outcome = outcome._replace(
+            cost=jnp.where(pays, outcome.cost, 0),
+            expected_cost=jnp.where(pays, outcome.expected_cost, 0),
+            events=dict(outcome.events) | counts,
+        )
+        return DelayedState(select_tree(skip, state.world, world), waiting), outcome, told, told.number == 0
+
+    def summary(self, state: DelayedState) -> dict[str, jax.Array]:
+        """The world's, and how many requests are ``open``."""
+        open_ = jnp.sum((state.waiting.due > 0).astype(jnp.int32), dtype=jnp.int32)
+        return self.environment.summary(state.world) | {"open": open_}
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Means of the arms, and their costs to each budget ``[instance, action, d]``."""
+        reward, cost = self.environment.values()
+        return reward, np.where(self.spec.scope().T[None], cost[..., None], 0.0)
+
+
+def delay_words(key: jax.Array, round: jax.Array, arm: jax.Array) -> jax.Array:
+    """The 64 random bits of the delay of round ``round``, if ``arm`` serves it, ``u32[2]``; ``key`` is the world's."""
+    return streams.words(streams.at(key, _DELAYS, 0), round, arm)  # type: ignore[arg-type]
+
+
+def _join(waiting: Waiting, request: Waiting, joins: jax.Array) -> tuple[Waiting, jax.Array]:
+    """Take the first free place, if there is one; and was there?"""
+    ids = jax.lax.iota(jnp.int32, waiting.due.shape[0])
+    place = jnp.min(jnp.where(waiting.due == 0, ids, _LAST))
+    mine = (ids == place) & joins
+    return jax.tree.map(lambda all, x: jnp.where(mine, x, all), waiting, request), (place < _LAST) | ~joins
+
+
+def _hand_over(waiting: Waiting, round: jax.Array, most: int) -> tuple[Waiting, Arrivals]:
+    """Take out what is due, the first of it first, ``most`` at most."""
+    ids = jax.lax.iota(jnp.int32, most)
+
+    def ready(waiting: Waiting) -> jax.Array:
+        return (waiting.due > 0) & (waiting.due <= round)
+
+    def one(carry: tuple[Waiting, Arrivals]) -> tuple[Waiting, Arrivals]:
+        waiting, told = carry
+        due = jnp.where(ready(waiting), waiting.due, _LAST)
+        first = jnp.where(due == jnp.min(due), waiting.round, _LAST)
+        mine = (first == jnp.min(first)) & (first < _LAST)
+        here = ids == told.number
+        values = (jnp.sum(jnp.where(mine, x, 0), dtype=jnp.int32) for x in waiting[1:])
+        put = (jnp.where(here, x, all) for x, all in zip(values, told[1:], strict=True))
+        return waiting._replace(due=jnp.where(mine, 0, waiting.due)), Arrivals(told.number + 1, *put)
+
+    def more(carry: tuple[Waiting, Arrivals]) -> jax.Array:
+        return (carry[1].number < most) & jnp.any(ready(carry[0]))
+
+    nothing = Arrivals(jnp.int32(0), *(jnp.zeros((most,), jnp.int32) for _ in range(5)))
+    return jax.lax.while_loop(more, one, (waiting, nothing))
