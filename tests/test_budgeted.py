@@ -69,8 +69,8 @@ def of_budget_ucb(s: Seen, lam: Floats | float) -> Floats:
     return np.where(lower > error, error / np.maximum(lower - error, 1e-300), np.inf)
 
 
-def of_ucb_sc(s: Seen, scores: Floats, instance: int) -> Floats:
-    beta = np.log(s.t / s.n) / (2 * s.n)
+def of_ucb_sc(s: Seen, scores: Floats, instance: int, plus: bool = True) -> Floats:
+    beta = np.log(s.t / (s.n if plus else 1.0)) / (2 * s.n)
     size = s.mean_r**2 + s.mean_c**2
     a, error_a = np.sqrt(beta / (size - beta)), 8 * U + pole(size, beta, 4 * U)
     inside = pole(s.mean_c**2, beta, 4 * U)
@@ -121,6 +121,10 @@ CASES = {
     ),
     "ucb_sc_plus": Case(policies.UCBSCPlus(), lambda s, i: twin.ucb_sc_plus(s), of_ucb_sc),
     "kl_ucb_sc_plus": Case(policies.KLUCBSCPlus(), lambda s, i: twin.kl_ucb_sc_plus(s), relative=2e-4),
+    "ucb_sc": Case(
+        policies.UCBSC(), lambda s, i: twin.ucb_sc_plus(s, plus=False), lambda s, x, i: of_ucb_sc(s, x, i, plus=False)
+    ),
+    "kl_ucb_sc": Case(policies.KLUCBSC(), lambda s, i: twin.kl_ucb_sc_plus(s, plus=False), relative=2e-4),
     "ucb_bv1": Case(
         policies.UCBBV1(min_cost=0.5),
         lambda s, i: twin.ucb_bv1(s, 0.5),
@@ -586,6 +590,7 @@ def test_rate_of_sets() -> None:
         (policies.BudgetUCB(min_cost=0.05), 23.761756),
         (policies.UCBSCPlus(), 1.547111),
         (policies.KLUCBSCPlus(), 1.471522),
+        (policies.KLUCBSC(), 2.131769),
         (policies.UCBBV1(min_cost=0.5), 9.438187),
         (policies.UCBBV1(min_cost=0.05), np.inf),
         (policies.FractionalKUBE(), 2.064130),

@@ -18,6 +18,7 @@ from tests.test_leap import assert_same, random_states
 RESTING: dict[str, IndexPolicy] = {
     "budget_ucb": policies.BudgetUCB(min_cost=np.array([0.0, 0.02, 0.3])),
     "ucb_sc_plus": policies.UCBSCPlus(),
+    "ucb_sc": policies.UCBSC(),
     "fractional_kube": policies.FractionalKUBE(),
     "ucb_bv1": policies.UCBBV1(min_cost=np.array([0.05, 0.5])),
     "pd_bwk": policies.PDBwK(c_rad=np.array([0.3, 3.0])),

@@ -78,7 +78,7 @@ def test_what_is_not_there_is_refused_in_one_line(
 
 
 def test_every_folder_is_an_experiment_that_bears_its_name() -> None:
-    assert command.names() == ["b_zoom", "gradients", "omega_ucb", "rcb", "rcucb", "suak"]
+    assert command.names() == ["b_zoom", "gradients", "omega_ucb", "omega_ucb_tails", "rcb", "rcucb", "service", "suak"]
     for name in command.names():
         experiment = command.named(name)
         assert experiment.name == name and set(experiment.not_in_quick) < set(experiment.items)

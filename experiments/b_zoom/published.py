@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from experiments.common.rows import Row, row
 
@@ -123,7 +124,9 @@ def distance(published: np.ndarray, measured: np.ndarray, error: np.ndarray, uni
 
 
 def inside(item: str, z: Any, note: str, published: str = "all") -> Row:
-    """How many distances are at most 3 standard errors; yes: all."""
+    """How many distances are at most 3 standard errors; yes: all but what chance would leave out (5 %)."""
     size = np.abs(z)
     count = int((size <= 3).sum())
-    return row(item, f"{count} of {size.size}", published=published, holds=count == size.size, note=note)
+    chance = float(stats.binom.sf(size.size - count - 1, size.size, 2 * stats.norm.sf(3)))
+    note = f"{note}; so many outside by chance: {chance:.2g}"
+    return row(item, f"{count} of {size.size}", published=published, holds=chance > 0.05, note=note)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from experiments.b_zoom import play, published
-from experiments.b_zoom.claims import claims
+from experiments.b_zoom.claims import claims, most
 from experiments.b_zoom.published import STATISTICS
 from experiments.common.figures import boxes, figure, save
 from experiments.common.looks import BLUE, GREEN, GREY, ORANGE, VERMILION
@@ -166,11 +166,7 @@ def table2(options: Options) -> list[Row]:
                 rows.append(told)
         rows += _shares(f"table2 {reading}", {REWARD: z})
         for b, budget in enumerate(budgets):
-            least = {name: float(cells[name].reward[b, 0].min()) for name in play.TABLE2}
-            low, best = least.pop("Z"), max(least.values())
-            text, item = (
-                f"{low / 1e3:.3g} against {best / 1e3:.3g}",
-                f"table2 {reading} B={budget}: m of Z is the highest",
-            )
-            rows.append(row(item, text, published="yes", holds=low > best, note="thousands"))
+            samples = {name: cells[name].reward[b : b + 1] for name in play.TABLE2}
+            claim = f"table2 {reading}: m of Z is the highest"
+            rows.append(most(claim, "yes", "Z", samples, "m", (budget,), (play.FIXED_COST,)))
     return rows

@@ -19,8 +19,8 @@ from jaxbandits.statistics import dominance
 class Row(NamedTuple):
     """A line of summary.csv.
 
-    ``verdict`` (is the published statement true here?) is yes, no or unclear; ``made_by`` is the experiment's item that
-    gave the row, which the run fills in.
+    ``verdict`` (is the published statement true here?) is yes, no, unclear, or "by construction" where nothing was
+    tested; ``made_by`` is the experiment's item that gave the row, which the run fills in.
     """
 
     item: str
@@ -38,7 +38,7 @@ def row(
     error: Any = "",
     *,
     published: Any = "",
-    holds: bool | np.bool_ | None = None,
+    holds: bool | np.bool_ | str | None = None,
     note: str = "",
     digits: str = ".4g",
 ) -> Row:
@@ -49,7 +49,8 @@ def row(
         measured: a number, written with ``digits``, or a text.
         error: its standard error, written with two digits, or a text.
         published: what the paper says, if anything.
-        holds: is that true here? None: unclear, or nothing was published.
+        holds: is that true here? None: unclear, or nothing was published. :data:`BY_CONSTRUCTION` where it could not
+            be otherwise.
         note: how it was measured, and when the verdict is yes.
         digits: a format specification.
     """
@@ -90,9 +91,29 @@ def mean_se(samples: Any, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return x.mean(axis), x.std(axis, ddof=1) / np.sqrt(x.shape[axis])
 
 
-def verdict(holds: bool | np.bool_ | None) -> str:
-    """yes, no, or (None) unclear."""
+BY_CONSTRUCTION = "by construction"
+OURS = "(ours)"  # in place of what was published, where the question is ours
+
+
+def verdict(holds: bool | np.bool_ | str | None) -> str:
+    """yes, no, or (None) unclear; a text stands for itself."""
+    if isinstance(holds, str):
+        return holds
     return "unclear" if holds is None else "yes" if holds else "no"
+
+
+def is_within(value: Any, error: Any, low: float, high: float, errors: float = 2.0) -> bool | None:
+    """Does a value lie between two limits? yes if its interval of ``errors`` standard errors lies there, no if the
+    interval lies outside, None if it holds a limit: noise alone never makes a yes.
+    """
+    below, above = value - errors * error, value + errors * error
+    return True if low <= below and above <= high else False if above < low or below > high else None
+
+
+def all_of(answers: Iterable[bool | None]) -> bool | None:
+    """A statement about several things: no if one is a no, yes if all are a yes, else unclear."""
+    found = [None if each is None else bool(each) for each in answers]
+    return False if False in found else None if None in found else True
 
 
 def above_zero(value: Any, error: Any, errors: float = 2.0) -> bool | None:

@@ -85,9 +85,8 @@ class Experiment:
         rows = read_summary(options.out, set(self.items) - set(chosen)) if options.only else []
         for name in chosen:
             began = time.perf_counter()
-            found = self.items[name](options)
-            found = [each if options.full or self.any_size(each) else _short(each) for each in found]
-            rows += [each._replace(made_by=name) for each in found]
+            found = [each._replace(made_by=name) for each in self.items[name](options)]
+            rows += [each if options.full or self.any_size(each) else _short(each) for each in found]
             write_summary(options.out, rows)
             print(f"{self.name} {name}: {time.perf_counter() - began:.0f} s", flush=True)
         if closing := self.closing():

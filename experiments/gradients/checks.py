@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from scipy import stats
 
@@ -29,37 +32,72 @@ from experiments.gradients.world import (
 )
 from jaxbandits.gradients import Estimate, exact, policy_score, score_function, smoothed, straight_through
 
+SUSPECT = 3.5  # beyond it the normal law is not trusted for the means of a few ten thousand skew terms
+AGAIN = jax.random.key(20261122)
+
 
 def unbiased(options: Options) -> list[Row]:
-    """All unbiased estimators on all instances and constraints: one Bonferroni test at 1 %."""
-    found: dict[str, np.ndarray] = {}
-    given: dict[str, Any] = {"key": KEY, "replicates": runs(options), **SLOTS}
-    for constraint, accountant in CONSTRAINTS.items():
-        for policy, (chosen, wrt) in POLICIES.items():
+    """All unbiased estimators on all instances and constraints. What is beyond 3.5 errors is played again, blind."""
+    rows, every, repeated = [], [], []
+    for name, play in _plays(options).items():
+        z = play(KEY)
+        again = play(AGAIN)[np.abs(z) > SUSPECT] if (np.abs(z) > SUSPECT).any() else np.empty(0)
+        rows.append(judged(f"unbiased: {name}", z, again))
+        every.append(z)
+        repeated.append(again)
+    whole = judged("unbiased: largest |z| of all", np.concatenate(every), np.concatenate(repeated))
+    size = f"{runs(options)} runs on each of {INSTANCES} instances"
+    return [*rows, whole._replace(note=f"{whole.note}; {size}")]
+
+
+def _plays(options: Options) -> dict[str, Callable[[Any], np.ndarray]]:
+    """By name, z-values of all comparisons as a function of the key."""
+    plays: dict[str, Callable[[Any], np.ndarray]] = {}
+    sizes: dict[str, Any] = {"replicates": runs(options), **SLOTS}
+    for constraint in CONSTRAINTS:
+        for policy, (_, wrt) in POLICIES.items():
             if options.quick and (policy == "soft ω-UCB" or "forfeits" in constraint):
                 continue
-            name = f"{policy}, {constraint}"
-            got = score_function.estimate(chosen, instances(), accountant, **given)
-            found[f"score_function: {name}"] = z_values(got, truth(policy, constraint), MEANS)
+            plays[f"score_function: {policy}, {constraint}"] = functools.partial(_of_score, policy, constraint, sizes)
             if wrt:
-                got = policy_score.estimate(chosen, instances(), accountant, wrt=wrt, **given)
-                found[f"policy_score: {name}"] = z_values(got, truth(policy, constraint), wrt)
+                plays[f"policy_score: {policy}, {constraint}"] = functools.partial(
+                    _of_policy, policy, constraint, sizes
+                )
         if not options.quick:
-            many = {**given, "directions": runs(options)}
-            got = smoothed.estimate(OMEGA, instances(), accountant, wrt="rho", sigma=SIGMA, **many)
-            found[f"smoothed: ω-UCB, {constraint}"] = z_values(got, smoothed_truth(constraint), ("rho",))
-    every = np.concatenate(list(found.values()))
-    limit = float(stats.norm.isf(0.005 / every.size))
-    note = f"Bonferroni at 1 % over {every.size} comparisons; {runs(options)} runs on each of {INSTANCES} instances; "
-    rows = []
-    for name, z in found.items():
-        rows.append(_largest(f"unbiased: {name}", z, f"|z| < {limit:.2f}", limit, f"largest of {z.size}; ", ".2f"))
-    return [*rows, _largest("unbiased: largest |z| of all", every, f"< {limit:.2f}", limit, note, ".3f")]
+            many = {**sizes, "directions": runs(options)}
+            plays[f"smoothed: ω-UCB, {constraint}"] = functools.partial(_of_smoothing, constraint, many)
+    return plays
 
 
-def _largest(item: str, z: np.ndarray, published: str, limit: float, note: str, digits: str) -> Row:
-    most, note = np.abs(z).max(), f"{note}root mean square {np.sqrt((z**2).mean()):{digits}}"
-    return row(item, most, published=published, holds=most < limit, note=note, digits=".2f")
+def _of_score(policy: str, constraint: str, sizes: dict[str, Any], key: Any) -> np.ndarray:
+    got = score_function.estimate(POLICIES[policy][0], instances(), CONSTRAINTS[constraint], key=key, **sizes)
+    return z_values(got, truth(policy, constraint), MEANS)
+
+
+def _of_policy(policy: str, constraint: str, sizes: dict[str, Any], key: Any) -> np.ndarray:
+    chosen, wrt = POLICIES[policy]
+    got = policy_score.estimate(chosen, instances(), CONSTRAINTS[constraint], wrt=wrt, key=key, **sizes)
+    return z_values(got, truth(policy, constraint), wrt)
+
+
+def _of_smoothing(constraint: str, sizes: dict[str, Any], key: Any) -> np.ndarray:
+    got = smoothed.estimate(OMEGA, instances(), CONSTRAINTS[constraint], wrt="rho", sigma=SIGMA, key=key, **sizes)
+    return z_values(got, smoothed_truth(constraint), ("rho",))
+
+
+def judged(item: str, z: np.ndarray, again: np.ndarray) -> Row:
+    """yes: nothing beyond 3.5 errors, or what was is inside a Bonferroni test at 1 % when played with another key.
+
+    So no verdict leans on the normal law's tail beyond 3.5, which a skew sum reaches more often.
+    """
+    most, note = np.abs(z).max(), f"largest of {z.size}; root mean square {np.sqrt((z**2).mean()):.2f}"
+    said, holds = f"|z| ≤ {SUSPECT}, or not again", True
+    if again.size:
+        limit = float(stats.norm.isf(0.005 / again.size))
+        holds = bool((np.abs(again) < limit).all())
+        note += f"; beyond {SUSPECT}: {again.size}, with another key " + ", ".join(f"{x:.2f}" for x in again)
+        note += f" (allowed {limit:.2f})"
+    return row(item, most, published=said, holds=holds, note=note, digits=".2f")
 
 
 def z_values(got: Estimate, must: Estimate, names: tuple[str, ...]) -> np.ndarray:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
+from scipy import stats
 
 import jaxbandits as jb
 from experiments.common.figures import figure, save
 from experiments.common.looks import BLUE, GREEN, GREY, VERMILION
-from experiments.common.rows import Row, row
+from experiments.common.rows import Row, above_zero, mean_se, row
 from experiments.common.running import Options
 from experiments.gradients.world import KEY, OMEGA
 from jaxbandits.environments import FiniteArms, random_bernoulli
@@ -20,11 +22,13 @@ from jaxbandits.tuning.search import tune
 from jaxbandits.tuning.tuned import Tuned
 
 GRID = 2.0 ** np.linspace(-6, 1.5, 16)  # Figure 4's 2⁻⁶ … 2¹ at twice the density
+BLIND = (20_261_101, 20_261_102, 20_261_103, 20_261_104, 20_261_105, 20_261_106)  # seeds first used for this row
+MARGIN = 0.1  # of the tuned regret: "not worse" means by no more than this
 FAMILIES = {"S-Br-50": ("bernoulli", "1/4"), "S-Bt-50": ("beta", "1/8")}
 
 
 def tuned(options: Options) -> list[Row]:
-    """ρ of ω-UCB by gradient, beside the best of a 16-value grid."""
+    """ρ of ω-UCB by gradient, beside the best of a 16-value grid, with several keys that no choice was made on."""
     rows: list[Row] = []
     picture, axes = figure(1, 2, (11, 4.4))
     arms, budget = (50, 1.5e5) if not options.quick else (10, 400.0)
@@ -36,35 +40,48 @@ def tuned(options: Options) -> list[Row]:
             axis.set_axis_off()
             continue
         problem = random_problem(family, arms, budget)
-        found = tune(OmegaUCB(rho=1.0), problem, wrt="rho", key=KEY, grid=GRID, **sizes)
-        print("\n".join(f"  {name}: {line}" for line in found.lines()), flush=True)
+        found = []
+        for key in BLIND[: options.pick(1, 2, 6)]:
+            found.append(tune(OmegaUCB(rho=1.0), problem, wrt="rho", key=jax.random.key(key), grid=GRID, **sizes))
+            print("\n".join(f"  {name}, key {key}: {line}" for line in found[-1].lines()), flush=True)
         where = name if not options.quick else f"{name} (K = {arms}, B = {budget:g}·min c)"
         rows += _told(f"tuned: {where}", found, best, fresh)
-        _draw_tuned(axis, found, on_grid, fresh)
+        _draw_tuned(axis, found[0], on_grid, fresh)
         axis.set(xscale="log", xlabel="ρ", ylabel="mean regret at full budget", title=where)
     save(picture, options.out / "tuned.png", legend=axes[1:], columns=3)
     return rows
 
 
-def _told(item: str, found: Tuned, best: str, fresh: int) -> list[Row]:
-    assert found.best is not None and found.over_best is not None
-    gain, start, share = found.over_best, found.over_start, found.rounds[0] / found.rounds[1]
-    took = " and ".join(f"{n:.3g} rounds in {t:.0f} s" for n, t in zip(found.rounds, found.seconds, strict=True))
-    on_grid = f"best of 16 grid values: {found.best['rho']:.4g}; start 1"
-    interval = f"paired, 95 % interval [{gain.low:.4g}, {gain.high:.4g}] on {fresh} fresh instances"
-    errors = [f"{(x.high - x.low) / 3.92:.3g}" for x in (gain, start)]
-    faster = start.low > 0 or (None if start.high > 0 else False)
+def _told(item: str, found: list[Tuned], best: str, fresh: int) -> list[Row]:
+    rhos = ", ".join(f"{each.values['rho']:.3g}" for each in found)
+    on_grid = "best grid value " + ", ".join(f"{each.best['rho']:.3g}" for each in found if each.best) + "; start 1"
+    over_best = np.array([each.over_best.mean / each.regret[0] for each in found if each.over_best])
+    over_start = np.array([each.over_start.mean / each.regret[0] for each in found])
+    share = max(each.rounds[0] / each.rounds[1] for each in found)
+    seconds = max(each.seconds[0] for each in found)
+    many = f"{len(found)} keys, {fresh} fresh instances each"
     return [
-        row(f"{item}: ρ", found.values["rho"], published=f"{best} is good (Figure 4)", note=on_grid),
-        row(f"{item}: regret of the best grid value − tuned", gain.mean, errors[0], published="≥ 0 within its interval",
-            holds=gain.high >= 0, note=interval),
-        row(f"{item}: regret of the start − tuned", start.mean, errors[1], published="> 0", holds=faster,
-            note="ρ = 1; paired"),
-        row(f"{item}: rounds of the tuning / of the grid", share, published="≤ 0.25", holds=share <= 0.25, note=took,
-            digits=".3f"),
-        row(f"{item}: seconds of the tuning", found.seconds[0], published="≤ 300", holds=found.seconds[0] <= 300,
-            note="compile included", digits=".0f"),
+        row(f"{item}: ρ", rhos, published=f"{best} is good (Figure 4)", note=f"{on_grid}; {many}"),
+        gain(f"{item}: (regret of the best grid value − tuned) / tuned", over_best, -MARGIN, many),
+        gain(f"{item}: (regret of the start − tuned) / tuned", over_start, 0.0, many),
+        row(f"{item}: rounds of the tuning / of the grid", share, published="≤ 0.25", holds=share <= 0.25,
+            note="the largest of all keys", digits=".3f"),
+        row(f"{item}: seconds of the tuning", seconds, published="≤ 300", holds=seconds <= 300,
+            note="the largest of all keys, compile included", digits=".0f"),
     ]  # fmt: skip
+
+
+def gain(item: str, gains: np.ndarray, level: float, note: str) -> Row:
+    """Is the mean gain above ``level``? One gain for each key; t-interval over the keys, at 95 %."""
+    if gains.size < 2:
+        return row(item, gains.mean(), published=f"> {level:g}", note=f"{note}; one key shows nothing")
+    mean, se = mean_se(gains)
+    half = float(stats.t.isf(0.025, gains.size - 1) * se)
+    low, high = float(mean) - half, float(mean) + half
+    holds = True if low > level else False if high < level else None
+    each = ", ".join(f"{x:.3f}" for x in gains)
+    note = f"{note}: {each}; 95 % interval {low:.3f} to {high:.3f}"
+    return row(item, mean, se, published=f"> {level:g}", holds=holds, note=note, digits=".3f")
 
 
 def _draw_tuned(axis: Any, found: Tuned, on_grid: int, fresh: int) -> None:
@@ -120,6 +137,6 @@ def _found(item: str, short: str, got: adversarial.Worst, usual: np.ndarray, che
     beyond = f"{short}: regret found − largest of {usual.size} random instances"
     return [
         row(f"{item}: largest regret found", regret, error, note=note),
-        row(beyond, regret - usual.max(), error, published="> 0", holds=regret - 2 * error > usual.max(),
+        row(beyond, regret - usual.max(), error, published="> 0", holds=above_zero(regret - usual.max(), error),
             note="6 restarts", digits=".3g"),
     ]  # fmt: skip

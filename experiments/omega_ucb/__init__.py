@@ -2,9 +2,9 @@
 
     python -m experiments omega_ucb [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
-Items: example2, figure1, figure2, figure5, figure3a to figure3f, figure4, figure6; ``--only figure3`` runs all that
-begin so. ``--full`` has the paper's sizes; ``--quick`` leaves out figure2, figure3b to figure3e and figure6. What was
-played is kept in ``DIR/runs`` and not played again with the same ``--out``.
+Items: example2, figure1, figure2, figure5, figure3a to figure3f, figure4, figure6, theorems; ``--only figure3`` runs
+all that begin so. ``--full`` has the paper's sizes; ``--quick`` leaves out figure2, figure3b to figure3e and figure6.
+What was played is kept in ``DIR/runs`` and not played again with the same ``--out``.
 Figures 3d to 3f need the Facebook ads in ``--data``, and are skipped, with a line that says so, without.
 """
 
@@ -16,6 +16,7 @@ from experiments.omega_ucb.figures import densities, figure6, needs_ads, regret_
 from experiments.omega_ucb.intervals import example2, figure1, figure5
 from experiments.omega_ucb.record import figure2
 from experiments.omega_ucb.sensitivity import figure4
+from experiments.omega_ucb.theorems import theorems
 
 EXPERIMENT = Experiment(
     "omega_ucb",
@@ -32,7 +33,10 @@ EXPERIMENT = Experiment(
         "figure3f": needs_ads("figure3f", densities),
         "figure4": figure4,
         "figure6": figure6,
+        "theorems": theorems,
     },
     not_in_quick=("figure2", "figure3b", "figure3c", "figure3d", "figure3e", "figure6"),
-    any_size=lambda row: row.item.startswith(("example2", "figure5", "figure3f")),  # not affected by the size
+    any_size=lambda row: row.item.startswith(
+        ("example2", "figure5", "figure3f", "theorems")
+    ),  # not affected by the size
 )

@@ -94,9 +94,11 @@ def statistic(
     samples: Sequence[xarray.DataArray],
     holds: Callable[..., bool | None],
     note: str,
+    over: str = "instance",
 ) -> Row:
-    """A function of the means of several curves of the same random instances, with its bootstrap interval."""
-    values = [np.asarray(x.mean("replicate").values, float) for x in samples]
+    """A function of the means of several curves of the same worlds, with its bootstrap interval over ``over``."""
+    other = "replicate" if over == "instance" else "instance"
+    values = [np.asarray(x.mean(other).values, float) for x in samples]
 
     def of_means(*parts: np.ndarray, axis: int = -1) -> np.ndarray:
         return function(*(part.mean(axis=axis) for part in parts))
@@ -113,6 +115,18 @@ def statistic(
 def above(level: float) -> Callable[[float, float], bool | None]:
     """yes if the interval is above the level, no if below."""
     return lambda low, high: True if low > level else False if high < level else None
+
+
+def below(level: float) -> Callable[[float, float], bool | None]:
+    """yes if the interval is below the level, no if above."""
+    return lambda low, high: True if high < level else False if low > level else None
+
+
+def log_ratio(top: xarray.DataArray, bottom: xarray.DataArray, over: str) -> tuple[float, float]:
+    """ln of the ratio of two means of the same worlds, and its standard error by the delta method."""
+    top, bottom = xarray.align(top, bottom, join="inner")
+    high, low = float(top.mean()), float(bottom.mean())
+    return float(np.log(high / low)), standard_error(top / high - bottom / low, over)
 
 
 def growth(middle: Any, end: Any) -> Any:

@@ -119,11 +119,11 @@ FAMILIES: dict[str, Family] = {
     "UCB-SC+": Family(("UCB-SC+",), lambda part, options: UCBSCPlus()),
     "BTS": Family(("BTS",), lambda part, options: BudgetedThompson()),
     "ε-first": Family(("ε-first",), lambda part, options: EpsilonFirst()),
-    "KUBE": Family(("KUBE",), lambda part, options: FractionalKUBE()),
+    "fractional KUBE": Family(("fractional KUBE",), lambda part, options: FractionalKUBE()),
     "UCB-BV1": Family(("UCB-BV1",), lambda part, options: UCBBV1(min_cost=part.least_cost[None])),
     "PD-BwK": Family(("PD-BwK",), lambda part, options: PDBwK.for_budget(steps(options) * part.least_cost, part.width)),
 }
-OLDER = ("ε-first", "KUBE", "UCB-BV1", "PD-BwK")
+OLDER = ("ε-first", "fractional KUBE", "UCB-BV1", "PD-BwK")
 COMPETITORS = ("m-UCB", "c-UCB", "i-UCB", "b-greedy", "Budget-UCB", "UCB-SC+", "BTS")
 SYNTHETIC = ("ω-UCB", "ω*-UCB", *COMPETITORS)
 ADS = ("ω-UCB, two ρ", "ω*-UCB, two ρ", *COMPETITORS)

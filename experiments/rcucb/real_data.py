@@ -44,7 +44,7 @@ def aslib(options: Options) -> list[Row]:
     """Algorithm selection: solver and limit for a random instance; PAR10 against single best and virtual best."""
     if not (options.data / "aslib").is_dir():
         return [row("ASlib", "skipped", note=f"no {options.data}/aslib; give --data")]
-    names = list(solvers.CUTOFFS)[:: options.pick(5, 1, 1)]
+    names = list(solvers.SCENARIOS)[:: options.pick(5, 1, 1)]
     scenarios = [solvers.read(options.data, name) for name in names]
     world = row_arms([s.rows() for s in scenarios], limits=np.arange(1, 6) / 5, cost=Linear(0.1), penalty=Linear(1.0))
     rounds, replicates = options.pick((2_000, 4), (20_000, 20), (100_000, 20))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
 
 from experiments.common.figures import figure, save
-from experiments.common.rows import Row
+from experiments.common.rows import Row, above_zero, mean_se, row
 from experiments.common.running import Options
 from experiments.rcucb.play import POLICIES, play
 from experiments.rcucb.report import STAND_IN, dashes, difference, dots, estimate
-from jaxbandits.environments import g1
+from jaxbandits.environments import FastTrack, g1
 from jaxbandits.environments.censored.g1_settings import G1_NAMES
 from jaxbandits.policies import RCUCB, ZRCUCB, fine_limits
 
@@ -89,3 +90,28 @@ def zoom(options: Options) -> list[Row]:
     title = "z-RCUCB (legal, α = 1.01, m = 2, δ = 1/T), stand-in G1 (ours), 95 % intervals"
     save(picture, options.out / "zoom.png", title)
     return rows
+
+
+def theorem1(options: Options) -> list[Row]:
+    """Theorem 1 wants α > 1: the regret at α = 2 beside Σ Δ u, its bound without the part that is subtracted."""
+    rounds, replicates = options.pick((1_500, 8), (20_000, 20), (100_000, 20))
+    limits, alpha = np.arange(1, 11) / 10, 2.0
+    world, penalty = g1(limits=limits.tolist()), np.asarray(FastTrack()(jnp.asarray(limits)))
+    run, rows = play(RCUCB("literal", alpha=alpha), world, rounds, replicates, marks=1), []
+    for instance, value, regret in zip(G1_NAMES, world.values()[0], run.regret[0, :, :, -1], strict=True):
+        bound = regret_bound(value, penalty, alpha, rounds)
+        mean, se = mean_se(regret)
+        most = rounds * (value.max() - value.min())
+        note = f"α = {alpha:g}, T = {rounds}; the worst pair in every round loses {most:.3g}; {STAND_IN}"
+        item, said = f"Theorem 1, {instance}: regret of RCUCB literal", f"≤ {bound:.3g}"
+        rows.append(row(item, mean, se, published=said, holds=above_zero(bound - mean, se), note=note))
+    return rows
+
+
+def regret_bound(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: int) -> float:
+    """Σ Δ u(T, α) over all pairs (arm, limit); ``value`` [arm · limit], ``penalty`` [limit]."""
+    gap = value.max() - value
+    widths = np.tile(1 + penalty, gap.size // penalty.size)[gap > 0]
+    gap = gap[gap > 0]
+    rest = 1 + 8 / np.log((alpha + 1) / 2) * ((alpha + 1) / (alpha - 1)) ** 2
+    return float((8 * alpha * widths**2 * np.log(rounds) / gap + gap * rest).sum())

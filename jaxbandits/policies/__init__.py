@@ -30,7 +30,7 @@ from jaxbandits.policies.budget.thompson import BudgetedThompson
 from jaxbandits.policies.budget.ucb1 import UCB1
 from jaxbandits.policies.budget.ucb_b2 import UCBB2
 from jaxbandits.policies.budget.ucb_bv import UCBBV1, UCBBV2
-from jaxbandits.policies.budget.ucb_sc import KLUCBSCPlus, UCBSCPlus
+from jaxbandits.policies.budget.ucb_sc import KLUCBSC, UCBSC, KLUCBSCPlus, UCBSCPlus
 from jaxbandits.policies.budget.ucb_v import UCBVRatio, UCBVReward
 from jaxbandits.policies.censored.rcucb import RCUCB
 from jaxbandits.policies.censored.reductions import ThompsonReduction, UCBReduction
@@ -54,6 +54,7 @@ __all__ = [
     "CUCB",
     "HOO",
     "IUCB",
+    "KLUCBSC",
     "KUBE",
     "MRCB",
     "MUCB",
@@ -64,6 +65,7 @@ __all__ = [
     "UCBB2",
     "UCBBV1",
     "UCBBV2",
+    "UCBSC",
     "ZRCUCB",
     "ArmIncreasing",
     "BGreedy",

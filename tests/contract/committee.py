@@ -21,6 +21,8 @@ class Committee(IndexPolicy):
     budget_ucb: IndexPolicy = leaf()
     ucb_sc_plus: IndexPolicy = leaf()
     kl_ucb_sc_plus: IndexPolicy = leaf()
+    ucb_sc: IndexPolicy = leaf()
+    kl_ucb_sc: IndexPolicy = leaf()
     fractional_kube: IndexPolicy = leaf()
     ucb_bv1: IndexPolicy = leaf()
     pd_bwk: IndexPolicy = leaf()
@@ -39,6 +41,8 @@ class Committee(IndexPolicy):
             "budget_ucb": policies.BudgetUCB(min_cost=0.1),
             "ucb_sc_plus": policies.UCBSCPlus(),
             "kl_ucb_sc_plus": policies.KLUCBSCPlus(),
+            "ucb_sc": policies.UCBSC(),
+            "kl_ucb_sc": policies.KLUCBSC(),
             "fractional_kube": policies.FractionalKUBE(),
             "ucb_bv1": policies.UCBBV1(min_cost=0.5),
             "pd_bwk": policies.PDBwK(c_rad=0.5),

@@ -111,12 +111,13 @@ def estimated_budget_ucb(s: Seen, factor: float = 2.0) -> Floats:
     return budget_ucb(s, least(s), factor)
 
 
-def ucb_sc_plus(s: Seen, completed: bool = False, strict: bool = False) -> Floats:
+def ucb_sc_plus(s: Seen, completed: bool = False, strict: bool = False, plus: bool = True) -> Floats:
     """(r + a c)/(c - a r), a = sqrt(beta/(r^2 + c^2 - beta)), beta = ln(t/n)/(2n) (SPEC A.7).
 
     The reference code takes completed rounds for t (``completed``) and divides by zero at c^2 = beta (``strict``).
+    Without ``plus``: ln t for ln(t/n).
     """
-    beta = np.log((s.t - completed) / s.n) / (2 * s.n)
+    beta = np.log((s.t - completed) / (s.n if plus else 1.0)) / (2 * s.n)
     a = np.sqrt(beta / (s.mean_r**2 + s.mean_c**2 - beta))
     value = (s.mean_r + a * s.mean_c) / (s.mean_c - a * s.mean_r)
     inside = s.mean_c**2 >= beta if strict else s.mean_c**2 > beta
@@ -151,10 +152,10 @@ def steepest(r: Floats, c: Floats, level: Floats) -> Floats:
     return low
 
 
-def kl_ucb_sc_plus(s: Seen) -> Floats:
-    """sup{ r/c : n [d(mean r, r) + d(mean c, c)] <= ln(t/n) } (SPEC A.8)."""
+def kl_ucb_sc_plus(s: Seen, plus: bool = True) -> Floats:
+    """sup{ r/c : n [d(mean r, r) + d(mean c, c)] <= ln(t/n) } (SPEC A.8); without ``plus`` ln t on the right."""
     safe = np.where(s.c > 0, s.mean_c, 0.5)
-    return or_infinite(s.c > 0, steepest(s.mean_r, safe, np.log(s.t / s.n) / s.n))
+    return or_infinite(s.c > 0, steepest(s.mean_r, safe, np.log(s.t / (s.n if plus else 1.0)) / s.n))
 
 
 def ucb_bv1(s: Seen, lam: Floats | float, guarded: bool = True) -> Floats:

@@ -16,12 +16,13 @@ from jaxbandits.policies.budget.thompson import BudgetedThompson
 from jaxbandits.policies.budget.ucb1 import UCB1
 from jaxbandits.policies.budget.ucb_b2 import UCBB2
 from jaxbandits.policies.budget.ucb_bv import UCBBV1, UCBBV2
-from jaxbandits.policies.budget.ucb_sc import KLUCBSCPlus, UCBSCPlus
+from jaxbandits.policies.budget.ucb_sc import KLUCBSC, UCBSC, KLUCBSCPlus, UCBSCPlus
 from jaxbandits.policies.budget.ucb_v import UCBVRatio, UCBVReward
 
 __all__ = [
     "CUCB",
     "IUCB",
+    "KLUCBSC",
     "KUBE",
     "MRCB",
     "MUCB",
@@ -30,6 +31,7 @@ __all__ = [
     "UCBB2",
     "UCBBV1",
     "UCBBV2",
+    "UCBSC",
     "BGreedy",
     "BestRatioOracle",
     "BudgetUCB",

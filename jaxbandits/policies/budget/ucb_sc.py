@@ -1,5 +1,6 @@
-"""UCB-SC+ and KL-UCB-SC+ (Watanabe, Komiyama, Nakamura, Kudo: KL-UCB-based policy for budgeted multi-armed bandits with
-stochastic action costs, IEICE E100-A(11), 2017; UCB-SC: a fast variant, IEICE E101-A(3), 2018)."""
+"""UCB-SC and KL-UCB-SC, with and without plus (Watanabe, Komiyama, Nakamura, Kudo: KL-UCB-based policy for budgeted
+multi-armed bandits with stochastic action costs, IEICE E100-A(11), 2017; UCB-SC: a fast variant, IEICE E101-A(3),
+2018)."""
 
 from __future__ import annotations
 
@@ -50,11 +51,32 @@ class UCBSCPlus(IndexPolicy):
 
     def score(self, arms: Arms) -> jax.Array:
         """(r̄ + a c̄)/(c̄ − a r̄)."""
-        reward, cost = arms.mean_reward, arms.mean_cost
-        beta = exploration(arms) / (2 * arms.n)
-        a = jnp.sqrt(beta / (reward * reward + cost * cost - beta))
-        below = cost - a * reward
-        return jnp.where((cost * cost > beta) & (below > 0), (reward + a * cost) / below, jnp.inf)
+        return steepest_in_disc(arms, exploration(arms))
+
+
+@pytree
+class UCBSC(IndexPolicy):
+    """UCB-SC, without plus: :class:`UCBSCPlus` with ln t in place of ln(t/n), hence wider.
+
+    .. math:: \\frac{\\bar r_k + a_k \\bar c_k}{\\bar c_k - a_k \\bar r_k}, \\qquad
+        a_k = \\sqrt{\\frac{\\beta_k}{\\bar r_k^2 + \\bar c_k^2 - \\beta_k}}, \\qquad
+        \\beta_k = \\frac{\\ln t}{2 n_k};
+
+    +∞ if c̄² ≤ β. No parameter. Leaps: the disc of an arm that rests only grows.
+
+    Source: the naming of KL-UCB and KL-UCB+; the paper could not be read.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.UCBSC().init(jb.environments.FiniteSpec(arms=2)).pulls.tolist()
+        [0, 0]
+    """
+
+    rests: ClassVar[bool] = True
+
+    def score(self, arms: Arms) -> jax.Array:
+        """(r̄ + a c̄)/(c̄ − a r̄)."""
+        return steepest_in_disc(arms, jnp.log(arms.t))
 
 
 @pytree
@@ -82,8 +104,48 @@ class KLUCBSCPlus(IndexPolicy):
 
     def score(self, arms: Arms) -> jax.Array:
         """sup{r/c : d(r̄, r) + d(c̄, c) ≤ ln(t/n)/n}."""
-        means = arms.mean_reward, arms.reward_rest / arms.n, arms.mean_cost, arms.cost_rest / arms.n
-        return jnp.where(arms.cost > 0, steepest(*means, exploration(arms) / arms.n), jnp.inf)
+        return not_refuted(arms, exploration(arms))
+
+
+@pytree
+class KLUCBSC(IndexPolicy):
+    """KL-UCB-SC, without plus: :class:`KLUCBSCPlus` with ln t in place of ln(t/n), hence wider.
+
+    .. math:: \\sup \\{ r/c : n_k [ d(\\bar r_k, r) + d(\\bar c_k, c) ] \\le \\ln t \\},
+
+    d the Kullback-Leibler divergence of Bernoulli laws; +∞ while no cost was seen. No parameter. Scan only, as with
+    plus.
+
+    Source: as :class:`KLUCBSCPlus`; a ln ln t on the right, which the paper may have, is left out.
+
+    Deviations: an index above 1e30 counts as 1e30.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.KLUCBSC().init(jb.environments.FiniteSpec(arms=2)).pulls.tolist()
+        [0, 0]
+    """
+
+    rounding: ClassVar[float] = 2.0**-14
+
+    def score(self, arms: Arms) -> jax.Array:
+        """sup{r/c : d(r̄, r) + d(c̄, c) ≤ ln t/n}."""
+        return not_refuted(arms, jnp.log(arms.t))
+
+
+def steepest_in_disc(arms: Arms, exploration: jax.Array) -> jax.Array:
+    """The largest ratio in the disc around (c̄, r̄) of squared radius ``exploration``/(2n); +∞ if it reaches c = 0."""
+    reward, cost = arms.mean_reward, arms.mean_cost
+    beta = exploration / (2 * arms.n)
+    a = jnp.sqrt(beta / (reward * reward + cost * cost - beta))
+    below = cost - a * reward
+    return jnp.where((cost * cost > beta) & (below > 0), (reward + a * cost) / below, jnp.inf)
+
+
+def not_refuted(arms: Arms, exploration: jax.Array) -> jax.Array:
+    """sup{r/c : n [d(r̄, r) + d(c̄, c)] ≤ ``exploration``}; +∞ while no cost was seen."""
+    means = arms.mean_reward, arms.reward_rest / arms.n, arms.mean_cost, arms.cost_rest / arms.n
+    return jnp.where(arms.cost > 0, steepest(*means, exploration / arms.n), jnp.inf)
 
 
 def steepest(

@@ -1,0 +1,50 @@
+"""Pages quote docs/findings/*.csv: tables and sentences say what the numbers say."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from experiments.omega_ucb_tails.pages import BLOCK, DOCS, PAPER, TABLES, lines, one, quote, rendered
+
+PAGES = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
+PAGES["../README.md"] = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+QUOTING = [name for name, text in PAGES.items() if BLOCK.search(text)]
+
+
+def words(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+@pytest.mark.parametrize("page", QUOTING)
+def test_tables_are_those_of_the_numbers(page: str) -> None:
+    assert rendered(PAGES[page]) == PAGES[page], "run python -m experiments.omega_ucb_tails.pages"
+
+
+def test_every_table_is_on_a_page() -> None:
+    shown = {found[2] for text in PAGES.values() for found in BLOCK.finditer(text)}
+    assert shown == set(TABLES) and len(QUOTING) >= 2
+
+
+@pytest.mark.parametrize("entry", lines("quotes.csv"), ids=lambda x: f"{x['page']}: {x['text'][:30]}")
+def test_sentences_quote_the_numbers(entry: dict[str, str]) -> None:
+    assert words(quote(entry)) in words(PAGES[entry["page"]])
+
+
+def test_a_changed_number_is_seen() -> None:
+    page = PAGES["findings/omega_ucb_tails.md"]
+    line = one("S-Br-10", "ω-UCB", 0.25)
+    wrong = page.replace(f"{float(line['mean']):,.0f} (", "402 (", 1)
+    assert wrong != page and rendered(wrong) == rendered(page) != wrong
+    with pytest.raises(LookupError):
+        one("S-Br-10", "no such policy")
+
+
+def test_the_numbers_have_the_sizes_that_the_pages_state() -> None:
+    for line in lines("omega_ucb_tails.csv"):
+        if line["policy"] == "ω-UCB" and float(line["budget"]) <= PAPER:
+            assert int(line["instances"]) >= 1600
+        assert float(line["mean_low"]) <= float(line["mean"]) <= float(line["mean_high"])
+        assert float(line["median_low"]) <= float(line["median"]) <= float(line["median_high"])
+        assert 0 <= float(line["costly_lock_in"]) <= float(line["lock_in"]) <= 1
