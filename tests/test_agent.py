@@ -185,6 +185,24 @@ def test_no_budget_is_overspent_whatever_happens():
     assert audit(agent, paid) > 10
 
 
+@pytest.mark.parametrize("torn", [b"", b'{"do', b'{"do":"begin","format":1'])
+def test_a_log_that_was_killed_in_its_first_line_begins_anew(tmp_path: Path, torn: bytes) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(torn)
+    agent = made(Clock(), log=log)
+    agent.close()
+    assert Agent.from_log(log).digest() == agent.digest()
+
+
+@pytest.mark.parametrize("other", [b"my notes", b'{"do":"begin"}\n', b'{"do":"beginning"'])
+def test_another_file_is_no_log_to_begin(tmp_path: Path, other: bytes) -> None:
+    log = tmp_path / "notes"
+    log.write_bytes(other)
+    with pytest.raises(jb.InputError, match="a new file"):
+        made(Clock(), log=log)
+    assert log.read_bytes() == other
+
+
 def test_a_file_and_a_log_give_the_same_state(tmp_path: Path) -> None:
     clock, log, file = Clock(), tmp_path / "log", tmp_path / "agent.npz"
     agent = made(clock, log=log)

@@ -14,7 +14,7 @@ from jaxbandits.live import recall
 from jaxbandits.live.budgets import Budget, Traffic
 from jaxbandits.live.desk import Desk
 from jaxbandits.live.identity import versions
-from jaxbandits.live.log import FORMAT, Log
+from jaxbandits.live.log import FORMAT, Log, mend, never_begun
 from jaxbandits.live.service import Service
 from jaxbandits.live.terms import Ticket, check_name, plain_terms, terms_of
 
@@ -80,9 +80,10 @@ class Agent(Desk):
         self._compile()
         if log is not None:
             place = path_of("log", log)
-            if place.exists() and place.stat().st_size:
+            if not never_begun(place):
                 raise bad("log", str(place), "a new file; an old one is continued by Agent.from_log")
             self._log = Log(place, sync)
+            mend(place)
             about = {"format": FORMAT, "by": versions(), "terms": plain_terms(terms)}
             money = {name: float(bound) for name, bound in arms.items()}
             self._write({"do": "begin"} | about | {"arms": money})

@@ -60,6 +60,9 @@ class Log:
         os.close(self._file)
 
 
+_BEGIN = b'{"do":"begin"'
+
+
 def read(path: Any) -> Iterator[dict[str, Any]]:
     """The events of a log, in order; a last line that is torn is left out.
 
@@ -82,6 +85,15 @@ def read(path: Any) -> Iterator[dict[str, Any]]:
         raise InputError(f"log: {told} given; it must be a log ({brief(str(problem))})") from None
     except (ValueError, RecursionError):
         raise InputError(f"log: line {number} of {told} is no event; it must be as it was written") from None
+
+
+def never_begun(place: Path) -> bool:
+    """Is there no log yet: no file, an empty one, or the torn first line of a process that was killed at once?"""
+    if not place.exists() or not (size := place.stat().st_size):
+        return True
+    with open(place, "rb") as file:
+        line = file.readline()
+    return len(line) == size and not line.endswith(b"\n") and line[: len(_BEGIN)] == _BEGIN[: len(line)]
 
 
 def mend(path: Any) -> None:
