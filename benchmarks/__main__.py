@@ -1,8 +1,8 @@
 """``python -m benchmarks [--quick] [--only ITEM] [--out DIR]``: side-by-side timings, interleaved, medians, ratios.
 
-Items: engines (the table), equality (leap against scan, bit for bit), growth (time against budget), evaluation (the
-ω-UCB paper's synthetic evaluation), policies (every policy beside a native loop). ``--quick`` runs the first one only,
-in at most ten minutes.
+Items: engines (the table), lanes (256 and 2,048 of them), equality (leap against scan, bit for bit), growth (time
+against budget), evaluation (the ω-UCB paper's synthetic evaluation), policies (every policy beside a native loop).
+``--quick`` runs the first one only, in at most ten minutes.
 """
 
 import csv
@@ -27,8 +27,9 @@ SHARES = {"leap": 1.0, "native": 1.0, "scan": 0.1, "textbook": 0.03, "numpy": 0.
 class Worker:
     """A process with one engine; idle unless asked."""
 
-    def __init__(self, engine, arms, share):
+    def __init__(self, engine, arms, share, runs=1):
         command = [sys.executable, "-m", "benchmarks.worker", engine, str(arms), str(share)]
+        command += [str(runs)] if runs > 1 else []
         self.process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.compile = float(self._answer().split()[1])
 
@@ -82,6 +83,26 @@ def engines(out, quick):
     print()
     for row in (header, *rows):
         print("".join(str(cell).ljust(17) for cell in row))
+
+
+def lanes(out, quick):
+    """Leap, scan and the native loop at 256 lanes and at 2,048, interleaved."""
+    rows = [("lanes", "K", "engine", "rounds_per_s", "least", "most", "ratio_to_native")]
+    for runs in (1, 8):
+        for arms in (10, 50, 100):
+            workers = {name: Worker(name, arms, SHARES[name], runs) for name in ("leap", "scan", "native")}
+            speeds: dict[str, list[float]] = {name: [] for name in workers}
+            for _ in range(3):
+                for name, worker in workers.items():
+                    speeds[name].append(worker.run())
+            for name, worker in workers.items():
+                worker.close()
+                ratio = statistics.median(a / b for a, b in zip(speeds[name], speeds["native"], strict=True))
+                found = sorted(speeds[name])
+                rows.append((256 * runs, arms, name, *(f"{found[i]:.4g}" for i in (1, 0, 2)), f"{ratio:.3g}"))
+                print(*rows[-1], flush=True)
+    with open(out / "lanes.csv", "w", newline="") as file:
+        csv.writer(file).writerows(rows)
 
 
 def _bars(rows, path):
@@ -214,6 +235,7 @@ def equality(out, quick):
 
 ITEMS = {
     "engines": engines,
+    "lanes": lanes,
     "equality": equality,
     "growth": growth,
     "evaluation": evaluation,

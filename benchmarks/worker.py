@@ -1,6 +1,7 @@
 """One engine in a process of its own: told ``run`` on stdin, it answers ``rounds seconds`` on stdout.
 
-Usage: python -m benchmarks.worker ENGINE K SHARE, SHARE the part of the paper's budget to play.
+Usage: python -m benchmarks.worker ENGINE K SHARE [RUNS]: SHARE the part of the paper's budget to play,
+RUNS of each of 256 instances.
 """
 
 import multiprocessing
@@ -23,7 +24,7 @@ def instances(arms):
     return world, reward, cost, ROUNDS * np.min(cost, axis=1)
 
 
-def ours(engine, arms, share):
+def ours(engine, arms, share, runs=1):
     """A callable that plays everything once."""
     import jax
 
@@ -34,21 +35,21 @@ def ours(engine, arms, share):
     def run(seed, part=share):
         limit = jb.TotalBudget(part * budget, last_pull="counts")
         policy = jb.policies.OmegaUCB(rho=RHO)
-        result = jb.simulate(policy, world, limit, key=jax.random.key(seed), engine=engine)
+        result = jb.simulate(policy, world, limit, key=jax.random.key(seed), engine=engine, replicates=runs)
         return float(result.ledger["rounds"][..., -1].sum())
 
     return run
 
 
-def native(arms, share):
+def native(arms, share, runs=1):
     """The Numba loop."""
     import numpy as np
 
     from benchmarks.loops import index
 
     _, reward, cost, budget = instances(arms)
-    play, none = index.loop(index.omega), np.zeros(LANES, np.float32)
-    tables = reward.astype(np.float32), cost.astype(np.float32)
+    play, none, budget = index.loop(index.omega), np.zeros(runs * LANES, np.float32), np.tile(budget, runs)
+    tables = tuple(np.tile(x, (runs, 1)).astype(np.float32) for x in (reward, cost))
 
     def run(seed, part=share):
         return float(play(*tables, part * budget, np.float32(RHO), none, seed)[0].sum())
@@ -94,7 +95,8 @@ def main():
     """Serve ``run`` until stdin closes, then tell the peak memory."""
     engine, arms, share = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     made = {"native": native, "textbook": textbook, "numpy": per_round_numpy}.get(engine)
-    run = made(arms, share) if made else ours(engine, arms, share)
+    runs = (int(sys.argv[4]),) if len(sys.argv) > 4 else ()
+    run = made(arms, share, *runs) if made else ours(engine, arms, share, *runs)
     began = time.perf_counter()
     run(0, part=1e-4)  # compiles
     print(f"ready {time.perf_counter() - began:.3f}", flush=True)
