@@ -87,7 +87,7 @@ def engines(out, quick):
 
 def lanes(out, quick):
     """Leap, scan and the native loop at 256 lanes and at 2,048, interleaved."""
-    rows = [("lanes", "K", "engine", "rounds_per_s", "least", "most", "ratio_to_native")]
+    rows: list[tuple[Any, ...]] = [("lanes", "K", "engine", "rounds_per_s", "least", "most", "ratio_to_native")]
     for runs in (1, 8):
         for arms in (10, 50, 100):
             workers = {name: Worker(name, arms, SHARES[name], runs) for name in ("leap", "scan", "native")}
