@@ -12,6 +12,7 @@ from jaxbandits.core.numbers import whole_number
 from jaxbandits.statistics.doubts import doubts_of, told
 from jaxbandits.statistics.means import MeanParts, corrected, mean_ends, mean_parts
 from jaxbandits.statistics.sample import check_level, moments, paired, units
+from jaxbandits.statistics.student import t_quantile
 
 if TYPE_CHECKING:
     import xarray
@@ -163,7 +164,7 @@ def _normal_ends(
     values: np.ndarray, parts: MeanParts, groups: int, level: float, resamples: int, seed: int
 ) -> list[np.ndarray]:
     """Upper and lower critical values, ``[place]``, for curves of few units in a stratum."""
-    from scipy import stats
+    from scipy.special import ndtr
 
     strata, count, places = values.shape
     if count < 2:
@@ -173,7 +174,7 @@ def _normal_ends(
     unit = np.divide(apart, scale, out=np.zeros_like(apart), where=scale > 0)
     z = np.abs(np.random.default_rng(seed).normal(size=(resamples, unit.shape[0])) @ unit)
     largest = np.quantile(z.reshape(resamples, groups, -1).max(axis=-1), level, axis=0, method="higher")
-    t = stats.t.isf(stats.norm.sf(np.repeat(largest, places // groups)), parts.freedom)
+    t = -t_quantile(ndtr(-np.repeat(largest, places // groups)), parts.freedom)
     return [corrected(q, parts.skew) for q in (t, -t)]
 
 

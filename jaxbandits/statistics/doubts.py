@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxbandits.statistics.means import MeanParts, mean_parts
 from jaxbandits.statistics.sample import by_blocks, moments
+from jaxbandits.statistics.student import t_quantile
 
 FEW, TOP, HALF = 10, 0.02, 0.5
 _SKEWED, _SKEWED_MEAN = (
@@ -93,8 +94,6 @@ def heavy_tail(values: np.ndarray, over: str, what: str = "mean") -> Doubt:
 
 
 def _one_decides(values: np.ndarray, over: str, what: str, level: float) -> Doubt:
-    from scipy import stats
-
     count = values.shape[1]
 
     def moved(part: np.ndarray) -> tuple[np.ndarray]:
@@ -103,7 +102,7 @@ def _one_decides(values: np.ndarray, over: str, what: str, level: float) -> Doub
         variance = part.var(axis=1, ddof=1, keepdims=True)
         left = np.maximum(((count - 1) * variance - apart**2 * count / (count - 1)) / (count - 2), 0)
         others = np.maximum(error**2 * strata**2 - variance / count, 0)
-        width = 2 * stats.t.ppf(0.5 + level / 2, np.maximum(freedom - 1, 1)) * np.sqrt(others + left / (count - 1))
+        width = 2 * t_quantile(0.5 + level / 2, np.maximum(freedom - 1, 1)) * np.sqrt(others + left / (count - 1))
         far = np.abs(apart) / (count - 1)
         # rounding leaves a trace of variance where all others are equal
         ratio = far / np.maximum(width, 1e-12 * np.maximum(far, 1e-300))

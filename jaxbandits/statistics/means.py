@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandits.statistics.sample import by_blocks, moments
+from jaxbandits.statistics.student import t_quantile
 
 _CAUTIOUS = 0.95
 
@@ -65,9 +66,7 @@ def mean_ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray,
 
     Source: Hall (1992), On the removal of skewness by transformation.
     """
-    from scipy import stats
-
     parts = mean_parts(values)
-    half = stats.t.ppf(0.5 + level / 2, parts.freedom)
+    half = t_quantile(0.5 + level / 2, parts.freedom)
     low, high = (parts.mean - corrected(y, parts.skew) * parts.error for y in (half, -half))
     return parts.mean, low, high

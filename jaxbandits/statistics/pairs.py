@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.statistics.sample import check_level, moments, units
+from jaxbandits.statistics.student import t_above
 
 if TYPE_CHECKING:
     import xarray
@@ -121,12 +122,10 @@ def dominance(
 
 def _t_test(apart: np.ndarray) -> np.ndarray:
     """Two-sided p of mean 0, ``[column]``; with one stratum it is scipy.stats.ttest_1samp's."""
-    from scipy import stats
-
     mean, error, freedom = moments(apart)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(mean == 0, 0.0, np.abs(mean) / error)
-    return 2 * stats.t.sf(t, freedom)
+    return 2 * t_above(t, freedom)
 
 
 def _signed_ranks(apart: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxbandits.core.errors import InputError
 from jaxbandits.statistics.sample import check_level, moments, paired, units
+from jaxbandits.statistics.student import t_quantile
 
 if TYPE_CHECKING:
     import xarray
@@ -50,7 +51,6 @@ def runs_needed(
         (True, True)
     """
     import xarray
-    from scipy import stats
 
     check_level("level", level)
     check_level("power", power)
@@ -60,7 +60,7 @@ def runs_needed(
     if now < 2:
         raise InputError(f"x: 1 {over} given; it must have 2 or more, or its spread is unknown")
     mean, error, freedom = moments(values)
-    half = error * stats.t.ppf(0.5 + level / 2, freedom)
+    half = error * t_quantile(0.5 + level / 2, freedom)
     size = np.abs(mean)
 
     def count(difference: np.ndarray) -> np.ndarray:
@@ -82,11 +82,10 @@ def runs_needed(
 
 def _least(difference: np.ndarray, spread: np.ndarray, ratio: np.ndarray, alpha: float, power: float) -> np.ndarray:
     """Least n ≥ 2 with the power, by bisection; ``ratio`` is degrees of freedom / (n − 1)."""
-    from scipy import stats
 
     def reached(n: np.ndarray) -> np.ndarray:
         freedom = ratio * (n - 1)
-        needed = stats.t.isf(alpha / 2, freedom) + stats.t.isf(1 - power, freedom)
+        needed = -t_quantile(alpha / 2, freedom) - t_quantile(1 - power, freedom)
         return (difference > 0) & (needed * spread <= difference * np.sqrt(n))
 
     low, high = np.ones(np.shape(difference)), np.full(np.shape(difference), float(_MOST))
