@@ -53,6 +53,15 @@ class Worker:
         return peak
 
 
+def interleaved(workers, repeats):
+    """Rounds per second of each worker, one run after the other's."""
+    speeds: dict[str, list[float]] = {name: [] for name in workers}
+    for _ in range(repeats):
+        for name, worker in workers.items():
+            speeds[name].append(worker.run())
+    return speeds
+
+
 def engines(out, quick):
     """The table and its picture."""
     repeats, rows = (3 if quick else 7), []
@@ -60,10 +69,7 @@ def engines(out, quick):
         workers = {}
         for name in ENGINES:
             workers[name] = Worker(name, arms, SHARES[name])
-        speeds: dict[str, list[float]] = {name: [] for name in ENGINES}
-        for _ in range(repeats):
-            for name, worker in workers.items():
-                speeds[name].append(worker.run())
+        speeds = interleaved(workers, repeats)
         peaks = {name: worker.close() for name, worker in workers.items()}
         for name in ENGINES:
             ratio = statistics.median(a / b for a, b in zip(speeds[name], speeds["native"], strict=True))
@@ -91,10 +97,7 @@ def lanes(out, quick):
     for runs in (1, 8):
         for arms in (10, 50, 100):
             workers = {name: Worker(name, arms, SHARES[name], runs) for name in ("leap", "scan", "native")}
-            speeds: dict[str, list[float]] = {name: [] for name in workers}
-            for _ in range(3):
-                for name, worker in workers.items():
-                    speeds[name].append(worker.run())
+            speeds = interleaved(workers, 3)
             for name, worker in workers.items():
                 worker.close()
                 ratio = statistics.median(a / b for a, b in zip(speeds[name], speeds["native"], strict=True))

@@ -3,20 +3,9 @@
 import numba
 import numpy as np
 
-from benchmarks.loops.frame import FAST, below, first_state, uniform
+from benchmarks.loops.frame import FAST, below, first_state, pull, uniform
 
 F, INF = np.float32, np.float32(np.inf)
-
-
-@numba.njit(inline="always")
-def _pull(state, n, reward, cost, mean_reward, mean_cost, arm):
-    state, u = uniform(state)
-    state, v = uniform(state)
-    r, c = F(u < mean_reward[arm]), F(v < mean_cost[arm])
-    n[arm] += F(1)
-    reward[arm] += r
-    cost[arm] += c
-    return state, r, c
 
 
 @numba.njit(parallel=True, fastmath=FAST)
@@ -44,7 +33,7 @@ def b_greedy(mean_reward, mean_cost, budget, p, q, seed):
                     for j in range(1, width):
                         if ratio[j] > ratio[arm]:
                             arm = j
-            state, r, c = _pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
+            state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
             ratio[arm] = reward[arm] / (cost[arm] + F(1e-10))
             spent += c
             won += r
@@ -72,7 +61,7 @@ def epsilon_first(mean_reward, mean_cost, budget, p, q, seed):
                         if n[j] > F(0) and ratio > best:
                             best, chosen = ratio, j
                 arm = chosen
-            state, r, c = _pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
+            state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
             spent += c
             won += r
             t += 1
@@ -125,7 +114,7 @@ def kube(mean_reward, mean_cost, budget, p, q, seed):
                     if u * units < many:
                         arm = best
                     room -= many * price[best]
-            state, r, c = _pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
+            state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
             spent += c
             won += r
             t += 1
@@ -186,7 +175,7 @@ def mrcb(mean_reward, mean_cost, budget, p, q, seed):
                         a, b = _two_largest(value)
                         rate = (upper[a] + upper[b]) / (lower[a] + lower[b])
             for arm in (a, b):
-                state, r, c = _pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
+                state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
                 spent += c
                 won += r
             t += 1
@@ -250,7 +239,7 @@ def suak(mean_reward, mean_cost, horizon, p, q, seed):
                     state, u = uniform(state)
                     arm = dear if u < share else cheap
             if 0 <= arm < width:
-                state, r, c = _pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
+                state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
                 spent += c
                 won += r
                 if explore >= 0:

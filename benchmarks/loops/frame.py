@@ -23,6 +23,18 @@ def uniform(state):
 
 
 @numba.njit(inline="always")
+def pull(state, n, reward, cost, mean_reward, mean_cost, arm):
+    """Play a Bernoulli arm and count it: the next state, its reward and its cost."""
+    state, u = uniform(state)
+    state, v = uniform(state)
+    r, c = np.float32(u < mean_reward[arm]), np.float32(v < mean_cost[arm])
+    n[arm] += np.float32(1)
+    reward[arm] += r
+    cost[arm] += c
+    return state, r, c
+
+
+@numba.njit(inline="always")
 def below(state, many):
     """The next state, and a whole number below ``many``."""
     state, u = uniform(state)

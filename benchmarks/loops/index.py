@@ -7,7 +7,7 @@ number of the round that is decided, p a constant of the policy and q one of the
 import numba
 import numpy as np
 
-from benchmarks.loops.frame import FAST, first_state, uniform
+from benchmarks.loops.frame import FAST, first_state, pull
 
 F, INF = np.float32, np.float32(np.inf)
 
@@ -64,13 +64,8 @@ def loop(score, squares=False, least_cost=False):
                     for j in range(width):
                         if value[j] > best:
                             best, arm = value[j], j
-                state, u = uniform(state)
-                state, v = uniform(state)
-                r, c = F(u < mean_reward[lane, arm]), F(v < mean_cost[lane, arm])
-                n[arm] += F(1.0)
+                state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
                 inverse[arm] = F(1.0) / n[arm]
-                reward[arm] += r
-                cost[arm] += c
                 if squares:
                     reward2[arm] += r * r
                     cost2[arm] += c * c

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from benchmarks.loops.frame import FAST, below, first_state, uniform
+from benchmarks.loops.frame import FAST, below, first_state, pull, uniform
 
 F, INF = np.float32, np.float32(np.inf)
 
@@ -77,12 +77,7 @@ def rcb_air(budget, exponent, least_cost, capacity, seed):
                     found = min(reward[j] * inv + e, F(1)) / lower if lower > F(0) else INF
                     if found > best:
                         best, arm = found, j
-            state, u = uniform(state)
-            state, v = uniform(state)
-            r, c = F(u < mean_reward[arm]), F(v < mean_cost[arm])
-            n[arm] += F(1)
-            reward[arm] += r
-            cost[arm] += c
+            state, r, c = pull(state, n, reward, cost, mean_reward, mean_cost, arm)
             spent += c
             won += r
             t += 1

@@ -9,7 +9,7 @@ import math
 import numba
 import numpy as np
 
-from benchmarks.loops.frame import FAST, first_state, uniform
+from benchmarks.loops.frame import FAST, first_state, pull, uniform
 
 F = np.float32
 
@@ -107,12 +107,7 @@ def loop(beta):
                     state, price = beta(state, F(1) + cost[j], F(1) + n[j] - cost[j])
                     if gain > best * price:
                         best, arm = gain / price, j
-                state, u = uniform(state)
-                state, v = uniform(state)
-                r, c = F(u < mean_reward[lane, arm]), F(v < mean_cost[lane, arm])
-                n[arm] += F(1)
-                reward[arm] += r
-                cost[arm] += c
+                state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
                 spent += c
                 won += r
                 t += 1

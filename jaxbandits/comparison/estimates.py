@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxbandits.comparison.arms_table import Instance
 from jaxbandits.comparison.evidence import FloatArray
+from jaxbandits.statistics.student import t_quantile
 
 _LEVEL = 0.95
 _Z = 1.959963984540054  # the normal law's quantile at 0.975
@@ -56,8 +57,6 @@ def ratio(above: FloatArray, below: FloatArray, how: str) -> Estimate:
         >>> f"{found.mean} in [{found.low:.4f}, {found.high:.4f}]"
         '2.0 in [0.0000, 4.4841]'
     """
-    from scipy.special import stdtrit
-
     n, whole = len(above), math.fsum(below)
     if whole <= 0:
         return Estimate(math.inf if math.fsum(above) > 0 else math.nan)
@@ -65,7 +64,7 @@ def ratio(above: FloatArray, below: FloatArray, how: str) -> Estimate:
     if n < _LEAST_DAYS:
         return Estimate(mean)
     error = math.sqrt(n / (n - 1) * float(((above - mean * below) ** 2).sum())) / whole
-    half = float(stdtrit(n - 1, 0.5 + _LEVEL / 2)) * error
+    half = float(t_quantile(0.5 + _LEVEL / 2, n - 1)) * error
     return Estimate(mean, max(mean - half, 0.0), mean + half, how)
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbandits.statistics.student import t_quantile
+
 FloatArray = NDArray[np.float64]
 
 
@@ -61,10 +63,8 @@ class Gain:
             >>> found.mean, round(found.half, 2), round(found.share, 2), round(found.better, 2)
             (1.0, 2.48, 0.33, 0.83)
         """
-        from scipy.special import stdtrit
-
         apart, runs = mine - other, mine.size
-        half = stdtrit(runs - 1, 0.975) * apart.std(ddof=1) / np.sqrt(runs) if runs > 1 else np.nan
+        half = t_quantile(0.975, runs - 1) * apart.std(ddof=1) / np.sqrt(runs) if runs > 1 else np.nan
         share = apart.mean() / other.mean() if other.mean() else np.nan
         better = (apart > 0).mean() + (apart == 0).mean() / 2
         return Gain(float(apart.mean()), float(half), float(share), float(better))

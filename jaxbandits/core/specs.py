@@ -11,6 +11,9 @@ import numpy as np
 
 from jaxbandits.core import ticks
 
+SKIP = -1
+"""The action of a round that is sat out, where the environment has one: nothing is played, nothing is paid."""
+
 
 class Spec:
     """What a policy may know of its world; a spec of your own is any frozen dataclass, with this as its base or not.

@@ -14,11 +14,10 @@ from jaxbandits.core.ledger import Outcome
 from jaxbandits.core.numbers import whole_number
 from jaxbandits.core.protocol import Environment
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
-from jaxbandits.core.specs import Arrivals, DelayedSpec, FiniteSpec
+from jaxbandits.core.specs import SKIP, Arrivals, DelayedSpec, FiniteSpec
 from jaxbandits.core.tables import is_arm
 from jaxbandits.environments.delay_laws import NEVER, DelayLaw, FixedDelay
 
-SKIP = -1
 _DELAYS = np.uint32(2**32 - 1)  # no arm is pulled so often, so this address is free in the world's key
 _LAST = np.int32(2**31 - 1)
 

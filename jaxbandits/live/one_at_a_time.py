@@ -14,10 +14,8 @@ from jaxbandits.core.errors import bad
 from jaxbandits.core.numbers import MOST_INT, as_played, booleans, number, numbers, whole_number
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, check_range, walk
-from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.specs import SKIP, FiniteSpec
 from jaxbandits.core.tables import check_unit, ticks32
-
-SKIP = -1
 
 
 def start(

@@ -11,7 +11,7 @@ import numpy as np
 from jaxbandits.core.ledger import Outcome
 from jaxbandits.core.protocol import Environment, Feedback
 from jaxbandits.core.pytrees import leaf, pytree, select_tree
-from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.specs import SKIP, FiniteSpec
 from jaxbandits.core.tables import is_arm
 from jaxbandits.environments.finite.arms import FiniteArms
 
@@ -62,7 +62,7 @@ class WithNullArm(Environment):
         self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array
     ) -> tuple[Any, Outcome, Feedback, jax.Array]:
         """Play an arm, the null arm (K), or skip (−1)."""
-        skip, null = action == -1, action == self.spec.arms
+        skip, null = action == SKIP, action == self.spec.arms
         rests = skip | null
         pulled, outcome, feedback, _ = self.arms.pull(state, jnp.where(rests, 0, action), key, round)
         nothing = jax.tree.map(jnp.zeros_like, outcome)._replace(valid=jnp.bool_(True))

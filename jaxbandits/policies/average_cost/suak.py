@@ -12,9 +12,8 @@ from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.protocol import Observation, View
 from jaxbandits.core.pytrees import leaf, pytree
-from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.specs import SKIP, FiniteSpec
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base.guarded import SKIP
 from jaxbandits.policies.base.mixture import (
     MixturePolicy,
     alone,

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.protocol import Observation, Policy, View
+from jaxbandits.core.protocol import Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree
-from jaxbandits.core.specs import FiniteSpec
-
-SKIP = -1
+from jaxbandits.core.specs import SKIP, FiniteSpec
+from jaxbandits.policies.base.around import Around
 
 
 @pytree
-class Guarded(Policy):
+class Guarded(Around):
     """Skip the round if even a pull that costs ``max_cost`` would break the constraint; else the inner policy acts.
 
     Under :class:`~jaxbandits.AverageCost` that is the rule Sc(t−1) + 1 > c·t ⇒ skip, in exact ticks. A skipped round
@@ -37,25 +36,11 @@ class Guarded(Policy):
     policy: Policy = leaf()
     max_cost: Any = leaf(default=1.0, above=0, at_most=1)
 
-    plays: ClassVar[type] = FiniteSpec
-
     def check(self, spec: FiniteSpec) -> None:
         """Needs a way to sit a round out."""
         if not spec.null_arm:
             raise bad("environment", "no null arm", "wrapped as WithNullArm(arms) for Guarded")
-        self.policy.check(spec)
-
-    def init(self, spec: FiniteSpec) -> Pytree:
-        """The inner policy's state."""
-        return self.policy.init(spec)
-
-    def blank_action(self, spec: FiniteSpec) -> Pytree:
-        """The inner policy's."""
-        return self.policy.blank_action(spec)
-
-    def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-        """The inner policy learns."""
-        return self.policy.update(state, key, observation)
+        super().check(spec)
 
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
         """Skip, or let the inner policy act."""
@@ -68,7 +53,3 @@ class Guarded(Policy):
         skip = jnp.any(ticks.exceeds(needed, view.left))
         acted, action = self.policy.select(state, key, view)
         return select_tree(skip, state, acted), jnp.where(skip, jnp.int32(SKIP), action)
-
-    def status(self, state: Pytree) -> jax.Array:
-        """The inner policy's."""
-        return self.policy.status(state)

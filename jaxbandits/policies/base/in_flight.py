@@ -17,9 +17,7 @@ from jaxbandits.core.errors import InputError
 from jaxbandits.core.protocol import Feedback, Observation, Policy, Status, View
 from jaxbandits.core.purses import Allowance, Purse
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree
-from jaxbandits.core.specs import Arrivals, DelayedSpec
-
-SKIP = -1
+from jaxbandits.core.specs import SKIP, Arrivals, DelayedSpec
 
 
 class Known(NamedTuple):

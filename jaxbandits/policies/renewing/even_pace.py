@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import purses, ticks
-from jaxbandits.core.protocol import Observation, Policy, View
+from jaxbandits.core.protocol import Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree
-from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.specs import SKIP
+from jaxbandits.policies.base.around import Around
 from jaxbandits.policies.renewing.price_pacer import allowance_of
 
 
 @pytree
-class EvenPace(Policy):
+class EvenPace(Around):
     """The inner policy acts among the arms whose bounds fit under the even line; with none the request is skipped.
 
     Held back is amount · (requests still expected − 1) / (requests expected in the period), of each budget.
@@ -39,24 +40,6 @@ class EvenPace(Policy):
     policy: Policy = leaf()
     share: Any = leaf(default=1.0, at_least=0, at_most=1)
 
-    plays: ClassVar[type] = FiniteSpec
-
-    def check(self, spec: FiniteSpec) -> None:
-        """The inner policy's."""
-        self.policy.check(spec)
-
-    def init(self, spec: FiniteSpec) -> Pytree:
-        """The inner policy's state."""
-        return self.policy.init(spec)
-
-    def blank_action(self, spec: FiniteSpec) -> Pytree:
-        """The inner policy's."""
-        return self.policy.blank_action(spec)
-
-    def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-        """The inner policy learns."""
-        return self.policy.update(state, key, observation)
-
     def _paced(self, view: View) -> tuple[View, jax.Array]:
         money = allowance_of(view)
         kept = self.share * ticks.to_float(money.amount) * ((money.requests - 1) / money.total)
@@ -75,8 +58,4 @@ class EvenPace(Policy):
         """The inner policy's, under the line."""
         view, none = self._paced(view)
         acted, arm = self.policy.select_while_open(state, key, view, open)
-        return select_tree(none, state, acted), jnp.where(none, jnp.int32(-1), arm)
-
-    def status(self, state: Pytree) -> jax.Array:
-        """The inner policy's."""
-        return self.policy.status(state)
+        return select_tree(none, state, acted), jnp.where(none, jnp.int32(SKIP), arm)

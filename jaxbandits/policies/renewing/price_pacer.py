@@ -15,7 +15,7 @@ from jaxbandits.core.numbers import whole_number
 from jaxbandits.core.protocol import Observation, View
 from jaxbandits.core.purses import Allowance
 from jaxbandits.core.pytrees import leaf, pytree, static
-from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.specs import SKIP, FiniteSpec
 from jaxbandits.policies.base.arm_totals import ArmTotals
 from jaxbandits.policies.base.ties import largest
 from jaxbandits.policies.budget.omega import lower_bound, upper_bound
@@ -131,7 +131,7 @@ class PricePacer(ArmTotals):
         paid = jnp.any(money.scope & mine[None, :], axis=1) * paid  # type: ignore[operator]
         moved = price * jnp.exp(jnp.minimum(self.eta * (paid / target - 1), 1))
         moved = jnp.clip(moved, jnp.minimum(self.start * _LEAST, 1) / target, 1 / target)
-        return state._replace(price=moved), jnp.where(rests, jnp.int32(-1), best)
+        return state._replace(price=moved), jnp.where(rests, jnp.int32(SKIP), best)
 
 
 def _pairs(arms: arm_statistics.Arms) -> Any:
