@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 import random
 import signal
 import subprocess
@@ -183,6 +185,27 @@ def test_no_budget_is_overspent_whatever_happens():
     agent = made(clock)
     paid = busy(agent, clock, 2000, seed=0)
     assert audit(agent, paid) > 10
+
+
+def test_tickets_of_another_agent_and_clocks_that_say_no_time() -> None:
+    clock, other = Clock(), Clock()
+    agent, stranger = made(clock), made(other)
+    other.now = 1.0
+    mine, theirs = agent.choose(), stranger.choose()
+    assert mine.id == theirs.id
+    before = agent.digest()
+    for odd in (theirs, dataclasses.replace(mine, arm="no such arm"), True, "1", 1.0):
+        with pytest.raises(jb.InputError, match="^ticket: "):
+            agent.learn(odd, cost=0.0)
+    with pytest.raises(jb.InputError, match="^available: 'small' given; it must be a list of names"):
+        agent.choose(available="small")
+    for now in (math.nan, math.inf, None, "1"):
+        clock.now = now  # type: ignore[assignment]
+        for call in (agent.choose, lambda: agent.expire(older_than=1.0)):
+            with pytest.raises(jb.InputError, match="^clock: "):
+                call()
+    assert agent.digest() == before
+    agent.learn(mine, cost=0.0)
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"do', b'{"do":"begin","format":1'])

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from jaxbandits.core import ticks
 from jaxbandits.core.errors import bad
 from jaxbandits.core.numbers import positive_number, whole_number
@@ -36,7 +38,10 @@ class Desk:
         self._events += 1
 
     def _now(self) -> float:
-        return max(float(self._clock()), self._service.now)
+        now = self._clock()
+        if isinstance(now, bool) or not isinstance(now, (int, float, np.number)) or not np.isfinite(now):
+            raise bad("clock", now, "a clock that says a finite number of seconds")
+        return max(float(now), self._service.now)
 
     def _compile(self) -> None:
         """Compile all that serving needs, on a copy: the first request must not wait for it."""
@@ -58,10 +63,12 @@ class Desk:
             available: names of the arms that may serve it; default all.
 
         Raises:
-            InputError: a name that no arm has.
+            InputError: a name that no arm has, or a clock that says no time.
         """
         if n is not None:
             whole_number("n", n, 1, 1 << 20)
+        if isinstance(available, str):
+            raise bad("available", available, "a list of names")
         with self._lock:
             now = self._now()
             made = [self._choose(now, None if available is None else list(available)) for _ in range(n or 1)]
@@ -111,9 +118,12 @@ class Desk:
 
     def _open(self, ticket: Any) -> Request:
         id = ticket.id if isinstance(ticket, Ticket) else ticket
-        request = self._service.requests.get(id) if isinstance(id, int) else None
+        number = isinstance(id, int) and not isinstance(id, bool)
+        request = self._service.requests.get(id) if number else None
+        if request is not None and isinstance(ticket, Ticket) and ticket != self._ticket(request):
+            raise bad("ticket", ticket, f"one of this agent, whose ticket {id} is another")
         if request is None:
-            known = isinstance(id, int) and 1 <= id <= self._service.round
+            known = number and 1 <= id <= self._service.round
             raise bad("ticket", id, f"one that is open; {'it was settled already' if known else 'it was never given'}")
         return request
 
