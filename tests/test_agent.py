@@ -195,14 +195,14 @@ def test_tickets_of_another_agent_and_clocks_that_say_no_time() -> None:
     assert mine.id == theirs.id
     before = agent.digest()
     for odd in (theirs, dataclasses.replace(mine, arm="no such arm"), True, "1", 1.0):
-        with pytest.raises(jb.InputError, match="^ticket: "):
+        with pytest.raises(jb.InputError, match=r"^ticket: "):
             agent.learn(odd, cost=0.0)
-    with pytest.raises(jb.InputError, match="^available: 'small' given; it must be a list of names"):
+    with pytest.raises(jb.InputError, match=r"^available: 'small' given; it must be a list of names"):
         agent.choose(available="small")
     for now in (math.nan, math.inf, None, "1"):
         clock.now = now  # type: ignore[assignment]
         for call in (agent.choose, lambda: agent.expire(older_than=1.0)):
-            with pytest.raises(jb.InputError, match="^clock: "):
+            with pytest.raises(jb.InputError, match=r"^clock: "):
                 call()
     assert agent.digest() == before
     agent.learn(mine, cost=0.0)
