@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-LANES = 256
+LANES, REPEATS = 256, 3
 # The budget pays so many pulls of the cheapest arm, so that lanes are of like length and the start does not count.
 ROUNDS = {"leap": 1.5e5, "scan": 3e4}
 DEAR = {"bts": 0.5, "kube": 0.5, "kl_ucb_sc_plus": 0.5, "mrcb": 0.3, "suak": 0.05, "rcucb": 0.2, "b_zoom": 0.1}
@@ -31,7 +31,7 @@ def item(out, quick):
     for name, arms in names():
         if quick and (arms == 100 or name not in ("omega_ucb", "bts", "m_ucb")):
             continue
-        command = [sys.executable, "-m", "benchmarks.policies", name, str(arms or 0), "3"]
+        command = [sys.executable, "-m", "benchmarks.policies", name, str(arms or 0)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=600)
         if done.returncode != 0:
             raise SystemExit(f"benchmarks: {name}, K = {arms} failed; its message is above")
@@ -43,7 +43,7 @@ def item(out, quick):
     picture(rows, out / "policies.png")
 
 
-def one(name, arms, repeats):
+def one(name, arms):
     """Its rows: of each engine that can play it, in turn with each of the loops; the fastest loop counts."""
     from jaxbandits.core.errors import InputError
 
@@ -61,7 +61,7 @@ def one(name, arms, repeats):
             loop(0, 1e-3)
         ours: list[Any] = []
         theirs: list[list[Any]] = [[] for _ in loops]
-        for seed in range(1, repeats + 1):
+        for seed in range(1, REPEATS + 1):
             ours.append(timed(play, seed))
             for times, loop in zip(theirs, loops, strict=True):
                 times.append(timed(loop, seed))
@@ -85,13 +85,11 @@ def agree(name, engine, ours, native):
     """Do both play the same policy? Means over the instances, of which each repeat is one more run."""
     import numpy as np
 
-    one, other = (
-        np.mean([rate.reshape(LANES, -1).mean(axis=1) for _, rate in runs], axis=0) for runs in (ours, native)
-    )
-    difference = one - other
+    mine, other = (np.mean([rate for _, rate in runs], axis=0) for runs in (ours, native))
+    difference = mine - other
     z = difference.mean() / max(difference.std(ddof=1) / len(difference) ** 0.5, 1e-12)
     if abs(z) > 5:
-        print(f"{name}, {engine}: {one.mean():.5f} and {other.mean():.5f} a round, z = {z:.1f}", file=sys.stderr)
+        print(f"{name}, {engine}: {mine.mean():.5f} and {other.mean():.5f} a round, z = {z:.1f}", file=sys.stderr)
 
 
 def jobs(name, arms, rounds, engine):
@@ -277,4 +275,4 @@ def picture(rows, path):
 
 
 if __name__ == "__main__":
-    one(sys.argv[1], int(sys.argv[2]) or None, int(sys.argv[3]))
+    one(sys.argv[1], int(sys.argv[2]) or None)
