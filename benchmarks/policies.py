@@ -12,7 +12,8 @@ from typing import Any
 LANES, REPEATS = 256, 3
 # The budget pays so many pulls of the cheapest arm, so that lanes are of like length and the start does not count.
 ROUNDS = {"leap": 1.5e5, "scan": 3e4}
-DEAR = {"bts": 0.5, "kube": 0.5, "kl_ucb_sc_plus": 0.5, "mrcb": 0.3, "suak": 0.05, "rcucb": 0.2, "b_zoom": 0.1}
+DEAR = {"bts": 0.5, "kube": 0.5, "kl_ucb_sc_plus": 0.5, "kl_ucb_sc": 0.5, "mrcb": 0.3, "suak": 0.05, "rcucb": 0.2,
+        "b_zoom": 0.1}  # fmt: skip
 """Share of these rounds where a round is dear."""
 HEADER = ("policy", "engine", "K", "rounds_per_s", "native_rounds_per_s", "ratio_to_native", "compile_s")
 

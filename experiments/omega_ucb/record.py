@@ -8,9 +8,9 @@ from matplotlib.colors import ListedColormap
 
 from experiments.common.figures import figure, save
 from experiments.common.looks import BLUE, VERMILION
-from experiments.common.rows import Row
+from experiments.common.rows import OURS, Row, row
 from experiments.common.running import Options
-from experiments.omega_ucb.comparisons import END, less
+from experiments.omega_ucb.comparisons import END, less, standard_error
 from experiments.omega_ucb.play import curves, seconds_row
 from experiments.omega_ucb.specs import COMPETITORS, OLDER, omega, steps
 from jaxbandits.statistics import dominance
@@ -45,6 +45,11 @@ def figure2(options: Options) -> list[Row]:
     for winner, loser in RECORD:
         item = f"figure2: {SETTING}: regret of {loser} − {winner} at B"
         rows.append(less(item, "> 0", found.at(END, winner), found.at(END, loser), found.over, note))
+    item, timed = f"figure2: {SETTING}: regret of PD-BwK − PD-BwK with time at B", "PD-BwK with time"
+    rows.append(less(item, OURS, found.at(END, timed), found.at(END, "PD-BwK"), found.over, "T = B / min μ^c; paired"))
+    for name in OLDER:
+        x = found.at(END, name)
+        rows.append(row(f"figure2: {SETTING}: regret of {name} at B", float(x.mean()), standard_error(x, found.over)))
     told = f" of {', '.join(OLDER)}; the others are those of figure 3a"
     return [*rows, seconds_row("figure2: ", [SETTING], options, OLDER, told)]
 

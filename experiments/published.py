@@ -1,0 +1,183 @@
+"""Tables of pages from the runs that they show; ``python -m experiments.published`` writes them.
+
+``docs/reproductions/NAME.csv`` holds rows of the ``summary.csv`` of a run, as its command wrote them. A table of a page
+stands between ``<!-- summary: TABLE -->`` and ``<!-- end -->``; a test compares all of them with the rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from experiments.b_zoom.published import STATISTICS
+from experiments.common.rows import Row
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+BLOCK = re.compile(r"(<!-- summary: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+@functools.cache
+def summary(name: str) -> dict[str, Row]:
+    """The rows of ``docs/reproductions/NAME.csv``, by item."""
+    with (DOCS / "reproductions" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        rows = [Row(*line) for line in list(csv.reader(file))[1:]]
+    return {each.item: each for each in rows}
+
+
+def found(name: str, item: str) -> Row:
+    """A row that must be there.
+
+    Raises:
+        LookupError: no such row.
+    """
+    if item not in summary(name):
+        raise LookupError(f"{name}.csv has no row {item!r}")
+    return summary(name)[item]
+
+
+def cell(each: Row, scale: float = 1.0, digits: str = ",.0f") -> str:
+    """``measured ± standard error``, both in ``digits``."""
+    return f"{float(each.measured) * scale:{digits}} ± {float(each.standard_error) * scale:{digits}}"
+
+
+def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Markdown."""
+    names = list(head)
+    yield f"| {' | '.join(names)} |"
+    yield f"|{'---|' * len(names)}"
+    for line in lines:
+        yield f"| {' | '.join(line)} |"
+
+
+def pages() -> dict[str, str]:
+    """All pages that quote a table."""
+    texts = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
+    return {name: text for name, text in texts.items() if BLOCK.search(text)}
+
+
+def rendered(page: str) -> str:
+    """A page with its tables as the rows say."""
+    return BLOCK.sub(lambda m: m[1] + "\n".join(TABLES[m[2]]()) + "\n" + m[4], page)
+
+
+# --- the tables --------------------------------------------------------------------------------------------------
+
+OMEGA = ("ω-UCB, ρ = 1/4", "ω-UCB, ρ = 1")
+STAR = ("ω*-UCB, ρ = 1/4", "ω*-UCB, ρ = 1")
+OTHERS = ("BTS", "m-UCB", "c-UCB", "i-UCB", "b-greedy", "Budget-UCB", "UCB-SC+")
+
+
+def omega_regret(figure: str, law: str) -> Iterator[str]:
+    """Regret at B of every policy, by K."""
+    names = (*OMEGA, *(STAR if law != "S-Br" else ()), *OTHERS)
+    settings = [f"{law}-{arms}" for arms in (10, 50, 100)]
+    return table(
+        ["", *settings],
+        (
+            [shown(name), *(cell(found("omega_ucb", f"{figure}: {s}: regret of {name} at B")) for s in settings)]
+            for name in names
+        ),
+    )
+
+
+def shown(name: str) -> str:
+    """A policy's name on a page."""
+    return name.replace("*", "\\*").replace("1/4", "¼")
+
+
+def rcb_far() -> Iterator[str]:
+    """Regret beyond the budgets of ``regret``, a hundred reservoirs each."""
+    budgets = ("3160", "10000", "31600", "100000", "316000")
+    names = {
+        0.5: ("ω-UCB, K arms", "ω-UCB, increasing"),
+        1.0: ("RCB-I", "RCB-AIR", "ω-UCB, K arms", "ω-UCB, increasing"),
+    }
+    names[2.0] = names[1.0]
+    lines = []
+    for beta, policies in names.items():
+        for policy in policies:
+            rows = [summary("rcb").get(f"far: regret: {policy}, β = {beta:g}, B = {float(b):g}") for b in budgets]
+            lines.append([f"{policy}, β = {FRACTION[beta]}", *(cell(each) if each else "" for each in rows)])
+    return table(["", *(f"{int(b):,}" for b in budgets)], lines)
+
+
+FRACTION = {0.5: "½", 1.0: "1", 2.0: "2"}
+
+
+def b_zoom_table1(budget: int) -> Iterator[str]:
+    """Published / measured (distance in standard errors), thousands of pulls; bold beyond 3."""
+    columns = ("BZ", "Z", "BV1-5", "BV1-10", "BV1-15", "UCB1-5", "UCB1-10", "UCB1-15")
+    lines = []
+    for lam in (0.05, 0.1, 0.25, 0.5):
+        for statistic in STATISTICS:
+            rows = [found("b_zoom", f"table1 B={budget} λ={lam:g} {column} {statistic}") for column in columns]
+            lines.append([f"{lam:g}" if statistic == "m" else "", statistic, *map(_against, rows)])
+    return table(["λ", "", *columns], lines)
+
+
+def _against(each: Row) -> str:
+    (away,) = re.findall(r"; ([+-][\d.]+) s\.e\.", each.note)
+    value = float(each.measured)
+    text = f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+    return f"{each.published} / {text if abs(float(away)) <= 3 else f'**{text}**'} ({away})"
+
+
+def b_zoom_independent(budget: int) -> Iterator[str]:
+    """BZ by the library, by the independent loop, and as printed: thousands of pulls."""
+    lines = []
+    for lam in (0.05, 0.1, 0.25, 0.5):
+        cells = []
+        for statistic in STATISTICS:
+            each = found("b_zoom", f"independent B={budget} λ={lam:g} BZ {statistic}")
+            ours, apart, printed = re.findall(r"ours ([\d.]+), ([+-][\d.]+) s\.e\. away; printed (\d+)", each.note)[0]
+            cells.append(f"{float(each.measured):.4g} / {float(ours):.4g} ({apart}) / {printed}")
+        lines.append([f"{lam:g}", *cells])
+    return table([f"B = {budget:,}, λ", *STATISTICS], lines)
+
+
+def rcucb_regret() -> Iterator[str]:
+    """Figure 4: regret at T of every reading."""
+    return table(
+        ["", *G1],
+        ([READINGS[name], *(cell(found("rcucb", f"Fig. 4 {g}: regret {name}")) for g in G1)] for name in READINGS),
+    )
+
+
+G1 = ("PosCorr", "NegCorr", "Indep")
+READINGS = {
+    "RCUCB literal": "RCUCB literal",
+    "RCUCB legal": "RCUCB legal",
+    "RCUCB infinite": "RCUCB infinite",
+    "RCUCB Kaplan-Meier": "RCUCB Kaplan–Meier (ours)",
+    "UCB width 1+λ": "UCB, width 1 + λ",
+    "UCB width 1": "UCB, width 1",
+    "TS global": "TS, global",
+    "TS per arm": "TS, per arm",
+}
+
+TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    "omega_ucb, S-Br": functools.partial(omega_regret, "figure3a", "S-Br"),
+    "omega_ucb, S-GBr": functools.partial(omega_regret, "figure3b", "S-GBr"),
+    "omega_ucb, S-Bt": functools.partial(omega_regret, "figure3c", "S-Bt"),
+    "rcb, far": rcb_far,
+    **{f"b_zoom, {b}": functools.partial(b_zoom_table1, b) for b in (50_000, 100_000, 500_000)},
+    **{f"b_zoom, independent, {b}": functools.partial(b_zoom_independent, b) for b in (50_000, 100_000, 500_000)},
+    "rcucb, figure 4": rcucb_regret,
+}
+
+
+def main() -> int:
+    """Write the tables into the pages."""
+    for name, before in pages().items():
+        if (after := rendered(before)) != before:
+            (DOCS / name).write_text(after, encoding="utf-8")
+            print(f"{name}: written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
