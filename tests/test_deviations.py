@@ -163,7 +163,7 @@ def test_instances_are_not_sorted_and_cost_something() -> None:
 
 
 def test_gbr_mean_bug_states_the_means_of_the_reference_code() -> None:
-    """Its five-valued arms have 0.8 times the true means, for reward and cost: the same ratios and runs, 0.8 the regret."""
+    """Its five-valued arms have 0.8 times the true means, of reward and cost: the same runs, 0.8 times the regret."""
     key = jax.random.key(0)
     weights = np.moveaxis(uniforms(key, 3, 4, 10), 0, -1)
     found = {}

@@ -3,8 +3,8 @@
     python -m experiments b_zoom [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
 Items: table1, independent (B-Zoom by a loop that shares nothing with the library, at every budget), figure1, table2,
-scale, growth, grids, trees, auctions. ``--full`` plays the published sizes. auctions needs the folder ``../shared/data``,
-independent Numba; each is skipped, and says so, without.
+scale, growth, grids, trees, auctions. ``--full`` plays the published sizes. auctions needs the folder
+``../shared/data``, independent Numba; each is skipped, and says so, without.
 """
 
 from __future__ import annotations

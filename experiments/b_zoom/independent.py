@@ -19,7 +19,7 @@ ROOM = 96  # points; a lane that needs more ends there, and is counted
 
 
 def independent(options: Options) -> list[Row]:
-    """The BZ column of Table 1 by both, cell by cell; how many cells agree with each other and with the printed ones."""
+    """The BZ column of Table 1 by both, cell by cell; how many agree with each other, and with the printed ones."""
     if importlib.util.find_spec("numba") is None:
         print("b_zoom independent: skipped, numba is not installed", flush=True)
         return [row("independent", "skipped", note="numba is not installed")]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-# ruff: noqa: NPY002 (Numba has NumPy's old generator)
-
 
 @numba.njit
 def reached(x: np.ndarray, reach: np.ndarray, many: int) -> float:

@@ -75,8 +75,11 @@ def _descent(
         found = search.tune(policy, problem, wrt="rho", key=jax.random.key(key), grid=GRID, **sizes)
         print("\n".join(f"  {name}, key {key}: {line}" for line in found.lines()), flush=True)
         assert found.best and found.over_best
-        numbers = (found.values["rho"], found.best["rho"], found.over_best.mean, found.over_start.mean, found.regret,
-                   found.rounds, found.seconds, found.path, found.grid, found.grid_regrets, found.grid_errors)  # fmt: skip
+        numbers = (
+            *(found.values["rho"], found.best["rho"], found.over_best.mean, found.over_start.mean),
+            *(found.regret, found.rounds, found.seconds),
+            *(found.path, found.grid, found.grid_regrets, found.grid_errors),
+        )
         return {field: np.asarray(x, float) for field, x in zip(Descent._fields, numbers, strict=True)}
 
     return Descent(**kept(options, f"tuned_{name}_{key}", depends_on, make))

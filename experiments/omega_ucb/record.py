@@ -61,9 +61,9 @@ def _draw(options: Options, last: xarray.DataArray) -> None:
     shown = table["smaller"].values.astype(int) - table["larger"].values.astype(int)
     picture, axes = figure(1, 1, (8.4, 7.4))
     axes[0].imshow(shown, cmap=ListedColormap([VERMILION, "#EEEEEE", BLUE]), vmin=-1, vmax=1, alpha=0.75)
-    for (row, column), value in np.ndenumerate(shown):
-        mark = "" if row == column else {1: "△", -1: "▽", 0: "○"}[int(value)]
-        axes[0].text(column, row, mark, ha="center", va="center", fontsize=10)
+    for (line, column), value in np.ndenumerate(shown):
+        mark = "" if line == column else {1: "△", -1: "▽", 0: "○"}[int(value)]
+        axes[0].text(column, line, mark, ha="center", va="center", fontsize=10)
     axes[0].set_xticks(range(len(names)), names, rotation=60, ha="right")
     axes[0].set_yticks(range(len(names)), names)
     axes[0].grid(False)

@@ -2,9 +2,9 @@
 
     python -m experiments rcb [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
-Items: regret, far (budgets beyond, 100 reservoirs each), known, baselines, wrong_beta, multiplier, exploration, ads. The
-paper has theory only, so ``published`` holds the bounds. Instances: ρ* = 2, λ = 0.1, Bernoulli outcomes unless said, one
-reservoir for each replicate. The last rows say how fast each policy was.
+Items: regret, far (budgets beyond, 100 reservoirs each), known, baselines, wrong_beta, multiplier, exploration, ads.
+The paper has theory only, so ``published`` holds the bounds. Instances: ρ* = 2, λ = 0.1, Bernoulli outcomes unless
+said, one reservoir for each replicate. The last rows say how fast each policy was.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ def play(figure: int, options: Options) -> Played:
     played = Played(np.zeros(0), {}, {}, {}, 0.0, 0.0, {}, 0)
     world = jax.tree.leaves(beta_arms(*MEANS[figure]))
     for names, policy in groups:
-        size = f"{C} {rounds} {runs} {marks().tolist()}"
-        depends_on = [*jax.tree.leaves(policy), policy, getattr(policy, "policy", policy), *world, size]
+        text = f"{C} {rounds} {runs} {marks().tolist()}"
+        depends_on = [*jax.tree.leaves(policy), policy, getattr(policy, "policy", policy), *world, text]
         made = functools.partial(_run, names, policy, figure, rounds, runs)
         played = _with(played, names, kept(options, f"figure{figure}_{names[0]}", depends_on, made))
     return played

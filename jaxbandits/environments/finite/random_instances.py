@@ -48,9 +48,9 @@ def random_generalised_bernoulli(
     Example:
         >>> import jax
         >>> import jaxbandits as jb
-        >>> stated = [jb.environments.random_generalised_bernoulli(jax.random.key(0), 1, 2, gbr_mean_bug=bug).values()[1]
-        ...           for bug in (False, True)]
-        >>> (stated[1] / stated[0]).round(6).tolist()
+        >>> draw = jb.environments.random_generalised_bernoulli
+        >>> true, stated = (draw(jax.random.key(0), 1, 2, gbr_mean_bug=bug).values()[1] for bug in (False, True))
+        >>> (stated / true).round(6).tolist()
         [[0.8, 0.8]]
     """
     u = np.moveaxis(uniforms(key, instances, arms, 10), 0, -1)

@@ -99,9 +99,10 @@ class PDBwKWithTime(Policy):
         v_i \\leftarrow v_i (1 + \\varepsilon)^{L_{i}}, \\quad \\varepsilon = \\sqrt{\\ln 2 / B},
 
     :math:`U_k = \\min(\\bar r_k + \\mathrm{rad}(\\bar r_k, n_k), 1)` and
-    :math:`L_k = \\max(\\bar c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)` as in :class:`PDBwK`; :math:`L_i` is that of the arm
-    just played, B/T for time, and both weights begin at 1 when each arm was pulled once. Exact ties at random. Where
-    money is scarce its weight grows and this is :class:`PDBwK`; where time is, the index is the mean reward's bound.
+    :math:`L_k = \\max(\\bar c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)` as in :class:`PDBwK`; :math:`L_i` is that of the
+    arm just played, B/T for time, and both weights begin at 1 when each arm was pulled once. Exact ties at random.
+    Where money is scarce its weight grows and this is :class:`PDBwK`; where time is, the index is the mean reward's
+    bound.
 
     Args:
         c_rad: C_rad > 0; :meth:`for_budget` gives ¼ ln(B K).
