@@ -1,9 +1,9 @@
 """``python -m benchmarks.coverage [--only PART] [--quick]``: how often nominal 95 % intervals hold what they should.
 
 Parts: means, bootstrap, strata (runs of given instances), bands, tails (median, quantile, cvar, tail_share), alarms
-(how often tame samples are warned of). A cell is the coverage in percent. In brackets with ``w``: most of these samples
-are warned of by name. With ``<``: lock-in rarer than 3/n, which no sample of n can show. With ``!``: outside of 92 to
-98, and no warning.
+(how often tame samples are warned of), unwarned (coverage of a mean among samples without a warning, in cells where
+most have one). A cell is the coverage in percent. In brackets with ``w``: most of these samples are warned of by name.
+With ``<``: lock-in rarer than 3/n, which no sample of n can show. With ``!``: outside of 92 to 98, and no warning.
 """
 
 import sys
@@ -195,7 +195,24 @@ def alarms(size):
     print(f"largest: {max(float(x) for row in rows.values() for x in row)} %")
 
 
-PARTS = {"means": means, "bootstrap": bootstrap, "strata": strata, "bands": bands, "tails": tails, "alarms": alarms}
+def unwarned(size):
+    """Of the mean: coverage among the samples without a warning, where most of the samples of a cell have one."""
+    counts = (11, 15, 20, 50, 100, 200, 400)
+    rows: dict[str, list] = {}
+    for law, (_, truth) in LAWS.items():
+        rows[law] = []
+        for count in counts:
+            x = sampled(law, (count, 4 * size))
+            covered = hits(mean(xarray.DataArray(x, dims=_AXES)), truth)
+            told = warned(doubts_of(x[None], "instance", "mean"))
+            cell = Cell(law, count, covered, told)
+            rest = 100 * covered[~told].mean() if (~told).sum() >= 100 else np.nan
+            rows[law].append("" if cell.rare or cell.warned < 50 else f"{rest:.1f} ({100 - cell.warned:.0f} %)")
+    show("not warned of", [f"n = {n}" for n in counts], {law: row for law, row in rows.items() if any(row)})
+
+
+PARTS = {"means": means, "bootstrap": bootstrap, "strata": strata, "bands": bands, "tails": tails, "alarms": alarms,
+         "unwarned": unwarned}  # fmt: skip
 
 
 def main():

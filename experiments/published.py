@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
+
 from experiments.b_zoom.published import STATISTICS
 from experiments.common.rows import Row
 
@@ -91,18 +93,33 @@ def shown(name: str) -> str:
 
 def rcb_far() -> Iterator[str]:
     """Regret beyond the budgets of ``regret``, a hundred reservoirs each."""
-    budgets = ("3160", "10000", "31600", "100000", "316000")
-    names = {
-        0.5: ("ω-UCB, K arms", "ω-UCB, increasing"),
-        1.0: ("RCB-I", "RCB-AIR", "ω-UCB, K arms", "ω-UCB, increasing"),
+    head = ["", "B", "regret", "pulls with an infinite index", "exponent since the budget before [bound's]"]
+    return table(head, _far_lines())
+
+
+def _far_lines() -> Iterator[list[str]]:
+    exponents = {  # by policy, β and the budget at the end of the step
+        _place(each.item, 10**0.25): each for each in summary("rcb").values() if each.item.startswith("far: exponent")
     }
-    names[2.0] = names[1.0]
-    lines = []
-    for beta, policies in names.items():
-        for policy in policies:
-            rows = [summary("rcb").get(f"far: regret: {policy}, β = {beta:g}, B = {float(b):g}") for b in budgets]
-            lines.append([f"{policy}, β = {FRACTION[beta]}", *(cell(each) if each else "" for each in rows)])
-    return table(["", *(f"{int(b):,}" for b in budgets)], lines)
+    for each in summary("rcb").values():
+        if not each.item.startswith("far: regret"):
+            continue
+        policy, beta, budget = place = _place(each.item)
+        infinite = re.findall(r"infinite index in (\d+ %)", each.note)
+        slope = ""
+        if place in exponents:
+            bound = re.findall(r"≤ ([\d.]+)", exponents[place].published)[0]
+            slope = f"{cell(exponents[place], digits='.3f')} [{float(bound):.2f}] {exponents[place].verdict}"
+        name = f"{policy}, β = {FRACTION[beta]}"
+        yield [name, f"{budget:,}", cell(each), infinite[0] if infinite else "", slope]
+
+
+def _place(item: str, times: float = 1.0) -> tuple[str, float, int]:
+    """Policy, β, and the budget times a factor, to the half decade."""
+    found = re.fullmatch(r"far: \w+: (.+), β = ([\d.]+), B [=≈] (.+)", item)
+    assert found
+    half = round(2 * np.log10(float(found[3]) * times))
+    return found[1], float(found[2]), int(float(f"{10 ** (half / 2):.3g}"))
 
 
 FRACTION = {0.5: "½", 1.0: "1", 2.0: "2"}
