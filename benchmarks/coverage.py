@@ -125,7 +125,7 @@ def strata(size):
         rows[law] = []
         for shape in shapes:
             scale = np.linspace(0.5, 2, shape[0])[:, None, None]
-            x = scale * sampled(law, (*shape, size))
+            x = scale * sampled(law, (*shape, size if shape[1] >= 30 else 4 * size))
             found = bootstrap_interval(xarray.DataArray(x, dims=axes), over="replicate", resamples=999)
             doubtful = warned(doubts_of(x, "replicate", "mean"))
             rows[law].append(Cell(law, shape[0] * shape[1], hits(found, truth * scale.mean()), doubtful))
@@ -139,7 +139,7 @@ def bands(size):
     for law, (_, truth) in LAWS.items():
         rows[law] = []
         for count in counts:
-            many = size // 2
+            many = size
             noise = np.random.default_rng(1).normal(size=(count, many, 20)).cumsum(axis=2) / 10
             x = sampled(law, (count, many, 1)) * marks + noise
             found = simultaneous_band(xarray.DataArray(x, dims=(*_AXES, "mark")), resamples=400)
@@ -169,7 +169,7 @@ def tails(size):
             true = truth(sampled(law, (1 << 22,), seed=1))
             rows[law] = []
             for count in counts:
-                x = sampled(law, (count, size))
+                x = sampled(law, (count, 4 * size))
                 found = function(xarray.DataArray(x, dims=_AXES))
                 rows[law].append(Cell(law, count, hits(found, true), warned(doubts(x))))
         show(title, [f"n = {n}" for n in counts], rows)
@@ -193,6 +193,20 @@ def alarms(size):
             rows[law].append(f"{share:.1f}")
     show("warned of, %", [f"n = {n}" for n in counts], rows)
     print(f"largest: {max(float(x) for row in rows.values() for x in row)} %")
+    strata_alarms(size)
+
+
+def strata_alarms(size):
+    """The same for runs of given instances of equal scales, and of scales that differ by a factor of four."""
+    shapes = ((19, 5), (14, 3), (8, 6), (3, 12), (4, 30))
+    rows: dict[str, list] = {}
+    for law in TAME:
+        for name, least in (("equal", 1.0), ("by four", 0.5)):
+            rows[f"{law}, {name}"] = []
+            for shape in shapes:
+                x = np.linspace(least, 1 / least, shape[0])[:, None, None] * sampled(law, (*shape, size))
+                rows[f"{law}, {name}"].append(f"{100 * warned(doubts_of(x, 'replicate', 'mean')).mean():.1f}")
+    show("warned of, %, given instances × runs", [f"{a} × {b}" for a, b in shapes], rows)
 
 
 def unwarned(size):

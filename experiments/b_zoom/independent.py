@@ -24,24 +24,23 @@ def independent(options: Options) -> list[Row]:
         print("b_zoom independent: skipped, numba is not installed", flush=True)
         return [row("independent", "skipped", note="numba is not installed")]
     budgets, lambdas, instances = play.sizes(options)
-    groups = options.pick(2, 2, 4)
-    _, cells = play.table1(options)
-    ours, own_error = (f(cells["BZ"].pulls) / 1e3 for f in (published.statistics, published.errors))
+    groups, mine = 2, play.bz_alone(options)
+    ours, own_error = (f(mine) / 1e3 for f in (published.statistics, published.errors))
     rows, to_ours, to_printed, printed_to_ours = [], [], [], []
     for b, k in np.ndindex(len(budgets), len(lambdas)):
         pulls, full = _played(budgets[b], lambdas[k], groups, instances, options)
         value = published.statistics(pulls).mean(axis=-1) / 1e3
         spread = published.errors(pulls).mean(axis=-1) / 1e3  # of a statistic of one group
         for s, name in enumerate(STATISTICS):
-            mine, error = ours[s, b, k], own_error[s, b, k]
-            apart = (value[s] - mine) / np.sqrt(spread[s] ** 2 / groups + error**2)
+            own, error = ours[s, b, k], own_error[s, b, k]
+            apart = (value[s] - own) / np.sqrt(spread[s] ** 2 / groups + error**2)
             to_ours.append(apart)
-            note = f"thousands of pulls; {groups} times {instances} instances; ours {mine:.5g}, {apart:+.1f} s.e. away"
+            note = f"thousands of pulls; {groups} times {instances} instances; ours {own:.5g}, {apart:+.1f} s.e. away"
             printed = published.in_table1(budgets[b], lambdas[k], s, 0)
             if printed is not None:
                 away = (value[s] - printed) / np.sqrt(spread[s] ** 2 * (1 + 1 / groups) + 1 / 12)
                 to_printed.append(away)
-                printed_to_ours.append(float(published.distance(np.asarray(float(printed)), mine, error, 1.0)))
+                printed_to_ours.append(float(published.distance(np.asarray(float(printed)), own, error, 1.0)))
                 note += f"; printed {printed}, {away:+.1f} s.e. away"
             item = f"independent B={budgets[b]} λ={lambdas[k]:g} BZ {name}" + (f"; {full} lanes full" if full else "")
             rows.append(row(item, value[s], spread[s] / groups**0.5, note=note, digits=".5g"))

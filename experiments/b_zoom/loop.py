@@ -38,15 +38,26 @@ def in_a_gap(x: np.ndarray, reach: np.ndarray, many: int) -> float:
 
 
 @numba.njit
+def held(low: float, high: float, x: np.ndarray, reach: np.ndarray, many: int) -> bool:
+    """Does one ball hold all of [low, high] within [0, 1]?"""
+    if high < 0.0 or low > 1.0:
+        return True
+    found = False
+    for j in range(many):
+        found |= x[j] - reach[j] < max(low, 0.0) and x[j] + reach[j] > min(high, 1.0)
+    return found
+
+
+@numba.njit
 def b_zoom(budget: int, lam: float, lipschitz: float, centre: float, room: int, seed: int) -> tuple[int, int]:
     """(pulls, points) of one run. Costs are 0 or 1 and B is whole, so it spends all of B."""
     np.random.seed(seed)
     x, n, reward, cost = np.zeros(room), np.zeros(room), np.zeros(room), np.zeros(room)
     reach, index = np.zeros(room), np.zeros(room)
     width = (1 / lam) * (1 + 1 / lam) * np.sqrt(8 * (np.log(budget) - np.log(lam)) + np.log(4.0))
-    many, left, pulls = 0, budget, 0
+    many, left, pulls, shrunk = 0, budget, 0, True
     while left > 0:
-        if many < room and reached(x, reach, many) <= 1.0:
+        if shrunk and many < room and reached(x, reach, many) <= 1.0:
             x[many] = in_a_gap(x, reach, many)
             arm = many
             many += 1
@@ -62,7 +73,11 @@ def b_zoom(budget: int, lam: float, lipschitz: float, centre: float, room: int, 
         cost[arm] += paid
         left -= paid
         pulls += 1
-        radius = width / np.sqrt(n[arm])
-        reach[arm] = radius / lipschitz
+        radius, before = width / np.sqrt(n[arm]), reach[arm]
+        reach[arm] = now = radius / lipschitz
+        # what the ball gave up is all that may be open now; a new arm's ball was infinite
+        shrunk = n[arm] == 1 or not (
+            held(x[arm] - before, x[arm] - now, x, reach, many) and held(x[arm] + now, x[arm] + before, x, reach, many)
+        )
         index[arm] = reward[arm] / n[arm] / max(lam, cost[arm] / n[arm]) + 2 * radius
     return pulls, many
