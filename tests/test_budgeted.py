@@ -420,6 +420,14 @@ def test_pd_bwk_with_time() -> None:
     assert decisions > 10_000 and unlike > 50
 
 
+def test_pd_bwk_with_time_wants_a_round_to_use_one_unit_at_most() -> None:
+    short = policies.PDBwKWithTime(c_rad=1.0, budget=40.0, horizon=20.0)
+    with pytest.raises(jb.InputError, match=r"PDBwKWithTime\.horizon: 20\.0 given"):
+        jb.simulate(short, WORLD, jb.TotalBudget(40.0, last_pull="counts"), key=KEY)
+    many = policies.PDBwKWithTime.for_budget([40.0, 80.0], ARMS, 100.0)
+    assert many.c_rad.shape == many.budget.shape == many.horizon.shape == (1, 2)
+
+
 def _total(whole: np.ndarray) -> ticks.Total:
     return jax.tree.map(jnp.asarray, ticks.split(whole))
 
