@@ -66,6 +66,19 @@ def rendered(page: str) -> str:
     return BLOCK.sub(lambda m: m[1] + "\n".join(TABLES[m[2]]()) + "\n" + m[4], page)
 
 
+def quotes() -> list[dict[str, str]]:
+    """``docs/reproductions/quotes.csv``: what a page must have of a row, ``{measured} ± {error}`` and ``{verdict}``."""
+    with (DOCS / "reproductions" / "quotes.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def quoted(entry: dict[str, str]) -> str:
+    """The text, with the numbers of its row."""
+    each = found(entry["summary"], entry["item"])
+    numbers = (f"{float(x):,.0f}" for x in (each.measured, each.standard_error))
+    return entry["text"].format(**dict(zip(("measured", "error"), numbers, strict=True)), verdict=each.verdict)
+
+
 # --- the tables --------------------------------------------------------------------------------------------------
 
 OMEGA = ("ω-UCB, ρ = 1/4", "ω-UCB, ρ = 1")

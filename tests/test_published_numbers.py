@@ -50,6 +50,11 @@ def test_tables_of_runs_are_those_of_their_summaries(page: str) -> None:
     assert published.rendered(RUNS[page]) == RUNS[page], "run python -m experiments.published"
 
 
+@pytest.mark.parametrize("entry", published.quotes(), ids=lambda x: x["item"])
+def test_pages_quote_the_rows_of_runs(entry: dict[str, str]) -> None:
+    assert published.quoted(entry) in PAGES[entry["page"]]
+
+
 def test_every_table_of_a_run_is_on_a_page_and_a_changed_number_is_seen() -> None:
     shown = [found[2] for text in RUNS.values() for found in published.BLOCK.finditer(text)]
     assert sorted(shown) == sorted(published.TABLES)
