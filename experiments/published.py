@@ -138,24 +138,6 @@ def _place(item: str, times: float = 1.0) -> tuple[str, float, int]:
 FRACTION = {0.5: "½", 1.0: "1", 2.0: "2"}
 
 
-def b_zoom_table1(budget: int) -> Iterator[str]:
-    """Published / measured (distance in standard errors), thousands of pulls; bold beyond 3."""
-    columns = ("BZ", "Z", "BV1-5", "BV1-10", "BV1-15", "UCB1-5", "UCB1-10", "UCB1-15")
-    lines = []
-    for lam in (0.05, 0.1, 0.25, 0.5):
-        for statistic in STATISTICS:
-            rows = [found("b_zoom", f"table1 B={budget} λ={lam:g} {column} {statistic}") for column in columns]
-            lines.append([f"{lam:g}" if statistic == "m" else "", statistic, *map(_against, rows)])
-    return table(["λ", "", *columns], lines)
-
-
-def _against(each: Row) -> str:
-    (away,) = re.findall(r"; ([+-][\d.]+) s\.e\.", each.note)
-    value = float(each.measured)
-    text = f"{value:.0f}" if value >= 100 else f"{value:.1f}"
-    return f"{each.published} / {text if abs(float(away)) <= 3 else f'**{text}**'} ({away})"
-
-
 def b_zoom_independent(budget: int) -> Iterator[str]:
     """BZ by the library, by the independent loop, and as printed: thousands of pulls."""
     lines = []
@@ -194,7 +176,6 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "omega_ucb, S-GBr": functools.partial(omega_regret, "figure3b", "S-GBr"),
     "omega_ucb, S-Bt": functools.partial(omega_regret, "figure3c", "S-Bt"),
     "rcb, far": rcb_far,
-    **{f"b_zoom, {b}": functools.partial(b_zoom_table1, b) for b in (50_000, 100_000, 500_000)},
     **{f"b_zoom, independent, {b}": functools.partial(b_zoom_independent, b) for b in (50_000, 100_000, 500_000)},
     "rcucb, figure 4": rcucb_regret,
 }
