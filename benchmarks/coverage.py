@@ -169,7 +169,7 @@ def tails(size):
             true = truth(sampled(law, (1 << 22,), seed=1))
             rows[law] = []
             for count in counts:
-                x = sampled(law, (count, 4 * size))
+                x = sampled(law, (count, size))
                 found = function(xarray.DataArray(x, dims=_AXES))
                 rows[law].append(Cell(law, count, hits(found, true), warned(doubts(x))))
         show(title, [f"n = {n}" for n in counts], rows)
