@@ -73,10 +73,10 @@ def show(title, columns, rows):
     for name, cells in rows.items():
         print(f"| {name} | {' | '.join(map(str, cells))} |", flush=True)
     cells = [cell for row in rows.values() for cell in row if isinstance(cell, Cell)]
-    good, counted = sum(cell.good for cell in cells), sum(not cell.rare for cell in cells)
-    print(
-        f"\n{good - sum(c.rare for c in cells)} of {counted} cells hold 92 to 98 % or warn, {len(cells) - counted} rare"
-    )
+    if cells:
+        good, counted = sum(cell.good for cell in cells), sum(not cell.rare for cell in cells)
+        good -= sum(c.rare for c in cells)
+        print(f"\n{good} of {counted} cells hold 92 to 98 % or warn, {len(cells) - counted} rare")
 
 
 def sampled(law, shape, seed=0):

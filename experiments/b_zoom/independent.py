@@ -63,7 +63,7 @@ def _played(budget: int, lam: float, groups: int, instances: int, options: Optio
         centres, seeds = rng.random((groups, instances)), rng.integers(2**31, size=(groups, instances))
         pulls, full = np.zeros(centres.shape), 0
         for place, centre in np.ndenumerate(centres):
-            pulls[place], points = b_zoom(budget, lam, steepest(centre, lam), centre, ROOM, seeds[place])
+            pulls[place], points = b_zoom(budget, lam, steepest(centre, lam), centre, ROOM, int(seeds[place]))
             full += points == ROOM
         took = time.perf_counter() - began
         print(f"  independent, B = {budget}, λ = {lam:g}: {pulls.sum():.3g} rounds in {took:.0f} s", flush=True)
