@@ -37,7 +37,7 @@ def test_nothing_is_known_of_a_device_that_the_profiler_does_not_see():
     assert math.isnan(idle([*NAMES, span(2, 0, 10)]))
 
 
-@pytest.mark.parametrize(("speed", "word"), [(150e6, "the estimate held"), (20e6, "did not hold"), (900e6, "did not")])
+@pytest.mark.parametrize(("speed", "word"), [(250e6, "the estimate held"), (20e6, "did not hold"), (900e6, "did not")])
 def test_the_verdict_can_say_no(speed, word):
     class Device:
         device_kind = "NVIDIA H100 80GB HBM3"
