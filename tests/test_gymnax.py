@@ -56,7 +56,8 @@ def test_episodes_end_and_begin_again_with_exact_accounts() -> None:
     _, begun = env.reset(first, params)
 
     def one(state: object, key: jax.Array) -> object:
-        _, after, reward, done, _ = step(env, key, state, jax.random.randint(key, (), 0, 2), params)
+        chosen, ours = jax.random.split(key)
+        _, after, reward, done, _ = step(env, ours, state, jax.random.randint(chosen, (), 0, 2), params)
         return after, (after.ledger.reward, after.ledger.rounds, after.replicate, reward, done)
 
     _, (total, rounds, replicate, reward, done) = jax.jit(
