@@ -34,7 +34,7 @@ demo: $(STAMP)
 	$(BIN)/jaxbandits demo --out $(DEMO)/
 
 docs: $(STAMP)
-	$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+	PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONPATH="$(CURDIR)" $(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # The quick checks first, the tests last: their "N passed" is the closing line.

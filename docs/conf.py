@@ -5,11 +5,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import jaxbandits
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_ext"))
 PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-project, release = PROJECT["name"], PROJECT["version"]
+project, release = PROJECT["name"], jaxbandits.__version__
 author = copyright = PROJECT["authors"][0]["name"]
 language = "en"
 
