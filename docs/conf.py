@@ -20,7 +20,6 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
-    "sphinx.ext.viewcode",
     "myst_nb",
     "sphinx_copybutton",
     "sphinx_design",
@@ -28,7 +27,7 @@ extensions = [
     "api_pages",
     "mathml",
 ]
-exclude_patterns = ["_build", "gallery", "examples", "**/.ipynb_checkpoints", "**/jupyter_execute"]
+exclude_patterns = ["_build", "gallery", "examples", "auto_gallery/**/*.ipynb", "auto_gallery/*.ipynb", "**/.ipynb_checkpoints", "**/jupyter_execute"]
 
 # ---- looks
 
@@ -66,6 +65,7 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
 autosummary_generate = False  # api_pages writes the pages
+suppress_warnings = ["autosummary.import_cycle"]  # of tables that stand behind their module's own text
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Deviations", "Source"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import operator
 import re
 import tomllib
 from collections import Counter
@@ -13,6 +14,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+import jaxbandits as jb
 
 HERE = Path(__file__).resolve().parent.parent
 DOCS = HERE / "docs"
@@ -37,7 +40,6 @@ HANDED_BACK = {
     "ArmStatistics": "core.arm_statistics.empty",
     "Arms": "policies.IndexPolicy",
     "CensoredFeedback": "environments.CensoredArms",
-    "Choice": "oracles.play_out",
     "Clearness": "compare",
     "Comparison": "compare",
     "ComparisonPlan": "comparison.prepare",
@@ -78,18 +80,17 @@ HANDED_BACK = {
     "Until": "compare",
     "View": "live.start",
 }
-# Bases to derive from: their example is a page that derives from them.
+# Bases to derive from: their example is a page that derives from them, or a class of this package.
 DERIVED_FROM = {
     "AddressedArms": "add-an-environment.md",
-    "Constraint": "add-an-environment.md",
-    "DelayLaw": "in-flight.md",
+    "Constraint": "Horizon",
     "Environment": "add-an-environment.md",
     "IndexPolicy": "add-a-policy.md",
-    "MixturePolicy": "which.md",
+    "MixturePolicy": "policies.OnePhase",
     "Policy": "add-a-policy.md",
-    "RandomisedPolicy": "gradients.md",
-    "Spec": "add-an-environment.md",
-    "ZoomingPolicy": "continuum.md",
+    "RandomisedPolicy": "policies.SoftElim",
+    "Spec": "environments.FiniteSpec",
+    "ZoomingPolicy": "policies.BZoom",
 }
 
 
@@ -104,7 +105,7 @@ def text_of(thing: Any) -> str:
 
 
 def test_every_public_name_is_described_on_exactly_one_page() -> None:
-    described = Counter(re.findall(r"^\.\. auto(?:class|exception|function|data):: (\S+)", "\n".join(PAGES.values()), re.M))
+    described = Counter(re.findall(r"^\.\. (?:auto|py:)(?:class|exception|function|data):: (\S+)", "\n".join(PAGES.values()), re.M))
     assert {entry.path for entry in ENTRIES} <= set(described)
     assert set(described.values()) == {1}
     names = {(room, name) for room, has in API.rooms().items() for name in has}
@@ -115,12 +116,12 @@ def test_every_public_name_is_described_on_exactly_one_page() -> None:
             assert thing.__name__ in PAGES, (room, name)
         else:
             path = next(entry.path for entry in ENTRIES if entry.path.split(".")[-1] == name and room in entry.rooms)
-            assert re.search(rf"^   ~{re.escape(path)}$", PAGES[room], re.M), (room, name)
+            assert re.search(rf"(^   |`)~{re.escape(path)}(`|$)", PAGES[room], re.M), (room, name)
 
 
 def test_nothing_private_is_described() -> None:
     for page, text in PAGES.items():
-        told = [page, *re.findall(r"^\.\. auto\w+:: (\S+)", text, re.M)]
+        told = [page, *re.findall(r"^\.\. (?:auto|py:)\w+:: (\S+)", text, re.M)]
         assert not [path for path in told if re.search(r"(^|\.)_", path)]
 
 
@@ -132,20 +133,25 @@ def test_public_names_say_what_they_are(room: str) -> None:
         file = importlib.import_module(room)
         things += [(f"{room}.{name}", getattr(file, name)) for name in API.members(room)]
     for path, thing in things:
-        if callable(thing):
+        if API.is_called(thing):
             said = (inspect.getdoc(thing) or "").strip()
             made = f"{thing.__name__}(" if isinstance(thing, type) else "\0"
             assert said and not said.startswith(made), f"{path}: no docstring of its own"
+        else:
+            assert API.data_doc(next(entry for entry in ENTRIES if entry.path == path)), f"{path}: no text below it"
 
 
 def test_what_users_make_or_call_has_an_example() -> None:
     without = {
-        entry.path.split(".")[-1] for entry in ENTRIES if callable(entry.thing) and ">>>" not in text_of(entry.thing)
+        entry.path.split(".")[-1] for entry in ENTRIES if API.is_called(entry.thing) and ">>>" not in text_of(entry.thing)
     }
     assert without - HANDED_BACK.keys() - DERIVED_FROM.keys() == set()
-    for name, page in DERIVED_FROM.items():
-        if name in without:
-            assert name.removesuffix("Policy") in (DOCS / page).read_text(encoding="utf-8"), (name, page)
+    for name, shown in DERIVED_FROM.items():
+        if shown.endswith(".md"):
+            assert re.search(rf"^\.\.\. class \w+\(jb\.(\w+\.)?{name}\):", (DOCS / shown).read_text(encoding="utf-8"), re.M)
+        else:
+            made = operator.attrgetter(shown)(jb)
+            assert name in {base.__name__ for base in made.__mro__} and ">>>" in text_of(made), (name, shown)
 
 
 def anchors(page: Path) -> set[str]:

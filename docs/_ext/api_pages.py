@@ -6,12 +6,14 @@ it, else on the page of the deepest room that has it. The tables of the other ro
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import pkgutil
 import re
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_origin
 
 import jaxbandits
 
@@ -67,6 +69,11 @@ def entries() -> list[Entry]:
     return sorted(found, key=lambda entry: (not isinstance(entry.thing, type), entry.path.lower()))
 
 
+def is_called(thing: Any) -> bool:
+    """A class or function, no alias of a type."""
+    return callable(thing) and get_origin(thing) is None
+
+
 def members(module: str) -> list[str]:
     """What a public file describes on its own page: its public functions, classes, and none of another file's."""
     file = importlib.import_module(module)
@@ -76,7 +83,7 @@ def members(module: str) -> list[str]:
         for name, thing in vars(file).items()
         if not name.startswith("_")
         and getattr(thing, "__module__", None) == module
-        and callable(thing)
+        and is_called(thing)
         and id(thing) not in elsewhere
     ]
 
@@ -86,9 +93,24 @@ def directive(entry: Entry) -> list[str]:
     if isinstance(entry.thing, type):
         kind = "exception" if issubclass(entry.thing, BaseException) else "class"
         return [f".. auto{kind}:: {entry.path}", "   :members:", "   :show-inheritance:", ""]
-    if callable(entry.thing):
+    if is_called(entry.thing):
         return [f".. autofunction:: {entry.path}", ""]
-    return [f".. autodata:: {entry.path}", "   :no-value:", ""]
+    said = [f"   {line}" for line in inspect.cleandoc(data_doc(entry)).split("\n")]
+    return [f".. py:data:: {entry.path}", "", *said, ""]
+
+
+def data_doc(entry: Entry) -> str:
+    """The text that stands below a constant or an alias, in whichever file of the package sets it."""
+    name = entry.path.rsplit(".", 1)[1]
+    for room in (*entry.rooms, ROOT):
+        folder = Path(str(importlib.import_module(room).__file__)).parent
+        for file in sorted(folder.rglob("*.py")):
+            lines = ast.parse(file.read_text(encoding="utf-8")).body
+            for line, after in zip(lines, lines[1:], strict=False):
+                target = getattr(line, "target", None) or (getattr(line, "targets", None) or [None])[0]
+                if isinstance(target, ast.Name) and target.id == name and isinstance(after, ast.Expr):
+                    return str(ast.literal_eval(after.value))
+    return ""
 
 
 def heading(text: str) -> list[str]:
@@ -96,7 +118,9 @@ def heading(text: str) -> list[str]:
 
 
 def table(paths: list[str]) -> list[str]:
-    return [".. autosummary::", "   :nosignatures:", "", *(f"   ~{path}" for path in paths), ""]
+    """Names with the first line of what they are."""
+    head = [".. autosummary::", "   :nosignatures:", ""]
+    return [*head, *(f"   ~{path}" for path in paths), ""] if paths else []
 
 
 def room_page(room: str, every: list[Entry], files: list[str]) -> str:
@@ -108,8 +132,9 @@ def room_page(room: str, every: list[Entry], files: list[str]) -> str:
     if handed:
         links = ", ".join(f":doc:`{name} </api/{name}>`" for name in sorted(handed) if name in files or name in rooms())
         lines += [f"Rooms and files in it: {links}.", ""]
-    if inside:
-        lines += table([entry.path for entry in inside])
+    lines += table([entry.path for entry in inside if is_called(entry.thing)])
+    data = [f":py:data:`~{entry.path}`" for entry in inside if not is_called(entry.thing)]
+    lines += [f"Constants and types: {', '.join(data)}.", ""] if data else []
     for entry in inside:
         if entry.page == room:
             lines += directive(entry)

@@ -31,6 +31,7 @@ from jaxbandits.core.settings import canonicalise, label, of_instances
 from jaxbandits.core.specs import FiniteSpec
 
 NOISES = ("bernoulli", "beta", "clicks", "empirical")
+"""What a pull may look like, see :func:`~jaxbandits.compare`."""
 UNCERTAINTIES = ("means", "given")
 
 _MOST_VALUES = 1 << 29  # float64 in one labelled result

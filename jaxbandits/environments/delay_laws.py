@@ -18,7 +18,18 @@ NEVER = np.int32(1 << 30)  # rounds: no run is that long
 
 
 class DelayLaw:
-    """A law of delays; leaves carry a leading instance axis, as an environment's do."""
+    """A law of delays; leaves carry a leading instance axis, as an environment's do.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> @jb.pytree
+        ... class OddRoundsLater(jb.environments.DelayLaw):
+        ...     def delay(self, word, round):
+        ...         return round % 2
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.9, 0.3])
+        >>> jb.environments.Delayed(arms, OddRoundsLater(), room=4).instances
+        1
+    """
 
     @abstractmethod
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:

@@ -23,6 +23,7 @@ FAMILIES = {
     "generalised-bernoulli": random_generalised_bernoulli,
     "beta": random_beta,
 }
+"""The families of :func:`random_problem` by name."""
 
 
 def random_problem(family: str, arms: int, budget: float = 1.5e5, last_pull: str = "counts") -> Problem:
