@@ -147,7 +147,8 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
 
 def _evaluate(ends: Ends, mr: np.ndarray, mc: np.ndarray) -> Exact:
     n, s, c = (x.astype(np.float64) for x in ends.counts)
-    chance = _likelihood(ends.counts, mr, mc)  # [I, end]
+    follows = ends.clock == "spent" or bool(ends.counts.costs.any())
+    chance = _likelihood(ends.counts, mr, mc, follows)  # [I, end]
     earned = n - (ends.last[:, None] == np.arange(n.shape[1]))
     with np.errstate(divide="ignore", invalid="ignore"):
         score_r = _ratio(s, mr[:, None]) - _ratio(n - s, 1 - mr[:, None])  # [I, end, K]
@@ -169,7 +170,7 @@ def _evaluate(ends: Ends, mr: np.ndarray, mc: np.ndarray) -> Exact:
         by_mean_reward=np.einsum("ie,iek->ik", p, by_r),
         by_mean_cost=np.einsum("ie,iek->ik", p, by_c),
         by_parameter=(chance * regret) @ ends.weight[1:].T,
-        missing=_likelihood(ends.open, mr, mc) @ ends.open_weight,
+        missing=_likelihood(ends.open, mr, mc, follows) @ ends.open_weight,
     )
 
 
@@ -191,11 +192,11 @@ def _ratio(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return np.where(count == 0, 0.0, count / mean)
 
 
-def _likelihood(counts: Counts, mr: np.ndarray, mc: np.ndarray) -> np.ndarray:
+def _likelihood(counts: Counts, mr: np.ndarray, mc: np.ndarray, costs: bool) -> np.ndarray:
     """Π μ^s (1−μ)^{n−s}, ``[I, state]``; costs only where they were followed."""
     n, s, c = counts
     parts = mr[:, None] ** s * (1 - mr[:, None]) ** (n - s)
-    if c.any():
+    if costs:
         parts = parts * mc[:, None] ** c * (1 - mc[:, None]) ** (n - c)
     return parts.prod(-1)
 
