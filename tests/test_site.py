@@ -49,6 +49,7 @@ HANDED_BACK = {
     "Daily": "comparison.read_arms",
     "Domain": "streams.at",
     "Ends": "oracles.play_out",
+    "Episode": "interfaces.Episodes",
     "Estimate": "statistics.mean, gradients.exact.estimate",
     "Evidence": "comparison.read_arms",
     "Exact": "oracles.evaluate",
@@ -78,6 +79,7 @@ HANDED_BACK = {
     "Tuned": "tune",
     "UnfinishedError": "raised by sweep",
     "Until": "compare",
+    "gymnax_environment": "a block that is not run: gymnax may be missing",
     "View": "live.start",
 }
 # Bases to derive from: their example is a page that derives from them, or a class of this package.
