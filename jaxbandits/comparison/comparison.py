@@ -62,6 +62,16 @@ class Comparison:
     broken: frozenset[str] = frozenset()
     clear: Clearness | None = None
 
+    def __repr__(self) -> str:
+        plan, best = self.plan, self.ranking()[0]["setting"]
+        said = f"{len(plan.settings)} settings, {len(plan.table.instances)} instances, {plan.runs:,} runs of each"
+        return f"Comparison: {said}, budget {plan.budget:g}; best mean reward: {best}"
+
+    def _repr_html_(self) -> str:
+        from jaxbandits._reports.result_html import comparison_html
+
+        return comparison_html(self)
+
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see :meth:`table`."""
         return [row for row in self.table() if row["scope"] == "overall"]

@@ -35,6 +35,13 @@ def gymnax_environment(
 
     Raises:
         InputError: gymnax is not installed (``pip install 'jaxbandits[gymnax]'``); whatever :class:`Episodes` refuses.
+
+    Where gymnax is installed::
+
+        arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+        world = jb.interfaces.gymnax_environment(
+            arms, jb.TotalBudget(20.0, last_pull="counts"), key=jax.random.key(0))
+        observation, state = world.reset(jax.random.key(1), world.default_params)
     """
     return _kind()(Episodes(environment, constraint, key=key, max_rounds=max_rounds))
 

@@ -131,6 +131,13 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
 
     The derivative of the best rate is that of the best arm (the first, if several are best: there the regret has a
     kink).
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> ends = jb.oracles.play_out(jb.policies.UCB1(), 2, jb.Horizon(6))
+        >>> found = jb.oracles.evaluate(ends, [[0.6, 0.4]], [[1.0, 1.0]])
+        >>> found.regret.shape, round(float(found.pulls.sum()), 9)
+        ((1,), 6.0)
     """
     mr, mc = (np.atleast_2d(numbers(name, x)) for name, x in (("mean_reward", mean_reward), ("mean_cost", mean_cost)))
     at_once = max(1, _NUMBERS // ends.counts.pulls.size)

@@ -47,6 +47,10 @@ class SweepResult:
     data: xarray.Dataset
     plan: SweepPlan
 
+    def __repr__(self) -> str:
+        parts = (f"{size:,} {axis}{'s' * (size != 1)}" for axis, size in self.data["regret"].sizes.items())
+        return f"SweepResult: {', '.join(parts)}; .data has them, .curve(…) a recommended value"
+
     @property
     def policies(self) -> list[str]:
         """Names of the policies."""
