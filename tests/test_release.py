@@ -88,9 +88,15 @@ def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> N
     assert not [x for x in names if re.search(r"(^|/)(tests|experiments|benchmarks|__pycache__)/|\.pyc$", x)]
     with tarfile.open(source) as archive:
         packed = [x.split("/", 1)[1] for x in archive.getnames() if "/" in x]
-    assert {"CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "docs/gallery/plot_ads_file.py"} <= set(
-        packed
-    )
+    assert {
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "README.md",
+        "hatch_build.py",
+        "docs/gallery/plot_ads_file.py",
+    } <= set(packed)
     assert not [x for x in packed if re.search(r"(^|/)(__pycache__|_build|auto_gallery|\.cache)/|\.pyc$", x)]
 
     fresh = tmp_path / "fresh"
