@@ -23,11 +23,11 @@ arms = FiniteArms.bernoulli(*(np.repeat(mean, delays.size, axis=0) for mean in o
 late = Delayed(arms, TableDelay(chances), room=110)
 policies = {"ω-UCB": InFlight(OmegaUCB()), "Thompson sampling": InFlight(BudgetedThompson())}
 money = jb.TotalBudget([200.0], last_pull="counts")
-result = jb.simulate(list(policies.values()), late, money, key=jax.random.key(1), replicates=50, marks=1)
+result = jb.simulate(list(policies.values()), late, money, key=jax.random.key(1), replicates=20, marks=1)
 found = jb.statistics.mean_interval(result.regret.isel(mark=-1), over="replicate")
 
 # %%
-# Regret against the best arm of the same world without any delay; bars are 95 % intervals over fifty runs.
+# Regret against the best arm of the same world without any delay; bars are 95 % intervals over twenty runs.
 
 figure, axes = plt.subplots()
 for number, name in enumerate(policies):
