@@ -9,6 +9,8 @@ LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s]+)\)")
 
 
 class CustomMetadataHook(MetadataHookInterface):
+    """What hatchling asks for the fields that pyproject.toml calls dynamic."""
+
     def update(self, metadata: dict) -> None:
         """The repository's address before every relative link; pyproject.toml says it, once."""
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")

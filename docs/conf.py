@@ -27,7 +27,15 @@ extensions = [
     "api_pages",
     "mathml",
 ]
-exclude_patterns = ["_build", "gallery", "examples", "auto_gallery/**/*.ipynb", "auto_gallery/*.ipynb", "**/.ipynb_checkpoints", "**/jupyter_execute"]
+exclude_patterns = [
+    "_build",
+    "gallery",
+    "examples",
+    "auto_gallery/**/*.ipynb",
+    "auto_gallery/*.ipynb",
+    "**/.ipynb_checkpoints",
+    "**/jupyter_execute",
+]
 
 # ---- looks
 

@@ -1,4 +1,4 @@
-"""The site without Sphinx: every public name has its place and says what it is; links of pages and README lead somewhere."""
+"""The site without Sphinx: every public name has its place and says what it is; links lead somewhere."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ def text_of(thing: Any) -> str:
 
 
 def test_every_public_name_is_described_on_exactly_one_page() -> None:
-    described = Counter(re.findall(r"^\.\. (?:auto|py:)(?:class|exception|function|data):: (\S+)", "\n".join(PAGES.values()), re.M))
+    described = Counter(
+        re.findall(r"^\.\. (?:auto|py:)(?:class|exception|function|data):: (\S+)", "\n".join(PAGES.values()), re.M)
+    )
     assert {entry.path for entry in ENTRIES} <= set(described)
     assert set(described.values()) == {1}
     names = {(room, name) for room, has in API.rooms().items() for name in has}
@@ -145,12 +147,16 @@ def test_public_names_say_what_they_are(room: str) -> None:
 
 def test_what_users_make_or_call_has_an_example() -> None:
     without = {
-        entry.path.split(".")[-1] for entry in ENTRIES if API.is_called(entry.thing) and ">>>" not in text_of(entry.thing)
+        entry.path.split(".")[-1]
+        for entry in ENTRIES
+        if API.is_called(entry.thing) and ">>>" not in text_of(entry.thing)
     }
     assert without - HANDED_BACK.keys() - DERIVED_FROM.keys() == set()
     for name, shown in DERIVED_FROM.items():
         if shown.endswith(".md"):
-            assert re.search(rf"^\.\.\. class \w+\(jb\.(\w+\.)?{name}\):", (DOCS / shown).read_text(encoding="utf-8"), re.M)
+            assert re.search(
+                rf"^\.\.\. class \w+\(jb\.(\w+\.)?{name}\):", (DOCS / shown).read_text(encoding="utf-8"), re.M
+            )
         else:
             made = operator.attrgetter(shown)(jb)
             assert name in {base.__name__ for base in made.__mro__} and ">>>" in text_of(made), (name, shown)

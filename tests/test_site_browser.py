@@ -86,7 +86,8 @@ BROKEN_PICTURES = """
     .map(x => x.src)
 """
 WITHOUT_BUTTON = """
-[...document.querySelectorAll('article div.highlight > pre')].filter(x => !x.parentElement.querySelector('button.copybtn'))
+[...document.querySelectorAll('article div.highlight > pre')]
+    .filter(x => !x.parentElement.querySelector('button.copybtn'))
     .map(x => x.textContent.slice(0, 40))
 """
 BRIGHTNESS = """

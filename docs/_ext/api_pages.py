@@ -1,4 +1,4 @@
-"""The API reference: one page for each public room, from what the rooms say in ``__all__``. Needs no Sphinx but to be read.
+"""The API reference: one page for each public room, from what the rooms say in ``__all__``.
 
 A name may be public in several rooms. It is described once, under its shortest path: on the root's page if the root has
 it, else on the page of the deepest room that has it. The tables of the other rooms point there.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import itertools
 import pkgutil
 import re
 from pathlib import Path
@@ -106,7 +107,7 @@ def data_doc(entry: Entry) -> str:
         folder = Path(str(importlib.import_module(room).__file__)).parent
         for file in sorted(folder.rglob("*.py")):
             lines = ast.parse(file.read_text(encoding="utf-8")).body
-            for line, after in zip(lines, lines[1:], strict=False):
+            for line, after in itertools.pairwise(lines):
                 target = getattr(line, "target", None) or (getattr(line, "targets", None) or [None])[0]
                 if isinstance(target, ast.Name) and target.id == name and isinstance(after, ast.Expr):
                     return str(ast.literal_eval(after.value))

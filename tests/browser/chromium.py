@@ -41,13 +41,22 @@ class Browser:
                 break
         else:
             raise RuntimeError("the browser ended before it listened")
-        self._socket = self._loop.run_until_complete(websocket_connect(address[0], max_message_size=1 << 28))
+        self._socket = self._loop.run_until_complete(self._connect(address[0]))
         self._session = ""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
         self.call("Network.setCacheDisabled", cacheDisabled=True)
+
+    async def _connect(self, address: str) -> Any:
+        return await websocket_connect(address, max_message_size=1 << 28)
+
+    async def _write(self, text: str) -> None:
+        await self._socket.write_message(text)
+
+    async def _read(self, seconds: float) -> Any:
+        return await asyncio.wait_for(self._socket.read_message(), seconds)
 
     def close(self) -> None:
         self._socket.close()
@@ -63,7 +72,7 @@ class Browser:
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
             message["sessionId"] = self._session
-        self._loop.run_until_complete(self._socket.write_message(json.dumps(message)))
+        self._loop.run_until_complete(self._write(json.dumps(message)))
         while True:
             told = self._next(20.0)
             if told.get("id") == self._number:
@@ -72,8 +81,7 @@ class Browser:
                 return told["result"]
 
     def _next(self, seconds: float) -> dict[str, Any]:
-        read = self._socket.read_message()
-        text = self._loop.run_until_complete(asyncio.wait_for(asyncio.ensure_future(read, loop=self._loop), seconds))
+        text = self._loop.run_until_complete(self._read(seconds))
         if text is None:
             raise RuntimeError("the browser has gone")
         told: dict[str, Any] = json.loads(text)
