@@ -41,5 +41,5 @@ right.legend()
 plt.show()
 
 # %%
-# Fresh runs confirm the climb: most of the found instances cost many times what the worst of the random ones does.
-# They have cheap arms, of which a budget buys so many pulls that the search for the better one is long.
+# Fresh runs confirm the climb: most of what is found costs several times as much as the worst of the random
+# instances. They have cheap arms, of which a budget buys so many pulls that the search for the better one is long.

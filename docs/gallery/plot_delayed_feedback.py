@@ -41,5 +41,5 @@ axes.legend()
 plt.show()
 
 # %%
-# The later outcomes come, the dearer: a few requests cost little, a hundred a multiple of the regret without delay,
-# and both policies suffer alike.
+# The later outcomes come, the dearer: a few requests cost little, since open ones are counted in, a hundred cost
+# clearly more, and both policies suffer alike.

@@ -50,4 +50,4 @@ plt.show()
 
 # %%
 # At this size no mean is clearly ahead. What differs is the spread: B-Zoom's instances are all alike, and each of the
-# others has some lucky ones that buy far more; the paper's lead of B-Zoom takes larger budgets.
+# others has some lucky ones that buy more; the paper's lead of B-Zoom takes larger budgets.
