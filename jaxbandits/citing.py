@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import re
 from collections.abc import Iterator, Mapping
@@ -130,8 +129,7 @@ def _kinds(policy: Any) -> Iterator[type]:
         yield policy
     elif isinstance(policy, Policy):
         yield type(policy)
-        for field in dataclasses.fields(policy) if dataclasses.is_dataclass(policy) else ():
-            inner = getattr(policy, field.name)
+        for inner in vars(policy).values():
             if isinstance(inner, Policy):
                 yield from _kinds(inner)
     else:

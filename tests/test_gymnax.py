@@ -56,7 +56,8 @@ def test_episodes_end_and_begin_again_with_exact_accounts() -> None:
     _, begun = env.reset(first, params)
 
     def one(state: object, key: jax.Array) -> object:
-        _, after, reward, done, _ = step(env, key, state, jax.random.randint(key, (), 0, 2), params)
+        chosen, ours = jax.random.split(key)
+        _, after, reward, done, _ = step(env, ours, state, jax.random.randint(chosen, (), 0, 2), params)
         return after, (after.ledger.reward, after.ledger.rounds, after.replicate, reward, done)
 
     _, (total, rounds, replicate, reward, done) = jax.jit(
@@ -81,7 +82,13 @@ def test_a_learner_from_elsewhere_learns_to_spend() -> None:
     if hasattr(env, "is_truncated"):  # gymnax 1.0; rejax 0.1.3 takes the steps of 0.0.9
         from gymnax.wrappers.compat import LegacyStepAPIWrapper
 
-        env = LegacyStepAPIWrapper(env)
+        class Legacy(LegacyStepAPIWrapper):
+            def __deepcopy__(
+                self, memo: object
+            ) -> object:  # rejax copies what it is given; the wrapper cannot be copied
+                return self
+
+        env = Legacy(env)
     learner = rejax.get_algo("ppo").create(
         env=env, num_envs=32, num_steps=64, num_epochs=4, num_minibatches=8, total_timesteps=65_536,
         learning_rate=2e-3, gamma=0.999, eval_freq=65_536, skip_initial_evaluation=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,12 +26,11 @@ SETTINGS: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_an_episode_is_a_lane_of_simulate(name: str) -> None:
-    """The arms that a policy chose, sent one by one: the same account, tick for tick, and the same end."""
+    """The arms that a policy chose in `rollout`, sent one by one: the same account, tick for tick, the same end."""
     kind, constraint = SETTINGS[name]
     environment, policy = world(kind), jb.policies.BudgetedThompson()
     policy = jb.policies.Guarded(policy) if kind == "null_arm" else policy
     lane = jb.rollout(policy, environment, constraint, key=KEY, rounds=ROUNDS, instance=1, replicate=7)
-    result = jb.simulate(policy, environment, constraint, key=KEY, replicates=[7], marks=1, engine="scan")
     episodes = Episodes(environment, constraint, key=KEY)
     arms = jnp.where(lane.action == -1, environment.spec.arms, lane.action)  # a skip is the null arm
 
@@ -39,17 +39,19 @@ def test_an_episode_is_a_lane_of_simulate(name: str) -> None:
         return after, (reward, episodes.observe(after))
 
     last, (rewards, seen) = jax.jit(lambda: jax.lax.scan(one, episodes.begin(1, jnp.uint32(7)), arms))()
-    assert bool(last.done) and int(last.lane.status) == int(result.ended[0, 1, 0])
-    for name_of, total in (("reward", last.ledger.reward), ("spent", last.ledger.spent)):
-        assert int(ticks.join(total)) == int(result.ledger[name_of][0, 1, 0, -1])
+    assert bool(last.done) and int(last.lane.status) == int(lane.status[-1])
+    chex.assert_trees_all_equal(
+        last.ledger._replace(events={}), jax.tree.map(lambda x: x[-1], lane.ledger)._replace(events={})
+    )
     played = int(last.ledger.rounds)
-    assert played == int(result.rounds[0, 1, 0, -1]) == int(last.time) <= ROUNDS
-    assert float(rewards.sum()) == float(result.reward[0, 1, 0, -1]) and not rewards[played:].any()
+    assert played == int(lane.played.sum()) == int(last.time) < ROUNDS
+    assert float(rewards.sum()) == ticks.to_units(ticks.join(last.ledger.reward)) and not rewards[played:].any()
     assert seen.shape == (ROUNDS, 4 * environment.spec.arms + 2) and bool(((seen >= 0) & (seen <= 1)).all())
     pulls = np.asarray(last.known.pulls)
-    assert np.array_equal(pulls, result.pulls.values[0, 1, 0])
+    arms_played = np.asarray(lane.action)[np.asarray(lane.played)]
+    assert np.array_equal(pulls, np.bincount(arms_played[arms_played >= 0], minlength=environment.spec.arms))
     width = environment.spec.arms
-    exists = np.ones(width, bool) if kind == "null_arm" else np.asarray(environment.present)[1]
+    exists = np.asarray((environment.arms if kind == "null_arm" else environment).present)[1]
     assert np.allclose(seen[-1, :width], pulls / (1 + pulls))
     assert np.array_equal(seen[-1, 3 * width : 4 * width] > 0, exists)
     assert float(seen[-1, -2]) == 0.0  # nothing of the clock is left
@@ -58,25 +60,24 @@ def test_an_episode_is_a_lane_of_simulate(name: str) -> None:
 def test_episodes_differ_by_key_and_stay_when_they_have_ended() -> None:
     arms = world("bernoulli")
     episodes = Episodes(arms, jb.Horizon(2), key=KEY)
-    begun = [episodes.reset(key) for key in jax.random.split(jax.random.key(3), 20)]
-    assert {int(x.instance) for x in begun} == {0, 1, 2} and len({int(x.replicate) for x in begun}) == 20
-    episode = begun[0]
+    begun = jax.jit(jax.vmap(episodes.reset))(jax.random.split(jax.random.key(3), 20))
+    assert set(begun.instance.tolist()) == {0, 1, 2} and len(set(begun.replicate.tolist())) == 20
+    step, begin = jax.jit(episodes.step), jax.jit(episodes.begin)
+    episode = begin(0, 5)
     for _ in range(3):
-        episode, _ = episodes.step(episode, 0)
+        episode, _ = step(episode, 0)
     assert (
         int(episode.time) == 2
         and int(episode.lane.status) == jb.Status.HORIZON
         and float(episodes.discount(episode)) == 0
     )
-    absent, reward = episodes.step(episodes.begin(1, 0), 3)  # this instance has three arms only
+    absent, reward = step(begin(1, 0), 3)  # this instance has three arms only
     assert int(absent.lane.status) == jb.Status.INVALID and float(reward) == 0 and int(absent.time) == 0
 
 
 def test_other_worlds_are_refused() -> None:
-    with pytest.raises(
-        jb.InputError, match="environment: 'CensoredArms' given; it must be a world of finitely many arms"
-    ):
-        Episodes(jb.environments.g1(["Indep"]), jb.Horizon(3), key=KEY)
+    with pytest.raises(jb.InputError, match="environment: 'Continuum' given; it must be a world of finitely many arms"):
+        Episodes(jb.environments.cost_valley([0.5], lam=0.1), jb.Horizon(3), key=KEY)
     with pytest.raises(jb.InputError, match="last_pull: 'x' given"):
         Episodes(world("bernoulli"), jb.TotalBudget(3.0, last_pull="x"), key=KEY)
 

@@ -50,5 +50,5 @@ right.legend()
 plt.show()
 
 # %%
-# The points lie on the lines; on the right every interval reaches 0 (budgets are prefixes of the same runs, so errors
-# go together).
+# The points lie on the lines, and on the right the intervals lie around 0 (budgets are prefixes of the same runs, so
+# errors go together).

@@ -41,5 +41,5 @@ left.legend()
 plt.show()
 
 # %%
-# The intervals of the estimates lie on the exact lines, the regret is least where the slope crosses 0, and the
-# smaller θ, the noisier the estimated slope.
+# The estimates lie around the exact lines as wide as their bars say, the regret is least where the slope crosses 0,
+# and the smaller θ, the noisier the estimated slope.

@@ -56,5 +56,5 @@ panels[0].legend()
 plt.show()
 
 # %%
-# Without pacing the day's money is gone before the day is half over, and nobody is served after that; the pacer
+# Without pacing the day's money is gone long before the day is over, and nobody is served after that; the pacer
 # spends evenly, never more than was granted, and has far more good answers at the end.

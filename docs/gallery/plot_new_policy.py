@@ -53,5 +53,5 @@ left.legend()
 plt.show()
 
 # %%
-# The wide radius (width 0.5) loses clearly more than ω-UCB; the narrow one comes so near to it that the band of the
-# difference reaches down to 0.
+# The wide radius (width 0.5) loses clearly more than ω-UCB, as its whole band lies above; the narrow one stays close
+# to it.

@@ -49,5 +49,5 @@ axes.set(ylabel="pulls that the budget bought [thousand]")
 plt.show()
 
 # %%
-# UCB-BV1 on random points has the largest mean and by far the widest box: luck decides which points it has. B-Zoom's
-# box is narrow, and so are those of the two that ignore costs, up to a few lucky instances.
+# At this size no mean is clearly ahead. What differs is the spread: B-Zoom's instances are all alike, and each of the
+# others has some lucky ones that buy more; the paper's lead of B-Zoom takes larger budgets.

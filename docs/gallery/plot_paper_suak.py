@@ -44,5 +44,5 @@ panels[0].legend()
 plt.show()
 
 # %%
-# SUAK's lines are straight while it explores, and then bend: from there on it hardly skips any more, whereas OPS goes
-# on skipping. In no round of any run is the constraint violated.
+# SUAK pays for its exploration first; then its regret hardly grows and it hardly skips any more, while OPS goes on
+# with both and ends above it. In no round of any run is the constraint violated.
