@@ -26,6 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "api_pages",
     "mathml",
+    "thumbnails",
 ]
 exclude_patterns = [
     "_build",
@@ -41,6 +42,7 @@ exclude_patterns = [
 
 html_theme = "furo"
 html_title = f"{project} {release}"
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False

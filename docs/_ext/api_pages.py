@@ -181,9 +181,17 @@ def setup(app: Any) -> dict[str, bool]:
     write(source / "api")
     inventories.write(source / "_build" / "inventories")
     app.connect("autodoc-skip-member", without_noise)
+    app.connect("autodoc-process-bases", public_bases)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def without_noise(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
     """Fields of named tuples say no more than that they are fields; the signature has them."""
     return True if type(thing).__name__ == "_tuplegetter" else None
+
+
+def public_bases(app: Any, name: str, thing: Any, options: Any, bases: list[Any]) -> None:
+    """The nearest ones that are not private."""
+    first = [getattr(base, "__mro__", (base,)) for base in bases]
+    shown = [next(kind for kind in kinds if not getattr(kind, "__name__", "").startswith("_")) for kinds in first]
+    bases[:] = list(dict.fromkeys(shown))

@@ -115,8 +115,8 @@ def prepare(
         >>> import jaxbandits as jb
         >>> from jaxbandits.comparison import prepare
         >>> plan = prepare("jaxbandits/data/sample_ads.csv", 300.0, jb.policies.OmegaUCB(rho=[0.25, 1.0]), runs=8)
-        >>> plan.settings, len(plan.table.instances)
-        (('omega_ucb(rho=0.25)', 'omega_ucb(rho=1)'), 4)
+        >>> list(plan.settings), len(plan.table.instances)
+        (['omega_ucb(rho=0.25)', 'omega_ucb(rho=1)'], 4)
     """
     _check_choices(runs, seed, last_pull, noise, uncertainty)
     budget = positive_number("budget", budget)

@@ -91,17 +91,22 @@ class Browser:
 
     def evaluate(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
-        told = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        how = {"returnByValue": True, "awaitPromise": True, "userGesture": True}  # as if a person did it
+        told = self.call("Runtime.evaluate", expression=script, **how)
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
 
     def until(self, script: str, seconds: float = 15.0) -> Any:
         """Wait until an expression in the page is true."""
         end = time.monotonic() + seconds
-        while not (value := self.evaluate(script)):
-            assert time.monotonic() < end, f"never true: {script}"
+        while time.monotonic() < end:
+            try:
+                if self.evaluate(f"!!({script})"):  # an element by its value would be {}
+                    return self.evaluate(script)
+            except RuntimeError:  # the page is just being left
+                pass
             time.sleep(0.05)
-        return value
+        raise AssertionError(f"never true: {script}")
 
     def look(self, width: int, scheme: str) -> None:
         """As wide a window, light or dark."""
