@@ -119,6 +119,11 @@ def test_as_data_frames(done):
     assert done[1].to_polars().shape == table.shape
 
 
+def test_a_result_is_one_line(done):
+    shown = repr(done[1])
+    assert shown.startswith("SweepResult: ") and "\n" not in shown and "instance" in shown
+
+
 def test_in_memory_as_on_disk(done):
     xarray.testing.assert_identical(sweep(spec()).data, done[1].data)
 
