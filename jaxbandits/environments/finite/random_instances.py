@@ -31,13 +31,27 @@ def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
 
 
 def random_generalised_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
-    """S-GBr: outcomes 0, ¼, ½, ¾, 1; for reward and cost five weights iid U(0, 1) each, normalised."""
+    """S-GBr: outcomes 0, ¼, ½, ¾, 1; for reward and cost five weights iid U(0, 1) each, normalised.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> jb.environments.random_generalised_bernoulli(jax.random.key(0), instances=10, arms=5).spec.arms
+        5
+    """
     u = np.moveaxis(uniforms(key, instances, arms, 10), 0, -1)
     return FiniteArms.generalised_bernoulli(u[..., :5], u[..., 5:])
 
 
 def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
-    """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5)."""
+    """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5).
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> jb.environments.random_beta(jax.random.key(0), instances=2, arms=3).instances
+        2
+    """
     u = 5.0 * uniforms(key, instances, arms, 4)
     return FiniteArms.beta(*u)
 
