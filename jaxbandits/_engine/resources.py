@@ -12,7 +12,7 @@ _DEVICE_SLOTS = 1 << 17  # a launch costs the same for a thousand lanes as for a
 _WORKERS_PER_DEVICE = 2  # one plays while the other's host work is done
 # Copies of a lane's state while a program runs, at most. CPU: measured, sweeps stay below. Others: what the compiler
 # reserves for the cases of `python -m benchmarks.ahead_of_time`, which fails if one takes more.
-STATES = {"cpu": 8.0, "gpu": 3.0, "tpu": 24.0}
+STATES = {"cpu": 8.0, "gpu": 3.0, "tpu": 15.0}
 _SHARE_OF_MEMORY = 0.5  # of what is free
 # Bytes of state that a core keeps at hand (measured: 1,360 arms, 16 slots 2.2 µs a round, 128 slots 4.4).
 _CACHE = 3 << 18
