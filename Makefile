@@ -3,6 +3,7 @@
 #   make demo    the main job on the shipped sample    make test              every check but the slow series
 #   make venv    only build .venv                      make test-fast         two minutes, for the edit loop
 #   make clean   drop caches and build outputs         make test-integration  processes, kills, long statistics
+#   make docs    the site, in docs/_build/html: every example is executed, nothing is fetched, a warning is an error
 #
 # Another interpreter: make PYTHON=/path/to/python3.12 venv
 
@@ -27,10 +28,14 @@ RECENT := import sys; assert sys.version_info >= (3, 11)
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo test test-fast test-integration venv lint format types unit doctest experiments-smoke bench-quick clean
+.PHONY: demo docs test test-fast test-integration venv lint format types unit doctest experiments-smoke bench-quick clean
 
 demo: $(STAMP)
 	$(BIN)/jaxbandits demo --out $(DEMO)/
+
+docs: $(STAMP)
+	PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONPATH="$(CURDIR)" $(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 # The quick checks first, the tests last: their "N passed" is the closing line.
 test: lint types doctest experiments-smoke unit
@@ -72,8 +77,8 @@ $(STAMP): pyproject.toml
 	    "$$chosen" -m venv --clear $(VENV) || exit 1; \
 	fi
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
-	@echo "Installing jaxbandits and its test tools into $(VENV) (a minute or two the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@echo "Installing jaxbandits, its test tools and those of its site into $(VENV) (a minute or two the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,docs]'
 	@touch $(STAMP)
 
 lint: $(STAMP)
@@ -91,9 +96,10 @@ unit: $(STAMP)
 	$(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration'
 
 # In Markdown an example's last line needs an empty line before the closing fence.
-# pytest's 5 says "nothing to run", which is no failure here.
+# What the site executes is left to `make docs`. pytest's 5 says "nothing to run", which is no failure here.
+SITE := docs/conf.py docs/_build docs/_ext docs/api docs/auto_gallery docs/gallery
 doctest: $(STAMP)
-	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' jaxbandits $(PAGES) \
+	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' jaxbandits $(PAGES) $(SITE:%=--ignore=%) \
 	    -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
 
 experiments-smoke: $(STAMP)
@@ -103,10 +109,9 @@ experiments-smoke: $(STAMP)
 	names=$$($(BIN)/python -m experiments --list) || exit 1; \
 	folder=$$(mktemp -d) || exit 1; \
 	trap 'rm -rf "$$folder"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
-	for name in $$names; do \
-	    echo "experiments-smoke: $$name"; \
-	    $(BIN)/python -m experiments "$$name" --quick --out "$$folder/$$name" || exit 1; \
-	done
+	printf '%s\n' $$names | xargs -P $(WORKERS) -I NAME sh -c '\
+	    $(BIN)/python -m experiments NAME --quick --out "$$0/NAME" >"$$0/NAME.log" 2>&1; status=$$?; \
+	    echo "experiments-smoke: NAME"; cat "$$0/NAME.log"; exit $$status' "$$folder"
 
 bench-quick: $(STAMP)
 	@if [ ! -f benchmarks/__main__.py ]; then \
@@ -116,5 +121,5 @@ bench-quick: $(STAMP)
 	fi
 
 clean:
-	rm -rf build dist *.egg-info .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis $(DEMO)
+	rm -rf build dist *.egg-info .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis $(DEMO) docs/_build docs/api docs/auto_gallery
 	find $(CODE) $(wildcard tests docs) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,6 +9,7 @@ from jaxbandits import (
     core,
     environments,
     gradients,
+    interfaces,
     live,
     oracles,
     policies,
@@ -17,6 +18,7 @@ from jaxbandits import (
     testing,
     tuning,
 )
+from jaxbandits.citing import cite
 from jaxbandits.comparison.running import compare
 from jaxbandits.constraints import AverageCost, Horizon, TotalBudget
 from jaxbandits.core import streams, ticks
@@ -50,6 +52,7 @@ __all__ = [
     "TotalBudget",
     "Trajectory",
     "View",
+    "cite",
     "compare",
     "comparison",
     "constraints",
@@ -57,6 +60,7 @@ __all__ = [
     "environments",
     "gradients",
     "grid",
+    "interfaces",
     "leaf",
     "live",
     "oracles",
@@ -77,7 +81,7 @@ __all__ = [
     "tuning",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __dir__() -> list[str]:

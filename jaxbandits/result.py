@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits._files import result_file
+from jaxbandits._files import frames, result_file
 from jaxbandits._reports.result_html import result_html
 from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError
@@ -18,6 +18,7 @@ from jaxbandits.core.protocol import Status
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
+    import polars
     import xarray
 
     from jaxbandits._reports.result_plots import ResultPlots
@@ -110,9 +111,12 @@ class Result:
         )
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row for each setting, instance, replicate and mark: parameters, regret, reward, money, rounds, status.
+        """One row for each setting, instance, replicate and mark.
 
-        Pulls per arm have no mark, so they are not in it: ``result.pulls.to_dataframe()``.
+        Columns: the four labels (``mark``: share of the clock), ``policy`` and its parameters; ``regret``,
+        ``realised_regret`` and ``reward`` in the environment's unit of reward, ``spent`` in its unit of cost,
+        ``rounds`` played so far, and ``status``, how the run ended. ``.attrs["units"]`` says the same. Pulls per arm
+        have no mark, so they are not in it: ``result.pulls.to_dataframe()``.
 
         Example:
             >>> import jax
@@ -123,9 +127,15 @@ class Result:
             >>> len(table), list(table.columns[:6])
             (2, ['setting', 'instance', 'replicate', 'mark', 'policy', 'rho'])
         """
-        table = self.to_dataset().to_dataframe().reset_index()
-        first = [*AXES, *(name for name in self._parameters() if name in table)]
-        return table[[*first, *(name for name in table.columns if name not in first)]]
+        return frames.of_dataset(self.to_dataset(), [*AXES, *self._parameters()])
+
+    def to_polars(self) -> polars.DataFrame:
+        """The table of :meth:`to_pandas` for polars.
+
+        Raises:
+            InputError: polars is not installed (``pip install 'jaxbandits[polars]'``).
+        """
+        return frames.in_polars(self.to_pandas())
 
     def _parameters(self) -> dict[str, np.ndarray]:
         """A column ``[setting]`` for the policy's name and for each parameter; NaN where a policy has none."""

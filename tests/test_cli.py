@@ -360,6 +360,11 @@ def test_off_a_terminal_progress_is_a_line_now_and_then(
         "[1/2] OmegaUCB: 20/40 runs, 50%, about 24 s left",
     ]
     assert progress.usual_progress(None) == "lines" and progress.usual_progress(False) is False
+    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True)
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    assert progress.usual_progress(None) is True
+    monkeypatch.setenv("JPY_PARENT_PID", "1")  # as ! in a notebook has it
+    assert progress.usual_progress(None) == "lines"
 
 
 def test_the_examples_come_along(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

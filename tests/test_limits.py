@@ -1,4 +1,4 @@
-"""What fits, and that one more is refused by name: the table of limits in docs/randomness-and-money.md, row by row."""
+"""What fits, and that one more is refused by name: the table of limits in docs/limits.md, row by row."""
 
 from typing import Any
 

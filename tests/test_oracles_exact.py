@@ -98,7 +98,7 @@ def enumerate_histories(choose: oracles.Choice, r: np.ndarray, c: np.ndarray, bu
     return go(none, none, none, 0, 0.0, 0)
 
 
-@pytest.mark.parametrize(("budget", "rule"), [(2.0, "counts"), (1.5, "counts"), (1.5, "forfeits")])
+@pytest.mark.parametrize(("budget", "rule"), [(1.0, "counts"), (2.0, "counts"), (1.5, "counts"), (1.5, "forfeits")])
 def test_budgeted_regret_is_that_of_all_histories(budget: float, rule: str) -> None:
     r, c = np.array([0.7, 0.4]), np.array([0.9, 0.8])
     choose = soft_omega(0.25, 0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -65,6 +66,27 @@ def test_a_table_for_pandas() -> None:
     assert list(table.columns[:7]) == ["setting", "instance", "replicate", "mark", "policy", "rho", "alpha"]
     one = table[(table.rho == 0.3) & (table.instance == "1") & (table.replicate == 2) & (table.mark == 1.0)]
     assert one.regret.item() == result.regret.values[1, 1, 2, -1] and one.status.item() == "exhausted"
+
+
+def test_a_table_knows_its_units() -> None:
+    units = played().to_pandas().attrs["units"]
+    assert units == {
+        "regret": "reward", "realised_regret": "reward", "reward": "reward", "spent": "cost", "rounds": "rounds"
+    }  # fmt: skip
+
+
+def test_a_table_for_polars(monkeypatch: pytest.MonkeyPatch) -> None:
+    polars = pytest.importorskip("polars")
+    pandas, table = played().to_pandas(), played().to_polars()
+    assert table.columns == list(pandas.columns) and table.height == len(pandas)
+    for name in table.columns:
+        ours, theirs = pandas[name].to_list(), table[name].to_list()
+        assert all(a == b or (a != a and b != b) for a, b in zip(ours, theirs, strict=True)), name
+    one = table.filter((polars.col("rho") == 0.3) & (polars.col("instance") == "1") & (polars.col("mark") == 1.0))
+    assert one["regret"].to_list() == played().regret.values[1, 1, :, -1].tolist()
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(jb.InputError, match=r"^polars: it is not installed: pip install 'jaxbandits\[polars\]'$"):
+        played().to_polars()
 
 
 def test_a_notebook_shows_a_small_table() -> None:

@@ -108,6 +108,22 @@ def test_the_dataset_is_labelled_and_survives_the_disk(done):
         assert json.loads(stored.attrs["about"])["seed"] == 5
 
 
+def test_as_data_frames(done):
+    data, table = done[1].data, done[1].to_pandas()
+    assert list(table.columns[:7]) == ["setting", "environment", "budget", "instance", "replicate", "mark", "policy"]
+    assert len(table) == data["regret"].size and table.attrs["units"]["spent"] == "cost"
+    one = table[(table.setting == "OmegaUCB rho=0.25") & (table.environment == "three") & (table.budget == 16.0)]
+    chosen = data["regret"].sel(setting="OmegaUCB rho=0.25", environment="three", budget=16.0)
+    np.testing.assert_array_equal(one.regret.to_numpy(), chosen.values.ravel())
+    pytest.importorskip("polars")
+    assert done[1].to_polars().shape == table.shape
+
+
+def test_a_result_is_one_line(done):
+    shown = repr(done[1])
+    assert shown.startswith("SweepResult: ") and "\n" not in shown and "instance" in shown
+
+
 def test_in_memory_as_on_disk(done):
     xarray.testing.assert_identical(sweep(spec()).data, done[1].data)
 

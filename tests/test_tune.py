@@ -29,6 +29,7 @@ def test_tuning_improves_a_bad_start_clearly(tmp_path: Path) -> None:
     )  # fmt: skip
     assert found.over_start.low > 0
     assert found.values["theta"] < 2.0
+    assert repr(found).startswith("tuned: theta = ")
     assert found.best is not None and found.best["theta"] < 4.0
     assert found.path.shape == (11, 1) and found.path[0, 0] == 4.0
     assert found.rounds[0] == 10 * 64 * 2 * 100 and found.rounds[1] == 3 * 64 * 100

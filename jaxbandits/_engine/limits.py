@@ -1,4 +1,4 @@
-"""What fits: widths of addresses, and of the totals that a run may reach. See docs/randomness-and-money.md."""
+"""What fits: widths of addresses, and of the totals that a run may reach. See docs/limits.md."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 With X ~ Gamma(a) and Y ~ Gamma(b) independent, X / (X + Y) ~ Beta(a, b). Each gamma variate is the quantile transform
 of a normal, log(X / a) = s Q(z, s) with s = a**-0.5, where Q is smooth and replaced by a polynomial. The error of the
-law is derived and measured in docs/randomness-and-money.md, "Beta laws from words".
+law is derived and measured in docs/beta-laws.md.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def fast_width(draws: int) -> int:
 
 _Z_SCALE = 6.8  # the polynomial's range of z; Box-Muller reaches sqrt(2 * 33 * log 2) = 6.764
 
-# Q(z, s) = sum_ij _Q[i][j] (z / _Z_SCALE)**i (2 s - 1)**j, see docs/randomness-and-money.md.
+# Q(z, s) = sum_ij _Q[i][j] (z / _Z_SCALE)**i (2 s - 1)**j, see docs/beta-laws.md.
 _Q: tuple[tuple[float, ...], ...] = (
     (
         -0.1710828,
@@ -124,7 +124,7 @@ def beta_from_words(words: jax.Array, a: ArrayLike | jax.Array, b: ArrayLike | j
 
     words: uint32[WORDS_PER_DRAW, ...], independent and uniform.  a, b: int32 or float32 counts in [1, 1e7],
     not necessarily whole, broadcastable against words[0].  Returns float32 of the broadcast shape, in (0, 1];
-    the density is x**(a - 1) (1 - x)**(b - 1) / B(a, b).  CDF error and speed: see docs/randomness-and-money.md.
+    the density is x**(a - 1) (1 - x)**(b - 1) / B(a, b).  CDF error and speed: see docs/beta-laws.md.
     """
     shape_a = jnp.asarray(a, jnp.float32)
     shape_b = jnp.asarray(b, jnp.float32)

@@ -3,7 +3,7 @@
 Knots lie on ``CELLS`` = 960 fixed cells of [0, 2**32): 1/512 wide for 1/16 <= u <= 15/16, then 32 cells an octave over
 7 octaves towards either end, then 32 equal cells for the last 2**-11. The lookup is integer arithmetic, the same on
 every device and in every compilation, and the law's mean is an exact integer sum. Its error is derived and measured in
-docs/randomness-and-money.md, "Beta laws from words".
+docs/beta-laws.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TICK_BITS = 24
 MOST_SHAPE = 1e9
 """The largest shape of a table: a law with two such is constant but for 10⁻⁵, and SciPy's quantiles end at 10¹⁶."""
 
-_MOST_ERROR = 1e-4  # of a table's mean: see docs/randomness-and-money.md
+_MOST_ERROR = 1e-4  # of a table's mean: see docs/beta-laws.md
 
 FRACTION_BITS = 20
 """Bits of the within-cell fraction: the most for which two uint32 products make ``interpolate`` exact."""

@@ -52,11 +52,9 @@ def curves(
 
 def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str, narrow: bool = False) -> Figure:
     """The figure of :func:`curves`, to be changed before it is saved."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from jaxbandits._reports.picture import Picture
 
-    figure = Figure(figsize=(4.2, 4.6) if narrow else (8, 4.8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = Picture(figsize=(4.2, 4.6) if narrow else (8, 4.8), layout="constrained")
     axes = figure.add_subplot()
     x = np.concatenate([[0.0], x])
     apart = max(1, (x.size - 1) // 8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +20,12 @@ _PAUSE = 10.0  # seconds before the first line, and between two
 
 
 def usual_progress(asked: bool | None) -> bool | str:
-    """What a command shows: what was asked for, else a bar on a terminal, and elsewhere a line every ten seconds."""
-    return asked if asked is not None else (sys.stderr.isatty() or LINES)
+    """What a command shows: what was asked for, else a bar on a terminal, and elsewhere a line every ten seconds.
+
+    ``!command`` in a notebook has a terminal that keeps every state of a bar as a line of its own.
+    """
+    terminal = sys.stderr.isatty() and "JPY_PARENT_PID" not in os.environ
+    return asked if asked is not None else (terminal or LINES)
 
 
 class Bar:

@@ -110,11 +110,9 @@ class ResultPlots:
 
 
 def _empty(height: float = 4.8) -> tuple[Figure, Any]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from jaxbandits._reports.picture import Picture
 
-    figure = Figure(figsize=(8, height), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = Picture(figsize=(8, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes

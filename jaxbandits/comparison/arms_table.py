@@ -81,6 +81,13 @@ class ArmsTable:
         pull_unit: what a pull is, in the singular: "click", "session", "impression", "row" (of a log), "pull" (means).
         style: how the file writes money and numbers.
         kept_out: arms that the file names and that cannot be played, in file order.
+
+    Example:
+        >>> import numpy as np
+        >>> from jaxbandits.comparison import ArmsTable, Instance
+        >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
+        >>> ArmsTable("means", (ads,), (), "reward", "cost").instances[0].arms
+        ('a', 'b')
     """
 
     kind: str

@@ -15,6 +15,7 @@ import jax
 import jaxlib
 import numpy as np
 
+from jaxbandits._files import frames
 from jaxbandits._files.csv_text import csv_text
 from jaxbandits._files.files import write_whole
 from jaxbandits.comparison.accounts import Accounts
@@ -31,6 +32,8 @@ from jaxbandits.statistics import (
 )
 
 if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped,unused-ignore]
+    import polars
     import xarray
 
 
@@ -59,6 +62,16 @@ class Comparison:
     broken: frozenset[str] = frozenset()
     clear: Clearness | None = None
 
+    def __repr__(self) -> str:
+        plan, best = self.plan, self.ranking()[0]["setting"]
+        said = f"{len(plan.settings)} settings, {len(plan.table.instances)} instances, {plan.runs:,} runs of each"
+        return f"Comparison: {said}, budget {plan.budget:g}; best mean reward: {best}"
+
+    def _repr_html_(self) -> str:
+        from jaxbandits._reports.result_html import comparison_html
+
+        return comparison_html(self)
+
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see :meth:`table`."""
         return [row for row in self.table() if row["scope"] == "overall"]
@@ -79,6 +92,16 @@ class Comparison:
         the interval of the difference.
         """
         return [dict(row) for row in self._rows]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """:meth:`table` as a data frame; ``.attrs["units"]`` has the file's units of its columns."""
+        table = self.plan.table
+        earned = dict.fromkeys(("reward", "regret", "difference"), table.reward_unit)
+        return frames.of_rows(self.table(), earned | {"spent": table.cost_unit, "pulls": "pulls"})
+
+    def to_polars(self) -> polars.DataFrame:
+        """The same for polars; one clear line if it is not installed (``pip install 'jaxbandits[polars]'``)."""
+        return frames.in_polars(self.to_pandas())
 
     def doubts(self) -> list[str]:
         """Settings whose mean regret a few runs carry, and whether the runs are too few, in words; mostly none."""

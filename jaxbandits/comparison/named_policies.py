@@ -59,6 +59,7 @@ POLICIES: Mapping[str, type[Policy]] = {
     "ucb_b2": UCBB2,
     "ucb1": UCB1,
 }
+"""What ``compare --policies`` calls the policies for a total budget: class by name."""
 
 AVERAGE_COST_POLICIES: Mapping[str, type[Policy]] = {
     "suak": SUAK,

@@ -31,6 +31,7 @@ from jaxbandits.core.settings import canonicalise, label, of_instances
 from jaxbandits.core.specs import FiniteSpec
 
 NOISES = ("bernoulli", "beta", "clicks", "empirical")
+"""What a pull may look like, see :func:`~jaxbandits.compare`."""
 UNCERTAINTIES = ("means", "given")
 
 _MOST_VALUES = 1 << 29  # float64 in one labelled result
@@ -109,6 +110,13 @@ def prepare(
     """Read, check and lay out a comparison without compiling anything; what :func:`~jaxbandits.compare` then runs.
 
     Args and errors are those of :func:`~jaxbandits.compare`.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.comparison import prepare
+        >>> plan = prepare("jaxbandits/data/sample_ads.csv", 300.0, jb.policies.OmegaUCB(rho=[0.25, 1.0]), runs=8)
+        >>> list(plan.settings), len(plan.table.instances)
+        (['omega_ucb(rho=0.25)', 'omega_ucb(rho=1)'], 4)
     """
     _check_choices(runs, seed, last_pull, noise, uncertainty)
     budget = positive_number("budget", budget)

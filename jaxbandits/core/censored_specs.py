@@ -144,7 +144,7 @@ class CensoredSpec(Spec):
 
     @property
     def pairs(self) -> int:
-        """n · |𝓜|: pair p is arm p // |𝓜| with limit p % |𝓜|."""
+        """n · m, m limits: pair p is arm p // m with limit p % m."""
         return self.arms * len(self.limits)
 
     @property

@@ -31,5 +31,10 @@ def bad(argument: str, value: object, may_be: str) -> InputError:
         argument: name of the argument, or the place of a cell in a file.
         value: what was given; shown as its `repr`, shortened.
         may_be: what is accepted, to be read after "it must be".
+
+    Example:
+        >>> from jaxbandits.core import bad
+        >>> str(bad("rho", -1.0, "above 0"))
+        'rho: -1.0 given; it must be above 0'
     """
     return InputError(f"{argument}: {shown(value)} given; it must be {may_be}")

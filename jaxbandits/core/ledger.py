@@ -40,6 +40,16 @@ def post(ledger: Ledger, outcome: Outcome, earns: jax.Array | bool = True) -> Le
 
     A pull that does not ``earn`` brings no reward (nor expected reward), but is paid for in full: a constraint that
     never pays more than is left must cap ``spent`` itself, as ``TotalBudget`` does.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits.core import Ledger, Outcome, post, ticks
+        >>> half, none = jnp.int32(ticks.ONE // 2), ticks.zero()
+        >>> before = Ledger(jnp.int32(0), none, none, none, none, events={}, audit={})
+        >>> round = Outcome(half, half, half, half, events={}, valid=jnp.bool_(True))
+        >>> after = post(before, round, earns=False)
+        >>> float(ticks.to_float(after.reward)), float(ticks.to_float(after.spent))
+        (0.0, 0.5)
     """
 
     def earned(x: jax.Array) -> jax.Array:

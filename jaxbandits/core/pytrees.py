@@ -33,13 +33,32 @@ def leaf(
         above, at_least, at_most: its range, checked before anything runs.
         core: rank of one setting's value (0: a scalar, 1: one value per arm).
         integer: int32 instead of float32.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> @jb.pytree
+        ... class Wide:
+        ...     width: float = jb.leaf(default=0.5, above=0)
+        >>> Wide(width=[0.25, 0.5])
+        Wide(width=[0.25, 0.5])
     """
     meta = {"above": above, "at_least": at_least, "at_most": at_most, "core": core, "integer": integer}
     return dataclasses.field(default=default, metadata=meta)
 
 
 def static(*, default: Any = dataclasses.MISSING) -> Any:
-    """A field that changes shapes or code: part of the compiled program, must be hashable."""
+    """A field that changes shapes or code: part of the compiled program, must be hashable.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> @jb.pytree
+        ... class Sized:
+        ...     scale: float = jb.leaf(default=1.0)
+        ...     arms: int = jb.static(default=3)
+        >>> jax.tree.leaves(Sized(scale=2.0, arms=5))
+        [2.0]
+    """
     return dataclasses.field(default=default, metadata={"static": True})
 
 
@@ -48,6 +67,16 @@ def pytree(cls: type[T]) -> type[T]:
     """Make ``cls`` a frozen dataclass that jax flattens: fields are leaves unless declared :func:`static`.
 
     For policies, environments and constraints alike.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> @jb.pytree
+        ... class Pair:
+        ...     one: float = jb.leaf()
+        ...     two: float = jb.leaf(default=2.0)
+        >>> jax.tree.map(lambda x: 10 * x, Pair(one=1.0))
+        Pair(one=10.0, two=20.0)
     """
     if "__repr__" not in cls.__dict__:
         cls.__repr__ = _short  # type: ignore[method-assign]
@@ -94,7 +123,14 @@ def _shown(value: Any) -> str:
 
 
 def select_tree(condition: jax.Array, yes: T, no: T) -> T:
-    """``yes`` where ``condition`` (a scalar) holds, else ``no``, leaf by leaf."""
+    """``yes`` where ``condition`` (a scalar) holds, else ``no``, leaf by leaf.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits.core import select_tree
+        >>> [int(x) for x in select_tree(jnp.bool_(False), (1, 2), (3, 4))]
+        [3, 4]
+    """
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
 
 

@@ -18,7 +18,18 @@ NEVER = np.int32(1 << 30)  # rounds: no run is that long
 
 
 class DelayLaw:
-    """A law of delays; leaves carry a leading instance axis, as an environment's do."""
+    """A law of delays; leaves carry a leading instance axis, as an environment's do.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> @jb.pytree
+        ... class OddRoundsLater(jb.environments.DelayLaw):
+        ...     def delay(self, word, round):
+        ...         return round % 2
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.9, 0.3])
+        >>> jb.environments.Delayed(arms, OddRoundsLater(), room=4).instances
+        1
+    """
 
     @abstractmethod
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
@@ -35,6 +46,12 @@ class FixedDelay(DelayLaw):
 
     Args:
         rounds: a whole number from 0 on.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.9, 0.3])
+        >>> jb.environments.Delayed(arms, jb.environments.FixedDelay(20), room=50).instances
+        1
     """
 
     rounds: int = static(default=0)
@@ -54,6 +71,12 @@ class Batched(DelayLaw):
 
     Args:
         size: a whole number from 1 on.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits.environments import Batched
+        >>> [int(Batched(4).delay(jnp.uint32(0), jnp.int32(round))) for round in (1, 2, 3, 4, 5)]
+        [3, 2, 1, 0, 3]
     """
 
     size: int = static(default=1)

@@ -55,6 +55,11 @@ class Traffic:
     Attributes:
         expected: requests in each slot of a cycle (the 24 hours of a day, say), whole numbers.
         slot: length of a slot in seconds; periods of budgets must be multiples of it.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> sum(jb.live.Traffic(expected=[10] * 8 + [60] * 16, slot=3600.0).expected)
+        1040
     """
 
     expected: Sequence[int]

@@ -110,6 +110,13 @@ def observe(
     Raises:
         InputError: values outside [0, 1], or so small that they are no tick (2⁻²⁴); an arm that does not exist, a
             feedback or an action of another structure, or ``left`` given once and not again.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> state, first = jb.live.start(jb.policies.OmegaUCB(), jb.environments.FiniteSpec(arms=2))
+        >>> second = jb.live.observe(first, 1, reward=0.5, cost=0.25)
+        >>> int(second.view.round), int(second.feedback.cost) / 2**24
+        (2, 0.25)
     """
     given = (previous, action, reward, cost, empty, left, available, feedback)
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(given)):

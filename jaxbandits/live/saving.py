@@ -33,6 +33,15 @@ def save(path: str | os.PathLike[str], state: Pytree, *, policy: Policy | None) 
     Raises:
         InputError: no file can be written there, or a leaf is no array of numbers (nothing is ever pickled).
         OSError: the disk is full.
+
+    Example:
+        >>> import os, tempfile
+        >>> import jaxbandits as jb
+        >>> policy = jb.policies.OmegaUCB()
+        >>> path = os.path.join(tempfile.mkdtemp(), "state.npz")
+        >>> jb.live.save(path, policy.init(jb.environments.FiniteSpec(arms=2)), policy=policy)
+        >>> os.path.exists(path)
+        True
     """
     place = path_of("path", path)
     named = jax.tree_util.tree_flatten_with_path(state)[0]

@@ -171,7 +171,7 @@ def suak_regret(mean_reward: jax.Array, mean_cost: jax.Array, c: jax.Array, roun
         {\\delta_{\\min} \\Delta_{\\min,i}^2} + \\frac{241\\, K r^* \\ln T}{c\\, \\delta_{\\min}^2}
         + \\frac{3 \\pi^2 r^*}{\\delta_{\\min}^2} + 2 \\pi^2 K^2,
 
-    δ_i = |ρ_i − c|, Δ_{min,i} the smallest reward gap of a suboptimal base that holds arm i, r* the LP's value.
+    δ_i = ``|ρ_i − c|``, Δ_{min,i} the smallest reward gap of a suboptimal base that holds arm i, r* the LP's value.
 
     Args:
         mean_reward, mean_cost: μ and ρ of the real arms, ``[K]``; no ρ may equal c.

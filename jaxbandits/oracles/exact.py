@@ -131,6 +131,15 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
 
     The derivative of the best rate is that of the best arm (the first, if several are best: there the regret has a
     kink).
+
+    Example:
+        >>> import numpy as np
+        >>> from jaxbandits import oracles
+        >>> def uniform(counts):
+        ...     return np.full((1, *counts.pulls.shape), 0.5)
+        >>> found = oracles.evaluate(oracles.play_out(uniform, arms=2, rounds=6), [[0.6, 0.4]], [[1.0, 1.0]])
+        >>> found.pulls.round(9).tolist(), found.by_mean_reward.shape
+        ([[3.0, 3.0]], (1, 2))
     """
     mr, mc = (np.atleast_2d(numbers(name, x)) for name, x in (("mean_reward", mean_reward), ("mean_cost", mean_cost)))
     at_once = max(1, _NUMBERS // ends.counts.pulls.size)
@@ -140,7 +149,8 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
 
 def _evaluate(ends: Ends, mr: np.ndarray, mc: np.ndarray) -> Exact:
     n, s, c = (x.astype(np.float64) for x in ends.counts)
-    chance = _likelihood(ends.counts, mr, mc)  # [I, end]
+    follows = ends.clock == "spent" or bool(ends.counts.costs.any())
+    chance = _likelihood(ends.counts, mr, mc, follows)  # [I, end]
     earned = n - (ends.last[:, None] == np.arange(n.shape[1]))
     with np.errstate(divide="ignore", invalid="ignore"):
         score_r = _ratio(s, mr[:, None]) - _ratio(n - s, 1 - mr[:, None])  # [I, end, K]
@@ -162,7 +172,7 @@ def _evaluate(ends: Ends, mr: np.ndarray, mc: np.ndarray) -> Exact:
         by_mean_reward=np.einsum("ie,iek->ik", p, by_r),
         by_mean_cost=np.einsum("ie,iek->ik", p, by_c),
         by_parameter=(chance * regret) @ ends.weight[1:].T,
-        missing=_likelihood(ends.open, mr, mc) @ ends.open_weight,
+        missing=_likelihood(ends.open, mr, mc, follows) @ ends.open_weight,
     )
 
 
@@ -184,11 +194,11 @@ def _ratio(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return np.where(count == 0, 0.0, count / mean)
 
 
-def _likelihood(counts: Counts, mr: np.ndarray, mc: np.ndarray) -> np.ndarray:
+def _likelihood(counts: Counts, mr: np.ndarray, mc: np.ndarray, costs: bool) -> np.ndarray:
     """Π μ^s (1−μ)^{n−s}, ``[I, state]``; costs only where they were followed."""
     n, s, c = counts
     parts = mr[:, None] ** s * (1 - mr[:, None]) ** (n - s)
-    if c.any():
+    if costs:
         parts = parts * mc[:, None] ** c * (1 - mc[:, None]) ** (n - c)
     return parts.prod(-1)
 

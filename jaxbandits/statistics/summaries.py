@@ -47,7 +47,7 @@ def mean(x: xarray.DataArray | np.ndarray, *, over: str = "instance", level: flo
     """Mean, with Student's t interval corrected for the skewness of the sample.
 
     x̄ − se · g⁻¹(± t), g Hall's transformation; with several given instances Welch and Satterthwaite's t. It holds its
-    level for tame laws from 10 units on (docs/statistics.md shows how well); it warns where it may not.
+    level for tame laws from 10 units on (docs/how-often-right.md shows how well); it warns where it may not.
 
     Args:
         x: a labelled array such as ``result.regret``, or a plain one with one axis: the units.

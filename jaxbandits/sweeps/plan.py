@@ -100,6 +100,16 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
 
     Raises:
         InputError: naming the field, its value and what it may be.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> spec = jb.Sweep(
+        ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0]),
+        ...     environments=jb.environments.random_bernoulli(jax.random.key(0), instances=4, arms=3),
+        ...     constraint=jb.TotalBudget(10.0, last_pull="counts"), engine="scan")
+        >>> sum(unit.task.order.size for unit in jb.sweeps.make_plan(spec).units)  # lanes
+        8
     """
     spec.check()
     policies, environments = spec.named_policies(), spec.named_environments()
@@ -220,7 +230,19 @@ class Forecast:
 
 
 def forecast(plan: SweepPlan, workers: int | None = None, done: frozenset[int] = frozenset()) -> Forecast:
-    """Time and memory for the blocks that are not ``done``, on this machine; rough, and known to be so."""
+    """Time and memory for the blocks that are not ``done``, on this machine; rough, and known to be so.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> spec = jb.Sweep(
+        ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0]),
+        ...     environments=jb.environments.random_bernoulli(jax.random.key(0), instances=4, arms=3),
+        ...     constraint=jb.TotalBudget(10.0, last_pull="counts"), engine="scan")
+        >>> expected = jb.sweeps.forecast(jb.sweeps.make_plan(spec), workers=1)
+        >>> expected.workers, expected.seconds > 0
+        (1, True)
+    """
     devices = jax.local_devices()
     workers = workers or usual_workers(devices)
     shapes: dict[Any, tuple[float, int]] = {}

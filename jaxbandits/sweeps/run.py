@@ -141,6 +141,16 @@ def finish(spec: Sweep, out: Place, parts: Sequence[Place], *, notice: Notice = 
     Raises:
         InputError: blocks are missing, or a folder holds another sweep.
         StorageError: a file could not be written.
+
+    Example:
+        >>> import jaxbandits as jb, tempfile
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+        >>> spec = jb.Sweep(policies=jb.policies.UCB1(), environments=arms, replicates=2, engine="scan",
+        ...     constraint=jb.TotalBudget(20.0, last_pull="counts"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     play_shard(spec, f"{folder}/part", (0, 1))
+        ...     finish(spec, f"{folder}/all", [f"{folder}/part"]).data["regret"].sizes["replicate"]
+        2
     """
     plan, folder = make_plan(spec), Folder(out)
     with folder.alone():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxbandits._files import frames
 from jaxbandits.core import ticks
 from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.protocol import Status
@@ -17,6 +18,8 @@ from jaxbandits.sweeps.curve import LEVEL, Curve
 from jaxbandits.sweeps.plan import SweepPlan, Unit
 
 if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped,unused-ignore]
+    import polars
     import xarray
 
 AXES = ("setting", "environment", "budget", "instance", "replicate", "mark")
@@ -44,6 +47,10 @@ class SweepResult:
     data: xarray.Dataset
     plan: SweepPlan
 
+    def __repr__(self) -> str:
+        parts = (f"{size:,} {axis}{'s' * (size != 1)}" for axis, size in self.data["regret"].sizes.items())
+        return f"SweepResult: {', '.join(parts)}; .data has them, .curve(…) a recommended value"
+
     @property
     def policies(self) -> list[str]:
         """Names of the policies."""
@@ -58,6 +65,22 @@ class SweepResult:
     def cells(self) -> list[tuple[str, int]]:
         """Every (environment, number of the budget)."""
         return list(self.plan.layouts)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row for each setting, environment, budget, instance, replicate and mark, with the variables of ``data``.
+
+        Regret and reward are in the environment's unit of reward, money in its unit of cost: ``.attrs["units"]``.
+        ``status`` is a number, see :class:`~jaxbandits.Status`.
+        """
+        return frames.of_dataset(self.data, [*AXES, "policy"])
+
+    def to_polars(self) -> polars.DataFrame:
+        """The table of :meth:`to_pandas` for polars.
+
+        Raises:
+            InputError: polars is not installed (``pip install 'jaxbandits[polars]'``).
+        """
+        return frames.in_polars(self.to_pandas())
 
     def curve(self, policy: str, environment: str, budget: int = 0) -> Curve:
         """Regret at the end against the parameters of one policy, in one environment with one budget.

@@ -93,6 +93,7 @@ CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
     what_it_is_played_with_changes_nothing,
     leap_equals_scan,
 )
+"""The contract of a constraint, one function for each rule."""
 
 
 def check_constraint(

@@ -15,7 +15,14 @@ _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def ulps_apart(a: Any, b: Any) -> np.ndarray:
-    """How many float32 values lie between ``a`` and ``b``, elementwise int64; two NaN are 0 apart, a NaN is far."""
+    """How many float32 values lie between ``a`` and ``b``, elementwise int64; two NaN are 0 apart, a NaN is far.
+
+    Example:
+        >>> import numpy as np
+        >>> from jaxbandits.testing import ulps_apart
+        >>> ulps_apart([1.0, 0.0], [np.nextafter(np.float32(1), np.float32(2)), -0.0]).tolist()
+        [1, 0]
+    """
     x, y = np.asarray(a, np.float32), np.asarray(b, np.float32)
     apart = np.abs(_rank(x) - _rank(y))
     return np.where(np.isnan(x) & np.isnan(y), 0, np.where(np.isnan(x) | np.isnan(y), 2**33, apart))
@@ -38,6 +45,13 @@ def assert_same_results(
 
     Raises:
         AssertionError: naming the first quantity and lane that differ.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+        >>> result = jb.simulate(jb.policies.MUCB(), arms, jb.Horizon(20), key=jax.random.key(0), marks=2)
+        >>> jb.testing.assert_same_results(result, result, "a result and itself")
     """
     pairs = [(i, i) for i in range(len(one.marks))] if marks is None else list(marks)
     here, there = ([pair[side] for pair in pairs] for side in (0, 1))

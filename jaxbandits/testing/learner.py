@@ -229,6 +229,7 @@ POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     scores_rest_as_declared,
     draws_change_from_round_to_round,
 )
+"""The contract of a policy, one function for each rule."""
 
 
 def check_policy(

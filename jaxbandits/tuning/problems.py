@@ -23,6 +23,7 @@ FAMILIES = {
     "generalised-bernoulli": random_generalised_bernoulli,
     "beta": random_beta,
 }
+"""The families of :func:`random_problem` by name."""
 
 
 def random_problem(family: str, arms: int, budget: float = 1.5e5, last_pull: str = "counts") -> Problem:
@@ -36,6 +37,13 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5, last_pull: str
 
     Raises:
         InputError: another family, budget or number of arms.
+
+    Example:
+        >>> import jax
+        >>> from jaxbandits.tuning import random_problem
+        >>> arms, constraint = random_problem("bernoulli", arms=3, budget=50.0)(jax.random.key(0), 4)
+        >>> arms.instances, constraint.budget.shape
+        (4, (4,))
     """
     if family not in FAMILIES:
         raise bad("family", family, " or ".join(map(repr, FAMILIES)))
@@ -50,7 +58,16 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5, last_pull: str
 
 
 def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
-    """Instances drawn at random, with replacement, from those of an environment (one constraint for all)."""
+    """Instances drawn at random, with replacement, from those of an environment (one constraint for all).
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.6]], [[0.9, 0.3], [0.4, 0.8]])
+        >>> problem = jb.tuning.fixed_problem(arms, jb.TotalBudget(20.0, last_pull="counts"))
+        >>> problem(jax.random.key(0), 5)[0].instances
+        5
+    """
     if np.ndim(getattr(constraint, "budget", 0)) or np.ndim(getattr(constraint, "rounds", 0)):
         raise bad("constraint", constraint, "one with the same number for all instances")
 
@@ -62,7 +79,15 @@ def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
 
 
 def uniform_problem(arms: int, rounds: int) -> Problem:
-    """Bernoulli arms with mean rewards uniform on (0, 1), costs of 1, and a horizon."""
+    """Bernoulli arms with mean rewards uniform on (0, 1), costs of 1, and a horizon.
+
+    Example:
+        >>> import jax
+        >>> from jaxbandits.tuning import uniform_problem
+        >>> arms, constraint = uniform_problem(arms=4, rounds=100)(jax.random.key(0), 3)
+        >>> arms.spec.arms, constraint.rounds
+        (4, 100)
+    """
 
     def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
         means = np.asarray(jax.random.uniform(key, (count, arms)), np.float64)

@@ -30,6 +30,11 @@ def default_optimizer(steps: int) -> Any:
     Regret is heavy-tailed: on most instances a smaller ρ is a little better, on a few it loses the best arm for good. A
     step in proportion to the gradient follows the mean of the two. Adam, which divides by the gradient's own size,
     follows the many: on 50 Bernoulli arms it ended at ρ = 0.10, where the mean regret is twice that of ρ = ½.
+
+    Example:
+        >>> from jaxbandits.tuning import default_optimizer
+        >>> sorted(name for name in dir(default_optimizer(8)) if name in ("init", "update"))
+        ['init', 'update']
     """
     import optax
 

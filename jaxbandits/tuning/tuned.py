@@ -89,6 +89,9 @@ class Tuned:
             ]
         return [*found, f"note: {invisible(self.fresh, 'instance')}"]
 
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
     def save(self, folder: str | os.PathLike[str], about: dict[str, Any] | None = None) -> list[Path]:
         """Write path.png, path.csv and run.json."""
         out = Path(folder)
@@ -119,9 +122,9 @@ class Tuned:
 
     def picture(self) -> Any:
         """The path of every parameter beside the grid's regrets, as a matplotlib figure."""
-        from matplotlib.figure import Figure
+        from jaxbandits._reports.picture import Picture
 
-        figure = Figure(figsize=(9, 3.6 * len(self.values)), layout="constrained")
+        figure = Picture(figsize=(9, 3.6 * len(self.values)), layout="constrained")
         axes = figure.subplots(len(self.values), 2, squeeze=False)
         for (left, right), (name, value), path, i in zip(
             axes, self.values.items(), self.path.T, range(len(self.values)), strict=True

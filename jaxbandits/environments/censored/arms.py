@@ -27,7 +27,7 @@ class CensoredArms(Environment):
     A round gains (R − c(C))·1{C ≤ τ} − λ(τ)·1{C > τ}; this is the reward of the accountant, its mean is v_{i,τ}. What
     is spent is min(C, τ), in units of τ_max. Event ``censored`` counts rounds that exceeded their limit. The outcome
     (R, C) of the n-th pull of an arm is one draw, whatever the limit: policies that choose other limits meet the same
-    world. :meth:`values` counts pairs: pair p is arm p // |𝓜| with limit p % |𝓜|.
+    world. :meth:`values` counts pairs: pair p is arm p // m with limit p % m.
 
     Make one with :func:`~jaxbandits.environments.copula_arms`, :func:`~jaxbandits.environments.row_arms` or
     :func:`~jaxbandits.environments.g1`.

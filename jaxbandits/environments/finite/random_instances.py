@@ -62,7 +62,14 @@ def random_generalised_bernoulli(
 
 
 def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
-    """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5)."""
+    """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5).
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> jb.environments.random_beta(jax.random.key(0), instances=2, arms=3).instances
+        2
+    """
     u = 5.0 * uniforms(key, instances, arms, 4)
     return FiniteArms.beta(*u)
 

@@ -23,12 +23,26 @@ _SLACK = 1e-6  # float32 means, rounded to ticks, may pass a stated bound by so 
 
 
 def bernoulli_outcome(mean: jax.Array, word: jax.Array) -> jax.Array:
-    """0 or 1: 1 with probability exactly ``mean`` (ticks)."""
+    """0 or 1: 1 with probability exactly ``mean`` (ticks).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits.environments import bernoulli_outcome
+        >>> bernoulli_outcome(jnp.int32(2**23), jnp.array([0, 2**32 - 1], jnp.uint32)).tolist()
+        [16777216, 0]
+    """
     return (streams.uniform_ticks(word) < mean).astype(jnp.int32) * ticks.ONE
 
 
 def uniform_outcome(mean: jax.Array, word: jax.Array) -> jax.Array:
-    """Uniform on the widest interval around ``mean`` that [0, 1] holds, a whole number of ticks."""
+    """Uniform on the widest interval around ``mean`` that [0, 1] holds, a whole number of ticks.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits.environments import uniform_outcome
+        >>> uniform_outcome(jnp.int32(2**22), jnp.array([0, 2**32 - 1], jnp.uint32)).tolist()
+        [0, 8388608]
+    """
     half = jnp.minimum(mean, ticks.ONE - mean)
     return mean - half + streams.below(word, 2 * half + 1)
 

@@ -39,7 +39,7 @@ class UCBSimplex(MixturePolicy):
 
     Args:
         c: the bound on the average cost, in (0, 1].
-        lam: λ = 1 + 2κ > 0 with κ ≥ max |Δμ|/|Δρ| known; 9 in the SUAK paper (5 is valid on both its instances).
+        lam: λ = 1 + 2κ > 0 with κ ≥ ``max |Δμ|/|Δρ|`` known; 9 in the SUAK paper (5 is valid on both its instances).
 
     Raises:
         InputError: before anything runs, for values outside their ranges, an environment without null arm or with

@@ -32,6 +32,11 @@ class LogExploration(Exploration):
 
     Args:
         scale: a > 0, default 1.
+
+    Example:
+        >>> from jaxbandits.policies import LogExploration
+        >>> round(float(LogExploration(scale=2.0).at(100.0)), 3)
+        9.21
     """
 
     scale: Any = leaf(default=1.0, above=0)
@@ -45,7 +50,13 @@ class LogExploration(Exploration):
 
 @pytree
 class LogLogExploration(Exploration):
-    """𝓔_t = 2 ln(4(log₂ t + 1)): the lower end of what the theory of RCB allows (above ln t for t < 2,391)."""
+    """𝓔_t = 2 ln(4(log₂ t + 1)): the lower end of what the theory of RCB allows (above ln t for t < 2,391).
+
+    Example:
+        >>> from jaxbandits.policies import LogLogExploration
+        >>> round(float(LogLogExploration().at(128.0)), 3)
+        6.931
+    """
 
     rests: ClassVar[bool] = True
 
@@ -56,7 +67,13 @@ class LogLogExploration(Exploration):
 
 @pytree
 class SlowLogExploration(Exploration):
-    """𝓔_t = 2 ln(10 ln t): the lower end that Wang, Audibert and Munos allow UCB-V(∞) (t ≥ 2 in the logarithm)."""
+    """𝓔_t = 2 ln(10 ln t): the lower end that Wang, Audibert and Munos allow UCB-V(∞) (t ≥ 2 in the logarithm).
+
+    Example:
+        >>> from jaxbandits.policies import SlowLogExploration
+        >>> round(float(SlowLogExploration().at(100.0)), 2)
+        7.66
+    """
 
     rests: ClassVar[bool] = True
 

@@ -31,6 +31,16 @@ class Guarded(Around):
             tell what is left.
 
     Source: the "skip" wrapper of the SUAK paper's baselines.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.WithNullArm(jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.4, 0.8]))
+        >>> policy = jb.policies.Guarded(jb.policies.OnePhase(c=0.5, horizon=40))
+        >>> constraint = jb.AverageCost(c=0.5, rounds=40)
+        >>> result = jb.simulate(policy, arms, constraint, key=jax.random.key(0), marks=2)
+        >>> float(result.violation.max())
+        0.0
     """
 
     policy: Policy = leaf()

@@ -43,7 +43,7 @@ class Active(NamedTuple):
 class ZoomingPolicy(Policy):
     """Activate a uniformly random uncovered point, if there is one; then play the active point of largest index.
 
-    A point x is covered if an active y has |x − y| < E(y)/L; a point that was never played has E = +∞ and index +∞.
+    A point x is covered if an active y has ``|x − y|`` < E(y)/L; a point that was never played has E = +∞ and index +∞.
     Ties go to the point activated first. At most one point is activated a round.
 
     Attributes:

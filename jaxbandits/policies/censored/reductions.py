@@ -57,7 +57,7 @@ def payoff_ticks(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedb
 class UCBReduction(PairPolicy):
     """UCB on the virtual arms: :math:`\\bar x + f(\\tau) \\sqrt{2 \\alpha \\ln t / T_{i,\\tau}}`, T its own pulls.
 
-    Rounds 1 … n·|𝓜| play each pair once, in index order. Ties at random.
+    Rounds 1 … n·m (m limits) play each pair once, in index order. Ties at random.
 
     Args:
         width: f(τ): ``"lambda"`` for 1 + λ(τ), the range of the payoff; ``"one"`` for 1. The paper does not say;
