@@ -109,10 +109,9 @@ experiments-smoke: $(STAMP)
 	names=$$($(BIN)/python -m experiments --list) || exit 1; \
 	folder=$$(mktemp -d) || exit 1; \
 	trap 'rm -rf "$$folder"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
-	for name in $$names; do \
-	    echo "experiments-smoke: $$name"; \
-	    $(BIN)/python -m experiments "$$name" --quick --out "$$folder/$$name" || exit 1; \
-	done
+	printf '%s\n' $$names | xargs -P $(WORKERS) -I NAME sh -c '\
+	    $(BIN)/python -m experiments NAME --quick --out "$$0/NAME" >"$$0/NAME.log" 2>&1; status=$$?; \
+	    echo "experiments-smoke: NAME"; cat "$$0/NAME.log"; exit $$status' "$$folder"
 
 bench-quick: $(STAMP)
 	@if [ ! -f benchmarks/__main__.py ]; then \

@@ -10,10 +10,8 @@ import time
 from typing import Any
 
 LANES, REPEATS = 256, 3
-# The budget pays so many pulls of the cheapest arm, so that lanes are of like length and the start does not count.
-ROUNDS = {"leap": 1.5e5, "scan": 3e4}
-DEAR = {"bts": 0.5, "kube": 0.5, "kl_ucb_sc_plus": 0.5, "mrcb": 0.3, "suak": 0.05, "rcucb": 0.2, "b_zoom": 0.1}
-"""Share of these rounds where a round is dear."""
+# The budget pays so many pulls of the cheapest arm, times the share that lets one run of ours take SECONDS.
+ROUNDS, SECONDS, LARGEST = 1.5e5, 2.0, 200.0
 HEADER = ("policy", "engine", "K", "rounds_per_s", "native_rounds_per_s", "ratio_to_native", "compile_s")
 
 
@@ -48,8 +46,7 @@ def one(name, arms):
     from jaxbandits.core.errors import InputError
 
     for engine in ("leap", "scan"):
-        rounds = ROUNDS[engine] * DEAR.get(name, 1.0)
-        play, loops = jobs(name, arms, rounds, engine)
+        play, loops = jobs(name, arms, engine)
         began = time.perf_counter()
         try:
             play(0, 1e-3)
@@ -59,12 +56,13 @@ def one(name, arms):
         compile_seconds = time.perf_counter() - began
         for loop in loops:
             loop(0, 1e-3)
+        share = long_enough(play)
         ours: list[Any] = []
         theirs: list[list[Any]] = [[] for _ in loops]
         for seed in range(1, REPEATS + 1):
-            ours.append(timed(play, seed))
+            ours.append(timed(play, seed, share))
             for times, loop in zip(theirs, loops, strict=True):
-                times.append(timed(loop, seed))
+                times.append(timed(loop, seed, share))
         native = max(theirs, key=lambda runs: statistics.median(speed for speed, _ in runs))
         agree(name, engine, ours, native)
         speed, other = (statistics.median(x for x, _ in runs) for runs in (ours, native))
@@ -73,10 +71,22 @@ def one(name, arms):
         print(",".join((name, engine, str(arms or ""), *cells)), flush=True)
 
 
-def timed(play, seed):
+def long_enough(play):
+    """The share of the budget with which a run takes about SECONDS: the start of a shorter one would count."""
+    share = 0.01
+    while True:
+        began = time.perf_counter()
+        play(0, share)
+        seconds = time.perf_counter() - began
+        if seconds > SECONDS / 4 or share == LARGEST:
+            return min(share * SECONDS / seconds, LARGEST)
+        share = min(share * min(SECONDS / seconds, 10), LARGEST)
+
+
+def timed(play, seed, share):
     """Rounds per second, and each lane's reward a round."""
     began = time.perf_counter()
-    rounds, reward = play(seed, 1.0)
+    rounds, reward = play(seed, share)
     seconds = time.perf_counter() - began
     return float(rounds.sum()) / seconds, reward / rounds
 
@@ -92,10 +102,10 @@ def agree(name, engine, ours, native):
         print(f"{name}, {engine}: {mine.mean():.5f} and {other.mean():.5f} a round, z = {z:.1f}", file=sys.stderr)
 
 
-def jobs(name, arms, rounds, engine):
+def jobs(name, arms, engine):
     """``play(seed, share)`` of ours and of the loops: rounds and rewards of each lane."""
     made = {"suak": _suak, "rcucb": _rcucb, "b_zoom": _b_zoom, "rcb_air": _rcb_air}.get(name, _finite)
-    return made(name, arms, rounds, engine)
+    return made(name, arms, engine)
 
 
 def _ours(policy, world, limit, engine):
@@ -110,7 +120,7 @@ def _ours(policy, world, limit, engine):
     return play
 
 
-def _finite(name, arms, rounds, engine):
+def _finite(name, arms, engine):
     import jax
     import numpy as np
 
@@ -121,7 +131,7 @@ def _finite(name, arms, rounds, engine):
     world = jb.environments.random_bernoulli(jax.random.key(0), instances=LANES, arms=arms)
     reward, cost = (x.astype(np.float32) for x in world.values())
     least = cost.min(axis=1)
-    budget = rounds * least
+    budget = ROUNDS * least
     cls: Any = POLICIES[name]
     own, constant = np.zeros(LANES, np.float32), np.float32(0)
     if name in ("budget_ucb", "ucb_bv1"):
@@ -150,7 +160,7 @@ def _finite(name, arms, rounds, engine):
     return _ours(policy, world, limit, engine), [native(loop) for loop in loops]
 
 
-def _suak(name, arms, rounds, engine):
+def _suak(name, arms, engine):
     import jax
     import numpy as np
 
@@ -163,7 +173,7 @@ def _suak(name, arms, rounds, engine):
     with_null = jb.environments.WithNullArm(world)
 
     def many(share):
-        return max(int(share * rounds), arms)
+        return max(int(share * ROUNDS), arms)
 
     def native(seed, share):
         return suak(reward, cost, np.full(LANES, many(share)), c, np.zeros(LANES, np.float32), seed)
@@ -172,7 +182,7 @@ def _suak(name, arms, rounds, engine):
     return _ours(policy, with_null, lambda share: jb.AverageCost(float(c), many(share)), engine), [native]
 
 
-def _rcucb(name, arms, rounds, engine):
+def _rcucb(name, arms, engine):
     import numpy as np
 
     import jaxbandits as jb
@@ -187,7 +197,7 @@ def _rcucb(name, arms, rounds, engine):
     tables: list[Any] = [x.astype(np.float32) for x in (rewards, seconds, limits, 0.5 * limits)]
 
     def many(share):
-        return max(int(share * rounds), arms)
+        return max(int(share * ROUNDS), arms)
 
     def native(seed, share):
         rows, times, most, fines = tables
@@ -197,7 +207,7 @@ def _rcucb(name, arms, rounds, engine):
     return _ours(policy, world, lambda share: jb.Horizon(many(share)), engine), [native]
 
 
-def _b_zoom(name, arms, rounds, engine):
+def _b_zoom(name, arms, engine):
     import numpy as np
 
     import jaxbandits as jb
@@ -210,7 +220,7 @@ def _b_zoom(name, arms, rounds, engine):
         lipschitz_cost=1.0,
         parameters={"none": np.zeros(LANES)},
     )
-    budget = np.full(LANES, rounds * 0.3)
+    budget = np.full(LANES, ROUNDS * 0.3)
     policy = jb.policies.BZoom(lam=0.2, lipschitz=2.1)
 
     def native(seed, share):
@@ -219,7 +229,7 @@ def _b_zoom(name, arms, rounds, engine):
     return _ours(policy, world, lambda share: jb.TotalBudget(share * budget, last_pull="counts"), engine), [native]
 
 
-def _rcb_air(name, arms, rounds, engine):
+def _rcb_air(name, arms, engine):
     import jax
     import numpy as np
 
@@ -236,7 +246,7 @@ def _rcb_air(name, arms, rounds, engine):
     world = jb.environments.Reservoir.sampled(
         means, key, instances=LANES, capacity=room, best_ratio=10.0, least_cost=0.1
     )
-    budget = np.full(LANES, rounds * 0.3)
+    budget = np.full(LANES, ROUNDS * 0.3)
 
     def native(seed, share):
         return rcb_air(share * budget, np.float32(0.5), np.float32(0.1), room, seed)

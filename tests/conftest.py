@@ -12,7 +12,6 @@ import pytest
 os.environ.setdefault("JAXBANDITS_CACHE", "off")
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
-jax.config.update("jax_debug_key_reuse", True)
 
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=200)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=5000)

@@ -1,12 +1,14 @@
 """Reading optimised programs: launches, bytes, formulas and budgets, on a module written by hand; then real ones."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks.ahead_of_time import page
 from benchmarks.ahead_of_time.__main__ import beyond
 from benchmarks.ahead_of_time.hlo import faults, loops, scores, shape_bytes
 
@@ -118,3 +120,25 @@ def test_the_programs_keep_to_their_budget(platform):
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=BUDGET.parents[2])
     assert done.returncode == 0, done.stdout + done.stderr
     assert "while 0" in done.stdout and done.stdout.endswith("all is well\n")
+
+
+def test_the_page_quotes_the_tables():
+    """docs/accelerators.md holds the rows that the CSV files give, and the budget what they give now."""
+    words = (BUDGET.parents[2] / "docs" / "accelerators.md").read_text()
+    assert all(line in words for line in page.lines())
+    now = page.rows("cuda.csv")
+    for case, loops_ in json.loads(BUDGET.read_text())["cuda"].items():
+        for loop, (launches, each) in loops_.items():
+            row = now[case, loop]
+            assert int(row["launches"]) + int(row["copies"]) == launches
+            assert int(row["bytes_per_slot"]) <= each <= 1.01 * int(row["bytes_per_slot"]) + 1
+
+
+def test_no_case_takes_more_than_before():
+    before, now = page.rows("cuda_before.csv"), page.rows("cuda.csv")
+    common = before.keys() & now.keys()
+    assert len(common) > 40
+    for where in common:
+        old, new = before[where], now[where]
+        assert int(new["launches"]) + int(new["copies"]) <= int(old["launches"]) + int(old["copies"]), where
+        assert int(new["bytes_per_slot"]) <= 1.01 * int(old["bytes_per_slot"]) + 1, where

@@ -23,7 +23,7 @@ def test_as_many_as_fit(monkeypatch):
     lane = blanks.state_bytes(task, 64) / 64
     for fit in (1, 4, 11, 32):
         monkeypatch.setattr(
-            resources, "memory_left", lambda device, fit=fit: 2 * resources._STATES * lane * (fit + 0.5)
+            resources, "memory_left", lambda device, fit=fit: 2 * resources.STATES["cpu"] * lane * (fit + 0.5)
         )
         assert resources.usual_slots(task, 1, places) == 1 << (fit.bit_length() - 1)
     monkeypatch.setattr(resources, "memory_left", lambda device: 0)
@@ -33,7 +33,7 @@ def test_as_many_as_fit(monkeypatch):
 def test_two_workers_share_a_memory(monkeypatch):
     task, places = the_task(), jax.local_devices()[:1]
     lane = blanks.state_bytes(task, 32) / 32
-    monkeypatch.setattr(resources, "memory_left", lambda device: 2 * resources._STATES * lane * 16.5)
+    monkeypatch.setattr(resources, "memory_left", lambda device: 2 * resources.STATES["cpu"] * lane * 16.5)
     assert resources.usual_slots(task, 2, places) == 8
 
 

@@ -3,7 +3,8 @@
 Compiles the engines' programs for an H100, a TPU or this CPU, with or without the device, and says for each loop what
 one turn launches and how many bytes a slot it reads and writes. The exit status is 1 if a case does not compile, calls
 something outside of the program (CUDA), computes in float64, if the scan and the leap engine compute one score in
-different ways (the same bits would end there), or if a case takes more launches or bytes than FILE allows.
+different ways (the same bits would end there), takes more memory than the pool reckons with, or more launches or bytes
+than FILE allows.
 
 What it needs besides jax: cuda: the wheels jax-cuda13-plugin and jax-cuda13-pjrt of jax's own version, ptxas on PATH or
 the wheel nvidia-cuda-nvcc; tpu: libtpu. In an environment of their own: jax prefers a GPU as soon as it finds a plugin.
@@ -22,7 +23,7 @@ from benchmarks.ahead_of_time import targets
 from benchmarks.ahead_of_time.cases import SAME_SCORE, SLOTS, cases, lowered
 from benchmarks.ahead_of_time.hlo import faults, loops, scores
 
-HEADER = ("case", "loop", "launches", "copies", "bytes_per_slot", "temporary_mb", "compile_s")
+HEADER = ("case", "loop", "launches", "copies", "bytes_per_slot", "temporary_mb", "states", "compile_s")
 
 
 def main():
@@ -31,31 +32,35 @@ def main():
     targets.settle()
     import jax
 
-    from jaxbandits._engine import drive
+    from jaxbandits._engine import drive, resources
 
     device = targets.target(given.platform, given.topology)
     chosen = {name: made for name, made in cases().items() if not given.only or name in given.only}
     if missing := set(given.only or ()) - set(chosen):
         raise SystemExit(f"--only: {', '.join(sorted(missing))} given; it must be of {', '.join(cases())}")
-    options = dict(drive.OPTIONS.get(device.platform, {}))
-    if given.captured:
-        options["xla_gpu_enable_command_buffer"] = targets.CAPTURED
+    options = drive.options(device.platform, captured=given.captured)
     print(f"{device.device_kind}, jax {jax.__version__}, {given.slots} slots, {time.strftime('%Y-%m-%d')}", flush=True)
     rows, wrong, formulas = [], [], set()
     for name, made in chosen.items():
         try:
-            program = lowered(made(), given.slots, device, options)
+            program, state = lowered(made(), given.slots, device, options)
             began = time.perf_counter()
             done = program.compile()
             seconds = time.perf_counter() - began
         except Exception as problem:  # whatever a compiler says: the other cases are compiled all the same
             wrong.append(f"{name}: does not compile ({type(problem).__name__}: {str(problem)[:500]})")
             continue
-        text, temporary = done.as_text() or "", done.memory_analysis().temp_size_in_bytes
+        text, memory = done.as_text() or "", done.memory_analysis()
+        taken = memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
+        states = (taken + memory.temp_size_in_bytes) / state
         wrong += [f"{name}: {fault}" for fault in faults(text, given.platform)]
+        if states > resources.STATES[device.platform]:
+            wrong.append(
+                f"{name}: takes {states:.1f} times its state; {resources.STATES[device.platform]} are reckoned"
+            )
         if name.startswith(SAME_SCORE):
             formulas |= scores(text)
-        rows += _rows(name, loops(text), given.slots, temporary, seconds)
+        rows += _rows(name, loops(text), given.slots, memory.temp_size_in_bytes, states, seconds)
     if given.platform == "cuda" and len(formulas) > 1:
         wrong.append(f"one score is computed in {len(formulas)} ways: {', '.join(x[:300] for x in sorted(formulas))}")
     if given.budget is not None:
@@ -80,16 +85,16 @@ def _options():
     return parser.parse_args()
 
 
-def _rows(name, entry, slots, temporary, seconds):
+def _rows(name, entry, slots, temporary, states, seconds):
     """A row for each loop; printed as well."""
     found = []
-    print(f"{name}: {temporary / 1e6:.0f} MB of temporaries, compiled in {seconds:.1f} s")
+    print(f"{name}: {temporary / 1e6:.0f} MB of temporaries, {states:.1f} states, compiled in {seconds:.1f} s")
     for loop in entry.walk():
         found.append((name, loop.path, loop.launches, loop.copies, round(loop.bytes / slots)))
         where = "  " * loop.path.count("/") + loop.path.rpartition("/")[2]
         print(f"  {where:<24} {loop.launches:>4} launches + {loop.copies} copies, {found[-1][4]:>7,} B a slot")
     sys.stdout.flush()
-    return [(*row, round(temporary / 1e6), round(seconds, 1)) for row in found]
+    return [(*row, round(temporary / 1e6), round(states, 2), round(seconds, 1)) for row in found]
 
 
 def beyond(rows, budget):

@@ -60,7 +60,7 @@ SAME_SCORE = ("scan-omega-", "leap-omega-")
 
 
 def lowered(made: Any, slots: int, device: Any, options: dict[str, Any]) -> Any:
-    """The driver's program for that device, not compiled yet; nothing is computed, only shapes are given."""
+    """The driver's program for that device, not compiled yet, and the bytes of its state; only shapes are given."""
     import jax
     import numpy as np
     from jax.sharding import SingleDeviceSharding
@@ -79,4 +79,5 @@ def lowered(made: Any, slots: int, device: Any, options: dict[str, Any]) -> Any:
     place = SingleDeviceSharding(device)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), np.asarray(x).dtype, sharding=place), given)
     named: Any = {"static_argnames": ("engine",), "donate_argnames": ("pool",)}
-    return jax.jit(drive.advance, **named, compiler_options=options or None).lower(task.engine, *shapes)
+    program = jax.jit(drive.advance, **named, compiler_options=options or None).lower(task.engine, *shapes)
+    return program, blanks.state_bytes(task, slots)

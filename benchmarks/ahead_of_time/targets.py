@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-CAPTURED = "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE"
-"""Kinds of work that may be part of a CUDA graph: loops and branches, too, which XLA leaves to the host by itself."""
-
 NEEDS = {
     "cuda": "the wheels jax-cuda13-plugin and jax-cuda13-pjrt of jax's own version, and ptxas (or nvidia-cuda-nvcc)",
     "tpu": "the wheel libtpu, as pip install 'jax[tpu]' brings it",

@@ -7,7 +7,7 @@ number of the round that is decided, p a constant of the policy and q one of the
 import numba
 import numpy as np
 
-from benchmarks.loops.frame import FAST, first_state, pull
+from benchmarks.loops.frame import FAST, below, first_state, pull
 
 F, INF = np.float32, np.float32(np.inf)
 
@@ -15,7 +15,8 @@ F, INF = np.float32, np.float32(np.inf)
 def loop(score, squares=False, least_cost=False):
     """``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds, reward)`` of each lane.
 
-    ``squares``: keep Σr² and Σc², as policies with variances must; ``least_cost``: find the smallest mean cost.
+    ``squares``: keep Σr² and Σc², as policies with variances must; ``least_cost``: find the smallest mean cost, while
+    which is 0 many arms tie at +∞: then the search for the best starts at a random one.
     """
 
     @numba.njit(parallel=True, fastmath=FAST)
@@ -60,8 +61,13 @@ def loop(score, squares=False, least_cost=False):
                             p,
                             own,
                         )
-                    arm, best = 0, F(-1.0)
-                    for j in range(width):
+                    arm, best, first = 0, F(-1.0), 0
+                    if least_cost:
+                        state, first = below(state, width)
+                    for j in range(first, width):
+                        if value[j] > best:
+                            best, arm = value[j], j
+                    for j in range(first):
                         if value[j] > best:
                             best, arm = value[j], j
                 state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)

@@ -15,8 +15,8 @@ import jaxbandits as jb
 from jaxbandits.policies import RCB, OmegaUCB, SampledArms, arms_to_sample
 
 plt.style.use("jaxbandits.pictures")
-budget, tried = 1000.0, np.array([2, 4, 8, 16, 32, 64, 128])
-arms = jb.environments.Reservoir.ratio(jax.random.key(0), instances=80, capacity=128, beta=1.0)  # best ratio: 2
+budget, tried = 400.0, np.array([2, 4, 8, 16, 32, 64])
+arms = jb.environments.Reservoir.ratio(jax.random.key(0), instances=60, capacity=64, beta=1.0)  # best ratio: 2
 policies = {"RCB": SampledArms(RCB(), arms=tried), "ω-UCB": SampledArms(OmegaUCB(), arms=tried)}
 money = jb.TotalBudget(budget, last_pull="forfeits")
 result = jb.simulate(list(policies.values()), arms, money, key=jax.random.key(1), marks=1)
@@ -24,7 +24,7 @@ lost = result.regret.isel(mark=-1) / (2.0 * budget)  # as a share of what the be
 found = jb.statistics.mean_interval(lost, over="instance")
 
 # %%
-# Each of the 80 reservoirs is one observation; bars are 95 % intervals.
+# Each of the 60 reservoirs is one observation; bars are 95 % intervals.
 
 figure, axes = plt.subplots()
 for number, name in enumerate(policies):

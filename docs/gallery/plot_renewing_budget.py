@@ -18,9 +18,8 @@ from jaxbandits.policies import EvenPace, InFlight, PricePacer
 plt.style.use("jaxbandits.pictures")
 days, hours = 3, np.rint(20 * (1.2 + np.sin(2 * np.pi * (np.arange(24) - 9) / 24))).astype(int)
 requests = np.tile(hours, days)
-late = Delayed(
-    FiniteArms.beta([7, 9, 19], [3, 1, 1], [1, 4, 16], [49, 36, 24])
-)  # qualities .70, .90, .95; costs .02, .1, .4
+# Three back ends of qualities 0.70, 0.90, 0.95 at costs 0.02, 0.10, 0.40.
+late = Delayed(FiniteArms.beta([7, 9, 19], [3, 1, 1], [1, 4, 16], [49, 36, 24]))
 day = jb.Renewing(amount=[60.0], every=[24], requests=requests)
 greedy = PricePacer(start=0.0)
 policies = {"PricePacer": PricePacer(), "even pace": EvenPace(greedy), "spends until it is gone": greedy}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache, partial
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -158,14 +159,35 @@ def outcomes(environment: Environment, lanes: Lane, carry: Carry) -> EndedLane:
 OPTIONS: dict[str, dict[str, Any]] = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
 
 
-@cache
+# The kinds of work that may be part of one CUDA graph: loops and branches, too, which XLA leaves to the host by itself.
+_CAPTURED = "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE"
+
+
+def options(platform: str, captured: bool | None = None) -> dict[str, Any]:
+    """The compiler's options for the devices of a platform.
+
+    Args:
+        captured: CUDA: whole loops in one graph, so that the host launches nothing in between. By default what the
+            environment variable JAXBANDITS_CUDA_GRAPHS says, and without it no: nobody has run it yet.
+    """
+    if captured is None:
+        captured = os.environ.get("JAXBANDITS_CUDA_GRAPHS", "0") not in ("", "0")
+    graphs = {"xla_gpu_enable_command_buffer": _CAPTURED} if captured and platform == "gpu" else {}
+    return OPTIONS.get(platform, {}) | graphs
+
+
 def compiled(platform: str) -> jax.stages.Wrapped:
     """:func:`advance` for the devices of a platform. The old state's memory is taken for the new one."""
+    return _compiled(tuple(sorted(options(platform).items())))
+
+
+@cache
+def _compiled(given: tuple[tuple[str, Any], ...]) -> jax.stages.Wrapped:
     return jax.jit(
         advance,
         static_argnames=("engine",),
         donate_argnames=("pool",),
-        compiler_options=OPTIONS.get(platform),
+        compiler_options=dict(given) or None,
     )
 
 

@@ -18,7 +18,7 @@ from jaxbandits.core.protocol import Feedback, Status, View
 from jaxbandits.core.pytrees import select_tree
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite.arms import AddressedArms
-from jaxbandits.policies.base.index import IndexPolicy, clears, evaluate_totals
+from jaxbandits.policies.base.index import IndexPolicy, beyond, clears, evaluate_totals
 from jaxbandits.policies.base.ties import largest
 
 _FURTHEST = 1024  # most rounds to aim ahead
@@ -95,7 +95,7 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, flight: Flight) ->
     initial = jnp.any(fresh & taking)  # type: ignore[operator]
     careful = flight.pace.careful | initial | (steady < t)
     until = jnp.where(careful, t, jnp.minimum(t + flight.pace.reach, steady))
-    scores = evaluate_totals(policy, known, until)
+    scores = evaluate_totals(policy, known, jnp.where(careful, t, beyond(until)))
     key = jax.random.wrap_key_data(carry.fixed.policy_key, impl="threefry2x32")
     choice = largest(scores, key, view._replace(available=taking), fresh=fresh)
     others = taking & (jax.lax.iota(jnp.int32, scores.shape[0]) != choice)  # type: ignore[operator]

@@ -19,6 +19,7 @@ import numpy as np
 from jaxbandits._engine import drive, scan
 from jaxbandits._engine.blanks import SEATS_PER_SLOT, blank, blank_shapes
 from jaxbandits._engine.call_length import CallLength
+from jaxbandits._engine.seats import Seats
 from jaxbandits._engine.tasks import Task
 from jaxbandits.core.ledger import Ledger
 
@@ -117,44 +118,48 @@ class Queue:
         task, slots = self.task, self.slots
         environment = jax.device_put(task.environment, device)
         root = jax.device_put(task.root, device)
-        lane_of = np.full(SEATS_PER_SLOT * slots, -1)  # -1: nobody sits there
+        seats = Seats(task, SEATS_PER_SLOT * slots, device)
         line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
         seat_in = np.full(slots, -1)  # by slot
-        lanes: scan.Lane | None = None
+        left: tuple[np.ndarray, drive.EndedLane] | None = None  # what stays of lanes that have ended
         pool: drive.Pool | None = None
         call = CallLength(task.chunk)
         while not stop.is_set():
-            free = np.flatnonzero(lane_of < 0)
+            free = seats.free
             taken = self._take(int((seat_in < 0).sum()) - line.size, line.size, free.size)
             free = free[: taken.size]
-            lane_of[free] = taken
             line = np.concatenate([line, free])
-            if (lane_of < 0).all():
-                break
-            if taken.size:
-                lanes = jax.device_put(task.lanes(np.maximum(lane_of, 0)), device)
-            assert lanes is not None
-            padded = np.zeros(lane_of.size, np.int32)
+            if free.size:
+                seats.take(free, taken)
+            if (seats.lane_of < 0).all():
+                if left is None:
+                    break
+                left = self._keep(*left)  # and look again: whoever takes it may have brought more lanes
+                continue
+            padded = np.zeros(seats.lane_of.size, np.int32)
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
             limits = drive.CallLimits(*(np.int32(x) for x in (call.chunk, call.chunks, slots // 16, quota)))  # type: ignore[arg-type]
-            given = environment, lanes, root, padded, np.int32(line.size)
+            given = environment, seats.lanes, root, padded, np.int32(line.size)
             began = time.perf_counter()
             if pool is None:
                 pool = self._prepared(device, given, limits, stop)
             if stop.is_set():  # while this one waited for another one's compiling
                 break
             pool, report = drive.compiled(device.platform)(task.engine, *given, pool, limits)
+            if left is not None:
+                left = self._keep(*left)  # while the device plays
             seat_in = np.asarray(pool.seat)
             call.learn(time.perf_counter() - began, int(report.chunks))
             line = line[int(report.begun) :]
-            ended = lane_of >= 0
+            ended = seats.lane_of >= 0
             ended[line] = ended[seat_in[seat_in >= 0]] = False
             if ended.any():
-                self._keep(pool.outcome, lane_of, ended)
-                lane_of[ended] = -1
+                left = seats.leave(pool.outcome, ended)
             self._shares[number] = float(report.share)
+        if left is not None:
+            self._keep(*left)
 
     def _prepared(self, device: Any, given: tuple, limits: drive.CallLimits, stop: threading.Event) -> drive.Pool:
         """A pool of empty slots, and the program that is going to play them compiled."""
@@ -173,11 +178,11 @@ class Queue:
                 lowered.compile()
         return pool
 
-    def _keep(self, outcome: drive.EndedLane, lane_of: np.ndarray, ended: np.ndarray) -> None:
-        rows, last, status, final = jax.tree.map(lambda x: np.asarray(x)[ended], outcome)
-        self.put(lane_of[ended], scan.unpack(rows, last), status, final)
+    def _keep(self, numbers: np.ndarray, outcome: drive.EndedLane) -> None:
+        rows, last, status, final = jax.tree.map(lambda x: np.asarray(x)[: numbers.size], outcome)
+        self.put(numbers, scan.unpack(rows, last), status, final)
         with self._lock:
-            self.done += int(ended.sum())
+            self.done += numbers.size
 
 
 class Run:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import jaxbandits as jb
@@ -71,12 +73,17 @@ def played(policy: Policy) -> str:
     return type(policy).__name__
 
 
-@pytest.mark.parametrize(("policy", "name", "constraint"), ROWS, ids=[f"{played(p)}-{name}" for p, name, _ in ROWS])
+# One of each kind in `make test`; `make test-integration` plays them all.
+QUICK = {"OmegaUCB", "CUCB", "BudgetedThompson", "EpsilonFirst", "FixedSplit", "UCBSCPlus", "SampledArms", "Guarded"}
+
+
+def row(policy: Policy, name: str, constraint: Constraint) -> Any:
+    """A parameter of the test."""
+    kind = played(policy)
+    marks = () if kind in QUICK else pytest.mark.integration
+    return pytest.param(policy, name, constraint, id=f"{kind}-{name}", marks=marks)
+
+
+@pytest.mark.parametrize(("policy", "name", "constraint"), [row(*of) for of in [*ROWS, SLOW]])
 def test_policy_keeps_the_contract(policy: Policy, name: str, constraint: Constraint) -> None:
-    check_policy(policy, world(name), constraint, key=KEY)
-
-
-@pytest.mark.integration
-def test_a_policy_in_flight_keeps_the_contract() -> None:
-    policy, name, constraint = SLOW
     check_policy(policy, world(name), constraint, key=KEY)

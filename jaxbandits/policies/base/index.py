@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxbandits.core import arm_statistics
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.by_device import by_device
 from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.protocol import View
 from jaxbandits.policies.base.arm_totals import ArmTotals
@@ -18,6 +19,11 @@ from jaxbandits.policies.base.ties import largest
 
 P = TypeVar("P", bound="IndexPolicy")
 NEVER = np.int32(2**31 - 1)  # a round that does not come
+# Off CPU a square root may be off by 1 and a quotient by 2 units in the last place instead of half a one (CUDA's
+# sqrt.approx and div.full), and need not grow with what they are taken of. What that does to a score is kept off by a
+# margin so many times as large, and what it does to ln t before a difference of nearly equal numbers by `beyond`.
+COARSER = 4.0
+_LATER = 2.0**-18  # of ln t
 
 
 class IndexPolicy(ArmTotals):
@@ -98,9 +104,22 @@ def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array
     return wide.score(arm_statistics.as_floats(totals, at))
 
 
+def beyond(round: jax.Array) -> jax.Array:
+    """On CPU ``round``; elsewhere a later one (``i32[]``) at which no score that rests is below its value at ``round``.
+
+    But for the margin of :func:`clears`. If the square root in ε falls by a unit in the last place, an index such as
+    :math:`(\\bar r + \\epsilon)/(\\bar c - \\epsilon)` may fall by any share of itself. ε reads ln t: where ln t is
+    larger by 2⁻¹⁸ of itself, ε is larger by 2⁻¹⁹, sixteen units.
+    """
+    t = round.astype(jnp.float32)
+    later = round + 1 + jnp.ceil(_LATER * t * jnp.log(t)).astype(jnp.int32)
+    return jnp.where(by_device(cpu=1.0, other=0.0) > 0, round, jnp.where(later > round, later, round))
+
+
 def clears(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Array:
     """Is a score above a ceiling on the others by more than rounding may hide? −∞: there are no others."""
-    return score > ceiling + jnp.where(jnp.isfinite(ceiling), jnp.abs(ceiling) * policy.rounding, 0)
+    margin = jnp.abs(ceiling) * (policy.rounding * by_device(cpu=1.0, other=COARSER))
+    return score > ceiling + jnp.where(jnp.isfinite(ceiling), margin, 0)
 
 
 def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> jax.Array:

@@ -1,0 +1,52 @@
+"""The table of docs/accelerators.md from the CSV files in ``tables``: python -m benchmarks.ahead_of_time.page."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+TABLES = Path(__file__).parent / "tables"
+_TURN = "entry/while 0"
+_ROUND = f"{_TURN}/while 0/while 0"
+SHOWN = {
+    ("scan-omega-10", _ROUND): "scan, ω-UCB, K = 10: a round",
+    ("scan-omega-100", _ROUND): "scan, ω-UCB, K = 100: a round",
+    ("scan-bts-10", _ROUND): "scan, BTS, K = 10: a round",
+    ("scan-bts-100", _ROUND): "scan, BTS, K = 100: a round",
+    ("scan-klucbsc-10", _ROUND): "scan, KL-UCB-SC+, K = 10: a round",
+    ("scan-suak-10", _ROUND): "scan, SUAK, K = 10: a round",
+    ("leap-omega-100", _ROUND): "leap, ω-UCB, K = 100: aim and land",
+    ("leap-omega-100", f"{_ROUND}/branch 1/branch 1"): "leap, ω-UCB, K = 100: a block of 16",
+    ("leap-omega-100", f"{_ROUND}/branch 1/branch 2/while 0"): "leap, ω-UCB, K = 100: a block of 64",
+    ("merge-bzoom", _ROUND): "merge, B-Zoom: a step",
+    ("merge-bzoom", f"{_ROUND}/while 0"): "merge, B-Zoom: an ordinary round",
+    ("merge-bzoom", f"{_ROUND}/while 3"): "merge, B-Zoom: a block",
+    ("scan-omega-100", _TURN): "a turn (new lanes to slots, outcomes kept)",
+}
+
+
+def rows(name: str) -> dict[tuple[str, str], dict[str, str]]:
+    """A table of the command, by case and loop."""
+    with open(TABLES / name, newline="") as file:
+        return {(row["case"], row["loop"]): row for row in csv.DictReader(file)}
+
+
+def lines() -> list[str]:
+    """The page's table."""
+    before, now = rows("cuda_before.csv"), rows("cuda.csv")
+
+    def cells(row: dict[str, str] | None) -> tuple[str, str]:
+        if row is None:
+            return "–", "–"
+        copies = f" + {row['copies']}" if int(row["copies"]) else ""
+        return f"{row['launches']}{copies}", f"{int(row['bytes_per_slot']):,}"
+
+    found = ["| loop | launches before | now | bytes a slot before | now |", "|---|---|---|---|---|"]
+    for where, words in SHOWN.items():
+        old, new = cells(before.get(where)), cells(now[where])
+        found.append(f"| {words} | {old[0]} | {new[0]} | {old[1]} | {new[1]} |")
+    return found
+
+
+if __name__ == "__main__":
+    print("\n".join(lines()))
