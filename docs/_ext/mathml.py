@@ -34,20 +34,17 @@ def mended(text: str) -> str:
     tree = ElementTree.fromstring(text.replace("&ApplyFunction;", ""))
     for parent in tree.iter():
         for child in parent:
-            accent = child[-1] if child.tag in (f"{MATH}munderover", f"{MATH}mover") and len(child) else None
-            if accent is not None and accent.text in ACCENTS and child.tag == f"{MATH}munderover":
-                base, index = child[0], child[1]
+            if child.tag == f"{MATH}munderover" and child[-1].text in ACCENTS:
+                base, index, accent = child
+                over = ElementTree.Element(f"{MATH}mover")
+                over.extend([base, accent])
                 child.tag = f"{MATH}msub"
-                child[:] = [over(base, accent), index]
+                child[:] = [over, index]
+            elif child.tag == f"{MATH}mover" and child[-1].text in ACCENTS:
+                child.attrib.pop("accent", None)  # without a font for formulas, accents are drawn into their letters
         if parent.tag in (f"{MATH}math", f"{MATH}mrow", f"{MATH}msqrt"):
             apart(parent)
     return ElementTree.tostring(tree, encoding="unicode")
-
-
-def over(base: ElementTree.Element, accent: ElementTree.Element) -> ElementTree.Element:
-    made = ElementTree.Element(f"{MATH}mover", {"accent": "true"})
-    made.extend([base, accent])
-    return made
 
 
 def apart(row: ElementTree.Element) -> None:
