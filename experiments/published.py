@@ -191,6 +191,7 @@ def tuned() -> Iterator[str]:
 
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "omega_ucb, S-GBr": functools.partial(omega_regret, "figure3b", "S-GBr"),
+    "omega_ucb, S-Bt": functools.partial(omega_regret, "figure3c", "S-Bt"),
     "rcb, far": rcb_far,
     **{f"b_zoom, independent, {b}": functools.partial(b_zoom_independent, b) for b in (50_000, 100_000, 500_000)},
     "rcucb, figure 5": rcucb_forests,
