@@ -134,8 +134,9 @@ class Queue:
             if (seats.lane_of < 0).all():
                 if left is None:
                     break
-                left = self._keep(*left)  # and look again: whoever takes it may have brought more lanes
-                continue
+                self._keep(*left)
+                left = None
+                continue  # look again: whoever took them may have brought more lanes
             padded = np.zeros(seats.lane_of.size, np.int32)
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
@@ -149,7 +150,8 @@ class Queue:
                 break
             pool, report = drive.compiled(device.platform)(task.engine, *given, pool, limits)
             if left is not None:
-                left = self._keep(*left)  # while the device plays
+                self._keep(*left)  # while the device plays
+                left = None
             seat_in = np.asarray(pool.seat)
             call.learn(time.perf_counter() - began, int(report.chunks))
             line = line[int(report.begun) :]
