@@ -339,3 +339,35 @@ def test_words_for_nothing_are_names_like_others(tmp_path: Path) -> None:
     assert read(tmp_path, COUNTS + rows + "-,5,4,1\n").instances[0].arms[-1] == "-"
     table = read(tmp_path, "Region,Sessions,Total cost,Orders\n" + rows + "--,5,4,1\n")
     assert len(table.instances[0].arms) == 3 and "line 5 skipped: no name" in table.notes
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "price per click",
+        "Preis pro Klick",
+        "prix par clic",
+        "Cost per visit",
+        "avg. price per link click",
+        "Price/Click",
+    ],
+)
+def test_a_price_of_one_pull_is_no_total(tmp_path, title):
+    table = read(tmp_path, f'ad;clicks;"{title}";orders\na;100;0,50;5\nb;300;0,20;9\n')
+    assert table.instances[0].evidence.spent.ravel().tolist() == pytest.approx([50.0, 60.0])
+
+
+def test_a_bare_price_is_said_to_be_read_as_a_total(tmp_path):
+    table = read(tmp_path, "ad,clicks,price,orders\na,100,50,5\nb,300,20,9\n")
+    assert any("if it is the price of one" in note for note in table.notes)
+
+
+def test_clicks_without_a_price_are_not_free(tmp_path):
+    table = read(tmp_path, "day,ad,clicks,spent,conversions\n1,a,100,50,5\n2,a,90,,4\n1,b,80,20,3\n2,b,0,,\n")
+    assert table.instances[0].evidence.clicks.ravel().tolist() == [100, 80]
+    assert table.instances[0].evidence.spent.ravel().tolist() == [50.0, 20.0]
+    assert any("line 3 not summed" in note for note in table.notes)
+
+
+def test_a_total_of_one_arm_is_a_total(tmp_path):
+    assert "number of arms: 1 given" in message_of(tmp_path, "ad,clicks,spend,results\na,100,50,5\nTotal,100,50,5\n")

@@ -97,9 +97,11 @@ def totals(
     labelled |= {i for i, (_, cells) in enumerate(rows) if ":" in cells[name] and _TOTAL.fullmatch(cells[name])}
     left = [i for i in range(len(rows)) if i not in labelled]
     for end in (-1, 0):  # at the ends one after the other, as there may be totals of totals
-        while len(left) > 2:
+        while len(left) > 1:
             own = rows[left[end]][1][name]
             called, adds_up = _TOTAL.fullmatch(own) is not None, _is_sum(left[end], left, sums)
+            if len(left) == 2:  # the only arm, and a row that says the same of it
+                called = adds_up = called and all(values[left[0]] == values[left[1]] for values in sums)
             if not (called and adds_up if plain and own else called or adds_up):
                 break
             labelled.add(left.pop(end))

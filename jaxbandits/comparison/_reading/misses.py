@@ -176,8 +176,8 @@ def _by_title(role: str, header: Sequence[str], rows: Sequence[Sequence[str]], t
     words = [word for name in _ROLES.get(role, (role,)) for rank in ranks()[name] for word in rank]
     best, which = 0.0, None
     for i, text in enumerate(header):
-        own = title(text).key
-        if i in taken or not own or own in _elsewhere(role):
+        own, others = title(text).key, title(text).others
+        if i in taken or not own or not _elsewhere(role).isdisjoint((own, *others)):
             continue
         near = difflib.get_close_matches(own, words, n=1, cutoff=_NEAR)
         ends = any(own.endswith(word) for word in words if len(word) > 3)  # "Ads Total Clicks"

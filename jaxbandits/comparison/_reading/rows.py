@@ -16,6 +16,7 @@ from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison._reading.times import Times, read_times
 from jaxbandits.comparison._reading.usual import pull_unit
+from jaxbandits.comparison._reading.words import ranks
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
 from jaxbandits.core.errors import shown
 from jaxbandits.core.printable import brief
@@ -135,14 +136,20 @@ def _kind(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray)
     option = brief(shlex.quote(f"clicks={sheet.titles[at['clicks']]}"), 80)
     own = f"column {shown(sheet.titles[at['clicks']])}"
     if len(set(kept)) == len(kept) and (clicks > 1).any() and (amounts.values["reward"][keep] > 1).any():
-        return "counts", (f"read as counts, for {own} is above 1 and no arm has two rows of one time",)
+        notes = (f"read as counts, for {own} is above 1 and no arm has two rows of one time",)
+        cost = sheet.columns.title.get("cost")
+        if cost is not None and cost.key in ranks()["cost"][-1]:  # a price, of what?
+            asked = f"{shown(sheet.titles[at['cost']])} is read as what all of a row's pulls cost"
+            notes += (f"{asked}; if it is the price of one, call the column 'price per click'",)
+        return "counts", notes
     return kind, (f"{own} not used: a row is one pull (else say --columns {option})",)
 
 
 def _filled(
     kind: str, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray
 ) -> tuple[tuple[FloatArray, FloatArray, FloatArray], tuple[str, ...]]:
-    """Clicks, value and spent of all rows, and notes. In a file of counts what is empty is 0; NaN is not known."""
+    """Clicks, value and spent of all rows, and notes. In a file of counts what is empty is 0, but
+    not what pulls cost; NaN is not known."""
     notes: tuple[str, ...] = ()
     values, ones = amounts.values, np.ones(len(rows))
     value = values.get("conversions", values.get("reward", values.get("mean_reward")))
@@ -153,6 +160,8 @@ def _filled(
     if kind != "counts":
         return (ones, value, spent), notes
     unknown = keep & np.any([state == UNKNOWN for state in amounts.state.values()], axis=0)
+    if "spent" in amounts.state:  # pulls that somebody forgot to price are not free
+        unknown |= keep & (amounts.state["spent"] == NOTHING) & (np.nan_to_num(values["clicks"]) > 0)
     nothing = keep & ~unknown
     for role, state in amounts.state.items():
         empty = nothing & (state == NOTHING)

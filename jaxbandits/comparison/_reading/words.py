@@ -22,6 +22,14 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _BEHIND = re.compile(r"[\s_-]+(?:total|gesamt|insgesamt|count|sum|#)\s*$", re.IGNORECASE)
+_OF_ONE = re.compile(
+    r"^\s*(?:(?:average|avg\.?|mean|unit|ø|durchschn\w*\.?|mittlere[rs]?)\s+)?"
+    r"(?:price|cost|fee|preis|kosten|prix|co[uû]t|precio|coste|costo|pre[cç]o|custo|prezzo|prijs)s?"
+    r"\s*(?:per|pro|par|por|for each|a|je|/)\s*(?:one\s+|each\s+)?"
+    r"(?:link\s+)?(?:click|klick|clic|clique|klik|visit|besuch|session|sitzung|view|aufruf|user|visitor|nutzer|pull|trial"
+    r"|play|impression|send)s?\s*$",
+    re.IGNORECASE,
+)
 _LONGEST = 200
 _BRACKETED = re.compile(r"[\(\[]\s*(?:in\s+)?([^()\[\]]*?)\s*[\)\]]")
 
@@ -72,6 +80,8 @@ def title(text: str) -> Title:
     for part in (_BRACKETED.sub(" ", text), text.split(":")[0], _BRACKETED.sub(" ", text.split(":")[0])):
         for bare in (part, _BEHIND.sub("", part), _BEFORE.sub("", part), _BEFORE.sub("", _BEFORE.sub("", part))):
             others += [other] if (other := key(bare)) and other not in (found, *others) else []
+    if found not in rank_of()["price"] and _OF_ONE.match(_BRACKETED.sub(" ", text)):
+        others.append("costperclick")  # the price of one pull, whatever a pull is called
     return Title(found, unit.upper() if unit.upper() in CODES.split("|") else unit.lower(), tuple(others), last)
 
 
