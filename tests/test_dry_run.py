@@ -48,6 +48,11 @@ def broken(method, result):
         ("update", lambda self, s, k, o: s + o.nonsense, "Broken.update: fails when traced.*nonsense"),
         ("select", lambda self, s, k, v: jnp.int32(0), "Broken.select: gives a .*must be the tuple .state, action."),
         ("select", lambda self, s, k, v: (s, jnp.float32(0)), "Broken.select: an action of float32.. given; .* an arm"),
+        (
+            "select",
+            lambda self, s, k, v: (s, s),
+            r"Broken.select: an action of int32.2. given; .* int32.., as its blank",
+        ),
         ("init", lambda self, spec: spec.nothing, "Broken.init: fails when traced.*nothing"),
     ],
 )

@@ -102,10 +102,11 @@ def _playable(policy: Policy, method: str, environment: Environment, action: Any
 def _check_action(policy: Policy, environment: Environment, action: Any, blank: Any) -> None:
     """What ``select`` gave: an action for this world, and of the kind that ``blank_action`` announced."""
     _playable(policy, "select", environment, action)
-    if jax.tree.structure(action) != jax.tree.structure(blank) or _shown_all(action) != _shown_all(blank):
+    given, announced = (str(jax.tree.map(_shown, x)) for x in (action, blank))
+    if given != announced:
         raise InputError(
-            f"{type(policy).__name__}.select: an action of {_shown_all(action)} given; it must be of "
-            f"{_shown_all(blank)}, as its blank_action is"
+            f"{type(policy).__name__}.select: an action of {given} given; it must be of {announced}, as its "
+            "blank_action is"
         )
 
 
