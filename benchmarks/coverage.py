@@ -1,9 +1,9 @@
 """``python -m benchmarks.coverage [--only PART] [--quick]``: how often nominal 95 % intervals hold what they should.
 
 Parts: means, bootstrap, strata (runs of given instances), bands, tails (median, quantile, cvar, tail_share), alarms
-(how often tame samples are warned of). A cell is the coverage in percent. In brackets with ``w``: most of these samples
-are warned of by name. With ``<``: lock-in rarer than 3/n, which no sample of n can show. With ``!``: outside of 92 to
-98, and no warning.
+(how often tame samples are warned of), unwarned (coverage of a mean among samples without a warning, in cells where
+most have one). A cell is the coverage in percent. In brackets with ``w``: most of these samples are warned of by name.
+With ``<``: lock-in rarer than 3/n, which no sample of n can show. With ``!``: outside of 92 to 98, and no warning.
 """
 
 import sys
@@ -73,10 +73,10 @@ def show(title, columns, rows):
     for name, cells in rows.items():
         print(f"| {name} | {' | '.join(map(str, cells))} |", flush=True)
     cells = [cell for row in rows.values() for cell in row if isinstance(cell, Cell)]
-    good, counted = sum(cell.good for cell in cells), sum(not cell.rare for cell in cells)
-    print(
-        f"\n{good - sum(c.rare for c in cells)} of {counted} cells hold 92 to 98 % or warn, {len(cells) - counted} rare"
-    )
+    if cells:
+        good, counted = sum(cell.good for cell in cells), sum(not cell.rare for cell in cells)
+        good -= sum(c.rare for c in cells)
+        print(f"\n{good} of {counted} cells hold 92 to 98 % or warn, {len(cells) - counted} rare")
 
 
 def sampled(law, shape, seed=0):
@@ -125,7 +125,7 @@ def strata(size):
         rows[law] = []
         for shape in shapes:
             scale = np.linspace(0.5, 2, shape[0])[:, None, None]
-            x = scale * sampled(law, (*shape, size))
+            x = scale * sampled(law, (*shape, size if shape[1] >= 30 else 4 * size))
             found = bootstrap_interval(xarray.DataArray(x, dims=axes), over="replicate", resamples=999)
             doubtful = warned(doubts_of(x, "replicate", "mean"))
             rows[law].append(Cell(law, shape[0] * shape[1], hits(found, truth * scale.mean()), doubtful))
@@ -139,7 +139,7 @@ def bands(size):
     for law, (_, truth) in LAWS.items():
         rows[law] = []
         for count in counts:
-            many = size // 2
+            many = size
             noise = np.random.default_rng(1).normal(size=(count, many, 20)).cumsum(axis=2) / 10
             x = sampled(law, (count, many, 1)) * marks + noise
             found = simultaneous_band(xarray.DataArray(x, dims=(*_AXES, "mark")), resamples=400)
@@ -193,9 +193,40 @@ def alarms(size):
             rows[law].append(f"{share:.1f}")
     show("warned of, %", [f"n = {n}" for n in counts], rows)
     print(f"largest: {max(float(x) for row in rows.values() for x in row)} %")
+    strata_alarms(size)
 
 
-PARTS = {"means": means, "bootstrap": bootstrap, "strata": strata, "bands": bands, "tails": tails, "alarms": alarms}
+def strata_alarms(size):
+    """The same for runs of given instances of equal scales, and of scales that differ by a factor of four."""
+    shapes = ((19, 5), (14, 3), (8, 6), (3, 12), (4, 30))
+    rows: dict[str, list] = {}
+    for law in TAME:
+        for name, least in (("equal", 1.0), ("by four", 0.5)):
+            rows[f"{law}, {name}"] = []
+            for shape in shapes:
+                x = np.linspace(least, 1 / least, shape[0])[:, None, None] * sampled(law, (*shape, size))
+                rows[f"{law}, {name}"].append(f"{100 * warned(doubts_of(x, 'replicate', 'mean')).mean():.1f}")
+    show("warned of, %, given instances × runs", [f"{a} × {b}" for a, b in shapes], rows)
+
+
+def unwarned(size):
+    """Of the mean: coverage among the samples without a warning, where most of the samples of a cell have one."""
+    counts = (11, 15, 20, 50, 100, 200, 400)
+    rows: dict[str, list] = {}
+    for law, (_, truth) in LAWS.items():
+        rows[law] = []
+        for count in counts:
+            x = sampled(law, (count, 4 * size))
+            covered = hits(mean(xarray.DataArray(x, dims=_AXES)), truth)
+            told = warned(doubts_of(x[None], "instance", "mean"))
+            cell = Cell(law, count, covered, told)
+            rest = 100 * covered[~told].mean() if (~told).sum() >= 100 else np.nan
+            rows[law].append("" if cell.rare or cell.warned < 50 else f"{rest:.1f} ({100 - cell.warned:.0f} %)")
+    show("not warned of", [f"n = {n}" for n in counts], {law: row for law, row in rows.items() if any(row)})
+
+
+PARTS = {"means": means, "bootstrap": bootstrap, "strata": strata, "bands": bands, "tails": tails, "alarms": alarms,
+         "unwarned": unwarned}  # fmt: skip
 
 
 def main():

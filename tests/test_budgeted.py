@@ -40,6 +40,7 @@ from tests.test_leap import random_states
 
 KEY = jax.random.key(20240825)
 LANES, ROUNDS, BUDGET, ARMS = 200, 224, 40.0, 4
+HORIZON = 60.0  # that PD-BwK with time believes in: between what the cheapest and the dearest arm would take
 WORLD = jb.environments.random_generalised_bernoulli(jax.random.key(5), instances=2, arms=ARMS)
 MEAN_REWARD, MEAN_COST = WORLD.values()
 LEAST = MEAN_COST.min(axis=1)
@@ -156,6 +157,7 @@ CASES = {
     "kube": Case(policies.KUBE()),
     "mrcb": Case(policies.MRCB(pulls=2)),
     "mrcb_of_one_arm": Case(policies.MRCB(pulls=1)),
+    "pd_bwk_with_time": Case(policies.PDBwKWithTime.for_budget(BUDGET, ARMS, HORIZON)),
     "best_ratio": Case(policies.BestRatioOracle(MEAN_REWARD[None], MEAN_COST[None])),
 }
 SCORED = [name for name, case in CASES.items() if case.score]
@@ -395,6 +397,37 @@ def test_mrcb_finds_the_best_of_many_sets() -> None:
     assert 0 < endless < 20
 
 
+def test_pd_bwk_with_time() -> None:
+    """Every choice is one of the twin's, which keeps its own weights along the same trajectory."""
+    decisions = unlike = 0
+    for instance in range(2):
+        p, without = play("pd_bwk_with_time", instance), play("pd_bwk", instance)
+        unlike += int((p.action != without.action).any(-1).sum())
+        weights, rows = np.ones((LANES, 2)), np.arange(LANES)
+        for i in range(ROUNDS):
+            s, action = Seen(*(x[:, i] for x in p.seen)), p.action[:, i]
+            if i < ARMS:
+                assert (action == i).all()
+                continue
+            upper, lower = twin.pd_bwk_ends(s, C_RAD)
+            uses = np.stack([lower, np.full_like(lower, BUDGET / HORIZON)], axis=-1)
+            scores = upper / (uses * weights[:, None] / weights.sum(-1)[:, None, None]).sum(-1)
+            taken = scores[rows, action]
+            alive = p.alive[:, i]
+            assert (taken >= scores.max(-1) * (1 - 3e-5))[alive].all()
+            weights = weights * (1 + np.sqrt(np.log(2) / BUDGET)) ** uses[rows, action]
+            decisions += int(alive.sum())
+    assert decisions > 10_000 and unlike > 50
+
+
+def test_pd_bwk_with_time_wants_a_round_to_use_one_unit_at_most() -> None:
+    short = policies.PDBwKWithTime(c_rad=1.0, budget=40.0, horizon=20.0)
+    with pytest.raises(jb.InputError, match=r"PDBwKWithTime\.horizon: 20\.0 given"):
+        jb.simulate(short, WORLD, jb.TotalBudget(40.0, last_pull="counts"), key=KEY)
+    many = policies.PDBwKWithTime.for_budget([40.0, 80.0], ARMS, 100.0)
+    assert many.c_rad.shape == many.budget.shape == many.horizon.shape == (1, 2)
+
+
 def _total(whole: np.ndarray) -> ticks.Total:
     return jax.tree.map(jnp.asarray, ticks.split(whole))
 
@@ -503,6 +536,7 @@ def runner(name: str, instance: int) -> twin.Choice:
         "kube": lambda: kube,
         "mrcb": lambda: mrcb,
         "mrcb_of_one_arm": lambda: twin.by(twin.m_ucb),
+        "pd_bwk_with_time": lambda: twin.pd_bwk_with_time(C_RAD, BUDGET, HORIZON),
         "best_ratio": lambda: lambda s, left, rng: np.full(LANES, ratio.argmax()),
     }
     score = CASES[name].score

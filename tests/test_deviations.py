@@ -12,6 +12,7 @@ import jaxbandits as jb
 from jaxbandits import policies
 from jaxbandits.core import ticks
 from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.environments.finite.random_instances import uniforms
 from jaxbandits.policies.base.index import IndexPolicy, evaluate
 from tests.reference import budgeted as twin
 from tests.reference.budgeted import Seen
@@ -159,6 +160,22 @@ def test_instances_are_not_sorted_and_cost_something() -> None:
     best = (reward / cost).argmax(1)
     assert (np.bincount(best, minlength=4) > 20).all()
     assert cost.min() >= 0.01 and cost.min() < 0.02
+
+
+def test_gbr_mean_bug_states_the_means_of_the_reference_code() -> None:
+    """Its five-valued arms have 0.8 times the true means, of reward and cost: the same runs, 0.8 times the regret."""
+    key = jax.random.key(0)
+    weights = np.moveaxis(uniforms(key, 3, 4, 10), 0, -1)
+    found = {}
+    for bug in (False, True):
+        arms = jb.environments.random_generalised_bernoulli(key, instances=3, arms=4, gbr_mean_bug=bug)
+        for stated, w in zip(arms.values(), (weights[..., :5], weights[..., 5:]), strict=True):
+            assert np.abs(stated - twin.gbr_means(w, gbr_mean_bug=bug)).max() < 4 / 2**24
+        limit = jb.TotalBudget(30.0, last_pull="counts")
+        found[bug] = jb.simulate(policies.MUCB(), arms, limit, key=key, marks=2, engine="scan")
+    assert np.array_equal(found[True].final["pulls"], found[False].final["pulls"])
+    np.testing.assert_allclose(found[True].regret.values, 0.8 * found[False].regret.values, rtol=1e-4, atol=1e-4)
+    assert (found[False].regret.values[..., -1] > 0.1).all()
 
 
 def test_the_pull_that_exceeds_the_budget_counts_or_forfeits() -> None:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from experiments import published
 from experiments.omega_ucb_tails.pages import BLOCK, DOCS, PAPER, TABLES, lines, one, quote, rendered
 
 PAGES = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
@@ -39,6 +40,30 @@ def test_a_changed_number_is_seen() -> None:
     assert wrong != page and rendered(wrong) == rendered(page) != wrong
     with pytest.raises(LookupError):
         one("S-Br-10", "no such policy")
+
+
+RUNS = published.pages()
+
+
+@pytest.mark.parametrize("page", RUNS)
+def test_tables_of_runs_are_those_of_their_summaries(page: str) -> None:
+    assert published.rendered(RUNS[page]) == RUNS[page], "run python -m experiments.published"
+
+
+@pytest.mark.parametrize("entry", published.quotes(), ids=lambda x: x["item"])
+def test_pages_quote_the_rows_of_runs(entry: dict[str, str]) -> None:
+    assert published.quoted(entry) in PAGES[entry["page"]]
+
+
+def test_every_table_of_a_run_is_on_a_page_and_a_changed_number_is_seen() -> None:
+    shown = [found[2] for text in RUNS.values() for found in published.BLOCK.finditer(text)]
+    assert sorted(shown) == sorted(published.TABLES)
+    page = RUNS["reproductions/rcb.md"]
+    number = published.cell(published.found("rcb", "far: regret: RCB-I, β = 1, B = 316000"))
+    wrong = page.replace(number, "1 ± 1", 1)
+    assert wrong != page and published.rendered(wrong) == page
+    with pytest.raises(LookupError, match=r"rcb\.csv has no row"):
+        published.found("rcb", "no such row")
 
 
 def test_the_numbers_have_the_sizes_that_the_pages_state() -> None:

@@ -147,18 +147,28 @@ def estimated_budget_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q
 
 
 @score
-def ucb_sc_plus(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
-    mr, mc, beta = r * inv, c * inv, np.log(t * inv) * inv * F(0.5)
+def in_disc(r, c, inv, explored):
+    mr, mc, beta = r * inv, c * inv, explored * inv * F(0.5)
     a = np.sqrt(beta / (mr * mr + mc * mc - beta))
     under = mc - a * mr
     return (mr + a * mc) / under if mc * mc > beta and under > F(0) else INF
 
 
 @score
-def kl_ucb_sc_plus(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+def ucb_sc_plus(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+    return in_disc(r, c, inv, np.log(t * inv))
+
+
+@score
+def ucb_sc(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+    return in_disc(r, c, inv, log_t)
+
+
+@score
+def not_refuted(n, r, c, inv, explored):
     if c <= F(0):
         return INF
-    level = np.log(t * inv) * inv
+    level = explored * inv
     mr, nr, mc, nc, z = max(r * inv, F(1e-30)), (n - r) * inv, c * inv, (n - c) * inv, F(2) * level
     up = z * F(0.5) + np.sqrt(z) * np.sqrt(mr * nr + z * F(0.25))
     down = z * F(0.5) + np.sqrt(z) * np.sqrt(mc * nc + z * F(0.25))
@@ -176,6 +186,16 @@ def kl_ucb_sc_plus(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
         excess = min(max(excess - (of_reward + of_cost - level) / s, F(1e-12)), F(140))
     half = np.exp(excess * F(0.5))
     return min(mr * half * (half / mc), F(1e30))
+
+
+@score
+def kl_ucb_sc_plus(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+    return not_refuted(n, r, c, inv, np.log(t * inv))
+
+
+@score
+def kl_ucb_sc(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+    return not_refuted(n, r, c, inv, log_t)
 
 
 @score
@@ -232,7 +252,9 @@ SCORES = {
     "budget_ucb": (budget_ucb, {}),
     "estimated_budget_ucb": (estimated_budget_ucb, {"least_cost": True}),
     "ucb_sc_plus": (ucb_sc_plus, {}),
+    "ucb_sc": (ucb_sc, {}),
     "kl_ucb_sc_plus": (kl_ucb_sc_plus, {}),
+    "kl_ucb_sc": (kl_ucb_sc, {}),
     "fractional_kube": (density, {}),
     "ucb_bv1": (ucb_bv1, {}),
     "ucb_bv2": (ucb_bv2, {"least_cost": True}),

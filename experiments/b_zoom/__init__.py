@@ -2,12 +2,14 @@
 
     python -m experiments b_zoom [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
-Items: table1, figure1, table2, scale, growth, grids, trees, auctions. ``--full`` plays the published sizes. auctions
-needs the folder ``../shared/data`` and is skipped, and says so, without.
+Items: table1, independent (B-Zoom by a loop that shares nothing with the library, at every budget), figure1, table2,
+scale, growth, grids, trees, auctions. ``--full`` plays the published sizes. auctions needs the folder
+``../shared/data``, independent Numba; each is skipped, and says so, without.
 """
 
 from __future__ import annotations
 
+from experiments.b_zoom.independent import independent
 from experiments.b_zoom.ipinyou import auctions
 from experiments.b_zoom.rivals import grids, trees
 from experiments.b_zoom.studies import growth, scale
@@ -18,6 +20,7 @@ EXPERIMENT = Experiment(
     "b_zoom",
     {
         "table1": table1,
+        "independent": independent,
         "figure1": figure1,
         "table2": table2,
         "scale": scale,
@@ -26,6 +29,6 @@ EXPERIMENT = Experiment(
         "trees": trees,
         "auctions": auctions,
     },
-    not_in_quick=("scale", "growth", "trees", "grids", "auctions"),
+    not_in_quick=("independent", "scale", "growth", "trees", "grids", "auctions"),
     any_size=lambda row: False,
 )

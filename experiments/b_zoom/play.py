@@ -143,6 +143,20 @@ def table1(options: Options) -> tuple[Design, dict[str, Cells]]:
     }
 
 
+def bz_alone(options: Options) -> np.ndarray:
+    """Pulls of Table 1's column BZ, ``[budget, λ, instance]``, without the other columns: the same numbers."""
+    plan = design(*sizes(options), seed=1)
+    world = table1_world(plan)
+    zoom = b_zoom(plan, ratio_slope(world))
+
+    def play() -> dict[str, np.ndarray]:
+        cells = simulate(zoom, world, plan.budget, plan.shape)
+        say("BZ", cells)
+        return {"pulls": cells.pulls}
+
+    return kept(options, "table1_BZ", [*plan[1:], *jax.tree.leaves(zoom), zoom, world], play)["pulls"]
+
+
 def on_random_points(
     name: str, policy: Any, reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, shape: tuple[int, ...]
 ) -> dict[str, Cells]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -12,14 +13,13 @@ import jaxbandits as jb
 from experiments.common.figures import figure, save
 from experiments.common.looks import BLUE, GREEN, GREY, VERMILION
 from experiments.common.rows import Row, above_zero, mean_se, row
-from experiments.common.running import Options
+from experiments.common.running import Options, kept
 from experiments.gradients.world import KEY, OMEGA
 from jaxbandits.environments import FiniteArms, random_bernoulli
 from jaxbandits.gradients import adversarial
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB
+from jaxbandits.tuning import search
 from jaxbandits.tuning.problems import random_problem
-from jaxbandits.tuning.search import tune
-from jaxbandits.tuning.tuned import Tuned
 
 GRID = 2.0 ** np.linspace(-6, 1.5, 16)  # Figure 4's 2⁻⁶ … 2¹ at twice the density
 BLIND = (20_261_101, 20_261_102, 20_261_103, 20_261_104, 20_261_105, 20_261_106)  # seeds first used for this row
@@ -39,11 +39,7 @@ def tuned(options: Options) -> list[Row]:
         if options.quick and family != "beta":
             axis.set_axis_off()
             continue
-        problem = random_problem(family, arms, budget)
-        found = []
-        for key in BLIND[: options.pick(1, 2, 6)]:
-            found.append(tune(OmegaUCB(rho=1.0), problem, wrt="rho", key=jax.random.key(key), grid=GRID, **sizes))
-            print("\n".join(f"  {name}, key {key}: {line}" for line in found[-1].lines()), flush=True)
+        found = [_descent(name, family, arms, budget, key, sizes, options) for key in BLIND[: options.pick(1, 2, 6)]]
         where = name if not options.quick else f"{name} (K = {arms}, B = {budget:g}·min c)"
         rows += _told(f"tuned: {where}", found, best, fresh)
         _draw_tuned(axis, found[0], on_grid, fresh)
@@ -52,11 +48,48 @@ def tuned(options: Options) -> list[Row]:
     return rows
 
 
-def _told(item: str, found: list[Tuned], best: str, fresh: int) -> list[Row]:
-    rhos = ", ".join(f"{each.values['rho']:.3g}" for each in found)
-    on_grid = "best grid value " + ", ".join(f"{each.best['rho']:.3g}" for each in found if each.best) + "; start 1"
-    over_best = np.array([each.over_best.mean / each.regret[0] for each in found if each.over_best])
-    over_start = np.array([each.over_start.mean / each.regret[0] for each in found])
+class Descent(NamedTuple):
+    """What is told and drawn of one :class:`~jaxbandits.tuning.Tuned`."""
+
+    rho: np.ndarray
+    best: np.ndarray  # of the grid
+    over_best: np.ndarray  # mean gain over it
+    over_start: np.ndarray
+    regret: np.ndarray  # mean, low, high
+    rounds: np.ndarray  # of the tuning, of the grid
+    seconds: np.ndarray
+    path: np.ndarray
+    grid: np.ndarray
+    grid_regrets: np.ndarray
+    grid_errors: np.ndarray
+
+
+def _descent(
+    name: str, family: str, arms: int, budget: float, key: int, sizes: dict[str, int], options: Options
+) -> Descent:
+    """One key's, from the output folder if it was played before."""
+    problem, policy = random_problem(family, arms, budget), OmegaUCB(rho=1.0)
+    depends_on = [policy, inspect.getsource(search), f"{family} {arms} {budget} {sizes}", GRID]
+
+    def make() -> dict[str, np.ndarray]:
+        found = search.tune(policy, problem, wrt="rho", key=jax.random.key(key), grid=GRID, **sizes)
+        print("\n".join(f"  {name}, key {key}: {line}" for line in found.lines()), flush=True)
+        assert found.best and found.over_best
+        numbers = (
+            *(found.values["rho"], found.best["rho"], found.over_best.mean, found.over_start.mean),
+            *(found.regret, found.rounds, found.seconds),
+            *(found.path, found.grid, found.grid_regrets, found.grid_errors),
+        )
+        return {field: np.asarray(x, float) for field, x in zip(Descent._fields, numbers, strict=True)}
+
+    return Descent(**kept(options, f"tuned_{name}_{key}", depends_on, make))
+
+
+def _told(item: str, found: list[Descent], best: str, fresh: int) -> list[Row]:
+    rhos = ", ".join(f"{each.rho:.3g}" for each in found)
+    on_grid = "best grid value " + ", ".join(f"{each.best:.3g}" for each in found) + "; start 1"
+    over_best = np.array([each.over_best / each.regret[0] for each in found])
+    over_start = np.array([each.over_start / each.regret[0] for each in found])
     share = max(each.rounds[0] / each.rounds[1] for each in found)
     seconds = max(each.seconds[0] for each in found)
     many = f"{len(found)} keys, {fresh} fresh instances each"
@@ -84,12 +117,12 @@ def gain(item: str, gains: np.ndarray, level: float, note: str) -> Row:
     return row(item, mean, se, published=f"> {level:g}", holds=holds, note=note, digits=".3f")
 
 
-def _draw_tuned(axis: Any, found: Tuned, on_grid: int, fresh: int) -> None:
+def _draw_tuned(axis: Any, found: Descent, on_grid: int, fresh: int) -> None:
     style = {"color": GREY, "marker": "s", "capsize": 2, "label": f"grid, {on_grid} instances"}
     axis.errorbar(found.grid[:, 0], found.grid_regrets, 1.96 * found.grid_errors, **style)
     mean, low, high = found.regret
     style = {"color": VERMILION, "marker": "D", "capsize": 4, "label": f"tuned, {fresh} fresh instances"}
-    axis.errorbar([found.values["rho"]], [mean], [[mean - low], [high - mean]], zorder=4, **style)
+    axis.errorbar([float(found.rho)], [mean], [[mean - low], [high - mean]], zorder=4, **style)
     for i, rho in enumerate(found.path[:, 0]):
         label = "path (darker: later)" if i == len(found.path) - 1 else None
         axis.axvline(rho, color=BLUE, alpha=0.15 + 0.6 * i / len(found.path), linewidth=1, label=label)

@@ -8,9 +8,9 @@ from matplotlib.colors import ListedColormap
 
 from experiments.common.figures import figure, save
 from experiments.common.looks import BLUE, VERMILION
-from experiments.common.rows import Row
+from experiments.common.rows import OURS, Row, row
 from experiments.common.running import Options
-from experiments.omega_ucb.comparisons import END, less
+from experiments.omega_ucb.comparisons import END, less, standard_error
 from experiments.omega_ucb.play import curves, seconds_row
 from experiments.omega_ucb.specs import COMPETITORS, OLDER, omega, steps
 from jaxbandits.statistics import dominance
@@ -45,6 +45,11 @@ def figure2(options: Options) -> list[Row]:
     for winner, loser in RECORD:
         item = f"figure2: {SETTING}: regret of {loser} − {winner} at B"
         rows.append(less(item, "> 0", found.at(END, winner), found.at(END, loser), found.over, note))
+    item, timed = f"figure2: {SETTING}: regret of PD-BwK − PD-BwK with time at B", "PD-BwK with time"
+    rows.append(less(item, OURS, found.at(END, timed), found.at(END, "PD-BwK"), found.over, "T = B / min μ^c; paired"))
+    for name in OLDER:
+        x = found.at(END, name)
+        rows.append(row(f"figure2: {SETTING}: regret of {name} at B", float(x.mean()), standard_error(x, found.over)))
     told = f" of {', '.join(OLDER)}; the others are those of figure 3a"
     return [*rows, seconds_row("figure2: ", [SETTING], options, OLDER, told)]
 
@@ -56,9 +61,9 @@ def _draw(options: Options, last: xarray.DataArray) -> None:
     shown = table["smaller"].values.astype(int) - table["larger"].values.astype(int)
     picture, axes = figure(1, 1, (8.4, 7.4))
     axes[0].imshow(shown, cmap=ListedColormap([VERMILION, "#EEEEEE", BLUE]), vmin=-1, vmax=1, alpha=0.75)
-    for (row, column), value in np.ndenumerate(shown):
-        mark = "" if row == column else {1: "△", -1: "▽", 0: "○"}[int(value)]
-        axes[0].text(column, row, mark, ha="center", va="center", fontsize=10)
+    for (line, column), value in np.ndenumerate(shown):
+        mark = "" if line == column else {1: "△", -1: "▽", 0: "○"}[int(value)]
+        axes[0].text(column, line, mark, ha="center", va="center", fontsize=10)
     axes[0].set_xticks(range(len(names)), names, rotation=60, ha="right")
     axes[0].set_yticks(range(len(names)), names)
     axes[0].grid(False)

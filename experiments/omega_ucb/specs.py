@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from jaxbandits.policies import (
     OmegaStarUCB,
     OmegaUCB,
     PDBwK,
+    PDBwKWithTime,
     UCBSCPlus,
 )
 
@@ -122,8 +124,9 @@ FAMILIES: dict[str, Family] = {
     "fractional KUBE": Family(("fractional KUBE",), lambda part, options: FractionalKUBE()),
     "UCB-BV1": Family(("UCB-BV1",), lambda part, options: UCBBV1(min_cost=part.least_cost[None])),
     "PD-BwK": Family(("PD-BwK",), lambda part, options: PDBwK.for_budget(steps(options) * part.least_cost, part.width)),
+    "PD-BwK with time": Family(("PD-BwK with time",), lambda part, options: _with_time(part, options)),
 }
-OLDER = ("ε-first", "fractional KUBE", "UCB-BV1", "PD-BwK")
+OLDER = ("ε-first", "fractional KUBE", "UCB-BV1", "PD-BwK", "PD-BwK with time")
 COMPETITORS = ("m-UCB", "c-UCB", "i-UCB", "b-greedy", "Budget-UCB", "UCB-SC+", "BTS")
 SYNTHETIC = ("ω-UCB", "ω*-UCB", *COMPETITORS)
 ADS = ("ω-UCB, two ρ", "ω*-UCB, two ρ", *COMPETITORS)
@@ -205,6 +208,11 @@ SETTINGS: dict[str, Setting] = {
     for name, beta in (("FB-Br", False), ("FB-Bt", True))
 }
 
+CODED = "S-GBr-10, gbr_mean_bug"  # as the reference code states its means: 0.8 times the true ones
+SETTINGS[CODED] = Setting(
+    CODED, _random(functools.partial(random_generalised_bernoulli, gbr_mean_bug=True), 10), ("ω-UCB, two ρ",)
+)
+
 
 LAWS = {"S-Br": "Bernoulli", "S-GBr": "generalised Bernoulli", "S-Bt": "Beta"}
 
@@ -217,6 +225,11 @@ def of_size(law: str, options: Options) -> list[str]:
 def steps(options: Options) -> float:
     """Budget over smallest mean cost."""
     return options.pick(3e3, 1.5e4, STEPS)
+
+
+def _with_time(part: Part, options: Options) -> PDBwKWithTime:
+    """With T = B / min μ^c: as many rounds as the cheapest arm alone would take."""
+    return PDBwKWithTime.for_budget(steps(options) * part.least_cost, part.width, steps(options))
 
 
 def budget(part: Part, options: Options) -> jb.TotalBudget:

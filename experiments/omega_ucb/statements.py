@@ -25,7 +25,7 @@ from experiments.omega_ucb.comparisons import (
     statistic,
 )
 from experiments.omega_ucb.play import Curves, curves
-from experiments.omega_ucb.specs import COMPETITORS, SHOWN, omega, omega_star
+from experiments.omega_ucb.specs import CODED, COMPETITORS, SHOWN, omega, omega_star
 
 QUARTER, ONE = omega(0.25), omega(1.0)
 STAR, STAR_ONE = omega_star(0.25), omega_star(1.0)
@@ -113,7 +113,20 @@ def other_laws(name: str, options: Options) -> list[Row]:
     item, both = f"{name}: regret of BTS / {STAR} at B", [found.at(END, "BTS"), found.at(END, STAR)]
     said, rule = "not competitive (≫ 1)", "yes: above 2"
     rows.append(statistic(item, said, lambda bts, star: bts / star, both, above(2), rule))
-    return [*rows, _gap(name, found, QUARTER, STAR, "> 0"), *magnitudes(name, found)]
+    rows += [_gap(name, found, QUARTER, STAR, "> 0"), *magnitudes(name, found)]
+    return [*rows, _as_stated(found, curves(CODED, options))] if CODED.startswith(f"{name},") else rows
+
+
+def _as_stated(found: Curves, coded: Curves) -> Row:
+    """The regret that the reference code would state in the same instances: its means are 0.8 times the true ones."""
+    stated, true = coded.at(END, QUARTER), found.at(END, QUARTER)
+    early = 0.8 * float(found.at(0.8, QUARTER).mean())
+    note = (
+        f"the code's means, budget and regret (gbr_mean_bug); {float(true.mean()):.4g} with the true ones, 0.8 times "
+    )
+    note += f"the regret at 0.8 B is {early:.4g}"
+    mean, error = float(stated.mean()), standard_error(stated, coded.over)
+    return row(f"{CODED}: regret of {QUARTER} at B", mean, error, note=note)
 
 
 def _comparable(name: str, found: Curves, mine: str) -> Row:

@@ -68,22 +68,41 @@ def _exponents(name: str, beta: float, curve: Curve) -> list[Row]:
     return [*rows, row(item, fall, error, published=OURS, holds=holds, note=note, digits=".3f")]
 
 
+def far(options: Options) -> list[Row]:
+    """Regret, and local exponents of RCB, at budgets beyond those of ``regret``, with a tenth of its runs."""
+    rows: list[Row] = []
+    for formula in NAMES:
+        for beta, found in curves(formula, options, far=True).items():
+            for name, curve in found.items():
+                rows += _levels(name, beta, curve) + (_exponents(name, beta, curve)[:-1] if formula == "RCB" else [])
+            rows += _ratios(formula, beta, found)
+    return [each._replace(item=f"far: {each.item}") for each in rows]
+
+
 def known(options: Options) -> list[Row]:
     """Known against unknown budget: regret of the increasing rule over that of K arms, at equal B."""
-    rows, note = [], "yes: above 1; not paired; the bounds differ by a logarithm at most"
+    rows: list[Row] = []
     picture, axes = figure(1, 3, (12.5, 4.4))
     for axis, beta in zip(axes, BETAS, strict=True):
         for formula, (i, air) in NAMES.items():
             both = curves(formula, options)[beta]
             ratio, error = _ratio(both[air], both[i])
             axis.errorbar(both[i].budget, ratio, 1.96 * error, label=f"{air} / {i}", **look(air))
-            for b, x, se in zip(both[i].budget, ratio, error, strict=True):
-                item = f"known: {air} / {i}, β = {beta:g}, B = {b:g}"
-                rows.append(row(item, x, se, published=OURS, holds=above_zero(x - 1, se), note=note, digits=".3f"))
+            rows += [told._replace(item=f"known: {told.item}") for told in _ratios(formula, beta, both)]
         axis.axhline(1, color=GREY, lw=1)
         axis.set(xscale="log", xlabel="budget B", ylabel="ratio of regrets", title=f"β = {beta:g}")
     title = "What it costs not to know the budget: unknown over known, 95 % interval"
     save(picture, options.out / "known.png", title, legend=axes[:1])
+    return rows
+
+
+def _ratios(formula: str, beta: float, both: dict[str, Curve]) -> list[Row]:
+    """Regret of the rule that does not know the budget over that of the one that does."""
+    (i, air), rows = NAMES[formula], []
+    note = "yes: above 1; not paired; the bounds differ by a logarithm at most"
+    for b, x, se in zip(both[i].budget, *_ratio(both[air], both[i]), strict=True):
+        item, holds = f"{air} / {i}, β = {beta:g}, B = {b:g}", above_zero(x - 1, se)
+        rows.append(row(item, x, se, published=OURS, holds=holds, note=note, digits=".3f"))
     return rows
 
 

@@ -17,6 +17,8 @@ NAMES = {"RCB": ("RCB-I", "RCB-AIR"), "ω-UCB": ("ω-UCB, K arms", "ω-UCB, incr
 # ten to the …: the last budget with many runs, and the last one of all, by β
 MANY = {"RCB": {0.5: 5.0, 1.0: 5.0, 2.0: 4.0}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 3.5}}
 LAST = {"RCB": {0.5: 6.0, 1.0: 5.0, 2.0: 4.5}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 3.5}}
+# ten to the …: where ``far`` begins, the last budget of ``regret``, and where it ends
+FAR = {"RCB": {1.0: (5.0, 5.5), 2.0: (4.5, 5.0)}, "ω-UCB": {0.5: (4.0, 5.0), 1.0: (4.0, 5.0), 2.0: (3.5, 4.5)}}
 ROUNDS = {0.5: 8.5, 1.0: 5.6, 2.0: 4.6}  # most rounds that a unit of budget pays for (measured)
 _SIMILAR, _CHEAP = 1.3, 32  # what costs less than compiling another program: so many times the arms, so many arms
 
@@ -60,8 +62,13 @@ def _powers(low: float, high: float) -> list[float]:
     return [float(f"{10**e:.3g}") for e in np.arange(low, high + 0.1, 0.5)]
 
 
-def sizes(formula: str, beta: float, options: Options) -> list[tuple[float, int]]:
+def sizes(formula: str, beta: float, options: Options, far: bool = False) -> list[tuple[float, int]]:
     """(budget, replicates)."""
+    if far:
+        if beta not in FAR[formula]:
+            return []
+        low, high = (x - options.pick(2.0, 1.0, 0.0) for x in FAR[formula][beta])
+        return [(b, options.pick(20, 40, 100)) for b in _powers(low, high)]
     if options.quick:
         return [(b, 40) for b in _powers(2.0, 3.0)]
     many, few = options.pick(0, 200, 1000), options.pick(0, 40, 100)
@@ -72,18 +79,20 @@ def sizes(formula: str, beta: float, options: Options) -> list[tuple[float, int]
 
 
 @functools.cache
-def curves(formula: str, options: Options) -> dict[float, dict[str, Curve]]:
-    """By β, by rule."""
+def curves(formula: str, options: Options, far: bool = False) -> dict[float, dict[str, Curve]]:
+    """By β, by rule; ``far``: at budgets beyond, with fewer runs, for the β that have some."""
     known_name, any_name = NAMES[formula]
-    points = [Point(beta, b, n) for beta in BETAS for b, n in sizes(formula, beta, options)]
+    points = [Point(beta, b, n) for beta in BETAS for b, n in sizes(formula, beta, options, far)]
     found: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
     for together in _alike(points, options):
         lanes = play(known_name, together, lambda beta, budget: sampled(formula, budget, beta), options)[0]
         for point, x in zip(together, lanes, strict=True):
             found[point.beta].append(x)
-    grown = _increasing(formula, any_name, options)
+    grown = _increasing(formula, any_name, options, far)
     return {
-        beta: {known_name: join(found[beta], passed=False), any_name: join(grown[beta], passed=True)} for beta in BETAS
+        beta: {known_name: join(found[beta], passed=False), any_name: join(grown[beta], passed=True)}
+        for beta in BETAS
+        if found[beta]
     }
 
 
@@ -102,12 +111,12 @@ def _alike(points: list[Point], options: Options) -> list[list[Point]]:
     return groups
 
 
-def _increasing(formula: str, name: str, options: Options) -> dict[float, list[Lanes]]:
+def _increasing(formula: str, name: str, options: Options, far: bool) -> dict[float, list[Lanes]]:
     """The arm-increasing rule does not know B: one run serves all smaller budgets."""
     found: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
     calls: dict[Any, tuple[list[Point], list[float]]] = {}
     for beta in BETAS:
-        given = sizes(formula, beta, options)
+        given = sizes(formula, beta, options, far)
         for replicates in sorted({n for _, n in given}):
             budgets = [b for b, n in given if n >= replicates]
             shares = [b / budgets[-1] for b in budgets[:-1]] + [1.0]

@@ -12,7 +12,7 @@ import numpy as np
 
 import jaxbandits as jb
 from experiments.common.rows import Row, row
-from experiments.common.running import Options
+from experiments.common.running import Options, kept
 from jaxbandits.environments import FiniteArms, WithNullArm
 from jaxbandits.policies import SUAK, Guarded, OnePhase, PrimalDualTwoPhase, UCBSimplex
 
@@ -82,12 +82,16 @@ def play(figure: int, options: Options) -> Played:
         groups.append((["PDS"], Guarded(PrimalDualTwoPhase(c=C, horizon=rounds))))
         groups.append(([f"USS, λ = {x:g}" for x in LAMBDAS], Guarded(UCBSimplex(c=C, lam=lams))))
     played = Played(np.zeros(0), {}, {}, {}, 0.0, 0.0, {}, 0)
+    world = jax.tree.leaves(beta_arms(*MEANS[figure]))
     for names, policy in groups:
-        played = _with(played, names, policy, figure, rounds, runs)
+        text = f"{C} {rounds} {runs} {marks().tolist()}"
+        depends_on = [*jax.tree.leaves(policy), policy, getattr(policy, "policy", policy), *world, text]
+        made = functools.partial(_run, names, policy, figure, rounds, runs)
+        played = _with(played, names, kept(options, f"figure{figure}_{names[0]}", depends_on, made))
     return played
 
 
-def _with(before: Played, names: list[str], policy: Any, figure: int, rounds: int, runs: int) -> Played:
+def _run(names: list[str], policy: Any, figure: int, rounds: int, runs: int) -> dict[str, np.ndarray]:
     clock, processor = time.perf_counter(), time.process_time()
     result = jb.simulate(
         policy,
@@ -103,17 +107,29 @@ def _with(before: Played, names: list[str], policy: Any, figure: int, rounds: in
     count = int(result.ledger["rounds"][..., -1].sum())
     print(f"  {', '.join(names)}: {count:.3g} rounds in {took[0]:.0f} s ({took[1]:.0f} s of processor)", flush=True)
     t = result.ledger["rounds"][0, 0, 0]
+    return {
+        "t": t,
+        "regret": np.asarray(result.realised_regret)[:, 0],
+        "skips": np.asarray(result.count("skips"))[:, 0],
+        "gap": np.asarray(C - result.spent.values / t)[:, 0],
+        "other": np.array([result.violation.max(), result.best_rate[0], *took, count]),
+    }
 
-    def by_name(values: Any) -> dict[str, np.ndarray]:
-        return {name: np.asarray(values)[i, 0] for i, name in enumerate(names)}
+
+def _with(before: Played, names: list[str], made: dict[str, np.ndarray]) -> Played:
+    """One more group of policies, ``[policy, run, mark]``."""
+    broken, best, wall, processor, count = made["other"].tolist()
+
+    def by_name(what: str) -> dict[str, np.ndarray]:
+        return dict(zip(names, made[what], strict=True))
 
     return Played(
-        t=t,
-        regret=before.regret | by_name(result.realised_regret),
-        skips=before.skips | by_name(result.count("skips")),
-        gap=before.gap | by_name(C - result.spent.values / t),
-        violation=max(before.violation, float(result.violation.max())),
-        best=float(result.best_rate[0]),
-        seconds=before.seconds | {names[0].split(",")[0]: took},
-        rounds=before.rounds + count,
+        t=made["t"],
+        regret=before.regret | by_name("regret"),
+        skips=before.skips | by_name("skips"),
+        gap=before.gap | by_name("gap"),
+        violation=max(before.violation, broken),
+        best=best,
+        seconds=before.seconds | {names[0].split(",")[0]: (wall, processor)},
+        rounds=before.rounds + int(count),
     )

@@ -134,8 +134,9 @@ class Queue:
             if (seats.lane_of < 0).all():
                 if left is None:
                     break
-                left = self._keep(*left)  # and look again: whoever takes it may have brought more lanes
-                continue
+                self._keep(number, *left)
+                left = None
+                continue  # look again: whoever took them may have brought more lanes
             padded = np.zeros(seats.lane_of.size, np.int32)
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
@@ -149,7 +150,8 @@ class Queue:
                 break
             pool, report = drive.compiled(device.platform)(task.engine, *given, pool, limits)
             if left is not None:
-                left = self._keep(*left)  # while the device plays
+                self._keep(number, *left)  # while the device plays
+                left = None
             seat_in = np.asarray(pool.seat)
             call.learn(time.perf_counter() - began, int(report.chunks))
             line = line[int(report.begun) :]
@@ -157,9 +159,9 @@ class Queue:
             ended[line] = ended[seat_in[seat_in >= 0]] = False
             if ended.any():
                 left = seats.leave(pool.outcome, ended)
-            self._shares[number] = float(report.share)
+            self._shares[number] = float(report.share) + (0 if left is None else left[0].size)
         if left is not None:
-            self._keep(*left)
+            self._keep(number, *left)
 
     def _prepared(self, device: Any, given: tuple, limits: drive.CallLimits, stop: threading.Event) -> drive.Pool:
         """A pool of empty slots, and the program that is going to play them compiled."""
@@ -178,11 +180,12 @@ class Queue:
                 lowered.compile()
         return pool
 
-    def _keep(self, numbers: np.ndarray, outcome: drive.EndedLane) -> None:
+    def _keep(self, worker: int, numbers: np.ndarray, outcome: drive.EndedLane) -> None:
         rows, last, status, final = jax.tree.map(lambda x: np.asarray(x)[: numbers.size], outcome)
         self.put(numbers, scan.unpack(rows, last), status, final)
         with self._lock:
             self.done += numbers.size
+            self._shares[worker] -= numbers.size
 
 
 class Run:

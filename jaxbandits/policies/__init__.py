@@ -21,7 +21,7 @@ from jaxbandits.policies.budget.greedy import BGreedy
 from jaxbandits.policies.budget.kube import KUBE, FractionalKUBE
 from jaxbandits.policies.budget.mrcb import MRCB
 from jaxbandits.policies.budget.omega import OmegaStarUCB, OmegaUCB
-from jaxbandits.policies.budget.pd_bwk import PDBwK
+from jaxbandits.policies.budget.pd_bwk import PDBwK, PDBwKWithTime
 from jaxbandits.policies.budget.ratio import CUCB, IUCB, MUCB
 from jaxbandits.policies.budget.rcb import RCB
 from jaxbandits.policies.budget.soft_elim import SoftElim
@@ -91,6 +91,7 @@ __all__ = [
     "OnPoints",
     "OnePhase",
     "PDBwK",
+    "PDBwKWithTime",
     "Pacer",
     "PricePacer",
     "PrimalDualTwoPhase",

@@ -47,7 +47,8 @@ def told(doubts: Sequence[Doubt]) -> tuple[str, ...]:
 def doubts_of(values: np.ndarray, over: str, what: str, level: float = 0.95) -> list[Doubt]:
     """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``.
 
-    * *few units*: 10 or fewer (beyond one in each stratum);
+    * *few units*: 10 or fewer (beyond one in each stratum), or two in each of several strata, where a skewed law cannot
+      be told from a symmetric one;
     * *heavy tail*: the top 2 % of the units (one at least) carry more than half of the mean;
     * *one unit decides*: without it, the mean moves by more than the whole width of the interval that is left;
     * *skewed*: the skewness of the sample, and of its mean, are more than samples of an exponential law mostly have.
@@ -64,8 +65,11 @@ def doubts_of(values: np.ndarray, over: str, what: str, level: float = 0.95) -> 
 def _few(values: np.ndarray, over: str) -> Doubt:
     strata, count, places = values.shape
     each = f" of each of {strata}" if strata > 1 else ""
+    few, pairs = strata * (count - 1) < FEW, strata > 1 and count == 2
     text = f"{count} {many(over, count)}{each} are too few for an interval that holds its level; take {FEW + 1} or more"
-    return Doubt("few units", np.full(places, float(strata * (count - 1) < FEW)), lambda place: text)
+    if pairs and not few:
+        text = f"{count} {many(over, count)}{each} show no skewness, which the interval then ignores; take 3 or more"
+    return Doubt("few units", np.full(places, float(few or pairs)), lambda place: text)
 
 
 def heavy_tail(values: np.ndarray, over: str, what: str = "mean") -> Doubt:

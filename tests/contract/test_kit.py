@@ -213,6 +213,13 @@ def test_a_broken_environment_is_caught(broken: Any, message: str) -> None:
         check_environment(broken(**fields), key=KEY)
 
 
+def test_the_means_of_the_reference_code_are_caught() -> None:
+    """``gbr_mean_bug`` keeps every other rule of the contract: this one is the last that is looked at."""
+    arms = jb.environments.random_generalised_bernoulli(KEY, 1, 2, gbr_mean_bug=True)
+    with pytest.raises(AssertionError, match="standard errors from the stated one"):
+        check_environment(arms, key=KEY)
+
+
 def test_ulps() -> None:
     one = np.float32(1)
     assert ulps_apart(one, np.nextafter(one, np.float32(2))) == 1

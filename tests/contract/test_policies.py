@@ -25,6 +25,7 @@ from jaxbandits.policies import (
     InFlight,
     OmegaStarUCB,
     OmegaUCB,
+    PDBwKWithTime,
     PricePacer,
     SampledArms,
     SoftElim,
@@ -52,6 +53,7 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (EpsilonFirst(epsilon=0.25), "bernoulli", FORFEITS),
     (KUBE(), "empirical", COUNTS),
     (MRCB(pulls=2), "generalised_bernoulli", COUNTS),
+    (PDBwKWithTime(c_rad=0.5, budget=40.0, horizon=80.0), "empirical", COUNTS),
     (FixedSplit([3.0, 1.0, 0.0, 2.0]), "bernoulli", COUNTS),
     (BestRatioOracle([0.5, 0.2, 0.7, 0.4], [0.6, 0.3, 0.9, 0.4]), "bernoulli", COUNTS),
     # One program plays the policies that are a score and nothing else, so that they do not compile one by one.

@@ -172,14 +172,19 @@ def ucb_bv2(s: Seen) -> Floats:
     return or_infinite((s.c > 0) & (lam > radius), value)
 
 
-def pd_bwk(s: Seen, c_rad: Floats | float) -> Floats:
-    """min(r + rad(r, n), 1) / max(c - rad(c, n), 0) (SPEC A.12, last point)."""
+def pd_bwk_ends(s: Seen, c_rad: Floats | float) -> tuple[Floats, Floats]:
+    """(min(r + rad(r, n), 1), max(c - rad(c, n), 0)) (SPEC A.12)."""
 
     def rad(mean: Floats) -> Floats:
         return np.sqrt(c_rad * mean / s.n) + c_rad / s.n
 
-    lower = np.maximum(s.mean_c - rad(s.mean_c), 0)
-    return or_infinite(lower > 0, np.minimum(s.mean_r + rad(s.mean_r), 1) / lower)
+    return np.minimum(s.mean_r + rad(s.mean_r), 1), np.maximum(s.mean_c - rad(s.mean_c), 0)
+
+
+def pd_bwk(s: Seen, c_rad: Floats | float) -> Floats:
+    """The ratio of the two (SPEC A.12, last point)."""
+    upper, lower = pd_bwk_ends(s, c_rad)
+    return or_infinite(lower > 0, upper / lower)
 
 
 def ucb_b2(s: Seen, c_min: Floats | float = 0.0, guard: str = "cost") -> Floats:
@@ -268,6 +273,32 @@ def by(score: Callable[[Seen], Floats]) -> Choice:
         return np.where(fresh.any(-1), fresh.argmax(-1), argmax_at_random(np.where(fresh, np.inf, scores), rng))
 
     return choose
+
+
+def pd_bwk_with_time(c_rad: float, budget: float, horizon: float) -> Choice:
+    """PD-BwK with d = 2 (SPEC A.12): a round uses B/T of time; weights are multiplied after each pull by the index."""
+    weights: list[Floats] = []
+
+    def choose(s: Seen, left: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+        lanes = len(s.n)
+        if not weights:
+            weights.append(np.ones((lanes, 2)))
+        fresh = s.n == 0
+        upper, lower = pd_bwk_ends(s._replace(n=np.maximum(s.n, 1)), c_rad)
+        uses = np.stack([lower, np.full_like(lower, budget / horizon)], axis=-1)  # [lane, K, resource]
+        shares = weights[0] / weights[0].sum(-1, keepdims=True)
+        scores = upper / (uses * shares[:, None]).sum(-1)
+        chosen = np.where(fresh.any(-1), fresh.argmax(-1), argmax_at_random(scores, rng))
+        used = np.where(fresh.any(-1)[:, None], 0, uses[np.arange(lanes), chosen])
+        weights[0] = weights[0] * (1 + np.sqrt(np.log(2) / budget)) ** used
+        return chosen
+
+    return choose
+
+
+def gbr_means(weights: Floats, gbr_mean_bug: bool = False) -> Floats:
+    """Means of arms with outcomes 0, 1/4, ..., 1: sum p_j j/4; the reference code divides by 5 (SPEC A.15 #12)."""
+    return weights / weights.sum(-1, keepdims=True) @ np.arange(5) / (5 if gbr_mean_bug else 4)
 
 
 def run(choose: Choice, world: Table, budget: float, seed: int) -> tuple[Floats, Floats]:

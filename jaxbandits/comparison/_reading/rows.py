@@ -136,7 +136,7 @@ def _kind(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray)
     option = brief(shlex.quote(f"clicks={sheet.titles[at['clicks']]}"), 80)
     own = f"column {shown(sheet.titles[at['clicks']])}"
     if len(set(kept)) == len(kept) and (clicks > 1).any() and (amounts.values["reward"][keep] > 1).any():
-        notes = (f"read as counts, for {own} is above 1 and no arm has two rows of one time",)
+        notes: tuple[str, ...] = (f"read as counts, for {own} is above 1 and no arm has two rows of one time",)
         cost = sheet.columns.title.get("cost")
         if cost is not None and cost.key in ranks()["cost"][-1]:  # a price, of what?
             asked = f"{shown(sheet.titles[at['cost']])} is read as what all of a row's pulls cost"

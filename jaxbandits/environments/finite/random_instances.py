@@ -1,10 +1,12 @@
 """Random instances as in the experiments of the ω-UCB paper (Heyden et al., KDD 2024, §6.1; reference code).
 
 Instance i's parameters are addressed by (key, i, arm, what): more instances or arms change none of the others.
-True means are used throughout (the reference code states 0.8 times the means of its generalised Bernoulli arms).
+True means are used throughout, but where one asks for those of the reference code (``gbr_mean_bug``).
 """
 
 from __future__ import annotations
+
+import dataclasses
 
 import jax
 import jax.numpy as jnp
@@ -30,17 +32,33 @@ def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
     return FiniteArms.bernoulli(u[0], 0.01 + 0.99 * u[1])
 
 
-def random_generalised_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
+def random_generalised_bernoulli(
+    key: jax.Array, instances: int, arms: int, *, gbr_mean_bug: bool = False
+) -> FiniteArms:
     """S-GBr: outcomes 0, ¼, ½, ¾, 1; for reward and cost five weights iid U(0, 1) each, normalised.
+
+    Args:
+        key: of the parameters.
+        instances, arms: how many.
+        gbr_mean_bug: True to *state* the means of the paper's reference code, :math:`\\sum_j p_j\\, j/5` in place of
+            :math:`\\sum_j p_j\\, j/4`: 0.8 times the true ones of reward and cost (to a tick). Ratios stay; regret is
+            0.8 times what it is, and so is a budget in units of the smallest stated cost. Outcomes are the same, so
+            such a world breaks the contract, and the kit refuses it. For comparisons with published numbers only.
 
     Example:
         >>> import jax
         >>> import jaxbandits as jb
-        >>> jb.environments.random_generalised_bernoulli(jax.random.key(0), instances=10, arms=5).spec.arms
-        5
+        >>> draw = jb.environments.random_generalised_bernoulli
+        >>> true, stated = (draw(jax.random.key(0), 1, 2, gbr_mean_bug=bug).values()[1] for bug in (False, True))
+        >>> (stated / true).round(6).tolist()
+        [[0.8, 0.8]]
     """
     u = np.moveaxis(uniforms(key, instances, arms, 10), 0, -1)
-    return FiniteArms.generalised_bernoulli(u[..., :5], u[..., 5:])
+    made = FiniteArms.generalised_bernoulli(u[..., :5], u[..., 5:])
+    if not gbr_mean_bug:
+        return made
+    reward, cost = (np.rint(0.8 * np.asarray(x)).astype(np.int32) for x in (made.mean_reward, made.mean_cost))
+    return dataclasses.replace(made, mean_reward=reward, mean_cost=cost)
 
 
 def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:

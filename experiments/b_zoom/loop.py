@@ -1,0 +1,83 @@
+"""Single-phase B-Zoom on the cost valley as a plain loop, in float64: for ``experiments.b_zoom.independent`` alone."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+@numba.njit
+def reached(x: np.ndarray, reach: np.ndarray, many: int) -> float:
+    """The balls hold all points from 0 up to here."""
+    found, grows = 0.0, True
+    while grows:
+        grows = False
+        for j in range(many):
+            if x[j] - reach[j] < found < x[j] + reach[j]:
+                found, grows = x[j] + reach[j], True
+    return found
+
+
+@numba.njit
+def in_a_gap(x: np.ndarray, reach: np.ndarray, many: int) -> float:
+    """A point drawn uniformly from what no ball holds: gaps in the order of the balls' left ends."""
+    order = np.argsort(x[:many] - reach[:many])
+    total, place = 0.0, 0.0
+    for j in order:
+        total += max(min(x[j] - reach[j], 1.0) - place, 0.0)
+        place = max(place, x[j] + reach[j])
+    aim = np.random.random() * (total + max(1.0 - place, 0.0))
+    place = 0.0
+    for j in order:
+        gap = max(min(x[j] - reach[j], 1.0) - place, 0.0)
+        if aim < gap:
+            return place + aim
+        aim -= gap
+        place = max(place, x[j] + reach[j])
+    return min(place + aim, 1.0)
+
+
+@numba.njit
+def held(low: float, high: float, x: np.ndarray, reach: np.ndarray, many: int) -> bool:
+    """Does one ball hold all of [low, high] within [0, 1]?"""
+    if high < 0.0 or low > 1.0:
+        return True
+    found = False
+    for j in range(many):
+        found |= x[j] - reach[j] < max(low, 0.0) and x[j] + reach[j] > min(high, 1.0)
+    return found
+
+
+@numba.njit
+def b_zoom(budget: int, lam: float, lipschitz: float, centre: float, room: int, seed: int) -> tuple[int, int]:
+    """(pulls, points) of one run. Costs are 0 or 1 and B is whole, so it spends all of B."""
+    np.random.seed(seed)
+    x, n, reward, cost = np.zeros(room), np.zeros(room), np.zeros(room), np.zeros(room)
+    reach, index = np.zeros(room), np.zeros(room)
+    width = (1 / lam) * (1 + 1 / lam) * np.sqrt(8 * (np.log(budget) - np.log(lam)) + np.log(4.0))
+    many, left, pulls, shrunk = 0, budget, 0, True
+    while left > 0:
+        if shrunk and many < room and reached(x, reach, many) <= 1.0:
+            x[many] = in_a_gap(x, reach, many)
+            arm = many
+            many += 1
+        else:
+            arm = 0
+            for j in range(1, many):
+                if index[j] > index[arm]:
+                    arm = j
+        mean_cost = lam + (1 - np.exp(-500 * (x[arm] - centre) ** 2)) / 5
+        paid = 1 if np.random.random() < mean_cost else 0
+        n[arm] += 1
+        reward[arm] += 1 if np.random.random() < 0.95 + 0.05 * x[arm] else 0
+        cost[arm] += paid
+        left -= paid
+        pulls += 1
+        radius, before = width / np.sqrt(n[arm]), reach[arm]
+        reach[arm] = now = radius / lipschitz
+        # what the ball gave up is all that may be open now; a new arm's ball was infinite
+        shrunk = n[arm] == 1 or not (
+            held(x[arm] - before, x[arm] - now, x, reach, many) and held(x[arm] + now, x[arm] + before, x, reach, many)
+        )
+        index[arm] = reward[arm] / n[arm] / max(lam, cost[arm] / n[arm]) + 2 * radius
+    return pulls, many
