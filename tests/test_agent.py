@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -247,7 +248,19 @@ def test_a_file_and_a_log_give_the_same_state(tmp_path: Path) -> None:
         assert same.digest() == agent.digest()
         assert all(json.loads(line)["do"] for line in log.read_bytes().splitlines())
         same.close()
-    agent = Agent.from_log(log, clock=clock)
+    for changes, message in (
+        ({"reward_bound": 1.0}, r"its terms are others \(reward_bound\)"),
+        ({"policy": OmegaUCB(rho=1.0), "budgets": BUDGETS[:2]}, r"others \(policy, budgets\)"),
+        ({"arms": ARMS | {"small": 0.011}}, "it began with other arms"),
+        ({"arms": dict(reversed(ARMS.items()))}, "it began with other arms"),
+    ):
+        with pytest.raises(jb.InputError, match=message):
+            made(clock, log=log, resume=True, **changes)
+    agent = made(clock, log=log, resume=True)  # an arm joined since
+    assert agent.digest() == same.digest()
+    assert re.fullmatch(r"<Agent: OmegaUCB\(rho=0.25\); arms: .*new; day: [\d.]+ left; .*; \d+ open>", repr(agent)), (
+        repr(agent)
+    )
     more = agent.choose(n=5)
     agent.close()
     assert Agent.from_log(log, clock=clock).digest() == agent.digest() and len(more) == 5

@@ -47,7 +47,12 @@ def broken(method, result):
         ("update", lambda self, s, k, o: (s, s), "Broken.update: changes the structure of the state"),
         ("update", lambda self, s, k, o: s + o.nonsense, "Broken.update: fails when traced.*nonsense"),
         ("select", lambda self, s, k, v: jnp.int32(0), "Broken.select: gives a .*must be the tuple .state, action."),
-        ("select", lambda self, s, k, v: (s, jnp.float32(0)), "Broken.select: changes the action"),
+        ("select", lambda self, s, k, v: (s, jnp.float32(0)), "Broken.select: an action of float32.. given; .* an arm"),
+        (
+            "select",
+            lambda self, s, k, v: (s, s),
+            r"Broken.select: an action of int32.2. given; .* int32.., as its blank",
+        ),
         ("init", lambda self, spec: spec.nothing, "Broken.init: fails when traced.*nothing"),
     ],
 )
@@ -55,6 +60,45 @@ def test_policy(method, result, message):
     with pytest.raises(jb.InputError, match=message) as caught:
         play(broken(method, result))
     assert "\n" not in str(caught.value)
+
+
+class Asks:
+    def score(self, arms):
+        return arms.n if arms.t > 3 else -arms.n
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "given", "message"),
+    [
+        (
+            jb.policies.IndexPolicy,
+            "score",
+            Asks.score,
+            r"Asks\.score: fails .*jnp\.where instead of `if`.* .test_dry_run",
+        ),
+        (
+            jb.policies.IndexPolicy,
+            "score",
+            lambda self, arms: arms.n.sum(),
+            r"Broken\.score: float32\[\] given; .* one ",
+        ),
+        (
+            jb.policies.IndexPolicy,
+            "score",
+            lambda self, arms: None,
+            r"a NoneType given; .* each arm, \[2\] .test_dry.*line",
+        ),
+        (
+            jb.policies.RandomisedPolicy,
+            "logits",
+            lambda self, arms, there: arms.t[0],
+            r"Broken\.logits: float32\[\] given",
+        ),
+    ],
+)
+def test_one_formula(kind, method, given, message):
+    with pytest.raises(jb.InputError, match=message):
+        play(jb.pytree(type("Broken", (kind,), {"__annotations__": {}, method: given}))())
 
 
 def test_what_has_passed_vouches_for_its_own_class_only(monkeypatch):
@@ -84,6 +128,8 @@ def test_policy_without_decorator_or_setting():
 
     with pytest.raises(jb.InputError, match=r"policies: .*@jb\.pytree"):
         play(Plain())
+    with pytest.raises(jb.InputError, match=r"Plain: .'width'. given; .*@jb\.pytree above it"):
+        Plain(width=0.3)
     with pytest.raises(jb.InputError, match=r"Unsaid does not define .*plays; it must"):
         play(Unsaid())
     with pytest.raises(jb.InputError, match="policies: <class"):

@@ -19,7 +19,7 @@ from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.ledger import Ledger, Outcome
 from jaxbandits.core.numbers import whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Observation, Policy, View
-from jaxbandits.core.user_methods import called, in_a_line
+from jaxbandits.core.user_methods import called, in_a_line, written
 
 # What has passed: structures and shapes. Values do not matter to a dry run, and a sweep calls with many.
 _PASSED: set[tuple[Any, ...]] = set()
@@ -55,7 +55,7 @@ def _trace(owner: object, method: str, call: Callable[..., Any], *args: Any) -> 
         raise
     except (Exception, SystemExit) as problem:
         raise InputError(
-            f"{type(owner).__name__}.{method}: fails when traced for one lane: {in_a_line(problem)}"
+            f"{written(owner, method, problem)}: fails when traced for one lane: {in_a_line(problem)}"
         ) from problem
 
 
@@ -70,11 +70,7 @@ def _play_a_round(policy: Policy, environment: Environment, constraint: Constrai
     start = _trace(environment, "start", lambda: world.start())
     state = _trace(policy, "init", lambda: one_policy.init(spec))
     blank = _trace(policy, "blank_action", lambda: one_policy.blank_action(spec))
-    if (may_be := environment.refuses(blank)) is not None:
-        raise InputError(
-            f"{type(policy).__name__}.blank_action: an action of {_shown_all(blank)} given; "
-            f"for {type(environment).__name__} it must be {may_be}"
-        )
+    _playable(policy, "blank_action", environment, blank)
     pulled = _trace(environment, "pull", lambda s, a: world.pull(s, a, key, one), start, blank)
     outcome, feedback = _check_pulled(environment, pulled, start)
     left = _check_accounts(constraint, one_constraint, outcome)
@@ -86,13 +82,32 @@ def _play_a_round(policy: Policy, environment: Environment, constraint: Constrai
     selected = _trace(policy, "select", lambda s, v: one_policy.select(s, key, v), state, view)
     _length(policy, "select", selected, 2, "(state, action)")
     _same(policy, "select", "the state", selected[0], state)
-    _same(policy, "select", "the action (see blank_action)", selected[1], blank)
+    _check_action(policy, environment, selected[1], blank)
     _flag(policy, "status", _trace(policy, "status", lambda s: one_policy.status(s), state), jnp.int32)
     finals = [
         _trace(environment, "summary", world.summary, start),
         _trace(policy, "summary", one_policy.summary, state),
     ]
     _check_finals(environment, policy, *finals)
+
+
+def _playable(policy: Policy, method: str, environment: Environment, action: Any) -> None:
+    if (may_be := environment.refuses(action)) is not None:
+        raise InputError(
+            f"{type(policy).__name__}.{method}: an action of {_shown_all(action)} given; "
+            f"for {type(environment).__name__} it must be {may_be}"
+        )
+
+
+def _check_action(policy: Policy, environment: Environment, action: Any, blank: Any) -> None:
+    """What ``select`` gave: an action for this world, and of the kind that ``blank_action`` announced."""
+    _playable(policy, "select", environment, action)
+    given, announced = (str(jax.tree.map(_shown, x)) for x in (action, blank))
+    if given != announced:
+        raise InputError(
+            f"{type(policy).__name__}.select: an action of {given} given; it must be of {announced}, as its "
+            "blank_action is"
+        )
 
 
 def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Outcome, Any]:

@@ -13,6 +13,7 @@ from jaxbandits.core.errors import bad
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_ACROSS = {"spent": "share of the budget spent", "rounds": "share of the rounds played"}
 _MOST_SETTINGS, _MOST_ARMS = 20, 7  # 7: as many colours as can be told apart
 
 
@@ -55,8 +56,8 @@ class ResultPlots:
         return drawn(
             np.asarray(self._result.marks),
             bands,
-            title=f"mean of {instances * replicates:,} runs",
-            across=f"share of the clock ({self._result.about['clock']})",
+            title=f"mean of {instances * replicates:,} runs, ± 1.96 standard errors",
+            across=_ACROSS[self._result.about["clock"]],
             up="regret (reward)",
         )
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import ticks
+from jaxbandits.core.errors import bad
 from jaxbandits.core.ledger import Ledger, Outcome
 from jaxbandits.core.pytrees import Pytree, select_tree
 from jaxbandits.core.ticks import Total
@@ -70,7 +71,15 @@ class Observation(NamedTuple):
 # --- the three nouns -------------------------------------------------------------------------------------------
 
 
-class Environment:
+class _Fields:
+    """A class with fields has them of :func:`~jaxbandits.core.pytrees.pytree`; until then it takes no values."""
+
+    def __init__(self, *values: Any, **fields: Any):
+        if values or fields:
+            raise bad(type(self).__name__, [*values, *fields], "a class with @jb.pytree above it, to take values")
+
+
+class Environment(_Fields):
     """A world of ``instances`` independent problems. Leaves carry a leading instance axis.
 
     Traced methods are written for one instance and read parameters by indexing: ``self.mean[arm]``, ``self.scale[()]``.
@@ -139,7 +148,7 @@ class Environment:
         raise NotImplementedError
 
 
-class Policy:
+class Policy(_Fields):
     """A learner. Leaves are its hyper-parameters, methods are pure functions of (state, key, observation).
 
     Write :meth:`init`, :meth:`update` and :meth:`select`; :meth:`step` is their composition. ``key`` is the same in
@@ -206,7 +215,7 @@ class Policy:
         return {}
 
 
-class Constraint:
+class Constraint(_Fields):
     """The accountant: what a round costs, when a lane ends, what the clock is.
 
     Attributes:

@@ -13,10 +13,12 @@ from jaxbandits.core.protocol import Policy
 from jaxbandits.live import recall
 from jaxbandits.live.budgets import Budget, Traffic
 from jaxbandits.live.desk import Desk
-from jaxbandits.live.identity import versions
+from jaxbandits.live.identity import identity_of, text_of, versions
 from jaxbandits.live.log import FORMAT, Log, mend, never_begun
 from jaxbandits.live.service import Service
 from jaxbandits.live.terms import Ticket, check_name, plain_terms, terms_of
+
+_MOST_NAMED = 8  # arms in a line
 
 
 class Agent(Desk):
@@ -33,7 +35,9 @@ class Agent(Desk):
         budgets: see :class:`Budget`; none: nothing is ever refused.
         key: ``jax.random.key(seed)``.
         traffic: how many requests are expected; policies that pace need it.
-        log: a file for the decision log; it must be new (see :meth:`from_log`).
+        log: a file for the decision log; it must be new, or see ``resume``.
+        resume: where the log is there already, go on from it, as :meth:`from_log` does; it must be that of an agent
+            that began with these arguments. A service that may have been killed begins so.
         unit: money of one unit of cost, rounded up to a power of two; default the largest bound. Arms that join later
             may not have larger bounds.
         start: when periods begin, in seconds of the clock.
@@ -69,6 +73,7 @@ class Agent(Desk):
         budgets: Sequence[Budget] = (),
         traffic: Traffic | None = None,
         log: Any = None,
+        resume: bool = False,
         unit: float | None = None,
         start: float = 0.0,
         clock: Callable[[], float] = time.time,
@@ -79,14 +84,28 @@ class Agent(Desk):
         self._service.begin(dict(arms))
         self._compile()
         if log is not None:
-            place = path_of("log", log)
-            if not never_begun(place):
-                raise bad("log", str(place), "a new file; an old one is continued by Agent.from_log")
-            self._log = Log(place, sync)
-            mend(place)
-            about = {"format": FORMAT, "by": versions(), "terms": plain_terms(terms)}
-            money = {name: float(bound) for name, bound in arms.items()}
-            self._write({"do": "begin"} | about | {"arms": money})
+            place, money = path_of("log", log), {name: float(bound) for name, bound in arms.items()}
+            if never_begun(place):
+                self._log = Log(place, sync)
+                mend(place)
+                about = {"format": FORMAT, "by": versions(), "terms": plain_terms(terms)}
+                self._write({"do": "begin"} | about | {"arms": money})
+            elif resume:
+                self._go_on(log, sync, lambda: recall.resume(self._service, log, money))
+                self._compile()  # for arms that joined since
+            else:
+                raise bad("log", str(place), "a new file; an old one is continued with resume=True, or Agent.from_log")
+
+    def __repr__(self) -> str:
+        """Policy, arms, money that is left, open requests."""
+        with self._lock:
+            service = self._service
+            arms = [name for name, there in zip(service.names, service.active, strict=True) if there]
+            named = ", ".join(arms) if len(arms) <= _MOST_NAMED else f"{len(arms):,}"
+            left = "".join(f"; {name}: {money:,.6g} left" for name, money in self.left().items())
+            return (
+                f"<Agent: {text_of(identity_of(service.terms.policy))}; arms: {named}{left}; {len(self.open()):,} open>"
+            )
 
     # --- arms and money ----------------------------------------------------------------------------------------
 
@@ -199,12 +218,20 @@ class Agent(Desk):
     def _continue(cls, service: Service, events: int, log: Any, clock: Callable[[], float], sync: bool) -> Agent:
         agent = cls.__new__(cls)
         agent._take(service, clock)
-        if log is not None:
-            agent._log = Log(log, sync)
-            events = recall.replay(service, log, events)
         agent._events = events
+        if log is not None:
+            agent._go_on(log, sync, lambda: recall.replay(service, log, events))
         agent._compile()
         return agent
+
+    def _go_on(self, log: Any, sync: bool, replayed: Callable[[], int]) -> None:
+        """Take a log that has begun, and what it says; a log that is refused is let go."""
+        self._log = Log(log, sync)
+        try:
+            self._events = replayed()
+        except BaseException:
+            self._log.close()
+            raise
 
     def close(self) -> None:
         """Write no more to the log, so that another agent may continue it."""

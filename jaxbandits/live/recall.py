@@ -59,13 +59,28 @@ def load(path: Any, policy: Policy | None) -> tuple[Service, int]:
 
 def first(log: Any, policy: Policy | None) -> tuple[Service, int]:
     """The service at the beginning of its log."""
-    for event in read(log):
-        if event["do"] != "begin" or event.get("format") != FORMAT:
-            break
-        service = Service(terms_from(event["terms"], policy))
-        service.begin(event["arms"])
-        return service, 1
-    raise InputError(f"log: {shown(str(log))} given; it must begin as a log of format {FORMAT} does")
+    event = _begin(log)
+    service = Service(terms_from(event["terms"], policy))
+    service.begin(event["arms"])
+    return service, 1
+
+
+def _begin(log: Any) -> dict[str, Any]:
+    event = next(read(log), None)
+    if event is None or event["do"] != "begin" or event.get("format") != FORMAT:
+        raise InputError(f"log: {shown(str(log))} given; it must begin as a log of format {FORMAT} does")
+    return event
+
+
+def resume(service: Service, log: Any, arms: dict[str, float]) -> int:
+    """:func:`replay` for a service that has just begun with these ``arms``.
+
+    Raises:
+        InputError: a log that began with others, or in other terms.
+    """
+    if list(_begin(log)["arms"].items()) != list(arms.items()):
+        raise InputError(f"log: {shown(str(log))} given; it must be the log of this agent: it began with other arms")
+    return replay(service, log, 1)
 
 
 def replay(service: Service, log: Any, events: int) -> int:
@@ -79,9 +94,12 @@ def replay(service: Service, log: Any, events: int) -> int:
     for number, event in enumerate(read(log), start=1):
         if number == 1:
             by = event.get("by", {})
-            if event.get("terms") != mine:
+            if (found := event.get("terms")) != mine:
+                others = ", ".join(
+                    name for name in mine if not isinstance(found, dict) or found.get(name) != mine[name]
+                )
                 raise InputError(
-                    f"log: {shown(str(log))} given; it must be the log of this agent: its terms are others"
+                    f"log: {shown(str(log))} given; it must be the log of this agent: its terms are others ({others})"
                 )
         if number > events:
             play(service, event, number, by)

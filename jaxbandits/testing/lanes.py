@@ -10,6 +10,7 @@ import numpy as np
 from jaxbandits.core import ticks
 from jaxbandits.core.ledger import Ledger
 from jaxbandits.core.protocol import Status
+from jaxbandits.policies.base.index import chooses_by_score
 from jaxbandits.testing.bits import assert_same_results
 from jaxbandits.testing.subject import Subject
 
@@ -20,9 +21,11 @@ def chooses_what_there_is(subject: Subject) -> None:
     if (ended == Status.INVALID).any():
         instance, replicate = (int(i) for i in np.argwhere(ended == Status.INVALID)[0])
         rounds = int(subject.base.ledger["rounds"][0, instance, replicate, -1])
+        why = "a score is NaN (0/0, say, where nothing was paid)"
+        if not chooses_by_score(subject.policy):
+            why += ", or the action is none that the world has"
         raise AssertionError(
-            f"instance {instance}, replicate {replicate}: the lane ends as invalid after round {rounds}: a score is "
-            "NaN (0/0, say, where nothing was paid), or the action is none that the world has"
+            f"instance {instance}, replicate {replicate}: the lane ends as invalid after round {rounds}: {why}"
         )
 
 

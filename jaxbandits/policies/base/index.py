@@ -14,6 +14,7 @@ from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.by_device import by_device
 from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.protocol import View
+from jaxbandits.core.user_methods import one_for_each_arm
 from jaxbandits.policies.base.arm_totals import ArmTotals
 from jaxbandits.policies.base.ties import largest
 
@@ -90,7 +91,7 @@ def evaluate(policy: IndexPolicy, arms: Arms) -> jax.Array:
     """
     wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), policy)
     wide, arms = jax.lax.optimization_barrier((wide, arms))
-    return wide.score(arms)
+    return one_for_each_arm(policy, "score", wide.score(arms), arms.n.shape)
 
 
 def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array) -> jax.Array:
@@ -101,7 +102,8 @@ def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array
     """
     wide, at = jax.tree.map(lambda x: jnp.broadcast_to(x, totals.pulls.shape), (policy, round.astype(jnp.float32)))
     wide, at = jax.lax.optimization_barrier((wide, at))
-    return wide.score(arm_statistics.as_floats(totals, at))
+    scores = wide.score(arm_statistics.as_floats(totals, at))
+    return one_for_each_arm(policy, "score", scores, totals.pulls.shape)
 
 
 def beyond(round: jax.Array) -> jax.Array:

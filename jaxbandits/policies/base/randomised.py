@@ -13,6 +13,7 @@ from jaxbandits.core import arm_statistics, streams
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.protocol import View
+from jaxbandits.core.user_methods import one_for_each_arm
 from jaxbandits.policies.base.arm_totals import ArmTotals
 from jaxbandits.policies.base.ties import largest
 
@@ -49,7 +50,8 @@ class RandomisedPolicy(ArmTotals):
         """ℓ + G, ``f32[K]``: the arm that is drawn has the largest."""
         arms = arm_statistics.as_floats(state, view.round)
         mine, arms, available = jax.lax.optimization_barrier((self, arms, view.available))
-        return mine.logits(arms, available) + gumbel(key, view.round, state.pulls.shape[0])
+        given = one_for_each_arm(self, "logits", mine.logits(arms, available), state.pulls.shape)
+        return given + gumbel(key, view.round, state.pulls.shape[0])
 
 
 _BY_LOGITS = "blank_action", "update", "select", "step", "status", "perturbed", "log_probabilities"
