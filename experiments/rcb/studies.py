@@ -44,12 +44,13 @@ def baselines(options: Options) -> list[Row]:
     """All formulas under both rules, Bernoulli and uniform outcomes."""
     points, rows = _points(options), []
     kinds = options.pick(("Bernoulli",), ("Bernoulli", "uniform"), ("Bernoulli", "uniform"))
+    rules = options.pick(RULES[:1], RULES, RULES)
     picture, axes = figure(len(kinds), 3, (12.5, 4.2 * len(kinds)))
     for line, kind in enumerate(kinds):
         found: dict[tuple[str, str], list[Lanes]] = {}
         skipped = ["ω*-UCB"] if kind == "Bernoulli" else []  # η̂ = 1: it is ω-UCB, to the bit
         skipped += ["UCB-V (ratio)"] if options.quick else []
-        for rule in RULES:
+        for rule in rules:
             # UCB-V on rewards samples five times as many arms, which all that play beside it would pay for.
             formulas = [f for f in FORMULAS if f not in skipped and f != "UCB-V (reward)"]
             for together in (formulas, ["UCB-V (reward)"]):
@@ -63,7 +64,7 @@ def baselines(options: Options) -> list[Row]:
                 face = colour if rule == "K arms" else "white"
                 x = list(FORMULAS).index(formula) + shift
                 _bars(axes[3 * line + i], [x], [lanes[i]], marker="o", color=colour, mfc=face, ls="none")
-            for rule in RULES:
+            for rule in rules:
                 rcb, omega, reward = (found[f, rule][i] for f in ("RCB", "ω-UCB", "UCB-V (reward)"))
                 rows.append(_paired(f"baselines: RCB − ω-UCB, {rule}, {where}", omega, rcb, "yes: ω is better"))
                 item, note = f"baselines: UCB-V (reward) − RCB, {rule}, {where}", "costs ignored against costs learnt"
