@@ -44,7 +44,7 @@ def baselines(options: Options) -> list[Row]:
     """All formulas under both rules, Bernoulli and uniform outcomes."""
     points, rows = _points(options), []
     kinds = options.pick(("Bernoulli",), ("Bernoulli", "uniform"), ("Bernoulli", "uniform"))
-    rules = options.pick(RULES[:1], RULES, RULES)
+    rules = options.pick(("K arms",), tuple(RULES), tuple(RULES))
     picture, axes = figure(len(kinds), 3, (12.5, 4.2 * len(kinds)))
     for line, kind in enumerate(kinds):
         found: dict[tuple[str, str], list[Lanes]] = {}
