@@ -34,6 +34,7 @@ PAPERS: Mapping[str, tuple[str, ...]] = {
     "UCBBV1": ("ding2013",),
     "UCBBV2": ("ding2013",),
     "PDBwK": ("badanidiyuru2018",),
+    "PDBwKWithTime": ("badanidiyuru2018",),
     "MRCB": ("xia2016",),
     "UCBB2": ("cayci2020",),
     "UCB1": ("auer2002",),

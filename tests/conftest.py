@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import hypothesis
 import jax
@@ -23,3 +24,22 @@ def compiled_programs_go_with_their_module():
     """Hundreds of compiled programs would otherwise pile up to several GB in a worker."""
     yield
     jax.clear_caches()
+
+
+ROWS = Path(__file__).parent / "integration_rows.txt"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests named in ``integration_rows.txt`` have the mark ``integration``: others of their kind play in every run."""
+    wanted = {line for line in ROWS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")}
+    found = set()
+    for item in items:
+        name = item.nodeid.removeprefix("tests/")
+        for one in (name, name.partition("[")[0]):
+            if one in wanted:
+                item.add_marker(pytest.mark.integration)
+                found.add(one)
+    files = {item.nodeid.removeprefix("tests/").partition("::")[0] for item in items}
+    whole = not any("::" in argument for argument in config.args) and not config.option.keyword
+    if whole and (stale := {one for one in wanted - found if one.partition("::")[0] in files}):
+        raise pytest.UsageError(f"integration_rows.txt names tests that are not there: {', '.join(sorted(stale))}")
