@@ -1,4 +1,4 @@
-"""The built site as a person meets it: in a browser, at two widths, light and dark; searched, copied from, linked."""
+"""The built site as a person meets it: in a browser, at four widths, light and dark; searched, copied from, linked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.browser.chromium import Browser, found
 HERE = Path(__file__).resolve().parent.parent
 SITE = HERE / "docs" / "_build" / "html"
 PAGES = ["index.html", "doors/new-policy.html", "sweeps.html", "glossary.html", "api/jaxbandits.policies.budget.html"]
-WIDTHS = (400, 1280)
+WIDTHS = (400, 800, 1100, 1280)
 SCHEMES = ("light", "dark")
 PICTURES = os.environ.get("SITE_PICTURES")  # a folder for screenshots
 
@@ -95,7 +95,7 @@ getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).reduc
 """
 
 
-def test_pages_at_two_widths_light_and_dark(browser: Browser, address: str, site: Path) -> None:
+def test_pages_at_four_widths_light_and_dark(browser: Browser, address: str, site: Path) -> None:
     wrong = []
     for scheme in SCHEMES:
         for width in WIDTHS:
