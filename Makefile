@@ -28,7 +28,7 @@ RECENT := import sys; assert sys.version_info >= (3, 11)
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo docs test test-fast test-integration venv lint format types unit doctest experiments-smoke bench-quick clean
+.PHONY: demo docs test test-fast test-integration venv lint format types unit doctest experiments-smoke every-experiment bench-quick clean
 
 demo: $(STAMP)
 	$(BIN)/jaxbandits demo --out $(DEMO)/
@@ -46,7 +46,7 @@ FAST := tests/test_capabilities.py tests/test_house.py tests/test_leap.py tests/
 test-fast: lint types
 	$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration'
 
-test-integration: $(STAMP)
+test-integration: every-experiment
 	$(BIN)/python -m pytest tests -n $(WORKERS) --dist loadfile -m integration
 
 venv: $(STAMP)
@@ -102,14 +102,14 @@ doctest: $(STAMP)
 	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' jaxbandits $(PAGES) $(SITE:%=--ignore=%) \
 	    -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
 
-experiments-smoke: $(STAMP)
-	@if [ ! -f experiments/__main__.py ]; then \
-	    echo "experiments-smoke: skipped, there is no experiments/__main__.py"; exit 0; \
-	fi; \
-	names=$$($(BIN)/python -m experiments --list) || exit 1; \
+# The quickest of them in `make test`, all in `make test-integration`.
+experiments-smoke: NAMES ?= omega_ucb_tails rcucb service
+every-experiment: NAMES = $(shell $(BIN)/python -m experiments --list)
+experiments-smoke every-experiment: $(STAMP)
+	@[ -n "$(NAMES)" ] || { echo "no experiment to play" >&2; exit 1; }; \
 	folder=$$(mktemp -d) || exit 1; \
 	trap 'rm -rf "$$folder"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
-	printf '%s\n' $$names | xargs -P $(WORKERS) -I NAME sh -c '\
+	printf '%s\n' $(NAMES) | xargs -P $(WORKERS) -I NAME sh -c '\
 	    $(BIN)/python -m experiments NAME --quick --out "$$0/NAME" >"$$0/NAME.log" 2>&1; status=$$?; \
 	    echo "experiments-smoke: NAME"; cat "$$0/NAME.log"; exit $$status' "$$folder"
 
