@@ -193,7 +193,7 @@ def sharded(arguments):
     mesh = Mesh(np.array(devices), ("lane",))
     step = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=(one, many, one, one), out_specs=many, check_vma=False))
     given = (task.environment, lanes, task.root, plan)
-    compiled = step.lower(*given).compile(dict(drive.OPTIONS["cpu"]))
+    compiled = step.lower(*given).compile(drive.options("cpu"))
     began = time.perf_counter()
     outcome = jax.block_until_ready(compiled(*given))
     print(time.perf_counter() - began)

@@ -188,7 +188,6 @@ def law_error(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, fl
     return float(max(over.max(), under.max())), float(np.abs(mean / 2**24 - a / (a + b)).max())
 
 
-@pytest.mark.integration
 def test_laws_of_random_shapes() -> None:
     rng = np.random.default_rng(4)
     cdf, mean = law_error(*(5 - rng.uniform(0, 5, (2, 300))))
@@ -203,7 +202,6 @@ def test_laws_of_extreme_shapes() -> None:
     assert cdf < 1e-4 and mean < 1e-5
 
 
-@pytest.mark.integration
 def test_laws_with_one_tiny_shape() -> None:
     rng = np.random.default_rng(6)
     tiny, other = 10 ** rng.uniform(-3, -2, 100), 10 ** rng.uniform(-1, 3, 100)

@@ -75,13 +75,7 @@ def test_a_policy_that_chooses_in_its_own_way_is_scanned(policy: Any, method: st
     assert leap.why_not(SampledArms(RCB(), 90), reservoir(), jb.TotalBudget(5.0, last_pull="counts")) is None
 
 
-QUICK = ("omega", "increasing")
-
-
-@pytest.mark.parametrize(
-    ("name", "policy", "arms", "constraint"),
-    [pytest.param(*row, id=row[0], marks=() if row[0] in QUICK else pytest.mark.integration) for row in ROWS],
-)
+@pytest.mark.parametrize(("name", "policy", "arms", "constraint"), ROWS, ids=[row[0] for row in ROWS])
 def test_same_bits(name: str, policy: Any, arms: Reservoir, constraint: Constraint) -> None:
     played = [
         jb.simulate(policy, arms, constraint, key=KEY, replicates=2, marks=6, engine=engine, slots=16)
@@ -92,7 +86,6 @@ def test_same_bits(name: str, policy: Any, arms: Reservoir, constraint: Constrai
     assert_same_results(*played, f"{name}: engines scan and leap")
 
 
-@pytest.mark.integration
 def test_a_full_set_is_told_by_both_engines() -> None:
     limit = jb.TotalBudget(2500.0, last_pull="forfeits")
     results = []
@@ -125,7 +118,6 @@ def test_ties_are_decided_for_many_rounds_at_a_time() -> None:
     assert ((rounds > 96 + 6 * 60) & (rounds <= 96 + 6 * 8 * ties.TIE_ROUNDS)).all()
 
 
-@pytest.mark.integration
 def test_ties_of_many_rounds_follow_the_tie_rule() -> None:
     rng = np.random.default_rng(8)
     key, rounds = jax.random.key(5), jnp.arange(100, 116)
@@ -144,7 +136,7 @@ def test_exploration_never_falls(exploration: Any) -> None:
     """In float32 as compiled, at every round up to 2²⁴: so an index of +∞ stays +∞ while its arm rests."""
     t = jnp.arange(1, 1 << 24, dtype=jnp.int32)
     leaves = jax.tree.map(jnp.float32, exploration)
-    e = np.asarray(jax.jit(lambda t: leaves.at(t.astype(jnp.float32)), compiler_options=drive.OPTIONS["cpu"])(t))
+    e = np.asarray(jax.jit(lambda t: leaves.at(t.astype(jnp.float32)), compiler_options=drive.options("cpu"))(t))
     assert (np.diff(e) >= 0).all() and e[-1] > e[0]
 
 
@@ -162,7 +154,6 @@ def test_steady_must_be_said_by_whoever_admits() -> None:
     assert reason == "Growing overrides admits without declaring `steady` again (SampledArms declared it of its own)"
 
 
-@pytest.mark.integration
 def test_an_arm_that_is_none_ends_its_lane_in_both_engines() -> None:
     def sampler(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         """One arm in 400 has no mean reward; with this key, not the first 256, which are tried before anything runs,

@@ -245,7 +245,6 @@ def grow(room: int, budget: float = 60.0) -> jb.Result:
     )  # fmt: skip
 
 
-@pytest.mark.integration
 def test_a_full_set_ends_the_lane_says_so_and_is_a_prefix_of_a_larger_run() -> None:
     with pytest.warns(UserWarning, match="status capacity.*growing set is full.*rerun with more capacity"):
         small = grow(8)

@@ -134,7 +134,6 @@ def test_settings_and_environments_do_not_touch_each_other(done):
     np.testing.assert_array_equal(one.data["regret"].values, whole["regret"].values)
 
 
-@pytest.mark.integration
 def test_policies_that_compile_at_once_do_not_mix():
     """Three classes with the same leaves, on three workers: each plays by its own scores."""
     policies = [policy(alpha=[0.1, 1.0]) for policy in (jb.policies.MUCB, jb.policies.CUCB, jb.policies.IUCB)]

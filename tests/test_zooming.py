@@ -143,7 +143,6 @@ def test_merge_gives_the_bits_of_scan(policy: Any, constraint: Any) -> None:
     assert scan.ledger["rounds"].max() > 1000
 
 
-@pytest.mark.integration
 def test_b_zoom_keeps_the_contract() -> None:
     """All rules but two: radii and means are float32 formulas rounded to ticks, and other programs round otherwise.
 
@@ -176,7 +175,6 @@ def test_merge_refuses_what_it_cannot_play() -> None:
     assert time_parallel(SinglePhaseBZoom(budget=1.0, lam=0.1, lipschitz=1.0), world, budget) is merge
 
 
-@pytest.mark.integration
 def test_forgotten_points_are_new_points() -> None:
     """A world that counts two points plays on with ten active ones: no outcome repeats itself."""
     policy = SinglePhaseZooming(budget=300.0, lam=0.1, lipschitz=60.0)

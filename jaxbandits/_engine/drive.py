@@ -156,7 +156,7 @@ def outcomes(environment: Environment, lanes: Lane, carry: Carry) -> EndedLane:
 
 # Hashing is most of the work and profits from the widest vectors; on CPU, XLA takes half of them unless told (machines
 # without such vectors ignore it). Medians of three, one core: leap 1.15 times as fast, scan 1.1 to 1.2.
-OPTIONS: dict[str, dict[str, Any]] = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
+_OPTIONS: dict[str, dict[str, Any]] = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
 
 
 # The kinds of work that may be part of one CUDA graph: loops and branches, too, which XLA leaves to the host by itself.
@@ -173,7 +173,7 @@ def options(platform: str, captured: bool | None = None) -> dict[str, Any]:
     if captured is None:
         captured = os.environ.get("JAXBANDITS_CUDA_GRAPHS", "0") not in ("", "0")
     graphs = {"xla_gpu_enable_command_buffer": _CAPTURED} if captured and platform == "gpu" else {}
-    return OPTIONS.get(platform, {}) | graphs
+    return _OPTIONS.get(platform, {}) | graphs
 
 
 def compiled(platform: str) -> jax.stages.Wrapped:

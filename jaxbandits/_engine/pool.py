@@ -121,7 +121,7 @@ class Queue:
         seats = Seats(task, SEATS_PER_SLOT * slots, device)
         line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
         seat_in = np.full(slots, -1)  # by slot
-        left: tuple[np.ndarray, drive.EndedLane] | None = None  # what stays of lanes that have ended
+        left: list[tuple[np.ndarray, drive.EndedLane]] = []  # what stays of lanes that have ended
         pool: drive.Pool | None = None
         call = CallLength(task.chunk)
         while not stop.is_set():
@@ -132,10 +132,9 @@ class Queue:
             if free.size:
                 seats.take(free, taken)
             if (seats.lane_of < 0).all():
-                if left is None:
+                if not left:
                     break
-                self._keep(number, *left)
-                left = None
+                self._keep(number, left)
                 continue  # look again: whoever took them may have brought more lanes
             padded = np.zeros(seats.lane_of.size, np.int32)
             padded[: line.size] = line
@@ -149,19 +148,16 @@ class Queue:
             if stop.is_set():  # while this one waited for another one's compiling
                 break
             pool, report = drive.compiled(device.platform)(task.engine, *given, pool, limits)
-            if left is not None:
-                self._keep(number, *left)  # while the device plays
-                left = None
+            self._keep(number, left)  # while the device plays
             seat_in = np.asarray(pool.seat)
             call.learn(time.perf_counter() - began, int(report.chunks))
             line = line[int(report.begun) :]
             ended = seats.lane_of >= 0
             ended[line] = ended[seat_in[seat_in >= 0]] = False
             if ended.any():
-                left = seats.leave(pool.outcome, ended)
-            self._shares[number] = float(report.share) + (0 if left is None else left[0].size)
-        if left is not None:
-            self._keep(number, *left)
+                left.append(seats.leave(pool.outcome, ended))
+            self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in left)
+        self._keep(number, left)
 
     def _prepared(self, device: Any, given: tuple, limits: drive.CallLimits, stop: threading.Event) -> drive.Pool:
         """A pool of empty slots, and the program that is going to play them compiled."""
@@ -180,12 +176,15 @@ class Queue:
                 lowered.compile()
         return pool
 
-    def _keep(self, worker: int, numbers: np.ndarray, outcome: drive.EndedLane) -> None:
-        rows, last, status, final = jax.tree.map(lambda x: np.asarray(x)[: numbers.size], outcome)
-        self.put(numbers, scan.unpack(rows, last), status, final)
-        with self._lock:
-            self.done += numbers.size
-            self._shares[worker] -= numbers.size
+    def _keep(self, worker: int, left: list[tuple[np.ndarray, drive.EndedLane]]) -> None:
+        """Hand over what stays of lanes; nothing is left."""
+        while left:
+            numbers, outcome = left.pop()
+            rows, last, status, final = jax.tree.map(lambda x, n=numbers.size: np.asarray(x)[:n], outcome)
+            self.put(numbers, scan.unpack(rows, last), status, final)
+            with self._lock:
+                self.done += numbers.size
+                self._shares[worker] -= numbers.size
 
 
 class Run:

@@ -41,11 +41,11 @@ class Seats:
         return np.flatnonzero(self.lane_of < 0)
 
     def take(self, seats: np.ndarray, numbers: np.ndarray) -> None:
-        """These lanes sit there from now on."""
+        """These lanes, one at least, sit there from now on."""
         self.lane_of[seats] = numbers
         if self._near or self.lanes is None:
             self.lanes = jax.device_put(self._task.lanes(np.maximum(self.lane_of, 0)), self._device)
-        elif seats.size:
+        else:
             at = _padded(seats, self.lane_of.size, self.lane_of.size)
             new = self._task.lanes(_padded(numbers, self.lane_of.size, numbers[0]))
             self.lanes = _put(self.lanes, *jax.device_put((at, new), self._device))

@@ -20,7 +20,7 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.pytrees import pytree
 from jaxbandits.testing import episode, episodes
 
-from .test_policies import ROWS, SLOW, played
+from .test_policies import EVERY, played
 from .worlds import KEY, WORLDS, world
 
 
@@ -34,9 +34,6 @@ def check(policy: Policy, environment: Environment, constraint: Constraint) -> N
 
     environment = jax.tree.map(jax.numpy.asarray, environment)
     check_key_reuse_jaxpr(jax.make_jaxpr(play)(lane).jaxpr)
-
-
-EVERY = [*ROWS, SLOW]
 
 
 @pytest.mark.parametrize(("policy", "name", "constraint"), EVERY, ids=[f"{played(p)}-{name}" for p, name, _ in EVERY])

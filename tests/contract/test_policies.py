@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import jaxbandits as jb
@@ -75,17 +73,10 @@ def played(policy: Policy) -> str:
     return type(policy).__name__
 
 
-# One of each kind in `make test`; `make test-integration` plays them all.
-QUICK = {"OmegaUCB", "CUCB", "BudgetedThompson", "FixedSplit", "Guarded"}
+EVERY = [*ROWS, SLOW]
 
 
-def row(policy: Policy, name: str, constraint: Constraint) -> Any:
-    """A parameter of the test."""
-    kind = played(policy)
-    marks = () if kind in QUICK else pytest.mark.integration
-    return pytest.param(policy, name, constraint, id=f"{kind}-{name}", marks=marks)
-
-
-@pytest.mark.parametrize(("policy", "name", "constraint"), [row(*of) for of in [*ROWS, SLOW]])
+# One of each kind plays in `make test`: see tests/integration_rows.txt.
+@pytest.mark.parametrize(("policy", "name", "constraint"), EVERY, ids=[f"{played(p)}-{name}" for p, name, _ in EVERY])
 def test_policy_keeps_the_contract(policy: Policy, name: str, constraint: Constraint) -> None:
     check_policy(policy, world(name), constraint, key=KEY)
