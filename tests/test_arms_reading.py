@@ -362,8 +362,16 @@ def test_a_bare_price_is_said_to_be_read_as_a_total(tmp_path):
     assert any("if it is the price of one" in note for note in table.notes)
 
 
-def test_clicks_without_a_price_are_not_free(tmp_path):
-    table = read(tmp_path, "day,ad,clicks,spent,conversions\n1,a,100,50,5\n2,a,90,,4\n1,b,80,20,3\n2,b,0,,\n")
+@pytest.mark.parametrize(
+    ("header", "first", "second"),
+    [
+        ("day,ad,clicks,spent,conversions", "50", "20"),
+        ("day,ad,clicks,cpc,conversions", "0.5", "0.25"),  # a rate that is multiplied out
+        ("day,arm,clicks,cost,reward", "50", "20"),  # in the words of a log
+    ],
+)
+def test_clicks_without_a_price_are_not_free(tmp_path, header, first, second):
+    table = read(tmp_path, f"{header}\n1,a,100,{first},5\n2,a,90,,4\n1,b,80,{second},3\n2,b,0,,\n")
     assert table.instances[0].evidence.clicks.ravel().tolist() == [100, 80]
     assert table.instances[0].evidence.spent.ravel().tolist() == [50.0, 20.0]
     assert any("line 3 not summed" in note for note in table.notes)

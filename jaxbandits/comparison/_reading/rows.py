@@ -160,8 +160,8 @@ def _filled(
     if kind != "counts":
         return (ones, value, spent), notes
     unknown = keep & np.any([state == UNKNOWN for state in amounts.state.values()], axis=0)
-    if "spent" in amounts.state:  # pulls that somebody forgot to price are not free
-        unknown |= keep & (amounts.state["spent"] == NOTHING) & (np.nan_to_num(values["clicks"]) > 0)
+    for role in {"spent", "spent rate", "cost"} & amounts.state.keys():  # pulls that nobody priced are not free
+        unknown |= keep & (amounts.state[role] == NOTHING) & (np.nan_to_num(values["clicks"]) > 0)
     nothing = keep & ~unknown
     for role, state in amounts.state.items():
         empty = nothing & (state == NOTHING)
