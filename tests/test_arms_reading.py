@@ -357,6 +357,12 @@ def test_a_price_of_one_pull_is_no_total(tmp_path, title):
     assert table.instances[0].evidence.spent.ravel().tolist() == pytest.approx([50.0, 60.0])
 
 
+@pytest.mark.parametrize("title", ["unit price", "price each", "cost per install", "Preis je Stück"])
+def test_a_price_of_one_thing_is_never_advised_as_a_total(tmp_path, title):
+    message = message_of(tmp_path, f"ad,clicks,{title},orders\na,100,0.5,5\nb,300,0.2,9\n")
+    assert f"spent={title}" not in message and "call it 'price per click'" in message
+
+
 def test_a_bare_price_is_said_to_be_read_as_a_total(tmp_path):
     table = read(tmp_path, "ad,clicks,price,orders\na,100,50,5\nb,300,20,9\n")
     assert any("if it is the price of one" in note for note in table.notes)

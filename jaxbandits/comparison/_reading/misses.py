@@ -27,6 +27,7 @@ _ROLES = {  # whose words are near to a role of a kind
     "spent": ("spent", "cost"),
     "conversions": ("conversions", "value", "reward"),
 }
+_OF_ONE = re.compile(r"\b(?:per|pro|par|por|je|each|apiece|unit)\b|/", re.IGNORECASE)  # no total, whatever it is
 _NUMBER = re.compile(r"[^\w]*[A-Z]{0,3}\s*\d[\d.,'’\s]*[^\w]*[A-Z]{0,3}", re.IGNORECASE)
 
 
@@ -142,8 +143,10 @@ def _listed(header: Sequence[str], text: str) -> str:
 def _advice(header: Sequence[str], missing: Sequence[str], guessed: Mapping[str, int], asked: Asked) -> tuple[str, ...]:
     """What to say, as far as it can be guessed; the fullest text first."""
     said = {role: header[i] for role, i in guessed.items()}
-    likely = "; ".join(f"{role} may be {shown(text)}" for role, text in said.items())
     left = [role for role in missing if role not in said]
+    meant = [f"{role} may be {shown(text)}" for role, text in said.items()]
+    priced = [shown(text) for text in header if "spent" in left and _OF_ONE.search(text)]
+    likely = "; ".join(meant + [f"if {text} is what one click costs, call it 'price per click'" for text in priced[:1]])
     told = {**asked.columns, **said, **{role: "1" if role in COSTS else "…" for role in left}}
     option = f"say --columns {shlex.quote(','.join(f'{role}={text}' for role, text in told.items()))}"
     free = "" if not set(COSTS) & set(left) else " (a number as cost: every pull costs that)"
@@ -165,7 +168,8 @@ def _guessed(
     for look in looks:
         for role in sorted(missing, key=("name", "clicks", "spent", "cost", "mean_reward").__contains__, reverse=True):
             if role not in guessed:
-                at = look(role, header, rows, taken)
+                priced = {i for i, text in enumerate(header) if role == "spent" and _OF_ONE.search(text)}
+                at = look(role, header, rows, taken | priced)
                 if at is not None:
                     guessed[role] = at
                     taken.add(at)
