@@ -1,7 +1,10 @@
 """How many lanes a worker holds: no more than fit into memory, and no result depends on it."""
 
+import threading
+
 import chex
 import jax
+import pytest
 
 import jaxbandits as jb
 from jaxbandits import simulation
@@ -74,6 +77,34 @@ def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
     few = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", chunk=64, slots=2)
     chex.assert_trees_all_equal(*((dict(x.ledger), dict(x.final)) for x in (usual, few)))
     assert len(calls) - alone < 17, len(calls) - alone  # with a call for every pair of lanes it would be 20 at least
+
+
+def test_lanes_that_have_ended_are_handed_over_though_the_worker_is_stopped(monkeypatch):
+    task, stop, kept = the_task(), threading.Event(), []
+    real = pool.drive.compiled
+
+    class Stopping:
+        def __init__(self, platform):
+            self.lower, self.play = real(platform).lower, real(platform)
+
+        def __call__(self, *given):
+            played, report = self.play(*given)
+            if (played.seat < 0).any():
+                stop.set()
+            return played, report
+
+    monkeypatch.setattr(pool.drive, "compiled", Stopping)
+    queue = pool.Queue(task, 32, lambda numbers, *_: kept.extend(numbers))
+    queue.serve(0, jax.local_devices()[0], stop)
+    assert stop.is_set() and 0 < len(kept) == queue.done
+
+
+def test_work_that_is_done_is_counted_once():
+    task, seen = the_task(), []
+    queue = pool.Queue(task, 8, lambda *_: None)
+    pool.Run([queue], lambda work, done: seen.append((work, done))).finish(jax.local_devices()[:1], 1)
+    assert queue.work == pytest.approx(task.order.size) == queue.done
+    assert max(work for work, _ in seen) <= task.order.size + 1e-3
 
 
 def test_no_worker_hoards():

@@ -46,8 +46,8 @@ class Seats:
         if self._near or self.lanes is None:
             self.lanes = jax.device_put(self._task.lanes(np.maximum(self.lane_of, 0)), self._device)
         else:
-            at = _padded(seats, self.lane_of.size, self.lane_of.size)
-            new = self._task.lanes(_padded(numbers, self.lane_of.size, numbers[0]))
+            at, of = (_padded(x, self.lane_of.size) for x in (seats, numbers))
+            new = self._task.lanes(of)
             self.lanes = _put(self.lanes, *jax.device_put((at, new), self._device))
 
     def leave(self, outcome: EndedLane, ended: np.ndarray) -> tuple[np.ndarray, EndedLane]:
@@ -59,22 +59,22 @@ class Seats:
         self.lane_of[ended] = -1
         if self._near:
             return numbers, jax.tree.map(lambda x: np.asarray(x)[ended], outcome)
-        at = _padded(np.flatnonzero(ended), ended.size, 0)
+        at = _padded(np.flatnonzero(ended), ended.size)
         found = _taken(outcome, jax.device_put(at, self._device))
         for x in jax.tree.leaves(found):
             x.copy_to_host_async()
         return numbers, found
 
 
-def _padded(ids: np.ndarray, most: int, filling: int) -> np.ndarray:
-    """As many as the next power of two, at most ``most``."""
+def _padded(ids: np.ndarray, most: int) -> np.ndarray:
+    """As many as the next power of two, at most ``most``, with the first one again and again."""
     size = min(max(_LEAST, 1 << (ids.size - 1).bit_length()), most)
-    return np.concatenate([ids, np.full(size - ids.size, filling)]).astype(np.int32)
+    return np.concatenate([ids, np.full(size - ids.size, ids[0])]).astype(np.int32)
 
 
 @partial(jax.jit, donate_argnums=0)
 def _put(kept: T, at: jax.Array, new: T) -> T:
-    return jax.tree.map(lambda into, x: into.at[at].set(x, mode="drop"), kept, new)
+    return jax.tree.map(lambda into, x: into.at[at].set(x), kept, new)
 
 
 @jax.jit
