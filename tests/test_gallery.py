@@ -80,7 +80,7 @@ def test_each_draws_in_time(path: Path, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(plt, "show", lambda: None)
     plt.switch_backend("Agg")
     began = time.process_time()
-    with mpl.rc_context(), warnings.catch_warnings(), jax.debug_key_reuse(False), jax.numpy_rank_promotion("allow"):
+    with mpl.rc_context(), warnings.catch_warnings(), jax.numpy_rank_promotion("allow"):
         warnings.simplefilter("error", UserWarning)
         runpy.run_path(str(path), run_name="__main__")
         seconds = time.process_time() - began

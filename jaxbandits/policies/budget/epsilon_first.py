@@ -3,18 +3,18 @@ multi-armed bandits, AAAI 2010)."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core import ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
-from jaxbandits.core.errors import bad
-from jaxbandits.core.protocol import Observation, Policy, View
+from jaxbandits.core.protocol import Observation, View
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
+from jaxbandits.policies.base.arm_totals import ArmTotals
 from jaxbandits.policies.base.mixture import fewest, left
 from jaxbandits.policies.base.ties import largest
 
@@ -28,7 +28,7 @@ class EpsilonFirstState(NamedTuple):
 
 
 @pytree
-class EpsilonFirst(Policy):
+class EpsilonFirst(ArmTotals):
     """ε-first: pull the arms in turn until εB is spent, then play :math:`\\arg\\max_k \\bar r_k / \\bar c_k`.
 
     The estimates are frozen when exploration ends. Exact ties at random. B is what the constraint says is left before
@@ -58,21 +58,13 @@ class EpsilonFirst(Policy):
     epsilon: Any = leaf(default=0.1, above=0, at_most=1)
     online: bool = static(default=False)
 
-    plays: ClassVar[type] = FiniteSpec
-
-    def check(self, spec: FiniteSpec) -> None:
-        """One cost."""
-        if spec.resources is not None:
-            raise bad("environment", f"{spec.resources} resources", "one with one cost for EpsilonFirst")
-
     def init(self, spec: FiniteSpec) -> EpsilonFirstState:
         """Nothing known."""
-        return EpsilonFirstState(arm_statistics.empty(spec.arms), ticks.zero(), jnp.bool_(True))
+        return EpsilonFirstState(super().init(spec), ticks.zero(), jnp.bool_(True))
 
     def update(self, state: EpsilonFirstState, key: jax.Array, observation: Observation) -> EpsilonFirstState:
         """Learn from a pull of exploration; from every pull if ``online``."""
-        seen = observation.feedback
-        learnt = arm_statistics.record(state.learnt, observation.action, seen.reward, seen.cost)
+        learnt = super().update(state.learnt, key, observation)
         return state._replace(learnt=select_tree(state.exploring | self.online, learnt, state.learnt))
 
     def select(self, state: EpsilonFirstState, key: jax.Array, view: View) -> tuple[EpsilonFirstState, jax.Array]:

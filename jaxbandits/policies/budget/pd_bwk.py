@@ -9,14 +9,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core import ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.errors import bad
 from jaxbandits.core.numbers import numbers
-from jaxbandits.core.protocol import Observation, Policy, View
+from jaxbandits.core.protocol import Observation, View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
+from jaxbandits.policies.base.arm_totals import ArmTotals
 from jaxbandits.policies.base.index import IndexPolicy
 from jaxbandits.policies.base.ties import largest
 
@@ -92,7 +93,7 @@ class TimedState(NamedTuple):
 
 
 @pytree
-class PDBwKWithTime(Policy):
+class PDBwKWithTime(ArmTotals):
     """PD-BwK with two resources, money and time: a round uses B/T of a budget of time that is as large as the money's.
 
     .. math:: \\arg\\max_k \\frac{U_k}{v_{money}\\, L_k + v_{time}\\, B/T}, \\qquad
@@ -127,8 +128,6 @@ class PDBwKWithTime(Policy):
     budget: Any = leaf(above=0)
     horizon: Any = leaf(above=0)
 
-    plays: ClassVar[type] = FiniteSpec
-
     @classmethod
     def for_budget(cls, budget: Any, arms: Any, horizon: Any) -> PDBwKWithTime:
         """With C_rad = ¼ ln(B K), at least 0.1; arrays ``[instance]`` give one value per instance."""
@@ -139,20 +138,18 @@ class PDBwKWithTime(Policy):
 
     def check(self, spec: FiniteSpec) -> None:
         """One cost, and a round that uses no more than a unit of time."""
-        if spec.resources is not None:
-            raise bad("environment", f"{spec.resources} resources", "one with one cost for PDBwKWithTime")
+        super().check(spec)
         if (short := np.asarray(self.horizon) < np.asarray(self.budget)).any():
             shown = float(np.broadcast_to(self.horizon, short.shape)[short].flat[0])
             raise bad("PDBwKWithTime.horizon", shown, "at least the budget, so that a round uses one unit at most")
 
     def init(self, spec: FiniteSpec) -> TimedState:
         """Nothing known, nothing used."""
-        return TimedState(arm_statistics.empty(spec.arms), ticks.zero(), jnp.int32(0))
+        return TimedState(super().init(spec), ticks.zero(), jnp.int32(0))
 
     def update(self, state: TimedState, key: jax.Array, observation: Observation) -> TimedState:
         """Add the observed reward and cost to the arm's totals."""
-        seen = observation.feedback
-        return state._replace(learnt=arm_statistics.record(state.learnt, observation.action, seen.reward, seen.cost))
+        return state._replace(learnt=super().update(state.learnt, key, observation))
 
     def select(self, state: TimedState, key: jax.Array, view: View) -> tuple[TimedState, jax.Array]:
         """The largest reward for what it uses, and what that is."""
