@@ -98,8 +98,7 @@ def resting_scores(many=1 << 18):
     import jaxbandits as jb
     from jaxbandits.core import ticks
     from jaxbandits.core.arm_statistics import ArmStatistics
-    from jaxbandits.core.by_device import by_device
-    from jaxbandits.policies.base.index import COARSER, beyond, evaluate_state
+    from jaxbandits.policies.base.index import beyond, evaluate_state, margin
 
     drawn, wrong = np.random.default_rng(0), []
     pulls = np.rint(10 ** drawn.uniform(0, 6, many)).astype(np.int64)
@@ -113,7 +112,7 @@ def resting_scores(many=1 << 18):
             now, later = (np.asarray(score(round_), np.float64) for round_ in rounds)
             falls = (now - later) / np.abs(now)
             worst = max(worst, float(falls[np.isfinite(falls)].max()))
-        allowed = policy.rounding * float(by_device(cpu=1.0, other=COARSER))
+        allowed = float(margin(policy))
         print(f"{name}: at rest it falls by {worst:.2e} of itself at most; the margin is {allowed:.2e}", flush=True)
         if worst >= allowed / 2:
             wrong.append(f"{name}: at rest it falls by {worst:.2e}; the leap engine needs below {allowed / 2:.2e}")

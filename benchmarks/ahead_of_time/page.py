@@ -35,15 +35,13 @@ def lines() -> list[str]:
     """The page's table."""
     before, now = rows("cuda_before.csv"), rows("cuda.csv")
 
-    def cells(row: dict[str, str] | None) -> tuple[str, str]:
-        if row is None:
-            return "–", "–"
+    def cells(row: dict[str, str]) -> tuple[str, str]:
         copies = f" + {row['copies']}" if int(row["copies"]) else ""
         return f"{row['launches']}{copies}", f"{int(row['bytes_per_slot']):,}"
 
     found = ["| loop | launches before | now | bytes a slot before | now |", "|---|---|---|---|---|"]
     for where, words in SHOWN.items():
-        old, new = cells(before.get(where)), cells(now[where])
+        old, new = cells(before[where]), cells(now[where])
         found.append(f"| {words} | {old[0]} | {new[0]} | {old[1]} | {new[1]} |")
     return found
 

@@ -13,7 +13,7 @@ import numpy as np
 from jaxbandits._engine.layout import time_parallel
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core.protocol import Constraint, Environment, Policy
-from jaxbandits.policies.base.index import IndexPolicy, evaluate_state
+from jaxbandits.policies.base.index import IndexPolicy, beyond, evaluate_state, margin
 from jaxbandits.testing.bits import assert_same_results, compilations, pick, ulps_apart
 from jaxbandits.testing.comparing import ULPS, close, equal, same_shapes
 from jaxbandits.testing.episodes import one_setting, typed
@@ -176,8 +176,8 @@ def scores_rest_as_declared(subject: Subject) -> None:
         t, pulled = now.observation.view.round, np.asarray(now.after.pulls) > 0
         before = np.asarray(_jitted_scores(leaves, now.after, t))[pulled]
         for later in (1, 30, 1000):
-            then = np.asarray(_jitted_scores(leaves, now.after, t + later))[pulled]
-            least = np.where(np.isfinite(before), before - leaves.rounding * np.abs(before), before)
+            then = np.asarray(_jitted_scores(leaves, now.after, beyond(t + later)))[pulled]
+            least = np.where(np.isfinite(before), before - float(margin(leaves)) * np.abs(before), before)
             fell = np.flatnonzero(~(then >= least))
             assert fell.size == 0, (
                 f"round {i + 1}: a score falls from {before[fell[0]]} to {then[fell[0]]} in {later} rounds of rest"

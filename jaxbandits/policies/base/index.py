@@ -120,8 +120,12 @@ def beyond(round: jax.Array) -> jax.Array:
 
 def clears(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Array:
     """Is a score above a ceiling on the others by more than rounding may hide? −∞: there are no others."""
-    margin = jnp.abs(ceiling) * (policy.rounding * by_device(cpu=1.0, other=COARSER))
-    return score > ceiling + jnp.where(jnp.isfinite(ceiling), margin, 0)
+    return score > ceiling + jnp.where(jnp.isfinite(ceiling), jnp.abs(ceiling) * margin(policy), 0)
+
+
+def margin(policy: IndexPolicy) -> jax.Array:
+    """By how much of itself a score that rests may fall on this kind of device, times two."""
+    return policy.rounding * by_device(cpu=1.0, other=COARSER)
 
 
 def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> jax.Array:
