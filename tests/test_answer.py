@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -9,15 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxbandits._cli import answer_text
+from jaxbandits._cli import answer_text, compare_text
 from jaxbandits._cli.chosen_policies import chosen_policies, left_out
 from jaxbandits._cli.compare import parser
 from jaxbandits._cli.console import main
 from jaxbandits._reports.areas import Panel, stacked
 from jaxbandits.comparison import Answer, answer_of, compare
+from jaxbandits.comparison.evidence import NumberStyle
 from jaxbandits.comparison.named_policies import AVERAGE_COST_POLICIES, POLICIES
 from jaxbandits.comparison.rivals import BEST, EVEN, SEEN, best_by_file, rivals_plan
 from jaxbandits.comparison.second_look import NoiseCheck
+from jaxbandits.comparison.spreads import Gain
 from jaxbandits.core.errors import InputError
 from jaxbandits.policies import UCBBV1, BudgetUCB, OmegaUCB, PDBwK
 
@@ -186,3 +189,16 @@ def test_what_few_clicks_cannot_bear_is_said(
     assert "hardly known" not in told["means"]
     bought = re.search(r"bought, at its mean cost; of New a run buys ([\d.]+), and the file saw 3\.", told["given"])
     assert bought and float(bought[1]) > 6
+
+
+def test_differences_and_intervals_are_written_as_the_file_writes_its_numbers(answer: Answer) -> None:
+    row = {"reward": 1234.5, "reward_low": 1233.9, "reward_high": 1235.1}
+    plain = answer.comparison
+    table = dataclasses.replace(plain.plan.table, style=NumberStyle(decimal=",", thousands="."))
+    german = dataclasses.replace(plain, plan=dataclasses.replace(plain.plan, table=table))
+    gain = Gain(mean=-1234.5, half=0.6, share=-0.5, better=0.0)
+    written = [
+        (compare_text.with_interval(of, row, "reward"), answer_text.gain_cells(of.plan, gain)[0])
+        for of in (plain, german)
+    ]
+    assert written == [("1,234.50 ± 0.60", "−1,234.50 ± 0.60"), ("1.234,50 ± 0,60", "−1.234,50 ± 0,60")]

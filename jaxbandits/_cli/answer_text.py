@@ -198,7 +198,7 @@ def check_words(plan: ComparisonPlan, check: NoiseCheck) -> str:
     if check.same_best:
         return f"{played}: the best stays the best, places below change ({check.runs} runs)."
     how = "clearly" if check.ahead.clear else "not clearly"
-    ahead = f"{check.ranking[0][0]} is ahead, {how} ({_plus_minus(check.ahead)}, {check.runs} runs)"
+    ahead = f"{check.ranking[0][0]} is ahead, {how} ({_plus_minus(plan, check.ahead)}, {check.runs} runs)"
     return f"{played}: there {ahead}: the ranking depends on the noise."
 
 
@@ -277,17 +277,17 @@ def singular(unit: str) -> str:
 
 def gain_cells(plan: ComparisonPlan, gain: Gain) -> list[str]:
     """The difference, its share of the other, and in how many runs it is more."""
-    return [_plus_minus(gain), f"({_percent(gain)})", f"{gain.better:.0%} of runs"]
+    return [_plus_minus(plan, gain), f"({_percent(gain)})", f"{gain.better:.0%} of runs"]
 
 
 def _percent(gain: Gain) -> str:
     return "–" if math.isnan(gain.share) else f"{gain.share:+.0%}".replace("-", "−")
 
 
-def _plus_minus(gain: Gain) -> str:
+def _plus_minus(plan: ComparisonPlan, gain: Gain) -> str:
     """``+12.3 ± 0.4``."""
     half = gain.half
     if math.isnan(half):
-        return f"{gain.mean:+,.5g}".replace("-", "−")
+        return plan.table.style.written(f"{gain.mean:+,.5g}").replace("-", "−")
     decimals = 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
-    return f"{gain.mean:+,.{decimals}f} ± {half:,.{decimals}f}".replace("-", "−")
+    return plan.table.style.written(f"{gain.mean:+,.{decimals}f} ± {half:,.{decimals}f}").replace("-", "−")

@@ -14,6 +14,7 @@ from jaxbandits.core.printable import line
 from jaxbandits.statistics import invisible
 
 _MOST_INSTANCES, _MOST_COLUMNS = 40, 6
+_LAST = {"counts": "counts, though it may cost more than is left", "forfeits": "forfeits"}
 _HOLM = "Holm's test over all pairs, at 5 % for the whole table"
 
 
@@ -40,7 +41,7 @@ def what_was_read(plan: ComparisonPlan) -> list[str]:
         f"a cost is counted in {table.cost_unit}, at most {cost}",
         f"a pull is {plan.noise}: {looks[plan.noise]}",
         f"budget {plan.budget:g} ({table.cost_unit}) for each instance, about {_range(pulls)} pulls if spread over all "
-        f"arms; the last pull {plan.last_pull}",
+        f"arms; the last pull {_LAST[plan.last_pull]}",
         f"{_several(plan.runs, 'run')} × {_several(many, 'instance')} × {_several(len(plan.settings), 'setting')}"
         f" = {plan.runs * many * len(plan.settings):,} runs; seed {plan.seed}",
     ]
@@ -66,7 +67,7 @@ def ranking(comparison: Comparison) -> list[str]:
             [
                 str(row["rank"]),
                 row["setting"],
-                *(with_interval(row, name) for name in ("reward", "regret", "pulls")),
+                *(with_interval(comparison, row, name) for name in ("reward", "regret", "pulls")),
                 "best" if row["rank"] == 1 else against_the_best(comparison, row),
             ]
         )
@@ -100,7 +101,7 @@ def per_instance(comparison: Comparison) -> list[str]:
             [
                 line(instance.name),
                 str(len(instance.arms)),
-                *(with_interval(of[name], "reward") + marks[name] for name in ranked),
+                *(with_interval(comparison, of[name], "reward") + marks[name] for name in ranked),
             ]
         )
     hidden = []
@@ -142,16 +143,16 @@ def limits(comparison: Comparison) -> list[str]:
 def against_the_best(comparison: Comparison, row: dict[str, Any]) -> str:
     """``−2 ± 1, clear``: how much more than the best it earns, and whether that is clear."""
     best = comparison.ranking()[0]["setting"]
-    return f"{with_interval(row, 'difference')}, {clear_words(comparison.clear, best, row) or _clear(row)}"
+    return f"{with_interval(comparison, row, 'difference')}, {clear_words(comparison.clear, best, row) or _clear(row)}"
 
 
-def with_interval(row: dict[str, Any], name: str) -> str:
-    """``12.34 ± 0.56``: as many decimals as show two digits of the interval's half width."""
+def with_interval(comparison: Comparison, row: dict[str, Any], name: str) -> str:
+    """``12.34 ± 0.56``: as many decimals as show two digits of the interval's half width, in the file's style."""
     mean, half = row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2
     if math.isnan(half):
-        return f"{mean:,.5g}"
+        return comparison.plan.table.style.written(f"{mean:,.5g}")
     decimals = 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
-    return f"{mean:,.{decimals}f} ± {half:,.{decimals}f}"
+    return comparison.plan.table.style.written(f"{mean:,.{decimals}f} ± {half:,.{decimals}f}")
 
 
 def _range(numbers: Sequence[float]) -> str:

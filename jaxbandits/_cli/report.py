@@ -153,7 +153,8 @@ def _ranking(answer: Answer) -> Table:
     rows = []
     for row in answer.comparison.ranking():
         cells = [
-            _number(compare_text.with_interval(row, name), row[name]) for name in ("reward", "regret", "pulls", "spent")
+            _number(compare_text.with_interval(answer.comparison, row, name), row[name])
+            for name in ("reward", "regret", "pulls", "spent")
         ]
         against = "best" if row["rank"] == 1 else compare_text.against_the_best(answer.comparison, row)
         rows.append(

@@ -98,8 +98,11 @@ class NumberStyle:
 
     def number(self, value: float, decimals: int) -> str:
         """With so many decimals, and thousands apart (by what suits the decimal sign, if the file shows nothing)."""
+        return self.written(f"{value:,.{decimals}f}")
+
+    def written(self, plain: str) -> str:
+        """Numbers with decimal points, and commas between thousands, as the file would write them."""
         between = self.thousands or (" " if self.decimal == "," else ",")
-        plain = f"{value:,.{decimals}f}"
         return plain.translate({ord(","): between, ord("."): self.decimal})
 
     def count(self, value: float) -> str:

@@ -177,7 +177,7 @@ def scores_rest_as_declared(subject: Subject) -> None:
         before = np.asarray(_jitted_scores(leaves, now.after, t))[pulled]
         for later in (1, 30, 1000):
             then = np.asarray(_jitted_scores(leaves, now.after, beyond(t + later)))[pulled]
-            least = np.where(np.isfinite(before), before - float(margin(leaves)) * np.abs(before), before)
+            least = before * (1 - float(margin(leaves)) * np.sign(before))
             fell = np.flatnonzero(~(then >= least))
             assert fell.size == 0, (
                 f"round {i + 1}: a score falls from {before[fell[0]]} to {then[fell[0]]} in {later} rounds of rest"
