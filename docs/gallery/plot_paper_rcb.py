@@ -15,7 +15,7 @@ import jaxbandits as jb
 from jaxbandits.policies import rcb_air, rcb_i, room_needed
 
 plt.style.use("jaxbandits.pictures")
-budgets, beta, key = np.array([100.0, 316.0, 1000.0, 3160.0]), 1.0, jax.random.key(16)
+budgets, beta, key = np.array([100.0, 560.0, 3160.0]), 1.0, jax.random.key(16)
 room = room_needed(9 * budgets[-1], beta)
 arms = jb.environments.Reservoir.ratio(jax.random.key(15), instances=100, capacity=room, beta=beta)
 most = jb.TotalBudget(budgets[-1], last_pull="forfeits")
