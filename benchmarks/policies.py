@@ -9,6 +9,8 @@ import sys
 import time
 from typing import Any
 
+from benchmarks import policies_page
+
 LANES, REPEATS = 256, 3
 # The budget pays so many pulls of the cheapest arm, times the share that lets one run of ours take SECONDS.
 ROUNDS, SECONDS, LARGEST = 1.5e5, 2.0, 200.0
@@ -38,7 +40,7 @@ def item(out, quick):
             print("  ".join(cell.ljust(16) for cell in rows[-1]), flush=True)
         with open(out / "policies.csv", "w", newline="") as file:  # after each, so that a late failure loses nothing
             csv.writer(file).writerows([HEADER, *rows])
-    picture(rows, out / "policies.png")
+    policies_page.picture(rows, out / "policies.png")
 
 
 def one(name, arms):
@@ -253,35 +255,6 @@ def _rcb_air(name, arms, engine):
 
     policy = jb.policies.rcb_air(1.0)
     return _ours(policy, world, lambda share: jb.TotalBudget(share * budget, last_pull="counts"), engine), [native]
-
-
-def picture(rows, path):
-    """Ratios on a log axis, a row for each policy; leap and scan, K = 10 and 100."""
-    from matplotlib.figure import Figure
-
-    chosen = list(dict.fromkeys(row[0] for row in rows))
-    looks = {"leap": ("o", "#0072B2"), "scan": ("s", "#E69F00")}
-    figure = Figure(figsize=(7.2, 1.2 + 0.24 * len(chosen)), layout="constrained")
-    axes = figure.subplots()
-    for engine, (marker, colour) in looks.items():
-        for many, filled in (("10", True), ("100", False), ("", True)):
-            mine = [row for row in rows if row[1] == engine and row[2] == many]
-            if mine:
-                label = f"{engine}, K = {many}" if many else None
-                at = [chosen.index(row[0]) for row in mine]
-                face = colour if filled else "white"
-                axes.plot([float(row[5]) for row in mine], at, marker, color=colour, mfc=face, label=label, ms=6)
-    axes.axvline(1, color="#666666", linewidth=1)
-    axes.set_xscale("log")
-    ticks = [x for x in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10) if axes.get_xlim()[0] <= x <= axes.get_xlim()[1]]
-    axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
-    axes.set_xticks([], minor=True)
-    axes.set_yticks(range(len(chosen)), chosen, fontsize=8)
-    axes.invert_yaxis()
-    axes.set_xlabel("rounds per second, as a multiple of the Numba loop's (256 lanes, two cores)")
-    axes.grid(axis="x", alpha=0.3)
-    axes.legend(fontsize=8, frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":
