@@ -414,3 +414,23 @@ def test_twenty_kills_lose_nothing(tmp_path: Path) -> None:
             assert service.digest() == told[number], number
             same += 1
     assert same > 100 and Agent.from_log(log).digest() == service.digest()
+
+
+def test_a_second_close_closes_nothing_of_others(tmp_path):
+    """The number of a closed file may be another file's by then."""
+    first = made(Clock(), log=tmp_path / "log")
+    first.choose()
+    first.close()
+    second = Agent.from_log(tmp_path / "log", clock=Clock())
+    first.close()
+    assert second.choose() is not None
+    second.close()
+    assert len((tmp_path / "log").read_text().splitlines()) == 3
+
+
+def test_an_agent_from_its_file_takes_no_log_that_has_not_begun(tmp_path):
+    """Nothing could begin such a log any more, and no agent could go on from it."""
+    made(Clock()).save(tmp_path / "agent.npz")
+    with pytest.raises(jb.InputError, match=r"log: '.*new' given; it must be the log that this agent wrote"):
+        Agent.load(tmp_path / "agent.npz", log=tmp_path / "new", clock=Clock())
+    assert not (tmp_path / "new").exists()

@@ -121,7 +121,7 @@ AS_THEY_ARE: dict[str, tuple[str, str, Arms, tuple[str, ...]]] = {
         "counts",
         "click",
         {"Prospecting": (2410, 2220.925, 1200.5), "Retargeting": (1190, 3280, 800)},
-        ("ROAS (return on ad spend)' × spent", "rewards go above 1"),
+        ("ROAS (return on ad spend)' × 'Spend'", "rewards go above 1"),
     ),
     "refund.csv": ("counts", "click", {"A": (100, 5, 48.75), "B": (100, 4, 40)}, ("below 0 in line 3",)),
     "whole_lines_quoted.csv": ("counts", "click", {"Alpha": (1204, 31, 602), "Beta, south": (980, 12, 392.5)}, ()),

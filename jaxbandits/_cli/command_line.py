@@ -273,8 +273,13 @@ def option(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
+OTHERWISE = {"average_cost": "constraint"}
+"""Options that are not called as the argument of the library is."""
+
+
 def as_option(problem: InputError, arguments: argparse.Namespace) -> InputError:
     """``runs: 0 given; …`` as ``--runs: 0 given; …``, if the command has such an option."""
     message = str(problem)
     name = message.split(":")[0]
-    return InputError(f"{option(name)}{message[len(name) :]}") if name in vars(arguments) else problem
+    own = OTHERWISE.get(name, name)
+    return InputError(f"{option(own)}{message[len(name) :]}") if own in vars(arguments) else problem

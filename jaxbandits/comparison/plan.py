@@ -206,6 +206,16 @@ def _scaled_budgets(budget: float, table: ArmsTable) -> np.ndarray:
     return scaled
 
 
+def in_units_of(plan: ComparisonPlan, table: ArmsTable) -> ComparisonPlan:
+    """The plan for its own budget and horizon with a table of these arms, perhaps of other bounds; its groups stay."""
+    policies, average_cost, rounds = plan.policies, plan.average_cost, plan.rounds
+    if average_cost is not None and rounds is not None:
+        told = (with_constraint(policy, average_cost, rounds, table) for policy in policies)
+        policies = tuple(canonicalise(policy, len(table.instances))[0] for policy in told)
+    scaled = _scaled_budgets(plan.budget, table)
+    return dataclasses.replace(plan, table=table, policies=policies, scaled_budgets=scaled)
+
+
 def _check_size(rows: int, runs: int, marks: int) -> None:
     """Before any array of that size is made; a row is a setting on an instance."""
     values = rows * runs * marks

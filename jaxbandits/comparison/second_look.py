@@ -10,9 +10,10 @@ import numpy as np
 
 from jaxbandits.comparison.assumptions import Assumed, arms_of
 from jaxbandits.comparison.comparison import Comparison
-from jaxbandits.comparison.plan import ComparisonPlan
+from jaxbandits.comparison.plan import ComparisonPlan, in_units_of
 from jaxbandits.comparison.running import blocks_of, run_plan
 from jaxbandits.comparison.spreads import Gain
+from jaxbandits.comparison.worlds import with_bounds
 from jaxbandits.core.errors import InputError
 from jaxbandits.core.settings import canonicalise
 
@@ -56,9 +57,11 @@ def second_runs(plan: ComparisonPlan) -> int:
 def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCheck | str:
     """Play another noise in the same worlds; a line if there is none that these means can have."""
     plan = comparison.plan
-    noise, runs = other_noise(plan), second_runs(plan)
+    noise, runs, look = other_noise(plan), second_runs(plan), plan
     if noise == "clicks" and not all(i.evidence is not None and i.evidence.whole for i in plan.table.instances):
         return "no second noise was played: only counts of conversions say what one click may bring"
+    if noise == "clicks":  # costs that vary go beyond the bound of coins
+        look = in_units_of(plan, with_bounds(plan.table, noise, plan.posterior, plan.cost_cv, None, None))
     groups = plan.groups
     if plan.posterior is None:
         try:
@@ -67,7 +70,7 @@ def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCh
             groups = tuple(dataclasses.replace(group, environment=x) for group, x in zip(groups, made, strict=True))
         except InputError as problem:
             return f"no second noise was played ({problem})"
-    found = run_plan(dataclasses.replace(plan, noise=noise, groups=groups, runs=runs), progress=progress)
+    found = run_plan(dataclasses.replace(look, noise=noise, groups=groups, runs=runs), progress=progress)
     reward = found.data["reward"].mean("instance").values
     means = reward.mean(axis=-1)
     here = comparison.data["reward"].mean(("instance", "replicate")).values
@@ -99,13 +102,8 @@ def money_over_budgets(
     spent = []
     for part in range(1, points):
         rounds = None if plan.rounds is None else max(1, plan.rounds * part // points)
-        smaller = dataclasses.replace(
-            alone,
-            budget=float(budgets[part - 1]),
-            scaled_budgets=plan.scaled_budgets * (part / points),
-            rounds=rounds,
-            runs=runs,
-        )
+        share = dataclasses.replace(alone, budget=float(budgets[part - 1]), rounds=rounds, runs=runs)
+        smaller = in_units_of(share, plan.table)
         found = run_plan(smaller, progress=progress).accounts
         spent.append(np.zeros(accounts.mean_cost[:, 0].shape) if found is None else found.money(0).mean(axis=1))
     return budgets, np.stack([*spent, accounts.money(setting).mean(axis=1)])

@@ -220,6 +220,8 @@ class Agent(Desk):
         agent._take(service, clock)
         agent._events = events
         if log is not None:
+            if never_begun(place := path_of("log", log)):
+                raise bad("log", str(place), "the log that this agent wrote (only a new agent begins one)")
             agent._go_on(log, sync, lambda: recall.replay(service, log, events))
         agent._compile()
         return agent

@@ -56,8 +56,10 @@ class Log:
             os.fsync(self._file)
 
     def close(self) -> None:
-        """No more lines."""
-        os.close(self._file)
+        """No more lines; a second time does nothing: the number of the file may be another one's by then."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
 
 _BEGIN = b'{"do":"begin"'

@@ -12,6 +12,7 @@ from jaxbandits.comparison._reading.columns import COSTS
 from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, Numbers, is_nothing, read_numbers
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
+from jaxbandits.comparison._reading.words import rank_of
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
 from jaxbandits.core.errors import bad, shown
 
@@ -63,6 +64,9 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
         elif unit == "%" and not numbers.percent.any():
             values[role] = values[role] / 100
             notes += (f"{shown_title} is in percent",)
+        elif _must_be_percent(sheet, role, numbers, unit):
+            values[role] = values[role] / 100
+            notes += (f"{shown_title} is read in percent, for a rate is at most 1",)
         if role == "conversions" and (unit == "%" or numbers.percent.any()) and "clicks" in values:
             values[role] = np.rint(values[role] * values["clicks"])
             notes += (f"conversions worked out: {shown_title} × clicks, rounded",)
@@ -71,6 +75,14 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
     state = {role: numbers.state for role, numbers in by_role.items()}
     symbols = frozenset(role for role, numbers in by_role.items() if numbers.symbols or columns.unit(role))
     return _completed(Amounts(values, state, texts, style, notes, symbols), sheet)
+
+
+def _must_be_percent(sheet: Sheet, role: str, numbers: Numbers, unit: str) -> bool:
+    """Whether these are rates of conversion, and some of them more than one conversion for each pull."""
+    title = sheet.columns.title.get(role)
+    is_rate = title is not None and any(word in rank_of()["rate"] for word in (title.key, *title.others))
+    rates = is_rate and role in ("conversions rate", "mean_reward") and not sheet.columns.plain
+    return rates and not unit and not numbers.percent.any() and bool(np.nanmax(numbers.values, initial=0) > 1)
 
 
 def _completed(amounts: Amounts, sheet: Sheet) -> Amounts:
@@ -84,7 +96,8 @@ def _completed(amounts: Amounts, sheet: Sheet) -> Amounts:
         found = np.where(other == 0, 0.0, np.where(np.isfinite(found), found, 0.0))
         values[role] = np.rint(found) if whole else found
         title = shown(sheet.titles[sheet.columns.rates[role][0]])
-        made = f"{title} × {beside}" if how == "times" else f"{beside} / {title}"
+        by = shown(sheet.titles[sheet.columns.at[beside]]) if beside in sheet.columns.at else beside
+        made = f"{title} × {by}" if how == "times" else f"{by} / {title}"
         notes += (f"{role} worked out: {made}{', rounded' if whole else ''}",)
     for role, constant in sheet.columns.constant.items():
         pulls = values["clicks"] if role == "spent" else np.ones_like(next(iter(values.values())))
@@ -129,7 +142,8 @@ def _with_currency(style: NumberStyle, sheet: Sheet, rows: Sequence[Row]) -> Num
     at = columns.at.get("currency")
     codes = {cells[at] for _, cells in rows if not is_nothing(cells[at])} if at is not None else set()
     named = codes.pop() if len(codes) == 1 else ""
-    units = [columns.title[role].unit for role in COSTS if role in columns.title]
+    priced = (*COSTS, *(f"{role} rate" for role in columns.rates))
+    units = [columns.title[role].unit for role in priced if role in columns.title]
     named = named or next((unit for unit in units if unit and unit not in _NO_CURRENCY), "")
     apart = named[-1:].isalpha()
     return replace(style, symbol=named[:8], symbol_first=not apart, symbol_apart=apart)

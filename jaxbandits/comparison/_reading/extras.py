@@ -21,6 +21,11 @@ _TOTAL = re.compile(
     r"|(?:results from|ergebnisse (?:aus|von)|résultats de|resultados de|risultati di) \d+ .*",
     re.IGNORECASE,
 )
+_SUM = (
+    r"(?:sub-?)?(?:totals?|sum|totale|totaal|totalt|suma|somme|soma|summe|gesamt(?:summe|ergebnis)?|ergebnis|razem|итого"
+    r"|合計|合计)"
+)
+_OF_OTHERS = re.compile(rf"(?P<of>.+?)[\s:–-]+{_SUM}|{_SUM}[\s:–-]+(?:of\s+|von\s+|de\s+)?(?P<by>.+)", re.IGNORECASE)
 _MOST_LINES = 5
 
 
@@ -95,6 +100,7 @@ def totals(
     """
     labelled = {i for i, (_, cells) in enumerate(rows) if is_blank(cells[name], plain) and _labels(cells, words)}
     labelled |= {i for i, (_, cells) in enumerate(rows) if ":" in cells[name] and _TOTAL.fullmatch(cells[name])}
+    labelled |= _subtotals([cells[name] for _, cells in rows], sums)
     left = [i for i in range(len(rows)) if i not in labelled]
     for end in (-1, 0):  # at the ends one after the other, as there may be totals of totals
         while len(left) > 1:
@@ -106,6 +112,22 @@ def totals(
                 break
             labelled.add(left.pop(end))
     return sorted(labelled)
+
+
+def _subtotals(names: Sequence[str], sums: Sequence[FloatArray]) -> set[int]:
+    """Rows such as "A Total" that say what the rows named "A" come to."""
+    found = set()
+    for i, own in enumerate(names):
+        called = _OF_OTHERS.fullmatch(own)
+        of = called and (called["of"] or called["by"]).casefold()
+        others = [j for j, other in enumerate(names) if other.casefold() == of]
+        if others and sums and all(_agree(values[i], float(np.nansum(values[others]))) for values in sums):
+            found.add(i)
+    return found
+
+
+def _agree(total: float, found: float) -> bool:
+    return bool(total > 0 and abs(total - found) <= 0.005 * found)
 
 
 def _labels(cells: Sequence[str], words: Sequence[int]) -> bool:
@@ -126,6 +148,6 @@ def _is_sum(row: int, rows: Sequence[int], sums: Sequence[FloatArray]) -> bool:
     """Whether each column's number is the sum of the others; at least two must be above 0."""
     for values in sums:
         others = float(np.nansum(values[rows])) - values[row]
-        if not (values[row] > 0 and abs(values[row] - others) <= 0.005 * others):
+        if not _agree(values[row], others):
             return False
     return len(sums) > 1 and bool((sums[0][rows] > 0).sum() > 2)

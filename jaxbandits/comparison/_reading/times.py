@@ -79,9 +79,12 @@ def read_times(cells: Sequence[str], custom: bool = False) -> tuple[Times | None
 
 
 def _ordered(cells: Sequence[str]) -> Times:
-    """Rounds or steps, as if they were seconds."""
-    seconds = [float(x) if _PLAIN.fullmatch(x) else None for x in cells]
-    return np.array([None if x is None else round(1e6 * x) for x in seconds], dtype="datetime64[us]")
+    """Rounds, steps or weeks by number: each number a day of its own, so that rows of one number belong together."""
+    numbers = np.array([float(x) if _PLAIN.fullmatch(x) else np.nan for x in cells])
+    known = ~np.isnan(numbers)
+    day = np.full(numbers.size, np.datetime64("NaT", "D"))
+    day[known] = np.unique(numbers[known], return_inverse=True)[1].astype("datetime64[D]")
+    return day.astype("datetime64[us]")
 
 
 def _read(text: str, day_first: bool) -> datetime:

@@ -146,7 +146,7 @@ def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked:
     )
     counted = reward is not None and any(word in known for word in (reward.key, *reward.others))
     is_value = kind == "counts" and not counted and "conversions" not in asked.columns
-    titles = {role: keyed[i] for role, i in at.items()}
+    titles = {role: keyed[i] for role, i in at.items()} | {f"{x} rate": keyed[i] for x, (i, _, _) in rates.items()}
     return Columns(kind, at, False, titles, rates, constant, is_value, unit, _levels(keyed, at, given), others)
 
 
@@ -154,9 +154,21 @@ def _rates(keyed: Sequence[Title], at: Mapping[str, int], missing: Iterable[str]
     found = {}
     for role in missing:
         for words, beside, how in RATES.get(role, ()):
-            if beside in at and role not in found and (i := best_match(keyed, (words,), at.values())) is not None:
+            if beside not in at or role in found or (i := best_match(keyed, (words,), at.values())) is None:
+                continue
+            if beside != "clicks" or words not in ("price", "rate") or _of_pulls(keyed[i], keyed[at["clicks"]]):
                 found[role] = (i, beside, how)
     return found
+
+
+_SEEN = {"view": ("view", "cpv", "aufruf"), "impression": ("impression",)}  # in titles of what one of these costs
+
+
+def _of_pulls(rate: Title, pulls: Title) -> bool:
+    """Whether a price or rate is one of what the pulls are: the price of a click is not that of an impression."""
+    of = next((unit for unit, parts in _SEEN.items() if any(part in rate.key for part in parts)), "click")
+    unit = pull_unit(pulls)
+    return of == unit or {of, unit}.isdisjoint(_SEEN)
 
 
 def pull_unit(clicks: Title | None) -> str:
