@@ -191,6 +191,12 @@ class Prepared(Constraint):
         return knapsack_lp.mixture_values(reward, cost, np.minimum(rate, 1.0))
 
 
+def _granted(amount: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """``amount · times`` in ticks, at most what a total holds: an amount without end, many times, would wrap."""
+    most = ticks.floor_from_units(2.0**31) - 1
+    return np.where(amount > most // times, most, amount * times)
+
+
 def _laid_out(
     amount: np.ndarray, every: np.ndarray, requests: np.ndarray, expected: np.ndarray, carries: np.ndarray
 ) -> Prepared:
@@ -203,8 +209,7 @@ def _laid_out(
     last = np.minimum(first + every, slots)  # one behind it
     begun = np.concatenate([np.zeros_like(ends[:, :1]), ends], axis=1)
     times = np.where(carries[None, :], period + 1, 1)
-    most = ticks.floor_from_units(2.0**31) - 1
-    granted = np.minimum(amount[:, None, :] * times[None], most)
+    granted = _granted(amount[:, None, :], times[None])
     return dataclasses.replace(
         Prepared(**dict.fromkeys((field.name for field in dataclasses.fields(Prepared)), 0)),
         ends=ends.astype(np.int32),
@@ -215,5 +220,5 @@ def _laid_out(
         granted=ticks.split(granted),
         amount=ticks.split(amount),
         carries=np.broadcast_to(carries, (requests.shape[0], budgets)).copy(),
-        grants=ticks.split(np.minimum(amount * (period[-1] + 1)[None, :], most)),
+        grants=ticks.split(_granted(amount, (period[-1] + 1)[None, :])),
     )

@@ -541,6 +541,18 @@ class WrongClock(jb.Horizon):
 
 
 @jb.pytree
+class BudgetOrHorizon(jb.Horizon):
+    """Additive by the word of its ``charge``, and at its end before its clock is."""
+
+    money: int = jb.static(default=10)
+    additive: ClassVar[bool] = True
+
+    def ended(self, ledger: Any) -> Any:
+        spent = ticks.reached(ledger.spent, ticks.count(jnp.int32(self.money)))
+        return spent | ticks.reached(self.clock(ledger), self.end())
+
+
+@jb.pytree
 class Renamed(jb.Horizon):
     """Nothing that an engine does by itself."""
 
@@ -557,6 +569,32 @@ def test_the_guides_own_budget_spends_the_same_on_every_engine() -> None:
     assert_same_results(scan, auto, "Refill")
 
 
+def test_a_lane_that_ends_before_its_clock_is_played_round_by_round() -> None:
+    """Blocks of rounds stop where the clock ends; this one must stop before."""
+    scan, auto = both(MUCB(), arms(), BudgetOrHorizon(rounds=60))
+    assert auto.about["engine"] == "scan" and (auto.rounds.values[..., -1] < 60).all()
+    assert "BudgetOrHorizon has a method ended of its own" in auto.about["why_scan"]
+    assert_same_results(scan, auto, "BudgetOrHorizon")
+    valley = jb.environments.cost_valley([0.3], lam=0.5)
+    zooming = jb.policies.SinglePhaseBZoom(budget=30.0, lam=0.5, lipschitz=5.0)
+    assert "a method ended of its own" in str(merge.why_not(zooming, valley, BudgetOrHorizon(rounds=60)))
+
+
+def test_a_policy_with_a_value_for_each_arm_does_not_leap() -> None:
+    """A block is of one arm at many rounds: there is no place for K values."""
+
+    @jb.pytree
+    class Prior(IndexPolicy):
+        prior: Any = jb.leaf(core=1)
+        rests: ClassVar[bool] = True
+
+        def score(self, arms: Any) -> Any:
+            return arms.mean_reward + self.prior / arms.n
+
+    with pytest.raises(jb.InputError, match=r"engine: 'leap' given, but Prior.prior has a value for each arm"):
+        jb.simulate(Prior(np.array([1.0, 2.0])), arms(), BUDGET, key=KEY, engine="leap")
+
+
 def test_a_constraint_that_overrides_nothing_of_the_promise_leaps() -> None:
     scan, auto = both(MUCB(), arms(), Renamed(rounds=60))
     assert auto.about["engine"] == "leap" and (auto.ended == jb.Status.EXHAUSTED).all()
@@ -567,6 +605,7 @@ def test_a_constraint_that_overrides_nothing_of_the_promise_leaps() -> None:
     ("broken", "rule", "message"),
     [
         (RefillAndSure(rounds=20), "adds_up_as_declared", "what post books and what charge books"),
+        (BudgetOrHorizon(rounds=60), "adds_up_as_declared", "`ended` before its clock"),
         (Backwards(rounds=20), "clock_runs_forward", "the clock goes back by"),
         (NeverEnds(rounds=20), "clock_runs_forward", "a lane would never end"),
         (WrongClock(rounds=20), "expected_clock_is_the_clock_of_the_means", "expected_clock is"),

@@ -329,3 +329,13 @@ def test_those_who_pace_say_what_they_miss():
     with pytest.raises(jb.InputError, match=r"traffic: None given"):
         budgets = [jb.live.Budget(1.0, 10.0)]
         jb.live.Agent(PricePacer(), arms={"a": 0.5}, reward_bound=1.0, budgets=budgets, key=KEY)
+
+
+@pytest.mark.parametrize("carries", [False, True])
+def test_amounts_without_end_do_not_wrap(carries: bool) -> None:
+    """10⁹ in each of 600 periods is more than a total holds: it is as much as one holds, and never less than before."""
+    prepared = jb.Renewing([1e9, 2.0], [1, 1], [1] * 600, carry_over=carries).prepare(world())
+    granted = ticks.join(prepared.granted)
+    assert (granted > 0).all() and (np.diff(granted, axis=1) >= 0).all()
+    assert (ticks.join(prepared.grants) >= granted[:, -1]).all()
+    assert np.isfinite(prepared.best_rate(*world().values())).all()

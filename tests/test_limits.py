@@ -110,7 +110,7 @@ def test_roles():
 
 
 @pytest.mark.parametrize("name", ["replicates", "instance_ids"])
-@pytest.mark.parametrize("wrong", [[2**32], [-1], [0.5], [True], ["1"], [], [[1]]])
+@pytest.mark.parametrize("wrong", [[2**32], [-1], [0.5], [True], ["1"], [], [1, [2]]])
 def test_ids(name, wrong):
     with pytest.raises(
         jb.InputError, match=f"{name}: .* must be a list of distinct whole numbers from 0 to 4294967295"
@@ -273,3 +273,30 @@ def test_little_is_never_refused(monkeypatch):
     monkeypatch.setattr(machine, "available_memory", lambda: None)
     numbers.refuse_beyond_memory("anything", 1, 1e30)  # where the machine does not tell, nothing is refused
     assert machine.available_memory() is None
+
+
+# --- what is given ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("constraint", [jb.TotalBudget(10.0, last_pull="counts"), jb.Horizon(10)])
+def test_a_mark_before_the_first_tick_has_its_own_account(constraint: jb.Constraint) -> None:
+    both = [
+        jb.simulate(policies.UCB1(), ARMS, constraint, key=KEY, replicates=3, marks=marks)
+        for marks in ([1e-9, 0.5, 1.0], [0.5, 1.0])
+    ]
+    early, rest = both[0].rounds.values[..., 0], both[0].rounds.values[..., 1:]
+    assert (early < both[1].rounds.values[..., 0]).all() and (rest == both[1].rounds.values).all()
+
+
+def test_ids_of_replicates_may_be_rows_of_a_list() -> None:
+    world = FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.2]], [[0.5, 0.4], [0.3, 0.2]])
+    ids = [[0, 1], [2, 3]]
+    for given in (ids, [(0, 1), (2, 3)], np.array(ids)):
+        assert laid_out(world=world, replicates=given).tasks[0].replicate_ids.tolist() == ids
+
+
+def test_values_for_each_arm_are_asked_for_and_shown() -> None:
+    with pytest.raises(jb.InputError, match=r"weights: 0.5 given; it must be an array with a value for each arm"):
+        laid_out(policies.FixedSplit(weights=0.5))
+    splits = [policies.FixedSplit([3.0, 1.0]), policies.FixedSplit([1.0, 3.0])]
+    assert laid_out(splits).settings == (("FixedSplit(weights=[3 1])",), ("FixedSplit(weights=[1 3])",))

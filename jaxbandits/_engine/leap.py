@@ -35,6 +35,7 @@ from jaxbandits._engine.scan import Carry, Lane
 from jaxbandits._engine.ties import play_ties
 from jaxbandits.core import capabilities
 from jaxbandits.core.protocol import Constraint, Environment, Policy
+from jaxbandits.core.pytrees import walk
 from jaxbandits.environments.finite.arms import AddressedArms
 from jaxbandits.policies.base.index import IndexPolicy
 
@@ -60,8 +61,16 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
         or capabilities.why_not(policy, capabilities.STEADY)
         or capabilities.why_not(environment, capabilities.ADDRESSED, among=AddressedArms)
         or capabilities.why_not(constraint, capabilities.ADDITIVE)
+        or limits.ends_before_its_clock(constraint)
+        or _per_arm(policy)
         or limits.beyond_a_unit(environment, jax.ShapeDtypeStruct((), jnp.int32))
     )
+
+
+def _per_arm(policy: Policy) -> str | None:
+    """Why a policy with values for each arm cannot leap: a block is of one arm, at many rounds."""
+    name = next((leaf.name for leaf in walk(policy) if leaf.metadata.get("core")), None)
+    return None if name is None else f"{name} has a value for each arm"
 
 
 # --- many lanes -------------------------------------------------------------------------------------------------

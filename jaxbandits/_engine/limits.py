@@ -56,6 +56,21 @@ def largest_outcomes(environment: Environment, action: Any) -> tuple[int, int]:
     return given
 
 
+def ends_before_its_clock(constraint: Constraint) -> str | None:
+    """Why a block of rounds, which stops where the clock ends, may go beyond the end of a lane; None: it may not.
+
+    A class that says of its own when a lane ends must say what its clock is, and where that ends.
+    """
+
+    def giving(method: str) -> type:
+        return next(cls for cls in type(constraint).__mro__ if method in vars(cls))
+
+    own = giving("ended")
+    if own is Constraint or own is giving("clock") is giving("end"):
+        return None
+    return f"{own.__name__} has a method ended of its own, and the clock of {giving('clock').__name__}"
+
+
 def beyond_a_unit(environment: Environment, action: jax.ShapeDtypeStruct) -> str | None:
     """Why the sums of a block of such actions would not fit an int32, or None if they do."""
     if max(largest_outcomes(environment, action)) > ticks.ONE:
@@ -124,7 +139,7 @@ def replicate_ids(replicates: Any, environment: Environment, marks: int) -> np.n
         InputError: no count and no list of ids; more than memory holds.
     """
     number = count("replicates", replicates)
-    if number is None and getattr(replicates, "ndim", 0) == 2:
+    if number is None and _is_table(replicates):
         return _ids_of_each(replicates, environment)
     if number is None:
         return ids("replicates", replicates)
@@ -132,6 +147,16 @@ def replicate_ids(replicates: Any, environment: Environment, marks: int) -> np.n
         raise bad("replicates", replicates, f"at most {_ID}: an id is 32 bits of an address")
     refuse_runs(number * environment.instances, number, environment, marks)
     return np.arange(number, dtype=np.uint32)
+
+
+def _is_table(given: Any) -> bool:
+    """Whether these are rows of ids."""
+    if not isinstance(given, (list, tuple)):
+        return getattr(given, "ndim", 0) == 2
+    rows = [
+        row for row in given if isinstance(row, (list, tuple)) and all(isinstance(x, (int, np.integer)) for x in row)
+    ]
+    return len(given) == len(rows) > 0 and len({len(row) for row in rows}) == 1
 
 
 def _ids_of_each(replicates: Any, environment: Environment) -> np.ndarray:

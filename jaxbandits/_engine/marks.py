@@ -31,6 +31,6 @@ def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def mark_totals(end: np.ndarray, shares: np.ndarray) -> ticks.Total:
-    at = np.floor(end[:, None] * shares[None, :]).astype(np.int64)
+    at = np.maximum(np.floor(end[:, None] * shares[None, :]).astype(np.int64), 1)  # at 0 no round was played yet
     at[:, -1] = end
     return ticks.split(at)

@@ -87,6 +87,7 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
         or capabilities.played_by("merge", policy, ZoomingPolicy, *own)
         or capabilities.why_not(environment, capabilities.ADDRESSED, among=Continuum)
         or capabilities.why_not(constraint, capabilities.ADDITIVE)
+        or limits.ends_before_its_clock(constraint)
         or limits.beyond_a_unit(environment, jax.ShapeDtypeStruct((), jnp.float32))
     )
     if reason is not None:

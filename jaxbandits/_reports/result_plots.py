@@ -53,12 +53,11 @@ class ResultPlots:
             name: (mean[i], mean[i] - 1.96 * error[i], mean[i] + 1.96 * error[i])
             for i, name in enumerate(self._result.settings)
         }
-        clock = self._result.about["clock"]
         return drawn(
             np.asarray(self._result.marks),
             bands,
             title=f"mean of {instances * replicates:,} runs, ± 1.96 standard errors",
-            across=_ACROSS.get(clock, f"share of the clock ({clock})"),
+            across=_ACROSS[self._result.about["clock"]],
             up="regret (reward)",
         )
 

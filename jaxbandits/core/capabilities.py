@@ -17,7 +17,8 @@ capability     declared by                     promise
                                                while the arm rests (the ball of a zooming policy does not grow)
 ``steady``     policies with ``admits``        up to which round ``admits`` and ``status`` say the same
 ``addressed``  environments                    ``pull`` does what ``means`` and ``outcome`` say, and no more
-``additive``   constraints                     below its end, ``charge`` is :func:`~jaxbandits.core.ledger.post`
+``additive``   constraints                     below its end, ``charge`` is :func:`~jaxbandits.core.ledger.post`, and it
+                                               ends where its clock does
 =============  ==============================  ===================================================================
 """
 

@@ -32,9 +32,6 @@ class Status(enum.IntEnum):
     INVALID = 5  # the policy asked for something that the environment does not have (or its scores were NaN)
 
 
-# --- pytree dataclasses ----------------------------------------------------------------------------------------
-
-
 # --- what passes between them -----------------------------------------------------------------------------------
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits.core.errors import InputError
+from jaxbandits.core.errors import InputError, bad
 from jaxbandits.core.numbers import as_played, numbers
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import map_leaves
 from jaxbandits.core.user_methods import called
 
 _CANONICAL = "_canonical"  # (settings, instances) of what canonicalise gave; whatever changes a leaf loses it
+_FEW = 6  # arms whose values a label shows
 
 
 def canonicalise(policy: Policy, instances: int, spec: Any = None) -> tuple[Policy, int]:
@@ -47,6 +48,8 @@ def _shaped(policy: Policy, instances: int) -> tuple[Policy, int]:
     def shape(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
         array = as_played(name, value, meta)
         lead = array.ndim - meta.get("core", 0)
+        if lead < 0:
+            raise bad(name, value, "an array with a value for each arm on its last axis")
         if lead == 0:
             array = array[None, None]
         elif lead == 1:
@@ -107,14 +110,22 @@ def label(policy: Any, setting: int | None = None) -> str:
         if not field.metadata.get("static"):
             if setting is None:
                 continue
-            values = np.unique(np.asarray(value)[setting])
-            value = f"{values[0]:.6g}" if values.size == 1 else "per instance"
+            value = _short(np.asarray(value)[setting], field.metadata.get("core", 0))
         elif " at 0x" in str(value):  # a function, or what holds one: an address, another one in every process
             if value is field.default:
                 continue
             value = getattr(value, "__name__", type(value).__name__)
         parts.append(f"{field.name}={value}")
     return f"{type(policy).__name__}({', '.join(parts)})" if parts else type(policy).__name__
+
+
+def _short(values: np.ndarray, core: int) -> str:
+    """``0.25``, ``[3 1]`` of a few arms, or what there is a value of each for."""
+    if np.unique(values).size == 1:
+        return f"{values.flat[0]:.6g}"
+    if core == 1 and (values == values[0]).all() and values.shape[-1] <= _FEW:
+        return f"[{' '.join(f'{x:.6g}' for x in values[0])}]"
+    return "per arm" if core else "per instance"
 
 
 def grid(policy: type[Policy], **values: Any) -> Policy:

@@ -39,7 +39,7 @@ class OnPoints(Policy):
         >>> budget = jb.TotalBudget(20.0, last_pull="forfeits")
         >>> result = jb.simulate(policy, world, budget, key=jax.random.key(0), marks=1)
         >>> result.settings
-        ('OnPoints(UCB1, points=per instance)',)
+        ('OnPoints(UCB1, points=[0.1 0.3 0.9])',)
     """
 
     inner: Policy = leaf()
