@@ -424,6 +424,10 @@ def test_pd_bwk_with_time_wants_a_round_to_use_one_unit_at_most() -> None:
     short = policies.PDBwKWithTime(c_rad=1.0, budget=40.0, horizon=20.0)
     with pytest.raises(jb.InputError, match=r"PDBwKWithTime\.horizon: 20\.0 given"):
         jb.simulate(short, WORLD, jb.TotalBudget(40.0, last_pull="counts"), key=KEY)
+    for horizon, budget in (([100.0, 200.0], 40.0), ([100.0, 200.0], [40.0, 80.0])):
+        each = policies.PDBwKWithTime.for_budget(budget, ARMS, horizon)
+        assert np.shape(each.horizon) == np.shape(each.budget) == np.shape(each.c_rad) == (1, 2)
+        assert np.asarray(each.horizon).tolist() == [horizon]
     many = policies.PDBwKWithTime.for_budget([40.0, 80.0], ARMS, 100.0)
     assert many.c_rad.shape == many.budget.shape == many.horizon.shape == (1, 2)
 

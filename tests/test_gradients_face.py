@@ -17,11 +17,13 @@ from jaxbandits import gradients
 from jaxbandits.environments import FiniteArms, WithNullArm
 from jaxbandits.oracles import bounds
 from jaxbandits.policies import (
+    MRCB,
     MUCB,
     RCUCB,
     SUAK,
     BGreedy,
     BudgetedThompson,
+    EpsilonFirst,
     OmegaStarUCB,
     OmegaUCB,
     SoftElim,
@@ -46,6 +48,12 @@ REFUSALS = [
      "FiniteArms with one cost"),
     (gradients.smoothed, SoftElim(theta=1.0), ARMS, HORIZON, "rho", "one of theta"),
     (gradients.smoothed, MUCB(alpha=0.0), ARMS, HORIZON, "alpha", "above 0"),
+    (gradients.smoothed, EpsilonFirst(epsilon=0.5), ARMS, BUDGET, "epsilon", "epsilon is at most 1"),
+    (gradients.exact, SoftElim(), FiniteArms.bernoulli([0.6, 0.4], [0.5] * 2, present=[True, False]), HORIZON, "theta",
+     "in which every arm exists"),
+    (gradients.exact, SoftElim(), FiniteArms.bernoulli([0.6, 0.4], [0.5, 1.0]), HORIZON, "mean_cost", "costs below 1"),
+    (gradients.score_function, MRCB(pulls=2), FiniteArms.bernoulli([0.6, 0.4, 0.3], [0.5] * 3),
+     jb.TotalBudget(2.5, last_pull="forfeits"), "mean_reward", "it must pull one"),
     (gradients.straight_through, BudgetedThompson(), ARMS, HORIZON, "rho", "no argmax of scores"),
     (gradients.straight_through, BGreedy(), ARMS, HORIZON, "a", "no argmax of scores"),
     (gradients.exact, OmegaUCB(), ARMS, HORIZON, "rho", "is a step function of it"),
@@ -259,3 +267,12 @@ def test_bounds_of_the_other_settings_have_gradients() -> None:
     arms = WithNullArm(FiniteArms.bernoulli([0.45, 0.7, 0.8], [0.3, 0.75, 0.8]))
     suak = gradients.bound.estimate(SUAK(c=0.5), arms, jb.AverageCost(c=0.5, rounds=1000), wrt=("c", "mean_cost"))
     assert np.isfinite(suak.gradient["mean_cost"]).all()
+
+
+def test_a_cost_is_differentiated_where_arms_earn_alike() -> None:
+    """Whose last reward was forfeited matters to rewards only."""
+    alike, limit = FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.8]), jb.TotalBudget(2.5, last_pull="forfeits")
+    found = gradients.score_function.estimate(OmegaUCB(), alike, limit, wrt="mean_cost", key=KEY, replicates=64)
+    assert np.isfinite(found.gradient["mean_cost"]).all()
+    with pytest.raises(jb.InputError, match="two arms of equal mean reward"):
+        gradients.score_function.estimate(OmegaUCB(), alike, limit, wrt="mean_reward", key=KEY, replicates=64)

@@ -12,10 +12,21 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.core import arm_statistics, streams, ticks
+from jaxbandits.core.protocol import View
 from jaxbandits.core.streams import Domain
-from jaxbandits.environments import Batched, Delayed, FiniteArms, FixedDelay, TableDelay
+from jaxbandits.environments import Batched, Delayed, FiniteArms, FixedDelay, Reservoir, TableDelay
 from jaxbandits.environments.delayed import delay_words
-from jaxbandits.policies import BudgetedThompson, EvenPace, InFlight, OmegaUCB, PricePacer
+from jaxbandits.policies import (
+    RCB,
+    ArmIncreasing,
+    BudgetedThompson,
+    EvenPace,
+    InFlight,
+    OmegaUCB,
+    PDBwKWithTime,
+    PricePacer,
+    SoftIndex,
+)
 from jaxbandits.testing import check_constraint, check_environment
 from jaxbandits.testing.episodes import lane_words
 from tests.reference.service import Budget, Pacer, Twin, even_line, expected_left, with_returns
@@ -339,3 +350,30 @@ def test_amounts_without_end_do_not_wrap(carries: bool) -> None:
     assert (granted > 0).all() and (np.diff(granted, axis=1) >= 0).all()
     assert (ticks.join(prepared.grants) >= granted[:, -1]).all()
     assert np.isfinite(prepared.best_rate(*world().values())).all()
+
+
+def test_what_draws_and_what_weighs_count_open_requests_too() -> None:
+    """Answers come after 40 rounds; until then every arm is served once before any is again."""
+    slow = Delayed(FiniteArms.bernoulli([0.5] * 6, [0.5] * 6), FixedDelay(40), room=64)
+    limit = jb.Renewing([100.0], [1], [30])
+    timed = PDBwKWithTime(c_rad=0.5, budget=40.0, horizon=80.0)
+    for policy in (SoftIndex(OmegaUCB(), 0.1), timed):
+        lane = jb.rollout(InFlight(policy), slow, limit, key=KEY, rounds=30)
+        assert sorted(np.asarray(lane.action[:6]).tolist()) == [*range(6)]
+        assert np.bincount(np.asarray(lane.action), minlength=6).max() < 20
+
+
+def test_an_arm_whose_only_answer_was_lost_is_tried_again() -> None:
+    state = arm_statistics.empty(4)._replace(pulls=jnp.array([3, 0, 2, 0]))
+    taken = ArmIncreasing(RCB(), beta=1.0).admits(state, View(jnp.int32(100), None, jnp.ones(4, bool)))
+    assert taken.tolist() == [True, True, True, False]
+
+
+def test_a_reservoir_may_answer_late() -> None:
+    late = Delayed(Reservoir.ratio(KEY, instances=2, capacity=8, beta=1.0), FixedDelay(2), room=4)
+    late.check()
+    reward, cost = late.values()
+    assert cost.shape == (*reward.shape, 1)
+    named = Delayed(Reservoir.ratio(KEY, instances=2, capacity=8, beta=1.0), FixedDelay(2), room=4, groups=((1,),))
+    with pytest.raises(jb.InputError, match=r"groups: \(\(1,\),\) given; it must be \(None,\)"):
+        named.check()

@@ -114,3 +114,12 @@ def test_number_of_newton_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     print(shares, {steps: x.max() for steps, x in off.items()})
     assert shares[3] > 1e-2 and shares[4] < 1e-3
     assert off[5].max() < 1e-8
+
+
+@pytest.mark.parametrize(("t", "n"), [(2**24 + 1, 2**24), (2**27 + 6, 2**27), (2**30, 2**30 - 1)])
+def test_an_index_where_t_and_n_are_one_float(t: int, n: int) -> None:
+    """Beyond 2²⁴ rounds t − n may round to 0: the index is r̄/c̄ then, or little more, and not NaN."""
+    sums = (t, n, 0.6 * n, 0.5 * n, 0.4 * n, 0.5 * n)
+    arms = arm_statistics.Arms(*(jnp.full((1,), x, jnp.float32) for x in sums), None, None)
+    for policy in (KLUCBSCPlus(), ucb_sc.UCBSCPlus()):
+        assert float(evaluate(policy, arms)[0]) == pytest.approx(1.2, abs=1e-3)

@@ -261,3 +261,10 @@ def test_on_points_plays_the_finite_bandit() -> None:
         state.pulls, jax.tree.map(lambda x: x[0, -1], steps.after).pulls + (np.arange(3) == arm)
     )
     assert isinstance(cost_valley([0.3], 0.5).at(points), FiniteArms)
+
+
+@pytest.mark.parametrize("kind", [SinglePhaseBZoom, SinglePhaseZooming])
+def test_a_budget_below_lambda_has_no_radius(kind: Any) -> None:
+    policy = kind(budget=[4.0, 0.5], lam=1.0, lipschitz=1.0)
+    with pytest.raises(jb.InputError, match=rf"{kind.__name__}\.budget: 0\.5 given; it must be at least lam"):
+        lay_out(policy, cost_valley([0.3], lam=0.5), BUDGET, key=KEY, marks=1)

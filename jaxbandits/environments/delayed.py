@@ -100,6 +100,8 @@ class Delayed(Environment):
         for name, value in (("arrivals", self.arrivals), ("patience", self.patience)):
             if value is not None:
                 whole_number(name, value, 1, int(NEVER) - 1)
+        if any(group is not None for group in self.groups) and self.environment.values()[1].shape[-1] != inner.arms:
+            raise bad("groups", self.groups, "(None,): the arms of a reservoir have no numbers to be named by")
         for group in self.groups:
             if group is not None and not all(0 <= arm < inner.arms for arm in group):
                 raise bad("groups", group, f"arms from 0 to {inner.arms - 1}, or None for all")
@@ -156,6 +158,8 @@ class Delayed(Environment):
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """Means of the arms, and their costs to each budget ``[instance, action, d]``."""
         reward, cost = self.environment.values()
+        if all(group is None for group in self.groups):
+            return reward, np.repeat(cost[..., None], self.resources, axis=-1)
         return reward, np.where(self.spec.scope().T[None], cost[..., None], 0.0)
 
 

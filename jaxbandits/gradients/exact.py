@@ -68,6 +68,10 @@ def estimate(
     arms = check_law(environment, means)
     if not isinstance(arms.law, BernoulliLaw):
         raise bad("environment", type(arms.law).__name__, "Bernoulli arms")
+    if not np.asarray(arms.present).all():
+        raise bad("environment", "instances with absent arms", "instances in which every arm exists")
+    if "mean_cost" in names and (arms.values()[1] == 1).any():
+        raise bad("environment", "a mean cost of 1", "mean costs below 1 for wrt='mean_cost'")
     paths = {name: path_of(policy, name) for name in names if name not in MEANS}
     choose = choice_of(policy, tuple(paths.values()))
     reward, cost = arms.values()

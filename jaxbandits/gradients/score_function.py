@@ -175,7 +175,9 @@ def _explicit(
     clock = ticks.to_units(result.ledger["expected_clock"][..., -1])[..., None]
     rate_r, rate_c = _rate_gradients(arms, constraint, mean_r, mean_c)
     rate = np.asarray(result.best_rate)[:, None, None]
-    by_r = rate_r[:, None] * clock - _earned(arms, result, pulls)
+    wanted = any(name.removeprefix("mean_").startswith("reward") for name in names)
+    earned = _earned(arms, result, pulls) if wanted else 0.0
+    by_r = rate_r[:, None] * clock - earned
     by_c = rate_c[:, None] * clock + (rate * pulls if by_money else 0.0)
     if names[0] in MEANS:
         return {"mean_reward": by_r, "mean_cost": by_c}
@@ -213,6 +215,11 @@ def _earned(arms: FiniteArms, result: Result, pulls: np.ndarray) -> np.ndarray:
     missing = every - result.ledger["expected_reward"][..., -1]
     if not missing.any():
         return pulls.astype(np.float64)
+    if (pulls.sum(axis=-1) > result.ledger["rounds"][..., -1]).any():
+        raise InputError(
+            "policy: one that pulls several arms a round given; under last_pull='forfeits' it must pull one, to tell "
+            "whose last reward was forfeited"
+        )
     forfeited = (missing[..., None] == mean[:, None]) & (missing[..., None] != 0)
     if (forfeited.sum(-1) > 1).any():
         raise InputError(

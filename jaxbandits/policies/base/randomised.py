@@ -46,6 +46,12 @@ class RandomisedPolicy(ArmTotals):
         """Draw an arm."""
         return state, largest(self.perturbed(state, key, view), key, view)
 
+    def select_while_open(
+        self, state: ArmStatistics, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[ArmStatistics, jax.Array]:
+        """Open pulls count at their arm's current means: logits may leave no choice, as where arms are fresh."""
+        return state, self.select(arm_statistics.counted(state, open), key, view)[1]
+
     def perturbed(self, state: ArmStatistics, key: jax.Array, view: View) -> jax.Array:
         """ℓ + G, ``f32[K]``: the arm that is drawn has the largest."""
         arms = arm_statistics.as_floats(state, view.round)

@@ -84,6 +84,16 @@ class ZoomingPolicy(Policy):
         if isinstance(self.capacity, bool) or not isinstance(self.capacity, int) or not 1 <= self.capacity <= 1 << 16:
             raise bad(f"{type(self).__name__}.capacity", self.capacity, "a whole number from 1 to 65536")
 
+    def check_known_budget(self) -> None:
+        """Of a radius √(8 ln(B/λ) + ln 4): B at least λ, for below it there may be no root.
+
+        Raises:
+            InputError: a smaller budget.
+        """
+        budget, lam = np.broadcast_arrays(np.asarray(self.budget), np.asarray(self.lam))  # type: ignore[attr-defined]
+        if (short := budget < lam).any():
+            raise bad(f"{type(self).__name__}.budget", float(budget[short][0]), "at least lam")
+
     def init(self, spec: ContinuumSpec) -> Active:
         """No active point."""
         return _empty(self.capacity, jnp.int32(1))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import ticks
-from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.arm_statistics import Arms, ArmStatistics, counted
 from jaxbandits.core.errors import bad
 from jaxbandits.core.numbers import numbers
 from jaxbandits.core.protocol import Observation, View
@@ -131,10 +131,10 @@ class PDBwKWithTime(ArmTotals):
     @classmethod
     def for_budget(cls, budget: Any, arms: Any, horizon: Any) -> PDBwKWithTime:
         """With C_rad = ¼ ln(B K), at least 0.1; arrays ``[instance]`` give one value per instance."""
-        c_rad = usual_c_rad(budget, arms)
-        if c_rad.ndim:
-            budget, horizon = (np.atleast_2d(np.broadcast_to(x, c_rad.shape)) for x in (budget, horizon))
-        return cls(c_rad=c_rad, budget=budget, horizon=horizon)
+        given: list[Any] = [usual_c_rad(budget, arms), budget, horizon]
+        if any(np.ndim(x) for x in given):
+            given = [np.atleast_2d(x) for x in np.broadcast_arrays(*given)]  # [1, instance]
+        return cls(*given)
 
     def check(self, spec: FiniteSpec) -> None:
         """One cost, and a round that uses no more than a unit of time."""
@@ -161,6 +161,13 @@ class PDBwKWithTime(ArmTotals):
         used = jnp.where(by_index & (jax.lax.iota(jnp.int32, fresh.shape[0]) == arm), jnp.floor(lower * ticks.ONE), 0)
         money = ticks.add(state.money, jnp.sum(used.astype(jnp.int32), dtype=jnp.int32))
         return TimedState(state.learnt, money, state.rounds + by_index.astype(jnp.int32)), arm
+
+    def select_while_open(
+        self, state: TimedState, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[TimedState, jax.Array]:
+        """Open pulls count at their arm's current means."""
+        used, arm = self.select(state._replace(learnt=counted(state.learnt, open)), key, view)
+        return used._replace(learnt=state.learnt), arm
 
     def score(self, state: TimedState) -> tuple[jax.Array, jax.Array]:
         """(U/(v L + v' B/T), L), ``f32[K]``; weights over the larger one, so that none overflows."""

@@ -22,8 +22,11 @@ _TINY = 1e-30  # in place of a mean reward of 0, whose logarithm the start needs
 
 
 def exploration(arms: Arms) -> jax.Array:
-    """ln(t/n_k), as ln(1 + (t − n)/n): the difference is exact, and no logarithm near 1 cancels."""
-    return jnp.log1p((arms.t - arms.n) / arms.n)
+    """ln(t/n_k), as ln(1 + (t − n)/n): no logarithm near 1 cancels.
+
+    The difference is exact below 2²⁴; above, it may round to 0, and it is 1 at least, for an arm had t − 1 pulls.
+    """
+    return jnp.log1p(jnp.maximum(arms.t - arms.n, 1) / arms.n)
 
 
 @pytree

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.specs import ContinuumSpec
 from jaxbandits.policies.base.zooming import ZoomingPolicy
 
 _LN4 = float(np.log(4))
@@ -82,6 +83,11 @@ class SinglePhaseZooming(ZoomingPolicy):
 
     phased: ClassVar[bool] = False
     rests: ClassVar[bool] = True
+
+    def check(self, spec: ContinuumSpec) -> None:
+        """A budget of at least λ."""
+        super().check(spec)
+        self.check_known_budget()
 
     def radius(self, n: jax.Array, phase: jax.Array) -> jax.Array:
         """E."""

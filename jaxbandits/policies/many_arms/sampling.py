@@ -147,7 +147,8 @@ class ArmIncreasing(ManyArms):
         """The arms that were pulled, and the next one if the rule wants it."""
         ids = jax.lax.iota(jnp.int32, state.pulls.shape[0])
         opened = jnp.sum(state.pulls > 0, dtype=jnp.int32)
-        taking = (state.pulls > 0) | ((ids == opened) & self.wanted(opened, view.round))
+        unopened = jnp.argmin(state.pulls > 0)  # the first; in flight, one whose only pull was lost comes again
+        taking = (state.pulls > 0) | ((ids == unopened) & self.wanted(opened, view.round))
         return taking & view.available
 
     def status(self, state: ArmStatistics) -> jax.Array:
