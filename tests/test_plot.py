@@ -57,3 +57,10 @@ def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_curve_below_zero_is_seen_without_bands_too() -> None:
+    x, down = np.linspace(0.25, 1.0, 4), np.array([-1.0, -2.0, -3.0, -4.0])
+    unknown = np.full(4, np.nan)
+    figure = drawn(x, {"one": (down, unknown, unknown)}, title="t", across="a", up="b")
+    assert figure.axes[0].get_ylim()[0] <= -4.0

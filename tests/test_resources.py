@@ -133,3 +133,11 @@ def test_wrong_budgets_name_the_argument():
         jb.simulate(Anything(), environment, jb.AverageCost([0.5, 1.5], rounds=10), key=KEY)
     with pytest.raises(jb.InputError, match=r"c: 0\.15 given; it must be at least 0\.2, the smallest mean cost"):
         jb.simulate(Anything(), environment, jb.AverageCost([0.15, 0.5], rounds=10), key=KEY)
+
+
+def test_several_resources_are_columns_not_rows():
+    limit = jb.TotalBudget([6.0, 9.0], last_pull="counts")
+    result = jb.simulate(Anything(), FiniteArms.bernoulli(MU, RHO), limit, key=KEY, replicates=3, marks=2)
+    table = result.to_pandas()
+    assert len(table) == 12 and {"spent_0", "spent_1"} <= set(table) and not {"spent", "resource"} & set(table)
+    assert table["spent_1"].tolist() == result.spent.values[..., 1].ravel().tolist()

@@ -9,6 +9,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+import xarray
 
 import jaxbandits as jb
 from jaxbandits.policies import MUCB, OmegaUCB, SoftIndex
@@ -123,3 +124,10 @@ def test_names_of_large_worlds_stay_short() -> None:
     traced = []
     jax.eval_shape(lambda rho: traced.append(repr(OmegaUCB(rho=rho))), np.float32(1))
     assert traced[0].startswith("OmegaUCB(rho=")
+
+
+def test_a_run_that_is_not_known_is_not_left_out_of_a_mean() -> None:
+    x = xarray.DataArray([[1.0, np.nan], [2.0, 3.0], [4.0, 5.0]], dims=("instance", "replicate"))
+    for over in ("instance", "replicate"):
+        with pytest.raises(jb.InputError, match="finite"):
+            jb.statistics.mean(x, over=over)

@@ -509,3 +509,66 @@ def test_bad_spec_files(tmp_path, text, message):
 def test_bad_arguments(given, message, capsys):
     assert main(given) == 2
     assert message in capsys.readouterr().err
+
+
+def test_another_order_is_another_sweep(tmp_path):
+    """Blocks are numbered by it: names alone would give one policy's blocks to another."""
+    policies = {"a": jb.policies.UCB1(), "b": jb.policies.MUCB()}
+    first = spec(policies=policies, environments={"one": world(), "two": world()})
+    sweep(first, tmp_path)
+    for changed in (
+        {"policies": dict(reversed(policies.items())), "environments": {"one": world(), "two": world()}},
+        {"policies": policies, "environments": {"two": world(), "one": world()}},
+    ):
+        with pytest.raises(jb.InputError, match="order"):
+            sweep(spec(**changed), tmp_path)
+
+
+def test_functions_are_told_by_what_they_hold():
+    """Closures, defaults, the object of a method, and code that stands in no file."""
+
+    def made(k, d=1):
+        def f(x, d=d):
+            return k * x + d
+
+        return f
+
+    class Scale:
+        def __init__(self, k):
+            self.k = k
+
+        def __repr__(self):
+            return f"Scale({self.k})"
+
+        def f(self, x):
+            return self.k * x
+
+    def again(n):
+        return again(n - 1) if n else np.exp(0.0)
+
+    assert describe(made(1)) == describe(made(1)) != describe(made(2))
+    assert describe(made(1)) != describe(made(1, d=2))
+    assert describe(Scale(1).f) == describe(Scale(1).f) != describe(Scale(2).f)
+    assert describe(again) == describe(again)
+
+
+def test_code_of_a_session_is_told_apart():
+    """A notebook or ``python -c`` has no file whose digest could change."""
+
+    def of_a_session(body):
+        names = {"__name__": "no_such_module"}
+        exec(f"def f(x):\n    return {body}\nclass C:\n    def f(self):\n        return {body}", names)
+        return [describe(names[name]) for name in ("f", "C")]
+
+    assert of_a_session("3") == of_a_session("3")
+    assert all(a != b for a, b in zip(of_a_session("3"), of_a_session("4"), strict=True))
+
+
+def test_a_parameter_named_as_an_axis_keeps_the_axis():
+    timed = jb.policies.PDBwKWithTime(c_rad=0.5, budget=[1.0, 2.0, 4.0], horizon=16.0)
+    found = sweep(spec(policies=[timed], environments={"three": world()}))
+    assert found.data["budget"].values.tolist() == [4.0, 16.0] and found.data["budget"].dims == ("budget",)
+    (name,) = found.parameters("PDBwKWithTime")
+    assert name == "PDBwKWithTime.budget" and found.data[name].values.tolist() == [1.0, 2.0, 4.0]
+    rows = report.summary(found)
+    assert "PDBwKWithTime.budget" in rows

@@ -131,3 +131,14 @@ def test_a_difference_is_told_without_a_double_negative():
 
     assert _against("the start's", Gain(2.0, 1.0, 3.0)) == "2 [1, 3] less than the start's (paired, clear)"
     assert _against("the start's", Gain(-2.0, -3.0, 0.5)) == "2 [-0.5, 3] more than the start's (paired, not clear)"
+
+
+def test_one_constraint_serves_instances_that_are_drawn() -> None:
+    """A value for each instance would meet another one's."""
+    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]] * 3, [[0.5, 0.4]] * 3)
+    for constraint in (
+        jb.AverageCost(c=[0.5, 0.6, 0.9], rounds=9),
+        jb.TotalBudget([1.0, 2.0, 3.0], last_pull="counts"),
+    ):
+        with pytest.raises(jb.InputError, match=r"constraint: .* one with the same number for all instances"):
+            fixed_problem(arms, constraint)

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
 
 def of_dataset(data: xarray.Dataset, first: Sequence[str]) -> pandas.DataFrame:
-    """One row for each place of a dataset, the columns ``first`` before the others, units in ``attrs``."""
+    """One row for each place of a dataset, the columns ``first`` before the others, units in ``attrs``.
+
+    What has an axis ``resource`` gets a column for each: ``spent_0``, ``spent_1``, …
+    """
+    for name in [str(name) for name, x in data.data_vars.items() if "resource" in x.dims]:
+        each = {f"{name}_{i}": data[name].isel(resource=i, drop=True) for i in range(data.sizes["resource"])}
+        data = data.drop_vars([name]).assign(each)
+    data = data.drop_dims("resource", errors="ignore")
     table = data.to_dataframe().reset_index()
     ahead = [name for name in first if name in table]
     made = table[[*ahead, *(name for name in table.columns if name not in ahead)]]

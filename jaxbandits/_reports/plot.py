@@ -79,7 +79,8 @@ def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str, narr
     axes.set_xlabel(_without_mathtext(across))
     axes.set_ylabel(_without_mathtext(up))
     axes.set_xlim(0, x[-1] * 1.01)
-    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if min(p[1].min() for p in bands.values()) < 0 else 0.0)
+    least = min(np.nanmin(np.concatenate(parts[:2])) for parts in bands.values())  # bands may be missing
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if least < 0 else 0.0)
     axes.grid(alpha=0.3, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     order = sorted(range(len(bands)), key=lambda i: -float(list(bands.values())[i][0][-1]))

@@ -39,7 +39,7 @@ def units(x: xarray.DataArray, over: str) -> xarray.DataArray:
         made = x.rename(replicate="unit")
         made = made.rename(instance="stratum") if "instance" in x.dims else made.expand_dims("stratum")
     else:
-        averaged = x.mean("replicate") if over == "instance" and "replicate" in x.dims else x
+        averaged = x.mean("replicate", skipna=False) if over == "instance" and "replicate" in x.dims else x
         made = averaged.rename({over: "unit"}).expand_dims("stratum")
     return made.drop_vars(("stratum", "unit"), errors="ignore").transpose("stratum", "unit", ...)
 

@@ -8,6 +8,7 @@ import functools
 import hashlib
 import inspect
 import sys
+import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as
 def describe(value: Any, where: str = "spec") -> Any:
     """A value as JSON that is equal if and only if the value is: numbers, arrays, dataclasses, functions.
 
-    Functions and classes from outside this package bring the digest of the file that they stand in.
+    Functions and classes from outside this package bring the digest of the file that they stand in, or of their code
+    where there is none; functions also what they were made with: the object of a method, closures, defaults.
 
     Raises:
         InputError: an object that has no description of its own.
@@ -46,7 +48,11 @@ def describe(value: Any, where: str = "spec") -> Any:
         return [describe(item, f"{where}[{i}]") for i, item in enumerate(value)]
     if isinstance(value, functools.partial):
         return {"partial": describe(value.func, where), "args": describe([list(value.args), value.keywords], where)}
-    if inspect.isroutine(value) or isinstance(value, type):
+    if isinstance(value, types.ModuleType):
+        return {"module": value.__name__}
+    if inspect.isroutine(value):
+        return {**_code(value), **_held(value, where)}
+    if isinstance(value, type):
         return _code(value)
     text = repr(value)
     if " at 0x" in text:
@@ -72,9 +78,41 @@ def _code(thing: Any) -> dict[str, str]:
     text = getattr(sys.modules.get(module), SPEC_TEXT, None)  # of a spec, which may have come without its file
     if isinstance(text, bytes):
         return {**name, "file_sha256": hashlib.sha256(text).hexdigest()}
-    if path is None or _PACKAGE in Path(path).parents or module.split(".")[0] in ("numpy", "jax", "scipy"):
+    if path is not None and (_PACKAGE in Path(path).parents or module.split(".")[0] in ("numpy", "jax", "scipy")):
         return name
-    return {**name, "file_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
+    if path is not None and Path(path).is_file():
+        return {**name, "file_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
+    code = _compiled(thing)  # of a session, which has no file; what is compiled has neither
+    return {**name, "file_sha256": hashlib.sha256(repr(code).encode()).hexdigest()} if code else name
+
+
+def _held(function: Any, where: str) -> dict[str, Any]:
+    """What a function computes with besides its arguments; nothing where there is none of it."""
+    owner = getattr(function, "__self__", None)
+    found = {"of": describe(owner, where)} if owner is not None and not isinstance(owner, types.ModuleType) else {}
+    plain = getattr(function, "__func__", function)
+    names = getattr(getattr(plain, "__code__", None), "co_freevars", ())
+    cells = dict(zip(names, getattr(plain, "__closure__", None) or (), strict=False))
+    inside = {name: cell.cell_contents for name, cell in cells.items() if cell != types.CellType()}
+    defaults, named = getattr(plain, "__defaults__", None) or (), getattr(plain, "__kwdefaults__", None) or {}
+    held = {
+        "closure": {name: x for name, x in inside.items() if getattr(x, "__func__", x) is not plain},  # may call itself
+        "defaults": [*defaults, *named.values()],
+    }
+    return found | {name: describe(x, f"{where}.{name}") for name, x in held.items() if x}
+
+
+def _compiled(thing: Any) -> Any:
+    """The code of a function, or of all methods of a class, without the places where it stood."""
+    if isinstance(thing, type):
+        methods = {name: _compiled(x) for name, x in vars(thing).items() if hasattr(x, "__code__")}
+        plain = {name: repr(x) for name, x in vars(thing).items() if isinstance(x, (int, float, str, bool, tuple))}
+        return [sorted(methods.items()), sorted(x for x in plain.items() if not x[0].startswith("__"))]
+    code = getattr(getattr(thing, "__func__", thing), "__code__", thing if inspect.iscode(thing) else None)
+    if code is None:
+        return None
+    consts = [_compiled(x) if inspect.iscode(x) else repr(x) for x in code.co_consts]
+    return [code.co_code.hex(), consts, code.co_names, code.co_varnames, code.co_freevars]
 
 
 @functools.cache

@@ -190,6 +190,7 @@ def _identity(spec: Sweep, layouts: dict[tuple[str, int], Layout], platform: str
         "policies": policies,
         "environments": environments,
         "constraints": constraints,
+        "order": [list(policies), list(environments)],  # which blocks are numbered by
         "block_seconds": float(spec.block_seconds),
         "versions": {**versions(), "platform": platform},
     }

@@ -17,6 +17,12 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.pytrees import walk
 from jaxbandits.core.settings import canonicalise, label
 
+# Names of a result's own, that a parameter must not take.
+_TAKEN = {"setting", "environment", "budget", "instance", "replicate", "mark", "policy"} | {
+    *("regret", "realised_regret", "reward", "spent", "rounds", "status", "skips", "violation"),
+    *("low", "high", "difference", "best", "indistinguishable"),
+}
+
 OVER = ("replicate", "instance")
 
 
@@ -189,7 +195,7 @@ class Sweep:
         for leaf in walk(leaves):
             if leaf.value.size == count and np.unique(leaf.value).size > 1:
                 short = leaf.name.split(".")[-1]
-                found[leaf.name if short in found else short] = leaf.value.reshape(count)
+                found[leaf.name if short in found or short in _TAKEN else short] = leaf.value.reshape(count)
         return found
 
 

@@ -68,7 +68,8 @@ def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
         >>> problem(jax.random.key(0), 5)[0].instances
         5
     """
-    if np.ndim(getattr(constraint, "budget", 0)) or np.ndim(getattr(constraint, "rounds", 0)):
+    core = {"budget": environment.resources is not None}  # a budget of several resources has one axis more
+    if any(np.ndim(getattr(constraint, name, 0)) > core.get(name, 0) for name in ("budget", "rounds", "c")):
         raise bad("constraint", constraint, "one with the same number for all instances")
 
     def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
