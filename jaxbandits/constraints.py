@@ -53,8 +53,8 @@ class TotalBudget(Constraint):
     al., KDD 2024) or *forfeits* it (B-Zoom; RCB): then no more than the budget is ever paid, and its expected cost is
     charged to the regret.
 
-    With d resources a lane ends when the first of them is spent; the clock is resource 0, and so is the regret's: of a lane
-    that ends by another resource it counts what of resource 0 was spent, not what is left of it, and may be below 0.
+    With d resources a lane ends when the first of them is spent; the clock is resource 0, for the
+    regret too: of a lane that ends by another one it counts what of resource 0 was spent, and may be below 0.
 
     Args:
         budget: B > 0 in cost units, scalar or ``[instance]``; rounded down to whole ticks of 2⁻²⁴. With d resources

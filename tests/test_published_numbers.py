@@ -6,8 +6,11 @@ import re
 
 import pytest
 
+from benchmarks import policies_page
 from experiments import published
+from experiments.common.pages import cell, found
 from experiments.omega_ucb_tails.pages import BLOCK, DOCS, PAPER, TABLES, lines, one, quote, rendered
+from jaxbandits.comparison.named_policies import POLICIES
 
 PAGES = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
 PAGES["../README.md"] = (DOCS.parent / "README.md").read_text(encoding="utf-8")
@@ -59,11 +62,11 @@ def test_every_table_of_a_run_is_on_a_page_and_a_changed_number_is_seen() -> Non
     shown = [found[2] for text in RUNS.values() for found in published.BLOCK.finditer(text)]
     assert sorted(shown) == sorted(published.TABLES)
     page = RUNS["reproductions/rcb.md"]
-    number = published.cell(published.found("rcb", "far: regret: RCB-I, β = 1, B = 316000"))
+    number = cell(found("rcb", "far: regret: RCB-I, β = 1, B = 316000"))
     wrong = page.replace(number, "1 ± 1", 1)
     assert wrong != page and published.rendered(wrong) == page
     with pytest.raises(LookupError, match=r"rcb\.csv has no row"):
-        published.found("rcb", "no such row")
+        found("rcb", "no such row")
 
 
 def test_the_numbers_have_the_sizes_that_the_pages_state() -> None:
@@ -73,3 +76,11 @@ def test_the_numbers_have_the_sizes_that_the_pages_state() -> None:
         assert float(line["mean_low"]) <= float(line["mean"]) <= float(line["mean_high"])
         assert float(line["median_low"]) <= float(line["median"]) <= float(line["median_high"])
         assert 0 <= float(line["costly_lock_in"]) <= float(line["lock_in"]) <= 1
+
+
+def test_the_table_of_native_loops_is_that_of_its_file() -> None:
+    page = PAGES["benchmarks.md"]
+    assert policies_page.rendered(page) == page, "run python -m benchmarks.policies_page"
+    ours = {name for name, *_ in policies_page.kept()}
+    assert set(POLICIES) <= ours and "`omega_ucb` | 2 |" in page
+    assert policies_page.rendered(page.replace("`omega_ucb` | 2 |", "`omega_ucb` | 3 |")) == page

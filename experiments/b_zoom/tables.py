@@ -167,6 +167,6 @@ def table2(options: Options) -> list[Row]:
         rows += _shares(f"table2 {reading}", {REWARD: z})
         for b, budget in enumerate(budgets):
             samples = {name: cells[name].reward[b : b + 1] for name in play.TABLE2}
-            claim = f"table2 {reading}: m of Z is the highest"
+            claim = f"table2 {reading}, B = {budget:,}: m of Z is the highest"
             rows.append(most(claim, "yes", "Z", samples, "m", (budget,), (play.FIXED_COST,)))
     return rows
