@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 
+from experiments import sensitivity
 from experiments.b_zoom import pages as b_zoom
 from experiments.common.pages import DOCS, found
 from experiments.gradients import pages as gradients
@@ -29,6 +30,7 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     **b_zoom.TABLES,
     **rcb.TABLES,
     **gradients.TABLES,
+    **sensitivity.TABLES,
 }
 
 
