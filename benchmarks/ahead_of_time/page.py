@@ -1,4 +1,4 @@
-"""The table of docs/accelerators.md from the CSV files in ``tables``: python -m benchmarks.ahead_of_time.page."""
+"""The tables of docs/accelerators.md from the CSV files in ``tables``: python -m benchmarks.ahead_of_time.page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 TABLES = Path(__file__).parent / "tables"
 _TURN = "entry/while 0"
 _ROUND = f"{_TURN}/while 0/while 0"
-SHOWN = {
+CUDA = {
     ("scan-omega-10", _ROUND): "scan, ω-UCB, K = 10: a round",
     ("scan-omega-100", _ROUND): "scan, ω-UCB, K = 100: a round",
     ("scan-bts-10", _ROUND): "scan, BTS, K = 10: a round",
@@ -23,6 +23,14 @@ SHOWN = {
     ("merge-bzoom", f"{_ROUND}/while 3"): "merge, B-Zoom: a block",
     ("scan-omega-100", _TURN): "a turn (new lanes to slots, outcomes kept)",
 }
+# A TPU's compiler nests loops and branches in another way.
+TPU = {
+    **{key: words for key, words in CUDA.items() if key[0].startswith("scan")},
+    ("leap-omega-100", f"{_ROUND}/branch 0"): "leap, ω-UCB, K = 100: aim and land",
+    ("leap-omega-100", f"{_ROUND}/branch 0/branch 1"): "leap, ω-UCB, K = 100: a block of 16",
+    ("leap-omega-100", f"{_ROUND}/branch 0/branch 2/while 0"): "leap, ω-UCB, K = 100: a block of 64",
+    ("merge-bzoom", _ROUND): "merge, B-Zoom: a step",
+}
 
 
 def rows(name: str) -> dict[tuple[str, str], dict[str, str]]:
@@ -31,20 +39,20 @@ def rows(name: str) -> dict[tuple[str, str], dict[str, str]]:
         return {(row["case"], row["loop"]): row for row in csv.DictReader(file)}
 
 
-def lines() -> list[str]:
-    """The page's table."""
-    before, now = rows("cuda_before.csv"), rows("cuda.csv")
+def lines(target: str = "cuda") -> list[str]:
+    """A target's table."""
+    before, now = rows(f"{target}_before.csv"), rows(f"{target}.csv")
 
     def cells(row: dict[str, str]) -> tuple[str, str]:
         copies = f" + {row['copies']}" if int(row["copies"]) else ""
         return f"{row['launches']}{copies}", f"{int(row['bytes_per_slot']):,}"
 
     found = ["| loop | launches before | now | bytes a slot before | now |", "|---|---|---|---|---|"]
-    for where, words in SHOWN.items():
+    for where, words in {"cuda": CUDA, "tpu": TPU}[target].items():
         old, new = cells(before[where]), cells(now[where])
         found.append(f"| {words} | {old[0]} | {new[0]} | {old[1]} | {new[1]} |")
     return found
 
 
 if __name__ == "__main__":
-    print("\n".join(lines()))
+    print("\n".join([*lines("cuda"), "", *lines("tpu")]))
