@@ -14,7 +14,9 @@ from scipy import stats as statistics
 
 import jaxbandits as jb
 from jaxbandits import gradients
+from jaxbandits.core.settings import canonicalise
 from jaxbandits.environments import FiniteArms, WithNullArm
+from jaxbandits.gradients import smoothed
 from jaxbandits.oracles import bounds
 from jaxbandits.policies import (
     MRCB,
@@ -48,7 +50,6 @@ REFUSALS = [
      "FiniteArms with one cost"),
     (gradients.smoothed, SoftElim(theta=1.0), ARMS, HORIZON, "rho", "one of theta"),
     (gradients.smoothed, MUCB(alpha=0.0), ARMS, HORIZON, "alpha", "above 0"),
-    (gradients.smoothed, EpsilonFirst(epsilon=0.5), ARMS, BUDGET, "epsilon", "epsilon is at most 1"),
     (gradients.exact, SoftElim(), FiniteArms.bernoulli([0.6, 0.4], [0.5] * 2, present=[True, False]), HORIZON, "theta",
      "in which every arm exists"),
     (gradients.exact, SoftElim(), FiniteArms.bernoulli([0.6, 0.4], [0.5, 1.0]), HORIZON, "mean_cost", "costs below 1"),
@@ -276,3 +277,12 @@ def test_a_cost_is_differentiated_where_arms_earn_alike() -> None:
     assert np.isfinite(found.gradient["mean_cost"]).all()
     with pytest.raises(jb.InputError, match="two arms of equal mean reward"):
         gradients.score_function.estimate(OmegaUCB(), alike, limit, wrt="mean_reward", key=KEY, replicates=64)
+
+
+def test_a_parameter_with_a_range_is_moved_within_it() -> None:
+    """Smoothing by e^{σε} would leave it; beyond its end the regret is what it is there."""
+    leaves, _ = canonicalise(EpsilonFirst(epsilon=0.5), 1)
+    there = np.asarray(smoothed.moved(leaves, ("epsilon",), np.array([[2.0]])).epsilon)
+    assert there.ravel().tolist() == [1.0, np.float32(0.5 * np.exp(-2.0))]
+    found = gradients.smoothed.estimate(EpsilonFirst(epsilon=0.9), ARMS, BUDGET, wrt="epsilon", key=KEY, replicates=64)
+    assert np.isfinite(found.gradient["epsilon"]).all()

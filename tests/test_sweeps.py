@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import functools
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -524,14 +527,17 @@ def test_another_order_is_another_sweep(tmp_path):
             sweep(spec(**changed), tmp_path)
 
 
+def made(k, d=1):
+    """A function with a closure and a default."""
+
+    def f(x, d=d):
+        return k * x + d
+
+    return f
+
+
 def test_functions_are_told_by_what_they_hold():
-    """Closures, defaults, the object of a method, and code that stands in no file."""
-
-    def made(k, d=1):
-        def f(x, d=d):
-            return k * x + d
-
-        return f
+    """Closures, defaults, the object of a method, what is wrapped."""
 
     class Scale:
         def __init__(self, k):
@@ -543,25 +549,61 @@ def test_functions_are_told_by_what_they_hold():
         def f(self, x):
             return self.k * x
 
-    def again(n):
-        return again(n - 1) if n else np.exp(0.0)
+    def odd(n):
+        return n and even(n - 1)
 
+    def even(n):
+        return not n or odd(n - 1)
+
+    key = jax.random.key(3)
     assert describe(made(1)) == describe(made(1)) != describe(made(2))
     assert describe(made(1)) != describe(made(1, d=2))
     assert describe(Scale(1).f) == describe(Scale(1).f) != describe(Scale(2).f)
-    assert describe(again) == describe(again)
+    assert describe(odd) == describe(odd) != describe(even)
+    assert describe(made(key)) == describe(made(jax.random.key(3))) != describe(made(jax.random.key(4)))
+    assert describe(made(1, d=object())) == describe(made(1, d=object()))
+    for wrap in (jax.jit, jax.vmap, functools.lru_cache, lambda f: jax.vmap(f, in_axes=1)):
+        assert describe(wrap(made(1))) == describe(wrap(made(1))) != describe(wrap(made(2)))
+    assert describe(jax.vmap(made(1))) != describe(jax.vmap(made(1), in_axes=1))
+
+
+SESSION = """
+def f(x):
+    return {body} if x in {{"aa", "bb", "cc", "dd"}} else 0
+
+class Base:
+    def f(self):
+        return {body}
+
+class Inherits(Base):
+    pass
+
+class Static:
+    f = staticmethod(lambda x: {body})
+
+class Property:
+    f = property(lambda self: {body})
+"""
+
+
+def of_a_session(body):
+    names = {"__name__": "no_such_module"}
+    exec(SESSION.format(body=body), names)
+    return [describe(names[name]) for name in ("f", "Base", "Inherits", "Static", "Property")]
 
 
 def test_code_of_a_session_is_told_apart():
-    """A notebook or ``python -c`` has no file whose digest could change."""
-
-    def of_a_session(body):
-        names = {"__name__": "no_such_module"}
-        exec(f"def f(x):\n    return {body}\nclass C:\n    def f(self):\n        return {body}", names)
-        return [describe(names[name]) for name in ("f", "C")]
-
+    """A notebook or ``python -c`` has no file whose digest could change; a set has another order in each process."""
     assert of_a_session("3") == of_a_session("3")
     assert all(a != b for a, b in zip(of_a_session("3"), of_a_session("4"), strict=True))
+    script = f"from tests.test_sweeps import of_a_session; print(of_a_session({'3'!r}))"
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", script], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(told) == 1
 
 
 def test_a_parameter_named_as_an_axis_keeps_the_axis():

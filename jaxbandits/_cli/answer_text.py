@@ -175,7 +175,7 @@ def noise_words(plan: ComparisonPlan, noise: str) -> str:
     """What a pull looks like, in a sentence without its full stop."""
     unit, pull = plan.table.reward_unit, plan.table.pull_unit
     spread = min(plan.cost_cv, 1 / math.sqrt(3))
-    days = plan.posterior is not None and plan.posterior.cost_cv_from == "days"
+    days = plan.cost_cv_from == "days"
     source = "from day to day in the file" if days else "stated, for counts do not tell it: --cost-cv"
     words = {
         "clicks": f"a {pull} brings one of the {unit} or none, and its cost varies by {spread:.0%} ({source})",

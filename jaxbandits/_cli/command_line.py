@@ -273,7 +273,7 @@ def option(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
-OTHERWISE = {"average_cost": "constraint"}
+OTHERWISE = {"average_cost": "constraint", "wrt": "parameter"}
 """Options that are not called as the argument of the library is."""
 
 

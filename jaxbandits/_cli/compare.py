@@ -112,6 +112,8 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
     policies = chosen_policies(arguments, average_cost is not None)
     if arguments.beta_concentration is not None and arguments.noise != "beta":
         raise bad("--beta-concentration", arguments.beta_concentration, "left out unless --noise beta is given")
+    if arguments.policy is not None and not arguments.answer:
+        raise bad("--policy", arguments.policy, "left out with --no-answer: only the answer is for it")
     check_folder("--out", arguments.out, (*FILES, *(ANSWER_FILES if arguments.answer else ())), "compare")
     try:
         until = Until.checked(

@@ -41,11 +41,17 @@ def what_was_read(plan: ComparisonPlan) -> list[str]:
         f"a cost is counted in {table.cost_unit}, at most {cost}",
         f"a pull is {plan.noise}: {looks[plan.noise]}",
         f"budget {plan.budget:g} ({table.cost_unit}) for each instance, about {_range(pulls)} pulls if spread over all "
-        f"arms; the last pull {_LAST[plan.last_pull]}",
+        f"arms; {_end(plan)}",
         f"{_several(plan.runs, 'run')} × {_several(many, 'instance')} × {_several(len(plan.settings), 'setting')}"
         f" = {plan.runs * many * len(plan.settings):,} runs; seed {plan.seed}",
     ]
     return lines
+
+
+def _end(plan: ComparisonPlan) -> str:
+    if plan.rounds is None:
+        return f"the last pull {_LAST[plan.last_pull]}"
+    return f"at most {plan.average_cost:g} a round on average, at any time, for {plan.rounds:,} rounds"
 
 
 def ranking(comparison: Comparison) -> list[str]:

@@ -79,8 +79,8 @@ def parser() -> Parser:
         help="width of the smoothing in ln(parameter) (0.7)")  # fmt: skip
     add("--grid", type=_grid_size, default=0, metavar="N",
         help="compare with the best of N values, start/16 to 16·start (0)")  # fmt: skip
-    add("--grid-instances", type=whole(2, many), default=100, metavar="N",
-        help="instances that the grid is played on (100)")  # fmt: skip
+    add("--grid-instances", type=whole(2, many), metavar="N",
+        help="with --grid: instances that it is played on (100)")  # fmt: skip
     add("--fresh", type=whole(2, many), default=200, metavar="N", help="instances of the final comparison (200)")
     add("--seed", type=whole(0, 2**32 - 1, "2**32 - 1"), default=0, metavar="S",
         help="the same seed gives the same numbers (0)")  # fmt: skip
@@ -92,6 +92,8 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
     """Do the job; see :func:`jaxbandits.tune`. The exit code is 0, or 1 if nothing could be written."""
     policy, names = _policy(arguments)
     grid = _grid(arguments, policy, names)
+    if arguments.grid_instances is not None and not arguments.grid:
+        raise bad("--grid-instances", arguments.grid_instances, "left out unless --grid is given")
     optimizer = _optimizer(arguments)
     check_folder("--out", arguments.out, FILES, "tune")
     problem = _problem(arguments)
@@ -106,7 +108,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
             optimizer=optimizer,
             sigma=arguments.sigma,
             grid=grid,
-            grid_instances=arguments.grid_instances,
+            grid_instances=arguments.grid_instances or 100,
             fresh=arguments.fresh,
         )
     except InputError as problem_found:

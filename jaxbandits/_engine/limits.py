@@ -65,6 +65,8 @@ def ends_before_its_clock(constraint: Constraint) -> str | None:
     def giving(method: str) -> type:
         return next(cls for cls in type(constraint).__mro__ if method in vars(cls))
 
+    if getattr(constraint, "resources", None) is not None:
+        return f"{type(constraint).__name__} ends with the first of several resources"
     own = giving("ended")
     if own is Constraint or own is giving("clock") is giving("end"):
         return None

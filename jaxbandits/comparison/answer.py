@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbandits.comparison.accounts import Accounts
+from jaxbandits.comparison.arms_table import Instance
 from jaxbandits.comparison.cautions import cautions
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.plan import ComparisonPlan
@@ -192,6 +193,17 @@ def _label(name: str, ranked: Sequence[str]) -> str:
     raise InputError(f"policy: {name!r} given; it must be one of the settings that were played: {', '.join(ranked)}")
 
 
+def in_the_file(instance: Instance) -> tuple[FloatArray, FloatArray]:
+    """Reward and cost per pull as the file has them, ``[K]``: without a prior, or what stands in for no conversion."""
+    evidence = instance.evidence
+    if evidence is None or evidence.clicks is None or evidence.value is None or evidence.spent is None:
+        return instance.mean_reward, instance.mean_cost
+    seen = np.maximum(evidence.clicks, 1)
+    pairs = ((evidence.value, instance.mean_reward), (evidence.spent, instance.mean_cost))
+    reward, cost = (np.where(evidence.clicks > 0, total / seen, mean) for total, mean in pairs)
+    return reward, cost
+
+
 def _setting_answer(
     comparison: Comparison,
     rivals: Comparison,
@@ -208,6 +220,7 @@ def _setting_answer(
     for row, (instance, (mean_reward, mean_cost)) in enumerate(
         zip(plan.table.instances, file_means(plan), strict=True)
     ):
+        file_reward, file_cost = in_the_file(instance)
         share = money[row] / np.maximum(money[row].sum(axis=-1, keepdims=True), 1e-300)
         arms.append(
             tuple(
@@ -216,8 +229,8 @@ def _setting_answer(
                     name,
                     float(mean_reward[k]),
                     float(mean_cost[k]),
-                    float(instance.mean_reward[k]),
-                    float(instance.mean_cost[k]),
+                    float(file_reward[k]),
+                    float(file_cost[k]),
                     float(best[row][k]),
                     *(Spread.of(x[..., k]) for x in (share, pulls[row], money[row], results[row])),
                 )

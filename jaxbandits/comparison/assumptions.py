@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandits.comparison.arms_file import ArmsTable
-from jaxbandits.comparison.posterior import STATED_COST_CV, Drawn, Posterior, posterior_of, why_no_posterior
+from jaxbandits.comparison.posterior import Drawn, Posterior, cost_cv_of, posterior_of, why_no_posterior
 from jaxbandits.comparison.scaled_arms import finite_arms
 from jaxbandits.comparison.worlds import click_arms, drawn_arms, with_bounds
 from jaxbandits.core import ticks
@@ -45,6 +45,7 @@ class Assumed(NamedTuple):
     posterior: Posterior | None
     why_given: str | None
     cost_cv: float
+    cost_cv_from: str = "stated"
 
 
 def assumed(
@@ -63,11 +64,12 @@ def assumed(
     why_given = why_means_are_given(uncertainty, noise, table)
     posterior = posterior_of(table, cost_cv) if why_given is None else None
     noise = noise_of(noise, table, posterior)
-    if cost_cv is None:
-        cost_cv = posterior.cost_cv if posterior else STATED_COST_CV
+    if cost_cv is not None and (table.kind == "log" or (posterior is None and noise != "clicks")):
+        raise bad("cost_cv", cost_cv, "left out: only counts are played with it, as clicks or with drawn means")
+    cv, cv_from = cost_cv_of(table, posterior, cost_cv)
     if posterior is not None or noise == "clicks":
-        table = with_bounds(table, noise, posterior, cost_cv, reward_max, cost_max)
-    return Assumed(table, noise, posterior, why_given, cost_cv)
+        table = with_bounds(table, noise, posterior, cv, reward_max, cost_max)
+    return Assumed(table, noise, posterior, why_given, cv, cv_from)
 
 
 def arms_of(world: Assumed, rows: Sequence[int], concentration: float, may_rest: bool) -> FiniteArms | WithNullArm:

@@ -43,7 +43,7 @@ def _of_instance(plan: ComparisonPlan, row: int) -> float:
     spent = float(plan.scaled_budgets[row]) + 1
     if plan.posterior is not None and not isinstance(plan.posterior.instances[row], CountPosterior):
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = [np.nan_to_num(r / c, nan=0.0).max() for r, c in instance.log or ()]
+            ratios = [np.nan_to_num(r / c, nan=0.0, posinf=np.inf).max() for r, c in instance.log or ()]
         if not np.isfinite(ratios).all():
             raise InputError(
                 f"instance {instance.name!r}: a row earns at no cost, so there is no bound of what a run earns"

@@ -52,6 +52,7 @@ class ComparisonPlan:
         posterior: what the means of each run are drawn from; None where they are those of the file.
         why_given: where they are, the reason if it is the file; None if it was asked for.
         cost_cv: coefficient of variation of the cost of one pull under the noise ``"clicks"``.
+        cost_cv_from: ``"days"``, ``"stated"`` or ``"rows"``.
         rounds: of the average-cost constraint; None for a total budget.
         average_cost: its bound, in the file's unit per round; None for a total budget.
         splits: weights ``[setting, instance, arm]``, where the settings are fixed splits and not ``policies``.
@@ -74,6 +75,7 @@ class ComparisonPlan:
     posterior: Posterior | None = None
     why_given: str | None = None
     cost_cv: float = STATED_COST_CV
+    cost_cv_from: str = "stated"
     rounds: int | None = None
     average_cost: float | None = None
     splits: np.ndarray | None = None
@@ -119,6 +121,8 @@ def prepare(
         (['omega_ucb(rho=0.25)', 'omega_ucb(rho=1)'], 4)
     """
     _check_choices(runs, seed, last_pull, noise, uncertainty)
+    if average_cost is not None and last_pull != "counts":
+        raise bad("last_pull", last_pull, "left out with an average cost, beyond which no pull goes")
     budget = positive_number("budget", budget)
     concentration = positive_number("beta_concentration", beta_concentration)
     if concentration > MOST_SHAPE:
@@ -164,6 +168,7 @@ def prepare(
         posterior=world.posterior,
         why_given=world.why_given or None,
         cost_cv=world.cost_cv,
+        cost_cv_from=world.cost_cv_from,
         rounds=rounds,
         average_cost=average_cost,
     )

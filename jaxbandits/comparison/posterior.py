@@ -173,11 +173,7 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> Posterior:
         np.concatenate([_of(getattr(p, name)) for p in parts]) for name in ("clicks", "value", "spent")
     )
     days, whole = _days(table), _whole(table)
-    v, v_from = STATED_COST_CV, "stated"
-    if cost_cv is not None:
-        v = cost_cv
-    elif (found := day_to_day_cost_cv(days)) is not None:
-        v, v_from = max(found, _LEAST_CV), "days"
+    v, v_from = cost_cv_of(table, None, cost_cv)
     phi = max(day_to_day_dispersion(days), 1.0 if whole else 0.0) if days else 1.0
     phi = phi or float(value.sum() / max(clicks.sum(), 1))  # revenue that is the same every day
     reward = pooled_beta(clicks / phi, value / phi) if whole else pooled_gamma(clicks, value, phi)
@@ -192,6 +188,16 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> Posterior:
         made.append(CountPosterior("beta" if whole else "gamma", first, second, *shrunk_log_cost(n, s, v, m, tau)))
     names = ("reward_mean", "reward_strength", "log_cost_mean", "log_cost_sd")
     return Posterior(tuple(made), v, v_from, phi, tuple(zip(names, (*reward, m, tau), strict=True)))
+
+
+def cost_cv_of(table: ArmsTable, posterior: Posterior | None, cost_cv: float | None) -> tuple[float, str]:
+    """The coefficient of variation of one pull's cost (stated, of the posterior, from day to day, or 0.5); whence."""
+    if cost_cv is not None:
+        return cost_cv, "stated"
+    if posterior is not None:
+        return posterior.cost_cv, posterior.cost_cv_from
+    found = day_to_day_cost_cv(_days(table))
+    return (STATED_COST_CV, "stated") if found is None else (max(found, _LEAST_CV), "days")
 
 
 def _days(table: ArmsTable) -> list[Daily]:

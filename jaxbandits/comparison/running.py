@@ -238,16 +238,16 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     cost = np.array([plan.table.instances[row].cost_bound for row in rows])[None, :, None, None]
     width = max(len(plan.table.instances[row].arms) for row in rows)
     means = [np.nan_to_num(x).reshape(len(rows), -1, x.shape[-1])[..., :width] for x in environment.values()]
-    earned = by_run(result.reward.values) * reward
+    earned, pulls = by_run(result.reward.values) * reward, by_run(result.final["pulls"])[..., :width]
     violated = {} if plan.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost[..., 0]}
     return violated | {
         "reward": earned[..., -1],
         "regret": by_run(result.regret.values) * reward,
-        "pulls": by_run(result.rounds.values)[..., -1],
+        "pulls": pulls.sum(axis=-1),  # no rounds: a skip is none
         "spent": by_run(result.spent.values)[..., -1] * cost[..., 0],
         "ended": by_run(result.ended),
         "earned": earned.sum(axis=1),
-        "arm pulls": by_run(result.final["pulls"])[..., :width],
+        "arm pulls": pulls,
         "mean reward": means[0] * reward[0],
         "mean cost": means[1] * cost[0],
     }

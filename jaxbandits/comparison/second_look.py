@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
+from jaxbandits.comparison.arms_table import ArmsTable
 from jaxbandits.comparison.assumptions import Assumed, arms_of
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.plan import ComparisonPlan, in_units_of
@@ -60,9 +61,12 @@ def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCh
     noise, runs, look = other_noise(plan), second_runs(plan), plan
     if noise == "clicks" and not all(i.evidence is not None and i.evidence.whole for i in plan.table.instances):
         return "no second noise was played: only counts of conversions say what one click may bring"
-    if noise == "clicks":  # costs that vary go beyond the bound of coins
-        look = in_units_of(plan, with_bounds(plan.table, noise, plan.posterior, plan.cost_cv, None, None))
     groups = plan.groups
+    if noise == "clicks":  # costs that vary go beyond the bound of coins
+        try:
+            look = in_units_of(plan, _wider(plan))
+        except InputError as problem:
+            return f"no second noise was played ({problem})"
     if plan.posterior is None:
         try:
             other = Assumed(plan.table, noise, None, None, plan.cost_cv)
@@ -74,8 +78,11 @@ def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCh
     reward = found.data["reward"].mean("instance").values
     means = reward.mean(axis=-1)
     here = comparison.data["reward"].mean(("instance", "replicate")).values
-    order, first_order = np.argsort(-means, kind="stable"), np.argsort(-here, kind="stable")
     names = list(plan.settings)
+    broken = {*comparison.broken, *found.broken}  # which keep no bound are best of nothing
+    kept = np.array([name not in broken for name in names])
+    kept = kept if kept.any() else np.ones(len(names), bool)
+    order, first_order = (order[kept[order]] for order in (np.argsort(-x, kind="stable") for x in (means, here)))
     return NoiseCheck(
         noise=noise,
         runs=runs,
@@ -84,6 +91,21 @@ def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCh
         same_order=bool((order == first_order).all()),
         ahead=Gain.of(reward[order[0]], reward[first_order[0]]),
     )
+
+
+def _wider(plan: ComparisonPlan) -> ArmsTable:
+    """The table with room for costs of clicks, and what room there was already."""
+    needed = with_bounds(plan.table, "clicks", plan.posterior, plan.cost_cv, None, None)
+    pairs = zip(plan.table.instances, needed.instances, strict=True)
+    instances = tuple(
+        dataclasses.replace(
+            new,
+            reward_bound=max(old.reward_bound, new.reward_bound),
+            cost_bound=max(old.cost_bound, new.cost_bound),
+        )
+        for old, new in pairs
+    )
+    return dataclasses.replace(needed, instances=instances)
 
 
 def money_over_budgets(

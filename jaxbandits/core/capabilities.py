@@ -18,7 +18,7 @@ capability     declared by                     promise
 ``steady``     policies with ``admits``        up to which round ``admits`` and ``status`` say the same
 ``addressed``  environments                    ``pull`` does what ``means`` and ``outcome`` say, and no more
 ``additive``   constraints                     below its end, ``charge`` is :func:`~jaxbandits.core.ledger.post`, and it
-                                               ends where its clock does
+                                               ends where its clock does (of several resources: with the first)
 =============  ==============================  ===================================================================
 """
 

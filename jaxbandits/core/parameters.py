@@ -103,14 +103,10 @@ def positive_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
     """Full names of scalar parameters that are above 0, so that their logarithm may be moved.
 
     Raises:
-        InputError: as :func:`real_parameters`, a value that is not above 0, and a parameter that has an upper bound,
-            beyond which it would be moved.
+        InputError: as :func:`real_parameters`, and a value that is not above 0.
     """
     paths = real_parameters(policy, wrt)
-    known = leaves_of(policy)
     for path in paths:
-        if known[path].get("at_most") is not None:
-            raise bad("wrt", path, f"a parameter without an upper bound; {path} is at most {known[path]['at_most']:g}")
         if not (np.asarray(get(policy, path), np.float64) > 0).all():
             raise bad(path, get(policy, path), "above 0 (its logarithm is moved)")
     return paths

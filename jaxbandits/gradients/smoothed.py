@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
 from jaxbandits.core.numbers import positive_number, whole_number
-from jaxbandits.core.parameters import get, names_of, positive_parameters, put
+from jaxbandits.core.parameters import get, leaves_of, names_of, positive_parameters, put
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import canonicalise
 from jaxbandits.gradients.estimates import Estimate, estimate_of, mean_and_error, play
@@ -36,7 +36,8 @@ def estimate(
     .. math:: \\nabla_{\\ln\\theta} R_\\sigma = E\\Big[\\frac{f(\\theta e^{\\sigma\\varepsilon})
         - f(\\theta e^{-\\sigma\\varepsilon})}{2\\sigma}\\, \\varepsilon\\Big]
 
-    without bias. As a gradient of R itself it is biased by the smoothing, so σ is always reported. Both signs meet the
+    without bias. A parameter that has a range stays in it: beyond its end f is what it is there. As a gradient of R
+    itself it is biased by the smoothing, so σ is always reported. Both signs meet the
     same world, which is what keeps their difference small.
 
     Args:
@@ -121,5 +122,15 @@ def moved(leaves: Policy, paths: Sequence[str], step: np.ndarray) -> Policy:
     values = {}
     for i, path in enumerate(paths):
         theta = np.asarray(get(leaves, path), np.float64)
-        values[path] = np.concatenate([theta * np.exp(sign * step[:, i]) for sign in (1, -1)])
+        values[path] = _within(
+            leaves_of(leaves)[path], np.concatenate([theta * np.exp(s * step[:, i]) for s in (1, -1)])
+        )
     return put(both, values)
+
+
+def _within(declared: Mapping[str, Any], values: np.ndarray) -> np.ndarray:
+    """Held in the range of the parameter: beyond it, R is what it is at its end."""
+    least, most = declared.get("at_least"), declared.get("at_most")
+    if (above := declared.get("above")) is not None:
+        least = np.nextafter(np.float32(above), np.float32(np.inf))
+    return np.clip(values, least, most) if (least, most) != (None, None) else values

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import jaxlib
 import numpy as np
 
@@ -21,37 +22,47 @@ from jaxbandits.core.errors import InputError, shown
 
 _PACKAGE = Path(__file__).parents[1]
 SPEC_TEXT = "__spec_text__"  # under this name a spec's module holds what was executed
+_LIBRARIES = ("numpy", "jax", "jaxlib", "scipy")
 _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as their digest
 
 
-def describe(value: Any, where: str = "spec") -> Any:
+def describe(value: Any, where: str = "spec", seen: frozenset[int] = frozenset()) -> Any:
     """A value as JSON that is equal if and only if the value is: numbers, arrays, dataclasses, functions.
 
     Functions and classes from outside this package bring the digest of the file that they stand in, or of their code
-    where there is none; functions also what they were made with: the object of a method, closures, defaults.
+    where there is none; functions also what they were made with: the object of a method, closures, defaults, what they
+    wrap. ``seen`` are the functions on the way there, which may call themselves.
 
     Raises:
         InputError: an object that has no description of its own.
     """
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)):
         return value
+    if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return {"key": _array(np.asarray(jax.random.key_data(value)))}
     if isinstance(value, (np.ndarray, jax.Array, np.generic)):
         return _array(np.asarray(value))
     if isinstance(value, Mapping):
-        return {str(key): describe(item, f"{where}.{key}") for key, item in value.items()}
+        return {str(key): describe(item, f"{where}.{key}", seen) for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        return {**_code(type(value)), **{name: describe(item, f"{where}.{name}") for name, item in fields.items()}}
+        return {
+            **_code(type(value)),
+            **{name: describe(item, f"{where}.{name}", seen) for name, item in fields.items()},
+        }
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {name: describe(getattr(value, name), f"{where}.{name}") for name in value._fields}
+        return {name: describe(getattr(value, name), f"{where}.{name}", seen) for name in value._fields}
     if isinstance(value, (list, tuple)):
-        return [describe(item, f"{where}[{i}]") for i, item in enumerate(value)]
+        return [describe(item, f"{where}[{i}]", seen) for i, item in enumerate(value)]
     if isinstance(value, functools.partial):
-        return {"partial": describe(value.func, where), "args": describe([list(value.args), value.keywords], where)}
+        held = describe([list(value.args), value.keywords], where, seen)
+        return {"partial": describe(value.func, where, seen), "args": held}
     if isinstance(value, types.ModuleType):
         return {"module": value.__name__}
-    if inspect.isroutine(value):
-        return {**_code(value), **_held(value, where)}
+    if inspect.isroutine(value) or hasattr(value, "__wrapped__"):
+        return _code(value) if id(value) in seen else {**_code(value), **_held(value, where, seen | {id(value)})}
+    if type(value) is object:
+        return "a mark of its own"  # as defaults have: there is nothing to it
     if isinstance(value, type):
         return _code(value)
     text = repr(value)
@@ -78,7 +89,7 @@ def _code(thing: Any) -> dict[str, str]:
     text = getattr(sys.modules.get(module), SPEC_TEXT, None)  # of a spec, which may have come without its file
     if isinstance(text, bytes):
         return {**name, "file_sha256": hashlib.sha256(text).hexdigest()}
-    if path is not None and (_PACKAGE in Path(path).parents or module.split(".")[0] in ("numpy", "jax", "scipy")):
+    if path is not None and (_PACKAGE in Path(path).parents or module.split(".")[0] in _LIBRARIES):
         return name
     if path is not None and Path(path).is_file():
         return {**name, "file_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
@@ -86,33 +97,56 @@ def _code(thing: Any) -> dict[str, str]:
     return {**name, "file_sha256": hashlib.sha256(repr(code).encode()).hexdigest()} if code else name
 
 
-def _held(function: Any, where: str) -> dict[str, Any]:
+def _held(function: Any, where: str, seen: frozenset[int]) -> dict[str, Any]:
     """What a function computes with besides its arguments; nothing where there is none of it."""
-    owner = getattr(function, "__self__", None)
-    found = {"of": describe(owner, where)} if owner is not None and not isinstance(owner, types.ModuleType) else {}
+    owner, wrapped = getattr(function, "__self__", None), getattr(function, "__wrapped__", None)
+    found: dict[str, Any] = {}
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        found["of"] = describe(owner, where, seen)
+    if wrapped is not None:
+        found["wrapped"] = describe(wrapped, where, seen)
     plain = getattr(function, "__func__", function)
     names = getattr(getattr(plain, "__code__", None), "co_freevars", ())
     cells = dict(zip(names, getattr(plain, "__closure__", None) or (), strict=False))
-    inside = {name: cell.cell_contents for name, cell in cells.items() if cell != types.CellType()}
     defaults, named = getattr(plain, "__defaults__", None) or (), getattr(plain, "__kwdefaults__", None) or {}
-    held = {
-        "closure": {name: x for name, x in inside.items() if getattr(x, "__func__", x) is not plain},  # may call itself
-        "defaults": [*defaults, *named.values()],
-    }
-    return found | {name: describe(x, f"{where}.{name}") for name, x in held.items() if x}
+    inside = {name: cell.cell_contents for name, cell in cells.items() if cell != types.CellType()}
+    for name, x in (*inside.items(), *((f"default {i}", x) for i, x in enumerate([*defaults, *named.values()]))):
+        try:
+            found[name] = describe(x, f"{where}.{name}", seen)
+        except InputError:
+            if wrapped is None:  # else it may be the machinery of a library, such as that of jax.vmap
+                raise
+    return found
 
 
 def _compiled(thing: Any) -> Any:
-    """The code of a function, or of all methods of a class, without the places where it stood."""
+    """The code of a function, or of all methods of a class and its bases, without the places where it stood."""
     if isinstance(thing, type):
-        methods = {name: _compiled(x) for name, x in vars(thing).items() if hasattr(x, "__code__")}
-        plain = {name: repr(x) for name, x in vars(thing).items() if isinstance(x, (int, float, str, bool, tuple))}
-        return [sorted(methods.items()), sorted(x for x in plain.items() if not x[0].startswith("__"))]
-    code = getattr(getattr(thing, "__func__", thing), "__code__", thing if inspect.iscode(thing) else None)
+        members = {name: x for base in reversed(thing.__mro__[:-1]) for name, x in vars(base).items()}
+        found = {name: _member(x) for name, x in members.items() if name not in ("__module__", "__doc__", "__dict__")}
+        return sorted((name, x) for name, x in found.items() if x is not None)
+    code = thing if inspect.iscode(thing) else getattr(getattr(thing, "__func__", thing), "__code__", None)
     if code is None:
         return None
-    consts = [_compiled(x) if inspect.iscode(x) else repr(x) for x in code.co_consts]
-    return [code.co_code.hex(), consts, code.co_names, code.co_varnames, code.co_freevars]
+    return [code.co_code.hex(), _constant(code.co_consts), code.co_names, code.co_varnames, code.co_freevars]
+
+
+def _member(x: Any) -> Any:
+    """Of a class: a method of any kind, or a plain value."""
+    for name in ("__func__", "fget", "func", "__wrapped__"):
+        x = getattr(x, name, x)
+    return _compiled(x) if hasattr(x, "__code__") else _constant(x)
+
+
+def _constant(x: Any) -> Any:
+    """The same text in every process: a set has another order in each."""
+    if inspect.iscode(x):
+        return _compiled(x)
+    if isinstance(x, (set, frozenset)):
+        return sorted(repr(_constant(item)) for item in x)
+    if isinstance(x, tuple):
+        return [_constant(item) for item in x]
+    return repr(x) if isinstance(x, (type(None), bool, int, float, complex, str, bytes, type(...))) else None
 
 
 @functools.cache

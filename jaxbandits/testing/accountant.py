@@ -75,10 +75,11 @@ def adds_up_as_declared(subject: Subject) -> None:
     """What is *additive* ends with its clock, and books what :func:`~jaxbandits.core.ledger.post` does until then."""
     if not capabilities.has(subject.constraint, capabilities.ADDITIVE):
         return
-    constraint, ledgers = _one(subject), jax.tree.map(jnp.asarray, subject.episodes(0).ledger)
-    reached = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers)) >= ticks.join(constraint.end())
-    over = np.asarray(jax.vmap(jax.vmap(constraint.ended))(ledgers))
-    assert (over == reached).all(), "it is additive, and `ended` before its clock has reached its `end`"
+    if subject.environment.resources is None:  # of several it ends with the first
+        constraint, ledgers = _one(subject), jax.tree.map(jnp.asarray, subject.episodes(0).ledger)
+        reached = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers)) >= ticks.join(constraint.end())
+        over = np.asarray(jax.vmap(jax.vmap(constraint.ended))(ledgers))
+        assert (over == reached).all(), "it is additive, and `ended` before its clock has reached its `end`"
     for i in range(subject.steps.over.shape[0]):
         before, now = _before(subject, i), subject.round(i)
         if not bool(now.over):

@@ -68,8 +68,9 @@ def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
         >>> problem(jax.random.key(0), 5)[0].instances
         5
     """
-    core = {"budget": environment.resources is not None}  # a budget of several resources has one axis more
-    if any(np.ndim(getattr(constraint, name, 0)) > core.get(name, 0) for name in ("budget", "rounds", "c")):
+    several = int(environment.resources is not None)  # what several resources have has one axis more
+    axes = {"budget": several, "c": several, "rounds": 0}
+    if any(np.ndim(getattr(constraint, name, 0)) > axis for name, axis in axes.items()):
         raise bad("constraint", constraint, "one with the same number for all instances")
 
     def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:

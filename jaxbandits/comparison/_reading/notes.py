@@ -59,7 +59,8 @@ def of_arms(
         notes += (f"kept out, {why}: {', '.join(arms[:_MOST_NAMED])}{more}{remedy}",)
     if prior and kind == "counts":
         notes += (
-            f"prior: as if every arm had had {prior:g} {rows.columns.pull_unit}s more, at its instance's average",
+            f"prior: as if every arm had had {prior:g} {rows.columns.pull_unit}s more, at its instance's average "
+            "(where means are drawn, the other arms are their prior, and this one only keeps arms)",
         )
     bounds = sorted({instance.reward_bound for instance in found})
     if kind != "facebook" and reward_max is None and bounds and bounds[-1] > 1:
