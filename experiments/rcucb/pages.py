@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable, Iterator
 
 from experiments.common.pages import cell, found, table
@@ -74,10 +76,64 @@ def _forests() -> Iterator[str]:
     return table(head, lines)
 
 
+def _legal() -> Iterator[str]:
+    """What the legal readings cost: paired differences of regret."""
+    rows = {
+        "legal − literal": "regret legal − literal",
+        "infinite − literal": "regret infinite − literal",
+        "Kaplan–Meier − literal": "Kaplan-Meier (ours) beats literal",
+        "Kaplan–Meier − legal": "Kaplan-Meier (ours) beats legal",
+    }
+
+    def one(at: str, item: str) -> str:
+        each = found("rcucb", f"{at}: {item}")
+        value = float(each.measured.removeprefix("difference "))
+        return f"{value:+,.0f} ± {float(each.standard_error):,.0f}".replace("-", "−")
+
+    return table(["", *G1_NAMES], ([said, *(one(at, item) for at in G1_NAMES)] for said, item in rows.items()))
+
+
+def _theorem1() -> Iterator[str]:
+    """Regret beside its bound, and what the worst pair would lose."""
+    lines = []
+    for at in G1_NAMES:
+        each = found("rcucb", f"Theorem 1, {at}: regret of RCUCB literal")
+        (worst,) = re.findall(r"loses ([\d.e+]+)", each.note)
+        bound = float(each.published.removeprefix("≤ "))
+        lines.append([at, cell(each), f"{bound:,.0f}", f"{float(worst):,.0f}", each.verdict])
+    return table(["", "regret of `literal`", "bound", "worst pair in every round", "verdict"], lines)
+
+
+def _zoom() -> Iterator[str]:
+    """Simple regret of z-RCUCB by T."""
+    lines = (
+        [f"{t:,}", *(cell(found("rcucb", f"z-RCUCB legal, {at}: simple regret at T = {t}"), ".3f") for at in G1_NAMES)]
+        for t in (1_000, 3_000, 10_000, 30_000, 100_000)
+    )
+    return table(["T", *G1_NAMES], lines)
+
+
+def _sizes(what: str) -> Iterator[str]:
+    """Regret by the number of limits or of arms."""
+    names = {n: _READINGS[n] for n in ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1")}
+    counts = (5, 10, 20, 40)
+    lines = (
+        [at, said, *(cell(found("rcucb", f"{n} {what}, {at}: regret {name}")) for n in counts)]
+        for at in G1_NAMES
+        for name, said in names.items()
+    )
+    return table([f"number of {what}", "", *map(str, counts)], lines)
+
+
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "rcucb, figure 4": _regret,
     "rcucb, below": _below,
     "rcucb, gap": _gap,
     "rcucb, censored": _censored,
     "rcucb, figure 5": _forests,
+    "rcucb, legal": _legal,
+    "rcucb, theorem 1": _theorem1,
+    "rcucb, zoom": _zoom,
+    "rcucb, limits": functools.partial(_sizes, "limits"),
+    "rcucb, arms": functools.partial(_sizes, "arms"),
 }
