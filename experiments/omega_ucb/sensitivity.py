@@ -59,21 +59,17 @@ def _best_rho(item: str, law: str, family: str, values: np.ndarray) -> Row:
         published, named, slack = "1/4 near-optimal", 0.25, 0.1
     wanted = int(np.flatnonzero(named == RHOS)[0])
     gap, se = (float(x) / mean[least] for x in mean_se(values[wanted] - values[least]))
-    holds: bool | None
-    if slack:
-        holds = None if abs(gap - slack) <= 2 * se else gap < slack
-        rule = "yes: within 10 % of the least"
-    else:
-        holds = _is_least(values, wanted)
-        rule = "yes: every other value is clearly worse, no: one is clearly better (paired t-tests, Holm at 5 %)"
+    holds = is_near_least(values, wanted, slack)
+    limit = f"{1 + slack:g} times " if slack else ""
+    rule = f"yes: clearly below {limit}every other value, no: clearly above {limit}one (paired t-tests, Holm at 5 %)"
     listed = ", ".join(f"{fraction(r)}: {m:.4g}" for r, m in zip(RHOS, mean, strict=True))
     note = f"regret at ρ = {fraction(named)} is {100 * gap:.1f} ± {100 * se:.1f} % above the least; {rule}; {listed}"
     return row(item, fraction(RHOS[least]), f"{100 * se:.2g} %", published=published, holds=holds, note=note)
 
 
-def _is_least(values: np.ndarray, wanted: int) -> bool | None:
-    """Has row ``wanted`` of ``values`` [ρ, instance] the least mean of all?"""
-    gaps = np.delete(values, wanted, axis=0) - values[wanted]
-    p = holm(stats.ttest_1samp(gaps, 0.0, axis=1).pvalue)
-    clear, worse = p <= 0.05, gaps.mean(axis=1) > 0
-    return False if (clear & ~worse).any() else True if (clear & worse).all() else None
+def is_near_least(values: np.ndarray, wanted: int, slack: float = 0.0) -> bool | None:
+    """Has row ``wanted`` of ``values`` [ρ, instance] the least mean, or one at most ``slack`` above every other?"""
+    excess = values[wanted] - (1 + slack) * np.delete(values, wanted, axis=0)
+    p = holm(stats.ttest_1samp(excess, 0.0, axis=1).pvalue)
+    clear, above = p <= 0.05, excess.mean(axis=1) > 0
+    return False if (clear & above).any() else True if (clear & ~above).all() else None
