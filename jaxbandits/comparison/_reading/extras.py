@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from jaxbandits.comparison._reading.breakdown import subtotals
+from jaxbandits.comparison._reading.columns import Columns
 from jaxbandits.comparison._reading.numbers import is_nothing, is_number
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison.evidence import FloatArray
@@ -86,21 +88,22 @@ def _quoted(cells: Iterable[str]) -> str:
     return shown(" ".join(filter(None, cells)))
 
 
-def totals(
-    rows: Sequence[Row], name: int, words: Sequence[int], sums: Sequence[FloatArray], plain: bool = False
-) -> list[int]:
-    """Which rows sum others: by what they are called, or because their numbers do.
+def totals(rows: Sequence[Row], columns: Columns, words: Sequence[int], sums: Sequence[FloatArray]) -> list[int]:
+    """Which rows sum others: by what they are called, or because their numbers do. In a file in plain form a total must
+    be called so and add up.
 
     Args:
         rows: of the table.
-        name: position of the names.
-        words: positions of other cells that are no numbers, such as the day.
+        columns: what its columns are.
+        words: positions of cells that are neither names nor numbers, such as the day.
         sums: columns of which a total is the sum, such as clicks and spent; float64 [N] each.
-        plain: the file is in plain form, where a total must be called so and add up.
     """
+    name, plain = columns.at["name"], columns.plain
     labelled = {i for i, (_, cells) in enumerate(rows) if is_blank(cells[name], plain) and _labels(cells, words)}
     labelled |= {i for i, (_, cells) in enumerate(rows) if ":" in cells[name] and _TOTAL.fullmatch(cells[name])}
     labelled |= _subtotals([cells[name] for _, cells in rows], sums)
+    key = [columns.at[role] for role in ("name", "instance") if role in columns.at]
+    labelled |= subtotals(rows, [*key, *columns.levels], columns.at.get("time"), words, sums, _TOTAL, plain)
     left = [i for i in range(len(rows)) if i not in labelled]
     for end in (-1, 0):  # at the ends one after the other, as there may be totals of totals
         while len(left) > 1:

@@ -73,7 +73,7 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
     sums = [amounts.values[role] for role in ("clicks", "spent", "cost") if role in amounts.values]
     words = [i for i in range(len(sheet.titles)) if i != at["name"] and i not in numeric.values()]
     keep = np.ones(len(rows), bool)
-    if total := totals(rows, at["name"], words, sums if columns.kind != "means" else (), columns.plain):
+    if total := totals(rows, columns, words, sums if columns.kind != "means" else ()):
         keep[total] = False
         named = ", ".join(shown(label_of(rows[i][1])) for i in total[:2])
         notes += (f"{lines_of([rows[i][0] for i in total])} skipped: a total ({named})",)

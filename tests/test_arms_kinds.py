@@ -1,0 +1,63 @@
+"""Tables of other shapes than one row an arm: breakdowns, pivots, several tests; titles that say more than a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxbandits.comparison.arms_file import ArmsTable, read_arms
+
+
+def read(folder: Path, content: str, name: str = "arms.csv") -> ArmsTable:
+    path = folder / name
+    path.write_text(content, encoding="utf-8")
+    return read_arms(path)
+
+
+def clicks(table: ArmsTable) -> dict[str, float]:
+    (instance,) = table.instances
+    return dict(zip(instance.arms, instance.evidence.clicks.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("word", ["Total", "Gesamt", "All", "Alle Geräte", ""])
+@pytest.mark.parametrize(
+    ("column", "cells"), [("Device", ("Mobile", "Desktop")), ("Day", ("2024-01-01", "2024-01-02"))]
+)
+def test_the_total_of_a_breakdown_is_not_counted_again(tmp_path, word, column, cells):
+    rows = "".join(
+        f"{arm},{cells[0]},100,50,5\n{arm},{cells[1]},{more},60,6\n{arm},{word},{100 + more},110,11\n"
+        for arm, more in (("A", 200), ("B", 10))
+    )
+    table = read(tmp_path, f"Campaign,{column},Clicks,Cost,Conversions\n{rows}")
+    assert clicks(table) == {"A": 300, "B": 110}
+    assert any(note.startswith("lines 4, 7 skipped: a total") for note in table.notes)
+
+
+def test_totals_of_totals_of_a_breakdown(tmp_path):
+    rows = "A,M,y,1,2,3\nA,M,o,2,3,4\nA,M,Total,3,5,7\nA,D,y,5,6,1\nA,D,o,1,1,1\nA,D,Total,6,7,2\nA,Total,,9,12,9\n"
+    table = read(tmp_path, f"Campaign,Device,Age,Clicks,Cost,Conversions\n{rows}B,M,y,1,9,1\n")
+    assert clicks(table) == {"A": 9, "B": 1}
+
+
+def test_a_total_of_each_day(tmp_path):
+    rows = "A,2024-01-01,M,100,50,5\nA,2024-01-01,D,200,60,6\nA,2024-01-01,Total,300,110,11\nB,2024-01-01,M,9,9,1\n"
+    table = read(tmp_path, f"Campaign,Day,Device,Clicks,Cost,Conversions\n{rows}A,2024-01-02,M,7,6,2\n")
+    assert clicks(table) == {"A": 307, "B": 9}
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("A,Mobile,100,50,5\nA,Total,120,70,6\nB,Mobile,10,9,1\n", {"A": 220, "B": 10}),  # sums nothing
+        ("A,Mobile,100,50,5\nA,,100,50,6\nB,,10,9,1\n", {"A": 200, "B": 10}),  # of one row, a blank may be a device
+        ("A,x,1,2,1\nA,y,1,2,1\nA,,2,4,1\nB,x,5,9,1\nB,y,6,9,1\nB,,7,1,1\n", {"A": 4, "B": 18}),  # not so in B
+    ],
+)
+def test_what_sums_nothing_is_a_row_like_others(tmp_path, rows, expected):
+    assert clicks(read(tmp_path, f"Campaign,Device,Clicks,Cost,Conversions\n{rows}")) == expected
+
+
+def test_no_pull_of_a_log_is_a_total(tmp_path):
+    rows = "A,all good,1,0.5\nA,x,0,0.5\nA,,1,1\nB,Total,1,0.5\nB,y,0,0.5\n"
+    assert clicks(read(tmp_path, f"model,answer,reward,cost\n{rows}")) == {"A": 3, "B": 2}
