@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from jaxbandits.comparison.arms_file import ArmsTable, read_arms
+from jaxbandits.core.errors import InputError
 
 
 def read(folder: Path, content: str, name: str = "arms.csv") -> ArmsTable:
@@ -61,3 +62,28 @@ def test_what_sums_nothing_is_a_row_like_others(tmp_path, rows, expected):
 def test_no_pull_of_a_log_is_a_total(tmp_path):
     rows = "A,all good,1,0.5\nA,x,0,0.5\nA,,1,1\nB,Total,1,0.5\nB,y,0,0.5\n"
     assert clicks(read(tmp_path, f"model,answer,reward,cost\n{rows}")) == {"A": 3, "B": 2}
+
+
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        ("Campaign", "A,100,50,500\nB,200,60,600\nChange,5%,3%,10%\n"),
+        ("Campaign,Period", "A,x,60,30,300\nA,y,40,20,200\nA,% Change,-33 %,-33 %,-\nB,x,200,60,600\n"),
+    ],
+)
+def test_a_row_of_changes_in_percent_is_skipped(tmp_path, header, rows):
+    table = read(tmp_path, f"{header},Clicks,Cost,Revenue\n{rows}")
+    assert clicks(table) == {"A": 100, "B": 200} and table.instances[0].mean_reward.tolist() == [5, 3]
+    assert any("skipped: all in percent" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("row", ["100,50,5%", "5%,50,5", "100,5%,5"])
+def test_percent_of_an_amount_is_refused(tmp_path, row):
+    with pytest.raises(InputError, match=r"line 2, column .*: '5%' given; .* \(percent beside numbers"):
+        read(tmp_path, f"Campaign,Clicks,Cost,Conversions\nA,{row}\nB,200,60,6\n")
+
+
+def test_results_all_in_percent_are_a_rate(tmp_path):
+    table = read(tmp_path, "Campaign,Clicks,Cost,Conversions\nA,100,50,5%\nB,200,60,0\nC,100,9,-\n")
+    assert table.instances[0].mean_reward.tolist() == [0.05, 0, 0]
+    assert "conversions worked out: 'Conversions' × clicks, rounded" in table.notes

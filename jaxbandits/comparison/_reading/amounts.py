@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jaxbandits.comparison._reading.columns import COSTS
-from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, Numbers, is_nothing, read_numbers
+from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, NUMBER, Numbers, is_nothing, read_numbers
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison._reading.words import rank_of
@@ -53,7 +53,7 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
     texts = {role: [cells[i] for _, cells in rows] for role, i in numeric.items()}
     counts = [role == "clicks" for role in numeric]
     read, style, notes = read_numbers(list(texts.values()), counts, sheet.separator, decimal)
-    by_role = dict(zip(numeric, read, strict=True))
+    by_role = {role: _without_percent(role, numbers) for role, numbers in zip(numeric, read, strict=True)}
     values = {role: numbers.values for role, numbers in by_role.items()}
     for role, numbers in by_role.items():
         unit = columns.unit(role)
@@ -75,6 +75,16 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
     state = {role: numbers.state for role, numbers in by_role.items()}
     symbols = frozenset(role for role, numbers in by_role.items() if numbers.symbols or columns.unit(role))
     return _completed(Amounts(values, state, texts, style, notes, symbols), sheet)
+
+
+def _without_percent(role: str, numbers: Numbers) -> Numbers:
+    """Percent of what, among clicks, costs, or results that are numbers? Such cells cannot be read."""
+    amounts = ~numbers.percent & np.isin(numbers.state, (NUMBER, NEGATIVE)) & (numbers.values != 0)
+    if not (role in ("clicks", "spent") or (role in ("conversions", "cost") and amounts.any())):
+        return numbers
+    return replace(
+        numbers, state=np.where(numbers.percent, np.int8(BAD), numbers.state), percent=numbers.percent & False
+    )
 
 
 def _must_be_percent(sheet: Sheet, role: str, numbers: Numbers, unit: str) -> bool:
@@ -178,7 +188,8 @@ def check_cells(
         for role in (roles[j] for j in np.flatnonzero(wrong[i])):
             text = amounts.texts[role][i]
             decimal = f" (decimal sign: {amounts.style.decimal!r})" if _has_sign(text) else ""
-            problems.note(bad(f"{where}, column {sheet.label(role)}", text, MAY_BE + decimal))
+            percent = " (percent beside numbers, or of an amount)" if text.endswith("%") else ""
+            problems.note(bad(f"{where}, column {sheet.label(role)}", text, MAY_BE + decimal + percent))
     usable = keep.copy()
     usable[found] = False
     return usable

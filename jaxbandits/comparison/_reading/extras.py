@@ -58,6 +58,11 @@ def without_extras(sheet: Sheet, numeric: Sequence[int]) -> tuple[list[Row], tup
     if below:
         text = " / ".join(" ".join(filter(None, cells)) for _, cells in reversed(below))
         notes.append(f"{lines_of([line for line, _ in reversed(below)])} below the table skipped: {shown(text)}")
+    changes = [line for line, cells in rows if _is_change(cells, numeric)] if sheet.columns.kind == "counts" else []
+    if 0 < len(changes) < len(rows):
+        left_out = set(changes)
+        rows = [row for row in rows if row[0] not in left_out]
+        notes.append(f"{lines_of(changes)} skipped: all in percent, so a change or a share")
     name = sheet.columns.at["name"]
     if len(rows) > 2 and not rows[0][1][name] and _other(rows[0][1], numeric):
         notes.append(f"line {rows[0][0]} skipped: no numbers below the header, {_quoted(rows[0][1])}")
@@ -82,6 +87,12 @@ def _is_remark(row: Row, sheet: Sheet, numeric: Sequence[int]) -> bool:
     line, cells = row
     filled = sum(map(bool, cells))
     return not any(cells[n] for n in numeric) and (filled < 2 or line in sheet.gaps)
+
+
+def _is_change(cells: Sequence[str], numeric: Sequence[int]) -> bool:
+    """Whether all numbers of a row, at least two, are in percent: it compares two rows above, or is a share of all."""
+    filled = [cells[n] for n in numeric if not is_nothing(cells[n])]
+    return len(filled) > 1 and all(cell.endswith("%") for cell in filled)
 
 
 def _quoted(cells: Iterable[str]) -> str:
