@@ -87,3 +87,49 @@ def test_results_all_in_percent_are_a_rate(tmp_path):
     table = read(tmp_path, "Campaign,Clicks,Cost,Conversions\nA,100,50,5%\nB,200,60,0\nC,100,9,-\n")
     assert table.instances[0].mean_reward.tolist() == [0.05, 0, 0]
     assert "conversions worked out: 'Conversions' × clicks, rounded" in table.notes
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Clicks,Cost (per 1000),Orders",
+        "Clicks,Cost: per order,Orders",
+        "Clicks,Spend (M€),Orders",
+        "Clicks,Cost (mean),Orders",
+        "Clicks,Cost,Revenue (per click)",
+        "Clicks,Cost,Revenue [€/order]",
+        "Clicks,Cost,Conversions (% of total)",
+        "n,score (mean),total cost",
+    ],
+)
+def test_a_price_a_mean_or_a_share_in_brackets_is_no_total(tmp_path, header):
+    with pytest.raises(InputError, match="columns missing") as caught:
+        read(tmp_path, f"Campaign,{header}\nA,100,50,5\nB,200,60,6\n")
+    assert "=Revenue [" not in str(caught.value) and "=Cost (" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "reward", "cost", "said"),
+    [
+        ("Clicks,Cost (per click),Orders", 0.05, 50, "spent worked out"),
+        ("Clicks,Cost: per click,Orders", 0.05, 50, "spent worked out"),
+        ("Clicks,Spend ($K),Orders", 0.05, 500, "'Spend ($K)' is in thousands"),
+        ("Clicks,Kosten T€,Orders", 0.05, 500, "'Kosten T€' is in thousands"),
+        ("Clicks,Spend (in thousands),Orders", 0.05, 500, "is in thousands"),
+        ("Clicks,Cost (¢),Orders", 0.05, 0.005, "'Cost (¢)' is divided by 100"),
+        ("Clicks,Cost,Conversions (rate)", 0.05, 0.5, "conversions worked out"),
+        ("n,score (mean),cost (mean)", 50, 5, "mean_reward = 'score (mean)'"),
+        ("Clicks (all),Cost,Orders: 7-day click", 0.05, 0.5, "clicks = 'Clicks (all)'"),  # as before
+        ("Clicks,Cost ($),Revenue (total value)", 0.05, 0.5, "conversions = 'Revenue (total value)'"),
+        ("Clicks,CPC (cost per click) (USD),Orders", 0.05, 50, "spent worked out"),
+    ],
+)
+def test_a_unit_or_a_remark_in_brackets(tmp_path, header, reward, cost, said):
+    table = read(tmp_path, f"Campaign,{header}\nA,100,50,5\nB,200,60,6\n")
+    assert (table.instances[0].mean_reward[0], table.instances[0].mean_cost[0]) == (reward, cost)
+    assert any(said in note for note in table.notes)
+
+
+def test_the_value_of_purchases_is_no_number_of_them(tmp_path):
+    table = read(tmp_path, "Campaign,Clicks,Cost,Purchase: value\nA,100,50,250\nB,200,60,300\n")
+    assert table.instances[0].reward_bound > 2.5  # no error that there are more of them than clicks

@@ -17,8 +17,8 @@ from jaxbandits.comparison.evidence import FloatArray, NumberStyle
 from jaxbandits.core.errors import bad, shown
 
 MAY_BE = "a finite number of at least 0"
-_PARTS = {"micro": 1_000_000, "cent": 100}
-_NO_CURRENCY = ("%", "micro", "micros", "cent", "cents", "utc", "gmt")
+_PARTS = {"micro": 1_000_000, "cent": 100, "¢": 100}
+_NO_CURRENCY = ("%", "micro", "micros", "cent", "cents", "¢", "thousand", "utc", "gmt")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +61,9 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
         if parts := _PARTS.get(unit.removesuffix("s")):
             values[role] = values[role] / parts
             notes += (f"{shown_title} is divided by {parts:,}",)
+        elif unit == "thousand" and not any(text[-1:] in ("k", "K") for text in texts[role]):
+            values[role] = values[role] * 1000
+            notes += (f"{shown_title} is in thousands",)
         elif unit == "%" and not numbers.percent.any():
             values[role] = values[role] / 100
             notes += (f"{shown_title} is in percent",)

@@ -27,7 +27,9 @@ _ROLES = {  # whose words are near to a role of a kind
     "spent": ("spent", "cost"),
     "conversions": ("conversions", "value", "reward"),
 }
-_OF_ONE = re.compile(r"\b(?:per|pro|par|por|je|each|apiece|unit)\b|/", re.IGNORECASE)  # no total, whatever it is
+_OF_ONE = re.compile(
+    r"\b(?:per|pro|par|por|je|each|apiece|unit)\b|/|% (?:of|von|de)\b|\((?:mean|avg|average)\b", re.IGNORECASE
+)  # no total, whatever it is
 _NUMBER = re.compile(r"[^\w]*[A-Z]{0,3}\s*\d[\d.,'’\s]*[^\w]*[A-Z]{0,3}", re.IGNORECASE)
 
 
@@ -168,7 +170,8 @@ def _guessed(
     for look in looks:
         for role in sorted(missing, key=("name", "clicks", "spent", "cost", "mean_reward").__contains__, reverse=True):
             if role not in guessed:
-                priced = {i for i, text in enumerate(header) if role == "spent" and _OF_ONE.search(text)}
+                totals = role in ("clicks", "spent", "conversions", "cost")
+                priced = {i for i, text in enumerate(header) if totals and _OF_ONE.search(text)}
                 at = look(role, header, rows, taken | priced)
                 if at is not None:
                     guessed[role] = at
