@@ -133,3 +133,21 @@ def test_a_unit_or_a_remark_in_brackets(tmp_path, header, reward, cost, said):
 def test_the_value_of_purchases_is_no_number_of_them(tmp_path):
     table = read(tmp_path, "Campaign,Clicks,Cost,Purchase: value\nA,100,50,250\nB,200,60,300\n")
     assert table.instances[0].reward_bound > 2.5  # no error that there are more of them than clicks
+
+
+@pytest.mark.parametrize(
+    ("sign", "costs", "warned"),
+    [
+        ("\t", ("1.234 €", "12.500 €"), True),
+        ("\t", ("1.234", "12.500"), True),
+        (",", ("1.234 €", "12.500 €"), True),
+        (",", ("1.234", "12.500"), False),  # as in the plain form
+        ("\t", ("1.234 €", "12.50 €"), False),
+        ("\t", ("0.234 €", "12.500 €"), False),
+    ],
+)
+def test_dots_that_may_stand_between_thousands_are_a_note(tmp_path, sign, costs, warned):
+    text = f"Kampagne,Klicks,Kosten,Konversionen\nA,950,{costs[0]},5\nB,900,{costs[1]},4\n".replace(",", sign)
+    notes = read(tmp_path, text).notes
+    assert any(note == f"decimal points: '{costs[0]}' is 1.234 (if not: --decimal ,)" for note in notes) == warned
+    assert any("--decimal" in note for note in notes) == warned

@@ -110,7 +110,10 @@ def read_numbers(
     point = decimal or ("." if plain and not guess else _decided(votes, guess, separator))
     read = [_column(of, cells_of, point) for of, cells_of in zip(columns, cells, strict=True)]
     style = _style([cell for of in cells for cell in of.values() if cell], point)
-    return read, style, _notes(cells, point, None if decimal else votes)
+    notes = _notes(cells, point, None if decimal else votes)
+    if point == "." and not (plain or decimal or votes or guess):
+        notes += _dots(cells, counts)
+    return read, style, notes
 
 
 def plain_number(text: str) -> float | None:
@@ -248,6 +251,15 @@ def _style(cells: Iterable[_Cell], point: str) -> NumberStyle:
         between.update(set(re.sub(r"[\d+eE.-]" if point == "." else r"[\d+eE,-]", "", whole)))
     symbol = symbols.most_common(1)[0][0] if symbols else ("", True, False)
     return NumberStyle(*symbol, decimal=point, thousands=between.most_common(1)[0][0] if between else "")
+
+
+def _dots(cells: Sequence[dict[str, _Cell | None]], counts: Sequence[bool]) -> tuple[str, ...]:
+    """A warning where a dot may stand between thousands, and no cell tells that it is decimal."""
+    for of, is_count in zip(cells, counts, strict=True):
+        for text, cell in of.items():
+            if cell and not is_count and _GROUPS["."].fullmatch(core := _bare(cell.core)):
+                return (f"decimal points: {shown(re.sub(rf'[{_SPACES}]', ' ', text))} is {core} (if not: --decimal ,)",)
+    return ()
 
 
 def _notes(cells: Sequence[dict[str, _Cell | None]], point: str, votes: Counter[str] | None) -> tuple[str, ...]:
