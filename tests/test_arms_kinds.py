@@ -151,3 +151,45 @@ def test_dots_that_may_stand_between_thousands_are_a_note(tmp_path, sign, costs,
     notes = read(tmp_path, text).notes
     assert any(note == f"decimal points: '{costs[0]}' is 1.234 (if not: --decimal ,)" for note in notes) == warned
     assert any("--decimal" in note for note in notes) == warned
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "expected"),
+    [
+        ("Campaign,Ad", "A,x,1\n,y,2\nB,x,3\n,y,4\n", {"A / x": 1, "A / y": 2, "B / x": 3, "B / y": 4}),
+        ("Campaign,Device", "A,Mobile,1\n,Desktop,2\nB,Mobile,3\n,Desktop,4\n,Tablet,5\n", {"A": 3, "B": 12}),
+        ("Campaign,Device", "A,M,1\n,D,2\n,Total,3\nB,M,3\n,D,5\n,Total,8\nGrand Total,,11\n", {"A": 3, "B": 8}),
+        ("Campaign,Device", "A,M,1\n,D,2\nA Total,,3\nB,M,3\n,D,5\nB Total,,8\nTotal,,11\n", {"A": 3, "B": 8}),
+        ("Campaign,Day", "A,2024-01-01,1\n,2024-01-02,2\nB,2024-01-01,3\n,2024-01-02,4\n", {"A": 3, "B": 7}),
+        ("Campaign,Device", "A,M,1\n,D,2\nB,M,3\n,D,5\n,all in EUR,11\n", {"A": 3, "B": 8}),
+    ],
+)
+def test_labels_of_a_pivot_that_are_not_repeated(tmp_path, header, rows, expected):
+    lines = [f"{line},{3 * int(line.rsplit(',', 1)[1])},1" for line in rows.splitlines()]
+    table = read(tmp_path, "\n".join([f"{header},Clicks,Cost,Conversions", *lines, ""]))
+    assert clicks(table) == expected
+    assert any(note.startswith("'Campaign' blank in lines 3, ") for note in table.notes)
+
+
+def test_a_pivot_of_three_levels(tmp_path):
+    rows = "A,s,x,1\n,,y,2\n,t,x,3\n,,y,4\nB,s,x,5\n,,y,6\n,t,x,7\n,,y,8\n".replace("\n", ",9,1\n")
+    table = read(tmp_path, f"Campaign,Ad group,Ad,Clicks,Cost,Conversions\n{rows}")
+    assert list(clicks(table).items())[1:4] == [("A / s / y", 2), ("A / t / x", 3), ("A / t / y", 4)]
+
+
+def test_a_log_as_a_pivot(tmp_path):
+    assert clicks(read(tmp_path, "model,task,reward,cost\nA,q,1,.5\n,r,0,.6\nB,q,1,.7\n,r,0,.6\n")) == {"A": 2, "B": 2}
+
+
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        ("timestamp,model", "2024-01-01,A,1,.5\n2024-01-02,,0,.6\n2024-01-03,B,1,.7\n2024-01-04,,0,.6\n"),  # left
+        ("model,task", "A,q,1,.5\n,r,0,.6\nB,q,1,.7\n,r,0,.6\nA,s,0,1\n"),  # A is repeated
+        ("model,task", "A,q,1,.5\n,r,0,.6\nB,q,1,.7\n,q,0,.6\n"),  # q of B twice
+        ("model,task", "A,q,1,.5\nB,q,1,.7\n,q,0,.6\n"),  # below one name only
+    ],
+)
+def test_blank_names_that_are_no_pivot_are_skipped(tmp_path, header, rows):
+    table = read(tmp_path, f"{header},reward,cost\n{rows}")
+    assert any(note.endswith("skipped: no name") for note in table.notes)

@@ -15,10 +15,16 @@ _ALL = re.compile(r"\(?(?:all|alle|tous|toutes|todos|todas|tutti|tutte|overall)\
 _ROUNDING = 0.005
 
 
-def _agree(total: FloatArray, found: FloatArray) -> np.ndarray:
+def agree(total: FloatArray, found: FloatArray) -> np.ndarray:
     """Where the numbers are the same but for rounding; [M, N] columns by rows, one of each row above 0: bool [N]."""
     same = (np.abs(total - found) <= _ROUNDING * found) & (total >= 0)
     return np.asarray(same.all(axis=0) & (total > 0).any(axis=0))
+
+
+def text_columns(rows: Sequence[Row], words: Sequence[int], time: int | None) -> list[int]:
+    """Those of these columns that hold no numbers, and that of the time."""
+    cells_of = {n: {cells[n] for _, cells in rows} for n in words}
+    return [n for n, own in cells_of.items() if n == time or not any(is_number(text) for text in own)]
 
 
 def subtotals(
@@ -44,7 +50,7 @@ def subtotals(
     cells_of = {n: {cells[n] for _, cells in rows} for n in words}
     marks = {text for own in cells_of.values() for text in own if total.fullmatch(text)}
     marks |= {text for own in cells_of.values() for text in own if len(sums) > 1 and not plain and _ALL.fullmatch(text)}
-    texts = [n for n, own in cells_of.items() if n == time or not any(is_number(text) for text in own)]
+    texts = text_columns(rows, words, time)
     marked = [n for n in reversed(words) if n not in key and (marks | {""}) & cells_of[n]]
     found, values = set[int](), np.array(sums)
     for n in marked if len(sums) else ():
@@ -79,7 +85,7 @@ def _of_column(
         number = np.bincount(which[others], minlength=len(ids))[which]
         sums = np.array([np.bincount(which[others], of[others], len(ids))[which] for of in own])
         asked = marked & (number >= 1)
-        right = asked & _agree(own, sums)
+        right = asked & agree(own, sums)
         if marked is blank and not (right | (own == 0).all(axis=0))[asked].all():
             continue  # blank means something else here
         found |= {left[i] for i in np.flatnonzero(right).tolist()} if (number[right] >= least).any() else set()

@@ -14,7 +14,7 @@ from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison.evidence import FloatArray
 from jaxbandits.core.errors import shown
 
-_TOTAL = re.compile(
+TOTAL = re.compile(  # what a row of totals is called
     r"(?:(?:grand|overall|report|account|filtered|campaign|all)[ -]?)?(?:sub-?)?"
     r"(?:totals?|sum|total g[eé]n[eé]ral|total geral|totale|totaal|totalt|suma|somme|soma|summe|gesamt|insgesamt"
     r"|gesamt(?:summe|ergebnis|wert)e?|eindtotaal|razem|итого|всего|合計|合计|总计"
@@ -111,15 +111,15 @@ def totals(rows: Sequence[Row], columns: Columns, words: Sequence[int], sums: Se
     """
     name, plain = columns.at["name"], columns.plain
     labelled = {i for i, (_, cells) in enumerate(rows) if is_blank(cells[name], plain) and _labels(cells, words)}
-    labelled |= {i for i, (_, cells) in enumerate(rows) if ":" in cells[name] and _TOTAL.fullmatch(cells[name])}
+    labelled |= {i for i, (_, cells) in enumerate(rows) if ":" in cells[name] and TOTAL.fullmatch(cells[name])}
     labelled |= _subtotals([cells[name] for _, cells in rows], sums)
     key = [columns.at[role] for role in ("name", "instance") if role in columns.at]
-    labelled |= subtotals(rows, [*key, *columns.levels], columns.at.get("time"), words, sums, _TOTAL, plain)
+    labelled |= subtotals(rows, [*key, *columns.levels], columns.at.get("time"), words, sums, TOTAL, plain)
     left = [i for i in range(len(rows)) if i not in labelled]
     for end in (-1, 0):  # at the ends one after the other, as there may be totals of totals
         while len(left) > 1:
             own = rows[left[end]][1][name]
-            called, adds_up = _TOTAL.fullmatch(own) is not None, _is_sum(left[end], left, sums)
+            called, adds_up = TOTAL.fullmatch(own) is not None, _is_sum(left[end], left, sums)
             if len(left) == 2:  # the only arm, and a row that says the same of it
                 called = adds_up = called and all(values[left[0]] == values[left[1]] for values in sums)
             if not (called and adds_up if plain and own else called or adds_up):
@@ -145,7 +145,7 @@ def _agree(total: float, found: float) -> bool:
 
 
 def _labels(cells: Sequence[str], words: Sequence[int]) -> bool:
-    return any(_TOTAL.fullmatch(cells[n]) for n in words)
+    return any(TOTAL.fullmatch(cells[n]) for n in words)
 
 
 def is_blank(name: str, plain: bool) -> bool:
@@ -155,7 +155,7 @@ def is_blank(name: str, plain: bool) -> bool:
 
 def label_of(cells: Sequence[str]) -> str:
     """What a row of totals is called."""
-    return next((cell for cell in cells if _TOTAL.fullmatch(cell)), next(filter(None, cells)))
+    return next((cell for cell in cells if TOTAL.fullmatch(cell)), next(filter(None, cells)))
 
 
 def _is_sum(row: int, rows: Sequence[int], sums: Sequence[FloatArray]) -> bool:

@@ -12,6 +12,7 @@ from jaxbandits.comparison._reading.amounts import Amounts, check_cells, read_am
 from jaxbandits.comparison._reading.columns import Columns
 from jaxbandits.comparison._reading.extras import is_blank, label_of, lines_of, totals, without_extras
 from jaxbandits.comparison._reading.numbers import NEGATIVE, NOTHING, NUMBER, UNKNOWN
+from jaxbandits.comparison._reading.pivots import refilled
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison._reading.times import Times, read_times
@@ -73,6 +74,8 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
     sums = [amounts.values[role] for role in ("clicks", "spent", "cost") if role in amounts.values]
     words = [i for i in range(len(sheet.titles)) if i != at["name"] and i not in numeric.values()]
     keep = np.ones(len(rows), bool)
+    rows, filled = refilled(sheet, rows, words, sums)
+    notes += filled
     if total := totals(rows, columns, words, sums if columns.kind != "means" else ()):
         keep[total] = False
         named = ", ".join(shown(label_of(rows[i][1])) for i in total[:2])
