@@ -193,3 +193,54 @@ def test_a_log_as_a_pivot(tmp_path):
 def test_blank_names_that_are_no_pivot_are_skipped(tmp_path, header, rows):
     table = read(tmp_path, f"{header},reward,cost\n{rows}")
     assert any(note.endswith("skipped: no name") for note in table.notes)
+
+
+def test_totals_between_the_rows_they_sum(tmp_path):
+    rows = "Brand,a,9,5,1\nBrand,b,20,6,2\nBrand,Total,29,11,3\nGeneric,c,1,2,1\nGeneric,d,5,6,1\nGeneric,Total,6,8,2\n"
+    table = read(tmp_path, f"Ad group,Keyword,Clicks,Cost,Conversions\n{rows}Grand Total,,35,19,5\n")
+    assert clicks(table) == {"a": 9, "b": 20, "c": 1, "d": 5}
+    other = read(tmp_path, f"Ad group,Keyword,Clicks,Cost,Conversions\n{rows.replace('Total,29', 'Total,30')}")
+    assert clicks(other) == {"a": 9, "b": 20, "Total": 30, "c": 1, "d": 5}  # sums nothing
+
+
+@pytest.mark.parametrize(
+    ("rows", "last"),
+    [
+        (
+            "A,300,110,11\nMobile,100,50,5\nDesktop,200,60,6\nB,30,11,3\nMobile,10,5,1\nDesktop,20,6,2\nTotal,330,121,14\n",
+            4,
+        ),
+        ("A,300,110,11\nx,100,50,5\ny,200,60,6\nB,30,11,3\nv,10,5,1\nw,20,6,2\nu,0,0,0\n", 4),
+        ("A,30,11,1\ns,15,6,5\nx,10,5,5\ny,5,1,5\nt,15,5,6\nx,15,5,6\nB,3,2,1\ns,1,1,1\nt,2,1,0\n", 7),
+    ],
+)
+def test_a_compact_pivot_is_refused(tmp_path, rows, last):
+    with pytest.raises(InputError, match=rf"line 2, column Campaign: 'A' given; .* down to {last}: show the pivot"):
+        read(tmp_path, f"Campaign,Clicks,Cost,Conversions\n{rows}")
+
+
+def test_arms_of_the_same_numbers_are_no_pivot(tmp_path):
+    rows = "A,100,50,5\nB,100,50,6\nC,30,20,7\nD,30,20,8\nE,0,0,0\nF,70,50,5\nG,30,5,5\nH,40,45,5\n"
+    assert len(clicks(read(tmp_path, f"Campaign,Clicks,Cost,Conversions\n{rows}"))) == 7
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "is_one"),
+    [
+        ("Clicks,Cost,Conversions", "Median,60,30,6", True),
+        ("Clicks,Cost,Conversions", "Max,300,110,11", True),
+        ("Clicks,Cost,Conversions", "All,390,151,20", True),
+        ("Clicks,Cost,Conversions", "Max,301,112,11", False),
+        ("Clicks,Cost,Conversions", "All,60,30,6", False),
+        ("Accuracy,Avg. cost", "Overall,70,30", True),
+        ("Accuracy,Avg. cost", "Overall,10,30", False),
+        ("Accuracy,Avg. cost", "Min,30,11", True),
+        ("Accuracy,Avg. cost", "Min,30,30", False),
+    ],
+)
+def test_a_median_or_maximum_at_the_end_is_no_arm(tmp_path, header, row, is_one):
+    rows = "A,300,110,11\nB,30,11,3\nC,60,30,6\n"
+    rows = rows if "Clicks" in header else "".join(f"{line.rpartition(',')[0]}\n" for line in rows.splitlines())
+    table = read(tmp_path, f"Campaign,{header}\n{rows}{row}\n")
+    assert (len(table.instances[0].arms) == 3) == is_one
+    assert any("skipped: a total" in note for note in table.notes) == is_one

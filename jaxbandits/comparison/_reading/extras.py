@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -107,14 +108,16 @@ def totals(rows: Sequence[Row], columns: Columns, words: Sequence[int], sums: Se
         rows: of the table.
         columns: what its columns are.
         words: positions of cells that are neither names nor numbers, such as the day.
-        sums: columns of which a total is the sum, such as clicks and spent; float64 [N] each.
+        sums: columns of which a total is the sum, such as clicks and spent; of a file of means the means; float64 [N].
     """
-    name, plain = columns.at["name"], columns.plain
+    name, plain, shown_numbers = columns.at["name"], columns.plain, sums
+    sums = () if columns.kind == "means" else sums
     labelled = {i for i, (_, cells) in enumerate(rows) if is_blank(cells[name], plain) and _labels(cells, words)}
     labelled |= {i for i, (_, cells) in enumerate(rows) if ":" in cells[name] and TOTAL.fullmatch(cells[name])}
     labelled |= _subtotals([cells[name] for _, cells in rows], sums)
     key = [columns.at[role] for role in ("name", "instance") if role in columns.at]
     labelled |= subtotals(rows, [*key, *columns.levels], columns.at.get("time"), words, sums, TOTAL, plain)
+    labelled |= _of_runs([cells[name] for _, cells in rows], labelled, sums)
     left = [i for i in range(len(rows)) if i not in labelled]
     for end in (-1, 0):  # at the ends one after the other, as there may be totals of totals
         while len(left) > 1:
@@ -122,10 +125,40 @@ def totals(rows: Sequence[Row], columns: Columns, words: Sequence[int], sums: Se
             called, adds_up = TOTAL.fullmatch(own) is not None, _is_sum(left[end], left, sums)
             if len(left) == 2:  # the only arm, and a row that says the same of it
                 called = adds_up = called and all(values[left[0]] == values[left[1]] for values in sums)
-            if not (called and adds_up if plain and own else called or adds_up):
+            is_total = called and adds_up if plain and own else called or adds_up
+            if not is_total and (plain or not _is_statistic(left[end], left, own, shown_numbers, columns.kind)):
                 break
             labelled.add(left.pop(end))
     return sorted(labelled)
+
+
+def _of_runs(names: Sequence[str], labelled: Collection[int], sums: Sequence[FloatArray]) -> set[int]:
+    """Rows called a total that sum the rows above them, down from the last such row."""
+    found, run = set[int](), list[int]()
+    for i, own in enumerate(names):
+        if i in labelled:
+            continue
+        if run and sums and TOTAL.fullmatch(own) and all(_agree(of[i], float(np.nansum(of[run]))) for of in sums):
+            found.add(i)
+            run = []
+        else:
+            run.append(i)
+    return found
+
+
+_STATISTICS: dict[str, Callable[..., Any]] = {"median": np.median, "max": np.max, "maximum": np.max, "min": np.min,
+                                              "minimum": np.min, "overall": np.sum, "all": np.sum}  # fmt: skip
+
+
+def _is_statistic(row: int, rows: Sequence[int], name: str, columns: Sequence[FloatArray], kind: str) -> bool:
+    """Whether this row is called the median, maximum, … of the others, and is it. Of means, the overall one lies
+    between them."""
+    others, word = [i for i in rows if i != row], name.casefold()
+    if word not in _STATISTICS or len(others) < 2 or not columns:
+        return False
+    if kind == "means" and _STATISTICS[word] is np.sum:
+        return all(np.nanmin(of[others]) <= of[row] <= np.nanmax(of[others]) for of in columns)
+    return all(_agree(of[row], float(_STATISTICS[word](np.nan_to_num(of[others])))) for of in columns)
 
 
 def _subtotals(names: Sequence[str], sums: Sequence[FloatArray]) -> set[int]:

@@ -9,9 +9,13 @@ import numpy as np
 from jaxbandits.comparison._reading.breakdown import agree, text_columns
 from jaxbandits.comparison._reading.columns import Columns
 from jaxbandits.comparison._reading.extras import TOTAL, lines_of
+from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison.evidence import FloatArray
-from jaxbandits.core.errors import shown
+from jaxbandits.core.errors import bad, shown
+
+_MOST_NESTED = 10_000  # rows of a pivot, which people read
+_CENT = 0.0051  # by which each part may have been rounded
 
 
 def refilled(
@@ -68,3 +72,46 @@ def _blanks(rows: Sequence[Row], at: int, labels: Sequence[int]) -> dict[int, in
         elif last >= 0 and any(cells[n] for n in labels if n > at) and not _is_total([cells[n] for n in labels]):
             found[i] = last
     return found if len(set(found.values())) > 1 else {}
+
+
+def check_nested(sheet: Sheet, rows: Sequence[tuple[Row, int]], sums: Sequence[FloatArray], problems: Problems) -> None:
+    """``problems`` then has a compact pivot: every name of its top is the sum of the rows below it, down to the next.
+
+    Args:
+        sheet: the table.
+        rows: of it that are no totals, each with its position in ``sums``.
+        sums: columns of which a total is the sum; float64 [N] each.
+        problems: of the file.
+    """
+    if sheet.columns.kind != "counts" or sheet.columns.plain or sheet.columns.constant or len(rows) > _MOST_NESTED:
+        return
+    values = np.nan_to_num(np.array(sums))[:, [i for _, i in rows]].T.tolist()
+    ends, tops = _ends(values), list[int]()
+    i = 0
+    while i < len(rows):
+        tops.append(i)
+        i = ends[i]
+    parts = [sum(map(any, values[top + 1 : ends[top]])) for top in tops]
+    if not all(parts) or sum(part > 1 for part in parts) < 2:  # two arms of the same numbers are no sum
+        return
+    (line, cells), last = rows[tops[0]][0], rows[ends[tops[0]] - 1][0][0]
+    may_be = f"an arm, not the sum of the lines down to {last}: show the pivot in tabular form, with labels repeated"
+    problems.note(
+        bad(f"{sheet.source}, line {line}, column {sheet.label('name')}", cells[sheet.columns.at["name"]], may_be)
+    )
+
+
+def _ends(values: Sequence[Sequence[float]]) -> list[int]:
+    """For each row the position behind the rows below it that it sums; behind itself if it sums none."""
+    ends = list(range(1, len(values) + 1))
+    for i in reversed(range(len(values))):
+        found, j, parts = [0.0] * len(values[i]), i + 1, 0
+        while j < len(values) and all(x <= y + _CENT * parts for x, y in zip(found, values[i], strict=True)):
+            found, parts = [x + y for x, y in zip(found, values[j], strict=True)], parts + 1
+            j = ends[j]
+            if sum(values[i]) > 0 and all(abs(x - y) <= _CENT * parts for x, y in zip(found, values[i], strict=True)):
+                while j < len(values) and not any(values[j]):
+                    j += 1
+                ends[i] = j
+                break
+    return ends

@@ -12,7 +12,7 @@ from jaxbandits.comparison._reading.amounts import Amounts, check_cells, read_am
 from jaxbandits.comparison._reading.columns import Columns
 from jaxbandits.comparison._reading.extras import is_blank, label_of, lines_of, totals, without_extras
 from jaxbandits.comparison._reading.numbers import NEGATIVE, NOTHING, NUMBER, UNKNOWN
-from jaxbandits.comparison._reading.pivots import refilled
+from jaxbandits.comparison._reading.pivots import check_nested, refilled
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison._reading.times import Times, read_times
@@ -71,15 +71,20 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
     numeric = columns.numeric()
     rows, notes = without_extras(sheet, sorted(set(numeric.values())))
     amounts = read_amounts(sheet, rows, decimal, problems)
-    sums = [amounts.values[role] for role in ("clicks", "spent", "cost") if role in amounts.values]
+    sums = [
+        amounts.values[role]
+        for role in ("clicks", "spent", "cost", "mean_reward", "mean_cost")
+        if role in amounts.values
+    ]
     words = [i for i in range(len(sheet.titles)) if i != at["name"] and i not in numeric.values()]
     keep = np.ones(len(rows), bool)
     rows, filled = refilled(sheet, rows, words, sums)
     notes += filled
-    if total := totals(rows, columns, words, sums if columns.kind != "means" else ()):
+    if total := totals(rows, columns, words, sums):
         keep[total] = False
         named = ", ".join(shown(label_of(rows[i][1])) for i in total[:2])
         notes += (f"{lines_of([rows[i][0] for i in total])} skipped: a total ({named})",)
+    check_nested(sheet, [(row, i) for i, row in enumerate(rows) if keep[i]], sums, problems)
     nameless = [i for i, (_, cells) in enumerate(rows) if keep[i] and is_blank(cells[at["name"]], columns.plain)]
     if nameless and columns.kind != "means":
         keep[nameless] = False
