@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from jaxbandits.comparison.arms_file import ArmsTable, read_arms
@@ -244,3 +245,47 @@ def test_a_median_or_maximum_at_the_end_is_no_arm(tmp_path, header, row, is_one)
     table = read(tmp_path, f"Campaign,{header}\n{rows}{row}\n")
     assert (len(table.instances[0].arms) == 3) == is_one
     assert any("skipped: a total" in note for note in table.notes) == is_one
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells", "days"),
+    [
+        ("Month,Day", ("2024-01,2024-01-05", "2024-01,2024-01-06", "2024-02,2024-02-06"), ("2024-01-05", "2024-02-06")),
+        ("Month,Day", ("2024-01,5", "2024-01,6", "2024-02,5"), ("2024-01-05", "2024-02-05")),
+        ("Year,Month,Day", ("2024,Jan,5", "2024,Jan,6", "2024,Feb,5"), ("2024-01-05", "2024-02-05")),
+        ("Month,Day", ("January,5", "January,6", "February,5"), ("1970-01-01", "1970-01-03")),  # but in order
+        ("Quarter,Month", ("Q1,2024-01", "Q1,2024-02", "Q2,2024-04"), ("2024-01-01", "2024-04-01")),
+        ("Year,Month", ("2023,1", "2023,2", "2024,1"), ("1970-01-01", "1970-01-03")),
+        ("Year,Month", ("2023,January", "2023,February", "2024,January"), ("1970-01-01", "1970-01-03")),
+        ("Year,Week", ("2023,KW 1", "2023,KW 2", "2024,KW 1"), ("1970-01-01", "1970-01-03")),
+        ("Hour,Date", ("1,2024-01-04", "0,2024-01-05", "0,2024-01-06"), ("2024-01-04", "2024-01-06")),
+        ("Reporting starts,Day", tuple(f"2024-01-01,2024-01-0{i}" for i in (5, 6, 7)), ("2024-01-05", "2024-01-07")),
+        ("Week,Round", ("2024-01-01,7", "2024-01-08,7", "2024-01-15,7"), ("2024-01-01", "2024-01-15")),
+    ],
+)
+def test_the_day_is_the_time_whatever_stands_first(tmp_path, columns, cells, days):
+    lines = [f"{arm},{cell},{i + 1},9,1" for arm in "AB" for i, cell in enumerate(cells)]
+    table = read(tmp_path, "\n".join([f"Campaign,{columns},Clicks,Cost,Conversions", *lines, ""]))
+    daily = table.instances[0].evidence.daily[0]
+    assert daily.day[[0, -1]].astype(str).tolist() == list(days) and daily.clicks.tolist() == [1, 2, 3]
+
+
+def test_the_hours_of_a_day_are_summed(tmp_path):
+    rows = "".join(f"{arm},{hour},2024-01-05,9,9,1\n" for arm in "AB" for hour in (0, 1, 2))
+    daily = read(tmp_path, f"Campaign,Hour,Date,Clicks,Cost,Conversions\n{rows}").instances[0].evidence.daily
+    assert daily[0].day.size == 1 and daily[0].clicks.tolist() == [27]
+
+
+@pytest.mark.parametrize(("title", "clocks"), [("Time", ("09:00", "07:30", "10:15")), ("Hour", ("9", "7", "10"))])
+def test_a_day_and_a_clock_order_a_log_together(tmp_path, title, clocks):
+    rows = "".join(
+        f"{clock},2024-01-0{day},{m},{day},.5\n" for clock, day, m in zip(clocks, (2, 3, 1), "ABA", strict=True)
+    )
+    pulls = read(tmp_path, f"{title},Date,model,reward,cost\n{rows}").instances[0].evidence.pulls
+    assert pulls.reward.tolist() == [1, 2, 3] and (np.diff(pulls.time) > np.timedelta64(20, "h")).all()
+
+
+def test_the_time_of_a_plain_log_is_its_column_time(tmp_path):
+    rows = "2024-01-02,x,A,1,.5\n2024-01-01,x,B,0,.5\n"
+    pulls = read(tmp_path, f"time,day,name,reward,cost\n{rows}").instances[0].evidence.pulls
+    assert pulls.reward.tolist() == [0, 1]

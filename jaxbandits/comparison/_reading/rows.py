@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jaxbandits.comparison._reading.amounts import Amounts, check_cells, read_amounts
+from jaxbandits.comparison._reading.calendar import time_cells, times_of
 from jaxbandits.comparison._reading.columns import Columns
 from jaxbandits.comparison._reading.extras import is_blank, label_of, lines_of, totals, without_extras
 from jaxbandits.comparison._reading.numbers import NEGATIVE, NOTHING, NUMBER, UNKNOWN
 from jaxbandits.comparison._reading.pivots import check_nested, refilled
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
-from jaxbandits.comparison._reading.times import Times, read_times
+from jaxbandits.comparison._reading.times import Times
 from jaxbandits.comparison._reading.usual import pull_unit
 from jaxbandits.comparison._reading.words import ranks
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
@@ -101,7 +102,7 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
     found = np.flatnonzero(keep).tolist()
     notes += (*amounts.notes, *note, *more)
     day_first = amounts.style.decimal == "," or amounts.style.symbol in _DAY_FIRST
-    time, told = read_times([rows[i][1][at["time"]] for i in found], day_first) if "time" in at else (None, "")
+    time, told = times_of(columns, [rows[i] for i in found], day_first) if "time" in at else (None, "")
     if told:
         notes += (f"column {sheet.label('time')}: {told}",)
     arms, joined = _names(sheet, [rows[i][1] for i in found])
@@ -133,9 +134,8 @@ def _kind(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray)
     kind, at = sheet.columns.kind, sheet.columns.at
     if kind == "means" or "clicks" not in at:
         return kind, ()
-    kept = [
-        (cells[at["name"]], cells[at["time"]] if "time" in at else "") for i, (_, cells) in enumerate(rows) if keep[i]
-    ]
+    when = time_cells(sheet.columns, rows) if "time" in at else [""] * len(rows)
+    kept = [(cells[at["name"]], when[i]) for i, (_, cells) in enumerate(rows) if keep[i]]
     clicks = amounts.values["clicks"][keep]
     if kind == "counts":
         if len({name for name, _ in kept}) < len(kept) and (clicks == 1).all():

@@ -32,6 +32,7 @@ RATES = {
 }
 _MOST_TITLES = 1000  # that usual words are looked for in
 _LEVELS = range(3, 8)  # ranks of names: ad, creative, keyword, ad set, campaign
+_DAY, _WEEK, _MONTH, _QUARTER, _CLOCK = 1, 2, 3, 4, 6  # ranks of times
 _CONSTANT = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
 
 
@@ -139,6 +140,8 @@ def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked:
         found = given.get(role, best_match(keyed, (role,), at.values()))
         if found is not None:
             at[role] = found
+    whens = _whens(keyed, at)
+    at |= whens
     unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(keyed[at["clicks"]] if "clicks" in at else None)
     known = rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
     reward = (
@@ -147,7 +150,20 @@ def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked:
     counted = reward is not None and any(word in known for word in (reward.key, *reward.others))
     is_value = kind == "counts" and not counted and "conversions" not in asked.columns
     titles = {role: keyed[i] for role, i in at.items()} | {f"{x} rate": keyed[i] for x, (i, _, _) in rates.items()}
-    return Columns(kind, at, False, titles, rates, constant, is_value, unit, _levels(keyed, at, given), others)
+    return Columns(
+        kind, at, False, titles, rates, constant, is_value, unit, _levels(keyed, at, given), tuple(whens), others
+    )
+
+
+def _whens(keyed: Sequence[Title], at: Mapping[str, int]) -> dict[str, int]:
+    """The columns that may complete the time: a day's clock, the month of a day, the year of what may have none."""
+    rank, found = _rank(keyed[at["time"]], "time", -1) if "time" in at else -1, dict[str, int]()
+    for role, words, of in (("clock", ("time", _CLOCK), (_DAY,)), ("month", ("time", _MONTH), (_DAY,)),
+                            ("year", ("year", 0), (_DAY, _WEEK, _MONTH, _QUARTER))):  # fmt: skip
+        fits = [i for i, one in enumerate(keyed) if _rank(one, words[0], -1) == words[1] and i not in at.values()]
+        if fits and rank in of:
+            found[role] = fits[0]
+    return found
 
 
 def _rates(keyed: Sequence[Title], at: Mapping[str, int], missing: Iterable[str]) -> dict[str, tuple[int, str, str]]:
