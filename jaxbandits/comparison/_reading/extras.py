@@ -163,11 +163,13 @@ def _is_statistic(row: int, rows: Sequence[int], name: str, columns: Sequence[Fl
 
 def _subtotals(names: Sequence[str], sums: Sequence[FloatArray]) -> set[int]:
     """Rows such as "A Total" that say what the rows named "A" come to."""
-    found = set()
+    found, rows = set[int](), dict[str, list[int]]()
+    for i, own in enumerate(names):
+        rows.setdefault(own.casefold(), []).append(i)
     for i, own in enumerate(names):
         called = _OF_OTHERS.fullmatch(own)
         of = called and (called["of"] or called["by"]).casefold()
-        others = [j for j, other in enumerate(names) if other.casefold() == of]
+        others = rows.get(of, []) if of else []
         if others and sums and all(_agree(values[i], float(np.nansum(values[others]))) for values in sums):
             found.add(i)
     return found
