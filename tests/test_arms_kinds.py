@@ -297,3 +297,35 @@ def test_a_long_log_is_read_in_seconds(tmp_path):
     start = time.process_time()
     table = read(tmp_path, "\n".join(["timestamp,model,comment,reward,cost", *lines, ""]))
     assert clicks(table)["m0"] == 4000 and time.process_time() - start < 10  # s; pairs of rows would take a minute
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels", "arms"),
+    [
+        ("Campaign Group Name,Campaign ID,Campaign Name", "g,1,a\ng,2,b\nh,3,c\n", ("a", "b", "c")),
+        ("Insertion Order,Line Item", "o,a\no,b\n", ("a", "b")),
+        ("Insertion Order,Line Item", "o,a\no,b\np,a\n", ("o / a", "o / b", "p / a")),
+        ("provider,model", "x,a\nx,b\ny,c\n", ("a", "b", "c")),
+        ("route,model", "x,a\nx,b\ny,b\n", ("x / a", "x / b", "y / b")),
+        ("Source,Medium", "google,cpc\ngoogle,display\nbing,cpc\n", ("cpc / google", "display / google", "cpc / bing")),
+        ("Source,Medium", "google,cpc\nletter,mail\n", ("google", "letter")),  # as before
+        ("Campaign,Placement", "a,x\na,y\nb,x\n", ("a", "b")),
+    ],
+)
+def test_an_arm_is_the_finer_name(tmp_path, columns, labels, arms):
+    rows = "".join(f"{line},100,50,5\n" for line in labels.splitlines())
+    assert read(tmp_path, f"{columns},Clicks,Cost,Conversions\n{rows}").instances[0].arms == arms
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels", "note"),
+    [
+        ("Campaign,Network", "a,x\na,y\nb,x\n", "an arm is the sum over 'Network' (2 values)"),
+        ("Campaign,Network", "a,x\na,x\nb,y\n", ""),
+        ("Campaign,Day,Network", "a,2024-01-01,x\na,2024-01-02,y\nb,2024-01-01,x\n", ""),
+    ],
+)
+def test_what_an_arm_sums_is_a_note(tmp_path, columns, labels, note):
+    rows = "".join(f"{line},{n}00,5{n},5\n" for n, line in enumerate(labels.splitlines(), 1))
+    notes = [x for x in read(tmp_path, f"{columns},Clicks,Cost,Conversions\n{rows}").notes if "the sum over" in x]
+    assert notes == [note] * bool(note)

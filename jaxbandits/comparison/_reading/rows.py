@@ -12,7 +12,7 @@ from jaxbandits.comparison._reading.amounts import Amounts, check_cells, read_am
 from jaxbandits.comparison._reading.calendar import time_cells, times_of
 from jaxbandits.comparison._reading.columns import Columns
 from jaxbandits.comparison._reading.extras import is_blank, label_of, lines_of, totals, without_extras
-from jaxbandits.comparison._reading.numbers import NEGATIVE, NOTHING, NUMBER, UNKNOWN
+from jaxbandits.comparison._reading.numbers import NEGATIVE, NOTHING, NUMBER, UNKNOWN, is_number
 from jaxbandits.comparison._reading.pivots import check_nested, refilled
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
@@ -195,6 +195,19 @@ def _zeros_of_a_log(value: FloatArray, amounts: Amounts, keep: np.ndarray) -> tu
     return np.where(empty, 0.0, value), (f"{empty.sum():,} empty rewards read as 0: most are empty, and none is 0",)
 
 
+def _summed_over(sheet: Sheet, rows: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[str, ...]:
+    """A note on what the rows of an arm differ in where that is no time, such as a device or a test."""
+    columns, over = sheet.columns, list[str]()
+    if columns.plain or columns.kind != "counts" or "time" in columns.at:
+        return ()
+    for i in sorted(set(range(len(sheet.titles))) - columns.used()):
+        cells = {text for own in rows if (text := own[i])}
+        many = len(set(zip((own[i] for own in rows), names, strict=True))) > len(set(names))
+        if sheet.titles[i] and len(cells) > 1 and many and not any(is_number(text) for text in cells):
+            over.append(f"{shown(sheet.titles[i])} ({len(cells):,} values)")
+    return (f"an arm is the sum over {' and '.join(over[:3])}",) if over else ()
+
+
 def _names(sheet: Sheet, rows: Sequence[Sequence[str]]) -> tuple[list[str], tuple[str, ...]]:
     """The arms' names; where an ad's name stands in several campaigns, with the campaign's before it."""
     name, levels = sheet.columns.at["name"], sheet.columns.levels
@@ -205,5 +218,8 @@ def _names(sheet: Sheet, rows: Sequence[Sequence[str]]) -> tuple[list[str], tupl
             names = [f"{cells[level]} / {own}" if cells[level] else own for cells, own in zip(rows, names, strict=True)]
             over.append(shown(sheet.titles[level]))
     if not over:
-        return names, ()
-    return names, (f"{shown(sheet.titles[name])} repeats over {' and '.join(over)}: an arm is {shown(names[0])}",)
+        return names, _summed_over(sheet, rows, names)
+    return names, (
+        *_summed_over(sheet, rows, names),
+        f"{shown(sheet.titles[name])} repeats over {' and '.join(over)}: an arm is {shown(names[0])}",
+    )

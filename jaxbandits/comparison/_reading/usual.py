@@ -31,7 +31,11 @@ RATES = {
     "conversions": (("rate", "clicks", "times"), ("per_result", "spent", "divided"), ("roas", "spent", "times")),
 }
 _MOST_TITLES = 1000  # that usual words are looked for in
-_LEVELS = range(3, 8)  # ranks of names: ad, creative, keyword, ad set, campaign
+_LEVELS = (  # ranks of names, each the parent of those before it
+    range(2, 4),  # model, provider
+    range(4, 11),  # ad, creative, keyword, ad set, insertion order, campaign, campaign group
+    range(12, 14),  # source, medium
+)
 _DAY, _WEEK, _MONTH, _QUARTER, _CLOCK = 1, 2, 3, 4, 6  # ranks of times
 _CONSTANT = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
 
@@ -199,7 +203,8 @@ def _rank(one: Title, role: str, otherwise: int) -> int:
 
 def _levels(keyed: Sequence[Title], at: Mapping[str, int], given: Mapping[str, int]) -> tuple[int, ...]:
     rank = _rank(keyed[at["name"]], "name", -1)
-    if rank not in _LEVELS or "name" in given:
+    above = next((range(rank + 1, levels.stop) for levels in _LEVELS if rank in levels), range(0))
+    if "name" in given:
         return ()
     ranked = {_rank(x, "name", -1): i for i, x in reversed(list(enumerate(keyed)))}
-    return tuple(ranked[r] for r in _LEVELS if r > rank and r in ranked)
+    return tuple(ranked[r] for r in above if r in ranked)
