@@ -329,3 +329,31 @@ def test_what_an_arm_sums_is_a_note(tmp_path, columns, labels, note):
     rows = "".join(f"{line},{n}00,5{n},5\n" for n, line in enumerate(labels.splitlines(), 1))
     notes = [x for x in read(tmp_path, f"{columns},Clicks,Cost,Conversions\n{rows}").notes if "the sum over" in x]
     assert notes == [note] * bool(note)
+
+
+@pytest.mark.parametrize("titles", ["Experiment,Variant", "Test name,Variation", "test,arm"])
+def test_each_test_is_a_problem_of_its_own(tmp_path, titles):
+    rows = "Checkout,Control,100,50,5\nCheckout,A,120,50,7\nHero,Control,300,50,9\nHero,A,310,50,8\n"
+    table = read(tmp_path, f"{titles},Visitors,Cost,Conversions\n{rows}")
+    found = {one.name: (one.arms, one.evidence.clicks.tolist()) for one in table.instances}
+    assert found == {"Checkout": (("Control", "A"), [100, 120]), "Hero": (("Control", "A"), [300, 310])}
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "instance"),
+    [
+        ("Experiment,Variant,Visitors,Cost,Orders", "C,Control,100,50,5\nC,A,120,50,7\n", "arms"),  # there is but one
+        ("Experiment,Variant,Visitors,Cost,Orders", ",Control,100,50,5\n,A,120,50,7\n", "arms"),
+        ("Test,Campaign,Clicks,Cost,Orders", "x,a,100,50,5\ny,b,120,50,7\n", "arms"),  # campaigns are what they are
+        ("test,variant,score,cost", "q,a,1,.5\nr,a,0,.4\nq,b,1,.3\nr,b,1,.2\n", "arms"),  # the tasks of a log
+    ],
+)
+def test_what_is_no_test_of_variants(tmp_path, header, rows, instance):
+    table = read(tmp_path, f"{header}\n{rows}")
+    assert [one.name for one in table.instances] == [instance] and len(table.instances[0].arms) == 2
+
+
+def test_a_test_that_is_asked_for_keeps_its_name(tmp_path):
+    path = tmp_path / "arms.csv"
+    path.write_text("Experiment,Variant,Visitors,Cost,Orders\nC,Control,100,50,5\nC,A,120,50,7\n", encoding="utf-8")
+    assert [one.name for one in read_arms(path, columns={"instance": "Experiment"}).instances] == ["C"]

@@ -63,6 +63,11 @@ class Columns:
         found = {role: self.at[role] for role in dict.fromkeys(roles) if role in self.at}
         return found | {f"{role} rate": at for role, (at, _, _) in self.rates.items()}
 
+    @property
+    def by_test(self) -> bool:
+        """Whether the instances are tests of variants, which only several tests need a name for."""
+        return "test" in self.title
+
     def unit(self, role: str) -> str:
         """The unit in a role's title."""
         return self.title[role].unit if role in self.title else ""

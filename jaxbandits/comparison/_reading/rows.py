@@ -111,7 +111,7 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
         columns=columns,
         style=amounts.style,
         line=[rows[i][0] for i in found],
-        instance=[rows[i][1][at["instance"]] if "instance" in at else default_name for i in found],
+        instance=_instances(sheet, [rows[i][1] for i in found], default_name),
         arm=arms,
         clicks=values[0][found],
         value=values[1][found],
@@ -193,6 +193,13 @@ def _zeros_of_a_log(value: FloatArray, amounts: Amounts, keep: np.ndarray) -> tu
     if 2 * empty.sum() <= (empty | given).sum() or not given.any() or (value[given] == 0).any():
         return value, ()
     return np.where(empty, 0.0, value), (f"{empty.sum():,} empty rewards read as 0: most are empty, and none is 0",)
+
+
+def _instances(sheet: Sheet, rows: Sequence[Sequence[str]], default_name: str) -> list[str]:
+    """The instances' names; a test that is the only one of the file gives it none."""
+    at = sheet.columns.at.get("instance")
+    named = [default_name if at is None else cells[at] or default_name for cells in rows]
+    return [default_name] * len(rows) if sheet.columns.by_test and len(set(named)) == 1 else named
 
 
 def _summed_over(sheet: Sheet, rows: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ _LEVELS = (  # ranks of names, each the parent of those before it
     range(12, 14),  # source, medium
 )
 _DAY, _WEEK, _MONTH, _QUARTER, _CLOCK = 1, 2, 3, 4, 6  # ranks of times
+_VARIANTS = (0, 1)  # ranks of names that mean something only within their test
 _CONSTANT = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
 
 
@@ -144,6 +145,9 @@ def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked:
         found = given.get(role, best_match(keyed, (role,), at.values()))
         if found is not None:
             at[role] = found
+    tests = best_match(keyed, ("test",), at.values()) if kind != "log" and "instance" not in at else None
+    by_test = tests is not None and _rank(keyed[at["name"]], "name", -1) in _VARIANTS
+    at |= {"instance": tests} if tests is not None and by_test else {}
     whens = _whens(keyed, at)
     at |= whens
     unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(keyed[at["clicks"]] if "clicks" in at else None)
@@ -154,6 +158,7 @@ def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked:
     counted = reward is not None and any(word in known for word in (reward.key, *reward.others))
     is_value = kind == "counts" and not counted and "conversions" not in asked.columns
     titles = {role: keyed[i] for role, i in at.items()} | {f"{x} rate": keyed[i] for x, (i, _, _) in rates.items()}
+    titles |= {"test": titles["instance"]} if by_test else {}
     return Columns(
         kind, at, False, titles, rates, constant, is_value, unit, _levels(keyed, at, given), tuple(whens), others
     )
