@@ -357,3 +357,29 @@ def test_a_test_that_is_asked_for_keeps_its_name(tmp_path):
     path = tmp_path / "arms.csv"
     path.write_text("Experiment,Variant,Visitors,Cost,Orders\nC,Control,100,50,5\nC,A,120,50,7\n", encoding="utf-8")
     assert [one.name for one in read_arms(path, columns={"instance": "Experiment"}).instances] == ["C"]
+
+
+@pytest.mark.parametrize("title", ["total", "Questions", "tasks", "n", "num_examples"])
+def test_the_table_of_an_evaluation_counts_answers(tmp_path, title):
+    table = read(tmp_path, f"model,{title},correct,cost\na,100,87,1.20\nb,100,91,4.50\n")
+    assert table.kind == "counts" and table.pull_unit == "pull" and clicks(table) == {"a": 100, "b": 100}
+    assert table.instances[0].mean_reward.tolist() == [0.87, 0.91] and table.instances[0].reward_bound == 1
+
+
+def test_models_on_several_data_sets_are_summed(tmp_path):
+    rows = "x,a,100,87,1.2\nx,b,100,91,4.5\ny,a,50,3,.6\ny,b,50,40,2.5\n"
+    table = read(tmp_path, f"dataset,model,n,correct,total_cost\n{rows}")
+    assert clicks(table) == {"a": 150, "b": 150} and table.instances[0].mean_reward.tolist() == [0.6, 131 / 150]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model,n,rating,cost\na,8,3,1.2\na,8,5,4.5\nb,8,4,.6\nb,8,2,.9\n",  # a rating is no part of n
+        "model,n,correct,cost\na,8,1,1.2\na,8,0,4.5\nb,8,1,.6\nb,8,0,.9\n",
+        "model,total,score,cost\na,100,3,1.2\nb,100,5,4.5\n",
+        "model,n,correct,cost\na,2,3,1.2\na,8,5,4.5\nb,8,4,.6\n",  # more than there are
+    ],
+)
+def test_a_row_is_a_pull_where_the_reward_counts_nothing(tmp_path, text):
+    assert read(tmp_path, text).kind == "log"

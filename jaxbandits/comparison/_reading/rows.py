@@ -18,7 +18,7 @@ from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison._reading.times import Times
 from jaxbandits.comparison._reading.usual import pull_unit
-from jaxbandits.comparison._reading.words import ranks
+from jaxbandits.comparison._reading.words import rank_of, ranks
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
 from jaxbandits.core.errors import shown
 from jaxbandits.core.printable import brief
@@ -143,8 +143,12 @@ def _kind(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray)
         return kind, ()
     option = brief(shlex.quote(f"clicks={sheet.titles[at['clicks']]}"), 80)
     own = f"column {shown(sheet.titles[at['clicks']])}"
-    if len(set(kept)) == len(kept) and (clicks > 1).any() and (amounts.values["reward"][keep] > 1).any():
-        notes: tuple[str, ...] = (f"read as counts, for {own} is above 1 and no arm has two rows of one time",)
+    reward, title = amounts.values["reward"][keep], sheet.columns.title.get("reward")
+    once, several = len(set(kept)) == len(kept), (clicks > 1).any() and (reward > 1).any()
+    parts = title is not None and title.key in rank_of()["solved"] and ((reward <= clicks) & (reward % 1 == 0)).all()
+    if several and (once or (parts and not sheet.columns.plain)):
+        why = "no arm has two rows of one time" if once else f"no {shown(sheet.titles[at['reward']])} is above it"
+        notes: tuple[str, ...] = (f"read as counts, for {own} is above 1 and {why}",)
         cost = sheet.columns.title.get("cost")
         if cost is not None and cost.key in ranks()["cost"][-1]:  # a price, of what?
             asked = f"{shown(sheet.titles[at['cost']])} is read as what all of a row's pulls cost"

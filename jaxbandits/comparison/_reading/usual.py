@@ -145,6 +145,8 @@ def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked:
         found = given.get(role, best_match(keyed, (role,), at.values()))
         if found is not None:
             at[role] = found
+    if kind == "log" and "clicks" not in at and keyed[at["reward"]].key in rank_of()["solved"]:
+        at |= {"clicks": found} if (found := best_match(keyed, ("asked",), at.values())) is not None else {}
     tests = best_match(keyed, ("test",), at.values()) if kind != "log" and "instance" not in at else None
     by_test = tests is not None and _rank(keyed[at["name"]], "name", -1) in _VARIANTS
     at |= {"instance": tests} if tests is not None and by_test else {}
@@ -199,6 +201,8 @@ def _of_pulls(rate: Title, pulls: Title) -> bool:
 def pull_unit(clicks: Title | None) -> str:
     """What a pull is, by the title of the column that counts them."""
     units = ("click", "click", "pull", "session", "click", "view", "impression")
+    if clicks is not None and clicks.key in rank_of()["asked"]:
+        return "pull"
     return units[0 if clicks is None else _rank(clicks, "clicks", 0)]
 
 
