@@ -383,3 +383,28 @@ def test_models_on_several_data_sets_are_summed(tmp_path):
 )
 def test_a_row_is_a_pull_where_the_reward_counts_nothing(tmp_path, text):
     assert read(tmp_path, text).kind == "log"
+
+
+MIXED = "Campaign name,Link clicks,Amount spent (USD),Result type,Results,Leads\n{}"
+
+
+def test_results_of_two_kinds_are_not_compared(tmp_path):
+    path = tmp_path / "arms.csv"
+    path.write_text(MIXED.format("A,100,50,Link clicks,90,3\nB,200,60,Website purchases,6,4\n"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"line 3, column Result type: 'Website purchases' given; .* as in line 2"):
+        read_arms(path)
+    assert read_arms(path, columns={"conversions": "Leads"}).instances[0].evidence.value.tolist() == [3, 4]
+    assert read_arms(path, columns={"conversions": "Results"}).instances[0].evidence.value.tolist() == [90, 6]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "A,100,50,Purchases,9,3\nB,200,60,Purchases,6,4\n",
+        "A,100,50,Purchases,9,3\nB,200,60,,0,4\n",
+        "A,100,50,Purchases,9,3\nB,200,60,Reach,0,4\n",  # there are none of the other kind
+    ],
+)
+def test_results_of_one_kind_are_compared(tmp_path, rows):
+    table = read(tmp_path, MIXED.format(rows))
+    assert table.instances[0].evidence.value[0] == 9 and any("conversions = 'Results'" in note for note in table.notes)

@@ -15,6 +15,7 @@ from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison._reading.words import rank_of
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
 from jaxbandits.core.errors import bad, shown
+from jaxbandits.core.printable import brief
 
 MAY_BE = "a finite number of at least 0"
 _PARTS = {"micro": 1_000_000, "cent": 100, "¢": 100}
@@ -200,3 +201,23 @@ def check_cells(
 
 def _has_sign(text: str) -> bool:
     return text[:1].isdigit() and ("," in text or "." in text) and text.count(",") + text.count(".") < 3
+
+
+def check_results(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray, problems: Problems) -> None:
+    """``problems`` then has results of several kinds, such as link clicks and purchases, which are not compared."""
+    if (at := sheet.columns.at.get("result_kind")) is None:
+        return
+    own = sheet.columns.at["conversions"]
+    kinds: dict[str, int] = {}
+    for i in np.flatnonzero(keep & (np.nan_to_num(amounts.values["conversions"]) > 0)).tolist():
+        line, cells = rows[i]
+        if not is_nothing(cells[at]):
+            kinds.setdefault(cells[at], line)
+    if len(kinds) > 1:
+        (first, above), (other, line) = list(kinds.items())[:2]
+        others = [*sheet.columns.others.get("conversions", ()), own]
+        options = [f"--columns {shlex.quote(brief(f'conversions={sheet.titles[i]}', 60))}" for i in (others[0], own)]
+        instead = f"{options[0]} takes another column, " if others[0] != own else ""
+        may_be = f"{shown(brief(first, 40))} as in line {above}: results of two kinds are not compared"
+        where = f"{sheet.source}, line {line}, column {sheet.label('result_kind')}"
+        problems.note(bad(where, brief(other, 40), f"{may_be} ({instead}{options[1]} takes them as they are)"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaxbandits.comparison._reading.amounts import Amounts, check_cells, read_amounts
+from jaxbandits.comparison._reading.amounts import Amounts, check_cells, check_results, read_amounts
 from jaxbandits.comparison._reading.calendar import time_cells, times_of
 from jaxbandits.comparison._reading.columns import Columns
 from jaxbandits.comparison._reading.extras import is_blank, label_of, lines_of, totals, without_extras
@@ -91,6 +91,7 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
         keep[nameless] = False
         notes += (f"{lines_of([rows[i][0] for i in nameless])} skipped: no name",)
     keep = check_cells(sheet, rows, amounts, keep, problems)
+    check_results(sheet, rows, amounts, keep, problems)
     kind, note = _kind(sheet, rows, amounts, keep)
     if kind != columns.kind:
         unit = "row" if kind == "log" else pull_unit(columns.title["clicks"])

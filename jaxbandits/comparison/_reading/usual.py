@@ -150,6 +150,10 @@ def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked:
     tests = best_match(keyed, ("test",), at.values()) if kind != "log" and "instance" not in at else None
     by_test = tests is not None and _rank(keyed[at["name"]], "name", -1) in _VARIANTS
     at |= {"instance": tests} if tests is not None and by_test else {}
+    if kind == "counts" and "conversions" in at and at["conversions"] not in given.values():
+        of_results = keyed[at["conversions"]].key in rank_of()["results"]
+        found = best_match(keyed, ("result_kind",), at.values()) if of_results else None
+        at |= {"result_kind": found} if found is not None else {}
     whens = _whens(keyed, at)
     at |= whens
     unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(keyed[at["clicks"]] if "clicks" in at else None)
