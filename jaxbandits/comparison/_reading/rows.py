@@ -78,18 +78,9 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
         if role in amounts.values
     ]
     words = [i for i in range(len(sheet.titles)) if i != at["name"] and i not in numeric.values()]
-    keep = np.ones(len(rows), bool)
     rows, filled = refilled(sheet, rows, words, sums)
-    notes += filled
-    if total := totals(rows, columns, words, sums):
-        keep[total] = False
-        named = ", ".join(shown(label_of(rows[i][1])) for i in total[:2])
-        notes += (f"{lines_of([rows[i][0] for i in total])} skipped: a total ({named})",)
-    check_nested(sheet, [(row, i) for i, row in enumerate(rows) if keep[i]], sums, problems)
-    nameless = [i for i, (_, cells) in enumerate(rows) if keep[i] and is_blank(cells[at["name"]], columns.plain)]
-    if nameless and columns.kind != "means":
-        keep[nameless] = False
-        notes += (f"{lines_of([rows[i][0] for i in nameless])} skipped: no name",)
+    keep, skipped = _kept(sheet, rows, words, sums, problems)
+    notes += (*filled, *skipped)
     keep = check_cells(sheet, rows, amounts, keep, problems)
     check_results(sheet, rows, amounts, keep, problems)
     kind, note = _kind(sheet, rows, amounts, keep)
@@ -122,6 +113,24 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, problems: Pr
         time=time,
     )
     return made, (*notes, *joined)
+
+
+def _kept(
+    sheet: Sheet, rows: Sequence[Row], words: Sequence[int], sums: Sequence[FloatArray], problems: Problems
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Which rows are neither totals nor without a name, bool [N], and notes on the others."""
+    columns, keep, notes = sheet.columns, np.ones(len(rows), bool), tuple[str, ...]()
+    if total := totals(rows, columns, words, sums):
+        keep[total] = False
+        named = ", ".join(shown(label_of(rows[i][1])) for i in total[:2])
+        notes += (f"{lines_of([rows[i][0] for i in total])} skipped: a total ({named})",)
+    check_nested(sheet, [(row, i) for i, row in enumerate(rows) if keep[i]], sums, problems)
+    name = columns.at["name"]
+    nameless = [i for i, (_, cells) in enumerate(rows) if keep[i] and is_blank(cells[name], columns.plain)]
+    if nameless and columns.kind != "means":
+        keep[nameless] = False
+        notes += (f"{lines_of([rows[i][0] for i in nameless])} skipped: no name",)
+    return keep, notes
 
 
 def _may_count(sheet: Sheet, kind: str) -> bool:
