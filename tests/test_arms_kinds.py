@@ -408,3 +408,39 @@ def test_results_of_two_kinds_are_not_compared(tmp_path):
 def test_results_of_one_kind_are_compared(tmp_path, rows):
     table = read(tmp_path, MIXED.format(rows))
     assert table.instances[0].evidence.value[0] == 9 and any("conversions = 'Results'" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels", "arms"),
+    [
+        ("Row Labels", "a\nb\n", ("a", "b")),
+        ("Zeilenbeschriftungen", "a\nb\n", ("a", "b")),
+        ("Device", "a\nb\n", ("a", "b")),
+        ("Nombre", "a\nb\n", ("a", "b")),
+        ("Device,Campaign", "m,a\nm,b\n", ("a", "b")),
+        ("Device,Traffic source", "m,a\nm,b\n", ("a", "b")),  # as before
+    ],
+)
+def test_labels_are_names_where_there_are_no_others(tmp_path, columns, labels, arms):
+    rows = "".join(f"{line},100,50,5\n" for line in labels.splitlines())
+    assert read(tmp_path, f"{columns},Clicks,Cost,Conversions\n{rows}").instances[0].arms == arms
+
+
+def test_a_minus_behind_is_a_minus(tmp_path):
+    rows = "A;100;50;600,00\nA;10;5;100,00-\nB;100;50;1.300,-\n"
+    table = read(tmp_path, f"Campaign;Clicks;Cost;Umsatz\n{rows}")
+    assert table.instances[0].evidence.value.tolist() == [500, 1300]
+    with pytest.raises(InputError, match="'1-2' given"):
+        read(tmp_path, f"Campaign;Clicks;Cost;Umsatz\n{rows}C;1-2;1;1\n")
+
+
+@pytest.mark.parametrize(
+    ("header", "row"), [("Sent,Opens,Orders,Total Revenue", "100,50,5,20.5"), ("Sent,Purchases,Sales", "100,5,20.5")]
+)
+def test_what_was_earned_is_not_offered_as_cost(tmp_path, header, row):
+    with pytest.raises(InputError, match="columns missing") as caught:
+        read(tmp_path, f"Campaign,{header}\nA,{row}\nB,{row}\n")
+    assert all(
+        f"spent={title}" not in str(caught.value).replace("'", "") for title in ("Total Revenue", "Sales", "Purch")
+    )
+    assert "--columns spent=1 " in str(caught.value)

@@ -195,9 +195,14 @@ def _by_title(role: str, header: Sequence[str], rows: Sequence[Sequence[str]], t
 
 
 def _elsewhere(role: str) -> set[str]:
-    """Words that mean something else: a rate or a price is no total, a time is nothing of all that."""
+    """Words that mean something else: a rate or a price is no total, a time is nothing of all that, revenue no cost."""
     others = ("price", "per_result", "roas", "time", "rate") if role not in ("mean_reward", "mean_cost") else ("time",)
-    return {word for other in others for rank in ranks()[other] for word in rank}
+    earned = ("value", "conversions") if role in COSTS else ()
+    return {word for other in (*others, *earned) for rank in ranks()[other] for word in rank}
+
+
+def _words_of(text: str) -> tuple[str, ...]:
+    return title(text).key, *title(text).others
 
 
 def _by_content(role: str, header: Sequence[str], rows: Sequence[Sequence[str]], taken: set[int]) -> int | None:
@@ -212,6 +217,8 @@ def _by_content(role: str, header: Sequence[str], rows: Sequence[Sequence[str]],
     if role == "clicks":
         return max((i for i in columns if columns[i].whole), key=lambda i: columns[i].largest, default=None)
     if role in ("spent", "cost", "mean_cost"):
+        amounts = {i: own for i, own in columns.items() if _elsewhere(role).isdisjoint(_words_of(header[i]))}
+        columns = {i: own for i, own in amounts.items() if own.money or not own.whole}  # others count something
         order = sorted(columns, key=lambda i: (not columns[i].money, columns[i].whole, columns[i].flags))
     else:
         # no more results than pulls

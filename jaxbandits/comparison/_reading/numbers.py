@@ -41,7 +41,7 @@ _DRESSED = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _NO_CENTS = re.compile(r"(\d)[.,][-–—]{1,2}(\D*)$", re.ASCII)  # 1.300,- €
-_IN_BRACKETS = re.compile(r"\((.*\d.*)\)")
+_IN_BRACKETS = re.compile(r"\((.*\d.*)\)|([^-−]*\d)[-−]")  # the second as in SAP
 _GROUPS = {
     ",": re.compile(r"\d{1,3}(,\d{3})+|\d{1,2}(,\d{2})*,\d{3}", re.ASCII),  # the second as in India
     ".": re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII),
@@ -147,7 +147,7 @@ def _undressed(text: str) -> _Cell | None:
         return _Cell(text.removeprefix("+"))
     text = _NO_CENTS.sub(r"\1\2", text)
     inner = _IN_BRACKETS.fullmatch(text)  # so accountants write what is below 0
-    if not (found := _DRESSED.fullmatch(inner[1] if inner else text)):
+    if not (found := _DRESSED.fullmatch(inner[1] or inner[2] if inner else text)):
         return None
     before, behind = found["first"] or "", found["last"] or ""
     percent, behind = behind == "%", behind.replace("%", "")

@@ -115,8 +115,10 @@ def _positions(kind: str, keyed: Sequence[Title], given: Mapping[str, int]) -> t
     for role, words in _WORDS[kind].items():
         if role not in at and (found := best_match(keyed, words, (*at.values(), *given.values()))) is not None:
             at[role] = found
-    if "name" not in at and (found := _last_word_names(keyed, at.values())) is not None:
-        at["name"] = found
+    taken = at.values()
+    for look in (_last_word_names, lambda keyed, taken: best_match(keyed, ("label",), taken)):
+        if "name" not in at and (found := look(keyed, taken)) is not None:
+            at["name"] = found
     return at, [role for role in PLAIN[kind] if role not in at]
 
 
