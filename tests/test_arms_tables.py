@@ -203,6 +203,7 @@ def test_each_test_is_a_problem_of_its_own(tmp_path, titles):
     [
         ("Experiment,Variant,Visitors,Cost,Orders", "C,Control,100,50,5\nC,A,120,50,7\n", "arms"),  # there is but one
         ("Experiment,Variant,Visitors,Cost,Orders", ",Control,100,50,5\n,A,120,50,7\n", "arms"),
+        ("Test ID,Variant,Visitors,Cost,Orders", "1,Control,100,50,5\n2,A,120,50,7\n", "arms"),  # of rows
         ("Test,Campaign,Clicks,Cost,Orders", "x,a,100,50,5\ny,b,120,50,7\n", "arms"),  # campaigns are what they are
         ("test,variant,score,cost", "q,a,1,.5\nr,a,0,.4\nq,b,1,.3\nr,b,1,.2\n", "arms"),  # the tasks of a log
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -210,10 +211,14 @@ def _zeros_of_a_log(value: FloatArray, amounts: Amounts, keep: np.ndarray) -> tu
 
 
 def _instances(sheet: Sheet, rows: Sequence[Sequence[str]], default_name: str) -> list[str]:
-    """The instances' names; a test that is the only one of the file gives it none."""
-    at = sheet.columns.at.get("instance")
+    """The instances' names; the only test of a file gives it none, nor do tests of one variant each that differ."""
+    at, name = sheet.columns.at.get("instance"), sheet.columns.at["name"]
     named = [default_name if at is None else cells[at] or default_name for cells in rows]
-    return [default_name] * len(rows) if sheet.columns.by_test and len(set(named)) == 1 else named
+    pairs = {(test, cells[name]) for test, cells in zip(named, rows, strict=True)}
+    alone = min(Counter(test for test, _ in pairs).values(), default=0) == 1
+    differ = len(pairs) == len({variant for _, variant in pairs})
+    by_test = sheet.columns.by_test and len(set(named)) > 1 and not (alone and differ)
+    return named if by_test or not sheet.columns.by_test else [default_name] * len(rows)
 
 
 def _summed_over(sheet: Sheet, rows: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[str, ...]:
