@@ -217,3 +217,11 @@ def test_a_test_that_is_asked_for_keeps_its_name(tmp_path):
     path = tmp_path / "arms.csv"
     path.write_text("Experiment,Variant,Visitors,Cost,Orders\nC,Control,100,50,5\nC,A,120,50,7\n", encoding="utf-8")
     assert [one.name for one in read_arms(path, columns={"instance": "Experiment"}).instances] == ["C"]
+
+
+def test_a_total_that_sums_nothing_is_a_note(tmp_path):
+    rows = "A,Mobile,100,50,5\nA,Total,120,70,6\nB,Mobile,10,9,1\n"
+    notes = read(tmp_path, f"Campaign,Device,Clicks,Cost,Conversions\n{rows}").notes
+    assert any(note.startswith("line 3 called a total, but not the sum") for note in notes)
+    notes = read(tmp_path, f"Campaign,Device,Clicks,Cost,Conversions\n{rows.replace('120,70', '100,50')}").notes
+    assert not any("called a total" in note for note in notes)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxbandits.comparison._reading.amounts import Amounts, check_cells, check_results, read_amounts
 from jaxbandits.comparison._reading.calendar import time_cells, times_of
 from jaxbandits.comparison._reading.columns import Columns
-from jaxbandits.comparison._reading.extras import is_blank, label_of, lines_of, totals, without_extras
+from jaxbandits.comparison._reading.extras import TOTAL, is_blank, label_of, lines_of, totals, without_extras
 from jaxbandits.comparison._reading.numbers import NEGATIVE, NOTHING, NUMBER, UNKNOWN, is_number
 from jaxbandits.comparison._reading.pivots import check_nested, refilled
 from jaxbandits.comparison._reading.problems import Problems
@@ -131,6 +131,10 @@ def _kept(
     if nameless and columns.kind != "means":
         keep[nameless] = False
         notes += (f"{lines_of([rows[i][0] for i in nameless])} skipped: no name",)
+    called = {text for text in {cells[n] for _, cells in rows for n in words} if TOTAL.fullmatch(text)}
+    doubt = [line for i, (line, cells) in enumerate(rows) if keep[i] and not called.isdisjoint(cells[n] for n in words)]
+    if called and doubt and columns.kind == "counts":
+        notes += (f"{lines_of(doubt)} called a total, but not the sum of the arm's other rows: counted like them",)
     return keep, notes
 
 
