@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jaxbandits.comparison._reading.columns import COSTS
-from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, Numbers, is_nothing, read_numbers
+from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, NUMBER, Numbers, is_nothing, read_numbers
 from jaxbandits.comparison._reading.problems import Problems
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison._reading.words import rank_of
 from jaxbandits.comparison.evidence import FloatArray, NumberStyle
 from jaxbandits.core.errors import bad, shown
+from jaxbandits.core.printable import brief
 
 MAY_BE = "a finite number of at least 0"
-_PARTS = {"micro": 1_000_000, "cent": 100}
-_NO_CURRENCY = ("%", "micro", "micros", "cent", "cents", "utc", "gmt")
+_PARTS = {"micro": 1_000_000, "cent": 100, "¢": 100}
+_NO_CURRENCY = ("%", "micro", "micros", "cent", "cents", "¢", "thousand", "utc", "gmt")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
     texts = {role: [cells[i] for _, cells in rows] for role, i in numeric.items()}
     counts = [role == "clicks" for role in numeric]
     read, style, notes = read_numbers(list(texts.values()), counts, sheet.separator, decimal)
-    by_role = dict(zip(numeric, read, strict=True))
+    by_role = {role: _without_percent(role, numbers) for role, numbers in zip(numeric, read, strict=True)}
     values = {role: numbers.values for role, numbers in by_role.items()}
     for role, numbers in by_role.items():
         unit = columns.unit(role)
@@ -61,6 +62,9 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
         if parts := _PARTS.get(unit.removesuffix("s")):
             values[role] = values[role] / parts
             notes += (f"{shown_title} is divided by {parts:,}",)
+        elif unit == "thousand" and not any(text[-1:] in ("k", "K") for text in texts[role]):
+            values[role] = values[role] * 1000
+            notes += (f"{shown_title} is in thousands",)
         elif unit == "%" and not numbers.percent.any():
             values[role] = values[role] / 100
             notes += (f"{shown_title} is in percent",)
@@ -75,6 +79,16 @@ def read_amounts(sheet: Sheet, rows: Sequence[Row], decimal: str | None, problem
     state = {role: numbers.state for role, numbers in by_role.items()}
     symbols = frozenset(role for role, numbers in by_role.items() if numbers.symbols or columns.unit(role))
     return _completed(Amounts(values, state, texts, style, notes, symbols), sheet)
+
+
+def _without_percent(role: str, numbers: Numbers) -> Numbers:
+    """Percent of what, among clicks, costs, or results that are numbers? Such cells cannot be read."""
+    amounts = ~numbers.percent & np.isin(numbers.state, (NUMBER, NEGATIVE)) & (numbers.values != 0)
+    if not (role in ("clicks", "spent") or (role in ("conversions", "cost") and amounts.any())):
+        return numbers
+    return replace(
+        numbers, state=np.where(numbers.percent, np.int8(BAD), numbers.state), percent=numbers.percent & False
+    )
 
 
 def _must_be_percent(sheet: Sheet, role: str, numbers: Numbers, unit: str) -> bool:
@@ -160,7 +174,7 @@ def check_cells(
     wrong = (
         np.stack([np.isin(amounts.state[r], states[: 1 if r in refunds else 2]) for r in roles], axis=1) & keep[:, None]
     )
-    names = [role for role in ("name", "instance") if role in at]
+    names = [role for role in ("name", "instance") if role in at and not (role == "instance" and sheet.columns.by_test)]
     odd = {
         i
         for i, (_, cells) in enumerate(rows)
@@ -178,7 +192,8 @@ def check_cells(
         for role in (roles[j] for j in np.flatnonzero(wrong[i])):
             text = amounts.texts[role][i]
             decimal = f" (decimal sign: {amounts.style.decimal!r})" if _has_sign(text) else ""
-            problems.note(bad(f"{where}, column {sheet.label(role)}", text, MAY_BE + decimal))
+            percent = " (percent beside numbers, or of an amount)" if text.endswith("%") else ""
+            problems.note(bad(f"{where}, column {sheet.label(role)}", text, MAY_BE + decimal + percent))
     usable = keep.copy()
     usable[found] = False
     return usable
@@ -186,3 +201,23 @@ def check_cells(
 
 def _has_sign(text: str) -> bool:
     return text[:1].isdigit() and ("," in text or "." in text) and text.count(",") + text.count(".") < 3
+
+
+def check_results(sheet: Sheet, rows: Sequence[Row], amounts: Amounts, keep: np.ndarray, problems: Problems) -> None:
+    """``problems`` then has results of several kinds, such as link clicks and purchases, which are not compared."""
+    if (at := sheet.columns.at.get("result_kind")) is None:
+        return
+    own = sheet.columns.at["conversions"]
+    kinds: dict[str, int] = {}
+    for i in np.flatnonzero(keep & (np.nan_to_num(amounts.values["conversions"]) > 0)).tolist():
+        line, cells = rows[i]
+        if not is_nothing(cells[at]):
+            kinds.setdefault(cells[at], line)
+    if len(kinds) > 1:
+        (first, above), (other, line) = list(kinds.items())[:2]
+        others = [*sheet.columns.others.get("conversions", ()), own]
+        options = [f"--columns {shlex.quote(brief(f'conversions={sheet.titles[i]}', 60))}" for i in (others[0], own)]
+        instead = f"{options[0]} takes another column, " if others[0] != own else ""
+        may_be = f"{shown(brief(first, 40))} as in line {above}: results of two kinds are not compared"
+        where = f"{sheet.source}, line {line}, column {sheet.label('result_kind')}"
+        problems.note(bad(where, brief(other, 40), f"{may_be} ({instead}{options[1]} takes them as they are)"))

@@ -41,6 +41,7 @@ class Columns:
         is_value: the reward of a file of counts is an amount or a score, not a number of conversions.
         pull_unit: what a pull is.
         levels: positions of coarser names (ad set, campaign), the coarsest last.
+        whens: roles in ``at`` that make the time together with "time": "clock", "month", "year".
         others: of each role further columns that could have been meant.
     """
 
@@ -53,6 +54,7 @@ class Columns:
     is_value: bool = False
     pull_unit: str = "pull"
     levels: tuple[int, ...] = ()
+    whens: tuple[str, ...] = ()
     others: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def numeric(self) -> dict[str, int]:
@@ -60,6 +62,11 @@ class Columns:
         roles = ["clicks", *PLAIN[self.kind][1:]]
         found = {role: self.at[role] for role in dict.fromkeys(roles) if role in self.at}
         return found | {f"{role} rate": at for role, (at, _, _) in self.rates.items()}
+
+    @property
+    def by_test(self) -> bool:
+        """Whether the instances are tests of variants, which only several tests need a name for."""
+        return "test" in self.title
 
     def unit(self, role: str) -> str:
         """The unit in a role's title."""
@@ -116,6 +123,7 @@ def plain_columns(titles: Sequence[str], source: str) -> Columns | None:
     keyed = titles_of(titles)
     more = ("time", "currency", "clicks") if kind == "log" else ("time", "currency")
     at |= {role: i for role in more if (i := best_match(keyed, (role,), at.values())) is not None}
+    at |= {"time": lower.index("time")} if "time" in at and "time" in lower else {}
     unit = {"means": "pull", "counts": "click", "log": "row"}[kind]
     return Columns(kind, at, plain=True, title={role: keyed[i] for role, i in at.items()}, pull_unit=unit)
 

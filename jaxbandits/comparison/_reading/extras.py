@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
+from jaxbandits.comparison._reading.breakdown import subtotals
+from jaxbandits.comparison._reading.columns import Columns
 from jaxbandits.comparison._reading.numbers import is_nothing, is_number
 from jaxbandits.comparison._reading.sheet import Row, Sheet
 from jaxbandits.comparison.evidence import FloatArray
 from jaxbandits.core.errors import shown
 
-_TOTAL = re.compile(
+TOTAL = re.compile(  # what a row of totals is called
     r"(?:(?:grand|overall|report|account|filtered|campaign|all)[ -]?)?(?:sub-?)?"
     r"(?:totals?|sum|total g[eé]n[eé]ral|total geral|totale|totaal|totalt|suma|somme|soma|summe|gesamt|insgesamt"
     r"|gesamt(?:summe|ergebnis|wert)e?|eindtotaal|razem|итого|всего|合計|合计|总计"
@@ -56,6 +59,11 @@ def without_extras(sheet: Sheet, numeric: Sequence[int]) -> tuple[list[Row], tup
     if below:
         text = " / ".join(" ".join(filter(None, cells)) for _, cells in reversed(below))
         notes.append(f"{lines_of([line for line, _ in reversed(below)])} below the table skipped: {shown(text)}")
+    changes = [line for line, cells in rows if _is_change(cells, numeric)] if sheet.columns.kind == "counts" else []
+    if 0 < len(changes) < len(rows):
+        left_out = set(changes)
+        rows = [row for row in rows if row[0] not in left_out]
+        notes.append(f"{lines_of(changes)} skipped: all in percent, so a change or a share")
     name = sheet.columns.at["name"]
     if len(rows) > 2 and not rows[0][1][name] and _other(rows[0][1], numeric):
         notes.append(f"line {rows[0][0]} skipped: no numbers below the header, {_quoted(rows[0][1])}")
@@ -82,45 +90,86 @@ def _is_remark(row: Row, sheet: Sheet, numeric: Sequence[int]) -> bool:
     return not any(cells[n] for n in numeric) and (filled < 2 or line in sheet.gaps)
 
 
+def _is_change(cells: Sequence[str], numeric: Sequence[int]) -> bool:
+    """Whether all numbers of a row, at least two, are in percent: it compares two rows above, or is a share of all."""
+    filled = [cells[n] for n in numeric if not is_nothing(cells[n])]
+    return len(filled) > 1 and all(cell.endswith("%") for cell in filled)
+
+
 def _quoted(cells: Iterable[str]) -> str:
     return shown(" ".join(filter(None, cells)))
 
 
-def totals(
-    rows: Sequence[Row], name: int, words: Sequence[int], sums: Sequence[FloatArray], plain: bool = False
-) -> list[int]:
-    """Which rows sum others: by what they are called, or because their numbers do.
+def totals(rows: Sequence[Row], columns: Columns, words: Sequence[int], sums: Sequence[FloatArray]) -> list[int]:
+    """Which rows sum others: by what they are called, or because their numbers do. In a file in plain form a total must
+    be called so and add up.
 
     Args:
         rows: of the table.
-        name: position of the names.
-        words: positions of other cells that are no numbers, such as the day.
-        sums: columns of which a total is the sum, such as clicks and spent; float64 [N] each.
-        plain: the file is in plain form, where a total must be called so and add up.
+        columns: what its columns are.
+        words: positions of cells that are neither names nor numbers, such as the day.
+        sums: columns of which a total is the sum, such as clicks and spent; of a file of means the means; float64 [N].
     """
+    name, plain, shown_numbers = columns.at["name"], columns.plain, sums
+    sums = () if columns.kind == "means" else sums
     labelled = {i for i, (_, cells) in enumerate(rows) if is_blank(cells[name], plain) and _labels(cells, words)}
-    labelled |= {i for i, (_, cells) in enumerate(rows) if ":" in cells[name] and _TOTAL.fullmatch(cells[name])}
+    labelled |= {i for i, (_, cells) in enumerate(rows) if ":" in cells[name] and TOTAL.fullmatch(cells[name])}
     labelled |= _subtotals([cells[name] for _, cells in rows], sums)
+    key = [columns.at[role] for role in ("name", "instance") if role in columns.at]
+    labelled |= subtotals(rows, [*key, *columns.levels], columns.at.get("time"), words, sums, TOTAL, plain)
+    labelled |= _of_runs([cells[name] for _, cells in rows], labelled, sums)
     left = [i for i in range(len(rows)) if i not in labelled]
     for end in (-1, 0):  # at the ends one after the other, as there may be totals of totals
         while len(left) > 1:
             own = rows[left[end]][1][name]
-            called, adds_up = _TOTAL.fullmatch(own) is not None, _is_sum(left[end], left, sums)
+            called, adds_up = TOTAL.fullmatch(own) is not None, _is_sum(left[end], left, sums)
             if len(left) == 2:  # the only arm, and a row that says the same of it
                 called = adds_up = called and all(values[left[0]] == values[left[1]] for values in sums)
-            if not (called and adds_up if plain and own else called or adds_up):
+            is_total = called and adds_up if plain and own else called or adds_up
+            if not is_total and (plain or not _is_statistic(left[end], left, own, shown_numbers, columns.kind)):
                 break
             labelled.add(left.pop(end))
     return sorted(labelled)
 
 
+def _of_runs(names: Sequence[str], labelled: Collection[int], sums: Sequence[FloatArray]) -> set[int]:
+    """Rows called a total that sum the rows above them, down from the last such row."""
+    found, run = set[int](), list[int]()
+    for i, own in enumerate(names):
+        if i in labelled:
+            continue
+        if run and sums and TOTAL.fullmatch(own) and all(_agree(of[i], float(np.nansum(of[run]))) for of in sums):
+            found.add(i)
+            run = []
+        else:
+            run.append(i)
+    return found
+
+
+_STATISTICS: dict[str, Callable[..., Any]] = {"median": np.median, "max": np.max, "maximum": np.max, "min": np.min,
+                                              "minimum": np.min, "overall": np.sum, "all": np.sum}  # fmt: skip
+
+
+def _is_statistic(row: int, rows: Sequence[int], name: str, columns: Sequence[FloatArray], kind: str) -> bool:
+    """Whether this row is called the median, maximum, … of the others, and is it. Of means, the overall one lies
+    between them."""
+    others, word = [i for i in rows if i != row], name.casefold()
+    if word not in _STATISTICS or len(others) < 2 or not columns:
+        return False
+    if kind == "means" and _STATISTICS[word] is np.sum:
+        return all(np.nanmin(of[others]) <= of[row] <= np.nanmax(of[others]) for of in columns)
+    return all(_agree(of[row], float(_STATISTICS[word](np.nan_to_num(of[others])))) for of in columns)
+
+
 def _subtotals(names: Sequence[str], sums: Sequence[FloatArray]) -> set[int]:
     """Rows such as "A Total" that say what the rows named "A" come to."""
-    found = set()
+    found, rows = set[int](), dict[str, list[int]]()
+    for i, own in enumerate(names):
+        rows.setdefault(own.casefold(), []).append(i)
     for i, own in enumerate(names):
         called = _OF_OTHERS.fullmatch(own)
         of = called and (called["of"] or called["by"]).casefold()
-        others = [j for j, other in enumerate(names) if other.casefold() == of]
+        others = rows.get(of, []) if of else []
         if others and sums and all(_agree(values[i], float(np.nansum(values[others]))) for values in sums):
             found.add(i)
     return found
@@ -131,7 +180,7 @@ def _agree(total: float, found: float) -> bool:
 
 
 def _labels(cells: Sequence[str], words: Sequence[int]) -> bool:
-    return any(_TOTAL.fullmatch(cells[n]) for n in words)
+    return any(TOTAL.fullmatch(cells[n]) for n in words)
 
 
 def is_blank(name: str, plain: bool) -> bool:
@@ -141,7 +190,7 @@ def is_blank(name: str, plain: bool) -> bool:
 
 def label_of(cells: Sequence[str]) -> str:
     """What a row of totals is called."""
-    return next((cell for cell in cells if _TOTAL.fullmatch(cell)), next(filter(None, cells)))
+    return next((cell for cell in cells if TOTAL.fullmatch(cell)), next(filter(None, cells)))
 
 
 def _is_sum(row: int, rows: Sequence[int], sums: Sequence[FloatArray]) -> bool:

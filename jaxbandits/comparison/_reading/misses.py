@@ -27,7 +27,9 @@ _ROLES = {  # whose words are near to a role of a kind
     "spent": ("spent", "cost"),
     "conversions": ("conversions", "value", "reward"),
 }
-_OF_ONE = re.compile(r"\b(?:per|pro|par|por|je|each|apiece|unit)\b|/", re.IGNORECASE)  # no total, whatever it is
+_OF_ONE = re.compile(
+    r"\b(?:per|pro|par|por|je|each|apiece|unit)\b|/|% (?:of|von|de)\b|\((?:mean|avg|average)\b", re.IGNORECASE
+)  # no total, whatever it is
 _NUMBER = re.compile(r"[^\w]*[A-Z]{0,3}\s*\d[\d.,'’\s]*[^\w]*[A-Z]{0,3}", re.IGNORECASE)
 
 
@@ -168,7 +170,8 @@ def _guessed(
     for look in looks:
         for role in sorted(missing, key=("name", "clicks", "spent", "cost", "mean_reward").__contains__, reverse=True):
             if role not in guessed:
-                priced = {i for i, text in enumerate(header) if role == "spent" and _OF_ONE.search(text)}
+                totals = role in ("clicks", "spent", "conversions", "cost")
+                priced = {i for i, text in enumerate(header) if totals and _OF_ONE.search(text)}
                 at = look(role, header, rows, taken | priced)
                 if at is not None:
                     guessed[role] = at
@@ -192,9 +195,14 @@ def _by_title(role: str, header: Sequence[str], rows: Sequence[Sequence[str]], t
 
 
 def _elsewhere(role: str) -> set[str]:
-    """Words that mean something else: a rate or a price is no total, a time is nothing of all that."""
+    """Words that mean something else: a rate or a price is no total, a time is nothing of all that, revenue no cost."""
     others = ("price", "per_result", "roas", "time", "rate") if role not in ("mean_reward", "mean_cost") else ("time",)
-    return {word for other in others for rank in ranks()[other] for word in rank}
+    earned = ("value", "conversions") if role in COSTS else ()
+    return {word for other in (*others, *earned) for rank in ranks()[other] for word in rank}
+
+
+def _words_of(text: str) -> tuple[str, ...]:
+    return title(text).key, *title(text).others
 
 
 def _by_content(role: str, header: Sequence[str], rows: Sequence[Sequence[str]], taken: set[int]) -> int | None:
@@ -209,6 +217,8 @@ def _by_content(role: str, header: Sequence[str], rows: Sequence[Sequence[str]],
     if role == "clicks":
         return max((i for i in columns if columns[i].whole), key=lambda i: columns[i].largest, default=None)
     if role in ("spent", "cost", "mean_cost"):
+        amounts = {i: own for i, own in columns.items() if _elsewhere(role).isdisjoint(_words_of(header[i]))}
+        columns = {i: own for i, own in amounts.items() if own.money or not own.whole}  # others count something
         order = sorted(columns, key=lambda i: (not columns[i].money, columns[i].whole, columns[i].flags))
     else:
         # no more results than pulls

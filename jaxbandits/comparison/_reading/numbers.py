@@ -41,7 +41,7 @@ _DRESSED = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _NO_CENTS = re.compile(r"(\d)[.,][-–—]{1,2}(\D*)$", re.ASCII)  # 1.300,- €
-_IN_BRACKETS = re.compile(r"\((.*\d.*)\)")
+_IN_BRACKETS = re.compile(r"\((.*\d.*)\)|([^-−]*\d)[-−]")  # the second as in SAP
 _GROUPS = {
     ",": re.compile(r"\d{1,3}(,\d{3})+|\d{1,2}(,\d{2})*,\d{3}", re.ASCII),  # the second as in India
     ".": re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII),
@@ -110,7 +110,10 @@ def read_numbers(
     point = decimal or ("." if plain and not guess else _decided(votes, guess, separator))
     read = [_column(of, cells_of, point) for of, cells_of in zip(columns, cells, strict=True)]
     style = _style([cell for of in cells for cell in of.values() if cell], point)
-    return read, style, _notes(cells, point, None if decimal else votes)
+    notes = _notes(cells, point, None if decimal else votes)
+    if point == "." and not (plain or decimal or votes or guess):
+        notes += _dots(cells, counts)
+    return read, style, notes
 
 
 def plain_number(text: str) -> float | None:
@@ -144,7 +147,7 @@ def _undressed(text: str) -> _Cell | None:
         return _Cell(text.removeprefix("+"))
     text = _NO_CENTS.sub(r"\1\2", text)
     inner = _IN_BRACKETS.fullmatch(text)  # so accountants write what is below 0
-    if not (found := _DRESSED.fullmatch(inner[1] if inner else text)):
+    if not (found := _DRESSED.fullmatch(inner[1] or inner[2] if inner else text)):
         return None
     before, behind = found["first"] or "", found["last"] or ""
     percent, behind = behind == "%", behind.replace("%", "")
@@ -248,6 +251,15 @@ def _style(cells: Iterable[_Cell], point: str) -> NumberStyle:
         between.update(set(re.sub(r"[\d+eE.-]" if point == "." else r"[\d+eE,-]", "", whole)))
     symbol = symbols.most_common(1)[0][0] if symbols else ("", True, False)
     return NumberStyle(*symbol, decimal=point, thousands=between.most_common(1)[0][0] if between else "")
+
+
+def _dots(cells: Sequence[dict[str, _Cell | None]], counts: Sequence[bool]) -> tuple[str, ...]:
+    """A warning where a dot may stand between thousands, and no cell tells that it is decimal."""
+    for of, is_count in zip(cells, counts, strict=True):
+        for text, cell in of.items():
+            if cell and not is_count and _GROUPS["."].fullmatch(core := _bare(cell.core)):
+                return (f"decimal points: {shown(re.sub(rf'[{_SPACES}]', ' ', text))} is {core} (if not: --decimal ,)",)
+    return ()
 
 
 def _notes(cells: Sequence[dict[str, _Cell | None]], point: str, votes: Counter[str] | None) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ def _read(text: str, day_first: bool) -> datetime:
         first = {"year": "1970", "month": "1", "day": "1", "half": "", "zone": ""}
         return _dated({**first, **found.groupdict()}, day_first)
     if found := _MONTH.fullmatch(text):
-        month = int(found["month"]) if found["month"] else _month(found["name"])
+        month = int(found["month"]) if found["month"] else month_of(found["name"])
         return datetime(int(found["year"] or found["later"]), month, 1)
     value = float(text) if re.fullmatch(r"\d+(\.\d*)?", text, re.ASCII) and len(text) < 40 else math.nan
     for low, high, unit in _EPOCHS:
@@ -115,7 +115,7 @@ def _dated(found: dict[str, str | None], day_first: bool) -> datetime:
         day, month = (one, two) if day_first else (two, one)
     else:
         day = int(found["day"] or 0)
-        month = _month(found["name"] or "") if "name" in found else int(found["month"] or 0)
+        month = month_of(found["name"] or "") if "name" in found else int(found["month"] or 0)
     hour = int(found["hour"] or 0)
     if half := (found["half"] or "").lower():
         hour = hour % 12 + 12 * half.startswith("p")
@@ -128,7 +128,8 @@ def _dated(found: dict[str, str | None], day_first: bool) -> datetime:
     return time
 
 
-def _month(name: str) -> int:
+def month_of(name: str) -> int:
+    """1 to 12, by name; raises ValueError."""
     word = name.lower()
     for number, starts in _MONTHS.items():
         if any(word.startswith(start) for start in starts.split()):

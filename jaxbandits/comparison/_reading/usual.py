@@ -31,7 +31,13 @@ RATES = {
     "conversions": (("rate", "clicks", "times"), ("per_result", "spent", "divided"), ("roas", "spent", "times")),
 }
 _MOST_TITLES = 1000  # that usual words are looked for in
-_LEVELS = range(3, 8)  # ranks of names: ad, creative, keyword, ad set, campaign
+_LEVELS = (  # ranks of names, each the parent of those before it
+    range(2, 4),  # model, provider
+    range(4, 11),  # ad, creative, keyword, ad set, insertion order, campaign, campaign group
+    range(12, 14),  # source, medium
+)
+_DAY, _WEEK, _MONTH, _QUARTER, _CLOCK = 1, 2, 3, 4, 6  # ranks of times
+_VARIANTS = (0, 1)  # ranks of names that mean something only within their test
 _CONSTANT = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
 
 
@@ -109,8 +115,10 @@ def _positions(kind: str, keyed: Sequence[Title], given: Mapping[str, int]) -> t
     for role, words in _WORDS[kind].items():
         if role not in at and (found := best_match(keyed, words, (*at.values(), *given.values()))) is not None:
             at[role] = found
-    if "name" not in at and (found := _last_word_names(keyed, at.values())) is not None:
-        at["name"] = found
+    taken = at.values()
+    for look in (_last_word_names, lambda keyed, taken: best_match(keyed, ("label",), taken)):
+        if "name" not in at and (found := look(keyed, taken)) is not None:
+            at["name"] = found
     return at, [role for role in PLAIN[kind] if role not in at]
 
 
@@ -139,6 +147,17 @@ def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked:
         found = given.get(role, best_match(keyed, (role,), at.values()))
         if found is not None:
             at[role] = found
+    if kind == "log" and "clicks" not in at and keyed[at["reward"]].key in rank_of()["solved"]:
+        at |= {"clicks": found} if (found := best_match(keyed, ("asked",), at.values())) is not None else {}
+    tests = best_match(keyed, ("test",), at.values()) if kind != "log" and "instance" not in at else None
+    by_test = tests is not None and _rank(keyed[at["name"]], "name", -1) in _VARIANTS
+    at |= {"instance": tests} if tests is not None and by_test else {}
+    if kind == "counts" and "conversions" in at and at["conversions"] not in given.values():
+        of_results = keyed[at["conversions"]].key in rank_of()["results"]
+        found = best_match(keyed, ("result_kind",), at.values()) if of_results else None
+        at |= {"result_kind": found} if found is not None else {}
+    whens = _whens(keyed, at)
+    at |= whens
     unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(keyed[at["clicks"]] if "clicks" in at else None)
     known = rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
     reward = (
@@ -147,7 +166,21 @@ def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked:
     counted = reward is not None and any(word in known for word in (reward.key, *reward.others))
     is_value = kind == "counts" and not counted and "conversions" not in asked.columns
     titles = {role: keyed[i] for role, i in at.items()} | {f"{x} rate": keyed[i] for x, (i, _, _) in rates.items()}
-    return Columns(kind, at, False, titles, rates, constant, is_value, unit, _levels(keyed, at, given), others)
+    titles |= {"test": titles["instance"]} if by_test else {}
+    return Columns(
+        kind, at, False, titles, rates, constant, is_value, unit, _levels(keyed, at, given), tuple(whens), others
+    )
+
+
+def _whens(keyed: Sequence[Title], at: Mapping[str, int]) -> dict[str, int]:
+    """The columns that may complete the time: a day's clock, the month of a day, the year of what may have none."""
+    rank, found = _rank(keyed[at["time"]], "time", -1) if "time" in at else -1, dict[str, int]()
+    for role, words, of in (("clock", ("time", _CLOCK), (_DAY,)), ("month", ("time", _MONTH), (_DAY,)),
+                            ("year", ("year", 0), (_DAY, _WEEK, _MONTH, _QUARTER))):  # fmt: skip
+        fits = [i for i, one in enumerate(keyed) if _rank(one, words[0], -1) == words[1] and i not in at.values()]
+        if fits and rank in of:
+            found[role] = fits[0]
+    return found
 
 
 def _rates(keyed: Sequence[Title], at: Mapping[str, int], missing: Iterable[str]) -> dict[str, tuple[int, str, str]]:
@@ -174,6 +207,8 @@ def _of_pulls(rate: Title, pulls: Title) -> bool:
 def pull_unit(clicks: Title | None) -> str:
     """What a pull is, by the title of the column that counts them."""
     units = ("click", "click", "pull", "session", "click", "view", "impression")
+    if clicks is not None and clicks.key in rank_of()["asked"]:
+        return "pull"
     return units[0 if clicks is None else _rank(clicks, "clicks", 0)]
 
 
@@ -183,7 +218,8 @@ def _rank(one: Title, role: str, otherwise: int) -> int:
 
 def _levels(keyed: Sequence[Title], at: Mapping[str, int], given: Mapping[str, int]) -> tuple[int, ...]:
     rank = _rank(keyed[at["name"]], "name", -1)
-    if rank not in _LEVELS or "name" in given:
+    above = next((range(rank + 1, levels.stop) for levels in _LEVELS if rank in levels), range(0))
+    if "name" in given:
         return ()
     ranked = {_rank(x, "name", -1): i for i, x in reversed(list(enumerate(keyed)))}
-    return tuple(ranked[r] for r in _LEVELS if r > rank and r in ranked)
+    return tuple(ranked[r] for r in above if r in ranked)

@@ -30,7 +30,21 @@ _OF_ONE = re.compile(
     r"|play|impression|send)s?\s*$",
     re.IGNORECASE,
 )
+_OTHER_MEANING = re.compile(  # in brackets or behind a colon: a price, a mean, a rate, a share or thousands, no total
+    r"\b(?:per|pro|par|por|je|each)\b|[^\W\d]\s*/\s*[^\W\d]|[€$£]\s*/"
+    r"|ø|\brates?\b|\bshare\b|%|\bthousands?\b|\bmillions?\b|\bm(?:io|rd)\b|000|^mm?$|[€$£]\s?mm?\b|\bmm?\s?[€$£]"
+    rf"|\bmm?\s?(?:{CODES})\b|\b(?:{CODES})\s?mm?\b",
+    re.IGNORECASE,
+)
+_MONEY = rf"(?:[{SIGNS}]|{CODES})"
+_THOUSANDS = re.compile(
+    rf"{_MONEY}\s?(?:k|'?000s?|thousands?)|(?:[kt]|tsd\.?|thousands?)\s?{_MONEY}|(?P<bare>k|'?000s?|thousands?|tsd\.?)",
+    re.IGNORECASE,
+)
+_MEAN = re.compile(r"mean|avg\.?|average|mittelwert|moyenne|media|média", re.IGNORECASE)
+_VALUE = re.compile(r"\bvalue|wert\b|\bvaleur|\bvalor", re.IGNORECASE)
 _LONGEST = 200
+_AMOUNTS = ("clicks", "spent", "conversions", "value", "reward", "cost")
 _BRACKETED = re.compile(r"[\(\[]\s*(?:in\s+)?([^()\[\]]*?)\s*[\)\]]")
 
 
@@ -40,7 +54,7 @@ class Title:
 
     Attributes:
         key: letters and digits in lower case without accents: "Amount spent (USD)" and "amount_spent" agree.
-        unit: currency, "%", "micros" or "cents" that the title ends in; empty if none.
+        unit: currency, "%", "micros", "cents" or "thousand" that the title ends in; empty if none.
         others: keys of what is left without brackets, "7 Day", "Sum of", or what stands behind a colon.
         last: key of the last word of several.
 
@@ -67,22 +81,40 @@ def key(text: str) -> str:
 def title(text: str) -> Title:
     """The title's key, the unit that it ends in, and what else it may be called."""
     text, unit = text[:_LONGEST], ""
-    if (bracketed := _BRACKETED.search(text)) and _UNIT.fullmatch(bracketed[1]):
-        unit, text = bracketed[1], text[: bracketed.start()] + " " + text[bracketed.end() :]
+    if (bracketed := _BRACKETED.search(text)) and (of := _unit(bracketed[1])):
+        unit, text = of, text[: bracketed.start()] + " " + text[bracketed.end() :]
     text = _ACCOUNT.sub("", text)
     text = re.sub(r"^(?:metrics|segments|stats)[._]", "", text.strip(), flags=re.IGNORECASE)
     words = re.split(r"[\s_.,/\-]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).strip(" _.,/-"))
-    if not unit and len(words) > 1 and _UNIT.fullmatch(words[-1]):
-        unit, words = words[-1], words[:-2] if words[-2].lower() == "in" else words[:-1]
+    if not unit and len(words) > 1 and (of := _unit(words[-1], words[-2].lower() == "in")):
+        unit, words = of, words[:-2] if words[-2].lower() == "in" else words[:-1]
         text = " ".join(words)
     found, others = key(text), list[str]()
     last = key(words[-1]) if len(words) > 1 else ""
+    removed = [*_BRACKETED.findall(text), *text.split(":")[1:]]
+    other_meaning = any(_OTHER_MEANING.search(part.strip()) or _MEAN.fullmatch(part.strip()) for part in removed)
+    changed = {
+        *(_AMOUNTS if other_meaning else ()),
+        *(("clicks", "conversions") if any(_VALUE.search(part) for part in removed) else ()),
+    }
     for part in (_BRACKETED.sub(" ", text), text.split(":")[0], _BRACKETED.sub(" ", text.split(":")[0])):
         for bare in (part, _BEHIND.sub("", part), _BEFORE.sub("", part), _BEFORE.sub("", _BEFORE.sub("", part))):
             others += [other] if (other := key(bare)) and other not in (found, *others) else []
-    if found not in rank_of()["price"] and _OF_ONE.match(_BRACKETED.sub(" ", text)):
+    others = [other for other in others if not any(other in rank_of()[role] for role in changed)]
+    if (behind := _BRACKETED.search(text)) and _MEAN.fullmatch(behind[1]):  # "score (mean)" is a mean score
+        others.append(key(f"mean {_BRACKETED.sub(' ', text)}"))
+    whole = re.sub(r"[\[\]():]", " ", text)
+    if found not in rank_of()["price"] and any(_OF_ONE.match(x) for x in (whole, _BRACKETED.sub(" ", text))):
         others.append("costperclick")  # the price of one pull, whatever a pull is called
     return Title(found, unit.upper() if unit.upper() in CODES.split("|") else unit.lower(), tuple(others), last)
+
+
+def _unit(text: str, alone: bool = True) -> str:
+    """The text if it is a unit, "thousand" if it is one of thousands (``alone`` also without a currency), or empty."""
+    thousands = _THOUSANDS.fullmatch(text)
+    if thousands and (alone or not thousands["bare"]):
+        return "thousand"
+    return text if _UNIT.fullmatch(text) else ""
 
 
 def titles_of(texts: Sequence[str]) -> list[Title]:
