@@ -99,3 +99,11 @@ def test_subtotals_are_no_arms(tmp_path, subtotal, total):
 def test_what_is_called_a_subtotal_and_sums_nothing_is_an_arm(tmp_path):
     table = read(tmp_path, "Campaign,Clicks,Cost,Conversions\nA,10,5,1\nB,11,5,2\nA Total,99,50,5\n")
     assert table.instances[0].arms == ("A", "B", "A Total")
+
+
+def test_subtotals_are_of_their_own_instance(tmp_path):
+    rows = [f"{at},{name}{end},{n},{n / 2},{n / 10}" for at, base in (("X", 10), ("Y", 30)) for name in "AB"
+            for end, n in (("", base), ("", 2 * base), (" Total", 3 * base))]  # fmt: skip
+    table = read(tmp_path, "\n".join(["instance,Campaign,Clicks,Cost,Conversions", *rows, ""]))
+    assert [(i.name, i.arms, i.evidence.clicks.tolist()) for i in table.instances] == [
+        ("X", ("A", "B"), [30, 30]), ("Y", ("A", "B"), [90, 90])]  # fmt: skip

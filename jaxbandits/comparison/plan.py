@@ -120,9 +120,7 @@ def prepare(
         >>> list(plan.settings), len(plan.table.instances)
         (['omega_ucb(rho=0.25)', 'omega_ucb(rho=1)'], 4)
     """
-    _check_choices(runs, seed, last_pull, noise, uncertainty)
-    if average_cost is not None and last_pull != "counts":
-        raise bad("last_pull", last_pull, "left out with an average cost, beyond which no pull goes")
+    _check_choices(runs, seed, last_pull, noise, uncertainty, average_cost)
     budget = positive_number("budget", budget)
     concentration = positive_number("beta_concentration", beta_concentration)
     if concentration > MOST_SHAPE:
@@ -180,12 +178,16 @@ def _shares(marks: int | Sequence[float]) -> np.ndarray:
     return np.arange(1, marks + 1) / marks if isinstance(marks, (int, np.integer)) else shares
 
 
-def _check_choices(runs: int, seed: int, last_pull: str, noise: str | None, uncertainty: str | None) -> None:
+def _check_choices(
+    runs: int, seed: int, last_pull: str, noise: str | None, uncertainty: str | None, average_cost: float | None
+) -> None:
     if whole_number("runs", runs, 1) >= 2**32:
         raise bad("runs", runs, "below 2**32")
     whole_number("seed", seed, 0, 2**32 - 1, "2**32 - 1")
     if last_pull not in LAST_PULLS:
         raise bad("last_pull", last_pull, " or ".join(map(repr, LAST_PULLS)))
+    if average_cost is not None and last_pull != "counts":
+        raise bad("last_pull", last_pull, "left out with an average cost, beyond which no pull goes")
     if noise is not None and noise not in NOISES:
         raise bad("noise", noise, " or ".join(map(repr, NOISES)))
     if uncertainty is not None and uncertainty not in UNCERTAINTIES:

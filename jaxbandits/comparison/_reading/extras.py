@@ -114,7 +114,8 @@ def totals(rows: Sequence[Row], columns: Columns, words: Sequence[int], sums: Se
     sums = () if columns.kind == "means" else sums
     labelled = {i for i, (_, cells) in enumerate(rows) if is_blank(cells[name], plain) and _labels(cells, words)}
     labelled |= {i for i, (_, cells) in enumerate(rows) if ":" in cells[name] and TOTAL.fullmatch(cells[name])}
-    labelled |= _subtotals([cells[name] for _, cells in rows], sums)
+    at = columns.at.get("instance")
+    labelled |= _subtotals([(cells[at] if at is not None else "", cells[name]) for _, cells in rows], sums)
     key = [columns.at[role] for role in ("name", "instance") if role in columns.at]
     labelled |= subtotals(rows, [*key, *columns.levels], columns.at.get("time"), words, sums, TOTAL, plain)
     labelled |= _of_runs([cells[name] for _, cells in rows], labelled, sums)
@@ -161,15 +162,15 @@ def _is_statistic(row: int, rows: Sequence[int], name: str, columns: Sequence[Fl
     return all(_agree(of[row], float(_STATISTICS[word](np.nan_to_num(of[others])))) for of in columns)
 
 
-def _subtotals(names: Sequence[str], sums: Sequence[FloatArray]) -> set[int]:
-    """Rows such as "A Total" that say what the rows named "A" come to."""
-    found, rows = set[int](), dict[str, list[int]]()
-    for i, own in enumerate(names):
-        rows.setdefault(own.casefold(), []).append(i)
-    for i, own in enumerate(names):
+def _subtotals(names: Sequence[tuple[str, str]], sums: Sequence[FloatArray]) -> set[int]:
+    """Rows such as "A Total" that say what the rows named "A" of the same instance come to; (instance, name) each."""
+    found, rows = set[int](), dict[tuple[str, str], list[int]]()
+    for i, (instance, own) in enumerate(names):
+        rows.setdefault((instance, own.casefold()), []).append(i)
+    for i, (instance, own) in enumerate(names):
         called = _OF_OTHERS.fullmatch(own)
         of = called and (called["of"] or called["by"]).casefold()
-        others = rows.get(of, []) if of else []
+        others = rows.get((instance, of), []) if of else []
         if others and sums and all(_agree(values[i], float(np.nansum(values[others]))) for values in sums):
             found.add(i)
     return found
