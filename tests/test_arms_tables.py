@@ -165,13 +165,12 @@ def test_arms_of_the_same_numbers_are_no_pivot(tmp_path):
     ("header", "row", "is_one"),
     [
         ("Clicks,Cost,Conversions", "Median,60,30,6", True),
-        ("Clicks,Cost,Conversions", "Max,300,110,11", True),
+        ("Clicks,Cost,Conversions", "Max,300,110,11", False),  # a model may be called so
         ("Clicks,Cost,Conversions", "All,390,151,20", True),
         ("Clicks,Cost,Conversions", "Max,301,112,11", False),
         ("Clicks,Cost,Conversions", "All,60,30,6", False),
         ("Accuracy,Avg. cost", "Overall,70,30", True),
         ("Accuracy,Avg. cost", "Overall,10,30", False),
-        ("Accuracy,Avg. cost", "Min,30,11", True),
         ("Accuracy,Avg. cost", "Min,30,30", False),
     ],
 )
@@ -225,3 +224,47 @@ def test_a_total_that_sums_nothing_is_a_note(tmp_path):
     assert any(note.startswith("line 3 called a total, but not the sum") for note in notes)
     notes = read(tmp_path, f"Campaign,Device,Clicks,Cost,Conversions\n{rows.replace('120,70', '100,50')}").notes
     assert not any("called a total" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "seen"),
+    [
+        ("Day,Campaign,Audience",
+         "1,A,All visitors,3,2,1\n1,A,Lookalike,3,2,1\n2,A,All visitors,5,4,1\n2,A,Lookalike,4,3,1\n"
+         "1,B,x,1,1,0\n", {"A": 15, "B": 1}),
+        ("Campaign,Region", "A,North,10,5,1\nA,South,20,10,2\nA,,30,15,3\nB,North,1,1,0\n", {"A": 60, "B": 1}),
+        ("Campaign,Created,Day", "A,2024-03-01,2024-01-01,1,1,0\nB,2024-03-01,2024-01-02,1,1,0\n", {"A": 1, "B": 1}),
+        ("Ad group,Campaign", ",PMax 1,10,5,1\nBrand,S,20,10,2\n,PMax 2,30,15,3\nGeneric,S,5,4,1\n",
+         {"Brand": 20, "Generic": 5}),
+        ("Campaign", "Wine,30,15,3\nTotal Wine,30,15,3\nBeer,5,4,1\n", {"Wine": 30, "Total Wine": 30, "Beer": 5}),
+        ("Campaign", "Mini,30,15,3\nPro,90,45,3\nMax,90,45,9\n", {"Mini": 30, "Pro": 90, "Max": 90}),
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_a_total_is_a_row(tmp_path, header, rows, seen):
+    """An audience, a region that is not known, an ad group that a campaign has not, a shop's name."""
+    assert clicks(read(tmp_path, f"{header},Clicks,Cost,Conversions\n{rows}")) == seen
+
+
+@pytest.mark.parametrize(
+    ("title", "other"),
+    [
+        ("Conversions (high-value)", "All conv."),
+        ("Purchases (web/app)", "All conv."),
+        ("Orders (incl. 0% finance)", "All conv."),
+    ],
+)
+def test_brackets_that_say_which_are_left(tmp_path, title, other):
+    table = read(tmp_path, f"Campaign,Clicks,Cost,{other},{title}\nA,100,50,9,5\nB,100,60,8,4\n")
+    assert table.instances[0].evidence.value.tolist() == [5, 4]
+
+
+def test_the_day_of_a_report_is_not_when_it_was_made(tmp_path):
+    rows = "".join(f"{a},2024-01-0{d},2024-02-05,10,5,1\n" for a in "AB" for d in (1, 2))
+    (first, _) = read(tmp_path, f"Campaign,Day,Created,Clicks,Cost,Conversions\n{rows}").instances[0].evidence.daily
+    assert first.day.astype(str).tolist() == ["2024-01-01", "2024-01-02"]
+
+
+def test_a_plain_log_with_a_date_and_a_clock_is_ordered_by_its_date(tmp_path):
+    rows = "2024-01-02,08:00,A,1,.5\n2024-01-01,09:00,B,0,.5\n"
+    pulls = read(tmp_path, f"date,time,name,reward,cost\n{rows}").instances[0].evidence.pulls
+    assert pulls.reward.tolist() == [0, 1]

@@ -11,7 +11,12 @@ from jaxbandits.comparison._reading.numbers import is_number
 from jaxbandits.comparison._reading.sheet import Row
 from jaxbandits.comparison.evidence import FloatArray
 
-_ALL = re.compile(r"\(?(?:all|alle|tous|toutes|todos|todas|tutti|tutte|overall)\b.{0,20}", re.IGNORECASE)
+_ALL = re.compile(  # not "All visitors", which is an audience like others
+    r"\(?(?:all|alle|tous|toutes|todos|todas|tutti|tutte|overall)\)?"
+    r"(?: (?:the )?(?:devices|ages|age groups|genders|networks|regions|countries|days|platforms|placements|geräte"
+    r"|altersgruppen|appareils|âges|dispositivos|edades|idades|dispositivi|età))?\)?",
+    re.IGNORECASE,
+)
 _ROUNDING = 0.005
 
 
@@ -79,14 +84,17 @@ def _of_column(
     own = np.nan_to_num(values[:, left])
     found = set[int]()
     # one other row, or one column, says too little, unless the cell says it as well
-    for marked, others, least in ((called, ~called, 1 if len(values) > 1 else 2), (blank, ~(called | blank), 2)):
+    for marked, others, groups in ((called, ~called, 1), (blank, ~(called | blank), 2)):
         if not marked.any() or (marked is blank and (plain or len(values) < 2)):
             continue
         number = np.bincount(which[others], minlength=len(ids))[which]
         sums = np.array([np.bincount(which[others], of[others], len(ids))[which] for of in own])
         asked = marked & (number >= 1)
         right = asked & agree(own, sums)
-        if marked is blank and not (right | (own == 0).all(axis=0))[asked].all():
-            continue  # blank means something else here
-        found |= {left[i] for i in np.flatnonzero(right).tolist()} if (number[right] >= least).any() else set()
+        if not (right | (own == 0).all(axis=0))[asked].all():
+            continue  # the mark means something else here
+        # one other row, or one column, says too little, unless the cell says it as well
+        enough = 2 if plain or marked is blank or len(values) < 2 else 1
+        several = (number[right] >= enough).any() and len(set(which[right].tolist())) >= groups
+        found |= {left[i] for i in np.flatnonzero(right).tolist()} if several else set()
     return found

@@ -123,7 +123,8 @@ def plain_columns(titles: Sequence[str], source: str) -> Columns | None:
     keyed = titles_of(titles)
     more = ("time", "currency", "clicks") if kind == "log" else ("time", "currency")
     at |= {role: i for role in more if (i := best_match(keyed, (role,), at.values())) is not None}
-    at |= {"time": lower.index("time")} if "time" in at and "time" in lower else {}
+    dated = "time" in at and keyed[at["time"]].key in ("date", "timestamp")
+    at |= {"time": lower.index("time")} if "time" in at and "time" in lower and not dated else {}
     unit = {"means": "pull", "counts": "click", "log": "row"}[kind]
     return Columns(kind, at, plain=True, title={role: keyed[i] for role, i in at.items()}, pull_unit=unit)
 

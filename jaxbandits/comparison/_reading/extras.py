@@ -139,7 +139,12 @@ def _of_runs(names: Sequence[str], labelled: Collection[int], sums: Sequence[Flo
     for i, own in enumerate(names):
         if i in labelled:
             continue
-        if run and sums and TOTAL.fullmatch(own) and all(_agree(of[i], float(np.nansum(of[run]))) for of in sums):
+        if (
+            len(run) > 1
+            and len(sums) > 1
+            and TOTAL.fullmatch(own)
+            and all(_agree(of[i], float(np.nansum(of[run]))) for of in sums)
+        ):
             found.add(i)
             run = []
         else:
@@ -147,12 +152,11 @@ def _of_runs(names: Sequence[str], labelled: Collection[int], sums: Sequence[Flo
     return found
 
 
-_STATISTICS: dict[str, Callable[..., Any]] = {"median": np.median, "max": np.max, "maximum": np.max, "min": np.min,
-                                              "minimum": np.min, "overall": np.sum, "all": np.sum}  # fmt: skip
+_STATISTICS: dict[str, Callable[..., Any]] = {"median": np.median, "overall": np.sum}
 
 
 def _is_statistic(row: int, rows: Sequence[int], name: str, columns: Sequence[FloatArray], kind: str) -> bool:
-    """Whether this row is called the median, maximum, … of the others, and is it. Of means, the overall one lies
+    """Whether this row is called the median, or the whole, of the others, and is it. Of means, the overall one lies
     between them."""
     others, word = [i for i in rows if i != row], name.casefold()
     if word not in _STATISTICS or len(others) < 2 or not columns:
@@ -164,7 +168,7 @@ def _is_statistic(row: int, rows: Sequence[int], name: str, columns: Sequence[Fl
 
 def _subtotals(names: Sequence[tuple[str, str]], sums: Sequence[FloatArray]) -> set[int]:
     """Rows such as "A Total" that say what the rows named "A" of the same instance come to; (instance, name) each."""
-    found, rows = set[int](), dict[tuple[str, str], list[int]]()
+    found, several, rows = set[int](), False, dict[tuple[str, str], list[int]]()
     for i, (instance, own) in enumerate(names):
         rows.setdefault((instance, own.casefold()), []).append(i)
     for i, (instance, own) in enumerate(names):
@@ -173,7 +177,8 @@ def _subtotals(names: Sequence[tuple[str, str]], sums: Sequence[FloatArray]) -> 
         others = rows.get((instance, of), []) if of else []
         if others and sums and all(_agree(values[i], float(np.nansum(values[others]))) for values in sums):
             found.add(i)
-    return found
+            several |= len(others) > 1
+    return found if several or len(found) > 1 else set()  # "Total Wine" may be as large as "Wine"
 
 
 def _agree(total: float, found: float) -> bool:

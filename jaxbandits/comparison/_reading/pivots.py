@@ -39,7 +39,7 @@ def refilled(
     values = np.nan_to_num(np.array(sums))
     grand = set(np.flatnonzero(agree(values, values.sum(axis=1, keepdims=True) - values)).tolist()) if sums[1:] else ()
     for at in sorted(set(_outer(columns)) & set(labels)):
-        found = {i: above for i, above in _blanks(filled, at, labels).items() if i not in grand}
+        found = {i: above for i, above in _blanks(filled, at, labels, _coarser(columns, at)).items() if i not in grand}
         for i, above in found.items():
             line, cells = filled[i]
             filled[i] = line, (*cells[:at], filled[above][1][at], *cells[at + 1 :])
@@ -54,13 +54,22 @@ def _outer(columns: Columns) -> tuple[int, ...]:
     return *columns.levels, *(columns.at[role] for role in ("name", "instance") if role in columns.at)
 
 
+def _coarser(columns: Columns, at: int) -> Sequence[int]:
+    """The names that are coarser than the one in this column."""
+    finest_first = (columns.at["name"], *columns.levels)
+    return finest_first[finest_first.index(at) + 1 :] if at in finest_first else ()
+
+
 def _is_total(texts: Sequence[str]) -> bool:
     """Whether one of the labels is what a total is called."""
     return any(TOTAL.fullmatch(text) for text in texts)
 
 
-def _blanks(rows: Sequence[Row], at: int, labels: Sequence[int]) -> dict[int, int]:
-    """The rows to be filled in this column, each with the row whose name is its; none if it is not that of a pivot."""
+def _blanks(rows: Sequence[Row], at: int, labels: Sequence[int], outer: Sequence[int]) -> dict[int, int]:
+    """The rows to be filled in this column, each with the row whose name is its; none if it is not that of a pivot.
+
+    ``outer`` are the positions of coarser names.
+    """
     found, seen, last = dict[int, int](), set[tuple[str, ...]](), -1
     for i, (_, cells) in enumerate(rows):
         if cells[at]:
@@ -70,6 +79,8 @@ def _blanks(rows: Sequence[Row], at: int, labels: Sequence[int]) -> dict[int, in
             seen.add(own)
             last = i
         elif last >= 0 and any(cells[n] for n in labels if n > at) and not _is_total([cells[n] for n in labels]):
+            if any(cells[n] != rows[last][1][n] for n in outer):
+                return {}  # of another campaign than the row above: it has no such name
             found[i] = last
     return found if len(set(found.values())) > 1 else {}
 

@@ -36,7 +36,7 @@ _LEVELS = (  # ranks of names, each the parent of those before it
     range(4, 11),  # ad, creative, keyword, ad set, insertion order, campaign, campaign group
     range(12, 14),  # source, medium
 )
-_DAY, _WEEK, _MONTH, _QUARTER, _CLOCK = 1, 2, 3, 4, 6  # ranks of times
+_DAY, _WEEK, _MONTH, _QUARTER, _CLOCK = 1, 3, 4, 5, 6  # ranks of times
 _VARIANTS = (0, 1)  # ranks of names that mean something only within their test
 _CONSTANT = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
 
@@ -147,6 +147,9 @@ def _of_kind(kind: str, keyed: Sequence[Title], given: Mapping[str, int], asked:
         found = given.get(role, best_match(keyed, (role,), at.values()))
         if found is not None:
             at[role] = found
+    days = [i for i, one in enumerate(keyed) if _rank(one, "time", -1) == _DAY and i not in at.values()]
+    if kind != "log" and "time" in at and "time" not in given and days and _rank(keyed[at["time"]], "time", -1) != _DAY:
+        at["time"] = days[0]  # of a report; when something was made or exported is another matter
     if kind == "log" and "clicks" not in at and keyed[at["reward"]].key in rank_of()["solved"]:
         at |= {"clicks": found} if (found := best_match(keyed, ("asked",), at.values())) is not None else {}
     tests = best_match(keyed, ("test",), at.values()) if kind != "log" and "instance" not in at else None

@@ -31,8 +31,10 @@ _OF_ONE = re.compile(
     re.IGNORECASE,
 )
 _OTHER_MEANING = re.compile(  # in brackets or behind a colon: a price, a mean, a rate, a share or thousands, no total
-    r"\b(?:per|pro|par|por|je|each)\b|[^\W\d]\s*/\s*[^\W\d]|[€$£]\s*/"
-    r"|ø|\brates?\b|\bshare\b|%|\bthousands?\b|\bmillions?\b|\bm(?:io|rd)\b|000|^mm?$|[€$£]\s?mm?\b|\bmm?\s?[€$£]"
+    r"\b(?:per|pro|par|por|je|each)\b|[€$£]\s*/|/\s*(?:day|week|month|year|hour|click|klick|clic|user|order|session|visit"
+    r"|conv|tag|woche|monat|jahr|jour|mois|d[ií]a|mes|giorno|mese)"
+    r"|ø|\brates?\b|\bshare\b|^%$|%\s*(?:of|der|des|du|de|von|del)\b|\bthousands?\b|\bmillions?\b|\bm(?:io|rd)\b"
+    r"|^\D*000s?$|^mm?$|[€$£]\s?mm?\b|\bmm?\s?[€$£]"
     rf"|\bmm?\s?(?:{CODES})\b|\b(?:{CODES})\s?mm?\b",
     re.IGNORECASE,
 )
@@ -41,8 +43,8 @@ _THOUSANDS = re.compile(
     rf"{_MONEY}\s?(?:k|'?000s?|thousands?)|(?:[kt]|tsd\.?|thousands?)\s?{_MONEY}|(?P<bare>k|'?000s?|thousands?|tsd\.?)",
     re.IGNORECASE,
 )
-_MEAN = re.compile(r"mean|avg\.?|average|mittelwert|moyenne|media|média", re.IGNORECASE)
-_VALUE = re.compile(r"\bvalue|wert\b|\bvaleur|\bvalor", re.IGNORECASE)
+_MEAN = re.compile(r"mean|avg\.?|average|mittelwert|moyenne|média", re.IGNORECASE)
+_VALUE = re.compile(r"(?<!high[ -])(?<!low[ -])\bvalue|(?<!\bvon )wert\b|\bvaleur|\bvalor", re.IGNORECASE)
 _LONGEST = 200
 _AMOUNTS = ("clicks", "spent", "conversions", "value", "reward", "cost")
 _BRACKETED = re.compile(r"[\(\[]\s*(?:in\s+)?([^()\[\]]*?)\s*[\)\]]")
