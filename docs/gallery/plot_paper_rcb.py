@@ -4,7 +4,7 @@ How does the regret of RCB-I and RCB-AIR grow with the budget?
 
 Li and Xia (AAAI 2017) prove bounds and have no experiments, so there is no figure to repeat; this is a small one of
 ours. Regret of RCB-I, which knows the budget, and of RCB-AIR, which does not, and the growth that the bounds speak
-of, up to budgets of 3,160.
+of, up to budgets of 1,000.
 """
 
 import jax
@@ -15,7 +15,7 @@ import jaxbandits as jb
 from jaxbandits.policies import rcb_air, rcb_i, room_needed
 
 plt.style.use("jaxbandits.pictures")
-budgets, beta, key = np.array([100.0, 560.0, 3160.0]), 1.0, jax.random.key(16)
+budgets, beta, key = np.array([100.0, 316.0, 1000.0]), 1.0, jax.random.key(16)
 room = room_needed(9 * budgets[-1], beta)
 arms = jb.environments.Reservoir.ratio(jax.random.key(15), instances=100, capacity=room, beta=beta)
 most = jb.TotalBudget(budgets[-1], last_pull="forfeits")
