@@ -61,8 +61,6 @@ def describe(value: Any, where: str = "spec", seen: frozenset[int] = frozenset()
         return {"module": value.__name__}
     if inspect.isroutine(value) or hasattr(value, "__wrapped__"):
         return _code(value) if id(value) in seen else {**_code(value), **_held(value, where, seen | {id(value)})}
-    if type(value) is object:
-        return "a mark of its own"  # as defaults have: there is nothing to it
     if isinstance(value, type):
         return _code(value)
     text = repr(value)
@@ -111,6 +109,8 @@ def _held(function: Any, where: str, seen: frozenset[int]) -> dict[str, Any]:
     defaults, named = getattr(plain, "__defaults__", None) or (), getattr(plain, "__kwdefaults__", None) or {}
     inside = {name: cell.cell_contents for name, cell in cells.items() if cell != types.CellType()}
     for name, x in (*inside.items(), *((f"default {i}", x) for i, x in enumerate([*defaults, *named.values()]))):
+        if type(x) is object:
+            continue  # a mark, as defaults have: there is nothing to it
         try:
             found[name] = describe(x, f"{where}.{name}", seen)
         except InputError:
