@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from jaxbandits.comparison.arms_file import ArmsTable, Instance, read_arms
-from jaxbandits.core.errors import InputError
-
-
-def read(folder: Path, content: str | bytes, **arguments: Any) -> ArmsTable:
-    path = folder / "arms.csv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_arms(path, **arguments)
-
-
-def message_of(folder: Path, content: str | bytes, **arguments: Any) -> str:
-    with pytest.raises(InputError) as caught:
-        read(folder, content, **arguments)
-    text = str(caught.value)
-    assert "\n" not in text
-    return text
+from jaxbandits.comparison.arms_file import ArmsTable, Instance
+from tests.reading import message_of, read
 
 
 def only(table: ArmsTable) -> Instance:

@@ -9,24 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxbandits.comparison.arms_file import ArmsTable, read_arms
+from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.core.errors import InputError, bad, shown
 from jaxbandits.core.numbers import positive_number
-
-
-def read(folder: Path, content: str | bytes, **arguments: Any) -> ArmsTable:
-    path = folder / "arms.csv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_arms(path, **arguments)
-
-
-def message_of(folder: Path, content: str | bytes, **arguments: Any) -> str:
-    with pytest.raises(InputError) as caught:
-        read(folder, content, **arguments)
-    text = str(caught.value)
-    assert "\n" not in text
-    return text
-
+from tests.reading import message_of
 
 MEANS = "name,mean_reward,mean_cost\n"
 

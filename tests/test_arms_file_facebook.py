@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import jaxbandits
 from jaxbandits.comparison.arms_file import ArmsTable, Instance, read_arms
-from jaxbandits.core.errors import InputError
+from tests.reading import message_of, read
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "facebook" / "data.csv"
 SAMPLE = Path(jaxbandits.__file__).parent / "data" / "sample_ads.csv"
 ADS = "ad_id,campaign_id,fb_campaign_id,age,gender,clicks,spent,total_conversion\n"
 PUBLISHED_K = [2, 3, 3, 3, 4, 6, 7, 9, 21, 23, 24, 33, 34, 38, 54, 54, 57, 77, 93]
 needs_real_file = pytest.mark.skipif(not REAL.is_file(), reason=f"the Facebook file is not at {REAL}")
-
-
-def read(folder: Path, content: str | bytes, **arguments: Any) -> ArmsTable:
-    path = folder / "arms.csv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_arms(path, **arguments)
-
-
-def message_of(folder: Path, content: str | bytes, **arguments: Any) -> str:
-    with pytest.raises(InputError) as caught:
-        read(folder, content, **arguments)
-    text = str(caught.value)
-    assert "\n" not in text
-    return text
 
 
 def only(table: ArmsTable) -> Instance:

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from jaxbandits.comparison.arms_file import ArmsTable, read_arms
+from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.core.errors import InputError
-
-
-def read(folder: Path, content: str, name: str = "arms.csv") -> ArmsTable:
-    path = folder / name
-    path.write_text(content, encoding="utf-8")
-    return read_arms(path)
-
-
-def clicks(table: ArmsTable) -> dict[str, float]:
-    (instance,) = table.instances
-    return dict(zip(instance.arms, instance.evidence.clicks.tolist(), strict=True))
+from tests.reading import clicks, read
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,23 +12,11 @@ from jaxbandits._cli.arms_options import columns_of
 from jaxbandits.comparison._reading.decoding import decoded
 from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, NOTHING, NUMBER, UNKNOWN, read_numbers
 from jaxbandits.comparison._reading.times import read_times
-from jaxbandits.comparison.arms_file import ArmsTable, read_arms
 from jaxbandits.comparison.estimates import DAYS, ROWS, WILSON, estimates, ratio, wilson
 from jaxbandits.core.errors import InputError
+from tests.reading import message_of, read
 
 COUNTS = "name,clicks,spent,conversions\n"
-
-
-def read(folder: Path, content: str | bytes, **arguments: Any) -> ArmsTable:
-    path = folder / "arms.csv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_arms(path, **arguments)
-
-
-def message_of(folder: Path, content: str, **arguments: Any) -> str:
-    with pytest.raises(InputError) as caught:
-        read(folder, content, **arguments)
-    return str(caught.value)
 
 
 # ---- numbers
@@ -263,7 +250,7 @@ def test_one_name_only_points_to_the_column_with_several(tmp_path: Path) -> None
 
 def test_all_problems_of_a_file_are_told_together(tmp_path: Path) -> None:
     text = "Campaign,Clicks,Cost,Conversions\nA,12o4,602.00,31\nB,980,39x.50,12\nC,980,$5,twelve\nD,1,€2,3,4\n"
-    first, *lines = message_of(tmp_path, text).split("\n  ")
+    first, *lines = message_of(tmp_path, text, lines=6).split("\n  ")
     assert first.endswith("5 problems") and len(lines) == 5
     assert [line.split(":")[0] for line in lines] == [
         "line 5, column Cost",

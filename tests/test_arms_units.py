@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from jaxbandits.comparison.arms_file import ArmsTable, read_arms
 from jaxbandits.core.errors import InputError
-
-
-def read(folder: Path, content: str) -> ArmsTable:
-    path = folder / "arms.csv"
-    path.write_text(content, encoding="utf-8")
-    return read_arms(path)
+from tests.reading import read
 
 
 @pytest.mark.parametrize(

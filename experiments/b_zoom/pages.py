@@ -24,24 +24,26 @@ def _cells(begin: str, columns: Iterable[str], statistic: str, digits: str) -> I
         yield f"{each.published} / {f'**{text}**' if each.verdict == 'no' else text} ({apart})".replace("-", "−")
 
 
-def _table1(budget: int) -> Iterator[str]:
-    """Table 1 at one budget, thousands of pulls."""
+def _by_statistic(head: str, columns: Iterable[str], groups: Iterable[tuple[str, str]], digits: str) -> Iterator[str]:
+    """A row for each statistic of each group ``(label, begin)``; the group's first row bears its label."""
     lines = (
-        [f"{lam:g}" if s == "m" else "", s, *_cells(f"table1 B={budget} λ={lam:g}", COLUMNS, s, ".3g")]
-        for lam in _LAMBDAS
+        [label if s == STATISTICS[0] else "", s, *_cells(begin, columns, s, digits)]
+        for label, begin in groups
         for s in STATISTICS
     )
-    return table([f"B = {budget:,}, λ", "", *COLUMNS], lines)
+    return table([head, "", *columns], lines)
+
+
+def _table1(budget: int) -> Iterator[str]:
+    """Table 1 at one budget, thousands of pulls."""
+    groups = ((f"{lam:g}", f"table1 B={budget} λ={lam:g}") for lam in _LAMBDAS)
+    return _by_statistic(f"B = {budget:,}, λ", COLUMNS, groups, ".3g")
 
 
 def _table2(reading: str) -> Iterator[str]:
     """Table 2 by one reading of the reward, thousands."""
-    lines = (
-        [f"{b:,}" if s == "m" else "", s, *_cells(f"table2 {reading} B={b}", TABLE2, s, ".1f")]
-        for b in _BUDGETS
-        for s in STATISTICS
-    )
-    return table([f"{reading}, B", "", *TABLE2], lines)
+    groups = ((f"{b:,}", f"table2 {reading} B={b}") for b in _BUDGETS)
+    return _by_statistic(f"{reading}, B", TABLE2, groups, ".1f")
 
 
 _AGREEMENT = {

@@ -286,8 +286,4 @@ def _percent(gain: Gain) -> str:
 
 def _plus_minus(plan: ComparisonPlan, gain: Gain) -> str:
     """``+12.3 ± 0.4``."""
-    half = gain.half
-    if math.isnan(half):
-        return plan.table.style.written(f"{gain.mean:+,.5g}").replace("-", "−")
-    decimals = 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
-    return plan.table.style.written(f"{gain.mean:+,.{decimals}f} ± {half:,.{decimals}f}").replace("-", "−")
+    return plan.table.style.plus_minus(gain.mean, gain.half, sign="+").replace("-", "−")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -154,11 +153,8 @@ def against_the_best(comparison: Comparison, row: dict[str, Any]) -> str:
 
 def with_interval(comparison: Comparison, row: dict[str, Any], name: str) -> str:
     """``12.34 ± 0.56``: as many decimals as show two digits of the interval's half width, in the file's style."""
-    mean, half = row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2
-    if math.isnan(half):
-        return comparison.plan.table.style.written(f"{mean:,.5g}")
-    decimals = 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
-    return comparison.plan.table.style.written(f"{mean:,.{decimals}f} ± {half:,.{decimals}f}")
+    half = (row[f"{name}_high"] - row[f"{name}_low"]) / 2
+    return comparison.plan.table.style.plus_minus(row[name], half)
 
 
 def _range(numbers: Sequence[float]) -> str:

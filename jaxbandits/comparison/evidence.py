@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,6 +109,13 @@ class NumberStyle:
     def count(self, value: float) -> str:
         """A number of clicks or conversions: whole where it is whole, else with two decimals at most."""
         return self.number(value, 0 if float(value).is_integer() else 2)
+
+    def plus_minus(self, mean: float, half: float, sign: str = "") -> str:
+        """``12.34 ± 0.56``, two digits of the half width; without one the mean alone. ``sign="+"`` shows a plus."""
+        if math.isnan(half):
+            return self.written(f"{mean:{sign},.5g}")
+        decimals = 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
+        return self.written(f"{mean:{sign},.{decimals}f} ± {half:,.{decimals}f}")
 
     def money(self, value: float) -> str:
         """An amount with the file's currency: two decimals, more for an amount below 0.1 (three digits that count)."""
