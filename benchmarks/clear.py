@@ -5,7 +5,6 @@ sample and the Facebook file need), adastop (the same with AdaStop's permutation
 """
 
 import itertools
-import sys
 import time
 from pathlib import Path
 
@@ -14,13 +13,12 @@ import xarray
 from scipy import stats
 
 import jaxbandits as jb
-from jaxbandits._cli.command_line import Parser, one_of, parse_or_leave
+from benchmarks.common import parts
 from jaxbandits.comparison import Until
 from jaxbandits.statistics import clear_pairs
 
 RUNS, BOUND, SETTINGS = 1000, 100.0, 3
 SAMPLE = Path(jb.__file__).parent / "data/sample_ads.csv"
-FACEBOOK = Path("../shared/data/facebook/data.csv")
 
 
 def equal_laws(rng, runs):
@@ -89,32 +87,22 @@ def nulls(options):
         print(f"| {law} | {int(wrong[:, list(null)].any(axis=1).sum())} | {' | '.join(counts)} |", flush=True)
 
 
-def play(path, budget):
-    """A comparison that is played to its end, whatever is clear."""
-    policies = [jb.policies.OmegaUCB(rho=[0.0625, 0.25, 1.0]), jb.policies.BudgetedThompson(), jb.policies.MUCB()]
-    return jb.compare(path, budget, policies, until="clear", claim="average", max_runs=RUNS, marks=2)
-
-
-def games(options):
-    """The files that are there, and a budget for each."""
-    return [(path, budget) for path, budget in ((SAMPLE, 300.0), (options.ads, 500.0)) if path.is_file()]
-
-
 def ads(options):
-    """After how many runs each claim was clear of each pair, and where --until would have stopped."""
-    for path, budget in games(options):
+    """Played to the end: after how many runs each claim is clear of each pair, where --until would have stopped."""
+    policies = [jb.policies.OmegaUCB(rho=[0.0625, 0.25, 1.0]), jb.policies.BudgetedThompson(), jb.policies.MUCB()]
+    for path, budget in ((SAMPLE, 300.0), *([(options.ads, 500.0)] if options.ads else [])):
         began, rng = time.perf_counter(), np.random.default_rng(0)
-        found = play(path, budget)
+        found = jb.compare(path, budget, policies, until="clear", claim="average", max_runs=RUNS, marks=2)
         earned, names = found.data["reward"].mean("instance"), list(found.plan.settings)
-        seconds, pairs, bound = time.perf_counter() - began, found.clear.pairs, found.clear.bound
+        seconds, clear = time.perf_counter() - began, found.clear
+        assert clear is not None
+        pairs, bound = clear.pairs, clear.bound
         print(f"\n{path.name}, budget {budget:g}, {found.plan.runs} runs: a run can earn {bound:.4g} ({seconds:.0f} s)")
         print("\n| setting | against | more in most runs | more on average | AdaStop (of 160) |\n|---|---|---|---|---|")
         for i, j in itertools.combinations(range(len(names)), 2):
             cells = [_clear(part.values[i, j], part.values[j, i]) for part in pairs]
             other = adastop(earned.values[i], earned.values[j], rng)
-            print(
-                f"| {names[i]} | {names[j]} | {cells[0]} | {cells[1]} | {f'after {other}' if other else 'not clear'} |"
-            )
+            print(f"| {' | '.join([names[i], names[j], *cells, f'after {other}' if other else 'not clear'])} |")
         print("\n| settings | --until | --claim | runs | saved of 1,000 |\n|---|---|---|---|---|")
         for chosen in (names, [names[1], *names[3:]]):
             some = clear_pairs(earned.sel(setting=chosen), bound)
@@ -161,20 +149,16 @@ def adastop(one, two, rng, size=20, looks=8, level=0.05, permutations=1000):
     return 0
 
 
-def t_tests(one, two, looks=(20, 40, 80, 160), level=0.05):
-    """Runs after which paired t-tests over looks, Bonferroni's level, call two settings different; 0 if never."""
-    for runs in looks:
-        if stats.ttest_rel(one[:runs], two[:runs]).pvalue < level / len(looks):
-            return runs
-    return 0
+def t_tests(one, two, looks=(20, 40, 80, 160)):
+    """Whether paired t-tests over looks, at Bonferroni's level, call two settings different."""
+    return any(stats.ttest_rel(one[:runs], two[:runs]).pvalue < 0.05 / len(looks) for runs in looks)
 
 
 def others(options):
     """Two settings at a time: false claims about means among data sets of each law, by AdaStop and by t-tests."""
     sets, rng = (40 if options.quick else 400), np.random.default_rng(0)
-    print(
-        f"\n| law | of {sets} data sets: AdaStop differs | t-tests differ | clear on average here |\n|---|---|---|---|"
-    )
+    print(f"\n| law | of {sets} data sets: AdaStop differs | t-tests differ | clear on average here |")
+    print("|---|---|---|---|")
     for law, (_, null) in NULLS.items():
         if not null[1]:
             continue
@@ -182,25 +166,10 @@ def others(options):
         for number in range(sets):
             one, two = drawn(law, number)[:2]
             average = clear_pairs(labelled(np.stack([one, two])), BOUND).average
-            found[number] = [adastop(one, two, rng) > 0, t_tests(one, two) > 0, bool((average > 0).any())]
+            found[number] = [adastop(one, two, rng) > 0, t_tests(one, two), bool((average > 0).any())]
         print(f"| {law} | {' | '.join(str(int(n)) for n in found.sum(axis=0))} |", flush=True)
 
 
-PARTS = {"nulls": nulls, "ads": ads, "adastop": others}
-
-
-def main():
-    """Read the options, print the tables."""
-    parser = Parser(prog="python -m benchmarks.clear", description=__doc__)
-    parser.add_argument("--only", type=one_of(PARTS), metavar="PART", help=f"one part: {', '.join(PARTS)}")
-    parser.add_argument("--ads", type=Path, default=FACEBOOK, metavar="FILE", help="the Facebook file")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the data sets")
-    options = parse_or_leave(parser)
-    for name in [options.only] if options.only else PARTS:
-        began = time.perf_counter()
-        PARTS[name](options)
-        print(f"({name}: {time.perf_counter() - began:.0f} s)", file=sys.stderr)
-
-
 if __name__ == "__main__":
-    main()
+    ads_file = {"type": Path, "metavar": "FILE", "help": "the Facebook file of ads"}
+    parts("benchmarks.clear", __doc__, {"nulls": nulls, "ads": ads, "adastop": others}, ads=ads_file)

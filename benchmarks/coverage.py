@@ -6,16 +6,15 @@ most have one). A cell is the coverage in percent. In brackets with ``w``: most 
 With ``<``: lock-in rarer than 3/n, which no sample of n can show. With ``!``: outside of 92 to 98, and no warning.
 """
 
-import sys
-import time
+import functools
 
 import numpy as np
 import xarray
 
-from jaxbandits._cli.command_line import Parser, one_of, parse_or_leave
+from benchmarks.common import parts
 from jaxbandits.statistics import bootstrap_interval, cvar, mean, median, quantile, simultaneous_band, tail_share
-from jaxbandits.statistics.doubts import doubts_of, no_end, tail_doubts
-from jaxbandits.statistics.order import quantile_ends
+from jaxbandits.statistics.estimates import doubts_of, no_end, tail_doubts
+from jaxbandits.statistics.sample import quantile_ends
 
 LOW, HIGH = 92, 98
 TAME = ("normal", "uniform", "exponential", "gamma 2", "lognormal ½")
@@ -45,10 +44,7 @@ LAWS = {
     "lognormal 1": lognormal(1.0),
     "lognormal 1.5": lognormal(1.5),
     "t, 3 d.o.f.": (lambda rng, shape: rng.standard_t(3, size=shape), 0.0),
-    "lock-in 20 %": lock_in(0.2),
-    "lock-in 10 %": lock_in(0.1),
-    "lock-in 5 %": lock_in(0.05),
-    "lock-in 1 %": lock_in(0.01),
+    **{f"lock-in {share} %": lock_in(share / 100) for share in (20, 10, 5, 1)},
 }
 
 
@@ -67,16 +63,23 @@ class Cell:
         return f"({text} w)" if self.warned >= 50 else text if self.good else f"{text}!"
 
 
-def show(title, columns, rows):
-    """A table; how many cells are as they should be."""
-    print(f"\n| {title} | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
-    for name, cells in rows.items():
-        print(f"| {name} | {' | '.join(map(str, cells))} |", flush=True)
-    cells = [cell for row in rows.values() for cell in row if isinstance(cell, Cell)]
+def table(title, columns, cell, names=LAWS):
+    """Print ``cell(name, column)`` of each name that has any, and how many cells are as they should be.
+
+    A column is a number of units, or (given instances, runs of each).
+    """
+    heads = [f"n = {x}" if isinstance(x, int) else f"{x[0]} × {x[1]}" for x in columns]
+    print(f"\n| {title} | {' | '.join(heads)} |\n|---|{'---|' * len(heads)}")
+    cells = []
+    for name in names:
+        row = [cell(name, column) for column in columns]
+        if any(map(str, row)):
+            print(f"| {name} | {' | '.join(map(str, row))} |", flush=True)
+        cells += [x for x in row if isinstance(x, Cell)]
     if cells:
-        good, counted = sum(cell.good for cell in cells), sum(not cell.rare for cell in cells)
-        good -= sum(c.rare for c in cells)
-        print(f"\n{good} of {counted} cells hold 92 to 98 % or warn, {len(cells) - counted} rare")
+        rare = sum(x.rare for x in cells)
+        good = sum(x.good for x in cells) - rare
+        print(f"\n{good} of {len(cells) - rare} cells hold 92 to 98 % or warn, {rare} rare")
 
 
 def sampled(law, shape, seed=0):
@@ -95,64 +98,57 @@ def hits(found, truth):
     return ((low <= truth) & (truth <= high)).values
 
 
+def one_sample(law, count, many, interval):
+    """Whether the interval of each of many samples holds the mean, and whether it is warned of."""
+    x = sampled(law, (count, many))
+    covered = hits(interval(xarray.DataArray(x, dims=_AXES)), LAWS[law][1])
+    return covered, warned(doubts_of(x[None], "instance", "mean"))
+
+
 def means(size):
     """One sample: the corrected t of ``mean`` and ``mean_interval``."""
-    _single("mean", mean, (5, 10, 20, 50, 100, 200, 400), 4 * size)
+    counts = (5, 10, 20, 50, 100, 200, 400)
+    table("mean", counts, lambda law, n: Cell(law, n, *one_sample(law, n, 4 * size, mean)))
 
 
 def bootstrap(size):
     """One sample: the studentised bootstrap; below 30 units it is the corrected t."""
-    _single("bootstrap_interval", lambda x: bootstrap_interval(x, resamples=999), (50, 100, 200), size)
-
-
-def _single(title, interval, counts, many):
-    rows: dict[str, list] = {}
-    for law, (_, truth) in LAWS.items():
-        rows[law] = []
-        for count in counts:
-            x = sampled(law, (count, many))
-            covered = hits(interval(xarray.DataArray(x, dims=_AXES)), truth)
-            rows[law].append(Cell(law, count, covered, warned(doubts_of(x[None], "instance", "mean"))))
-    show(title, [f"n = {n}" for n in counts], rows)
+    interval = functools.partial(bootstrap_interval, resamples=999)
+    table("bootstrap_interval", (50, 100, 200), lambda law, n: Cell(law, n, *one_sample(law, n, size, interval)))
 
 
 def strata(size):
     """Runs of given instances of unequal scale: Welch and Satterthwaite's, from 10 runs each on the bootstrap."""
-    shapes = ((19, 2), (19, 5), (6, 3), (5, 5), (4, 10), (2, 10), (4, 30))
-    rows: dict[str, list] = {}
-    axes = ("instance", "replicate", "experiment")
-    for law, (_, truth) in LAWS.items():
-        rows[law] = []
-        for shape in shapes:
-            scale = np.linspace(0.5, 2, shape[0])[:, None, None]
-            x = scale * sampled(law, (*shape, size if shape[1] >= 30 else 4 * size))
-            found = bootstrap_interval(xarray.DataArray(x, dims=axes), over="replicate", resamples=999)
-            doubtful = warned(doubts_of(x, "replicate", "mean"))
-            rows[law].append(Cell(law, shape[0] * shape[1], hits(found, truth * scale.mean()), doubtful))
-    show("given instances × runs", [f"{a} × {b}" for a, b in shapes], rows)
+
+    def cell(law, shape):
+        scale = np.linspace(0.5, 2, shape[0])[:, None, None]
+        x = scale * sampled(law, (*shape, size if shape[1] >= 30 else 4 * size))
+        labelled = xarray.DataArray(x, dims=("instance", "replicate", "experiment"))
+        covered = hits(bootstrap_interval(labelled, over="replicate", resamples=999), LAWS[law][1] * scale.mean())
+        return Cell(law, shape[0] * shape[1], covered, warned(doubts_of(x, "replicate", "mean")))
+
+    table("given instances × runs", ((19, 2), (19, 5), (6, 3), (5, 5), (4, 10), (2, 10), (4, 30)), cell)
 
 
 def bands(size):
     """Curves of 20 marks whose last values are of these laws: noise along the way, and a run's own slope."""
-    counts, marks = (10, 20, 50, 100), np.linspace(0.05, 1, 20)
-    rows: dict[str, list] = {}
-    for law, (_, truth) in LAWS.items():
-        rows[law] = []
-        for count in counts:
-            many = size
-            noise = np.random.default_rng(1).normal(size=(count, many, 20)).cumsum(axis=2) / 10
-            x = sampled(law, (count, many, 1)) * marks + noise
-            found = simultaneous_band(xarray.DataArray(x, dims=(*_AXES, "mark")), resamples=400)
-            doubts = doubts_of(x[..., -1][None], "instance", "mean")
-            rows[law].append(Cell(law, count, hits(found, truth * marks).all(axis=-1), warned(doubts)))
-    show("simultaneous_band", [f"n = {n}" for n in counts], rows)
+    marks = np.linspace(0.05, 1, 20)
+
+    def cell(law, count):
+        noise = np.random.default_rng(1).normal(size=(count, size, 20)).cumsum(axis=2) / 10
+        x = sampled(law, (count, size, 1)) * marks + noise
+        found = simultaneous_band(xarray.DataArray(x, dims=(*_AXES, "mark")), resamples=400)
+        doubts = doubts_of(x[..., -1][None], "instance", "mean")
+        return Cell(law, count, hits(found, LAWS[law][1] * marks).all(axis=-1), warned(doubts))
+
+    table("simultaneous_band", (10, 20, 50, 100), cell)
 
 
 def tails(size):
     """Median, 90 % quantile, mean of the worst 10 %, and what they carry."""
-    counts, q = (20, 50, 100, 400), 0.9
-    parts = {
-        "median": (median, lambda x: np.median(x), lambda x: _ends(x, 0.5)),
+    q = 0.9
+    measures: dict = {
+        "median": (median, np.median, lambda x: _ends(x, 0.5)),
         "quantile 0.9": (lambda x: quantile(x, q), lambda x: np.quantile(x, q), lambda x: _ends(x, q)),
         "cvar 10 %": (lambda x: cvar(x, 0.1), _worst, lambda x: tail_doubts(x, 0.1, "instance", 0.95)),
         "tail_share 10 %": (
@@ -161,18 +157,16 @@ def tails(size):
             lambda x: [*tail_doubts(x, 0.1, "instance", 0.95), *doubts_of(x[None], "instance", "mean")],
         ),
     }
-    for title, (function, truth, doubts) in parts.items():
-        rows: dict[str, list] = {}
-        for law in LAWS:
-            if title.startswith("tail_share") and law in ("normal", "t, 3 d.o.f."):
-                continue  # has no mean to carry
-            true = truth(sampled(law, (1 << 22,), seed=1))
-            rows[law] = []
-            for count in counts:
-                x = sampled(law, (count, size))
-                found = function(xarray.DataArray(x, dims=_AXES))
-                rows[law].append(Cell(law, count, hits(found, true), warned(doubts(x))))
-        show(title, [f"n = {n}" for n in counts], rows)
+    for title, (function, truth, doubts) in measures.items():
+        # two laws have no mean to carry
+        names = [x for x in LAWS if not (title.startswith("tail_share") and x in ("normal", "t, 3 d.o.f."))]
+        true = {law: truth(sampled(law, (1 << 22,), seed=1)) for law in names}
+
+        def cell(law, count, function=function, doubts=doubts, true=true):
+            x = sampled(law, (count, size))
+            return Cell(law, count, hits(function(xarray.DataArray(x, dims=_AXES)), true[law]), warned(doubts(x)))
+
+        table(title, (20, 50, 100, 400), cell, names)
 
 
 def _ends(x, q):
@@ -184,62 +178,35 @@ def _worst(x):
 
 
 def alarms(size):
-    """Shares of samples of tame laws that are warned of, in percent."""
-    counts = (11, 15, 20, 50, 100, 400)
-    rows: dict[str, list] = {law: [] for law in TAME}
-    for law in TAME:
-        for count in counts:
-            share = 100 * warned(doubts_of(sampled(law, (1, count, size)), "instance", "mean")).mean()
-            rows[law].append(f"{share:.1f}")
-    show("warned of, %", [f"n = {n}" for n in counts], rows)
-    print(f"largest: {max(float(x) for row in rows.values() for x in row)} %")
-    strata_alarms(size)
+    """Shares of samples of tame laws that are warned of, in percent; last for instances of equal and unequal scales."""
 
+    def one(law, count):
+        return f"{100 * warned(doubts_of(sampled(law, (1, count, size)), 'instance', 'mean')).mean():.1f}"
 
-def strata_alarms(size):
-    """The same for runs of given instances of equal scales, and of scales that differ by a factor of four."""
-    shapes = ((19, 5), (14, 3), (8, 6), (3, 12), (4, 30))
-    rows: dict[str, list] = {}
-    for law in TAME:
-        for name, least in (("equal", 1.0), ("by four", 0.5)):
-            rows[f"{law}, {name}"] = []
-            for shape in shapes:
-                x = np.linspace(least, 1 / least, shape[0])[:, None, None] * sampled(law, (*shape, size))
-                rows[f"{law}, {name}"].append(f"{100 * warned(doubts_of(x, 'replicate', 'mean')).mean():.1f}")
-    show("warned of, %, given instances × runs", [f"{a} × {b}" for a, b in shapes], rows)
+    def several(name, shape):
+        law, least = name.removesuffix(", equal").removesuffix(", by four"), 0.5 if name.endswith("four") else 1.0
+        x = np.linspace(least, 1 / least, shape[0])[:, None, None] * sampled(law, (*shape, size))
+        return f"{100 * warned(doubts_of(x, 'replicate', 'mean')).mean():.1f}"
+
+    table("warned of, %", (11, 15, 20, 50, 100, 400), one, TAME)
+    names = [f"{law}, {scales}" for law in TAME for scales in ("equal", "by four")]
+    table("warned of, %, given instances × runs", ((19, 5), (14, 3), (8, 6), (3, 12), (4, 30)), several, names)
 
 
 def unwarned(size):
     """Of the mean: coverage among the samples without a warning, where most of the samples of a cell have one."""
-    counts = (11, 15, 20, 50, 100, 200, 400)
-    rows: dict[str, list] = {}
-    for law, (_, truth) in LAWS.items():
-        rows[law] = []
-        for count in counts:
-            x = sampled(law, (count, 4 * size))
-            covered = hits(mean(xarray.DataArray(x, dims=_AXES)), truth)
-            told = warned(doubts_of(x[None], "instance", "mean"))
-            cell = Cell(law, count, covered, told)
-            rest = 100 * covered[~told].mean() if (~told).sum() >= 100 else np.nan
-            rows[law].append("" if cell.rare or cell.warned < 50 else f"{rest:.1f} ({100 - cell.warned:.0f} %)")
-    show("not warned of", [f"n = {n}" for n in counts], {law: row for law, row in rows.items() if any(row)})
+
+    def cell(law, count):
+        covered, told = one_sample(law, count, 4 * size, mean)
+        cell = Cell(law, count, covered, told)
+        rest = 100 * covered[~told].mean() if (~told).sum() >= 100 else np.nan
+        return "" if cell.rare or cell.warned < 50 else f"{rest:.1f} ({100 - cell.warned:.0f} %)"
+
+    table("not warned of", (11, 15, 20, 50, 100, 200, 400), cell)
 
 
-PARTS = {"means": means, "bootstrap": bootstrap, "strata": strata, "bands": bands, "tails": tails, "alarms": alarms,
-         "unwarned": unwarned}  # fmt: skip
-
-
-def main():
-    """Read the options, print the tables."""
-    parser = Parser(prog="python -m benchmarks.coverage", description=__doc__)
-    parser.add_argument("--only", type=one_of(PARTS), metavar="PART", help=f"one part: {', '.join(PARTS)}")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the samples")
-    options = parse_or_leave(parser)
-    for name in [options.only] if options.only else PARTS:
-        began = time.perf_counter()
-        PARTS[name](400 if options.quick else 4000)
-        print(f"({name}: {time.perf_counter() - began:.0f} s)", file=sys.stderr)
-
+PARTS = (means, bootstrap, strata, bands, tails, alarms, unwarned)
 
 if __name__ == "__main__":
-    main()
+    play = {part.__name__: lambda given, part=part: part(400 if given.quick else 4000) for part in PARTS}
+    parts("benchmarks.coverage", __doc__, play)

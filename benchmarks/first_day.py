@@ -3,10 +3,9 @@
 1. Same bits: the scan and the leap engine, three laws.
 2. Resting scores: the most by which an index falls while its arm rests, against what the leap engine allows for.
 3. Rounds per second of scan, leap and Thompson sampling over numbers of lanes, on a GPU also with whole loops in one
-   CUDA graph; beside them a loop as it is usually written in JAX and, where it is installed, gymnax's BernoulliBandit
-   with a random policy. Off CPU also the share of the time in which the device did nothing, from jax's profiler: it
-   waited for a launch, or for the host.
-4. first_day.csv, first_day.png, and whether what docs/accelerators.md expects has come true.
+   CUDA graph; beside them a loop as it is usually written in JAX. Off CPU also the share of the time in which the
+   device did nothing, from jax's profiler: it waited for a launch, or for the host.
+4. first_day.csv, and whether what docs/accelerators.md expects has come true.
 
 It runs on CPU too, with fewer lanes. Exit status 1 if bits differ, or a score falls by more than is allowed for.
 """
@@ -14,9 +13,7 @@ It runs on CPU too, with fewer lanes. Exit status 1 if bits differ, or a score f
 from __future__ import annotations
 
 import argparse
-import csv
 import gzip
-import importlib.util
 import json
 import os
 import statistics
@@ -24,6 +21,17 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits as jb
+from benchmarks.common import both_engines, laws, write
+from benchmarks.textbook import run_textbook
+from jaxbandits.core import ticks
+from jaxbandits.core.arm_statistics import ArmStatistics
+from jaxbandits.policies.base import evaluate_state, margin, safe_round
 
 ARMS, RHO, ROUNDS = 100, 0.25, 2000
 LANES = {"cpu": (64, 256), "gpu": (10**3, 10**4, 10**5, 10**6), "tpu": (10**3, 10**4, 10**5)}
@@ -39,50 +47,30 @@ def main():
     parser.add_argument("--lanes", type=lambda text: tuple(int(float(x)) for x in text.split(",")), metavar="N,…")
     parser.add_argument("--out", type=Path, default=Path("jaxbandits-out"), metavar="DIR")
     given = parser.parse_args()
-    import jax
 
     device = jax.devices()[0]
     print(f"{device.device_kind} ({device.platform}), jax {jax.__version__}, {time.strftime('%Y-%m-%d')}", flush=True)
     wrong = same_bits() + resting_scores()
     rows = speeds(device, given.lanes or LANES.get(device.platform, LANES["cpu"]))
     given.out.mkdir(parents=True, exist_ok=True)
-    with open(given.out / "first_day.csv", "w", newline="") as file:
-        csv.writer(file).writerows([HEADER, *rows])
-    picture(rows, given.out / "first_day.png")
+    write(given.out / "first_day.csv", [HEADER, *rows])
     print("\n".join([*verdict(device, rows), *wrong, f"written to {given.out}/"]))
     return int(bool(wrong))
 
 
-def world(arms, instances=64):
+def world(instances):
     """Random Bernoulli arms, and a budget that pays ROUNDS pulls at the mean cost, and more cheap ones."""
-    import jax
-    import numpy as np
-
-    import jaxbandits as jb
-
-    made = jb.environments.random_bernoulli(jax.random.key(0), instances=instances, arms=arms)
+    made = jb.environments.random_bernoulli(jax.random.key(0), instances=instances, arms=ARMS)
     return made, jb.TotalBudget(ROUNDS * np.mean(made.values()[1], axis=1), last_pull="counts")
 
 
 def same_bits():
     """Lines about laws where the engines differ."""
-    import jax
-    import numpy as np
-
-    import jaxbandits as jb
-
-    wrong, e = [], jb.environments
-    for law in (e.random_bernoulli, e.random_generalised_bernoulli, e.random_beta):
-        arms = law(jax.random.key(7), instances=32, arms=10)
-        limit = jb.TotalBudget(200 * np.min(arms.values()[1], axis=1), last_pull="counts")
-        policy = jb.policies.OmegaUCB(rho=np.array([1 / 64, 0.25, 2.0]))
-        scan, leap = (
-            jb.simulate(policy, arms, limit, key=jax.random.key(8), engine=engine, replicates=3)
-            for engine in ("scan", "leap")
-        )
-        equal = all(np.array_equal(scan.ledger[name], leap.ledger[name]) for name in scan.ledger)
-        print(f"{law.__name__}: {scan.ended.size} lanes, scan and leap {'equal' if equal else 'DIFFER'}", flush=True)
-        wrong += [] if equal else [f"{law.__name__}: scan and leap differ"]
+    wrong = []
+    for law in laws():
+        lanes, _, equal = both_engines(law, arms=10, budget=200, replicates=3, instances=32)
+        print(f"{law}: {lanes} lanes, scan and leap {'equal' if equal else 'DIFFER'}", flush=True)
+        wrong += [] if equal else [f"{law}: scan and leap differ"]
     return wrong
 
 
@@ -91,15 +79,6 @@ def resting_scores(many=1 << 18):
 
     Too much is half of the engine's margin. M-UCB and UCB-SC+ take differences of nearly equal numbers.
     """
-    import jax
-    import jax.numpy as jnp
-    import numpy as np
-
-    import jaxbandits as jb
-    from jaxbandits.core import ticks
-    from jaxbandits.core.arm_statistics import ArmStatistics
-    from jaxbandits.policies.base.index import beyond, evaluate_state, margin
-
     drawn, wrong = np.random.default_rng(0), []
     pulls = np.rint(10 ** drawn.uniform(0, 6, many)).astype(np.int64)
     reward, cost = (ticks.split((drawn.random(many) * pulls * ticks.ONE).astype(np.int64)) for _ in range(2))
@@ -108,7 +87,7 @@ def resting_scores(many=1 << 18):
         name, worst = type(policy).__name__, 0.0
         score = jax.jit(lambda t, policy=policy: evaluate_state(policy, jax.tree.map(jnp.asarray, known), t))
         for t in (10, 1000, 30_000, 1_000_000):
-            rounds = jnp.int32(t), beyond(jnp.int32(t + 1))
+            rounds = jnp.int32(t), safe_round(jnp.int32(t + 1))
             now, later = (np.asarray(score(round_), np.float64) for round_ in rounds)
             falls = (now - later) / np.abs(now)
             worst = max(worst, float(falls[np.isfinite(falls)].max()))
@@ -121,8 +100,6 @@ def resting_scores(many=1 << 18):
 
 def speeds(device, lanes):
     """Rows of the table."""
-    import jaxbandits as jb
-
     omega, thompson = jb.policies.OmegaUCB(rho=RHO), jb.policies.BudgetedThompson()
     kinds = [("scan", omega, "scan", ""), ("leap", omega, "leap", ""), ("bts", thompson, "scan", "")]
     if device.platform == "gpu":
@@ -130,9 +107,7 @@ def speeds(device, lanes):
     rows = []
     for many in lanes:
         plays = {name: (ours(policy, engine, many), graphs) for name, policy, engine, graphs in kinds}
-        plays["textbook"] = textbook(many), ""
-        if importlib.util.find_spec("gymnax"):
-            plays["gymnax"] = gymnax_bandit(many), ""
+        plays["textbook"] = plain(many), ""
         for name, (play, graphs) in plays.items():
             os.environ[GRAPHS] = graphs
             speed, compiling = timed(play)
@@ -144,19 +119,18 @@ def speeds(device, lanes):
 
 
 def timed(play):
-    """Rounds a second, the median of three, and the seconds that the first run took beyond."""
-    began = time.perf_counter()
-    play(0)
-    first = time.perf_counter() - began
-    runs = [play(seed) for seed in (1, 2, 3)]
-    speed = statistics.median(rounds / seconds for rounds, seconds in runs)
-    return speed, max(first - statistics.median(seconds for _, seconds in runs), 0.0)
+    """Rounds a second, the median of three, and the seconds that the first run took beyond that."""
+    seconds, rates = [], []
+    for seed in range(4):
+        began = time.perf_counter()
+        rounds = play(seed)
+        seconds.append(time.perf_counter() - began)
+        rates.append(rounds / seconds[-1])
+    return statistics.median(rates[1:]), max(seconds[0] - statistics.median(seconds[1:]), 0.0)
 
 
 def idle_share(play):
     """The share of the time of a run in which the device did nothing."""
-    import jax
-
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             play()
@@ -179,70 +153,23 @@ def idle(events):
 
 
 def ours(policy, engine, lanes):
-    """One run of all lanes: rounds and seconds."""
-    import jax
-
-    import jaxbandits as jb
-
-    instances = min(lanes, 64)
-    arms, limit = world(ARMS, instances)
+    """One run of all lanes: its rounds."""
+    arms, limit = world(min(lanes, 64))
+    more = {"engine": engine, "replicates": max(lanes // 64, 1), "marks": 1}
 
     def play(seed):
-        began = time.perf_counter()
-        result = jb.simulate(
-            policy, arms, limit, key=jax.random.key(seed), engine=engine, replicates=lanes // instances, marks=1
-        )
-        return float(result.ledger["rounds"][..., -1].sum()), time.perf_counter() - began
+        result = jb.simulate(policy, arms, limit, key=jax.random.key(seed), **more)
+        return float(result.ledger["rounds"][..., -1].sum())
 
     return play
 
 
-def textbook(lanes):
+def plain(lanes):
     """vmap and scan, keys split, floats summed."""
-    import jax.numpy as jnp
-    import numpy as np
-
-    from benchmarks.textbook import run
-
-    arms, limit = world(ARMS)
+    arms, limit = world(64)
     reward, cost = (jnp.asarray(np.resize(x, (lanes, ARMS)), jnp.float32) for x in arms.values())
     budget = jnp.asarray(np.resize(np.asarray(limit.budget), lanes), jnp.float32)
-
-    def play(seed):
-        began = time.perf_counter()
-        return float(run(reward, cost, budget, RHO, seed, most=5 * ROUNDS)), time.perf_counter() - began
-
-    return play
-
-
-def gymnax_bandit(lanes):
-    """A random policy on gymnax's Bernoulli bandit: the least that a step costs there."""
-    import gymnax
-    import jax
-
-    made, settings = gymnax.make("BernoulliBandit-bsuite")
-
-    @jax.jit
-    def steps(key):
-        def one(carry, _):
-            key, state = carry
-            key, chosen, stepped = jax.random.split(key, 3)
-            action = made.action_space(settings).sample(chosen)
-            _, state, reward, _, _ = made.step(stepped, state, action, settings)
-            return (key, state), reward
-
-        def lane(key):
-            _, state = made.reset(key, settings)
-            return jax.lax.scan(one, (key, state), None, ROUNDS)[1].sum()
-
-        return jax.vmap(lane)(jax.random.split(key, lanes)).sum()
-
-    def play(seed):
-        began = time.perf_counter()
-        steps(jax.random.key(seed)).block_until_ready()
-        return float(lanes * ROUNDS), time.perf_counter() - began
-
-    return play
+    return lambda seed: run_textbook(reward, cost, budget, RHO, seed, most=5 * ROUNDS)
 
 
 def verdict(device, rows):
@@ -256,31 +183,6 @@ def verdict(device, rows):
         held = "held" if 0.5 <= share <= 2 else "did not hold"
         lines.append(f"{name}: {share:.2f} times what docs/accelerators.md expects: the estimate {held}")
     return lines
-
-
-def picture(rows, path):
-    """Rounds per second over lanes."""
-    from matplotlib.figure import Figure
-
-    looks = {
-        "leap": ("#0072B2", "o"),
-        "scan": ("#56B4E9", "s"),
-        "bts": ("#009E73", "^"),
-        "textbook": ("#E69F00", "D"),
-        "gymnax": ("#CC79A7", "v"),
-        "leap, one graph": ("#0072B2", "x"),
-        "scan, one graph": ("#56B4E9", "x"),
-    }
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for name in dict.fromkeys(row[1] for row in rows):
-        colour, marker = looks[name]
-        mine = [(row[3], float(row[4])) for row in rows if row[1] == name]
-        axes.plot(*zip(*mine, strict=True), color=colour, marker=marker, label=name)
-    axes.set(xscale="log", yscale="log", xlabel="lanes", ylabel="rounds per second", title=f"{rows[0][0]}, K = {ARMS}")
-    axes.legend(frameon=False)
-    axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":

@@ -61,13 +61,7 @@ def picture(rows, path):
                 axes.plot([float(row[5]) for row in mine], at, marker, color=colour, mfc=face, label=label, ms=6)
     axes.axvline(1, color="#666666", linewidth=1)
     axes.set_xscale("log")
-    ticks = [
-        x
-        for x in (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
-        if axes.get_xlim()[0] <= x <= axes.get_xlim()[1]
-    ]
-    axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
-    axes.set_xticks([], minor=True)
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set_yticks(range(len(chosen)), chosen, fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("rounds per second, as a multiple of the Numba loop's (256 lanes, two cores)")

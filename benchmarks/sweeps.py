@@ -1,17 +1,19 @@
 """``python -m benchmarks.sweeps ITEM [--out DIR]``: what sweeps promise, measured.
 
-kill      40 ``kill -9`` at random times over docs/examples/sweep_rho.py (or the file that SPEC names), then the bytes
-          against those of a whole run
+kill      40 ``kill -9`` at random times over docs/examples/sweep_rho.py, then the bytes against those of a whole run
 kills     20 ``kill -9`` of the caller and of its worker processes, in the same way
 executors 10⁴ lanes: this process on one core, its threads, and engines of two workers, one after the other
 figure4   28,800 runs, whole commands: this process, worker processes, Dask
 scaling   10⁴ lanes: one CPU device pinned to one core against two CPU devices on two cores
-sharding  the pool's workers against one ``shard_map`` program over the same two devices
 memory    peak memory against rounds, and against what ``--dry-run`` said
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import dataclasses
+import hashlib
 import os
 import random
 import signal
@@ -22,24 +24,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from jaxbandits._cli.command_line import Parser, folder, one_of, parse_or_leave
+from benchmarks.common import Worker, in_turn, serve
 
-KILLS, LANES = 40, 10_000
-EXAMPLE = Path(os.environ.get("SPEC", Path(__file__).parents[1] / "docs" / "examples" / "sweep_rho.py"))
+LANES, BLOCK = 10_000, 0.5  # seconds of a block
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 
 
-def command(out, *more):
-    return [
-        sys.executable,
-        "-m",
-        "jaxbandits._cli.console",
-        "sweep",
-        str(EXAMPLE),
-        "--out",
-        str(out),
-        "--no-progress",
-        *more,
-    ]
+def command(out, *more, file="sweep_rho.py"):
+    words = ["sweep", str(EXAMPLES / file), "--out", str(out), "--no-progress"]
+    return [sys.executable, "-m", "jaxbandits", *words, *more]
 
 
 def contents(folder):
@@ -48,57 +41,49 @@ def contents(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def kill(out):
-    """Lives of random length, so drawn that all 40 kills meet an unfinished sweep."""
-    from jaxbandits.sweeps.log import read_logs
-    from jaxbandits.sweeps.store import Folder
+def blocks(folder):
+    """How many are there."""
+    return len(list(Path(folder, "blocks").glob("*.npz")))
 
+
+def killed(out, many, *on, startup=0.0):
+    """Some time after a new block the caller or, with an engine, a worker of it is killed.
+
+    With ``startup``, every other time the caller is killed within so many seconds of its start.
+    """
     began = time.time()
     subprocess.run(command(out / "whole"), check=True, stdout=subprocess.DEVNULL)
-    (notes,) = read_logs(out / "whole")
-    first, end = (next(n["time"] for n in notes if n["event"] == event) for event in ("block", "end"))
-    startup, rest = _startup(out / "probe"), end - first
-    whole, total = contents(out / "whole"), len(Folder(out / "whole").listed())
-    print(f"uninterrupted: {end - began:.0f} s, {total} blocks, the first after {first - began:.0f} s", flush=True)
-    print(f"again, with jax's cache of compiled programs if one is set: the first after {startup:.0f} s", flush=True)
-    moments = random.Random(0)
-    done: list[int] = []
-    lives: list[float] = []
-    while len(done) < KILLS:
-        process = subprocess.Popen(command(out / "killed"), stdout=subprocess.DEVNULL)
-        born, before = time.time(), done[-1] if done else 0
-        pause = moments.uniform(0.0, startup)
-        if len(done) % 2:  # every other life lasts until something new is there, and a random moment longer
-            while process.poll() is None and len(Folder(out / "killed").listed()) == before:
+    whole, total = contents(out / "whole"), blocks(out / "whole")
+    print(f"uninterrupted, in one process: {time.time() - began:.0f} s, {total} blocks", flush=True)
+    moments, process, done = random.Random(0), None, [0]
+    hit = {"caller": 0, "worker": 0} if on else {"caller": 0}
+    while sum(hit.values()) < many:
+        if process is None:
+            process = subprocess.Popen([*command(out / "killed"), *on], stdout=subprocess.DEVNULL)
+        if startup and len(done) % 2:
+            time.sleep(moments.uniform(0.0, startup))
+        else:
+            while process.poll() is None and blocks(out / "killed") == done[-1]:
                 time.sleep(0.005)
-            pause = moments.uniform(0.0, rest / KILLS)
-        try:
-            process.wait(pause)
-            raise SystemExit(f"the sweep ended before kill {len(done) + 1}: draw shorter lives")
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
+            time.sleep(moments.uniform(0.0, 0.5))
+        if process.poll() is not None:
+            raise SystemExit(f"the sweep ended before kill {sum(hit.values()) + 1}")
+        whom = moments.choice(list(hit))
+        hit[whom] += 1
+        if whom == "worker":
+            os.kill(moments.choice(children(process.pid)), signal.SIGKILL)
+        else:
+            process.kill()
             process.wait()
-        lives.append(time.time() - born)
-        done.append(len(Folder(out / "killed").listed()))
-    print(f"blocks after each of {KILLS} kills: {done}", flush=True)
-    subprocess.run(command(out / "killed"), check=True, stdout=subprocess.DEVNULL)
+            process = None
+        done.append(blocks(out / "killed"))
+    if process is not None:
+        process.wait()
+    subprocess.run([*command(out / "killed"), *on], check=True, stdout=subprocess.DEVNULL)
     same = contents(out / "killed") == whole
-    advanced = sum(b > a for a, b in zip([0, *done], done, strict=False))
-    print(f"{KILLS} kills after {min(lives):.1f} to {max(lives):.1f} s, {advanced} of them after new blocks")
-    print(f"{len(whole)} files: {'the same bytes' if same else 'THE BYTES DIFFER'}")
+    bytes_ = "the same bytes" if same else "THE BYTES DIFFER"
+    print(f"blocks after each of {many} kills: {done[1:]}; killed: {hit}; {len(whole)} files: {bytes_}")
     return 0 if same else 1
-
-
-def _startup(out):
-    """Seconds until the first block is there."""
-    began = time.time()
-    process = subprocess.Popen(command(out), stdout=subprocess.DEVNULL)
-    while process.poll() is None and not any(out.glob("blocks/*.npz")):
-        time.sleep(0.05)
-    seconds = time.time() - began
-    process.kill()
-    process.wait()
-    return seconds
 
 
 def spec(lanes=LANES, budget=20_000.0, engine="auto"):
@@ -109,149 +94,134 @@ def spec(lanes=LANES, budget=20_000.0, engine="auto"):
     import jaxbandits as jb
 
     arms = jb.environments.random_bernoulli(jax.random.key(0), instances=100, arms=10)
-    multiple = arms.values()[1].min(axis=1)
     return jb.Sweep(
         policies=jb.policies.OmegaUCB(rho=np.geomspace(1 / 64, 2.0, lanes // 100)),
         environments=arms,
-        constraint=jb.TotalBudget(budget * multiple, last_pull="counts"),
+        constraint=jb.TotalBudget(budget * arms.values()[1].min(axis=1), last_pull="counts"),
         over="instance",
         engine=engine,
     )
 
 
-def timed(arguments):
-    """In a process of its own: seconds of one sweep, compilation excluded, and its digest."""
-    import hashlib
+def swept(engine, budget, on="here"):
+    """A worker: one sweep after another; CPU seconds of all its processes, and a digest."""
+    from jaxbandits.sweeps import open_engine, sweep
 
-    from jaxbandits.sweeps import sweep
+    made = spec(budget=float(budget), engine=engine)
+    with open_engine(on) if on != "here" else contextlib.nullcontext() as executor:
 
-    engine, budget = arguments[0], float(arguments[1])
-    sweep(spec(budget=20.0, engine=engine))
-    began = time.perf_counter()
-    found = sweep(spec(budget=budget, engine=engine))
-    seconds = time.perf_counter() - began
-    print(seconds, hashlib.sha256(found.data["regret"].values.tobytes()).hexdigest())
+        def run(_):
+            before = cpu_seconds(os.getpid())
+            found = sweep(dataclasses.replace(made, block_seconds=BLOCK), executor=executor)
+            used = cpu_seconds(os.getpid()) - before
+            return f"{used} {hashlib.sha256(found.data['regret'].values.tobytes()).hexdigest()}"
+
+        # The same number of blocks, so that each worker gets some and compiles.
+        small = dataclasses.replace(spec(budget=float(budget) / 20, engine=engine), block_seconds=BLOCK / 20)
+        serve(lambda: sweep(small, executor=executor), run)
 
 
-def child(name, *arguments, devices=1, cores=None):
-    """Run ``name`` of this module elsewhere; its printed words."""
-    environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.sweeps", name, *arguments],
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if cores else None,
-    )
-    return done.stdout.split()
+def compared(title, ways, repeats):
+    """Runs of each worker in turn: medians, and how many times as fast as the first one each is."""
+    found = {name: list(zip(*words, strict=True)) for name, (words, _) in in_turn(ways, repeats).items()}
+    digests = {digest for *_, some in found.values() for digest in some if digest != "-"}
+    same = "the same bits" if len(digests) == 1 else "BITS DIFFER"
+    print(f"{title}, 10⁴ lanes, load {os.getloadavg()[0]:.1f}; {same}")
+    first: list[float] = []
+    for name, (seconds, cores, _) in found.items():
+        took, used = (list(map(float, x)) for x in (seconds, cores))
+        first = first or took
+        ratios = [one / mine for one, mine in zip(first, took, strict=True)]
+        shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+        median = f"median {statistics.median(took):.2f} s, {statistics.median(ratios):.2f} times as fast"
+        print(f"  {name:13} {median} ({shown}); {statistics.median(used):.2f} s of CPU time", flush=True)
+    return 0 if len(digests) == 1 else 1
+
+
+def executors(out):
+    """10⁴ lanes: one core, this process's threads, and engines of two workers; one after the other, five times."""
+    wrong = 0
+    for engine, budget in (("auto", 100_000.0), ("scan", 20_000.0)):
+        job = ("benchmarks.sweeps", "swept", engine, budget)
+        ways = {"one core": Worker(*job, cores={0}), "threads": Worker(*job)}
+        ways |= {on: Worker(*job, on) for on in ("processes:2", "dask:local:2")}
+        wrong |= compared(engine, ways, 5)
+    return wrong
 
 
 def scaling(out):
-    """Interleaved, three times."""
+    """One device on one core, and two devices, three times."""
+    wrong = 0
     for engine, budget in (("auto", 100_000.0), ("scan", 5_000.0)):
-        ratios, digests = [], set()
-        for _ in range(3):
-            one, first = child("timed", engine, str(budget), cores={0})
-            two, second = child("timed", engine, str(budget), devices=2)
-            ratios.append(float(one) / float(two))
-            digests |= {first, second}
-            print(f"{engine}: one device, one core {float(one):.2f} s; two devices {float(two):.2f} s", flush=True)
-        same = "the same bits" if len(digests) == 1 else "BITS DIFFER"
-        print(f"{engine}: {', '.join(f'{r:.2f}' for r in ratios)}, median {statistics.median(ratios):.2f}; {same}")
-    return 0
+        job = ("benchmarks.sweeps", "swept", engine, budget)
+        ways = {"one device": Worker(*job, cores={0}, devices=1), "two devices": Worker(*job, devices=2)}
+        wrong |= compared(engine, ways, 3)
+    return wrong
 
 
-def sharded(arguments):
-    """In a process of its own: the same lanes through one ``shard_map`` program over all devices."""
-    import jax
-    import jax.numpy as jnp
-    import numpy as np
-    from jax.sharding import Mesh
-    from jax.sharding import PartitionSpec as P
-
-    from jaxbandits._engine import blanks, drive
-    from jaxbandits.core.protocol import Status
-    from jaxbandits.sweeps import make_plan
-
-    budget, devices = float(arguments[0]), jax.devices()
-
-    (unit,) = make_plan(spec(budget=budget)).units
-    task, slots = unit.task, unit.task.engine.CPU_SLOTS
-    seats = LANES // len(devices)
-    # The order is longest first, so every n-th lane is a fair part. All seats are taken at once: one call plays all.
-    lanes = task.lanes(np.concatenate([task.order[at :: len(devices)] for at in range(len(devices))]))
-    plan = drive.CallLimits(*(jnp.int32(x) for x in (task.chunk, 2**31 - 1, slots // 16, slots - 1)))
-
-    def body(environment, lanes, root, plan):
-        blank = blanks.blank(task.engine, slots, blanks.blank_shapes(slots, environment, lanes, root))
-        line = jnp.arange(seats, dtype=jnp.int32)
-        done, _ = drive.advance(task.engine, environment, lanes, root, line, jnp.int32(seats), blank, plan)
-        return done.outcome
-
-    one, many = P(), P("lane")
-    mesh = Mesh(np.array(devices), ("lane",))
-    step = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=(one, many, one, one), out_specs=many, check_vma=False))
-    given = (task.environment, lanes, task.root, plan)
-    compiled = step.lower(*given).compile(drive.options("cpu"))
-    began = time.perf_counter()
-    outcome = jax.block_until_ready(compiled(*given))
-    print(time.perf_counter() - began)
-    assert outcome.status.size == LANES
-    assert np.isin(np.asarray(outcome.status), (Status.EXHAUSTED, Status.HORIZON)).all()
-
-
-def sharding(out):
-    """Interleaved, three times."""
-    ratios = []
-    for _ in range(3):
-        pool_, _ = child("timed", "auto", "20000.0", devices=2)
-        (mapped,) = child("sharded", "20000.0", devices=2)
-        ratios.append(float(mapped) / float(pool_))
-        print(f"pool {float(pool_):.2f} s; shard_map {float(mapped):.2f} s", flush=True)
-    print(f"shard_map takes {statistics.median(ratios):.2f} times as long as the pool")
-    return 0
-
-
-def peak(arguments):
-    """In a process of its own: MiB foretold, and MiB used."""
-    import resource
-
+def foretold(lanes, budget):
+    """A worker: plays one sweep, and says how many MiB were foretold for it."""
     from jaxbandits.sweeps import forecast, make_plan, sweep
 
-    made = spec(lanes=int(arguments[0]), budget=float(arguments[1]))
-    told = forecast(make_plan(made)).memory
-    sweep(made)
-    print(told / 2**20, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    made = spec(lanes=int(lanes), budget=float(budget))
+    told = forecast(make_plan(made)).memory / 2**20
+    serve(lambda: sweep(made), lambda _: told)
 
 
 def memory(out):
     """Rounds up to 100-fold; lanes up to 100-fold."""
     for lanes, budget in ((1_000, 200.0), (1_000, 2_000.0), (1_000, 20_000.0), (10_000, 200.0), (100_000, 200.0)):
-        told, used = map(float, child("peak", str(lanes), str(budget)))
+        worker = Worker("benchmarks.sweeps", "foretold", lanes, budget)
+        told, used = float(worker.run()[1]), worker.close()
         print(
             f"{lanes:,} lanes, budget {budget:,.0f} c_min: {used:.0f} MiB used, at most {told:.0f} foretold", flush=True
         )
     return 0
 
 
+def figure4(out):
+    """28,800 runs at the full budget, whole commands, compilation included: this process and engines, in turn."""
+    found = {}
+    for name in ("here", "processes:2", "dask:local:2"):
+        folder = out / name.replace(":", "-")
+        began, on = time.perf_counter(), ["--on", name] if name != "here" else []
+        subprocess.run(command(folder, *on, file="sweep_figure4.py"), check=True, stdout=subprocess.DEVNULL)
+        found[name] = contents(folder)
+        same = "the same bytes" if found[name] == found["here"] else "THE BYTES DIFFER"
+        print(f"figure 4, {name}: {time.perf_counter() - began:.0f} s, {same}", flush=True)
+    return 0
+
+
+def cpu_seconds(pid):
+    """Of a process and all below it that live (on Linux)."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    mine = (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    return mine + sum(map(cpu_seconds, children(pid)))
+
+
+def children(pid):
+    """The processes that it started (on Linux)."""
+    return [int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
+
+
+WORKERS = {worker.__name__: worker for worker in (swept, foretold)}
+ITEMS = {item.__name__: item for item in (executors, figure4, scaling, memory)}
+ITEMS |= {"kill": lambda out: killed(out, 40, startup=4.0), "kills": lambda out: killed(out, 20, "--on", "processes:2")}
+
+
 def main():
     """The command line."""
-    if sys.argv[1:2] and sys.argv[1] in ("timed", "sharded", "peak"):
-        globals()[sys.argv[1]](sys.argv[2:])
-        return 0
-    parser = Parser(must=("item",), prog="python -m benchmarks.sweeps", description=__doc__)
-    from benchmarks.engines import executors, figure4, kills
-
-    items = {"kill": kill, "kills": kills, "executors": executors, "figure4": figure4, "scaling": scaling}
-    items |= {"sharding": sharding, "memory": memory}
-    parser.add_argument("item", nargs="?", type=one_of(items), metavar="|".join(items))
-    parser.add_argument("--out", type=folder, help="where the folders of sweeps go (default: a temporary folder)")
-    given = parse_or_leave(parser)
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sweeps", description=__doc__, formatter_class=formatter)
+    parser.add_argument("item", choices=ITEMS)
+    parser.add_argument("--out", type=Path, help="where the folders of sweeps go (default: a temporary folder)")
+    given = parser.parse_args()
     out = given.out or Path(tempfile.mkdtemp(prefix="sweeps-"))
     out.mkdir(parents=True, exist_ok=True)
-    return items[given.item](out)
+    return ITEMS[given.item](out)
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] and sys.argv[1] in WORKERS:
+        sys.exit(WORKERS[sys.argv[1]](*sys.argv[2:]))
     sys.exit(main())

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def scores(n, reward, cost, t, rho):
+def scores(n, reward, cost, t, rho, np=jnp):
     """ω-UCB on float sums, by the difference of roots as the papers print it."""
-    k = 2 * rho * jnp.log(t)
+    k = 2 * rho * np.log(t)
     r, c = reward / n, cost / n
-    upper = (n * r + k / 2) / (n + k) + jnp.sqrt(k) / (n + k) * jnp.sqrt(n * r * (1 - r) + k / 4)
-    lower = (n * c + k / 2) / (n + k) - jnp.sqrt(k) / (n + k) * jnp.sqrt(n * c * (1 - c) + k / 4)
-    return jnp.where(n == 0, jnp.inf, jnp.where(cost == 0, jnp.inf, upper / lower))
+    upper = (n * r + k / 2) / (n + k) + np.sqrt(k) / (n + k) * np.sqrt(n * r * (1 - r) + k / 4)
+    lower = (n * c + k / 2) / (n + k) - np.sqrt(k) / (n + k) * np.sqrt(n * c * (1 - c) + k / 4)
+    return np.where(n == 0, np.inf, np.where(cost == 0, np.inf, upper / lower))
 
 
 def step(carry, _, mean_reward, mean_cost, budget, rho):
@@ -39,7 +39,7 @@ def chunk(carry, mean_reward, mean_cost, budget, rho):
     return jax.vmap(lane)(carry, mean_reward, mean_cost, budget)
 
 
-def run(mean_reward, mean_cost, budget, rho, seed, most=None):
+def run_textbook(mean_reward, mean_cost, budget, rho, seed, most=None):
     """Rounds played in all lanes, until every budget is spent or ``most`` rounds a lane are done."""
     lanes, width = mean_reward.shape
     zero = jnp.zeros((lanes, width), jnp.float32)
@@ -64,11 +64,7 @@ class NumpyOmegaUCB:
         """The arm to pull."""
         if self.t < self.n.size:
             return self.t
-        k = 2 * self.rho * np.log(self.t + 1)
-        r, c = self.reward / self.n, self.cost / self.n
-        upper = (self.n * r + k / 2) / (self.n + k) + np.sqrt(k) / (self.n + k) * np.sqrt(self.n * r * (1 - r) + k / 4)
-        lower = (self.n * c + k / 2) / (self.n + k) - np.sqrt(k) / (self.n + k) * np.sqrt(self.n * c * (1 - c) + k / 4)
-        return int(np.argmax(np.where(self.cost == 0, np.inf, upper / np.where(lower == 0, 1, lower))))
+        return int(np.argmax(scores(self.n, self.reward, self.cost, self.t + 1, self.rho, np)))
 
     def update(self, arm, reward, cost):
         """Learn."""
@@ -82,7 +78,8 @@ def run_numpy(mean_reward, mean_cost, rho, seed, rounds):
     """``rounds`` rounds of one lane."""
     draw = np.random.default_rng(seed)
     policy = NumpyOmegaUCB(mean_reward.size, rho)
-    for _ in range(rounds):
-        arm = policy.choose()
-        policy.update(arm, float(draw.random() < mean_reward[arm]), float(draw.random() < mean_cost[arm]))
+    with np.errstate(divide="ignore", invalid="ignore"):  # of arms that cost nothing yet
+        for _ in range(rounds):
+            arm = policy.choose()
+            policy.update(arm, float(draw.random() < mean_reward[arm]), float(draw.random() < mean_cost[arm]))
     return rounds

@@ -1,35 +1,31 @@
-"""One engine in a process of its own: told ``run`` on stdin, it answers ``rounds seconds`` on stdout.
+"""``python -m benchmarks.worker ENGINE K SHARE RUNS``: one engine in a process of its own, see `common.Worker`.
 
-Usage: python -m benchmarks.worker ENGINE K SHARE [RUNS]: SHARE the part of the paper's budget to play,
-RUNS of each of 256 instances.
+SHARE is the part of the paper's budget to play, RUNS the number of runs of each of 256 instances.
 """
 
 import multiprocessing
-import resource
 import sys
-import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits as jb
+from benchmarks.common import serve
+from benchmarks.textbook import run_numpy, run_textbook
 
 RHO, LANES, ROUNDS = 0.25, 256, 1.5e5
 
 
 def instances(arms):
     """256 random Bernoulli instances, and the paper's budget 1.5·10⁵ · c_min of each."""
-    import jax
-    import numpy as np
-
-    import jaxbandits as jb
-
     world = jb.environments.random_bernoulli(jax.random.key(0), instances=LANES, arms=arms)
     reward, cost = world.values()
     return world, reward, cost, ROUNDS * np.min(cost, axis=1)
 
 
-def ours(engine, arms, share, runs=1):
+def ours(engine, arms, share, runs):
     """A callable that plays everything once."""
-    import jax
-
-    import jaxbandits as jb
-
     world, _, _, budget = instances(arms)
 
     def run(seed, part=share):
@@ -41,14 +37,12 @@ def ours(engine, arms, share, runs=1):
     return run
 
 
-def native(arms, share, runs=1):
+def native(arms, share, runs):
     """The Numba loop."""
-    import numpy as np
-
     from benchmarks.loops import index
 
     _, reward, cost, budget = instances(arms)
-    play, none, budget = index.loop(index.omega), np.zeros(runs * LANES, np.float32), np.tile(budget, runs)
+    play, none, budget = index.loop(index.omega_ucb), np.zeros(runs * LANES, np.float32), np.tile(budget, runs)
     tables = tuple(np.tile(x, (runs, 1)).astype(np.float32) for x in (reward, cost))
 
     def run(seed, part=share):
@@ -57,28 +51,18 @@ def native(arms, share, runs=1):
     return run
 
 
-def textbook(arms, share):
+def textbook(arms, share, runs):
     """vmap + scan, key splitting, float sums."""
-    import jax.numpy as jnp
-
-    from benchmarks.textbook import run as play
-
     _, reward, cost, budget = instances(arms)
     rewards, costs, limits = (jnp.asarray(x, jnp.float32) for x in (reward, cost, budget))
 
     def run(seed, part=share):
-        return play(rewards, costs, limits, RHO, seed, most=max(int(part * ROUNDS), 1))
+        return run_textbook(rewards, costs, limits, RHO, seed, most=max(int(part * ROUNDS), 1))
 
     return run
 
 
-def _numpy_lane(job):
-    from benchmarks.textbook import run_numpy
-
-    return run_numpy(*job)
-
-
-def per_round_numpy(arms, share):
+def per_round_numpy(arms, share, runs):
     """The class loop, one process per core."""
     _, reward, cost, _ = instances(arms)
     pool = multiprocessing.get_context("spawn").Pool(2)
@@ -86,30 +70,14 @@ def per_round_numpy(arms, share):
     def run(seed, part=share):
         rounds = max(int(part * ROUNDS), 100)
         jobs = [(reward[i], cost[i], RHO, seed + i, rounds) for i in range(4)]
-        return float(sum(pool.map(_numpy_lane, jobs)))
+        return float(sum(pool.starmap(run_numpy, jobs)))
 
     return run
 
 
-def main():
-    """Serve ``run`` until stdin closes, then tell the peak memory."""
-    engine, arms, share = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    made = {"native": native, "textbook": textbook, "numpy": per_round_numpy}.get(engine)
-    runs = (int(sys.argv[4]),) if len(sys.argv) > 4 else ()
-    run = made(arms, share, *runs) if made else ours(engine, arms, share, *runs)
-    began = time.perf_counter()
-    run(0, part=1e-4)  # compiles
-    print(f"ready {time.perf_counter() - began:.3f}", flush=True)
-    for seed, line in enumerate(sys.stdin, start=1):
-        if line.strip() != "run":
-            break
-        began = time.perf_counter()
-        rounds = run(seed)
-        print(f"{rounds:.0f} {time.perf_counter() - began:.6f}", flush=True)
-    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    print(f"peak {max(usage, children) / 1024:.0f}", flush=True)
-
+JOBS = {"native": native, "textbook": textbook, "numpy": per_round_numpy}
 
 if __name__ == "__main__":
-    main()
+    engine, arms, share, runs = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
+    play = JOBS[engine](arms, share, runs) if engine in JOBS else ours(engine, arms, share, runs)
+    serve(lambda: play(0, part=1e-4), play)

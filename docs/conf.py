@@ -22,7 +22,6 @@ extensions = [
     "sphinx.ext.napoleon",
     "myst_nb",
     "sphinx_copybutton",
-    "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "api_pages",
     "mathml",

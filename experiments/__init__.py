@@ -1,8 +1,7 @@
-"""The published experiments, one folder a paper: ``python -m experiments NAME``; see :mod:`experiments.__main__`.
+"""The published experiments, one module or folder a paper: ``python -m experiments NAME``.
 
-A folder's ``__init__.py`` lists its items in an ``EXPERIMENT``; its modules play (``play.py``), hold what is printed
-(``published.py``), make the tables of its page (``pages.py``) and tell what was found. An
-item writes its pictures and gives rows of ``summary.csv``, each made by :func:`experiments.common.rows.row`.
+Each lists its items in an ``EXPERIMENT``; an item writes its pictures and gives rows of ``summary.csv``, each made by
+:func:`experiments.common.row`. ``experiments.published`` writes what pages quote of finished runs.
 :mod:`experiments.data_ames` is a command of its own: its workers are forked, which must not happen after jax has
 started.
 """

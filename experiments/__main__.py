@@ -1,7 +1,7 @@
 """``python -m experiments NAME [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]``, or ``--list``.
 
-An experiment is a folder here, one for each paper, that offers an ``EXPERIMENT``. It writes at least one PNG and
-``summary.csv`` to ``--out``.
+An experiment is a module or folder here, one for each paper, that offers an ``EXPERIMENT``. It writes at least one PNG
+and ``summary.csv`` to ``--out``.
 """
 
 from __future__ import annotations
@@ -12,21 +12,17 @@ import sys
 import time
 from pathlib import Path
 
-from experiments.common.running import Experiment, Options
-from jaxbandits._cli.command_line import listed
-from jaxbandits._cli.programs import keep_programs
-from jaxbandits.core.errors import InputError, bad
+from experiments.common import Experiment, Options
+from jaxbandits._cli.console import keep_programs, listed
+from jaxbandits.core.checks import InputError, bad
 
-
-def names() -> list[str]:
-    """All experiments."""
-    return sorted(p.parent.name for p in Path(__file__).parent.glob("*/__init__.py") if p.parent.name != "common")
+NAMES = ("b_zoom", "gradients", "omega_ucb", "omega_ucb_tails", "rcb", "rcucb", "service", "suak")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__.split("\n\n")[1])
-    parser.add_argument("name", nargs="?", metavar="NAME", help=", ".join(names()))
+    parser.add_argument("name", nargs="?", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--list", action="store_true", help="print the names, one per line")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="small, at most 90 seconds")
@@ -36,10 +32,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), metavar="DIR", help="real data files")
     given = parser.parse_args(arguments)
     if given.list:
-        print("\n".join(names()))
+        print("\n".join(NAMES))
         return 0
     if given.name is None:
-        parser.error("NAME: none given; it must be one of " + ", ".join(names()))
+        parser.error("NAME: none given; it must be one of " + ", ".join(NAMES))
     began = time.perf_counter()
     keep_programs()
     try:
@@ -53,13 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def named(name: str) -> Experiment:
-    """The experiment of this name.
-
-    Raises:
-        InputError: there is none.
-    """
-    if name not in names():
-        raise bad("NAME", name, f"one of {listed(name, names())}")
+    """The experiment of this name, if there is one."""
+    if name not in NAMES:
+        raise bad("NAME", name, f"one of {listed(name, NAMES)}")
     return importlib.import_module(f"experiments.{name}").EXPERIMENT
 
 

@@ -1,6 +1,6 @@
 """Make the table of random-forest configurations on Ames housing: reward and training seconds per split.
 
-    python -m experiments.data_ames [--data ../shared/data] [--out FILE.npz] [--splits 10] [--workers 2]
+    python -m experiments.data_ames [--data ../shared/data] [--out FILE.npz]
 
 The RCUCB paper runs 672 configurations of R's ranger (§5.2). Here: 24 of them (trees 100, 200, 400; variables tried per
 split 20 or 30; smallest node to split 3 or 9; bagging share 0.55 or 0.8) × 10 random 70:30 splits, with scikit-learn's
@@ -23,12 +23,8 @@ from typing import Any
 
 import numpy as np
 
-GRID: dict[str, tuple[float, ...]] = {
-    "trees": (100, 200, 400),
-    "mtry": (20, 30),
-    "node": (3, 9),
-    "share": (0.55, 0.8),
-}
+GRID: dict[str, tuple[float, ...]] = {"trees": (100, 200, 400), "mtry": (20, 30), "node": (3, 9), "share": (0.55, 0.8)}
+SPLITS = 10
 DEFAULT_OUT = Path("jaxbandits-out/ames_forests.npz")
 
 
@@ -63,14 +59,8 @@ def run_split(job: tuple[str, int]) -> list[tuple[float, float]]:
     spread = y.max() - y.min()
     rows = []
     for trees, mtry, node, share in configurations():
-        forest = RandomForestRegressor(
-            n_estimators=int(trees),
-            max_features=int(mtry),
-            min_samples_split=int(node),
-            max_samples=share,
-            n_jobs=1,
-            random_state=job[1],
-        )
+        sizes = {"n_estimators": int(trees), "max_features": int(mtry), "min_samples_split": int(node)}
+        forest = RandomForestRegressor(**sizes, max_samples=share, n_jobs=1, random_state=job[1])
         began = time.perf_counter()
         forest.fit(x[train], y[train])
         seconds = time.perf_counter() - began
@@ -84,18 +74,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT)
-    parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--workers", type=int, default=2)
     chosen: Any = parser.parse_args(arguments)
     source = chosen.data / "ames" / "ames_raw.csv"
     if not source.exists():
         raise SystemExit(f"--data: {chosen.data} given; it must be a folder that holds ames/ames_raw.csv")
     began = time.perf_counter()
     table = []
-    with ProcessPoolExecutor(chosen.workers) as pool:
-        for split, rows in enumerate(pool.map(run_split, [(str(source), s) for s in range(chosen.splits)])):
+    with ProcessPoolExecutor(2) as pool:
+        for split, rows in enumerate(pool.map(run_split, [(str(source), s) for s in range(SPLITS)])):
             table.append(rows)
-            print(f"split {split + 1} of {chosen.splits}, {time.perf_counter() - began:.0f} s", flush=True)
+            print(f"split {split + 1} of {SPLITS}, {time.perf_counter() - began:.0f} s", flush=True)
     values = np.asarray(table)  # [split, configuration, 2]
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     np.savez(chosen.out, configurations=np.array(configurations()), reward=values[..., 0].T, seconds=values[..., 1].T)

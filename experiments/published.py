@@ -1,36 +1,620 @@
 """Tables of pages from the runs that they show; ``python -m experiments.published`` writes them.
 
-``docs/reproductions/NAME.csv`` holds rows of the ``summary.csv`` of a run, as its command wrote them. A table of a page
-stands between ``<!-- summary: TABLE -->`` and ``<!-- end -->``; each paper's tables are in its ``pages.py``, and a test
-compares all of them with the rows.
+``docs/reproductions/NAME.csv`` holds rows of the ``summary.csv`` of a run, as its command wrote them,
+``sensitivity_NAME.csv`` the ``sensitivity.csv`` of a sweep, and ``docs/findings`` the tails.csv and best.csv of
+``omega_ucb_tails``. A table of a page stands between ``<!-- summary: TABLE -->`` (or ``omega_ucb_tails: TABLE``) and
+``<!-- end -->``; a sentence is listed in a ``quotes.csv`` with the row that its numbers are of. A test compares all of
+them with the rows.
 """
 
 from __future__ import annotations
 
 import csv
+import functools
+import itertools
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 
-from experiments import sensitivity
-from experiments.b_zoom import pages as b_zoom
-from experiments.common.pages import DOCS, found
-from experiments.gradients import pages as gradients
-from experiments.omega_ucb import pages as omega_ucb
-from experiments.rcb import pages as rcb
-from experiments.rcucb import pages as rcucb
-from experiments.suak import pages as suak
+import numpy as np
 
-BLOCK = re.compile(r"(<!-- summary: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+from experiments.b_zoom.tables import COLUMNS, PLAYED2, STATISTICS
+from experiments.common import Row, read_summary
+from experiments.omega_ucb_tails import REST
+from experiments.rcb import BETAS
+from experiments.rcucb import ORACLE_PROBIT, POLICIES, PUBLISHED
+from experiments.suak import BUDGETS, GAPS
+from jaxbandits.environments.censored import G1_NAMES
 
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+BLOCK = re.compile(r"(<!-- ((?:summary|omega_ucb_tails): .+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+PAPER = 150_000.0  # the budget of the ω-UCB paper, in smallest mean costs
+
+Line = dict[str, str]
+
+
+@functools.cache
+def lines(name: str) -> list[Line]:
+    """The lines of a table in docs, ``findings/quotes.csv`` for one."""
+    with (DOCS / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@functools.cache
+def summary(name: str) -> dict[str, Row]:
+    """The rows of ``docs/reproductions/NAME.csv``, by item."""
+    return {each.item: each for each in read_summary(DOCS / "reproductions" / f"{name}.csv")}
+
+
+def found(name: str, item: str) -> Row:
+    """A row that must be there (else a LookupError)."""
+    if item not in summary(name):
+        raise LookupError(f"{name}.csv has no row {item!r}")
+    return summary(name)[item]
+
+
+def cell(each: Row, digits: str = ",.0f") -> str:
+    """``measured ± standard error``, both in ``digits``."""
+    return f"{float(each.measured):{digits}} ± {float(each.standard_error):{digits}}".replace("-", "−")
+
+
+def grid(
+    name: str, rows: Iterable[tuple[str, str]], columns: Mapping[str, str],
+    show: Callable[[Row], str] = cell, corner: str = "", gaps: bool = False,
+) -> Iterator[str]:  # fmt: skip
+    """A table of rows of a run: lines are (label, item with ``{}``), columns say what stands there; ``gaps``: an item
+    may be missing."""
+    told = []
+    for label, item in rows:
+        items = (item.format(x) for x in columns.values())
+        told.append([label, *("" if gaps and x not in summary(name) else show(found(name, x)) for x in items)])
+    return table([corner, *columns], told)
+
+
+def difference(each: Row) -> str:
+    """A measured ``difference …`` with its sign, ± its standard error."""
+    value = float(each.measured.removeprefix("difference "))
+    return f"{value:+,.0f} ± {float(each.standard_error):,.0f}".replace("-", "−")
+
+
+def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Markdown."""
+    names = list(head)
+    yield f"| {' | '.join(names)} |"
+    yield f"|{'---|' * len(names)}"
+    for line in lines:
+        yield f"| {' | '.join(line)} |"
+
+
+# --- docs/reproductions/omega_ucb.md, suak.md, gradients.md ----------------------------------------------------
+_OTHERS = ("BTS", "m-UCB", "c-UCB", "i-UCB", "b-greedy", "Budget-UCB", "UCB-SC+")
+
+
+def _of_omega(settings: Mapping[str, str], star: bool = True) -> Iterator[str]:
+    """Regret at B of every policy; ``settings`` with the item that played each."""
+    omegas = ("ω-UCB, ρ = 1/4", "ω-UCB, ρ = 1", *(("ω*-UCB, ρ = 1/4", "ω*-UCB, ρ = 1") if star else ()))
+    rows = (
+        (name.replace("*", "\\*").replace("1/4", "¼"), f"{{}}: regret of {name} at B") for name in (*omegas, *_OTHERS)
+    )
+    return grid("omega_ucb", rows, {x: f"{by}: {x}" for x, by in settings.items()})
+
+
+def _of_suak() -> Iterator[str]:
+    """Regret at T of every policy in both figures, and what the first ten runs alone say."""
+    told = []
+    for name in ("SUAK", "OPS, a = 3", "OPS, a = 2.4", "OPS, a = 2", "PDS", "USS, λ = 9", "USS, λ = 5"):
+        second = found("suak", f"figure2: regret of {name} at T")
+        (value, error) = re.findall(r"first 10: ([\d.e+]+) ± ([\d.e+]+)", second.note)[0]
+        first = summary("suak").get(f"figure1: regret of {name} at T")
+        told.append([name, cell(first) if first else "", cell(second), f"{float(value):,.0f} ± {float(error):,.0f}"])
+    return table(["", "Fig. 1: regret", "Fig. 2: regret", "first 10 runs of 200"], told)
+
+
+def _over_c() -> Iterator[str]:
+    """Regret of OPS − SUAK over the average cost allowed."""
+    item = "sweep_c: regret of OPS − SUAK, c = {}"
+    return grid("suak", [("regret of OPS − SUAK", item)], {f"{c:g}": f"{c:g}" for c in BUDGETS}, corner="c")
+
+
+def _over_gap() -> Iterator[str]:
+    """Regret of both over the smallest cost gap."""
+    notes = [found("suak", f"sweep_gap: regret of OPS − SUAK, δ = {gap:g}").note for gap in GAPS]
+    told = (
+        [name, *(f"{float(re.findall(rf'{short} ([^,;]+)', note)[0]):,.0f}" for note in notes)]
+        for name, short in (("SUAK", "SUAK"), ("OPS, a = 3", "OPS"))
+    )
+    return table(["δ", *(f"{gap:g}" for gap in GAPS)], told)
+
+
+def _tuned() -> Iterator[str]:
+    """Tuned ρ by key, and mean gains over the keys with their intervals."""
+    gains = ("regret of the best grid value − tuned", "regret of the start − tuned")
+    told = []
+    for name in ("S-Br-50", "S-Bt-50"):
+        rhos = found("gradients", f"tuned: {name}: ρ")
+        (grid,) = re.findall(r"best grid value ([\d., ]+);", rhos.note)
+        cells = []
+        for gain in gains:
+            each = found("gradients", f"tuned: {name}: ({gain}) / tuned")
+            (interval,) = re.findall(r"95 % interval (-?[\d.]+ to -?[\d.]+)", each.note)
+            cells.append(f"{float(each.measured):.3f} ({interval}): {each.verdict}".replace("-", "−"))
+        told.append([name, rhos.measured, grid, *cells])
+    return table(["", "tuned ρ, by key", "best of the grid, by key", *(f"({gain}) / tuned" for gain in gains)], told)
+
+
+# --- docs/reproductions/rcucb.md -------------------------------------------------------------------------------
+_SAID = {"Kaplan-Meier": "Kaplan–Meier (ours)", "UCB width": "UCB, width", "1+λ": "1 + λ", "TS ": "TS, "}
+_READINGS = {name: functools.reduce(lambda x, y: x.replace(*y), _SAID.items(), name) for name in POLICIES}
+_BASELINES = tuple(_READINGS)[4:]
+
+
+_INSTANCES = {name: name for name in G1_NAMES}
+
+
+def _figure4() -> Iterator[str]:
+    """Figure 4: regret of every reading on every instance."""
+    return grid("rcucb", ((said, f"Fig. 4 {{}}: regret {name}") for name, said in _READINGS.items()), _INSTANCES)
+
+
+def _below() -> Iterator[str]:
+    """Is RCUCB below the baselines? Paired differences."""
+    rows = ((_READINGS[name], f"Fig. 4 {{}}: RCUCB literal below {name}") for name in _BASELINES)
+    return grid("rcucb", rows, _INSTANCES, lambda x: f"{x.verdict} ({difference(x)})", "RCUCB literal below …")
+
+
+def _legal() -> Iterator[str]:
+    """What the legal readings cost: paired differences of regret."""
+    rows = {
+        "legal − literal": "{}: regret legal − literal",
+        "infinite − literal": "{}: regret infinite − literal",
+        "Kaplan–Meier − literal": "{}: Kaplan-Meier (ours) beats literal",
+        "Kaplan–Meier − legal": "{}: Kaplan-Meier (ours) beats legal",
+    }
+    return grid("rcucb", rows.items(), _INSTANCES, difference)
+
+
+def _zoom() -> Iterator[str]:
+    """Simple regret of z-RCUCB by T."""
+    horizons = (1_000, 3_000, 10_000, 30_000, 100_000)
+    rows = ((f"{t:,}", f"z-RCUCB legal, {{}}: simple regret at T = {t}") for t in horizons)
+    return grid("rcucb", rows, _INSTANCES, lambda each: cell(each, ".3f"), "T")
+
+
+def _gap() -> Iterator[str]:
+    """Is the gap larger with correlation?"""
+    told = []
+    for name in _BASELINES:
+        each = found("rcucb", f"Fig. 4 regret {name} / RCUCB literal: {', '.join(G1_NAMES)}")
+        told.append([f"{_READINGS[name]} / literal", ", ".join(each.measured.split()), each.verdict])
+    return table([f"regret on {', '.join(G1_NAMES)}", "measured on G1", "larger with correlation"], told)
+
+
+def _censored() -> Iterator[str]:
+    """The paper's table of censored shares."""
+    told = []
+    for at in G1_NAMES:
+        rcucb, ts, ucb, oracle = (f"{x:.4f}" for x in PUBLISHED[at])
+        told.append([at, "published", rcucb, "", "", "", ucb, "", ts, "", oracle])
+        shares = (found("rcucb", f"table {at}: censored share {name}").measured for name in _READINGS)
+        measured = found("rcucb", f"table {at}: oracle 1 − P(τ*)").measured
+        told.append(["", "measured", *(f"{float(x):.4f}" for x in shares), measured])
+    assert list(ORACLE_PROBIT) == list(G1_NAMES)
+    return table(["", "", *_READINGS.values(), "oracle"], told)
+
+
+def _forests() -> Iterator[str]:
+    """Figure 5: share of rounds over the limit, and cumulative gain."""
+    told = []
+    for name in ("RCUCB legal", "RCUCB Kaplan-Meier", *_BASELINES):
+        share, gain = (found("rcucb", f"Fig. 5 {what} {name}") for what in ("share over the limit", "cumulative gain"))
+        told.append([_READINGS[name], share.published, cell(share, digits=".4f"), share.verdict, cell(gain)])
+    head = ["", "share over the limit: published", "measured", "verdict on the number", "cumulative gain"]
+    return table(head, told)
+
+
+def _theorem1() -> Iterator[str]:
+    """Regret beside its bound, and what the worst pair would lose."""
+    told = []
+    for at in G1_NAMES:
+        each = found("rcucb", f"Theorem 1, {at}: regret of RCUCB literal")
+        (worst,) = re.findall(r"loses ([\d.e+]+)", each.note)
+        bound = float(each.published.removeprefix("≤ "))
+        told.append([at, cell(each), f"{bound:,.0f}", f"{float(worst):,.0f}", each.verdict])
+    return table(["", "regret of `literal`", "bound", "worst pair in every round", "verdict"], told)
+
+
+def _sizes(what: str) -> Iterator[str]:
+    """Regret by the number of limits or of arms."""
+    names, counts = ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1"), (5, 10, 20, 40)
+    told = (
+        [at, _READINGS[name], *(cell(found("rcucb", f"{n} {what}, {at}: regret {name}")) for n in counts)]
+        for at in G1_NAMES
+        for name in names
+    )
+    return table([f"number of {what}", "", *map(str, counts)], told)
+
+
+# --- docs/reproductions/b_zoom.md ------------------------------------------------------------------------------
+_OF_B_ZOOM, _LAMBDAS = (50_000, 100_000, 500_000), (0.05, 0.1, 0.25, 0.5)
+
+
+def _cells(begin: str, columns: Iterable[str], statistic: str, digits: str) -> Iterator[str]:
+    """``published / measured (distance in s.e.)``; what is more than three away stands out."""
+    for name in columns:
+        each = found("b_zoom", f"{begin} {name} {statistic}")
+        (apart,) = re.findall(r"([+-][\d.]+) s\.e\. between", each.note)
+        value = float(each.measured)
+        text = f"{value:{digits}}" if value < 1000 else f"{value:.0f}"
+        yield f"{each.published} / {f'**{text}**' if each.verdict == 'no' else text} ({apart})".replace("-", "−")
+
+
+def _by_statistic(head: str, columns: Iterable[str], groups: Iterable[tuple[str, str]], digits: str) -> Iterator[str]:
+    """A row for each statistic of each group ``(label, begin)``; the group's first row bears its label."""
+    told = (
+        [label if s == STATISTICS[0] else "", s, *_cells(begin, columns, s, digits)]
+        for label, begin in groups
+        for s in STATISTICS
+    )
+    return table([head, "", *columns], told)
+
+
+def _table1(budget: int) -> Iterator[str]:
+    """Table 1 at one budget, thousands of pulls."""
+    groups = ((f"{lam:g}", f"table1 B={budget} λ={lam:g}") for lam in _LAMBDAS)
+    return _by_statistic(f"B = {budget:,}, λ", COLUMNS, groups, ".3g")
+
+
+def _table2(reading: str) -> Iterator[str]:
+    """Table 2 by one reading of the reward, thousands."""
+    groups = ((f"{b:,}", f"table2 {reading} B={b}") for b in _OF_B_ZOOM)
+    return _by_statistic(f"{reading}, B", PLAYED2, groups, ".1f")
+
+
+_AGREEMENT = {
+    "Table 2, the reward's peak 0.1 (fitted)": "table2 peak 0.1: within 3 s.e., Σ reward, all cells",
+    "Table 2, peak 0.2 (printed)": "table2 printed peak 0.2: within 3 s.e., Σ reward, all cells",
+    "Table 1, counted as pulls": "table1: within 3 s.e., pulls, all cells",
+    **{f"… column {name}": f"table1: within 3 s.e., pulls, column {name}" for name in COLUMNS},
+    "Table 1, counted as Σ reward": "table1: within 3 s.e., Σ reward, all cells",
+    "its UCB1 columns, had UCB1 seen equal rewards": (
+        "table1 if UCB1 saw equal rewards: within 3 s.e., B/c̄ pulls, all cells"
+    ),
+}
+
+
+def _agreement() -> Iterator[str]:
+    """How many printed cells are met."""
+    told = []
+    for said, item in _AGREEMENT.items():
+        each = found("b_zoom", item)
+        largest, chance = each.note.removeprefix("largest ").split("; so many outside by chance: ")
+        told.append([said, each.measured, largest, chance])
+    return table(["cells within 3 s.e.", "", "largest distance", "chance of so many outside"], told)
+
+
+def _claims() -> Iterator[str]:
+    """Every statement of the paper: published, measured, verdict, and why."""
+    rows = [each for item, each in summary("b_zoom").items() if item.startswith("claim: ")]
+    told = ([x.item[7:], x.published, x.measured, f"**{x.verdict}**: {x.note}"] for x in rows)
+    return table(["statement", "published", "measured", "verdict"], told)
+
+
+_SCALES = {
+    "BZ, L = largest slope of the ratio": "BZ, ball radius E/L, L = largest slope of μ_r/μ_c",
+    "BZ, L = 1 (no rescaling)": "BZ, L = 1 (as printed, no rescaling)",
+    "BZ, L' = (L_r + L_c)/λ²": "BZ, L' = (L_r + L_c)/λ² (Lemma 1)",
+    "Z, E without λ, L = slope of the reward": "Z, E without the factors of λ, L = slope of the reward",
+    "Z, E as printed for BZ, L = slope of the reward": "Z, E as printed for BZ, L = slope of the reward",
+    "Z, E as printed for BZ, L = slope of the ratio": "Z, E as printed for BZ, L = slope of the ratio",
+    "Z, E without λ, L = slope of the ratio": "Z, E without the factors of λ, L = slope of the ratio",
+}
+
+
+def _scale() -> Iterator[str]:
+    """How many cells of its column each reading meets."""
+    told = []
+    for name, said in _SCALES.items():
+        pulls, reward = (found("b_zoom", f"scale: {name}, {what}") for what in ("pulls", "Σ reward"))
+        (median,) = re.findall(r"median \|z\| ([\d.]+)", pulls.note)
+        full = re.findall(r"; (\d+) lanes full", pulls.note)
+        more = f" ({int(full[0]):,} of 1,200 runs fill their points)" if full else ""
+        told.append([said, f"{pulls.measured}{more}", median, reward.measured])
+    return table(["reading", "cells within 3 s.e., as pulls", "median \\|z\\|", "as Σ reward"], told)
+
+
+def _independent(budget: int) -> Iterator[str]:
+    """BZ by the library, by the independent loop, and as printed: thousands of pulls."""
+    told = []
+    for lam in _LAMBDAS:
+        cells = []
+        for statistic in STATISTICS:
+            each = found("b_zoom", f"independent B={budget} λ={lam:g} BZ {statistic}")
+            ours, apart, printed = re.findall(r"ours ([\d.]+), ([+-][\d.]+) s\.e\. away; printed (\d+)", each.note)[0]
+            cells.append(f"{float(each.measured):.4g} / {float(ours):.4g} ({apart}) / {printed}")
+        told.append([f"{lam:g}", *cells])
+    return table([f"B = {budget:,}, λ", *STATISTICS], told)
+
+
+# --- docs/reproductions/rcb.md ---------------------------------------------------------------------------------
+_FRACTION = {0.5: "½", 1.0: "1", 2.0: "2"}
+_RCBS = ("RCB-I", "RCB-AIR")
+_OF_RCB = (1_000, 3_160, 10_000, 31_600, 100_000, 316_000, 1_000_000)
+_HEAD = {f"B = {b:,}": f"{float(b):g}" for b in _OF_RCB}
+
+
+def _reservoirs() -> Iterator[str]:
+    """Regret against the budget."""
+    places = itertools.product(BETAS, (*_RCBS, "ω-UCB, K arms", "ω-UCB, increasing"))
+    rows = ((f"{name}, β = {_FRACTION[beta]}", f"regret: {name}, β = {beta:g}, B = {{}}") for beta, name in places)
+    return grid("rcb", rows, _HEAD, gaps=True)
+
+
+def _exponents() -> Iterator[str]:
+    """Local exponents, each with its bound's own."""
+    middles = [float(np.sqrt(a * b)) for a, b in itertools.pairwise(_OF_RCB)]
+    told = []
+    for beta, name in itertools.product(BETAS, _RCBS):
+        begin = f"exponent: {name}, β = {beta:g}"
+        steps = [summary("rcb").get(f"{begin}, B ≈ {b:.3g}") for b in middles]
+        lower = re.findall(r"≥ ([\d.]+)", steps[0].published)[0]  # type: ignore[union-attr]
+        falls = found("rcb", f"{begin}: it falls with B")
+        shown = f"{name}, β = {_FRACTION[beta]} (lower {float(lower):.2f})"
+        cells = [_step(each) if each else "" for each in steps]
+        told.append([shown, *cells, f"{cell(falls, digits='.3f')}, {falls.verdict}"])
+    return table(["", *(f"B ≈ {b:,.0f}" for b in middles), "falls from first to last by"], told)
+
+
+def _step(each: Row) -> str:
+    (bound,) = re.findall(r"≤ ([\d.]+)", each.published)
+    return f"{cell(each, digits='.3f')} [{float(bound):.2f}] {each.verdict}"
+
+
+def _infinite() -> Iterator[str]:
+    """Share of pulls of arms whose index was infinite."""
+    places = itertools.product(BETAS, _RCBS)
+    rows = ((f"{name}, β = {_FRACTION[beta]}", f"regret: {name}, β = {beta:g}, B = {{}}") for beta, name in places)
+    return grid("rcb", rows, _HEAD, _share, gaps=True)
+
+
+def _share(each: Row) -> str:
+    return "".join(re.findall(r"infinite index in (\d+ %)", each.note))
+
+
+def _far() -> Iterator[str]:
+    """Regret beyond the budgets of ``regret``, a hundred reservoirs each."""
+    exponents = {  # by policy, β and the budget at the end of the step
+        _place(item, 10**0.25): each for item, each in summary("rcb").items() if item.startswith("far: exponent")
+    }
+    told = []
+    for item, each in summary("rcb").items():
+        if item.startswith("far: regret"):
+            policy, beta, budget = place = _place(item)
+            slope = _step(exponents[place]) if place in exponents else ""
+            name = f"{policy}, β = {_FRACTION[beta]}"
+            told.append([name, f"{budget:,}", cell(each), _share(each), slope])
+    return table(
+        ["", "B", "regret", "pulls with an infinite index", "exponent since the budget before [bound's]"], told
+    )
+
+
+def _place(item: str, times: float = 1.0) -> tuple[str, float, int]:
+    """Policy, β, and the budget times a factor, to the half decade."""
+    found = re.fullmatch(r"far: \w+: (.+), β = ([\d.]+), B [=≈] (.+)", item)
+    assert found
+    half = round(2 * np.log10(float(found[3]) * times))
+    return found[1], float(found[2]), int(float(f"{10 ** (half / 2):.3g}"))
+
+
+# --- docs/reproductions/sensitivity.md -------------------------------------------------------------------------
+_UCBS = {"MUCB": "m-UCB", "CUCB": "c-UCB", "IUCB": "i-UCB"}
+_OMEGAS = {"OmegaUCB": "ω-UCB", "OmegaStarUCB": "ω\\*-UCB"}
+_SURVIVALS = {"RCUCB(survival=legal)": "legal", "RCUCB(survival=kaplan_meier)": "Kaplan–Meier"}
+
+
+def _sensitivity(name: str) -> list[Line]:
+    return lines(f"reproductions/sensitivity_{name}.csv")
+
+
+def _values(name: str, parameter: str, environment: str, policy: str, budget: str = "") -> tuple[str, str]:
+    """The best value, and what cannot be told from it."""
+    told = [x for x in _sensitivity(name) if (x["environment"], x["policy"]) == (environment, policy)]
+    told = [x for x in told if not budget or x["budget"] == budget]
+    values = [float(x[parameter]) for x in told]
+    like = [i for i, x in enumerate(told) if "yes" in (x["best"], x["indistinguishable"])]
+    (best,) = (i for i, x in enumerate(told) if x["best"] == "yes")
+    text = f"{values[best]:.3g}" + (", edge of the grid" if best in (0, len(values) - 1) else "")
+    if like[0] == like[-1]:
+        return text, "no other"
+    gaps = ", with gaps" if len(like) <= like[-1] - like[0] else ""
+    return text, f"{values[like[0]]:.2g} to {values[like[-1]]:.2g}{gaps}"
+
+
+def _side_by_side(name: str, parameter: str, policies: dict[str, str]) -> Iterator[str]:
+    """A row for each environment, two columns for each policy."""
+    environments = dict.fromkeys(x["environment"] for x in _sensitivity(name))
+    symbol = {"rho": "ρ", "alpha": "α"}[parameter]
+    head = ["", *(f"{said}: {what}" for said in policies.values() for what in (f"best {symbol}", "indistinguishable"))]
+    return table(head, ([at, *(x for p in policies for x in _values(name, parameter, at, p))] for at in environments))
+
+
+def _alphas() -> Iterator[str]:
+    """m-, c- and i-UCB: a row for each environment and budget."""
+    cells = dict.fromkeys((x["environment"], x["budget"]) for x in _sensitivity("alpha"))
+    told = (
+        [f"{at}, {float(budget):,.0f}", *("{} ({})".format(*_values("alpha", "alpha", at, p, budget)) for p in _UCBS)]
+        for at, budget in cells
+    )
+    return table(["", *_UCBS.values()], told)
+
+
+# --- docs/findings/omega_ucb_tails.md --------------------------------------------------------------------------
+def one(setting: str, policy: str, rho: float | None = None, budget: float = PAPER) -> Line:
+    """The one line of tails.csv of a setting of a policy (else a LookupError)."""
+    found = [line for line in _tails(setting, budget) if line["policy"] == policy]
+    if rho is not None:
+        found = [line for line in found if line["rho"] and abs(float(line["rho"]) / rho - 1) < 1e-3]
+    if len(found) != 1:
+        raise LookupError(f"{setting}, {policy}, ρ = {rho}, {budget:g}: {len(found)} lines")
+    return found[0]
+
+
+def _tails(setting: str, budget: float) -> list[Line]:
+    told = lines("findings/omega_ucb_tails.csv")
+    return [line for line in told if line["setting"] == setting and float(line["budget"]) == budget]
+
+
+def number(text: str) -> str:
+    """A regret in whole units, with commas; an interval without an end has ∞."""
+    return "∞" if text == "inf" else f"{float(text):,.0f}".replace("-", "−")
+
+
+def percent(text: str, digits: int = 0) -> str:
+    """A share in percent."""
+    return f"{100 * float(text):.{digits}f} %"
+
+
+def interval(line: Line, name: str) -> str:
+    """Value and 95 % interval."""
+    return f"{number(line[name])} ({number(line[f'{name}_low'])} to {number(line[f'{name}_high'])})"
+
+
+def _narrow(head: Iterable[str], told: Iterable[Iterable[str]]) -> Iterator[str]:
+    """A :func:`table` whose empty cells are one space wide."""
+    return (line.replace("|  |", "| |") for line in table(head, told))
+
+
+def _by_rho(setting: str) -> Iterator[str]:
+    """A line for each ρ at the paper's budget."""
+    told = []
+    for line in _tails(setting, PAPER):
+        if line["policy"] == "ω-UCB":
+            cells = [interval(line, name) for name in ("mean", "median", "q99")]
+            cells += [percent(line["tail_share"]), f"{line['half']} of {int(line['instances']):,} runs"]
+            cells += [percent(line["lock_in"], 1), f"{line['least_in']} of {line['groups']} hundreds"]
+            told.append([f"{float(line['rho']):.3g}", *cells])
+    head = "ρ | mean | median | 99 % quantile | worst 1 % carry | half of the mean lies in | lock-ins | the least in"
+    return table(head.split(" | "), told)
+
+
+def _best(budget: float) -> Iterator[str]:
+    """The best ρ for each criterion, and the least and largest that are not clearly worse."""
+    found = [line for line in lines("findings/omega_ucb_best.csv") if float(line["budget"]) == budget]
+    told = []
+    for setting in dict.fromkeys(line["setting"] for line in found):
+        here = [line for line in found if line["setting"] == setting]
+        cells = (
+            f"{float(line['best_rho']):.2g} ({float(line['from_rho']):.2g} to {float(line['to_rho']):.2g})"
+            for line in here
+        )
+        told.append([setting, *cells, interval(here[0], "quarter_minus_half")])
+    head = ["", "least mean", "least median", "least 99 % quantile", "least worst 1 %", "mean at ¼ − at ½"]
+    return _narrow(head, told)
+
+
+_REPLAYED: tuple[tuple[str, str, float | None], ...] = (
+    ("ω-UCB, ρ = ¼", "ω-UCB", 0.25),
+    ("ω-UCB, ρ = ½", "ω-UCB", 0.5),
+    ("ω-UCB, ρ = 1", "ω-UCB", 1.0),
+    ("ω\\*-UCB, ρ = ¼", "ω*-UCB", 0.25),
+    ("ω\\*-UCB, ρ = 1", "ω*-UCB", 1.0),
+    *((name, name, None) for name in _OTHERS),
+)
+
+
+def _replayed(law: str) -> Iterator[str]:
+    """Mean regret of the paper's policies on more instances, with the number of instances."""
+    told = []
+    for label, policy, rho in _REPLAYED:
+        if policy == "ω*-UCB" if law == "S-Br" else policy in REST:
+            continue  # the first is ω-UCB there, the others were played on Bernoulli arms only
+        found = (one(f"{law}-{arms}", policy, rho) for arms in (10, 50, 100))
+        told.append([label, *(f"{interval(line, 'mean')}, {int(line['instances']):,}" for line in found)])
+    return _narrow(["", f"{law}-10", f"{law}-50", f"{law}-100"], told)
+
+
+def _distributions() -> Iterator[str]:
+    """The law of the regret of BTS and m-UCB, in every setting at the paper's budget."""
+    told = []
+    for policy, law, arms in itertools.product(("BTS", "m-UCB"), ("S-Br", "S-GBr", "S-Bt"), (10, 50, 100)):
+        line = one(f"{law}-{arms}", policy)
+        cells = [interval(line, name) for name in ("mean", "median", "q99")]
+        told.append([policy, line["setting"], *cells, percent(line["tail_share"]), percent(line["lock_in"], 1)])
+    head = ["", "", "mean", "median", "99 % quantile", "worst 1 % carry", "lock-ins"]
+    return (line.replace("|  |", "| |") for line in _narrow(head, told))
+
+
+def _seldom() -> Iterator[str]:
+    """Policies that the paper does not play, beside some that it does: S-Br-10, a tenth of the paper's budget."""
+    kept = [x for x in _tails("S-Br-10", PAPER / 10) if x["policy"] != "ω-UCB" or float(x["rho"]) in (0.25, 1.0)]
+    told = []
+    for line in sorted(kept, key=lambda x: float(x["mean"])):
+        name = line["policy"] + (f", ρ = {float(line['rho']):g}" if line["rho"] else "")
+        cells = [f"{int(line['instances']):,}", interval(line, "mean"), interval(line, "median")]
+        told.append([name, *cells, percent(line["lock_in"], 1)])
+    return _narrow(["", "instances", "mean", "median", "lock-ins"], told)
+
+
+def quote(entry: Line) -> str:
+    """The sentence that a page must have: ``text`` with numbers of a line of tails.csv, or of best.csv (by criterion).
+
+    ``{mean}`` is a regret in whole units, ``{lock_in%}`` a percentage, ``{half#}`` stands as it is.
+    """
+    if entry["criterion"]:
+        wanted = (entry["setting"], entry["criterion"], float(entry["budget"]))
+        best = lines("findings/omega_ucb_best.csv")
+        line = best[[(x["setting"], x["criterion"], float(x["budget"])) for x in best].index(wanted)]
+    else:
+        rho = float(entry["rho"]) if entry["rho"] else None
+        line = one(entry["setting"], entry["policy"], rho, float(entry["budget"]))
+
+    def shown(found: re.Match[str]) -> str:
+        name, kind = found[1], found[2]
+        return percent(line[name]) if kind == "%" else line[name] if kind == "#" else number(line[name])
+
+    return re.sub(r"\{(\w+)([%#]?)\}", shown, entry["text"])
+
+
+_K = (10, 50, 100)
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
-    **omega_ucb.TABLES,
-    **suak.TABLES,
-    **rcucb.TABLES,
-    **b_zoom.TABLES,
-    **rcb.TABLES,
-    **gradients.TABLES,
-    **sensitivity.TABLES,
+    "summary: omega_ucb, S-Br": functools.partial(_of_omega, {f"S-Br-{k}": "figure3a" for k in _K}, star=False),
+    "summary: omega_ucb, S-GBr": functools.partial(_of_omega, {f"S-GBr-{k}": "figure3b" for k in _K}),
+    "summary: omega_ucb, S-Bt": functools.partial(_of_omega, {f"S-Bt-{k}": "figure3c" for k in _K}),
+    "summary: omega_ucb, ads": functools.partial(_of_omega, {"FB-Br": "figure3d", "FB-Bt": "figure3e"}),
+    "summary: suak, regret": _of_suak,
+    "summary: suak, over c": _over_c,
+    "summary: suak, over the gap": _over_gap,
+    "summary: rcucb, figure 4": _figure4,
+    "summary: rcucb, below": _below,
+    "summary: rcucb, gap": _gap,
+    "summary: rcucb, censored": _censored,
+    "summary: rcucb, figure 5": _forests,
+    "summary: rcucb, legal": _legal,
+    "summary: rcucb, theorem 1": _theorem1,
+    "summary: rcucb, zoom": _zoom,
+    "summary: rcucb, limits": functools.partial(_sizes, "limits"),
+    "summary: rcucb, arms": functools.partial(_sizes, "arms"),
+    "summary: b_zoom, agreement": _agreement,
+    "summary: b_zoom, claims": _claims,
+    "summary: b_zoom, scale": _scale,
+    **{f"summary: b_zoom, table 1, {b}": functools.partial(_table1, b) for b in _OF_B_ZOOM},
+    **{f"summary: b_zoom, table 2, {x}": functools.partial(_table2, x) for x in ("printed peak 0.2", "peak 0.1")},
+    **{f"summary: b_zoom, independent, {b}": functools.partial(_independent, b) for b in _OF_B_ZOOM},
+    "summary: rcb, regret": _reservoirs,
+    "summary: rcb, exponents": _exponents,
+    "summary: rcb, infinite": _infinite,
+    "summary: rcb, far": _far,
+    "summary: gradients, tuned": _tuned,
+    "summary: sensitivity, figure 4": functools.partial(_side_by_side, "figure4", "rho", _OMEGAS),
+    "summary: sensitivity, censored": functools.partial(_side_by_side, "alpha_censored", "alpha", _SURVIVALS),
+    "summary: sensitivity, alpha": _alphas,
+    **{f"omega_ucb_tails: by ρ, {x}": functools.partial(_by_rho, x) for x in ("S-Br-10", "S-Br-50", "S-Bt-10")},
+    "omega_ucb_tails: best": functools.partial(_best, PAPER),
+    "omega_ucb_tails: best, a tenth": functools.partial(_best, PAPER / 10),
+    "omega_ucb_tails: best, ten times": functools.partial(_best, 10 * PAPER),
+    **{f"omega_ucb_tails: replayed, {x}": functools.partial(_replayed, x) for x in ("S-Br", "S-GBr", "S-Bt")},
+    "omega_ucb_tails: BTS and m-UCB": _distributions,
+    "omega_ucb_tails: seldom": _seldom,
 }
 
 
@@ -45,14 +629,8 @@ def rendered(page: str) -> str:
     return BLOCK.sub(lambda m: m[1] + "\n".join(TABLES[m[2]]()) + "\n" + m[4], page)
 
 
-def quotes() -> list[dict[str, str]]:
-    """``docs/reproductions/quotes.csv``: what a page must have of a row, ``{measured} ± {error}`` and ``{verdict}``."""
-    with (DOCS / "reproductions" / "quotes.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def quoted(entry: dict[str, str]) -> str:
-    """The text, with the numbers of its row."""
+def quoted(entry: Line) -> str:
+    """The sentence of ``reproductions/quotes.csv`` that a page must have, with the numbers of its row."""
     each = found(entry["summary"], entry["item"])
     numbers = (f"{float(x):,.0f}" for x in (each.measured, each.standard_error))
     return entry["text"].format(**dict(zip(("measured", "error"), numbers, strict=True)), verdict=each.verdict)

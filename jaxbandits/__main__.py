@@ -1,8 +1,14 @@
 """``python -m jaxbandits``: the command ``jaxbandits``."""
 
+from __future__ import annotations
+
 import sys
 
-from jaxbandits._cli.console import main
-
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        from jaxbandits._cli.console import main
+
+        sys.exit(main())
+    except KeyboardInterrupt:  # while jax is imported, before the command can catch it
+        print("interrupted: no run finished; nothing was written", file=sys.stderr)
+        sys.exit(130)

@@ -1,80 +1,26 @@
-"""What to cite for a policy, as BibTeX."""
+"""What to cite for a policy, as BibTeX: ``data/papers.bib`` has the papers, and which policies come from each."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
-from jaxbandits.comparison.named_policies import AVERAGE_COST_POLICIES, POLICIES
-from jaxbandits.core.errors import bad
+from jaxbandits import policies
+from jaxbandits.comparison.plan import AVERAGE_COST_POLICIES, POLICIES
+from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Policy
 
 __all__ = ["cite"]
 
-PAPERS: Mapping[str, tuple[str, ...]] = {
-    "OmegaUCB": ("heyden2024",),
-    "OmegaStarUCB": ("heyden2024",),
-    "MUCB": ("xia2017",),
-    "CUCB": ("xia2017",),
-    "IUCB": ("xia2017",),
-    "BGreedy": ("xia2017",),
-    "BudgetedThompson": ("xia2015b",),
-    "BudgetUCB": ("xia2015a",),
-    "EstimatedBudgetUCB": ("xia2015a",),
-    "UCBSC": ("watanabe2018",),
-    "UCBSCPlus": ("watanabe2018",),
-    "KLUCBSC": ("watanabe2017",),
-    "KLUCBSCPlus": ("watanabe2017",),
-    "EpsilonFirst": ("tranthanh2010",),
-    "KUBE": ("tranthanh2012",),
-    "FractionalKUBE": ("tranthanh2012",),
-    "UCBBV1": ("ding2013",),
-    "UCBBV2": ("ding2013",),
-    "PDBwK": ("badanidiyuru2018",),
-    "PDBwKWithTime": ("badanidiyuru2018",),
-    "MRCB": ("xia2016",),
-    "UCBB2": ("cayci2020",),
-    "UCB1": ("auer2002",),
-    "UCBVReward": ("wang2008",),
-    "UCBVRatio": ("wang2008",),
-    "RCB": ("li2017",),
-    "SampledArms": ("li2017",),
-    "ArmIncreasing": ("li2017",),
-    "SoftElim": ("boutilier2020",),
-    "SUAK": ("elumar2025",),
-    "Guarded": ("elumar2025",),
-    "OnePhase": ("li2021", "elumar2025"),
-    "PrimalDualTwoPhase": ("li2021", "kumar2022"),
-    "UCBSimplex": ("flajolet2015", "elumar2025"),
-    "FluidOracle": ("elumar2025",),
-    "Pacer": ("balseiro2023",),
-    "PricePacer": ("balseiro2023", "heyden2024"),
-    "RCUCB": ("bengs2023",),
-    "ZRCUCB": ("bengs2023",),
-    "UCBReduction": ("bengs2023",),
-    "ThompsonReduction": ("bengs2023", "agrawal2012"),
-    "BZoom": ("trovo2016",),
-    "SinglePhaseBZoom": ("trovo2016",),
-    "Zooming": ("kleinberg2008",),
-    "SinglePhaseZooming": ("trovo2016", "kleinberg2008"),
-    "OnPoints": ("trovo2016",),
-    "HOO": ("bubeck2011",),
-    "StoOO": ("munos2014",),
-    # Ours, or everybody's: no paper to cite.
-    "BestRatioOracle": (),
-    "EvenPace": (),
-    "FixedSplit": (),
-    "InFlight": (),
-    "IndexPolicy": (),
-    "MixturePolicy": (),
-    "RandomisedPolicy": (),
-    "SoftIndex": (),
-    "ZoomingPolicy": (),
-}
-"""The papers of each policy's class, by their keys in ``data/papers.bib``; a class of one's own has its parents'."""
+_PACKAGE = """@software{{jaxbandits,
+  author  = {{{{the jaxbandits authors}}}},
+  title   = {{jaxbandits: a GPU-vectorised JAX simulator for budgeted and resource-constrained bandits}},
+  version = {{{version}}},
+  year    = {{2026}},
+}}"""
 
 
 class Citation(str):
@@ -110,56 +56,34 @@ def cite(policy: Policy | type[Policy] | str | None = None) -> Citation:
         >>> [line for line in jb.cite(jb.policies.rcb_air(beta=1.0)).splitlines() if line.startswith("@")]
         ['@software{jaxbandits,', '@inproceedings{li2017,']
     """
-    keys = dict.fromkeys(key for kind in _kinds(policy) for key in _papers(kind))
-    return Citation("\n\n".join([_package(), *(entries()[key] for key in keys)]) + "\n")
+    from jaxbandits import __version__
+
+    kinds = [] if policy is None else [parent for kind in _kinds(policy) for parent in _ours(kind)]
+    found = dict.fromkeys(entry for kind in kinds for _, entry, names in papers() if kind.__name__ in names)
+    return Citation("\n\n".join([_PACKAGE.format(version=__version__), *found]) + "\n")
 
 
-def _papers(kind: type) -> tuple[str, ...]:
-    """Of a class: its own, or its nearest parent's that has any entry."""
-    ours = (parent.__name__ for parent in kind.__mro__ if parent.__module__.startswith("jaxbandits.policies."))
-    return next((PAPERS[name] for name in ours if name in PAPERS), ())
+@functools.cache
+def papers() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """Of each paper its key, its entry, and the classes that come from it."""
+    text = (resources.files("jaxbandits") / "data" / "papers.bib").read_text(encoding="utf-8")
+    found = re.findall(r"^% Policies: (.*)\n(@\w+\{(\w+),\n(?:  .*\n)*\})$", text, re.MULTILINE)
+    return tuple((key, entry, tuple(names.split(", "))) for names, entry, key in found)
+
+
+def _ours(kind: type) -> Iterator[type]:
+    """The class if it is one of this package, else its nearest parent that is one."""
+    yield from [x for x in kind.__mro__ if x.__module__.startswith("jaxbandits.policies.")][:1]
 
 
 def _kinds(policy: Any) -> Iterator[type]:
     """The class of a policy, and those of the policies inside."""
-    if policy is None:
-        return
-    if isinstance(policy, str):
-        policy = _named(policy)
-    if isinstance(policy, type) and issubclass(policy, Policy):
-        yield policy
-    elif isinstance(policy, Policy):
-        yield type(policy)
-        for inner in vars(policy).values():
-            if isinstance(inner, Policy):
-                yield from _kinds(inner)
-    else:
+    known = {**POLICIES, **AVERAGE_COST_POLICIES, **vars(policies)}
+    policy = known.get(policy, policy) if isinstance(policy, str) else policy
+    kind = policy if isinstance(policy, type) else type(policy)
+    if not issubclass(kind, Policy):
         raise bad("policy", policy, "a policy, a policy's class, or its name such as 'omega_ucb'")
-
-
-def _named(name: str) -> type[Policy]:
-    from jaxbandits import policies
-
-    known = {**POLICIES, **AVERAGE_COST_POLICIES, **{kind: getattr(policies, kind) for kind in PAPERS}}
-    if name not in known:
-        raise bad("policy", name, f"one of {', '.join(known)}")
-    return known[name]
-
-
-@functools.cache
-def entries() -> dict[str, str]:
-    """The entries of ``data/papers.bib`` by their keys."""
-    text = (resources.files("jaxbandits") / "data" / "papers.bib").read_text(encoding="utf-8")
-    found = re.findall(r"^(@\w+\{(\w+),\n(?:  .*\n)*\})$", text, re.MULTILINE)
-    return {key: entry for entry, key in found}
-
-
-def _package() -> str:
-    from jaxbandits import __version__
-
-    return f"""@software{{jaxbandits,
-  author  = {{{{the jaxbandits authors}}}},
-  title   = {{jaxbandits: a GPU-vectorised JAX simulator for budgeted and resource-constrained bandits}},
-  version = {{{__version__}}},
-  year    = {{2026}},
-}}"""
+    yield kind
+    for inner in vars(policy).values() if kind is not policy else ():
+        if isinstance(inner, Policy):
+            yield from _kinds(inner)

@@ -1,25 +1,33 @@
-"""Accountants: a total budget, a horizon."""
+"""Accountants: a total budget, a horizon, an average cost, budgets that renew; and the state of budgets that renew.
+
+That state is the account of whoever decides (:class:`BudgetState`). An open request is charged its arm's own bound;
+when its cost is known, the difference is given back to the period in which it was decided. So what is known to be left
+is never more than what is left, and nothing is overspent. The same functions serve the simulator
+(:class:`~jaxbandits.policies.InFlight`) and the service (``jb.live.Agent``).
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics import knapsack_lp
+from jaxbandits._numerics.arrays import ArrayLike, one_of, positive
 from jaxbandits.core import ticks
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.ledger import Ledger, Outcome, post
-from jaxbandits.core.numbers import numbers
-from jaxbandits.core.protocol import Constraint, Environment, Status
+from jaxbandits.core.checks import InputError, bad, booleans, numbers
+from jaxbandits.core.protocol import Constraint, Environment, Ledger, Outcome, Status, post
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.ticks import Total
 
 LAST_PULLS = ("counts", "forfeits")
+_MOST = 2**30  # units of a budget, rounds of a horizon, requests of a traffic
+
+# --- A total budget, a horizon, an average cost
 
 
 def per_instance(
@@ -32,17 +40,24 @@ def per_instance(
     Raises:
         InputError: naming ``argument``; ``what`` says what it may be.
     """
-    array = numbers(argument, value, what)
+    array = positive(argument, value, what)
     resources = environment.resources if per_resource else None
     core = () if resources is None else (resources,)
     instances = (environment.instances,)
     if array.shape not in (core, instances + core):
         shapes = f"[{resources}] or [{instances[0]}, {resources}]" if core else f"one number, or [{instances[0]}]"
         raise InputError(f"{argument}: an array of shape {array.shape} given; it must be {shapes} (one per instance)")
-    wrong = ~(np.isfinite(array) & (array > 0))
-    if wrong.any():
-        raise bad(argument, float(array[wrong].flat[0]), what)
     return np.broadcast_to(array, instances + core)
+
+
+def _money(argument: str, value: Any, environment: Environment) -> np.ndarray:
+    """Whole ticks, ``[instance]`` or ``[instance, d]``, of an amount of money."""
+    what = f"a finite number above 0 (at least one tick, {1 / ticks.ONE:.2g}) and at most 2**30"
+    units = per_instance(argument, value, environment, what, per_resource=True)
+    whole = ticks.floor_from_units(np.minimum(units, 2.0**31))
+    if (wrong := (whole < 1) | (units > _MOST)).any():
+        raise bad(argument, float(units[wrong][0]), what)
+    return whole
 
 
 @pytree
@@ -71,7 +86,7 @@ class TotalBudget(Constraint):
         'counts'
     """
 
-    budget: Any = leaf()
+    budget: ArrayLike = leaf()
     last_pull: str = static()
     resources: int | None = static(default=None)  # set by prepare
 
@@ -80,14 +95,8 @@ class TotalBudget(Constraint):
     additive: ClassVar[bool] = True
 
     def prepare(self, environment: Environment) -> Constraint:
-        """See :meth:`Constraint.prepare`."""
-        if not isinstance(self.last_pull, str) or self.last_pull not in LAST_PULLS:
-            raise bad("last_pull", self.last_pull, " or ".join(map(repr, LAST_PULLS)))
-        what = f"a finite number above 0 (at least one tick, {1 / ticks.ONE:.2g}) and at most 2**30"
-        budget = per_instance("budget", self.budget, environment, what, per_resource=True)
-        whole = ticks.floor_from_units(np.minimum(budget, 2.0**31))
-        if (whole < 1).any() or (budget > 2.0**30).any():
-            raise bad("budget", float(budget[(whole < 1) | (budget > 2.0**30)][0]), what)
+        one_of("last_pull", self.last_pull, LAST_PULLS)
+        whole = _money("budget", self.budget, environment)
         return dataclasses.replace(self, budget=ticks.split(whole), resources=environment.resources)
 
     def _first(self, total: Total) -> Total:
@@ -137,7 +146,7 @@ class TotalBudget(Constraint):
 class _RoundClock(Constraint):
     """Rounds are the clock. It declares no capability: those who inherit it book in different ways."""
 
-    rounds: Any
+    rounds: ArrayLike
     ends_with: ClassVar[Status] = Status.HORIZON
     clock_name: ClassVar[str] = "rounds"
 
@@ -178,12 +187,11 @@ class Horizon(_RoundClock):
         1000
     """
 
-    rounds: Any = leaf(integer=True)
+    rounds: ArrayLike = leaf(integer=True)
 
     additive: ClassVar[bool] = True
 
     def prepare(self, environment: Environment) -> Constraint:
-        """See :meth:`Constraint.prepare`."""
         return dataclasses.replace(self, rounds=self._whole_rounds(environment))
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
@@ -223,11 +231,10 @@ class AverageCost(_RoundClock):
         0.5
     """
 
-    c: Any = leaf()
-    rounds: Any = leaf(integer=True)
+    c: ArrayLike = leaf()
+    rounds: ArrayLike = leaf(integer=True)
 
     def prepare(self, environment: Environment) -> Constraint:
-        """See :meth:`Constraint.prepare`."""
         what = "a number in (0, 1], at least one tick of 2**-24"
         c = per_instance("c", self.c, environment, what, per_resource=True)
         whole = ticks.floor_from_units(c)
@@ -260,3 +267,255 @@ class AverageCost(_RoundClock):
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
         """r*: the best mean reward a round of a mixture of arms and rest whose mean cost is at most c."""
         return knapsack_lp.mixture_values(reward, cost, ticks.to_units(self.c))
+
+
+# --- Budgets that renew: their state
+
+
+class Allowance(NamedTuple):
+    """What a constraint tells of d budgets before a round; ``whole`` and ``part`` make it a total: what is left."""
+
+    whole: jax.Array  # i32[d]
+    part: jax.Array  # i32[d]
+    granted: Total  # [d]: for this period; for all periods so far where what is left is carried over
+    amount: Total  # [d]: what every period brings
+    since: jax.Array  # i32[d]: first round of this period
+    requests: jax.Array  # i32[d]: expected until the period ends, this one included; at least 1
+    total: jax.Array  # i32[d]: expected in the whole period; at least 1
+    carries: jax.Array  # bool[d]: is what is left carried over?
+    bound: jax.Array | None = None  # i32[K]: ticks, the most that a pull of each arm can cost (set by who decides)
+    scope: jax.Array | None = None  # bool[d, K]: which budget pays for which arm (set by who decides)
+
+
+class BudgetState(NamedTuple):
+    """The account of whoever decides."""
+
+    # Known costs and held bounds, of this period; of all periods where what is left is carried over.
+    charged: Total  # [d]
+    since: jax.Array  # i32[d]: first round of the period that it knows of
+    carries: jax.Array  # bool[d]
+
+
+def empty(budgets: int) -> BudgetState:
+    """Nothing charged."""
+    return BudgetState(ticks.zero((budgets,)), jnp.zeros((budgets,), jnp.int32), jnp.zeros((budgets,), bool))
+
+
+def renewed(state: BudgetState, allowance: Allowance) -> BudgetState:
+    """The state in the period that the allowance speaks of: what was charged before is forgotten, or carried over."""
+    keep = allowance.carries | (allowance.since == state.since)
+    charged = Total(jnp.where(keep, state.charged.whole, 0), jnp.where(keep, state.charged.part, 0))
+    return BudgetState(charged, allowance.since, allowance.carries)
+
+
+def left(state: BudgetState, allowance: Allowance) -> Allowance:
+    """The allowance with what is left of it in this state."""
+    money = ticks.minus(allowance.granted, state.charged)
+    return allowance._replace(whole=money.whole, part=money.part)
+
+
+def affordable(allowance: Allowance, bound: jax.Array, scope: jax.Array) -> jax.Array:
+    """Which arms every budget that pays for them can pay at their bounds: ``bool[K]``.
+
+    Args:
+        allowance: what is left, ``[d]``.
+        bound: ``i32[K]``, ticks.
+        scope: ``bool[d, K]``: which budget pays for which arm.
+    """
+    needed = ticks.add(ticks.zero((1, bound.shape[0])), bound[None, :])
+    short = ticks.exceeds(needed, Total(allowance.whole[:, None], allowance.part[:, None]))
+    return ~jnp.any(scope & short, axis=0)
+
+
+def charge(state: BudgetState, cost: jax.Array, pays: jax.Array) -> BudgetState:
+    """Charge ``cost`` (ticks) to the budgets that pay, ``bool[d]``."""
+    return state._replace(charged=ticks.add(state.charged, jnp.where(pays, cost, 0)))
+
+
+def settle(state: BudgetState, round: jax.Array, difference: jax.Array, pays: jax.Array) -> BudgetState:
+    """Give ``difference`` (ticks: bound − cost) back to the period in which ``round`` was decided.
+
+    A period that is over and carries nothing over keeps it.
+    """
+    return charge(state, -difference, pays & (state.carries | (round >= state.since)))
+
+
+def pays_for(scope: jax.Array, arm: jax.Array) -> jax.Array:
+    """Which budgets pay for an arm, ``bool[d]``."""
+    ids = jax.lax.iota(jnp.int32, scope.shape[1])
+    return jnp.any(scope & (ids == arm)[None, :], axis=1)
+
+
+# --- Budgets that renew: their accountant
+
+
+@pytree
+class Renewing(_RoundClock):
+    """Budgets that renew, on a clock of requests: every round is one request, and slots (hours, say) hold some of them.
+
+    Budget j grants ``amount[j]`` in every period of ``every[j]`` slots. What is left at its end is lost, or carried
+    over. The environment's resource j is what budget j pays (see ``groups`` of
+    :class:`~jaxbandits.environments.Delayed`). No action is altered: what is overspent, in any round and period, is
+    ``result.violation``, in exact ticks (0 for ``InFlight`` with bounds that hold).
+
+    Rounds are the clock, so the regret is T·r* − reward. r* is the value of a fluid LP: the best mixture of arms and
+    rest whose mean cost is at most what all periods together grant, per request. Renewals only bind tighter, so no
+    policy can have a larger mean reward; traffic that changes from period to period leaves some of it to nobody.
+
+    Args:
+        amount: what each budget grants a period, ``[d]`` or ``[instance, d]``, above 0; rounded down to ticks.
+        every: the length of its period in slots, ``[d]``.
+        requests: how many requests each slot has, ``[slot]`` or ``[instance, slot]``: the traffic, as it came.
+        expected: how many were expected, same shape; what a pacer plans with. Default: ``requests``.
+        carry_over: is what is left carried over, ``[d]``.
+
+    Raises:
+        InputError: at :func:`~jaxbandits.simulate`, for numbers that are none of these, or a world without as many
+            resources.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> day = jb.Renewing(amount=[10.0, 1.0], every=[24, 1], requests=[20] * 48)  # so much a day, so much an hour
+        >>> day.carry_over
+        False
+    """
+
+    amount: ArrayLike = leaf()
+    every: ArrayLike = leaf(integer=True)
+    requests: ArrayLike = leaf(integer=True)
+    expected: Any = dataclasses.field(default=None)
+    carry_over: Any = dataclasses.field(default=False)
+
+    def prepare(self, environment: Environment) -> Constraint:
+        given = np.atleast_1d(numbers("amount", self.amount))
+        if environment.resources != given.shape[-1]:
+            has = "one cost" if environment.resources is None else f"{environment.resources} resources"
+            raise bad("environment", has, f"one with {given.shape[-1]} resources (see `groups` of Delayed)")
+        whole = _money("amount", given, environment)
+        requests = self._table("requests", self.requests, environment.instances)
+        expected = requests if self.expected is None else self._table("expected", self.expected, environment.instances)
+        if expected.shape != requests.shape:
+            raise bad("expected", expected.shape, f"of the shape of requests, {requests.shape}")
+        every = np.atleast_1d(numbers("every", self.every))
+        if every.shape not in ((1,), given.shape[-1:]) or ((every < 1) | (every != np.rint(every))).any():
+            raise bad("every", self.every, f"whole numbers of slots, at least 1: one, or {given.shape[-1]}")
+        every = np.broadcast_to(every, given.shape[-1:])
+        carries = booleans("carry_over", np.broadcast_to(booleans("carry_over", self.carry_over), every.shape))
+        return _tabulated(whole, every.astype(np.int64), requests, expected, carries)
+
+    @staticmethod
+    def _table(name: str, value: Any, instances: int) -> np.ndarray:
+        table = np.atleast_2d(numbers(name, value))
+        wrong = ~(np.isfinite(table) & (table >= 0) & (table == np.rint(table)))
+        if wrong.any():
+            raise bad(name, float(table[wrong][0]), "whole numbers of requests, at least 0")
+        if table.ndim != 2 or table.shape[0] not in (1, instances) or not table.shape[1]:
+            raise InputError(f"{name}: shape {np.shape(value)} given; it must be [slot] or [{instances}, slot]")
+        if (table.sum(1) < 1).any() or (table.sum(1) > _MOST).any():
+            raise bad(name, float(table.sum(1).max()), "from 1 to 2**30 requests in all")
+        return np.broadcast_to(table, (instances, table.shape[1])).astype(np.int64)
+
+    def _unprepared(self, *_: Any) -> Any:
+        raise InputError("constraint: Renewing was not prepared; it must be given to simulate, which does that")
+
+    end = charge = clock = expected_clock = best_rate = _unprepared  # type: ignore[assignment]  # _Tables does it
+
+
+@pytree
+class _Tables(_RoundClock):
+    """:class:`Renewing` as tables, ``[instance, slot, …]``: what holds in the slot that a round lies in."""
+
+    ends: ArrayLike = leaf()  # i32[I, S]: last round of the slot
+    expected: ArrayLike = leaf()  # i32[I, S]
+    later: ArrayLike = leaf()  # i32[I, S, d]: expected after this slot in the period
+    whole: ArrayLike = leaf()  # i32[I, S, d]: expected in the period
+    since: ArrayLike = leaf()  # i32[I, S, d]: first round of the period
+    granted: ArrayLike = leaf()  # Total [I, S, d]
+    amount: ArrayLike = leaf()  # Total [I, d]
+    carries: ArrayLike = leaf()  # bool[I, d]
+    grants: ArrayLike = leaf()  # Total [I, d]: of all periods
+
+    def prepare(self, environment: Environment) -> Constraint:
+        return self
+
+    def end(self) -> Total:
+        """Requests in all."""
+        return ticks.count(jnp.asarray(self.ends)[..., -1])
+
+    def audit(self) -> dict[str, Total]:
+        """What each budget paid in this period, and the most that any paid too much in any."""
+        nothing = ticks.zero(self.carries.shape)
+        return {"charged": nothing, "violation": nothing}
+
+    def _slot(self, round: jax.Array) -> jax.Array:
+        return jnp.sum((self.ends < round).astype(jnp.int32), dtype=jnp.int32)
+
+    def _allowance(self, round: jax.Array) -> Allowance:
+        slot = jnp.minimum(self._slot(round), self.ends.shape[0] - 1)
+        before = jnp.where(slot > 0, self.ends[jnp.maximum(slot - 1, 0)], 0)
+        granted = Total(self.granted.whole[slot], self.granted.part[slot])
+        here = jnp.maximum(self.expected[slot] - (round - before - 1), 0)
+        return Allowance(
+            whole=granted.whole,
+            part=granted.part,
+            granted=granted,
+            amount=self.amount,
+            since=self.since[slot],
+            requests=jnp.maximum(self.later[slot] + here, 1),
+            total=jnp.maximum(self.whole[slot], 1),
+            carries=self.carries,
+        )
+
+    def _state(self, ledger: Ledger, allowance: Allowance) -> BudgetState:
+        before = self.since[jnp.minimum(self._slot(jnp.maximum(ledger.rounds, 1)), self.ends.shape[0] - 1)]
+        return renewed(BudgetState(ledger.audit["charged"], before, self.carries), allowance)
+
+    def view(self, ledger: Ledger) -> Allowance:  # type: ignore[override]
+        """What is left of every budget, and how many requests are expected until it renews."""
+        allowance = self._allowance(ledger.rounds + 1)
+        return left(self._state(ledger, allowance), allowance)
+
+    def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
+        """Book one round and audit it."""
+        allowance = self._allowance(ledger.rounds + 1)
+        charged = ticks.add(self._state(ledger, allowance).charged, outcome.cost)
+        worst = ticks.larger(ledger.audit["violation"], ticks.minus(charged, allowance.granted))
+        return post(ledger, outcome)._replace(audit={"charged": charged, "violation": worst})
+
+    def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
+        """r*: see :class:`Renewing`."""
+        requests = np.asarray(self.ends)[:, -1:]
+        rate = ticks.to_units(ticks.join(self.grants)) / requests
+        return knapsack_lp.mixture_values(reward, cost, np.minimum(rate, 1.0))
+
+
+def _granted(amount: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """``amount · times`` in ticks, at most what a total holds: an amount without end, many times, would wrap."""
+    most = ticks.floor_from_units(2.0**31) - 1
+    return np.where(amount > most // times, most, amount * times)
+
+
+def _tabulated(
+    amount: np.ndarray, every: np.ndarray, requests: np.ndarray, expected: np.ndarray, carries: np.ndarray
+) -> _Tables:
+    """The tables from checked numbers: ``amount`` in ticks ``[I, d]``, ``every`` ``[d]``, traffic ``[I, S]``."""
+    slots, budgets = requests.shape[1], every.size
+    ends = np.cumsum(requests, axis=1)
+    ahead = np.concatenate([np.zeros_like(ends[:, :1]), np.cumsum(expected, axis=1)], axis=1)
+    period = np.arange(slots)[:, None] // every[None, :]  # [S, d]
+    first = period * every
+    last = np.minimum(first + every, slots)  # one behind it
+    begun = np.concatenate([np.zeros_like(ends[:, :1]), ends], axis=1)
+    times = np.where(carries[None, :], period + 1, 1)
+    granted = _granted(amount[:, None, :], times[None])
+    return _Tables(
+        ends=ends.astype(np.int32),
+        expected=np.minimum(expected, _MOST).astype(np.int32),
+        later=(ahead[:, last] - ahead[:, 1:, None]).astype(np.int32),
+        whole=(ahead[:, last] - ahead[:, first]).astype(np.int32),
+        since=(begun[:, first] + 1).astype(np.int32),
+        granted=ticks.split(granted),
+        amount=ticks.split(amount),
+        carries=np.broadcast_to(carries, (requests.shape[0], budgets)).copy(),
+        grants=ticks.split(_granted(amount, (period[-1] + 1)[None, :])),
+    )

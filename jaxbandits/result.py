@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits._files import frames, result_file
-from jaxbandits._reports.result_html import result_html
+from jaxbandits import _files
+from jaxbandits._tables import Table
 from jaxbandits.core import ticks
-from jaxbandits.core.errors import InputError
+from jaxbandits.core.checks import InputError, shown
 from jaxbandits.core.protocol import Status
 
 if TYPE_CHECKING:
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     import polars
     import xarray
 
-    from jaxbandits._reports.result_plots import ResultPlots
+    from jaxbandits._plots import ResultPlots
 
 AXES = ("setting", "instance", "replicate", "mark")
+_FORMAT = 1
+_LABELS = ("settings", "instances", "replicates", "marks")
+_MOST_ROWS = 30  # of a table in a notebook
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,12 +62,23 @@ class Result:
         return f"Result({', '.join(f'{axis}: {n}' for axis, n in sizes)}; ended {ends})"
 
     def _repr_html_(self) -> str:
-        return result_html(self)
+        """Each setting with its mean regret, reward and rounds at the end, and how its lanes ended."""
+        _, instances, replicates, marks = self.ledger["rounds"].shape
+        last = {name: getattr(self, name).values[..., -1] for name in ("regret", "reward", "rounds")}
+        rows = []
+        for row, name in enumerate(self.settings[:_MOST_ROWS]):
+            ended = self.ended[row]
+            ends = ", ".join(f"{int((ended == x).sum())} {x.name.lower()}" for x in Status if (ended == x).any())
+            rows.append([name, *(f"{np.mean(x[row]):,.4g}" for x in last.values()), ends])
+        more = len(self.settings) - _MOST_ROWS
+        rest = f"<p>… {more} more settings</p>" if more > 0 else ""
+        said = f"{instances:,} instances × {replicates:,} replicates, {marks} marks; means at the end"
+        return f"<p><b>Result</b>: {said}</p>{Table(('setting', *last, 'ended'), rows).html()}{rest}"
 
     @property
     def plot(self) -> ResultPlots:
         """Pictures: ``plot.regret()``, ``plot.pulls()``, ``plot.distribution()``, each a matplotlib figure."""
-        from jaxbandits._reports.result_plots import ResultPlots
+        from jaxbandits._plots import ResultPlots
 
         return ResultPlots(self)
 
@@ -127,7 +141,7 @@ class Result:
             >>> len(table), list(table.columns[:6])
             (2, ['setting', 'instance', 'replicate', 'mark', 'policy', 'rho'])
         """
-        return frames.of_dataset(self.to_dataset(), [*AXES, *self._parameters()])
+        return _files.of_dataset(self.to_dataset(), [*AXES, *self._parameters()])
 
     def to_polars(self) -> polars.DataFrame:
         """The table of :meth:`to_pandas` for polars.
@@ -135,7 +149,7 @@ class Result:
         Raises:
             InputError: polars is not installed (``pip install 'jaxbandits[polars]'``).
         """
-        return frames.in_polars(self.to_pandas())
+        return _files.in_polars(self.to_pandas())
 
     def _parameters(self) -> dict[str, np.ndarray]:
         """A column ``[setting]`` for the policy's name and for each parameter; NaN where a policy has none."""
@@ -149,9 +163,8 @@ class Result:
     def _array(self, values: np.ndarray, name: str, units: str) -> xarray.DataArray:
         import xarray
 
-        labels = (list(self.settings), list(self.instances), list(self.replicates), list(self.marks))
         axes = (*AXES, "resource")[: values.ndim]
-        coords: dict[str, Any] = dict(zip(axes, labels, strict=False))
+        coords: dict[str, Any] = {axis: list(getattr(self, f"{axis}s")) for axis in axes if axis in AXES}
         for parameter, column in self._parameters().items():
             if parameter not in (*AXES, "resource", "arm"):
                 coords[parameter] = ("setting", column)
@@ -216,13 +229,8 @@ class Result:
 
         if "pulls" not in self.final:
             raise InputError("pulls: this environment does not count pulls per arm")
-        dims = (*AXES[:3], "arm")
-        coords = {
-            "setting": list(self.settings),
-            "instance": list(self.instances),
-            "replicate": list(self.replicates),
-        }
-        return xarray.DataArray(self.final["pulls"], dims=dims, coords=coords, name="pulls", attrs={"units": "pulls"})
+        coords = {axis: list(getattr(self, f"{axis}s")) for axis in AXES[:3]}
+        return xarray.DataArray(self.final["pulls"], coords, (*AXES[:3], "arm"), "pulls", {"units": "pulls"})
 
     def count(self, event: str) -> xarray.DataArray:
         """How often a named event of the environment happened so far, at every mark.
@@ -246,20 +254,44 @@ class Result:
         """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or not at all.
 
         Raises:
-            InputError: no file can be written there, or an array of the result is none of numbers.
+            InputError: no file can be written there.
             OSError: the disk is full.
         """
-        result_file.save(self, path)
+        arrays: dict[str, Any] = {f"ledger/{name}": x for name, x in self.ledger.items()}
+        arrays |= {f"final/{name}": x for name, x in self.final.items()}
+        labels = {name: list(getattr(self, name)) for name in _LABELS}
+        manifest = json.dumps({"format": _FORMAT, "about": self.about, **labels}, default=repr)
+        arrays |= {"ended": self.ended, "best_rate": self.best_rate, "manifest": np.array(manifest)}
+        _files.save_arrays("path", _files.path_of("path", path), arrays, compressed=True)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Result:
         """Read what :meth:`save` wrote. Files of strangers are safe to open: nothing in them is run.
 
         Raises:
-            InputError: if the file is missing, is not such a file, or holds what no simulation gives (other shapes
-                or types than its labels say, an unknown status, rounds that fall).
+            InputError: if the file is missing, is not such a file, or holds arrays that do not fit its labels.
         """
-        return Result(**result_file.load(path))
+        place = _files.path_of("path", path)
+        try:
+            found = _files.read_arrays(place)
+            manifest = json.loads(str(found.pop("manifest")))
+            if manifest.get("format") != _FORMAT:
+                raise ValueError(f"it has format {shown(manifest.get('format'))} and not {_FORMAT}")
+            labels = {name: tuple(manifest[name]) for name in _LABELS}
+            _check_shapes(found, tuple(map(len, labels.values())))
+            fields: dict[str, Any] = {"ledger": {}, "final": {}, "about": manifest["about"], **labels}
+            for name, x in found.items():
+                kind, _, rest = name.partition("/")
+                if rest:
+                    fields[kind][rest] = x
+                else:
+                    fields[kind] = x
+            return Result(**fields)
+        except KeyError as problem:
+            reason = f"it has no {problem.args[0]!r}"
+        except (OSError, ValueError, TypeError, AttributeError) as problem:
+            reason = getattr(problem, "strerror", None) or str(problem)
+        raise InputError(f"path: {shown(str(place))} given; it must be a saved result ({reason})")
 
 
 def join_settings(results: Sequence[Result]) -> Result:
@@ -280,3 +312,16 @@ def join_settings(results: Sequence[Result]) -> Result:
         settings=tuple(name for r in results for name in r.settings),
         about=about,
     )
+
+
+# --- a result as a file
+
+
+def _check_shapes(found: Mapping[str, np.ndarray], sizes: tuple[int, ...]) -> None:
+    """Does every array have the leading axes that the labels give it, ``[setting, instance, replicate, mark]``?"""
+    accounts = ("rounds", "reward", "spent", "expected_reward", "clock", "expected_clock")
+    wanted = {"ended": sizes[:3], "best_rate": sizes[1:2]} | {f"ledger/{name}": sizes for name in accounts}
+    wanted |= {name: sizes if name.startswith("ledger/") else sizes[:3] for name in found if "/" in name}
+    for name, shape in wanted.items():
+        if found[name].shape[: len(shape)] != shape:
+            raise ValueError(f"it holds {name!r} of shape {found[name].shape}, which does not fit its labels")

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from jaxbandits._engine import blanks, pool
-from jaxbandits._engine.booking import ledger_of
-from jaxbandits._engine.layout import Layout, check_count, lay_out
-from jaxbandits._engine.resources import usual_slots, usual_workers
-from jaxbandits._reports.progress import Progress, check_progress, progress_of
-from jaxbandits._reports.unfinished import unfinished
-from jaxbandits.core.errors import bad
-from jaxbandits.core.numbers import refuse_beyond_memory
-from jaxbandits.core.parameters import parameters_of
+from jaxbandits._engine import driver, pool
+from jaxbandits._engine.scan import ledger_of
+from jaxbandits._engine.setup import Layout, check_count, lay_out
+from jaxbandits._progress import Progress, check_progress, progress_of, unfinished
+from jaxbandits.core.checks import bad, refuse_beyond_memory
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.result import Result, join_settings
 
@@ -67,7 +63,7 @@ def simulate(
         chunk: rounds between two looks at the marks.
         devices: where to run, default all local devices of the default backend; on CPU one worker per core.
         progress: show a bar with the time left, and say when something is compiled; or a
-            :class:`~jaxbandits._reports.progress.Progress` that several calls share.
+            :class:`~jaxbandits._progress.Progress` that several calls share.
 
     Returns:
         A :class:`Result` with axes setting, instance, replicate, mark.
@@ -85,7 +81,7 @@ def simulate(
         >>> result.regret.sizes["replicate"], result.status.values.ravel().tolist()
         (4, ['exhausted', 'exhausted', 'exhausted', 'exhausted'])
     """
-    slots, devices = check_count("slots", slots), _places(devices)
+    slots, devices = check_count("slots", slots), _checked_devices(devices)
     check_progress(progress)
     layout = lay_out(
         policies,
@@ -101,62 +97,47 @@ def simulate(
         chunk=chunk,
         at_once=True,
     )
-    _check_slots(slots, layout)
-    workers = usual_workers(devices)
-    runs = sum(task.order.size for task in layout.tasks)
-    records = [pool.Record(task.order.size) for task in layout.tasks]
-    queues = [
-        pool.Queue(task, slots or usual_slots(task, min(workers, task.order.size), devices), record.put)
-        for task, record in zip(layout.tasks, records, strict=True)
-    ]
+    jobs = [pool.Job(task, task.order) for task in layout.tasks]
+    runs = sum(job.lanes.size for job in jobs)
+    if slots is not None:  # the one number of this call that can ask for any amount of memory
+        tried = min(slots, 64)
+        lane = max(driver.state_bytes(task, tried) for task in layout.tasks) / tried
+        refuse_beyond_memory("slots", slots, lane * slots)
     names = [type(task.policy).__name__ for task in layout.tasks]
-    with progress_of(progress, len(queues), runs) as shown:
-        # All at once, so that one policy compiles while another one plays.
-        pool.Run(queues, shown.start(names, runs)).finish(devices, min(workers, runs))
-    parts = [_result(record, layout, number, constraint) for number, record in enumerate(records)]
+    with (
+        progress_of(progress, len(jobs), runs) as shown,
+        pool.Workers(devices, min(pool.usual_workers(devices), runs), slots) as workers,
+    ):
+        found = workers.wait(workers.submit(jobs), shown.start(names, runs))
+    parts = [_result(accounts, layout, number, constraint) for number, accounts in enumerate(found)]
     result = join_settings(parts)
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=2)
     return result
 
 
-def _places(devices: Any) -> list[Any]:
-    """The devices to run on.
-
-    Raises:
-        InputError: something that is no device of this process, or none at all.
-    """
+def _checked_devices(devices: Any) -> list[Any]:
     if devices is None:
         return jax.local_devices()
-    try:
-        found = list(devices)
-    except TypeError:
-        found = []
+    found = list(devices) if isinstance(devices, Iterable) else []
     if not found or not all(isinstance(x, jax.Device) and x.process_index == jax.process_index() for x in found):
         raise bad("devices", devices, "a list of devices of this process, such as jax.local_devices()")
     return found
 
 
-def _check_slots(slots: int | None, layout: Layout) -> None:
-    if slots is None:
-        return
-    tried = min(slots, 64)
-    for task in layout.tasks:
-        refuse_beyond_memory("slots", slots, blanks.state_bytes(task, tried) / tried * slots)
-
-
-def _result(record: pool.Record, layout: Layout, number: int, constraint: Constraint) -> Result:
+def _result(accounts: pool.Accounts, layout: Layout, number: int, constraint: Constraint) -> Result:
     task, settings = layout.tasks[number], layout.settings[number]
+    ledger = ledger_of(accounts.rows, task.constraint, task.places(np.arange(task.order.size))[1])
     several = task.replicate_ids.ndim == 2  # ids of each instance: the axis counts
     shape = layout.lane_shape(task)
 
-    def laid_out(x: np.ndarray) -> np.ndarray:
+    def by_lane(x: np.ndarray) -> np.ndarray:
         return x.reshape(*shape, *x.shape[1:])
 
     return Result(
-        ledger={name: laid_out(x) for name, x in ledger_of(record.rows, task.constraint).items()},
-        ended=laid_out(record.status),
-        final={name: laid_out(x) for name, x in record.final.items()},
+        ledger={name: by_lane(x) for name, x in ledger.items()},
+        ended=by_lane(accounts.status),
+        final={name: by_lane(x) for name, x in accounts.final.items()},
         best_rate=layout.best_rate,
         settings=settings,
         instances=layout.names,
@@ -164,7 +145,7 @@ def _result(record: pool.Record, layout: Layout, number: int, constraint: Constr
         marks=tuple(float(s) for s in layout.shares),
         about={
             "policies": list(settings),
-            "parameters": parameters_of(task.policy),
+            "parameters": task.chosen.parameters,
             "environment": type(task.environment).__name__,
             "constraint": described(constraint),
             "engine": task.engine.__name__.rsplit(".", 1)[-1],

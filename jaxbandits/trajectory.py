@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits._engine import scan
-from jaxbandits._engine.one_lane import lane_of, prepared
+from jaxbandits._engine.setup import lane_of, prepared
 from jaxbandits.core import streams
-from jaxbandits.core.ledger import Ledger, Outcome
-from jaxbandits.core.numbers import whole_number
-from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
+from jaxbandits.core.checks import whole_number
+from jaxbandits.core.protocol import Constraint, Environment, Ledger, Outcome, Policy, Status
 from jaxbandits.core.pytrees import Pytree, select_tree
 
 __all__ = ["Trajectory", "rollout"]
@@ -24,7 +23,7 @@ class Trajectory(NamedTuple):
     Attributes:
         action: what the policy did.
         outcome: what that brought, in ticks of 2⁻²⁴; all zeros in a round that was not played.
-        ledger: the account after the round; see :class:`~jaxbandits.core.ledger.Ledger`.
+        ledger: the account after the round; see :class:`~jaxbandits.core.protocol.Ledger`.
         status: after the round, see :class:`~jaxbandits.Status`: RUNNING until the lane has ended.
         played: whether there was a round. Once False, it stays so, and everything else stays as it was.
         state: the policy's state after the round.
@@ -94,7 +93,7 @@ def rollout(
 
     def one(state: scan.LaneState, _: None) -> tuple[scan.LaneState, Trajectory]:
         running = state.status == Status.RUNNING
-        after, outcome = scan.play(tables, lane, begin.fixed, state)
+        after, outcome = scan.play(tables, lane, begin.constants, state)
         after = select_tree(running, after, state)
         played = after.ledger.rounds > state.ledger.rounds
         outcome = jax.tree.map(lambda x: jnp.where(played, x, jnp.zeros_like(x)), outcome)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from jaxbandits.comparison.arms_file import ArmsTable, read_arms
-from jaxbandits.core.errors import InputError
+from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.comparison.arms_table import ArmsTable, Instance
+from jaxbandits.core.checks import InputError
 
 
 def read(folder: Path, content: str | bytes, name: str = "arms.csv", **arguments: Any) -> ArmsTable:
@@ -27,7 +28,13 @@ def message_of(folder: Path, content: str | bytes, lines: int = 1, **arguments: 
     return text
 
 
+def only(table: ArmsTable) -> Instance:
+    """The table's only instance."""
+    (instance,) = table.instances
+    return instance
+
+
 def clicks(table: ArmsTable) -> dict[str, float]:
     """Clicks of each arm of the table's only instance."""
-    (instance,) = table.instances
+    instance = only(table)
     return dict(zip(instance.arms, instance.evidence.clicks.tolist(), strict=True))

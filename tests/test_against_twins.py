@@ -30,12 +30,11 @@ from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.core.protocol import View
 from jaxbandits.core.streams import Role
-from jaxbandits.policies.base.index import IndexPolicy, evaluate, evaluate_state
-from jaxbandits.policies.base.ties import largest
-from jaxbandits.policies.budget.omega import lower_bound, upper_bound
-from jaxbandits.policies.budget.thompson import Posterior
+from jaxbandits.policies.base import IndexPolicy, evaluate, evaluate_state, largest
+from jaxbandits.policies.soft import Posterior
+from jaxbandits.policies.ucb import lower_bound, upper_bound
 from jaxbandits.testing import episode
-from jaxbandits.testing.episodes import typed
+from jaxbandits.testing.lanes import typed
 from tests.contract import threefry
 from tests.contract.worlds import ARMS, KEY, world
 from tests.reference import finite as twins

@@ -23,7 +23,8 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.core import ticks
-from jaxbandits.live import Agent, Budget, recall
+from jaxbandits.live import Agent, Budget
+from jaxbandits.live import log as logs
 from jaxbandits.policies import MUCB, BudgetedThompson, FixedSplit, OmegaUCB
 
 ARMS = {"small": 0.01, "middle": 0.05, "large": 0.2}
@@ -71,9 +72,9 @@ def test_a_request_is_settled_once():
         with pytest.raises(jb.InputError, match=message):
             call()
         assert agent.digest() == before
-    assert [x.id for x in agent.open()] == [1] and agent._service.known.learnt.pulls.tolist() == [0, 1, 0, 0]
+    assert [x.id for x in agent.open()] == [1] and agent._learnt.pulls.tolist() == [0, 1, 0, 0]
     agent.learn(1, cost=np.float32(2.9e-9))  # of no reward; so small a cost is a tick and not nothing
-    assert agent._service.charged[0] == {0: ticks.from_units(0.04 / 0.25).item() + 1}
+    assert agent._accounts[0].charged == {0: ticks.from_units(0.04 / 0.25).item() + 1}
 
 
 def test_money_spent_answers_none_until_it_renews():
@@ -108,7 +109,7 @@ def test_arms_join_leave_and_come_back():
     agent = made(Clock(), budgets=())
     for name in "defgh":
         agent.add_arm(name, 0.1)
-    assert agent._service.capacity == 8 and {x.arm for x in agent.choose(n=8)} == {*ARMS, *"defgh"}
+    assert agent._waiting.size == 8 and {x.arm for x in agent.choose(n=8)} == {*ARMS, *"defgh"}
     agent.remove_arm("small")
     assert "small" not in {x.arm for x in agent.choose(n=40)}
     for call, message in (
@@ -128,7 +129,7 @@ def test_arms_join_leave_and_come_back():
 def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tuple[float, str, int]]:
     """Requests in any order: learnt, twice, given back, given up, answered after all. (decided, arm, ticks) of all."""
     rng, open_, lost, paid = random.Random(seed), [], [], {}
-    unit = agent._service.terms.unit
+    unit = agent._unit
     for _ in range(requests):
         clock.now += rng.expovariate(1 / 60.0)
         if (ticket := agent.choose()) is not None:
@@ -160,7 +161,7 @@ def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tupl
 
 
 def audit(agent: Agent, paid: dict[int, tuple[float, str, int]]) -> int:
-    """Nothing is overspent in any period, to the tick; both accounts agree. Gives the number of periods."""
+    """Nothing is overspent in any period, to the tick, by an account of our own. Gives the number of periods."""
     seen = 0
     for j, budget in enumerate(BUDGETS):
         by_period: dict[int, int] = {}
@@ -168,16 +169,13 @@ def audit(agent: Agent, paid: dict[int, tuple[float, str, int]]) -> int:
             if budget.arms is None or arm in budget.arms:
                 period = int(time_ // budget.every)
                 by_period[period] = by_period.get(period, 0) + int(amount)
-        mine = {p: x for p, x in agent._service.charged[j].items() if x or p in by_period}
+        mine = {p: x for p, x in agent._accounts[j].charged.items() if x or p in by_period}
         assert mine == by_period, budget.name
-        granted = Fraction(budget.amount) / Fraction(agent._service.terms.unit) * ticks.ONE
+        granted = Fraction(budget.amount) / Fraction(agent._unit) * ticks.ONE
         for period, amount in by_period.items():
             so_far = sum(x for p, x in by_period.items() if p <= period)
             assert so_far <= granted * (period + 1) if budget.carry_over else amount <= granted
         seen += len(by_period)
-        purse, at = agent._service.known.purse, agent._service.periods.period[j]
-        known = int(ticks.join(jax.tree.map(np.asarray, purse.charged))[j])
-        assert known == (sum(by_period.values()) if budget.carry_over else by_period.get(at, 0))
     return seen
 
 
@@ -224,6 +222,9 @@ def test_another_file_is_no_log_to_begin(tmp_path: Path, other: bytes) -> None:
     log.write_bytes(other)
     with pytest.raises(jb.InputError, match="a new file"):
         made(Clock(), log=log)
+    for call in (lambda: made(Clock(), log=log, resume=True), lambda: Agent.from_log(log)):
+        with pytest.raises(jb.InputError, match=r"^log: "):
+            call()
     assert log.read_bytes() == other
 
 
@@ -237,7 +238,7 @@ def test_a_file_and_a_log_give_the_same_state(tmp_path: Path) -> None:
     agent.choose()
     with open(log, "ab") as torn:
         torn.write(b'{"do":"choose","t":1')
-    assert recall.load(file, None)[0].digest() != agent.digest()
+    assert Agent.load(file).digest() != agent.digest()
     with pytest.raises(jb.InputError, match=r"log: .* no other agent writes"):
         Agent.from_log(log)
     agent.close()
@@ -278,11 +279,18 @@ def test_files_of_another_agent_are_refused_by_name(tmp_path: Path) -> None:
     agent.close()
     made(clock, log=tmp_path / "other", reward_bound=1.0).close()
     for call, message in (
-        (lambda: Agent.load(file, log=tmp_path / "other"), "log of this agent: its terms are others"),
+        (
+            lambda: Agent.load(file, log=tmp_path / "other"),
+            "log: its terms are others .reward_bound.; it must be the log of this agent",
+        ),
         (lambda: made(clock, log=log), "a new file; an old one is continued"),
         (lambda: Agent.load(tmp_path / "no"), r"path: .* \(No such file"),
-        (lambda: Agent.load(log), "it must be a saved agent"),
-        (lambda: Agent.from_log(file), "line 1 .* is no event|begin as a log"),
+        (
+            lambda: Agent.load(file, log=tmp_path / "new"),
+            r"log: '.*new' given; it must be the log that this agent wrote",
+        ),
+        (lambda: Agent.load(log), "it must be a saved state .it holds no state"),
+        (lambda: Agent.from_log(file), "line 1 .* is no event"),
     ):
         with pytest.raises(jb.InputError, match=message):
             call()
@@ -296,7 +304,7 @@ def test_files_of_another_agent_are_refused_by_name(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"policy": "ucb"}, "policy: 'ucb' given"),
-        ({"policy": OmegaUCB(rho=[0.1, 0.2])}, r"OmegaUCB.rho: .* one setting"),
+        ({"policy": OmegaUCB(rho=[0.1, 0.2])}, "policy: .* one setting"),
         ({"policy": OmegaUCB(rho=-1.0)}, r"OmegaUCB.rho: -1.0 given"),
         ({"policy": jb.policies.Zooming(lipschitz=1.0)}, "policy: 'Zooming' given; it must be one for finitely many"),
         (
@@ -323,7 +331,6 @@ def test_an_agent_is_checked(changes: dict[str, Any], message: str) -> None:
 def crowd(threads: int, requests: int) -> None:
     clock = Clock()
     agent, problems, taken = made(clock), [], []
-    day = {"day": 0}
 
     def serve(seed: int) -> None:
         rng, mine = random.Random(seed), []
@@ -350,23 +357,19 @@ def crowd(threads: int, requests: int) -> None:
     for worker in workers:
         worker.join()
     assert not problems, problems[0]
-    assert len(set(taken)) == len(taken) == int(np.asarray(agent._service.known.learnt.pulls).sum())
-    assert agent._service.round == threads * requests and not agent.open() and day
-    assert not np.asarray(agent._service.known.open).any()
+    assert len(set(taken)) == len(taken) == int(np.asarray(agent._learnt.pulls).sum())
+    assert agent._round == threads * requests and not agent.open()
+    assert not agent._waiting.any()
     for j, budget in enumerate(BUDGETS):
-        amount = Fraction(budget.amount) / Fraction(agent._service.terms.unit) * ticks.ONE
-        paid = agent._service.charged[j]
+        amount = Fraction(budget.amount) / Fraction(agent._unit) * ticks.ONE
+        paid = agent._accounts[j].charged
         periods = max(paid, default=0) + 1
         assert sum(paid.values()) <= amount * periods if budget.carry_over else max(paid.values()) <= amount
 
 
-def test_threads_share_an_agent():
-    crowd(8, 60)
-
-
-@pytest.mark.integration
-def test_eight_threads_of_many_requests():
-    crowd(8, 10_000)
+@pytest.mark.parametrize("requests", [60, pytest.param(10_000, marks=pytest.mark.integration)])
+def test_eight_threads_share_an_agent(requests: int) -> None:
+    crowd(8, requests)
 
 
 CHILD = """
@@ -406,31 +409,11 @@ def test_twenty_kills_lose_nothing(tmp_path: Path) -> None:
         child.stdout.close()
     whole = [line.split() for line in said.read_text().splitlines()]
     told = {int(x[0]): x[1] for x in whole if len(x) == 2 and len(x[1]) == 64}
-    service, events = recall.first(log, None)
-    lines, same = list(recall.read(log)), 0
-    for number, event in enumerate(lines[events:], start=events + 1):
-        recall.play(service, event, number)
+    (begin, *events), same = list(logs.read(log)), 0
+    agent = Agent._made_by(begin, None, time.time)
+    for number, event in enumerate(events, start=2):
+        agent._play(event, number)
         if number in told:
-            assert service.digest() == told[number], number
+            assert agent.digest() == told[number], number
             same += 1
-    assert same > 100 and Agent.from_log(log).digest() == service.digest()
-
-
-def test_a_second_close_closes_nothing_of_others(tmp_path):
-    """The number of a closed file may be another file's by then."""
-    first = made(Clock(), log=tmp_path / "log")
-    first.choose()
-    first.close()
-    second = Agent.from_log(tmp_path / "log", clock=Clock())
-    first.close()
-    assert second.choose() is not None
-    second.close()
-    assert len((tmp_path / "log").read_text().splitlines()) == 3
-
-
-def test_an_agent_from_its_file_takes_no_log_that_has_not_begun(tmp_path):
-    """Nothing could begin such a log any more, and no agent could go on from it."""
-    made(Clock()).save(tmp_path / "agent.npz")
-    with pytest.raises(jb.InputError, match=r"log: '.*new' given; it must be the log that this agent wrote"):
-        Agent.load(tmp_path / "agent.npz", log=tmp_path / "new", clock=Clock())
-    assert not (tmp_path / "new").exists()
+    assert same > 100 and Agent.from_log(log).digest() == agent.digest()

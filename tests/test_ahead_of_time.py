@@ -62,7 +62,7 @@ ENTRY %main (s: (s32[], f32[4,3])) -> (s32[], f32[4,3]) {
 
 
 def test_loops_and_branches_are_found_with_what_a_turn_takes():
-    found = {loop.path: (loop.launches, loop.copies, loop.bytes) for loop in loops(MODULE).walk()}
+    found = {loop.path: (loop.launches, loop.copies, loop.bytes) for loop in loops(MODULE)}
     assert found == {
         "entry": (0, 0, 0),
         "entry/while 0": (0, 0, 0),

@@ -10,19 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxbandits._cli import answer_text, compare_text
-from jaxbandits._cli.chosen_policies import chosen_policies, left_out
-from jaxbandits._cli.compare import parser
+from jaxbandits._cli.compare import chosen_policies, left_out, parser
 from jaxbandits._cli.console import main
-from jaxbandits._reports.areas import Panel, stacked
-from jaxbandits.comparison import Answer, answer_of, compare
-from jaxbandits.comparison.evidence import NumberStyle
-from jaxbandits.comparison.named_policies import AVERAGE_COST_POLICIES, POLICIES
-from jaxbandits.comparison.rivals import BEST, EVEN, SEEN, best_by_file, rivals_plan
-from jaxbandits.comparison.second_look import NoiseCheck
-from jaxbandits.comparison.spreads import Gain
-from jaxbandits.core.errors import InputError
+from jaxbandits._plots import Panel, encoded, stacked
+from jaxbandits.comparison import Answer, answer_of, compare, report
+from jaxbandits.comparison.answer import BEST, EVEN, SEEN, Gain, NoiseCheck, baselines_plan, best_by_file
+from jaxbandits.comparison.arms_table import NumberStyle
+from jaxbandits.comparison.comparison import ANSWER_FILES, FILES
+from jaxbandits.comparison.plan import AVERAGE_COST_POLICIES, POLICIES
+from jaxbandits.core.checks import InputError
 from jaxbandits.policies import UCBBV1, BudgetUCB, OmegaUCB, PDBwK
+from jaxbandits.statistics import Estimate, dominance
 
 ADS = "campaign,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,50\n"
 
@@ -36,7 +34,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
 
 def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
     comparison, accounts = answer.comparison, answer.comparison.accounts
-    assert accounts is not None and len(answer.settings) == 2
+    assert len(answer.settings) == 2
     for part in answer.settings:
         row = list(comparison.plan.settings).index(part.setting)
         reward = comparison.data["reward"].values[row, 0]
@@ -52,15 +50,16 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
         assert abs(apart.mean()) < 4 * apart.std() / np.sqrt(40)
         apart = money - comparison.data["spent"].values[row, 0]
         assert abs(apart.mean()) < 4 * apart.std() / np.sqrt(40)
-        for rival, of in zip(part.rivals, answer.rivals.data["reward"].values[:, 0], strict=True):
-            assert rival.gain.mean == pytest.approx(reward.mean() - of.mean())
+        for split, of in zip(part.baselines, answer.baselines.data["reward"].values[:, 0], strict=True):
+            assert split.gain.difference.value == pytest.approx(reward.mean() - of.mean())
+            assert split.by_instance[0].difference.low == split.gain.difference.low
     np.testing.assert_allclose(accounts.earned[..., -1], comparison.data["reward"].values[:, 0])
     assert sum(arm.best for arm in answer.settings[0].arms[0]) == pytest.approx(1)
 
 
-def test_rivals_split_as_they_say(answer: Answer) -> None:
-    plan, accounts = answer.comparison.plan, answer.rivals.accounts
-    assert list(answer.rivals.plan.settings) == [SEEN, EVEN, BEST] and accounts is not None
+def test_baselines_split_as_they_say(answer: Answer) -> None:
+    plan, accounts = answer.comparison.plan, answer.baselines.accounts
+    assert list(answer.baselines.plan.settings) == [SEEN, EVEN, BEST]
     best = best_by_file(plan)
     pulls = accounts.pulls[2, 0]  # known by the file, not draw by draw: the same arm in every run
     assert (pulls.sum(axis=-1) == pulls[:, best[0]]).all() and answer.best_arms == tuple(best)
@@ -70,8 +69,8 @@ def test_rivals_split_as_they_say(answer: Answer) -> None:
     assert (abs(share - clicks / clicks.sum()) < 4 * error).all()
     even = accounts.money(1)[0].sum(axis=0)
     assert even / even.sum() == pytest.approx(np.full(3, 1 / 3), abs=0.05)
-    np.testing.assert_array_equal(accounts.mean_reward, answer.comparison.accounts.mean_reward)  # type: ignore[union-attr]
-    assert rivals_plan(plan).splits.shape == (3, 1, 3)  # type: ignore[union-attr]
+    np.testing.assert_array_equal(accounts.mean_reward, answer.comparison.accounts.mean_reward)
+    assert baselines_plan(plan).splits.shape == (3, 1, 3)  # type: ignore[union-attr]
 
 
 def test_a_second_noise_and_smaller_budgets(answer: Answer) -> None:
@@ -87,8 +86,8 @@ def test_a_second_noise_and_smaller_budgets(answer: Answer) -> None:
 
 
 def test_the_words(answer: Answer) -> None:
-    lines = answer_text.answer_lines(answer)
-    text = "\n".join(lines)
+    text = report.text_of(answer.comparison, answer)
+    lines = text.split("\n")
     assert lines[0] == "If you had run this again with $60 to spend:"
     best = answer.settings[0]
     assert lines[1].startswith(f"  {best.setting} would have brought {best.earned.mean:.1f} conversions (")
@@ -96,10 +95,10 @@ def test_the_words(answer: Answer) -> None:
         assert name in text
     assert "$10.25" in text  # what a conversion of Spring costs in the file
     assert "means are estimates" in text and "varies by 50% (stated" in text and "Check: a click" in text
-    assert "warning" not in text and "nan" not in text
-    assert answer_text.closing(answer).startswith(f"In short: {best.setting} would have brought")
-    assert len(answer_text.GLOSSARY) == 6
-    with pytest.raises(InputError, match=r"policy: 'bts' given; it must be one of the settings"):
+    assert "nan" not in text and text.count("warning") == 0
+    assert report.closing(answer).startswith(f"In short: {best.setting} would have brought")
+    assert len(report.GLOSSARY) == 6
+    with pytest.raises(InputError, match=r"policy: 'bts' given; it must be one of omega_ucb"):
         answer_of(answer.comparison, ["bts"], check=False, picture=False)
 
 
@@ -120,7 +119,7 @@ def test_warnings_have_numbers(
     rows = Path("out/arms.csv").read_text().splitlines()
     assert len(rows) == 4 and rows[0].startswith("setting,instance,arm,reward_per_pull,")
     page = Path("out/report.html").read_text()
-    assert "://" not in page and page.count("data:image/png;base64,") == 4
+    assert "://" not in page and page.count("data:image/png;base64,") == 2
     assert "If you had run this again with $4 to spend" in page and "jaxbandits compare --arms ads.csv" in page
 
 
@@ -158,7 +157,8 @@ def test_other_policies_and_constraints(
         "--policies all is without those that need a parameter: budget_ucb (--min-cost), ucb_bv1 (--min-cost), "
         "pd_bwk (--c-rad)"
     ]
-    assert [type(x) for x in chosen_policies(every, average_cost=True)] == list(AVERAGE_COST_POLICIES.values())
+    every.constraint = 0.5
+    assert [type(x) for x in chosen_policies(every)] == list(AVERAGE_COST_POLICIES.values())
     quick = ("--runs", "6", "--marks", "2", "--no-answer", "--out", "out")
     arms = ["compare", "--arms", "ads.csv", "--budget", "20"]
     assert main([*arms, "--policies", "mine.py:Mine", "--alpha", "0.1", *quick]) == 0
@@ -168,9 +168,19 @@ def test_other_policies_and_constraints(
     assert "pacer(a=1) broke the bound of 0.5 a round on average in 6 of 6 runs" in out
 
 
+def test_a_notebook_writes_the_same_report(answer: Answer, tmp_path: Path) -> None:
+    written = answer.comparison.report(tmp_path / "deep", "omega_ucb(rho=0.25)", check=False)
+    assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == sorted((*FILES, *ANSWER_FILES))
+    assert all(path.stat().st_size for path in written)
+    facts = json.loads((tmp_path / "deep/answer.json").read_text())
+    assert [part["setting"] for part in facts["settings"]] == [part.setting for part in answer.settings]
+    page = (tmp_path / "deep/report.html").read_text()
+    assert "To do it again" not in page and "In short" not in page and "Spring" in page
+
+
 def test_stacked_areas_name_every_part() -> None:
     panel = Panel("title", tuple("abcdef"), np.cumsum(np.ones((4, 6)), axis=0), rest="f")
-    assert stacked(np.arange(1.0, 5.0), [panel], across="x", up="y")[1:4] == b"PNG"
+    assert encoded(stacked(np.arange(1.0, 5.0), [panel], across="x", up="y"))[1:4] == b"PNG"
 
 
 def test_what_few_clicks_cannot_bear_is_said(
@@ -196,9 +206,19 @@ def test_differences_and_intervals_are_written_as_the_file_writes_its_numbers(an
     plain = answer.comparison
     table = dataclasses.replace(plain.plan.table, style=NumberStyle(decimal=",", thousands="."))
     german = dataclasses.replace(plain, plan=dataclasses.replace(plain.plan, table=table))
-    gain = Gain(mean=-1234.5, half=0.6, share=-0.5, better=0.0)
-    written = [
-        (compare_text.with_interval(of, row, "reward"), answer_text.gain_cells(of.plan, gain)[0])
-        for of in (plain, german)
-    ]
-    assert written == [("1,234.50 ± 0.60", "−1,234.50 ± 0.60"), ("1.234,50 ± 0,60", "−1.234,50 ± 0,60")]
+    assert [report.with_interval(of, row, "reward") for of in (plain, german)] == ["1,234.50 ± 0.60", "1.234,50 ± 0,60"]
+    assert NumberStyle(decimal=",", thousands=".").plus_minus(1234.5, 0.6, sign="+") == "+1.234,50 ± 0,60"
+
+
+def test_clear_is_one_test_in_the_ranking_and_in_the_answer(answer: Answer) -> None:
+    """Holm's over all pairs of the table; what the answer calls more is what the ranking's test would call clear."""
+    mine, splits = answer.comparison.data["reward"], answer.baselines.data["reward"]
+    for part in answer.settings:
+        at = list(answer.comparison.plan.settings).index(part.setting)
+        table = splits.copy(data=splits.values).isel(setting=[0, 0, 1, 2]).copy()
+        table.values[0] = mine.values[at]
+        found = dominance(table.drop_vars("setting"), over="replicate")["clear"].values[0, 1:]
+        assert [split.gain.clear for split in part.baselines] == found.tolist()
+    unsure = answer.settings[0].baselines[0]._replace(gain=Gain(Estimate(1.0, 0.5, 1.5, 40, ()), 0.1, 0.9, False))
+    part = dataclasses.replace(answer.settings[0], baselines=(unsure,))
+    assert "about as much as" in report.closing(dataclasses.replace(answer, settings=(part,)))

@@ -6,16 +6,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.extend.random import threefry_2x32
 from numpy.typing import NDArray
 from scipy import special
 
-from jaxbandits._numerics import beta_draws, beta_tables
+from jaxbandits._numerics import beta
 
 LATTICE = 1 << 22
-EDGES = np.concatenate([[0], np.cumsum(np.left_shift(1, beta_tables.cell_bits()))])
-draw = jax.jit(beta_draws.beta_from_words)
-look_up = jax.jit(jax.vmap(beta_tables.quantile, in_axes=(0, None)))
+EDGES = np.concatenate([[0], np.cumsum(np.left_shift(1, beta.cell_bits()))])
+draw = jax.jit(beta.beta_from_words)
+look_up = jax.jit(jax.vmap(beta.quantile, in_axes=(0, None)))
 
 
 def lattice_words() -> jax.Array:
@@ -50,7 +49,7 @@ def ks_distance(sample: jax.Array, a: float, b: float) -> float:
 def test_gamma_quantile_bound() -> None:
     """d(a) of the module docstring; with it the CDF error of every Beta(a, b) is below 2 x 5e-6."""
     z = np.linspace(-6.76, 6.76, 4001).astype(np.float32)
-    f = jax.jit(beta_draws._log_gamma_over_shape)
+    f = jax.jit(beta._log_gamma_over_shape)
     exact_z = z.astype(np.float64)
     shapes = np.concatenate([10 ** np.linspace(0, 7, 150), np.linspace(1, 3, 50)]).astype(np.float32)
     for a in shapes:
@@ -69,7 +68,7 @@ def test_gamma_quantile_bound() -> None:
 
 
 def test_normal_pair_is_independent() -> None:
-    first, second = (np.asarray(z) for z in jax.jit(beta_draws._normal_pair)(WORDS[0], WORDS[1]))
+    first, second = (np.asarray(z) for z in jax.jit(beta._normal_pair)(WORDS[0], WORDS[1]))
     for x in (-3.0, -1.0, -0.3, 0.0, 0.7, 2.0):
         for y in (-2.5, -1.0, 0.0, 0.4, 1.5):
             expected = special.ndtr(x) * special.ndtr(y)
@@ -85,15 +84,6 @@ def test_draw_cdf(a: float, b: float) -> None:
     x = draw(WORDS, jnp.float32(a), jnp.float32(b))
     assert x.dtype == jnp.float32
     assert ks_distance(x, a, b) < 1e-4
-
-
-@pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 30), (400, 1000)])
-def test_draw_from_threefry(a: int, b: int) -> None:
-    """Random words: the Dvoretzky-Kiefer-Wolfowitz bound at level 1e-9, plus the transform's 1e-4."""
-    n = 1 << 20
-    words = threefry_2x32((jnp.uint32(1), jnp.uint32(2)), jnp.arange(2 * n, dtype=jnp.uint32)).reshape(2, n)
-    x = draw(words, jnp.full(n, a, jnp.int32), jnp.int32(b))
-    assert ks_distance(x, a, b) < np.sqrt(np.log(2 / 1e-9) / (2 * n)) + 1e-4
 
 
 def test_draw_extremes() -> None:
@@ -118,16 +108,16 @@ def test_draw_left_tail_is_not_quantised() -> None:
 def reference_cell(word: int) -> tuple[int, int]:
     cell = int(np.searchsorted(EDGES, word, "right")) - 1
     width = int(EDGES[cell + 1] - EDGES[cell])
-    return cell, ((word - int(EDGES[cell])) << beta_tables.FRACTION_BITS) // width
+    return cell, ((word - int(EDGES[cell])) << beta.FRACTION_BITS) // width
 
 
 def test_cell_of() -> None:
-    assert EDGES[-1] == 2**32 and EDGES.size == beta_tables.KNOTS
+    assert EDGES[-1] == 2**32 and EDGES.size == beta.KNOTS
     assert np.array_equal(EDGES[::-1], 2**32 - EDGES)
     uniform = np.random.default_rng(1).integers(0, 2**32, 2000)
     small = np.random.default_rng(2).integers(0, 2**22, 1000)
     words = np.concatenate([EDGES[:-1], EDGES[1:] - 1, uniform, small, 2**32 - 1 - small])
-    cell, fraction = jax.jit(beta_tables.cell_of)(jnp.asarray(words.astype(np.uint32)))
+    cell, fraction = jax.jit(beta.cell_of)(jnp.asarray(words.astype(np.uint32)))
     assert cell.dtype == jnp.int32 and fraction.dtype == jnp.uint32
     for word, c, f in zip(words.tolist(), np.asarray(cell).tolist(), np.asarray(fraction).tolist(), strict=True):
         assert (c, f) == reference_cell(word)
@@ -135,17 +125,16 @@ def test_cell_of() -> None:
 
 def test_interpolate_is_exact() -> None:
     rng = np.random.default_rng(3)
-    top = 2**beta_tables.TICK_BITS
+    top = 2**beta.TICK_BITS
     pairs = np.sort(rng.integers(0, top + 1, (4000, 2)), axis=1)
     pairs[:6] = [(0, top), (0, top - 1), (1, top), (0, 0), (top, top), (0, 4096 * 4095)]
-    fractions = rng.integers(0, 2**beta_tables.FRACTION_BITS, 4000)
-    fractions[:2000:2] = 2**beta_tables.FRACTION_BITS - 1
-    fractions[1:7:2] = 2**beta_tables.FRACTION_BITS - 1
+    fractions = rng.integers(0, 2**beta.FRACTION_BITS, 4000)
+    fractions[:2000:2] = 2**beta.FRACTION_BITS - 1
+    fractions[1:7:2] = 2**beta.FRACTION_BITS - 1
     lo, hi = (jnp.asarray(p.astype(np.int32)) for p in pairs.T)
-    got = np.asarray(beta_tables.interpolate(lo, hi, jnp.asarray(fractions.astype(np.uint32))))
+    got = np.asarray(beta.interpolate(lo, hi, jnp.asarray(fractions.astype(np.uint32))))
     expected = [
-        a + ((b - a) * f >> beta_tables.FRACTION_BITS)
-        for (a, b), f in zip(pairs.tolist(), fractions.tolist(), strict=True)
+        a + ((b - a) * f >> beta.FRACTION_BITS) for (a, b), f in zip(pairs.tolist(), fractions.tolist(), strict=True)
     ]
     assert got.tolist() == expected
 
@@ -154,13 +143,13 @@ def test_interpolate_is_exact() -> None:
 @pytest.mark.parametrize("step", [1, 3, 4096, 12345678, 2**24])
 def test_mean_is_exact(cell: int, step: int) -> None:
     """One cell rises by step, all else is flat: the sum over that cell's words, one by one."""
-    knots = np.where(np.arange(beta_tables.KNOTS) > cell, step, 0).astype(np.int32)[None]
+    knots = np.where(np.arange(beta.KNOTS) > cell, step, 0).astype(np.int32)[None]
     width = int(EDGES[cell + 1] - EDGES[cell])
     position = np.arange(width, dtype=np.int64)
-    fraction = (position << beta_tables.FRACTION_BITS) // width
-    inside = int(np.sum(step * fraction >> beta_tables.FRACTION_BITS))
+    fraction = (position << beta.FRACTION_BITS) // width
+    inside = int(np.sum(step * fraction >> beta.FRACTION_BITS))
     total = inside + step * (2**32 - int(EDGES[cell + 1]))
-    assert beta_tables._mean_ticks(knots)[0] == total / 2**32
+    assert beta._mean_ticks(knots)[0] == total / 2**32
 
 
 def probe_words() -> NDArray[np.uint32]:
@@ -176,8 +165,8 @@ def law_error(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, fl
     An outcome of t ticks stands for a value in (t - 0.5, t + 1.5) ticks: half a tick for the knots' rounding
     and one for the interpolation's floor.
     """
-    knots, mean = beta_tables.quantile_table(a, b)
-    assert knots.dtype == np.int32 and knots.shape == (a.size, beta_tables.KNOTS) and mean.shape == a.shape
+    knots, mean = beta.quantile_table(a, b)
+    assert knots.dtype == np.int32 and knots.shape == (a.size, beta.KNOTS) and mean.shape == a.shape
     assert np.all(knots[:, 0] == 0) and np.all(knots[:, -1] == 2**24) and np.all(np.diff(knots, axis=1) >= 0)
     words = probe_words()
     ticks = np.asarray(look_up(jnp.asarray(knots), jnp.asarray(words)), np.float64)
@@ -217,20 +206,11 @@ def test_laws_with_two_tiny_shapes() -> None:
     assert cdf < 8e-4 and mean < 1e-4
 
 
-def test_sampled_mean() -> None:
-    """Random words: the sample mean is within 6 standard errors of the tabulated mean."""
-    a, b = np.array([0.3, 2.0, 5.0, 0.02]), np.array([1.5, 3.0, 0.1, 0.7])
-    knots, mean = beta_tables.quantile_table(a, b)
-    words = threefry_2x32((jnp.uint32(3), jnp.uint32(4)), jnp.arange(1 << 20, dtype=jnp.uint32))
-    x = np.asarray(look_up(jnp.asarray(knots), words), np.float64)
-    assert np.all(np.abs(x.mean(1) - mean) < 6 * x.std(1) / np.sqrt(x.shape[1]))
-
-
 def test_table_shapes_and_errors() -> None:
-    knots, mean = beta_tables.quantile_table(np.ones((2, 1)), [1.0, 2.0, 3.0])
-    assert knots.shape == (2, 3, beta_tables.KNOTS) and mean.shape == (2, 3)
+    knots, mean = beta.quantile_table(np.ones((2, 1)), [1.0, 2.0, 3.0])
+    assert knots.shape == (2, 3, beta.KNOTS) and mean.shape == (2, 3)
     # Beta(1, 1) has x = u: 168 ticks are 1e-5, the error allowed to the interpolated quantiles.
     assert np.abs(knots[0, 0] - EDGES / 2**8).max() < 168
     for bad in (0.0, -1.0, np.inf, np.nan):
         with pytest.raises(ValueError, match="positive"):
-            beta_tables.quantile_table(1.0, bad)
+            beta.quantile_table(1.0, bad)

@@ -25,14 +25,14 @@ from scipy import stats as laws
 
 import jaxbandits as jb
 from jaxbandits import policies
-from jaxbandits._engine.rows import at_instance
+from jaxbandits._engine.scan import at_instance
 from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.streams import Domain, Role
 from jaxbandits.oracles.optimum import ArmLaw, best_set_rate, budgeted_optimum, independent_law
-from jaxbandits.policies.base.index import IndexPolicy, evaluate, evaluate_state
-from jaxbandits.policies.budget.ucb_sc import steepest
+from jaxbandits.policies.base import IndexPolicy, evaluate, evaluate_state
+from jaxbandits.policies.kl import steepest
 from jaxbandits.testing import episode
-from jaxbandits.testing.episodes import one_setting, typed
+from jaxbandits.testing.lanes import one_setting, typed
 from tests.reference import budgeted as twin
 from tests.reference.budgeted import Floats, Seen
 from tests.test_against_twins import RELATIVE, U, check_decisions, six_digits, state_f
@@ -639,21 +639,6 @@ def test_rate_of_sets() -> None:
 def test_vectors(policy: IndexPolicy, index: float) -> None:
     leaves = jax.tree.map(jnp.float32, policy)
     assert float(evaluate(leaves, state_f())[0]) == six_digits(index)
-
-
-def test_vectors_of_the_twins() -> None:
-    s = Seen(*(np.array([x]) for x in (1000.0, 50.0, 15.0, 20.0, 15.0, 20.0)))
-
-    def six(x: float) -> object:
-        return pytest.approx(x, rel=0, abs=5.1e-7)
-
-    assert twin.budget_ucb(s, 0.05, factor=1.0)[0] == six(14.160898)
-    assert twin.budget_ucb(s, 0.05)[0] == six(23.761756)
-    assert twin.ucb_sc_plus(s)[0] == six(1.547111)
-    assert twin.kl_ucb_sc_plus(s)[0] == six(1.471522)
-    assert twin.ucb_bv1(s, 0.5)[0] == six(9.438187) and twin.ucb_bv1(s, 0.05)[0] == np.inf
-    assert twin.density(s)[0] == six(2.064130)
-    assert twin.pd_bwk(s, 2.8782313)[0] == six(2.564219)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import jaxbandits as jb
 from jaxbandits import policies
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import Arms
-from jaxbandits.policies.base import index
-from jaxbandits.policies.base.index import COARSER, IndexPolicy, beyond, evaluate
+from jaxbandits.policies import base
+from jaxbandits.policies.base import COARSER, IndexPolicy, evaluate, safe_round
 from tests.contract.committee import RestingCommittee
 from tests.test_leap import assert_same, random_states
 
@@ -152,8 +152,8 @@ def test_float32_scores_fall_by_less_than_the_margin(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_scores_off_cpu_fall_by_less_than_the_margin_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "by_device", lambda *, cpu, other: jnp.float32(other))
-    off_cpu = jax.jit(lambda t: beyond(t))
+    monkeypatch.setattr(base, "by_device", lambda *, cpu, other: jnp.float32(other))
+    off_cpu = jax.jit(lambda t: safe_round(t))
     margin = EVERY[name].rounding * COARSER
     worst = max(
         largest_fall(coarse(name, salt), 12, off_cpu) for salt in ((0x9E3779B1, 0x85EBCA77), (0xC2B2AE3D, 0x27D4EB2F))

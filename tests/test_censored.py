@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import chex
@@ -12,10 +13,9 @@ import pytest
 from scipy import special, stats
 
 import jaxbandits as jb
-from jaxbandits._engine.layout import lay_out
-from jaxbandits._engine.rows import at_instance
+from jaxbandits._engine.scan import at_instance
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.censored_specs import OVER, PairAction
+from jaxbandits.core.specs import OVER, PairAction
 from jaxbandits.environments import (
     CensoredArms,
     CensoredSpec,
@@ -27,7 +27,7 @@ from jaxbandits.environments import (
     g1,
     row_arms,
 )
-from jaxbandits.environments.censored.g1_settings import G1_NAMES
+from jaxbandits.environments.censored import G1_NAMES
 from jaxbandits.policies import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
 from jaxbandits.testing import check_environment, check_policy, episode
 
@@ -247,7 +247,7 @@ def test_a_full_lane_says_so_and_replays_with_more_limits() -> None:
     for depth in (1, 3):
         world = row_arms([[arm, arm]], limits=fine_limits(depth), cost=Linear(0.1), penalty=Constant(0.0), tau_max=1.0)
         policy = ZRCUCB("legal", horizon=100_000, alpha=1.0001, delta=1.0)
-        with pytest.warns(UserWarning, match="capacity") if depth == 1 else _nothing():
+        with pytest.warns(UserWarning, match="capacity") if depth == 1 else contextlib.nullcontext():
             results.append(jb.simulate(policy, world, jb.Horizon(900), key=KEY, marks=np.arange(1, 301) / 300))
     small, large = results
     assert small.status.values.ravel().tolist() == ["capacity"]
@@ -257,12 +257,6 @@ def test_a_full_lane_says_so_and_replays_with_more_limits() -> None:
     assert 20 < same.sum() < 300
     for name in ("reward", "spent", "event:censored"):
         assert np.array_equal(small.ledger[name][0, 0, 0][same], large.ledger[name][0, 0, 0][same]), name
-
-
-class _nothing:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: Any) -> None: ...
 
 
 def test_after_its_horizon_the_recommended_pair_is_played() -> None:
@@ -369,18 +363,6 @@ def test_policies_are_refused_where_they_cannot_play() -> None:
         play(jb.policies.OmegaUCB())
     with pytest.raises(jb.InputError, match="RCUCB plays environments with a CensoredSpec"):
         play(RCUCB("legal"), jb.environments.FiniteArms.bernoulli([0.5], [0.5]))
-
-
-def test_labels_name_the_reading() -> None:
-    world = RevealConsumption(small_g1())
-    policies = [RCUCB("literal"), RCUCB("legal"), UCBReduction("one"), ThompsonReduction("per_arm")]
-    layout = lay_out(policies, world, jb.Horizon(5), key=KEY, marks=1)  # what `simulate` does before it compiles
-    assert layout.settings == (
-        ("RCUCB(survival=literal, alpha=1)",),
-        ("RCUCB(survival=legal, alpha=1)",),
-        ("UCBReduction(width=one, alpha=1)",),
-        ("ThompsonReduction(scaling=per_arm)",),
-    )
 
 
 def test_a_zero_penalty_is_the_ordinary_bandit() -> None:

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits._engine.rows import at_instance
+from jaxbandits._engine.scan import at_instance
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.censored_specs import OVER
 from jaxbandits.core.protocol import Observation, Status, View
+from jaxbandits.core.specs import OVER
 from jaxbandits.core.streams import Role
 from jaxbandits.environments import RevealConsumption, g1
 from jaxbandits.policies import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
-from jaxbandits.policies.censored.z_rcucb import on_grid
+from jaxbandits.policies.censored import on_grid
 
 from .reference import censored as twins
 

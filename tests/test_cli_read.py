@@ -29,7 +29,7 @@ def test_arms_means_intervals_and_what_was_left_out(capsys: pytest.CaptureFixtur
         "$0.50 ($0.49 to $0.52)",
         "$10.39 ($9.27 to $11.50)",
     ]
-    for said in ("line 11 skipped: a total", "kept out, no clicks: 'Display' (line 10)", "Wilson's score interval"):
+    for said in ("line 11 skipped: totals", "kept out, no clicks: 'Display' (line 10)", "Wilson's score interval"):
         assert said in out
 
 
@@ -42,7 +42,7 @@ def test_the_command_to_go_on_with_runs(capsys: pytest.CaptureFixture[str], tmp_
     assert command[:4] == ["jaxbandits", "compare", "--arms", str(file)]
     assert command[4:9] == ["--columns", columns, "--prior", "10", "--budget"]
     given = ["--runs", "2", "--marks", "2", "--out", str(tmp_path / "out")]
-    assert "Kliknięcia" in printed(capsys, *command[1:-1], "m_ucb", *given)
+    assert "Konwersje" in printed(capsys, *command[1:-1], "m_ucb", *given)
 
 
 def test_values_means_and_many_instances(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -75,11 +75,11 @@ def test_names_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str], 
         (["no.csv"], "no.csv"),
         (["zeros.csv", "--columns", "nmae=a"], "--columns: 'nmae' given; it must be one of"),
         (["zeros.csv", "--columns", "name=Nmae"], "--columns: 'name=Nmae' given; it must be a title of the file"),
-        (["zeros.csv", "--reward", "spnet"], "did you mean 'spent'?"),
-        (["zeros.csv", "--prior", "0"], "--prior: '0' given"),
+        (["zeros.csv", "--reward", "spnet"], "--reward: 'spnet' given; it must be a title of the file: name, clicks"),
+        (["zeros.csv", "--prior", "0"], "--prior: 0.0 given"),
         (["zeros.csv", "--decimal", ";"], "--decimal: ';' given"),
         (["zeros.csv", "--encoding", "zip"], "--encoding: 'zip' given"),
-        (["polish_needs_columns.csv"], "say --columns 'name=Kampania,clicks=Kliknięcia"),
+        (["polish_needs_columns.csv"], "Say which is which: --columns 'name=…,clicks=…,spent=…,conversions=…'"),
     ],
 )
 def test_refusals_name_the_option(capsys: pytest.CaptureFixture[str], given: list[str], said: str) -> None:
@@ -87,6 +87,16 @@ def test_refusals_name_the_option(capsys: pytest.CaptureFixture[str], given: lis
     assert main(["read", *file, *given[1:]]) == 2
     out, err = capsys.readouterr()
     assert out == "" and said in err and err.count("\n") == 1
+
+
+def test_rows_are_dropped_kept_and_added(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "ads.csv"
+    file.write_text("Campaign,Device,Clicks,Cost,Leads\nA,M,10,5,1\nA,D,20,9,2\nB,M,5,3,1\nTotal,,70,34,4\n")
+    assert main(["read", str(file)]) == 2
+    assert "--drop Total leaves it out; --keep Total plays it as an arm" in capsys.readouterr().err
+    assert "2 arms" in printed(capsys, "read", str(file), "--drop", "Total", "--sum")
+    out = printed(capsys, "read", str(file), "--keep", "Total", "--sum")
+    assert "3 arms" in out and " --keep Total --sum --budget " in out
 
 
 def test_tune_reads_with_the_same_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

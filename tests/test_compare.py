@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import statistics
-from jaxbandits._cli import compare_text
-from jaxbandits.comparison import grouping, run_plan, running
-from jaxbandits.comparison.arms_file import ArmsTable, Instance, read_arms
+from jaxbandits._cli.compare import parser
+from jaxbandits.comparison import plan, report, run_plan
+from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.comparison.arms_table import ArmsTable, Instance
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.plan import prepare
 from jaxbandits.comparison.running import compare
-from jaxbandits.core.errors import InputError
+from jaxbandits.core.checks import InputError
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB
 
 UCB = OmegaUCB(rho=0.25)
@@ -60,6 +62,17 @@ def test_a_comparison_is_simulate_with_labels() -> None:
     assert found.data["regret"].dims == ("setting", "instance", "replicate", "mark")
 
 
+def test_the_options_are_written_once_and_known_everywhere() -> None:
+    options = [field.name for field in dataclasses.fields(plan.Options)]
+    for function in (compare, prepare):
+        shown = list(inspect.signature(function).parameters)
+        assert shown[:3] == ["arms", "budget", "policies"] and [x for x in shown if x in options] == options
+    words = ["--arms", "x", "--budget", "1", "--policies", "bts"]
+    assert set(options) - set(vars(parser().parse(words))) == {"average_cost"}  # which --constraint says
+    with pytest.raises(TypeError, match="rnus"):
+        compare(SMALL, 20.0, UCB, rnus=3)
+
+
 def several() -> ArmsTable:
     draw = np.random.default_rng(1)
     widths = (3, 7, 3)
@@ -75,7 +88,7 @@ def together() -> Comparison:
 
 
 def test_together_in_groups_or_alone_gives_the_same_bits(together: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouping, "_COMPILE", 0.0)
+    monkeypatch.setattr(plan, "_COMPILE", 0.0)
     policies = [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()]
     apart = prepare(several(), 15.0, policies, runs=5, marks=3)
     assert [group.rows for group in apart.groups] == [(1,), (0, 2)]  # the widest first
@@ -94,16 +107,16 @@ def test_together_in_groups_or_alone_gives_the_same_bits(together: Comparison, m
 
 def test_blocks_of_replicates_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = compare(SMALL, 20.0, UCB, runs=6, marks=4).data
-    monkeypatch.setattr(running, "_ROWS_AT_ONCE", 12)  # three runs at once
-    plan = prepare(SMALL, 20.0, UCB, runs=6, marks=4)
-    assert [list(block) for block in running.blocks_of(plan, plan.groups[0])] == [[0, 1, 2], [3, 4, 5]]
-    assert run_plan(plan).data.identical(whole)
+    monkeypatch.setattr(plan, "_ROWS_AT_ONCE", 12)  # three runs at once
+    made = prepare(SMALL, 20.0, UCB, runs=6, marks=4)
+    assert [list(block) for block in plan.blocks_of(made, made.groups[0])] == [[0, 1, 2], [3, 4, 5]]
+    assert run_plan(made).data.identical(whole)
 
 
 def test_groups_are_few_where_compiling_costs_more_than_padding() -> None:
     widths, work = [2, 3, 90, 100, 2], np.full(5, 1e4)
-    assert grouping.grouped(widths, work, policies=3) == [(0, 1, 2, 3, 4)]
-    assert grouping.grouped(widths, 1e3 * work, policies=3) == [(2, 3), (0, 1, 4)]
+    assert plan.grouped(widths, work, policies=3) == [(0, 1, 2, 3, 4)]
+    assert plan.grouped(widths, 1e3 * work, policies=3) == [(2, 3), (0, 1, 4)]
 
 
 def test_rows_of_the_table(together: Comparison) -> None:
@@ -158,11 +171,11 @@ def test_what_a_few_runs_carry_is_said_and_what_none_can_show(together: Comparis
     found = dataclasses.replace(together, data=data)
     (said,) = found.doubts()
     assert said == "regret of omega_ucb(rho=1): 1 of 15 runs carries 100% of this mean: more runs will move it"
-    assert compare_text.limits(found) == [
+    assert report.limits(found) == [
         f"warning: {said}",
-        "note: disasters rarer than 3 in 5 are invisible in 5 runs of an instance",
+        "note: of each instance, what 5 runs did not show may still happen in up to 45% of all runs (95% confidence)",
     ]
-    assert found.about()["warnings"] == [said] and "3 in 5" in found.about()["invisible"]
+    assert found.about()["warnings"] == [said] and "5 runs" in found.about()["invisible"]
     alone = compare(SMALL, 20.0, UCB, runs=6, marks=4)
     assert alone.doubts() == ["6 runs are too few for an interval that holds its level; take 11 or more"]
 
@@ -175,9 +188,9 @@ def test_more_runs_have_a_range(together: Comparison) -> None:
         assert row["more_runs_least"] >= 1 and math.isinf(row["more_runs_most"])
     row = {"difference": -1.0, "difference_low": -3.0, "difference_high": 1.0, "difference_clear": False}
     row |= {"more_runs": 3312.0, "more_runs_least": 87.0, "more_runs_most": math.inf, "setting": "x"}
-    said = compare_text.against_the_best(together, row)
+    said = report.against_the_best(together, row)
     assert said == "-1.0 ± 2.0, not clear (about 3,300 more runs; 87 at least, perhaps never)"
-    assert compare_text.against_the_best(together, row | {"more_runs_most": 9000.0}).endswith("; 87 to 9,000)")
+    assert report.against_the_best(together, row | {"more_runs_most": 9000.0}).endswith("; 87 to 9,000)")
 
 
 def test_beta_noise_has_the_means_and_the_concentration() -> None:
@@ -211,12 +224,12 @@ def test_the_last_pull() -> None:
 
 
 def test_a_parameter_per_instance_goes_with_its_instance(together: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouping, "_COMPILE", 0.0)
-    plan = prepare(several(), 15.0, OmegaUCB(rho=np.array([[4.0, 0.25, 1.0]])), runs=5, marks=3)
-    assert plan.settings == {
+    monkeypatch.setattr(plan, "_COMPILE", 0.0)
+    made = prepare(several(), 15.0, OmegaUCB(rho=np.array([[4.0, 0.25, 1.0]])), runs=5, marks=3)
+    assert made.settings == {
         "omega_ucb(rho=per instance)": {"policy": "OmegaUCB", "parameters": {"OmegaUCB.rho": [4.0, 0.25, 1.0]}}
     }
-    each = run_plan(plan).data["reward"]
+    each = run_plan(made).data["reward"]
     np.testing.assert_array_equal(each[0, 1], together.data["reward"].sel(setting="omega_ucb(rho=0.25)")[1])
     np.testing.assert_array_equal(each[0, 2], together.data["reward"].sel(setting="omega_ucb(rho=1)")[2])
 
@@ -233,7 +246,7 @@ def test_a_picture_in_the_form_of_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"runs": 0}, "runs: 0 given; it must be a whole number of at least 1"),
+        ({"runs": 0}, "runs: 0 given; it must be a whole number from 1 to"),
         ({"runs": True}, "runs: True given"),
         ({"runs": 10**8}, "runs: 100000000 given; it must be at most 10737418 with so many"),
         ({"seed": -1}, "seed: -1 given; it must be a whole number from 0"),

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits._cli import clear_text, compare_text
 from jaxbandits._cli.console import main
-from jaxbandits.comparison import ArmsTable, Comparison, Instance, Until, read_arms, until
-from jaxbandits.comparison.earnings import most_earned
+from jaxbandits.comparison import ArmsTable, Comparison, Instance, Until, report, until
 from jaxbandits.comparison.plan import prepare
-from jaxbandits.core.errors import InputError
+from jaxbandits.comparison.until import most_earned
+from jaxbandits.core.checks import InputError
 from jaxbandits.policies import OmegaUCB
 
 ADS = Instance("ads", ("a", "b"), np.array([0.4, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
@@ -33,7 +32,7 @@ def clear() -> Comparison:
 
 def test_it_stops_early_with_the_bits_of_one_run_of_that_length(clear: Comparison) -> None:
     found = clear.clear
-    assert found is not None and found.reached and found.until == Until("clear", "any", 200)
+    assert found is not None and found.reached and found.rule == Until("clear", "any", 200)
     assert clear.plan.runs == found.runs == 10 * found.looks < 200 and found.saved == 200 - found.runs
     assert found.runs - 10 < found.pairs.most[0, 1] <= found.runs and found.pairs.most[1, 0] == 0
     whole = jb.compare(TABLE, 20.0, POLICIES, runs=found.runs, marks=2)
@@ -54,16 +53,17 @@ def test_where_means_are_drawn_batches_have_the_same_bits_too(tmp_path: Path, mo
 
 def test_the_words(clear: Comparison) -> None:
     assert clear.clear is not None
-    first, second = clear_text.until_clear(clear)
+    sections = {part.title: part for part in report.comparison_sections(clear)}
+    first, second = sections["Until it is clear"].blocks
     runs, after = clear.clear.runs, int(clear.clear.pairs.most[0, 1])
     assert first == (
         f"until clear: every pair is clear (in most runs or on average) after {runs} of at most 200 runs: "
         f"{200 - runs} saved, {runs // 10} looks"
     )
     assert second.startswith("  who earns more in most runs is clear in 1 of 1 pairs; on average in ")
-    table = "\n".join(compare_text.ranking(clear))
+    table = sections["All settings, ranked"].text()
     assert f"less in most runs (clear after {after})" in table and "over all looks, all pairs and both claims" in table
-    assert compare_text.limits(clear)[-1] == f"note: disasters rarer than 3 in {runs} are invisible in {runs} runs"
+    assert report.limits(clear)[-1] == f"note: {jb.statistics.invisible(runs)}"
     about = json.loads(json.dumps(clear.about()))["until"]
     assert about["clear_after"]["most_runs"] == [[0, after], [0, 0]] and about["reached"] and about["runs"] == runs
 
@@ -144,8 +144,5 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "until best: one setting is ahead of all others, clear (in most runs) after " in out
     assert json.loads(Path("jaxbandits-out/run.json").read_text())["until"]["claim"] == "most runs"
     assert main([*given, "--rho", "0.25", *stop]) == 2
-    assert main([*given, "--rho", "0.25,1", "--max-runs", "9"]) == 2
     err = capsys.readouterr().err
     assert "--until: 'best' given; it must be left out with one setting" in err
-    assert "--max-runs: 9 given; it must be left out without until" in err
-    assert read_arms("arms.csv").instances[0].arms == ("a", "b")

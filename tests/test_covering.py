@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jaxbandits._numerics import covering
 from jaxbandits._numerics.covering import Balls, Span
 from jaxbandits.core import ticks
-from jaxbandits.policies.base.zooming import uncovered_point
+from jaxbandits.policies.zooming import uncovered_point
 
 from .reference.continuum import uncovered
 

@@ -12,8 +12,8 @@ import jaxbandits as jb
 from jaxbandits import policies
 from jaxbandits.core import ticks
 from jaxbandits.core.arm_statistics import Arms
-from jaxbandits.environments.finite.random_instances import uniforms
-from jaxbandits.policies.base.index import IndexPolicy, evaluate
+from jaxbandits.environments.finite import uniforms
+from jaxbandits.policies.base import IndexPolicy, evaluate
 from tests.reference import budgeted as twin
 from tests.reference.budgeted import Seen
 

@@ -36,7 +36,6 @@ def definitions(page: str) -> dict[str, Any]:
 
 SHOWN = {page: definitions(page) for page in PAGES}
 CHECKED = {
-    "RatioUCB": lambda cls, names: check_policy(cls(), ARMS),
     "EpsilonGreedy": lambda cls, names: check_policy(cls(), ARMS),
     "Uniform": lambda cls, names: check_policy(cls(), ARMS),
     "AlwaysFirst": lambda cls, names: check_policy(cls(), betting(names), jb.Horizon(40)),

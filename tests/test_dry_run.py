@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits._engine import dry_run
-from jaxbandits.core import arm_statistics
-from jaxbandits.core.ledger import post
+from jaxbandits._engine import setup
+from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core.protocol import post
 from jaxbandits.testing import compilations
 
 ARMS = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.2]], [[0.5, 0.4], [0.3, 0.2]])
@@ -42,17 +42,17 @@ def broken(method, result):
 @pytest.mark.parametrize(
     ("method", "result", "message"),
     [
-        ("update", lambda self, s, k, o: s.astype(jnp.float32), "Broken.update: changes the state: float32.2. given"),
-        ("update", lambda self, s, k, o: jnp.append(s, 1), "Broken.update: changes the state: int32.3. given"),
-        ("update", lambda self, s, k, o: (s, s), "Broken.update: changes the structure of the state"),
-        ("update", lambda self, s, k, o: s + o.nonsense, "Broken.update: fails when traced.*nonsense"),
-        ("select", lambda self, s, k, v: jnp.int32(0), "Broken.select: gives a .*must be the tuple .state, action."),
-        ("select", lambda self, s, k, v: (s, jnp.float32(0)), "Broken.select: an action of float32.. given; .* an arm"),
         (
-            "select",
-            lambda self, s, k, v: (s, s),
-            r"Broken.select: an action of int32.2. given; .* int32.., as its blank",
+            "update",
+            lambda self, s, k, o: s.astype(jnp.float32),
+            "Broken.update: it must give a state .* types: float32",
         ),
+        ("update", lambda self, s, k, o: jnp.append(s, 1), r"Broken.update: .* shapes: \(3,\) != \(2,\)"),
+        ("update", lambda self, s, k, o: (s, s), r"Broken.update: .* given: PyTreeDef\(\(\*, \*\)\)"),
+        ("update", lambda self, s, k, o: s + o.nonsense, "Broken.update: fails when traced.*nonsense"),
+        ("select", lambda self, s, k, v: jnp.int32(0), r"Broken.select: it must give \(state, action\) like those of"),
+        ("select", lambda self, s, k, v: (s, jnp.float32(0)), "Broken.select: .* types: float32 != int32"),
+        ("select", lambda self, s, k, v: (s, s), r"Broken.select: .* leaves '1': shapes: \(2,\) != \(\)"),
         ("init", lambda self, spec: spec.nothing, "Broken.init: fails when traced.*nothing"),
     ],
 )
@@ -103,16 +103,16 @@ def test_one_formula(kind, method, given, message):
 
 def test_what_has_passed_vouches_for_its_own_class_only(monkeypatch):
     checked = []
-    real = dry_run._play_a_round
-    monkeypatch.setattr(dry_run, "_play_a_round", lambda *nouns: (checked.append(nouns), real(*nouns)))
-    monkeypatch.setattr(dry_run, "_PASSED", set())
+    real = setup._play_a_round
+    monkeypatch.setattr(setup, "_play_a_round", lambda *nouns: (checked.append(nouns), real(*nouns)))
+    monkeypatch.setattr(setup, "_PASSED", set())
     play(First())
     play(First())
     other = jb.environments.FiniteArms.bernoulli([[0.1, 0.2], [0.4, 0.9]], [[0.3, 0.8], [0.6, 0.7]])
     play(First(), other)
     assert len(checked) == 1
     for _ in range(2):  # a failure is not remembered as a pass
-        with pytest.raises(jb.InputError, match=r"Broken\.select: gives a"):
+        with pytest.raises(jb.InputError, match=r"Broken\.select: it must give"):
             play(broken("select", lambda self, s, k, v: jnp.int32(0)))
     play(First(), jb.environments.FiniteArms.bernoulli([[0.5, 0.4, 0.1]] * 2, [[0.5, 0.4, 0.1]] * 2))
     assert len(checked) == 4
@@ -159,7 +159,10 @@ class Coin(jb.Environment):
 
 @pytest.mark.parametrize(
     ("reward", "message"),
-    [("float", "Coin.pull: reward is float32.*must be int32, whole ticks"), ("values", "Coin.values: shapes .2,. and")],
+    [
+        ("float", "Coin.pull: .* in int32 ticks of .* '1/reward': types: float32"),
+        ("values", "Coin.values: shapes .2,. and"),
+    ],
 )
 def test_environment(reward, message):
     world = Coin(mean=np.zeros((1, 2), np.int32), reward=reward)
@@ -185,7 +188,7 @@ def test_constraint_that_loses_a_field():
         def charge(self, ledger, outcome):
             return post(ledger, outcome).reward
 
-    with pytest.raises(jb.InputError, match=r"Lossy\.charge: changes the structure of the ledger"):
+    with pytest.raises(jb.InputError, match=r"Lossy\.charge: it must give a ledger like the one before"):
         play(First(), constraint=Lossy(5))
 
 
@@ -207,16 +210,11 @@ def _limit(**brought):
     return jb.pytree(type("Limit", (jb.Horizon,), {"__annotations__": {}, **brought}))(20)
 
 
-def _raises(*args):
-    raise SystemExit(0)
-
-
 @pytest.mark.parametrize(
     ("policy", "limit", "message"),
     [
-        (_policy(status=lambda self, state: None), None, r"Mine\.status: gives None; it must be int32\[\]"),
-        (_policy(status=lambda self, state: jnp.float32(0)), None, r"Mine\.status: gives float32\[\]"),
-        (_policy(init=_raises), None, r"Mine\.init: fails when traced for one lane: SystemExit"),
+        (_policy(status=lambda self, state: None), None, r"Mine\.status: it must give int32\[\]; .*None"),
+        (_policy(status=lambda self, state: jnp.float32(0)), None, r"Mine\.status: .* types: float32"),
         (_policy(summary=lambda self, state: [1]), None, r"Mine\.summary: .* given; it must be a dict of arrays"),
         (
             _policy(summary=lambda self, state: {"pulls": state.pulls}),
@@ -227,7 +225,7 @@ def _raises(*args):
         (None, _limit(ends_with=jb.Status.RUNNING), r"Limit\.ends_with: .*RUNNING.*; it must be a Status other than"),
         (None, _limit(ends_with=9), r"Limit\.ends_with: 9 given"),
         (None, _limit(clock_name=None), r"Limit\.clock_name: None given; it must be 'spent' or 'rounds'"),
-        (None, _limit(best_rate=lambda self, reward, cost: None), r"Limit\.best_rate: None given"),
+        (None, _limit(best_rate=lambda self, reward, cost: None), r"Limit\.best_rate: array.nan. given"),
         (None, _limit(best_rate=lambda self, reward, cost: [1.0, 2.0, 3.0]), r"Limit\.best_rate"),
     ],
 )
@@ -308,3 +306,33 @@ def test_slips_of_a_constraint_are_named_before_anything_is_played(constraint: A
     with compilations() as compiled, pytest.raises(jb.InputError, match=message):
         jb.simulate(jb.policies.MUCB(), arms, constraint, key=jax.random.key(0))
     assert not [name for name in compiled if "advance" in name]
+
+
+@jb.pytree
+class Paced(jb.Horizon):
+    """A clock that ticks faster in some instances."""
+
+    pace: Any = jb.leaf(default=(1, 2, 3))
+
+    def prepare(self, environment: Any) -> Any:
+        return dataclasses.replace(super().prepare(environment), pace=np.asarray(self.pace, np.int32))
+
+    def clock(self, ledger: Any) -> Any:
+        return ticks.count(ledger.rounds * self.pace)
+
+    def expected_clock(self, ledger: Any) -> Any:
+        return ledger["rounds"] * self.pace * ticks.ONE
+
+
+@pytest.mark.parametrize("marks", [3, 2])
+def test_a_clock_reads_the_number_of_its_own_instance(marks: int) -> None:
+    """As many instances as marks: the leaf was once broadcast along the marks."""
+    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]] * 3, [[0.9, 0.3]] * 3)
+    with pytest.warns(UserWarning, match="Paced overrides clock"):
+        result = jb.simulate(
+            jb.policies.MUCB(), arms, Paced(rounds=12), key=jax.random.key(0), replicates=2, marks=marks, engine="auto"
+        )
+    rounds, pace = result.ledger["rounds"], np.array([1, 2, 3])[None, :, None, None]
+    for name in ("clock", "expected_clock"):
+        assert (result.ledger[name] == rounds * pace * ticks.ONE).all()
+    assert (rounds[..., -1] * pace[..., 0] == 12).all()

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats as laws
 
 import jaxbandits as jb
-from jaxbandits._engine.rows import at_instance
+from jaxbandits._engine.scan import at_instance
 from jaxbandits.core import ticks
 from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
 from tests.contract.threefry import threefry
@@ -49,17 +49,6 @@ def test_a_bernoulli_outcome_is_one_exactly_when_its_word_says_so() -> None:
         words = threefry(key, (n, 1))
         assert reward[n] == ticks.ONE * ((words[0] >> 8) < round(0.6 * ticks.ONE))
         assert cost[n] == ticks.ONE * ((words[1] >> 8) < round(0.7 * ticks.ONE))
-
-
-def test_bernoulli_extremes_are_certain() -> None:
-    arms = FiniteArms.bernoulli([0.0, 1.0], [1.0, 0.5])
-    assert not draws(arms, 0)[0].any()
-    assert (draws(arms, 0)[1] == ticks.ONE).all()
-    assert (draws(arms, 1)[0] == ticks.ONE).all()
-
-
-def test_bernoulli_reward_and_cost_are_independent() -> None:
-    assert uncorrelated(*draws(FiniteArms.bernoulli([0.5], [0.4]), 0))
 
 
 def test_generalised_bernoulli_has_the_weights_given() -> None:

@@ -6,14 +6,17 @@ import csv
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
+import jaxbandits as jb
 from experiments import __main__ as command
-from experiments.common.rows import Row, above_zero, mean_row, row
-from experiments.common.running import Experiment, Options, kept
-from jaxbandits.core.errors import InputError
+from experiments.common import Experiment, Options, Row, above_zero, mean_row, row, simulated, swept
+from jaxbandits.core.checks import InputError
+from jaxbandits.environments import FiniteArms
 from jaxbandits.policies import UCB1
 
 
@@ -77,11 +80,11 @@ def test_what_is_not_there_is_refused_in_one_line(
     assert not list(tmp_path.iterdir())
 
 
-def test_every_folder_is_an_experiment_that_bears_its_name() -> None:
-    assert command.names() == ["b_zoom", "gradients", "omega_ucb", "omega_ucb_tails", "rcb", "rcucb", "service", "suak"]
-    for name in command.names():
+def test_every_experiment_bears_its_name() -> None:
+    for name in command.NAMES:
         experiment = command.named(name)
         assert experiment.name == name and set(experiment.not_in_quick) < set(experiment.items)
+        assert set(experiment.needs) <= set(experiment.items)
 
 
 def test_a_quick_run_leaves_out_and_does_not_judge(tmp_path: Path) -> None:
@@ -110,16 +113,26 @@ def test_a_sign_is_clear_beyond_two_standard_errors(value: float, expected: bool
     assert above_zero(value, 1.0) is expected
 
 
-def test_the_very_same_is_not_played_twice(tmp_path: Path) -> None:
-    options, calls = Options(out=tmp_path), []
+def test_what_was_played_is_read_the_next_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arms, constraint = FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3]), jb.TotalBudget(20.0, last_pull="counts")
+    options = Options(full=True, out=tmp_path)
+    sweep = {"policies": UCB1(), "environments": arms, "constraint": constraint, "replicates": 4, "seed": 3}
+    plain: dict[str, Any] = {"key": jax.random.key(3), "replicates": 4}
+    for _ in range(2):
+        found = swept(options, "some/thing", **sweep)
+        result, cost = simulated(options, "a/file", UCB1(), arms, constraint, **plain)
+    np.testing.assert_array_equal(found["regret"].values[0, 0, 0, 0], result.regret.values[0, 0, :, -1:])
+    assert found.attrs["rounds"] == cost["rounds"] > 0
+    assert (tmp_path / "runs/full/some over thing/result.nc").is_file()
+    (tmp_path / "runs/full/a over file.npz").unlink()
+    with pytest.raises(InputError, match="seed"):  # another one is not taken for it
+        swept(options, "some/thing", **{**sweep, "seed": 4})
+    swept(Options(quick=True, out=tmp_path / "new"), "thing", **sweep)
+    assert not (tmp_path / "new").exists(), "a quick run is kept nowhere"
 
-    def make() -> dict[str, np.ndarray]:
-        calls.append(1)
-        return {"x": np.arange(3) * len(calls)}
 
-    for depends_on in ([np.ones(2), UCB1(), "a"],) * 2:
-        np.testing.assert_array_equal(kept(options, "some thing*", depends_on, make)["x"], np.arange(3))
-    assert len(calls) == 1
-    for count, other in enumerate(([np.zeros(2), UCB1(), "a"], [np.ones(2), UCB1(), "b"], [np.ones(2), "a"]), start=2):
-        np.testing.assert_array_equal(kept(options, "some thing*", other, make)["x"], np.arange(3) * count)
-        assert len(calls) == count
+def test_an_item_without_its_data_is_skipped_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = Experiment("made", MADE.items, needs={"one": "some.csv"})
+    made.run(Options(full=True, out=tmp_path, data=tmp_path / "data"))
+    assert f"made one: skipped, {tmp_path / 'data' / 'some.csv'} is not there" in capsys.readouterr().out
+    assert list(written(tmp_path)) == ["two_a", "two_b"]

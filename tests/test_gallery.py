@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 import jaxbandits as jb
-from jaxbandits._reports.palette import COLOURS
+from jaxbandits._plots import COLOURS
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs/gallery"
 SCRIPTS = sorted(FOLDER.glob("plot_*.py"))

@@ -14,7 +14,7 @@ from scipy import stats as statistics
 
 import jaxbandits as jb
 from jaxbandits import gradients
-from jaxbandits.core.settings import canonicalise
+from jaxbandits.core.settings import Settings
 from jaxbandits.environments import FiniteArms, WithNullArm
 from jaxbandits.gradients import smoothed
 from jaxbandits.oracles import bounds
@@ -120,13 +120,13 @@ def test_a_budget_of_as_many_resources_as_instances_is_no_instance_axis() -> Non
     """Smoothing copies instances: by length alone a budget ``[d]`` looks like ``[instance]``."""
     arms = FiniteArms.bernoulli(ARMS.values()[0], np.random.default_rng(0).uniform(0.3, 0.9, (2, 2, 2)))
     options = {"wrt": "turn", "key": KEY, "replicates": 6, "directions": 3, "slots": 8}
-    budgets = [[3.0, 4.0], np.array([3.0, 4.0]), [[3.0, 4.0], [3.0, 4.0]]]
+    budgets = [np.array([3.0, 4.0]), [[3.0, 4.0], [3.0, 4.0]]]
     found = [
         gradients.smoothed.estimate(TurnsBack(2.0), arms, jb.TotalBudget(b, last_pull="counts"), **options)
         for b in budgets
     ]
     assert np.ptp([x.value for x in found], axis=0).max() == 0 < np.ptp(found[0].value)
-    np.testing.assert_array_equal(found[0].gradient["turn"], found[2].gradient["turn"])
+    np.testing.assert_array_equal(found[0].gradient["turn"], found[1].gradient["turn"])
 
 
 def test_absent_arms_have_no_gradient() -> None:
@@ -135,15 +135,7 @@ def test_absent_arms_have_no_gradient() -> None:
     assert np.isnan(found.gradient["mean_reward"][0, 0]).tolist() == [False, False, True]
 
 
-def test_equal_means_under_forfeits_are_refused() -> None:
-    arms = FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.6])
-    with pytest.raises(jb.InputError, match="must differ by a tick"):
-        gradients.score_function.estimate(
-            OmegaUCB(), arms, jb.TotalBudget(2.5, last_pull="forfeits"), key=KEY, replicates=20
-        )
-
-
-# --- soft policies ---------------------------------------------------------------------------------------------
+# --- soft policies
 
 
 def test_draws_follow_the_softmax() -> None:
@@ -182,7 +174,7 @@ def test_only_plain_indices_are_softened(inner: jb.Policy) -> None:
         jb.simulate(SoftIndex(inner, 1.0), ARMS, HORIZON, key=KEY)
 
 
-# --- bounds ----------------------------------------------------------------------------------------------------
+# --- bounds
 
 
 def omega_bound(rho: float, r: np.ndarray, c: np.ndarray, tau: int) -> float:
@@ -267,7 +259,7 @@ def test_bounds_of_the_other_settings_have_gradients() -> None:
     assert found.gradient["values"].shape == (1, 3, 10, 10)
     arms = WithNullArm(FiniteArms.bernoulli([0.45, 0.7, 0.8], [0.3, 0.75, 0.8]))
     suak = gradients.bound.estimate(SUAK(c=0.5), arms, jb.AverageCost(c=0.5, rounds=1000), wrt=("c", "mean_cost"))
-    assert np.isfinite(suak.gradient["mean_cost"]).all()
+    assert np.isfinite(suak.gradient["mean_cost"]).all() and not suak.standard_error["c"].any()
 
 
 def test_a_cost_is_differentiated_where_arms_earn_alike() -> None:
@@ -281,7 +273,7 @@ def test_a_cost_is_differentiated_where_arms_earn_alike() -> None:
 
 def test_a_parameter_with_a_range_is_moved_within_it() -> None:
     """Smoothing by e^{σε} would leave it; beyond its end the regret is what it is there."""
-    leaves, _ = canonicalise(EpsilonFirst(epsilon=0.5), 1)
+    leaves = Settings.of(EpsilonFirst(epsilon=0.5), 1).policy
     there = np.asarray(smoothed.moved(leaves, ("epsilon",), np.array([[2.0]])).epsilon)
     assert there.ravel().tolist() == [1.0, np.float32(0.5 * np.exp(-2.0))]
     found = gradients.smoothed.estimate(EpsilonFirst(epsilon=0.9), ARMS, BUDGET, wrt="epsilon", key=KEY, replicates=64)

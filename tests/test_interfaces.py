@@ -83,11 +83,11 @@ def test_other_worlds_are_refused() -> None:
 
 
 def test_without_gymnax_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from jaxbandits.interfaces import gymnax_worlds
+    from jaxbandits import interfaces
 
-    gymnax_worlds._kind.cache_clear()
+    interfaces._kind.cache_clear()
     for name in ("gymnax", "gymnax.environments"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(jb.InputError, match=r"gymnax: it is not installed: pip install 'jaxbandits\[gymnax\]'"):
         gymnax_environment(world("bernoulli"), jb.Horizon(3), key=KEY)
-    gymnax_worlds._kind.cache_clear()
+    interfaces._kind.cache_clear()

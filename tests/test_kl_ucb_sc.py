@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from jaxbandits.core import arm_statistics, ticks
-from jaxbandits.policies import KLUCBSCPlus
-from jaxbandits.policies.base.index import evaluate
-from jaxbandits.policies.budget import ucb_sc
+from jaxbandits.policies import KLUCBSCPlus, kl
+from jaxbandits.policies.base import evaluate
 from tests.reference import budgeted as twin
 from tests.reference.budgeted import Floats, divergence
 
@@ -106,8 +105,8 @@ def test_number_of_newton_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         given = [x / n for x in f] + [jnp.asarray(np.log1p((t - n) / n) / n)]
         error = {}
         for steps in (3, 4, 5, 12):
-            monkeypatch.setattr(ucb_sc, "STEPS", steps)
-            error[steps] = np.log(np.asarray(jax.jit(lambda *x: ucb_sc.steepest(*x))(*given)))
+            monkeypatch.setattr(kl, "STEPS", steps)
+            error[steps] = np.log(np.asarray(jax.jit(lambda *x: kl.steepest(*x))(*given)))
     usual = error[12] < np.log(1e12)
     off = {steps: np.abs(error[steps] - error[12])[usual] for steps in (3, 4, 5)}
     shares = {steps: (x > 1e-5).mean() for steps, x in off.items()}
@@ -121,5 +120,5 @@ def test_an_index_where_t_and_n_are_one_float(t: int, n: int) -> None:
     """Beyond 2²⁴ rounds t − n may round to 0: the index is r̄/c̄ then, or little more, and not NaN."""
     sums = (t, n, 0.6 * n, 0.5 * n, 0.4 * n, 0.5 * n)
     arms = arm_statistics.Arms(*(jnp.full((1,), x, jnp.float32) for x in sums), None, None)
-    for policy in (KLUCBSCPlus(), ucb_sc.UCBSCPlus()):
+    for policy in (KLUCBSCPlus(), kl.UCBSCPlus()):
         assert float(evaluate(policy, arms)[0]) == pytest.approx(1.2, abs=1e-3)

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxbandits as jb
-from jaxbandits._engine.layout import lay_out
+from jaxbandits._engine.setup import lay_out
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import Arms
-from jaxbandits.policies.base.index import evaluate
+from jaxbandits.policies.base import evaluate
 
 POLICIES = {
     "omega": jb.policies.OmegaUCB(rho=np.array([1 / 64, 0.25, 2.0])),
@@ -153,14 +153,6 @@ def test_leap_is_refused_by_name(policy, reason):
         jb.simulate(policy, arms, jb.TotalBudget(5.0, last_pull="counts"), key=jax.random.key(0), engine="leap")
 
 
-@jb.pytree
-class Even(jb.policies.OmegaUCB):
-    """Leaves out arm 1 in odd rounds: nothing that a score says."""
-
-    def admits(self, state, view):
-        return (jax.lax.iota(jnp.int32, state.pulls.shape[0]) != 1) | (view.round % 2 == 0)
-
-
 def test_auto_leaps_where_that_repays_its_compilation():
     """5·10⁷ rounds × arms; before anything runs, and the same whichever policies share the call."""
     arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.5, 0.4])
@@ -176,17 +168,6 @@ def test_auto_leaps_where_that_repays_its_compilation():
     assert engine == "scan" and "about 24,000,000 rounds are played sooner" in str(why)
     with pytest.raises(jb.InputError, match="engine"):
         jb.simulate(jb.policies.OmegaUCB(), arms, jb.Horizon(10), key=jax.random.key(0), engine="fast")
-
-
-def test_a_policy_that_chooses_in_its_own_way_is_scanned():
-    arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.5, 0.4])
-    limit = jb.TotalBudget(20.0, last_pull="counts")
-    with pytest.raises(jb.InputError, match="Even overrides admits without declaring `steady` again"):
-        jb.simulate(Even(), arms, limit, key=jax.random.key(0), engine="leap")
-    result = jb.simulate(Even(), arms, limit, key=jax.random.key(0))
-    assert result.about["engine"] == "scan"
-    pulls = result.final["pulls"].ravel()
-    assert pulls[0] >= pulls.sum() // 2
 
 
 def random_states(count, seed):

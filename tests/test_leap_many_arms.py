@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits._engine import drive, leap, scan, ties
+from jaxbandits._engine import driver, leap, scan
 from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.protocol import Constraint, View
-from jaxbandits.core.settings import canonicalise
+from jaxbandits.core.settings import Settings
 from jaxbandits.environments import AddressedArms, FiniteSpec, Reservoir, bernoulli_outcome, uniform_outcome
 from jaxbandits.policies import RCB, ArmIncreasing, LogExploration, LogLogExploration, OmegaUCB, SampledArms, UCBVRatio
-from jaxbandits.policies.base.index import evaluate
-from jaxbandits.policies.base.ties import largest, tie_winners
+from jaxbandits.policies.base import evaluate, largest, tie_winners
 from jaxbandits.testing import assert_same_results
 
 KEY = jax.random.key(33)
@@ -52,29 +51,6 @@ ROWS: list[tuple[str, Any, Reservoir, Constraint]] = [
 ]
 
 
-@jb.pytree
-class Stubborn(SampledArms):
-    """Always the first arm: nothing that a score says."""
-
-    def select(self, state: Any, key: jax.Array, view: Any) -> tuple[Any, jax.Array]:
-        return state, jnp.int32(0)
-
-
-@jb.pytree
-class Even(RCB):
-    """Leaves out arm 1 in odd rounds."""
-
-    def admits(self, state: Any, view: Any) -> jax.Array:
-        return (jax.lax.iota(jnp.int32, state.pulls.shape[0]) != 1) | (view.round % 2 == 0)
-
-
-@pytest.mark.parametrize(("policy", "method"), [(Stubborn(RCB(), 90), "select"), (Even(), "admits")])
-def test_a_policy_that_chooses_in_its_own_way_is_scanned(policy: Any, method: str) -> None:
-    reason = leap.why_not(policy, reservoir(), jb.TotalBudget(5.0, last_pull="counts"))
-    assert reason is not None and f"overrides {method} without declaring" in reason
-    assert leap.why_not(SampledArms(RCB(), 90), reservoir(), jb.TotalBudget(5.0, last_pull="counts")) is None
-
-
 @pytest.mark.parametrize(("name", "policy", "arms", "constraint"), ROWS, ids=[row[0] for row in ROWS])
 def test_same_bits(name: str, policy: Any, arms: Reservoir, constraint: Constraint) -> None:
     played = [
@@ -100,7 +76,7 @@ def test_a_full_set_is_told_by_both_engines() -> None:
 def test_ties_are_decided_for_many_rounds_at_a_time() -> None:
     """While hundreds of arms tie at +∞, a chunk of eight macro-steps plays far more rounds than eight."""
     lanes_, world = 4, reservoir()
-    leaves, _ = canonicalise(SampledArms(RCB(), ROOM), world.instances, world.spec)
+    leaves = Settings.of(SampledArms(RCB(), ROOM), world.instances, world.spec).policy
     policy = jax.tree.map(lambda x: jnp.asarray(np.broadcast_to(x[0, :1], (lanes_, *x.shape[2:]))), leaves)
     limit = jb.TotalBudget(50_000.0, last_pull="forfeits").prepare(world)
     limit, world = (jax.tree.map(jnp.asarray, x) for x in (limit, world))
@@ -114,8 +90,8 @@ def test_ties_are_decided_for_many_rounds_at_a_time() -> None:
     chunk = jax.jit(lambda carry, tuner: leap.chunk(world, lanes, carry, tuner, jnp.int32(1)))
     for _ in range(12 + 6):  # 96 first pulls, one a macro-step; then ties
         carry, tuner = chunk(carry, tuner)
-    rounds = np.asarray(carry.state.ledger.rounds)
-    assert ((rounds > 96 + 6 * 60) & (rounds <= 96 + 6 * 8 * ties.TIE_ROUNDS)).all()
+    played = np.asarray(carry.state.ledger.rounds)
+    assert ((played > 96 + 6 * 60) & (played <= 96 + 6 * 8 * leap.TIE_ROUNDS)).all()
 
 
 def test_ties_of_many_rounds_follow_the_tie_rule() -> None:
@@ -136,22 +112,8 @@ def test_exploration_never_falls(exploration: Any) -> None:
     """In float32 as compiled, at every round up to 2²⁴: so an index of +∞ stays +∞ while its arm rests."""
     t = jnp.arange(1, 1 << 24, dtype=jnp.int32)
     leaves = jax.tree.map(jnp.float32, exploration)
-    e = np.asarray(jax.jit(lambda t: leaves.at(t.astype(jnp.float32)), compiler_options=drive.options("cpu"))(t))
+    e = np.asarray(jax.jit(lambda t: leaves.at(t.astype(jnp.float32)), compiler_options=driver.options("cpu"))(t))
     assert (np.diff(e) >= 0).all() and e[-1] > e[0]
-
-
-@jb.pytree
-class Growing(SampledArms):
-    """Further arms as time goes by: steady is said of other sets."""
-
-    def admits(self, state: Any, view: Any) -> jax.Array:
-        return jax.lax.iota(jnp.int32, state.pulls.shape[0]) < view.round
-
-
-def test_steady_must_be_said_by_whoever_admits() -> None:
-    limit = jb.TotalBudget(5.0, last_pull="counts")
-    reason = leap.why_not(Growing(RCB(), 90), reservoir(), limit)
-    assert reason == "Growing overrides admits without declaring `steady` again (SampledArms declared it of its own)"
 
 
 def test_an_arm_that_is_none_ends_its_lane_in_both_engines() -> None:
@@ -202,12 +164,6 @@ def test_an_environment_of_ones_own_leaps() -> None:
     played = [jb.simulate(OmegaUCB(), world, limit, key=KEY, replicates=3, engine=e) for e in ("scan", "leap")]
     assert [result.about["engine"] for result in played] == ["scan", "leap"]
     assert_same_results(*played, "engines scan and leap, an environment of one's own")
-
-
-def test_it_is_refused_by_name() -> None:
-    limit = jb.TotalBudget(5.0, last_pull="counts")
-    with pytest.raises(jb.InputError, match="BudgetedThompson does not declare a score that rests"):
-        jb.simulate(jb.policies.BudgetedThompson(), reservoir(1), limit, key=KEY, engine="leap")
 
 
 def test_float32_scores_of_rcb_fall_by_less_than_the_margin() -> None:

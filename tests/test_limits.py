@@ -10,9 +10,9 @@ import pytest
 import jaxbandits as jb
 from jaxbandits import _engine as engine
 from jaxbandits import environments, policies
-from jaxbandits._engine import limits, rows
-from jaxbandits._engine.layout import lay_out, time_parallel
-from jaxbandits.core import arm_statistics, machine, numbers, pytrees, streams, ticks
+from jaxbandits._engine import limits, scan
+from jaxbandits._engine.setup import lay_out, time_parallel
+from jaxbandits.core import arm_statistics, checks, pytrees, streams, ticks
 from jaxbandits.environments import CensoredSpec, Constant, FiniteArms, FiniteSpec, Linear, Reservoir, row_arms
 
 KEY = jax.random.key(0)
@@ -84,7 +84,7 @@ def test_resources():
     most = FiniteArms.bernoulli(half(1, 2), half(1, 2, 511))
     assert most.spec.resources == 511
     wide = jax.tree.map(jnp.asarray, FiniteArms.bernoulli(half(1, 2), half(1, 2, 257)))  # its last block's bit is 2**31
-    world = rows.at_instance(wide, jnp.int32(0))
+    world = scan.at_instance(wide, jnp.int32(0))
     _, cost = jax.eval_shape(world.outcome, KEY, jnp.int32(1), jnp.int32(0))
     assert cost.shape == (257,)
 
@@ -138,7 +138,7 @@ def test_points():
 
 
 def test_a_set_of_127_arms_is_exact_where_the_total_has_a_part():
-    world = rows.at_instance(jax.tree.map(jnp.asarray, WIDE), jnp.int32(0))
+    world = scan.at_instance(jax.tree.map(jnp.asarray, WIDE), jnp.int32(0))
     _, outcome, _, _ = jax.jit(world.pull)(world.start(), jnp.arange(127, dtype=jnp.int32), KEY, jnp.int32(1))
     assert int(outcome.reward) == int(outcome.expected_cost) == 127 * ticks.ONE
     nearly = ticks.Total(jnp.int32(5), jnp.int32(ticks.ONE - 1))
@@ -253,14 +253,10 @@ def test_statistics_of_an_arm_hold_as_many_pulls_as_there_are_rounds():
         ("replicates", lambda: jb.simulate(policies.OmegaUCB(), ARMS, BUDGET, key=KEY, replicates=2**31)),
         ("replicates", lambda: jb.simulate(policies.OmegaUCB(), ARMS, BUDGET, key=KEY, replicates=2**28)),
         ("slots", lambda: jb.simulate(policies.OmegaUCB(), ARMS, BUDGET, key=KEY, slots=2**30)),
-        ("mean_reward", lambda: FiniteArms.bernoulli(half(2**20, 2**16), half(2**20, 2**16))),
-        ("reward_alpha", lambda: FiniteArms.beta(*[half(2**10, 2**20)] * 4)),
-        ("instances", lambda: environments.random_bernoulli(KEY, 10**9, 1000)),
-        ("instances", lambda: Reservoir.ratio(KEY, instances=2**32, capacity=1)),
     ],
 )
 def test_memory(name, call, monkeypatch):
-    monkeypatch.setattr(machine, "available_memory", lambda: 8 << 30)
+    monkeypatch.setattr(checks, "available_memory", lambda: 8 << 30)
     with pytest.raises(
         jb.InputError, match=f"{name}.* it must be less: it would take .* GiB of memory, and 8 GiB are free"
     ):
@@ -268,11 +264,8 @@ def test_memory(name, call, monkeypatch):
 
 
 def test_little_is_never_refused(monkeypatch):
-    monkeypatch.setattr(machine, "available_memory", lambda: 0)
+    monkeypatch.setattr(checks, "available_memory", lambda: 0)
     assert laid_out(replicates=100).tasks[0].order.size == 100
-    monkeypatch.setattr(machine, "available_memory", lambda: None)
-    numbers.refuse_beyond_memory("anything", 1, 1e30)  # where the machine does not tell, nothing is refused
-    assert machine.available_memory() is None
 
 
 # --- what is given ---------------------------------------------------------------------------------------------

@@ -14,22 +14,19 @@ from hypothesis import strategies as st
 
 import jaxbandits as jb
 from jaxbandits import environments, policies
-from jaxbandits._numerics import beta_tables
-from jaxbandits.comparison.arms_file import ArmsTable, Instance
+from jaxbandits._numerics import beta
+from jaxbandits.comparison.arms_table import ArmsTable, Instance
 from jaxbandits.comparison.plan import prepare
 from jaxbandits.core import ticks
-from jaxbandits.core.errors import bad
-from jaxbandits.core.numbers import as_played, booleans, numbers, positive_number, whole_number
-from jaxbandits.core.pytrees import check_range
-from jaxbandits.core.settings import canonicalise
-from jaxbandits.environments import FiniteArms
-from jaxbandits.environments.continuum import noise
+from jaxbandits.core.checks import as_played, booleans, numbers, positive_number, whole_number
+from jaxbandits.core.settings import Settings
+from jaxbandits.environments import FiniteArms, noise
 
 ARMS = FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
 KEY = jax.random.key(0)
 
 NO_NUMBERS: list[Any] = [
-    *("0.5", "٣", b"1", bytearray(b"1"), True, np.True_, None, 1j, np.complex64(1)),
+    *("0.5", "٣", b"1", True, np.True_, None, 1j, np.complex64(1)),
     *(datetime.date(2020, 1, 1), np.datetime64("2020"), np.timedelta64(1), decimal.Decimal(1), Fraction(1, 2)),
     *(np.array([0.5], object), np.array("0.5"), ["0.5"], [True, 0.5], [[np.True_], [1.0]], [None], [0.5, [1.0, 2.0]]),
     *({"a": 1.0}, {1.0}, len, object(), jax.random.key(0), np.zeros(2, bool), jnp.zeros(2, bool), slice(1)),
@@ -70,15 +67,6 @@ def test_booleans():
             booleans("it", wrong)
 
 
-def test_a_message_survives_any_value():
-    class Shy:
-        def __repr__(self):
-            raise RuntimeError
-
-    assert str(bad("it", Shy(), "seen")) == "it: a Shy given; it must be seen"
-    assert "a int given" in str(bad("it", 10**5000, "small"))
-
-
 # --- what is checked is what is played -------------------------------------------------------------------------
 
 
@@ -111,12 +99,12 @@ def test_a_leaf_is_finite_and_in_range_as_it_is_played(x, bound):
 )
 def test_beyond_float32(value, message):
     with pytest.raises(jb.InputError, match=message):
-        canonicalise(policies.OmegaUCB(rho=value), ARMS.instances, ARMS.spec)
+        Settings.of(policies.OmegaUCB(rho=value), ARMS.instances, ARMS.spec)
 
 
 def test_a_bound_that_only_the_cast_reaches():
     with pytest.raises(jb.InputError, match=r"alpha: 1.000000001 given; .*above 1 in float32, where it is 1"):
-        check_range("alpha", 1 + 1e-9, {"above": 1})
+        as_played("alpha", 1 + 1e-9, {"above": 1})
 
 
 def test_whole_numbers_beyond_int32():
@@ -176,7 +164,7 @@ def test_beta_means_are_right():
     reward, _ = FiniteArms.beta(a, b, np.ones_like(a), np.ones_like(a)).values()
     error = np.abs(reward[0] - exact)
     assert error.max() <= 1e-4 and error[np.maximum(a, b) >= 0.1].max() <= 1e-5
-    knots, _ = beta_tables.quantile_table(a, b)
+    knots, _ = beta.quantile_table(a, b)
     assert (np.diff(knots) >= 0).all() and (knots[:, 0] == 0).all() and (knots[:, -1] == ticks.ONE).all()
 
 
@@ -199,7 +187,7 @@ def test_small_means_of_a_file_are_not_played_as_others():
 
 def test_a_mean_that_the_table_cannot_have_is_refused():
     with pytest.raises(jb.InputError, match=r"concentration: .0.5, 0.5. given; it must be shapes whose tabulated law"):
-        beta_tables.refuse_inexact("concentration", np.array([0.5]), np.array([0.5]), np.array([0.49 * ticks.ONE]))
+        beta.refuse_inexact("concentration", np.array([0.5]), np.array([0.5]), np.array([0.49 * ticks.ONE]))
 
 
 @pytest.mark.parametrize("shape", [1.1e9, 1e18, 1e308, np.inf, np.nan, 0.0, -1.0])
@@ -220,7 +208,7 @@ def test_noise_of_any_concentration_keeps_its_means(kappa):
 def test_noise_beyond_the_tables(kappa):
     with pytest.raises(jb.InputError, match=r"Beta.concentration: "):
         noise.Beta(kappa).check()
-    assert beta_tables.MOST_SHAPE == 1e9
+    assert beta.MOST_SHAPE == 1e9
 
 
 def test_a_log_may_hold_tiny_values_but_not_as_its_mean():

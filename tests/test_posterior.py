@@ -11,17 +11,27 @@ import pytest
 from scipy import stats
 
 import jaxbandits as jb
-from jaxbandits._engine import layout
-from jaxbandits.comparison import ArmsTable, Evidence, Instance, grouping, read_arms
-from jaxbandits.comparison.evidence import Daily
-from jaxbandits.comparison.laid_out import world_of
-from jaxbandits.comparison.mean_draws import LARGEST_UNIFORM, mean_uniforms
+from jaxbandits._engine import setup
+from jaxbandits.comparison import ArmsTable, Evidence, Instance, plan, read_arms
+from jaxbandits.comparison.arms_table import Daily
 from jaxbandits.comparison.plan import prepare
-from jaxbandits.comparison.pooling import day_to_day_cost_cv, pooled_beta, pooled_gamma, pooled_log_cost
-from jaxbandits.comparison.posterior import CountPosterior, Drawn, LogPosterior, posterior_of, why_no_posterior
-from jaxbandits.comparison.worlds import click_arms, log_arms, with_bounds
+from jaxbandits.comparison.posterior import (
+    LARGEST_UNIFORM,
+    CountPosterior,
+    Drawn,
+    LogPosterior,
+    day_to_day_cost_cv,
+    mean_uniforms,
+    pooled_beta,
+    pooled_gamma,
+    pooled_log_cost,
+    posterior_of,
+    why_no_posterior,
+)
+from jaxbandits.comparison.running import world_of
+from jaxbandits.comparison.worlds import run_arms, with_bounds
 from jaxbandits.core import streams
-from jaxbandits.core.errors import InputError
+from jaxbandits.core.checks import InputError
 from jaxbandits.policies import MUCB, OmegaUCB
 
 CLICKS = np.array([400.0, 250.0, 3.0, 600.0])
@@ -73,7 +83,7 @@ def test_no_draw_depends_on_other_instances_runs_or_policies(monkeypatch: pytest
     few = prepare(TWO, 15.0, OmegaUCB(), runs=5, marks=2)
     assert few.noise == "clicks" and len(few.groups) == 1 and few.posterior is not None
     reward, cost = (x.reshape(2, 5, 4) for x in world_of(few, few.groups[0], range(5)).values())
-    monkeypatch.setattr(grouping, "_COMPILE", 0.0)
+    monkeypatch.setattr(plan, "_COMPILE", 0.0)
     many = prepare(TWO, 99.0, [OmegaUCB(rho=[0.25, 1.0]), MUCB()], runs=900, marks=2)
     assert [group.rows for group in many.groups] == [(0,), (1,)]
     for number in (1, 0):  # in the other order, each alone, and other runs beside
@@ -189,7 +199,7 @@ def test_a_log_is_the_bayesian_bootstrap_of_its_rows() -> None:
         assert found.reward[:, arm].std() == pytest.approx(error, rel=0.05)
     instance = Instance("log", ("a", "b"), *(np.array([r[i].mean() for r in rows]) for i in (0, 1)), 1.0, 1.0, rows)
     few = LogPosterior(rows).draw(3, 2, range(2))
-    arms = log_arms([instance], [few])
+    arms = run_arms([instance], [few], "empirical", 0.0)
     reward, cost = arms.values()
     np.testing.assert_allclose(reward, few.reward, atol=2**-20)
     np.testing.assert_allclose(cost, few.cost, atol=2**-20)
@@ -209,7 +219,7 @@ def test_a_log_is_the_bayesian_bootstrap_of_its_rows() -> None:
 def test_clicks_keep_the_words_of_coins() -> None:
     instance, drawn = counts("one"), Drawn((CONVERSIONS / CLICKS)[None], (SPENT / CLICKS)[None])
     coins = jb.environments.FiniteArms.bernoulli(drawn.reward, drawn.cost / 2.0)
-    same, clicks = (click_arms([instance], [drawn], noise, 0.3) for noise in ("bernoulli", "clicks"))
+    same, clicks = (run_arms([instance], [drawn], noise, 0.3) for noise in ("bernoulli", "clicks"))
     words = jax.vmap(lambda n: streams.words(jax.random.key(1), n, 3))(jnp.arange(2000))
     played = []
     for arms in (coins, same, clicks):
@@ -227,9 +237,9 @@ def test_an_instance_may_come_twice_with_other_runs() -> None:
     arms = jb.environments.FiniteArms.bernoulli([[0.6, 0.4]] * 2, [[0.5, 0.7]] * 2)
     given = {"key": jax.random.key(1), "instance_ids": [4, 4]}
 
-    def laid_out(replicates: list[list[int]]) -> layout.Layout:
+    def laid_out(replicates: list[list[int]]) -> setup.Layout:
         budget = jb.TotalBudget(12.0, last_pull="counts")
-        return layout.lay_out(OmegaUCB(), arms, budget, replicates=np.array(replicates), **given)
+        return setup.lay_out(OmegaUCB(), arms, budget, replicates=np.array(replicates), **given)
 
     task = laid_out([[2, 5], [0, 7]]).tasks[0]
     lanes = task.lanes(np.arange(4))

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandits._numerics.prefix_sums import prefix_sums
+from jaxbandits._numerics.arrays import prefix_sums
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 32, 64, 65])

@@ -14,8 +14,8 @@ import pytest
 import jaxbandits as jb
 from jaxbandits import policies
 from jaxbandits.core.pytrees import leaf, pytree, static, walk
-from jaxbandits.core.settings import canonicalise, label, of_instances
-from jaxbandits.policies.base.index import IndexPolicy
+from jaxbandits.core.settings import Settings, label
+from jaxbandits.policies.base import IndexPolicy
 
 
 @pytree
@@ -71,7 +71,7 @@ class Unsafe(IndexPolicy):
 
 def test_another_registration_is_refused() -> None:
     arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
-    with pytest.raises(jb.InputError, match=r"policies: Unsafe is not decorated with jaxbandits\.pytree"):
+    with pytest.raises(jb.InputError, match=r"policies: Unsafe is not decorated with @jb\.pytree"):
         jb.simulate(Unsafe(), arms, jb.Horizon(3), key=jax.random.key(0))
 
 
@@ -96,25 +96,26 @@ def test_a_walk_meets_every_leaf_by_its_path() -> None:
     assert met == [("inner.width", "One.width", 2.0), ("share", "Around.share", 0.5)]
 
 
-def test_a_policy_is_made_canonical_once() -> None:
+def test_settings_are_checked_cast_and_named_once():
     given = np.array([[0.25, 1.0], [0.5, 2.0]], np.float32)
-    once, settings = canonicalise(Around(One(width=given)), 2)
-    assert settings == 2 and once.share.shape == (2, 1) and once.share.dtype == np.float32
-    assert canonicalise(once, 2) == (once, 2) and canonicalise(once, 2)[0] is once
+    settings = Settings.of(Around(One(width=given)), 2)
+    once = settings.policy
+    assert settings.count == 2 and once.share.shape == (2, 1) and once.share.dtype == np.float32
+    assert settings.labels[0] == "Around(One(width=per instance, kind=a), share=0.5)" and len(settings.labels) == 2
+    assert settings.parameters == [{"policy": "Around", "share": 0.5}] * 2 and label(once) == "Around(One(kind=a))"
+    assert jax.tree.all(jax.tree.map(np.array_equal, Settings.of(once, 2).policy, once))
     given[:] = np.nan  # what was checked is what is played
     assert np.isfinite(once.inner.width).all()
     with pytest.raises(ValueError, match="read-only"):
         once.share[0] = -1.0
-    part = of_instances(once, [1])
-    assert part.inner.width.tolist() == [[1.0], [2.0]] and canonicalise(part, 1)[0] is part
+    part = settings.of_instances([1])
+    assert part.policy.inner.width.tolist() == [[1.0], [2.0]] and part.count == 2
+    assert part.parameters[1] == {"policy": "Around", "width": 2.0, "share": 0.5}
     changed = dataclasses.replace(once, share=np.float32(-1))
     with pytest.raises(jb.InputError, match=r"Around\.share: -1\.0 given; it must be .* above 0"):
-        canonicalise(changed, 2)
+        Settings.of(changed, 2)
     with pytest.raises(jb.InputError, match="with 3 instances"):
-        canonicalise(once, 3)
-    assert (
-        label(once, 0) == "Around(One(width=per instance, kind=a), share=0.5)" and label(once) == "Around(One(kind=a))"
-    )
+        Settings.of(once, 3)
 
 
 def test_a_spec_that_the_policy_does_not_play_is_refused() -> None:

@@ -16,7 +16,7 @@ import jaxbandits as jb
 from jaxbandits.core import ticks
 from jaxbandits.core.protocol import Status
 from jaxbandits.environments import FiniteArms
-from jaxbandits.policies.base.index import IndexPolicy
+from jaxbandits.policies.base import IndexPolicy
 from jaxbandits.testing import assert_same_results
 from tests.contract.worlds import KEY, world
 

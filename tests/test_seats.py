@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits._engine import blanks, drive, pool, seats
-from jaxbandits._engine.layout import lay_out
+from jaxbandits._engine import driver, pool
+from jaxbandits._engine.setup import lay_out
 
 ARMS = jb.environments.random_bernoulli(jax.random.key(0), instances=40, arms=3)
 LIMIT = jb.TotalBudget(5.0, last_pull="counts")
@@ -22,18 +22,18 @@ def play(**given):
 @pytest.mark.parametrize("slots", [4, None])
 def test_lanes_that_travel_change_no_bit(monkeypatch, slots):
     near = play(slots=slots)
-    monkeypatch.setattr(seats, "_LEAST", 2)
-    monkeypatch.setattr(pool, "Seats", partial(seats.Seats, near=False))
+    monkeypatch.setattr(driver, "_LEAST", 2)
+    monkeypatch.setattr(pool, "RunBuffer", partial(driver.RunBuffer, near=False))
     far = play(slots=slots)
     chex.assert_trees_all_equal(*((dict(x.ledger), dict(x.final), x.ended) for x in (near, far)))
 
 
 def test_only_what_is_new_travels(monkeypatch):
     (task,) = lay_out(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1)).tasks
-    monkeypatch.setattr(seats, "_LEAST", 2)
-    here = seats.Seats(task, 16, jax.local_devices()[0], near=False)
+    monkeypatch.setattr(driver, "_LEAST", 2)
+    here = driver.RunBuffer(task, 16, jax.local_devices()[0], near=False)
     here.take(np.arange(16), np.arange(16))
-    outcome = blanks.blank_shapes(4, task.environment, here.lanes, task.root)[1]
+    outcome = driver.blank_shapes(4, task.environment, here.lanes, task.root)[1]
     outcome = jax.tree.map(lambda x: np.arange(np.prod(x.shape), dtype=x.dtype).reshape(x.shape), outcome)
     ended = np.isin(np.arange(16), (3, 7, 11))
     numbers, left = here.leave(outcome, ended)
@@ -50,8 +50,8 @@ def test_only_what_is_new_travels(monkeypatch):
 
 
 def test_cuda_graphs_are_an_option(monkeypatch):
-    assert "xla_gpu_enable_command_buffer" not in drive.options("gpu")
+    assert "xla_gpu_enable_command_buffer" not in driver.options("gpu")
     monkeypatch.setenv("JAXBANDITS_CUDA_GRAPHS", "1")
-    assert "WHILE" in drive.options("gpu")["xla_gpu_enable_command_buffer"]
-    assert "xla_gpu_enable_command_buffer" not in drive.options("gpu", captured=False)
-    assert drive.options("cpu", captured=True) == drive.options("cpu", captured=False) != {}
+    assert "WHILE" in driver.options("gpu")["xla_gpu_enable_command_buffer"]
+    assert "xla_gpu_enable_command_buffer" not in driver.options("gpu", captured=False)
+    assert driver.options("cpu", captured=True) == driver.options("cpu", captured=False) != {}

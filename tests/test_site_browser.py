@@ -133,13 +133,13 @@ def test_search_finds(browser: Browser, address: str, words: str, page: str) -> 
 def test_a_copy_button_copies_what_can_be_run(browser: Browser, address: str) -> None:
     """Neither prompts nor output."""
     browser.look(1280, "light")
-    browser.open(f"{address}/one-at-a-time.html")
+    browser.open(f"{address}/live.html")
     browser.until("document.querySelector('button.copybtn')")
     told = "document.addEventListener('copy', () => { window.copied = document.activeElement.value }, true); 0"
     browser.evaluate(told)
     browser.evaluate("document.querySelector('button.copybtn').click(); 0")
     copied = browser.until("window.copied")
-    assert copied.startswith("import jax\n") and ">>>" not in copied and "\n6" not in copied
+    assert copied.startswith("import jax\n") and ">>>" not in copied and "\n0.18" not in copied
     compile(copied, "copied", "exec")
 
 

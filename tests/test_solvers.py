@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.rcucb.solvers import read
-from jaxbandits.core.errors import InputError
+from experiments.rcucb import read
+from jaxbandits.core.checks import InputError
 
 DESCRIPTION = """scenario_id: MADE-UP
 performance_measures:

@@ -1,14 +1,32 @@
-"""Intervals over replicates: the textbook's where there is one, exact cases, coverage for averaged instances."""
+"""Estimates, intervals and bands: textbook and scipy numbers, coverage by simulation, warnings, errors."""
 
 from __future__ import annotations
+
+import math
+import re
 
 import numpy as np
 import pytest
 import xarray
 from scipy import stats
 
-from jaxbandits.core.errors import InputError
-from jaxbandits.statistics import mean_interval, paired_difference
+import jaxbandits as jb
+from jaxbandits.core.checks import InputError
+from jaxbandits.statistics import (
+    bootstrap_difference,
+    bootstrap_interval,
+    cvar,
+    invisible,
+    mean,
+    mean_interval,
+    median,
+    paired_difference,
+    quantile,
+    sample,
+    simultaneous_band,
+    tail_share,
+)
+from jaxbandits.statistics.sample import corrected
 
 RANDOM = np.random.default_rng(7)
 
@@ -32,13 +50,6 @@ def test_one_instance_is_the_t_interval() -> None:
     np.testing.assert_allclose(found["mean"], x.mean(1))
 
 
-def test_averaging_one_instance_changes_nothing() -> None:
-    x = array(RANDOM.normal(size=(2, 1, 9)), "setting", "instance", "replicate")
-    whole, single = mean_interval(x, average_instances=True), mean_interval(x).isel(instance=0)
-    for part in ("mean", "low", "high"):
-        np.testing.assert_allclose(whole[part], single[part])
-
-
 def test_two_instances_are_welch() -> None:
     x = symmetric(2, 8) * [[1.0], [4.0]]
     found = mean_interval(array(x, "instance", "replicate"), average_instances=True)
@@ -54,13 +65,6 @@ def test_over_instances_each_counts_with_its_mean() -> None:
     assert all(float(found[part]) == pytest.approx(float(alone[part])) for part in ("mean", "low", "high"))
     apart = paired_difference(array(x + 1, "instance", "replicate"), array(x, "instance", "replicate"), over="instance")
     assert float(apart["low"]) == pytest.approx(1) == float(apart["high"])
-
-
-def test_the_spread_between_instances_does_not_widen_the_interval() -> None:
-    x = RANDOM.normal(size=(4, 20))
-    apart = x + 1000 * np.arange(4)[:, None]
-    near, far = (mean_interval(array(y, "instance", "replicate"), average_instances=True) for y in (x, apart))
-    np.testing.assert_allclose(near["high"] - near["low"], far["high"] - far["low"], rtol=1e-6)
 
 
 def test_coverage_over_instances_of_unequal_noise() -> None:
@@ -80,25 +84,318 @@ def test_equal_values_have_an_interval_of_no_width_and_one_replicate_has_none() 
     assert np.isnan(single["low"]) and np.isnan(single["high"])
 
 
-def test_pairing_removes_what_both_share() -> None:
+def names(warnings: tuple[str, ...]) -> set[str]:
+    return {line.split(":")[0] for line in warnings}
+
+
+def covered(found: jb.statistics.Estimate, truth: float) -> float:
+    return float(((found.low <= truth) & (truth <= found.high)).mean())
+
+
+def near(share: float, size: int, level: float = 0.95) -> bool:
+    """Within 3.5 standard errors of the level, and 1 % for what the method is off by."""
+    return abs(share - level) < 0.01 + 3.5 * math.sqrt(level * (1 - level) / size)
+
+
+def test_a_symmetric_sample_has_students_interval() -> None:
+    x = np.r_[stats.norm.ppf((np.arange(40) + 0.5) / 40)] + 3
+    found = mean(x)
+    expected = stats.ttest_1samp(x, 0).confidence_interval()
+    np.testing.assert_allclose([found.value, found.low, found.high], [x.mean(), *expected], rtol=1e-9)
+    assert found.warnings == () and found.units == 40 and str(found).startswith("3 (2.68")
+
+
+def test_skewness_moves_the_interval_to_where_the_tail_is() -> None:
+    x = np.random.default_rng(0).exponential(size=30)
+    up, down, t = mean(x), mean(-x), stats.ttest_1samp(x, 0).confidence_interval()
+    assert up.low > t.low and up.high > t.high
+    np.testing.assert_allclose([down.low, down.high], [-up.high, -up.low], rtol=1e-12)
+
+
+@pytest.mark.parametrize("skew", [0.0, 0.02, 0.3, -1.1])
+def test_the_correction_is_the_inverse_of_halls_transformation(skew: float) -> None:
+    critical, a = np.linspace(-4, 4, 9), 0.95 * skew
+    t = corrected(critical, np.full(9, skew))
+    np.testing.assert_allclose(t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6, critical, rtol=1e-9, atol=1e-9)
+
+
+def test_means_cover_skewed_laws() -> None:
+    x = np.random.default_rng(1).exponential(size=(20, 4000))
+    found = mean(array(x, "instance", "experiment"))
+    assert found.value.dims == ("experiment",) and near(covered(found, 1.0), 4000)
+    t = stats.t.ppf(0.975, 19) * x.std(0, ddof=1) / math.sqrt(20)
+    assert np.mean(abs(x.mean(0) - 1) <= t) < 0.93  # Student's does not
+
+
+def test_means_over_given_instances_with_two_runs_each_cover() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.exponential(size=(19, 2, 2000)) + 100 * np.arange(19)[:, None, None]
+    found = mean(array(x, "instance", "replicate", "experiment"), over="replicate")
+    assert 0.94 < covered(found, 901.0) < 0.98 and found.units == 38
+    assert abs(found.high - found.low).mean() < 2  # the spread between instances does not count
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9])
+def test_quantiles_cover_heavy_tails(q: float) -> None:
+    x = np.random.default_rng(3).pareto(0.8, size=(60, 3000))  # without a mean
+    found = quantile(array(x, "instance", "experiment"), q)
+    assert near(covered(found, (1 - q) ** (-1 / 0.8) - 1), 3000)
+
+
+def test_the_median_is_that_of_hettmansperger_and_sheather() -> None:
+    """n = 10: x₍₂₎ and x₍₃₎ have levels 97.85 and 89.06 %, between which the interval of 95 % lies."""
+    x = np.arange(1.0, 11.0) ** 2
+    found = median(x)
+    part = (0.978515625 - 0.95) / (0.978515625 - 0.890625)
+    weight = 8 * part / (2 + 6 * part)
+    assert found.value == 30.5
+    np.testing.assert_allclose([found.low, found.high], [4 + 5 * weight, 81 - 17 * weight], rtol=1e-9)
+
+
+def test_a_sample_has_no_end_for_a_quantile_beyond_it() -> None:
+    few, enough = (quantile(np.arange(float(n)), 0.99) for n in (367, 368))
+    assert few.high == math.inf and names(few.warnings) == {"no end"} and "368 can" in few.warnings[0]
+    assert enough.high <= 367 and enough.warnings == ()
+    assert np.isneginf(quantile(np.arange(20.0), 0.01).low)
+
+
+def test_the_worst_by_hand() -> None:
+    x = np.arange(1.0, 101.0)
+    assert cvar(x, 0.1).value == 95.5
+    assert cvar(x, 0.015).value == pytest.approx((100 + 99 * 0.5) / 1.5)  # a part of a unit counts as a part
+    assert cvar(x, 0.001).value == 100
+    assert tail_share(x, 0.1).value == pytest.approx(955 / 5050)
+    assert names(cvar(x, 0.1).warnings) == {"few in the tail"} and "take 110" in cvar(x, 0.1).warnings[0]
+
+
+def test_the_worst_cover() -> None:
+    x = np.random.default_rng(4).exponential(size=(400, 1500))
+    found, share = (f(array(x, "instance", "experiment"), 0.1) for f in (cvar, tail_share))
+    assert 0.92 < covered(found, 1 + math.log(10)) < 0.98
+    assert 0.92 < covered(share, 0.1 * (1 + math.log(10))) < 0.98
+    assert names(cvar(x[:, 0], 0.1).warnings) == set()
+
+
+def test_what_two_of_a_hundred_carry_is_said() -> None:
+    x = array(np.r_[np.ones(98), 100.0, 179.0], "instance")
+    assert tail_share(x, 0.02).value == pytest.approx(0.74, abs=0.001)
+    said = mean(x).warnings
+    assert "heavy tail: 2 of 100 instances carry 74% of this mean: more instances will move it" in said
+    one = mean(array(np.r_[np.linspace(0, 1, 29), 100.0], "seed"), over="seed").warnings
+    assert names(one) == {"heavy tail", "one unit decides", "skewed"} and "1 of 30 seeds carries 87%" in one[0]
+
+
+def test_few_units_are_said_and_the_worst_of_many_samples() -> None:
+    x = np.random.default_rng(5).normal(5, 1, size=(12, 3))
+    assert mean(array(x, "instance", "setting")).warnings == ()
+    assert names(mean(array(x[:10], "instance", "setting")).warnings) == {"few units"}
+    assert names(mean(array(x[:10].reshape(5, 2, 3), "instance", "replicate", "s"), over="replicate").warnings) == {
+        "few units"
+    }
+    x[0, 1] = 200
+    (said, *_) = mean(array(x, "instance", "setting")).warnings
+    assert said.startswith("heavy tail: 1 of 12 instances carries") and said.endswith("(1 among 3)")
+
+
+@pytest.mark.parametrize("law", ["normal", "uniform", "exponential"])
+def test_tame_laws_are_seldom_warned_of(law: str) -> None:
+    x = getattr(np.random.default_rng(6), law)(size=(20, 2000))
+    wrong = sum(bool(names(mean(sample).warnings)) for sample in x.T[:500])
+    assert wrong / 500 < 0.1 + 3 * math.sqrt(0.1 * 0.9 / 500) / 2
+
+
+def test_over_any_axis_and_what_is_left() -> None:
+    x = array(np.random.default_rng(7).normal(size=(2, 3, 30)), "setting", "mark", "seed")
+    found = mean(x.assign_coords(setting=["a", "b"]), over="seed")
+    assert found.value.dims == ("setting", "mark") and list(found.low["setting"].values) == ["a", "b"]
+    assert float(found.low[1, 2]) == pytest.approx(mean(x[1, 2].values).low)
+    twice = array(np.random.default_rng(8).normal(size=(30, 2)), "instance", "replicate")
+    assert mean(twice).units == 30 and mean(twice).low == pytest.approx(mean(twice.values.mean(1)).low)
+
+
+def test_blocks_of_places_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = array(np.random.default_rng(9).lognormal(0, 2.5, size=(40, 30)), "instance", "experiment")
+    whole = mean(x)
+    monkeypatch.setattr(sample, "_AT_ONCE", 100)  # two places at once
+    parts = mean(x)
+    np.testing.assert_array_equal(whole.low, parts.low)
+    assert whole.warnings == parts.warnings and len(parts.warnings) > 1
+
+
+def test_equal_units_and_one() -> None:
+    same, single = mean(np.full(20, 3.0)), mean(np.array([3.0]))
+    assert (same.value, same.low, same.high, same.warnings) == (3.0, 3.0, 3.0, ())
+    assert math.isnan(single.low) and names(single.warnings) == {"few units"}
+    assert cvar(np.full(200, 3.0), 0.1).high == 3.0
+
+
+def share(hits: np.ndarray) -> tuple[float, float]:
+    """Share of hits, and the standard error that it has if the true share is 95 %."""
+    return float(hits.mean()), float(np.sqrt(0.95 * 0.05 / hits.size))
+
+
+def test_it_is_the_studentised_bootstrap_by_hand() -> None:
+    x = np.random.default_rng(1).exponential(size=36)
+    found = bootstrap_interval(array(x, "instance"), level=0.9, resamples=4000, seed=3)
+    drawn = np.random.default_rng(2).choice(x, size=(40_000, 36))
+    t = (drawn.mean(1) - x.mean()) / (drawn.std(1, ddof=0) / np.sqrt(35))
+    expected = x.mean() - np.quantile(t, [0.95, 0.05]) * x.std(ddof=1) / 6
+    np.testing.assert_allclose([found["low"], found["high"]], expected, atol=0.05)
+    assert float(found["high"] - x.mean()) > 1.3 * float(x.mean() - found["low"])  # it follows the skew
+
+
+def test_coverage_over_instances_is_that_asked_for() -> None:
+    x = np.random.default_rng(2).normal(size=(400, 60))
+    found = bootstrap_interval(array(x, "experiment", "instance"), resamples=600)
+    covered, error = share(((found["low"] <= 0) & (found["high"] >= 0)).values)
+    assert abs(covered - 0.95) < 3.5 * error  # ± 3.8 %; an interval half as wide would cover 67 %
+
+
+def test_runs_of_given_instances_are_resampled_within_each() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(5, 40)) + 1000 * np.arange(5)[:, None]
+    given = bootstrap_interval(array(x, "instance", "replicate"), over="replicate")
+    drawn = bootstrap_interval(array(x, "instance", "replicate"), over="instance")
+    t = mean_interval(array(x, "instance", "replicate"), average_instances=True)
+    width, ordinary = float(given["high"] - given["low"]), float(t["high"] - t["low"])
+    assert abs(width / ordinary - 1) < 0.15  # both estimate the same standard error
+    assert float(drawn["high"] - drawn["low"]) > 100 * width  # here the spread between instances counts
+    assert float(given["mean"]) == pytest.approx(float(drawn["mean"]))
+
+
+def test_units_that_are_equal_have_no_width_and_one_has_no_interval() -> None:
+    x = np.stack([np.full(9, 3.0), np.arange(9.0)])
+    found = bootstrap_interval(array(x, "setting", "instance"))
+    assert (float(found["low"][0]), float(found["high"][0])) == (3.0, 3.0)
+    assert float(found["low"][1]) < 4 < float(found["high"][1])
+    single = bootstrap_interval(array(np.ones((2, 1)), "setting", "instance"))
+    assert np.isnan(single["low"]).all() and float(single["mean"][0]) == 1.0
+    assert np.isnan(simultaneous_band(array(np.ones((1, 4)), "instance", "mark"))["low"]).all()
+
+
+def walks(experiments: int, units: int, places: int, seed: int) -> np.ndarray:
+    """Curves with mean 0 whose places depend on each other, ``[experiment, unit, place]``."""
+    return np.random.default_rng(seed).normal(size=(experiments, units, places)).cumsum(axis=2)
+
+
+def test_a_band_holds_the_whole_curve_as_often_as_asked_for() -> None:
+    x = array(walks(300, 50, 12, 6), "experiment", "instance", "mark")
+    band = simultaneous_band(x, resamples=400)
+    covered, error = share(((band["low"] <= 0) & (band["high"] >= 0)).all("mark").values)
+    assert abs(covered - 0.95) < 3.5 * error
+    single = mean_interval(x.rename(instance="replicate"))
+    apart, _ = share(((single["low"] <= 0) & (single["high"] >= 0)).all("mark").values)
+    assert apart < 0.95 - 5 * error  # intervals place by place do not
+    critical = ((band["high"] - band["low"]) / (single["high"] - single["low"])).mean() * stats.t.isf(0.025, 49)
+    assert stats.t.isf(0.025, 49) < float(critical) < stats.t.isf(0.025 / 12, 49)  # below Bonferroni's
+
+
+def test_a_band_over_given_instances_covers_too() -> None:
+    scale = np.array([0.2, 1.0, 4.0])[:, None, None]
+    x = np.stack([walks(200, 25, 8, 7 + i) for i in range(3)], axis=1) * scale
+    band = simultaneous_band(array(x, "experiment", "instance", "replicate", "mark"), over="replicate", resamples=400)
+    covered, error = share(((band["low"] <= 0) & (band["high"] >= 0)).all("mark").values)
+    assert abs(covered - 0.95) < 3.5 * error
+
+
+def test_a_band_over_more_axes_is_wider_and_constant_places_have_no_width() -> None:
+    x = walks(4, 60, 6, 8)
+    x[:, :, 0] = 0.1
+    curves = array(x, "setting", "instance", "mark")
+    each, all_ = simultaneous_band(curves), simultaneous_band(curves, along=("setting", "mark"))
+    assert bool((all_["high"] - all_["low"] >= each["high"] - each["low"]).all())
+    np.testing.assert_allclose(each["high"][:, 0] - each["low"][:, 0], 0, atol=1e-12)
+    again = simultaneous_band(curves)
+    assert again.identical(each)  # the same seed, the same band
+
+
+def test_one_unit_that_differs_does_not_blow_up_the_band() -> None:
+    x = walks(1, 100, 6, 9)[0]
+    x[:, 0] = 0.0
+    x[3, 0] = 5.0  # a third of the resamples miss this unit, and have no spread there
+    band = simultaneous_band(array(x, "instance", "mark"))
+    assert bool((band["high"] > band["low"]).all())
+    assert bool((band["high"] - band["mean"] < 4 * x.std(0, ddof=1) / 10).all())
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_strata_of_few_units_have_welch_and_satterthwaites_interval(count: int) -> None:
+    """Resampled, 19 × 2 runs cover 77 %: half of the resamples of 2 units have no spread."""
+    rng = np.random.default_rng(10)
+    x = array(rng.exponential(size=(19, count, 800)), "instance", "replicate", "experiment")
+    found = bootstrap_interval(x, over="replicate")
+    covered, error = share(((found["low"] <= 1) & (found["high"] >= 1)).values)
+    assert abs(covered - 0.95) < 3.5 * error
+    t = mean_interval(x, average_instances=True)
+    np.testing.assert_allclose(found["low"], t["low"])
+
+
+@pytest.mark.parametrize(("strata", "count"), [(12, 2), (1, 8)])
+def test_bands_of_few_units_hold_the_whole_curve(strata: int, count: int) -> None:
+    x = walks(strata * 300, count, 6, 11).reshape(strata, 300, count, 6).swapaxes(1, 2)
+    band = simultaneous_band(array(x, "instance", "replicate", "experiment", "mark"), over="replicate", resamples=300)
+    covered, error = share(((band["low"] <= 0) & (band["high"] >= 0)).all("mark").values)
+    assert abs(covered - 0.95) < 3.5 * error
+
+
+def test_bands_follow_the_skew() -> None:
+    """Lognormal units with one size for the whole curve; bands x̄ ± q se hold 84 % of such curves."""
+    rng = np.random.default_rng(12)
+    x = rng.lognormal(0, 1, size=(300, 50, 1)) * np.linspace(0.2, 1, 5)
+    band = simultaneous_band(array(x, "experiment", "instance", "mark"), resamples=300)
+    truth = np.exp(0.5) * np.linspace(0.2, 1, 5)
+    covered, error = share(((band["low"] <= truth) & (band["high"] >= truth)).all("mark").values)
+    assert covered > 0.92 - 3 * error
+
+
+@pytest.mark.parametrize("of", [paired_difference, bootstrap_difference])
+def test_pairing_removes_what_both_share(of) -> None:
     shared = RANDOM.normal(0, 100, size=50)
-    x = array(shared + RANDOM.normal(1, 0.1, 50), "replicate")
-    y = array(shared, "replicate")
-    found = paired_difference(x, y)
+    x, y = array(shared + RANDOM.normal(1, 0.1, 50), "replicate"), array(shared, "replicate")
+    found = of(x, y, over="replicate")
     assert bool(found["clear"]) and float(found["high"] - found["low"]) < 0.1
-    assert not bool(paired_difference(y, y)["clear"])
+    assert not bool(of(y, y, over="replicate")["clear"])
 
 
-def test_errors() -> None:
-    x = xarray.DataArray([1.0, 2.0], dims="replicate", coords={"replicate": [0, 1]})
-    with pytest.raises(InputError, match="must have an axis 'replicate'"):
-        mean_interval(array(np.ones(3), "instance"))
-    with pytest.raises(InputError, match="must have an axis 'instance'"):
-        mean_interval(x, average_instances=True)
-    with pytest.raises(InputError, match="level"):
-        mean_interval(x, level=1.0)
-    with pytest.raises(InputError, match="labels on the axis 'replicate'"):
-        paired_difference(x, x.assign_coords(replicate=[1, 2]))
-    seeds = x.rename(replicate="seed")  # xarray alone would take the one that both have
-    with pytest.raises(InputError, match="labels on the axis 'seed'"):
-        paired_difference(seeds, seeds.assign_coords(seed=[1, 2]), over="seed")
+def test_what_is_invisible() -> None:
+    """At the rate that is said, and at no larger one, n units show none with probability 5 % at least."""
+    for count in (1, 2, 20, 60, 1000):
+        said = float(re.search(r"up to ([\d.]+)%", invisible(count))[1]) / 100
+        assert (1 - said) ** count == pytest.approx(0.05, rel=0.2) and said <= 3 / count
+    assert invisible(60, "instance").startswith("what 60 instances did not show may still happen in up to 4.9% of all")
+
+
+X = array(np.ones((3, 2)), "instance", "mark")
+RUNS = xarray.DataArray([1.0, 2.0], dims="replicate", coords={"replicate": [0, 1]})
+SEEDS = RUNS.rename(replicate="seed")  # xarray alone would take the labels that both have
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (
+            lambda: mean(X, over="run"),
+            r"x: an array with axes \('instance', 'mark'\) given; it must have an axis 'run'",
+        ),
+        (lambda: mean(np.ones((3, 2))), r"x: a plain array of shape \(3, 2\) given; it must be labelled"),
+        (lambda: mean("regret"), "x: 'regret' given"),
+        (lambda: mean(np.array([1.0, np.nan])), "x: 'NaN or infinity' given; it must be finite numbers"),
+        (lambda: mean(np.array([])), "x: 'no unit' given"),
+        (lambda: mean(X, level=1.0), "level: 1.0 given"),
+        (lambda: quantile(X, 99), r"q: 99 given; it must be a number in \(0, 1\)"),
+        (lambda: cvar(X, 0), "tail: 0 given"),
+        (lambda: tail_share(X, 1), "tail: 1 given"),
+        (lambda: mean_interval(X), "must have an axis 'replicate'"),
+        (lambda: mean_interval(RUNS, average_instances=True), "must have an axis 'instance'"),
+        (lambda: mean_interval(RUNS, level=1.0), "level"),
+        (lambda: paired_difference(RUNS, RUNS.assign_coords(replicate=[1, 2])), "labels on the axis 'replicate'"),
+        (lambda: paired_difference(SEEDS, SEEDS.assign_coords(seed=[1, 2]), over="seed"), "labels on the axis 'seed'"),
+        (lambda: bootstrap_interval(X, over="run"), "must have an axis 'run'"),
+        (lambda: bootstrap_interval(X, level=1.0), "level: 1.0 given"),
+        (lambda: bootstrap_interval(X, resamples=10), "resamples: 10 given"),
+        (lambda: simultaneous_band(X, along="time"), "must have an axis 'time'"),
+    ],
+)
+def test_errors(call, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        call()

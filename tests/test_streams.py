@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy import stats as laws
 
 from jaxbandits.core import streams
-from jaxbandits.core.errors import InputError
+from jaxbandits.core.checks import InputError
 from jaxbandits.core.protocol import View
 from jaxbandits.core.streams import Domain, Role
-from jaxbandits.policies.base.ties import ABSENT, largest, sortable
+from jaxbandits.policies.base import ABSENT, largest, sortable
 from tests.contract import threefry as plain
 
 word = st.integers(0, 2**32 - 1)

@@ -225,14 +225,6 @@ def test_no_result_depends_on_slots_chunk_or_company(name):
         np.testing.assert_array_equal(values[:, :, [3, 17]], some.ledger[field], err_msg=field)
 
 
-def test_settings_equal_a_loop_over_them():
-    radii = [3.0, 1.0, 0.1]
-    together = play(Guarded(OnePhase(c=0.4, horizon=500, a=np.array(radii))), ARMS, jb.AverageCost(c=0.4, rounds=500))
-    for i, a in enumerate(radii):
-        single = play(Guarded(OnePhase(c=0.4, horizon=500, a=a)), ARMS, jb.AverageCost(c=0.4, rounds=500))
-        np.testing.assert_array_equal(together.ledger["reward"][i], single.ledger["reward"][0])
-
-
 @pytest.mark.parametrize("name", ["SUAK", "OnePhase", "PrimalDual", "UCBSimplex", "Pacer"])
 def test_an_absent_arm_changes_no_bit(name):
     wide = WithNullArm(

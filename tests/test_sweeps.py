@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import functools
 import json
@@ -17,14 +18,14 @@ import pytest
 import xarray
 
 import jaxbandits as jb
+from jaxbandits import _files
 from jaxbandits._cli.console import main
 from jaxbandits._cli.sweep import status_lines
-from jaxbandits.sweeps import Curve, StorageError, Sweep, forecast, identity, make_plan, report, store, sweep
-from jaxbandits.sweeps.blocks import block_name, decode, encode
-from jaxbandits.sweeps.identity import describe, first_difference
-from jaxbandits.sweeps.log import read_logs
-from jaxbandits.sweeps.spec_file import load_spec
-from jaxbandits.sweeps.store import Folder
+from jaxbandits.sweeps import Curve, StorageError, Sweep, forecast, make_plan, report, store, sweep
+from jaxbandits.sweeps import spec as spec_module
+from jaxbandits.sweeps.spec import describe, first_difference, load_spec
+from jaxbandits.sweeps.store import Folder, block_name, decode, encode, read_logs
+from tests.test_sweeps_processes import contents
 
 RHO = [0.0625, 0.25, 1.0]
 
@@ -50,12 +51,6 @@ def spec(**changes):
         "block_seconds": 2e-5,
     }
     return Sweep(**(usual | changes))
-
-
-def contents(folder):
-    """Every file outside the log, by name."""
-    files = [path for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != "log"]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def blocks_begun(folder):
@@ -212,6 +207,19 @@ def test_harmed_blocks_are_named_and_computed_anew(done):
         assert str(path) in text and "computed anew" in text
 
 
+def test_the_checksum_is_held_against_the_bytes_when_a_block_is_used(done):
+    """Not only when the folder is opened."""
+    path = sorted((done[0] / "blocks").iterdir())[1]
+    whole = path.read_bytes()
+    path.write_bytes(encode({name: x + 1 for name, x in decode(whole).items()}))
+    try:
+        with pytest.raises(jb.InputError, match="block 1: missing or damaged"):
+            Folder(done[0]).get(1)
+    finally:
+        path.write_bytes(whole)
+    assert Folder(done[0]).get(1) == whole
+
+
 def test_a_block_is_written_again_with_the_same_bytes(tmp_path):
     arrays = {"rounds": np.arange(6).reshape(2, 3), "ended": np.ones(2, np.int8)}
     content = encode(arrays)
@@ -233,6 +241,9 @@ def test_a_block_is_written_again_with_the_same_bytes(tmp_path):
         ({"title": "other"}, "title"),
         ({"policies": [jb.policies.OmegaUCB(rho=[0.0625, 0.25, 2.0]), spec().policies[1]]}, "policies.OmegaUCB.rho"),
         ({"policies": jb.policies.OmegaUCB(rho=RHO)}, "policies.MUCB"),
+        # Blocks are numbered by the order: names alone would give one policy's blocks to another.
+        ({"policies": spec().policies[::-1]}, "order"),
+        ({"environments": dict(reversed(spec().environments.items()))}, "order"),
         ({"environments": {"three": world(), "two": world(1)}}, "environments.two"),
         ({"constraint": lambda e, b: jb.TotalBudget(b, last_pull="forfeits")}, "last_pull"),
     ],
@@ -247,7 +258,7 @@ def test_a_changed_spec_is_refused_by_name(done, changes, where):
 
 @pytest.mark.parametrize("what", ["jaxbandits", "code", "jax"])
 def test_another_version_is_refused_by_name(done, what, monkeypatch):
-    other = {**identity.versions(), what: "another"}
+    other = {**spec_module.versions(), what: "another"}
     monkeypatch.setattr("jaxbandits.sweeps.plan.versions", lambda: other)
     with pytest.raises(jb.InputError, match=rf"versions\.{what}: 'another' given, but"):
         sweep(spec(), done[0])
@@ -268,9 +279,40 @@ def test_a_folder_with_other_things_or_another_run_is_refused(tmp_path, done):
         sweep(spec(), done[0])
 
 
+def test_blocks_without_their_manifest_are_nobody_s(done, tmp_path):
+    (tmp_path / "blocks").mkdir()
+    for path in (done[0] / "blocks").iterdir():
+        (tmp_path / "blocks" / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(jb.InputError, match=r"out: .* a new or empty folder; there is 'blocks/00000-"):
+        sweep(spec(), tmp_path)
+
+
+HOLD = """
+import sys, time
+from jaxbandits.sweeps.store import Folder
+with Folder(sys.argv[1]).alone():
+    print("held", flush=True)
+    time.sleep(300)
+"""
+
+
+def test_a_run_keeps_others_out_until_it_dies(done):
+    command = [sys.executable, "-c", HOLD, str(done[0])]
+    environment = {**os.environ, "PYTHONPATH": str(Path(jb.__file__).parents[1])}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        assert Folder(done[0]).in_use()
+        with pytest.raises(jb.InputError, match=r"out: .* no other run works now"):
+            sweep(spec(), done[0])
+        process.kill()
+        process.wait()
+    assert not Folder(done[0]).in_use()
+    sweep(spec(), done[0])
+
+
 def test_disk_full(tmp_path, done, monkeypatch, capsys):
     """The fifth write fails: the error says so, what is there is whole, and the next run ends with the same bytes."""
-    write, calls = store.write_whole, []
+    write, calls = _files.write_whole, []
 
     def full(path, do):
         calls.append(path)
@@ -370,12 +412,21 @@ def two_parameters():
     return jb.grid(TwoParameters, rho=[0.25, 1.0], floor=[0.0, 0.5, 1.0])
 
 
+def test_a_name_is_no_formula(tmp_path):
+    policies = {"=cmd()|x": jb.policies.MUCB(alpha=[0.25, 1.0]), "plain": jb.policies.MUCB()}
+    sweep(spec(policies=policies, environments={"two": world(2)}, budgets=[4.0]), tmp_path)
+    with (tmp_path / "sensitivity.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["policy"] for row in rows} == {"'=cmd()|x", "plain"}
+    assert all(float(row["regret"]) is not None for row in rows), "numbers stay numbers"
+
+
 def test_the_report_says_it_in_words(done):
     folder, result = done
     text = read(folder)
     for line in (
         "100 runs; seed 5; the instances are given",
-        "Disasters rarer than 3 in 2 are invisible in 2 runs.",
+        "What 2 runs did not show may still happen in up to 78% of all runs (95% confidence).",
         "three, budget 16 (3 instances × 2 replicates)",
         "MUCB minus OmegaUCB, each at its best",
         "In all 4 cases at once:",
@@ -412,6 +463,7 @@ def test_descriptions():
         ({"budgets": None}, "constraint: .* a constraint, or budgets"),
         ({"constraint": jb.Horizon(5)}, "constraint: .* a function"),
         ({"constraint": lambda e, b: b}, "constraint: gives a float for budget 4"),
+        ({"constraint": lambda e, b: 1 / 0}, "constraint: fails for budget 4: ZeroDivisionError"),
         ({"policies": [jb.policies.OmegaUCB(), jb.policies.OmegaUCB(rho=1.0)]}, "policies: OmegaUCB given twice"),
         ({"policies": {"a/b": jb.policies.OmegaUCB()}}, "policies: name: 'a/b' given"),
         ({"policies": jb.policies.OmegaUCB(rho=-1.0)}, "OmegaUCB.rho: -1.0 given"),
@@ -464,21 +516,19 @@ def test_status_of_an_unfinished_sweep(done, tmp_path):
     folder = Folder(tmp_path / "part")
     with folder.alone():
         folder.open(make_plan(spec()))
-        assert any(
-            line.startswith(f"a run works on it now (process {os.getpid()} on ") for line in status_lines(folder)
-        )
-    lines = status_lines(folder)
+        assert status_lines(folder.path)[-1] == "a run works on it now"
+    lines = status_lines(folder.path)
     assert lines[0].endswith("blocks done, 0% of the work") and "no run works on it now" in lines[-1]
     assert any("unknown before the first block" in line for line in lines)
     work = [block["seconds"] for block in folder.manifest()["blocks"]]
     for number in (0, 1):
-        folder.put(number, Folder(done[0]).content(number))
+        folder.put(number, Folder(done[0]).get(number))
     notes = [{"time": 100.0, "event": "start"}]
-    notes += [{"time": 100.0 + 5 * (i + 1), "event": "block", "seconds": work[i]} for i in (0, 1)]
+    notes += [{"time": 100.0 + 5 * (i + 1), "event": "block", "seconds": work[i], "worker": "a"} for i in (0, 1)]
     (folder.path / "log" / "a.jsonl").write_text("\n".join(map(json.dumps, notes)) + '\n{"cut')
     left = sum(work[2:]) / (sum(work[:2]) / 10)
     shown = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
-    assert any(f"time left: about {shown}" in line for line in status_lines(folder))
+    assert any(f"time left: about {shown}" in line for line in status_lines(folder.path))
 
 
 @pytest.mark.parametrize(
@@ -486,25 +536,25 @@ def test_status_of_an_unfinished_sweep(done, tmp_path):
     [
         ("sweep = 3", "sweep: 3 given; it must be a jaxbandits.Sweep"),
         ("x = 1\ny = 1 / 0", "line 2: ZeroDivisionError"),
-        ("import jaxbandits as jb\nraise jb.InputError('mine')", "mine"),
+        ("import jaxbandits as jb\nraise jb.InputError('mine')", "line 2: mine"),
+        ("raise SystemExit(0)", "line 1: SystemExit: 0"),
     ],
 )
 def test_bad_spec_files(tmp_path, text, message):
     (tmp_path / "spec.py").write_text(text)
     with pytest.raises(jb.InputError, match=message):
         load_spec(str(tmp_path / "spec.py"))
+    assert sum(name.startswith("jaxbandits_spec_spec") for name in sys.modules) == (text == "sweep = 3")
+    sys.modules.pop("jaxbandits_spec_spec", None)
 
 
 @pytest.mark.parametrize(
     "given, message",
     [
         (["sweep", "nowhere.py", "--out", "o"], "SPEC.py: 'nowhere.py' given; it must be a Python file"),
-        (["sweep", "nowhere.py"], "SPEC.py: 'nowhere.py' given"),
         (["sweep", __file__], "--out: missing"),
         (["sweep", __file__, "--out", "o", "--workers", "0"], "--workers: '0' given"),
-        (["sweep", __file__, "--out", "o", "--shard", "2/2"], "--shard: '2/2' given"),
-        (["sweep", __file__, "--out", "o", "--finish", "all"], "--out: 'o' given; it must be left out with --finish"),
-        (["sweep", __file__, "--out", "o", "part-0"], "'part-0': not expected here without --finish"),
+        (["sweep", __file__, "--out", "o", "part-0"], "'part-0': not expected here"),
         (["sweep", __file__, "--out", "o", "--on", "processes:2", "--workers", "1"], "left out with --on"),
         (["status", "nowhere"], "DIR: 'nowhere' given; it must be the folder of a sweep"),
     ],
@@ -512,19 +562,6 @@ def test_bad_spec_files(tmp_path, text, message):
 def test_bad_arguments(given, message, capsys):
     assert main(given) == 2
     assert message in capsys.readouterr().err
-
-
-def test_another_order_is_another_sweep(tmp_path):
-    """Blocks are numbered by it: names alone would give one policy's blocks to another."""
-    policies = {"a": jb.policies.UCB1(), "b": jb.policies.MUCB()}
-    first = spec(policies=policies, environments={"one": world(), "two": world()})
-    sweep(first, tmp_path)
-    for changed in (
-        {"policies": dict(reversed(policies.items())), "environments": {"one": world(), "two": world()}},
-        {"policies": policies, "environments": {"two": world(), "one": world()}},
-    ):
-        with pytest.raises(jb.InputError, match="order"):
-            sweep(spec(**changed), tmp_path)
 
 
 def made(k, d=1):

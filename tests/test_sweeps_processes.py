@@ -1,4 +1,4 @@
-"""Kill -9, another number of devices, shards: the folder ends with the same bytes."""
+"""Kill -9, another number of devices: the folder ends with the same bytes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxbandits.sweeps.log import read_logs
-from jaxbandits.sweeps.store import Folder
+from jaxbandits.sweeps.store import Folder, read_logs
 
 pytestmark = pytest.mark.integration
 
@@ -99,18 +98,6 @@ def test_killed_again_and_again_and_ended_on_eight_devices(work):
     last = [notes for notes in read_logs(out) if notes][-1]
     begun = next(note for note in last if note["event"] == "start")
     assert begun["devices"] == begun["workers"] == 8 and begun["missing"] == total - done[-1]
-
-
-def test_two_shards_and_finish_make_the_same_bytes(work):
-    folder, whole = work
-    for number in range(2):
-        said, _ = finished(start(folder, f"part-{number}", "--shard", f"{number}/2"))
-        assert f"shard {number}/2 is done" in said
-    total = len([name for name in whole if name.startswith("blocks/")])
-    assert [blocks(folder / f"part-{i}") for i in range(2)] == [total - total // 2, total // 2]
-    assert "result.nc" not in contents(folder / "part-0")
-    finished(command(folder, "sweep", "spec.py", "--finish", "together", "part-0", "part-1"))
-    assert contents(folder / "together") == whole
 
 
 def test_memory_stays_below_what_the_dry_run_said(work):

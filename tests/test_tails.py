@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.omega_ucb_tails.play import lock_ins
-from experiments.omega_ucb_tails.report import least_in
-from experiments.omega_ucb_tails.spread import criteria, described, groups, header, not_worse, resampled, row_of
+from experiments.omega_ucb_tails import (
+    criteria,
+    described,
+    groups,
+    header,
+    least_in,
+    lock_ins,
+    not_worse,
+    resampled,
+    row_of,
+)
 
 RANDOM = np.random.default_rng(0)
 

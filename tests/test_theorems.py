@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.omega_ucb.intervals import arms_of
-from experiments.omega_ucb.theorems import _worst, exceeded, held, missed, pulls_bound, wilson
-from experiments.rcucb.studies import regret_bound as of_rcucb
-from experiments.suak.figures import regret_bound as of_suak
+from experiments.omega_ucb.intervals import _worst, arms_of, exceeded, held, missed, pulls_bound, wilson
+from experiments.rcucb import regret_bound as of_rcucb
+from experiments.suak import regret_bound as of_suak
 from jaxbandits.policies import OmegaUCB
-from jaxbandits.policies.base.index import evaluate
+from jaxbandits.policies.base import evaluate
 
 
 def test_the_interval_is_that_of_the_policy() -> None:

@@ -14,9 +14,7 @@ import jaxbandits as jb
 from jaxbandits._cli.console import main
 from jaxbandits.gradients import adversarial, exact
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB, SoftElim
-from jaxbandits.tuning.problems import fixed_problem, random_problem, uniform_problem
-from jaxbandits.tuning.search import tune
-from jaxbandits.tuning.tuned import FILES
+from jaxbandits.tuning import FILES, fixed_problem, random_problem, tune, uniform_problem
 
 KEY = jax.random.key(0)
 
@@ -52,7 +50,7 @@ def test_smoothed_tuning_is_reproducible_and_takes_any_optimizer() -> None:
     assert (
         found[0].warnings[0].startswith("few units: 4 instances") and "  4 instances are too few" in found[0].lines()[2]
     )
-    assert found[0].lines()[-1] == "note: disasters rarer than 3 in 4 are invisible in 4 instances"
+    assert found[0].lines()[-1] == f"note: {jb.statistics.invisible(4, 'instance')}"
 
 
 @pytest.mark.parametrize(
@@ -127,10 +125,10 @@ def test_thompson_has_nothing_to_tune() -> None:
 
 
 def test_a_difference_is_told_without_a_double_negative():
-    from jaxbandits.tuning.tuned import Gain, _against
+    from jaxbandits.tuning import Gain
 
-    assert _against("the start's", Gain(2.0, 1.0, 3.0)) == "2 [1, 3] less than the start's (paired, clear)"
-    assert _against("the start's", Gain(-2.0, -3.0, 0.5)) == "2 [-0.5, 3] more than the start's (paired, not clear)"
+    assert Gain(2.0, 1.0, 3.0).text("the start's") == "2 [1, 3] less than the start's (paired, clear)"
+    assert Gain(-2.0, -3.0, 0.5).text("the start's") == "2 [-0.5, 3] more than the start's (paired, not clear)"
 
 
 def test_one_constraint_serves_instances_that_are_drawn() -> None:

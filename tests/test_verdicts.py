@@ -8,22 +8,16 @@ import numpy as np
 import pytest
 import xarray
 
-from experiments.b_zoom.claims import lead_grows, most
-from experiments.b_zoom.play import COLUMNS
-from experiments.b_zoom.published import inside
-from experiments.common.rows import BY_CONSTRUCTION, OURS, Row, all_of, is_within, row
-from experiments.common.running import Experiment, Options
-from experiments.gradients.checks import judged
-from experiments.gradients.uses import gain
-from experiments.omega_ucb import statements
+from experiments.b_zoom.tables import COLUMNS, inside, lead_grows, most
+from experiments.common import BY_CONSTRUCTION, OURS, Experiment, Options, Row, all_of, is_within, row
+from experiments.gradients import gain, judged
+from experiments.omega_ucb import figures as statements
+from experiments.omega_ucb.figures import _best_rho
 from experiments.omega_ucb.intervals import SIZES, TYPES, _of_type
-from experiments.omega_ucb.play import Curves
-from experiments.omega_ucb.sensitivity import _best_rho
-from experiments.omega_ucb.specs import MARKS, RHOS, SETTINGS, omega, omega_star
+from experiments.omega_ucb.play import MARKS, RHOS, SETTINGS, Curves, omega, omega_star
 from experiments.rcb import EXPERIMENT as RCB
 from experiments.rcucb import EXPERIMENT as RCUCB
-from experiments.rcucb.figures import _gap
-from experiments.rcucb.report import estimate
+from experiments.rcucb import _gap, estimate
 
 UNITS = 80
 
@@ -130,7 +124,7 @@ def test_small_runs_do_not_judge_large_claims(
     name = "fig4" if experiment is RCUCB else "regret"
     made = [row("table: share", 0.5, published=said, holds=False), row("asked by us", 0.5, published=OURS, holds=True)]
     monkeypatch.setitem(experiment.items, name, lambda options: made)  # type: ignore[arg-type]
-    monkeypatch.setattr("experiments.rcb.play.CLOCK", {})
+    monkeypatch.setattr("experiments.rcb.CLOCK", {})
     small = experiment.run(Options(quick=True, only=name, out=tmp_path))
     whole = experiment.run(Options(full=True, only=name, out=tmp_path))
     assert answers(*small)[0] == "unclear" and answers(*whole)[:2] == ["no", "yes"]

@@ -13,10 +13,10 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits._engine import merge
-from jaxbandits._engine.layout import lay_out, time_parallel
+from jaxbandits._engine.setup import lay_out, time_parallel
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.environments import Continuum, FiniteArms, cost_valley
-from jaxbandits.environments.continuum.noise import Beta
+from jaxbandits.environments.noise import Beta
 from jaxbandits.policies import HOO, UCB1, BZoom, OnPoints, SinglePhaseBZoom, SinglePhaseZooming, StoOO, Zooming
 from jaxbandits.testing import POLICY_CHECKS, Subject, assert_same_results, episode
 
@@ -234,7 +234,7 @@ def test_warnings_in_clear_words() -> None:
         (StoOO(lam=0.5, nu=1.0, horizon=10.0, capacity=0), "StoOO.capacity: 0 given"),
         (OnPoints(UCB1(), points=[0.2, 0.2]), "OnPoints.points: two points of a set are equal"),
         (OnPoints(UCB1(), points=[0.2, 1.2]), "OnPoints.points: 1.2 given; it must be .* at most 1"),
-        (OnPoints(BZoom(lam=0.5, lipschitz=1.0), points=[0.2]), "OnPoints.inner: .* a policy of finitely many arms"),
+        (OnPoints(BZoom(lam=0.5, lipschitz=1.0), points=[0.2]), "OnPoints.policy: .* a policy of finitely many arms"),
     ],
 )  # fmt: skip
 def test_impossible_numbers(policy: Any, message: str) -> None:

@@ -13,37 +13,55 @@ the wheel nvidia-cuda-nvcc; tpu: libtpu. In an environment of their own: jax pre
 from __future__ import annotations
 
 import argparse
-import csv
 import json
+import os
 import sys
 import time
 from pathlib import Path
 
-from benchmarks.ahead_of_time import targets
 from benchmarks.ahead_of_time.cases import SAME_SCORE, SLOTS, cases, lowered
 from benchmarks.ahead_of_time.hlo import faults, loops, scores
+from benchmarks.common import write
 
 HEADER = ("case", "loop", "launches", "copies", "bytes_per_slot", "temporary_mb", "states", "compile_s")
+NEEDS = {
+    "cuda": "the wheels jax-cuda13-plugin and jax-cuda13-pjrt of jax's own version, and ptxas (or nvidia-cuda-nvcc)",
+    "tpu": "the wheel libtpu, as pip install 'jax[tpu]' brings it",
+}
+# This process itself computes on CPU; what stands in the environment counts for the others.
+ENVIRONMENT = {
+    "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+}
 
 
 def main():
     """Read the options, compile all cases, write the table."""
-    given = _options()
-    targets.settle()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("platform", choices=[*NEEDS, "cpu"])
+    parser.add_argument("--only", nargs="*", metavar="CASE")
+    parser.add_argument("--slots", type=int, default=SLOTS)
+    parser.add_argument("--captured", action="store_true", help="whole loops in one CUDA graph")
+    parser.add_argument("--budget", type=Path, help="a JSON file: for each target and case, what a turn may take")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="for ahead_of_time_TARGET.csv")
+    given = parser.parse_args()
+    os.environ |= {**ENVIRONMENT, **os.environ, "JAX_PLATFORMS": "cpu"}
     import jax
 
-    from jaxbandits._engine import drive, resources
+    from jaxbandits._engine import driver, pool
 
-    device = targets.target(given.platform, given.topology)
+    device = target(given.platform)
     chosen = {name: made for name, made in cases().items() if not given.only or name in given.only}
     if missing := set(given.only or ()) - set(chosen):
         raise SystemExit(f"--only: {', '.join(sorted(missing))} given; it must be of {', '.join(cases())}")
-    options = drive.options(device.platform, captured=given.captured)
+    options = driver.options(device.platform, captured=given.captured)
     print(f"{device.device_kind}, jax {jax.__version__}, {given.slots} slots, {time.strftime('%Y-%m-%d')}", flush=True)
     rows, wrong, formulas = [], [], set()
     for name, made in chosen.items():
         try:
-            program, state = lowered(made(), given.slots, device, options)
+            program, state = lowered(made, given.slots, device, options)
             began = time.perf_counter()
             done = program.compile()
             seconds = time.perf_counter() - began
@@ -54,10 +72,9 @@ def main():
         taken = memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
         states = (taken + memory.temp_size_in_bytes) / state
         wrong += [f"{name}: {fault}" for fault in faults(text, given.platform)]
-        if states > resources.STATES[device.platform]:
-            wrong.append(
-                f"{name}: takes {states:.1f} times its state; {resources.STATES[device.platform]} are reckoned"
-            )
+        if states > pool.STATES[device.platform]:
+            reckoned = pool.STATES[device.platform]
+            wrong.append(f"{name}: takes {states:.1f} times its state; {reckoned} are reckoned")
         if name.startswith(SAME_SCORE):
             formulas |= scores(text)
         rows += _rows(name, loops(text), given.slots, memory.temp_size_in_bytes, states, seconds)
@@ -67,49 +84,49 @@ def main():
         wrong += beyond(rows, json.loads(given.budget.read_text())[given.platform])
     if given.out is not None:
         given.out.mkdir(parents=True, exist_ok=True)
-        with open(given.out / f"ahead_of_time_{given.platform}.csv", "w", newline="") as file:
-            csv.writer(file).writerows([HEADER, *rows])
+        write(given.out / f"ahead_of_time_{given.platform}.csv", [HEADER, *rows])
     print("\n".join(wrong) or "all is well")
     return int(bool(wrong))
 
 
-def _options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("platform", choices=tuple(targets.NEEDS))
-    parser.add_argument("--only", nargs="*", metavar="CASE")
-    parser.add_argument("--slots", type=int, default=SLOTS)
-    parser.add_argument("--topology", default="v5e:2x2", help="of a TPU")
-    parser.add_argument("--captured", action="store_true", help="whole loops in one CUDA graph")
-    parser.add_argument("--budget", type=Path, help="a JSON file: for each target and case, what a turn may take")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="for ahead_of_time_TARGET.csv")
-    return parser.parse_args()
+def target(platform):
+    """The device; or SystemExit with a line that says what is missing."""
+    import jax
+    from jax.experimental.topologies import get_topology_desc
+
+    if platform == "cpu":
+        return jax.devices("cpu")[0]
+    facts = {"topology_name": "v5e:2x2"}
+    if platform == "cuda":
+        facts = {"target_config": (Path(__file__).parent / "h100.txtpb").read_text(), "topology": "1x1x1"}
+    try:
+        return get_topology_desc(platform=platform, **facts).devices[0]
+    except Exception as problem:
+        first = str(problem).splitlines()[0]
+        raise SystemExit(f"ahead_of_time: no compiler for {platform} ({first}); it needs {NEEDS[platform]}") from None
 
 
-def _rows(name, entry, slots, temporary, states, seconds):
+def _rows(name, inside, slots, temporary, states, seconds):
     """A row for each loop; printed as well."""
     found = []
     print(f"{name}: {temporary / 1e6:.0f} MB of temporaries, {states:.1f} states, compiled in {seconds:.1f} s")
-    for loop in entry.walk():
+    for loop in inside:
         found.append((name, loop.path, loop.launches, loop.copies, round(loop.bytes / slots)))
         where = "  " * loop.path.count("/") + loop.path.rpartition("/")[2]
         print(f"  {where:<24} {loop.launches:>4} launches + {loop.copies} copies, {found[-1][4]:>7,} B a slot")
-    sys.stdout.flush()
     return [(*row, round(temporary / 1e6), round(states, 2), round(seconds, 1)) for row in found]
 
 
 def beyond(rows, budget):
     """Lines about loops that take more than their budget, ``{case: {loop: [launches and copies, bytes a slot]}}``."""
     taken = {(case, loop): (launches + copies, each) for case, loop, launches, copies, each, *_ in rows}
-    wrong = []
+    compiled, wrong = {case for case, _ in taken}, []
     for case, allowed in budget.items():
-        if not any(name == case for name, _ in taken):
-            continue
-        for loop, (launches, each) in allowed.items():
-            if (case, loop) not in taken:
+        for loop, (launches, each) in allowed.items() if case in compiled else ():
+            now = taken.get((case, loop))
+            if now is None:
                 wrong.append(f"{case}: no loop {loop}; the budget knows another program")
-                continue
-            now = taken[case, loop]
-            if now[0] > launches or now[1] > each:
+            elif now[0] > launches or now[1] > each:
                 wrong.append(f"{case}, {loop}: {now[0]} launches and {now[1]} B; at most {launches} and {each}")
     return wrong
 

@@ -4,27 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-_WIDTHS = {"pred": 1, "8": 1, "16": 2, "32": 4, "64": 8}
-_NOTHING = frozenset(
-    [
-        "parameter",
-        "constant",
-        "get-tuple-element",
-        "tuple",
-        "bitcast",
-        "while",
-        "conditional",
-        "after-all",
-        "opt-barrier",
-        "iota",
-        "call",
-        "partition-id",
-        "replica-id",
-    ]
-)
+_NOTHING = {"parameter", "constant", "get-tuple-element", "tuple", "bitcast", "iota", "opt-barrier"}
+_NOTHING |= {"while", "conditional", "call", "after-all", "partition-id", "replica-id"}
 _TOTAL = "add(P,multiply(5.96046448e-08,P))"  # an exact total as a float: one rounding, however it is contracted
 _COPIES = frozenset(("copy", "copy-start"))
 
@@ -54,13 +37,6 @@ class Loop:
     launches: int = 0
     copies: int = 0
     bytes: int = 0
-    inner: list[Loop] = field(default_factory=list)
-
-    def walk(self) -> Iterator[Loop]:
-        """It and all below it."""
-        yield self
-        for loop in self.inner:
-            yield from loop.walk()
 
 
 def shape_bytes(shape: str) -> int:
@@ -70,9 +46,8 @@ def shape_bytes(shape: str) -> int:
         >>> shape_bytes("(f32[2,3]{1,0}, pred[5]{0}, s32[])")
         33
     """
-    found = re.findall(r"\b(pred|bf16|[a-z]+(?:8|16|32|64))\w*\[([\d,]*)\]", shape)
-    width = {kind: _WIDTHS["pred" if kind == "pred" else re.sub(r"\D", "", kind)] for kind, _ in found}
-    return sum(width[kind] * math.prod(int(d) for d in dims.split(",") if d) for kind, dims in found)
+    found = re.findall(r"\b(?:pred|[a-z]+(\d+))\w*\[([\d,]*)\]", shape)
+    return sum(int(bits or 8) // 8 * math.prod(int(d) for d in dims.split(",") if d) for bits, dims in found)
 
 
 def computations(text: str) -> tuple[dict[str, dict[str, Instruction]], str]:
@@ -80,14 +55,11 @@ def computations(text: str) -> tuple[dict[str, dict[str, Instruction]], str]:
     found: dict[str, dict[str, Instruction]] = {}
     entry, inside = "", ""
     for line in text.splitlines():
-        head = re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\) -> .*\{\s*$", line)
-        if head:
+        if head := re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\) -> .*\{\s*$", line):
             inside = head[2]
             found[inside] = {}
             entry = inside if head[1] else entry
-        elif line.startswith("}"):
-            inside = ""
-        elif inside and (made := _instruction(line)) is not None:
+        elif (made := _instruction(line)) is not None:
             found[inside][made.name] = made
     return found, entry
 
@@ -118,20 +90,24 @@ def _outside_brackets(words: str) -> tuple[str, str, str]:
     return words, "", ""
 
 
-def loops(text: str) -> Loop:
-    """The entry, with the loops and branches below it."""
+def loops(text: str) -> list[Loop]:
+    """The entry, and after each what stands in it: loops and branches."""
     all_, entry = computations(text)
+    found: list[Loop] = []
 
-    def read(name: str, path: str) -> Loop:
-        loop = Loop(path)
+    def read(name: str, path: str) -> None:
+        loop, inner = Loop(path), 0
+        found.append(loop)
         for made in all_[name].values():
             if made.opcode == "while":
                 body = re.search(r"body=%?([\w.\-]+)", made.rest)
                 assert body is not None
-                loop.inner.append(read(body[1], f"{path}/while {len(loop.inner)}"))
+                read(body[1], f"{path}/while {inner}")
+                inner += 1
             elif made.opcode == "conditional":
                 for number, branch in enumerate(_branches(made.rest)):
-                    loop.inner.append(read(branch, f"{path}/branch {number}"))
+                    read(branch, f"{path}/branch {number}")
+                    inner += 1
             elif made.opcode in _COPIES:
                 loop.copies += 1
                 loop.bytes += 2 * shape_bytes(made.shape)
@@ -139,9 +115,9 @@ def loops(text: str) -> Loop:
                 loop.launches += 1
                 read_ = (all_[name][x].shape for x in dict.fromkeys(made.operands) if x in all_[name])
                 loop.bytes += shape_bytes(made.shape) + sum(map(shape_bytes, read_))
-        return loop
 
-    return read(entry, "entry")
+    read(entry, "entry")
+    return found
 
 
 def _branches(rest: str) -> list[str]:
@@ -168,11 +144,7 @@ def _formula(name: str, made: dict[str, Instruction], known: dict[str, str]) -> 
     if name not in known:
         here = made[name]
         inside = [x for x in here.operands if x in made]
-        if here.opcode in (
-            "parameter",
-            "get-tuple-element",
-            "convert",
-        ):  # whole numbers are exact wherever they come from
+        if here.opcode in ("parameter", "get-tuple-element", "convert"):  # whole numbers are exact everywhere
             known[name] = "P"
         elif here.opcode == "constant":
             known[name] = here.rest.partition(")")[0]

@@ -7,9 +7,7 @@ number of the round that is decided, p a constant of the policy and q one of the
 import numba
 import numpy as np
 
-from benchmarks.loops.frame import FAST, below, first_state, pull
-
-F, INF = np.float32, np.float32(np.inf)
+from benchmarks.loops import FAST, INF, F, begin, below, pull, zeros
 
 
 def loop(score, squares=False, least_cost=False):
@@ -24,18 +22,9 @@ def loop(score, squares=False, least_cost=False):
         lanes, width = mean_reward.shape
         rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
         for lane in numba.prange(lanes):
-            state = first_state(seed, lane)
-            n, reward, cost, inverse, value = (
-                np.zeros(width, np.float32),
-                np.zeros(width, np.float32),
-                np.zeros(width, np.float32),
-                np.zeros(width, np.float32),
-                np.zeros(width, np.float32),
-            )
-            reward2, cost2 = (
-                np.zeros(width if squares else 1, np.float32),
-                np.zeros(width if squares else 1, np.float32),
-            )
+            state, n, reward, cost = begin(seed, lane, width)
+            inverse, value = zeros(width), zeros(width)
+            reward2, cost2 = zeros(width if squares else 1), zeros(width if squares else 1)
             spent, t, won, own = 0.0, 0, 0.0, F(q[lane])
             while spent < budget[lane]:
                 arm = t
@@ -75,78 +64,88 @@ def loop(score, squares=False, least_cost=False):
                 if squares:
                     reward2[arm] += r * r
                     cost2[arm] += c * c
-                spent += c
-                won += r
-                t += 1
+                spent, won, t = spent + c, won + r, t + 1
             rounds[lane], earned[lane] = t, won
         return rounds, earned
 
     return play
 
 
-score = numba.njit(fastmath=FAST, inline="always")
+SCORES: dict = {}
+part = numba.njit(fastmath=FAST, inline="always")
 
 
-@score
+def score(**kind):
+    """A score and what its loop needs (see `loop`), put into SCORES under its name."""
+
+    def put(function):
+        made = part(function)
+        SCORES[function.__name__] = made, kind
+        return made
+
+    return put
+
+
+@part
 def wilson(total, n, inv, k):
     half, root = k * F(0.5), np.sqrt(k)
     return total + half + root * np.sqrt(total * (n - total) * inv + k * F(0.25))
 
 
-@score
-def omega(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+@score()
+def omega_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     k = F(2) * p * log_t
     return wilson(r, n, inv, k) / (n + k) / ((c * c * inv) / wilson(c, n, inv, k))
 
 
-@score
+@part
 def eta(total, squares, n, inv):
     most = total * (n - total) * inv
     return F(1) if n < F(30) or most <= F(0) else min(max(F(1) - (total - squares) / most, F(0)), F(1))
 
 
-@score
-def omega_star(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+@score(squares=True)
+def omega_star_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     z = F(2) * p * log_t
     k, kc = z * eta(r, r2, n, inv), z * eta(c, c2, n, inv)
     return wilson(r, n, inv, k) / (n + k) / ((c * c * inv) / wilson(c, n, inv, kc))
 
 
-@score
+@score()
 def m_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     e = p * np.sqrt(log_before * inv)
     lower = c * inv - e
     return min(r * inv + e, F(1)) / lower if lower > F(0) else INF
 
 
-@score
+@score()
 def c_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     return (r * inv + p * np.sqrt(log_before * inv)) / (c * inv) if c > F(0) else INF
 
 
-@score
+@score()
 def i_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     return r / c + p * np.sqrt(log_before * inv) if c > F(0) else INF
 
 
-@score
+@part
 def ratio_bound(r, c, inv, e, least):
     lower = max(c * inv - e, least)
     found = r / c + e / (c * inv) * (F(1) + min(r * inv + e, F(1)) / lower)
     return found if c > F(0) and lower > F(0) else INF
 
 
-@score
+@score()
 def budget_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     return ratio_bound(r, c, inv, np.sqrt(p * log_before * inv), q)
 
 
-@score
+@score(least_cost=True)
 def estimated_budget_ucb(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     return ratio_bound(r, c, inv, np.sqrt(p * log_before * inv), least)
 
 
-@score
+@part
 def in_disc(r, c, inv, explored):
     mr, mc, beta = r * inv, c * inv, explored * inv * F(0.5)
     a = np.sqrt(beta / (mr * mr + mc * mc - beta))
@@ -154,17 +153,17 @@ def in_disc(r, c, inv, explored):
     return (mr + a * mc) / under if mc * mc > beta and under > F(0) else INF
 
 
-@score
+@score()
 def ucb_sc_plus(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     return in_disc(r, c, inv, np.log(t * inv))
 
 
-@score
+@score()
 def ucb_sc(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     return in_disc(r, c, inv, log_t)
 
 
-@score
+@part
 def not_refuted(n, r, c, inv, explored):
     if c <= F(0):
         return INF
@@ -188,49 +187,49 @@ def not_refuted(n, r, c, inv, explored):
     return min(mr * half * (half / mc), F(1e30))
 
 
-@score
+@score()
 def kl_ucb_sc_plus(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     return not_refuted(n, r, c, inv, np.log(t * inv))
 
 
-@score
+@score()
 def kl_ucb_sc(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     return not_refuted(n, r, c, inv, log_t)
 
 
-@score
-def density(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
+@score()
+def fractional_kube(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     return (r * inv + np.sqrt(F(2) * log_t * inv)) / (c * inv) if c > F(0) else INF
 
 
-@score
+@score()
 def ucb_bv1(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     s = np.sqrt(log_before * inv)
     under = q - s
     return r / c + (F(1) + F(1) / q) * s / under if c > F(0) and under > F(0) else INF
 
 
-@score
+@score(least_cost=True)
 def ucb_bv2(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     s = np.sqrt(log_before * inv)
     under = least - s
     return r / c + (F(1) + F(1) / under) * s / least if c > F(0) and under > F(0) else INF
 
 
-@score
+@score()
 def pd_bwk(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     mr, mc, share = r * inv, c * inv, q * inv
     lower = mc - (np.sqrt(mc * share) + share)
     return min(mr + np.sqrt(mr * share) + share, F(1)) / lower if lower > F(0) else INF
 
 
-@score
+@part
 def width_b2(total, squares, n, inv, share):
     spread = max(squares - total * total * inv, F(0)) / max(n - F(1), F(1)) if n >= F(2) else F(0.25)
     return np.sqrt(F(2) * spread * share) + F(3) * share
 
 
-@score
+@score(squares=True)
 def ucb_b2(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     share = F(2.01) * log_before * inv
     e, h = width_b2(r, r2, n, inv, share), width_b2(c, c2, n, inv, share)
@@ -238,27 +237,6 @@ def ucb_b2(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     return rate + F(1.4) * (e + rate * h) / (c * inv) if h < c * inv else INF
 
 
-@score
+@score()
 def ucb1(n, r, c, inv, r2, c2, t, log_t, log_before, least, p, q):
     return r * inv + np.sqrt(F(2) * log_t * inv)
-
-
-SCORES = {
-    "omega_ucb": (omega, {}),
-    "omega_star_ucb": (omega_star, {"squares": True}),
-    "m_ucb": (m_ucb, {}),
-    "c_ucb": (c_ucb, {}),
-    "i_ucb": (i_ucb, {}),
-    "budget_ucb": (budget_ucb, {}),
-    "estimated_budget_ucb": (estimated_budget_ucb, {"least_cost": True}),
-    "ucb_sc_plus": (ucb_sc_plus, {}),
-    "ucb_sc": (ucb_sc, {}),
-    "kl_ucb_sc_plus": (kl_ucb_sc_plus, {}),
-    "kl_ucb_sc": (kl_ucb_sc, {}),
-    "fractional_kube": (density, {}),
-    "ucb_bv1": (ucb_bv1, {}),
-    "ucb_bv2": (ucb_bv2, {"least_cost": True}),
-    "pd_bwk": (pd_bwk, {}),
-    "ucb_b2": (ucb_b2, {"squares": True}),
-    "ucb1": (ucb1, {}),
-}

@@ -9,9 +9,7 @@ import math
 import numba
 import numpy as np
 
-from benchmarks.loops.frame import FAST, first_state, pull, uniform
-
-F = np.float32
+from benchmarks.loops import FAST, F, begin, pull, uniform
 
 
 def _layers():
@@ -97,8 +95,7 @@ def loop(beta):
         lanes, width = mean_reward.shape
         rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
         for lane in numba.prange(lanes):
-            state = first_state(seed, lane)
-            n, reward, cost = np.zeros(width, np.float32), np.zeros(width, np.float32), np.zeros(width, np.float32)
+            state, n, reward, cost = begin(seed, lane, width)
             spent, t, won = 0.0, 0, 0.0
             while spent < budget[lane]:
                 arm, best = 0, F(-1.0)
@@ -108,9 +105,7 @@ def loop(beta):
                     if gain > best * price:
                         best, arm = gain / price, j
                 state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
-                spent += c
-                won += r
-                t += 1
+                spent, won, t = spent + c, won + r, t + 1
             rounds[lane], earned[lane] = t, won
         return rounds, earned
 

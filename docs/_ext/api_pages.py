@@ -32,11 +32,11 @@ class Entry(NamedTuple):
 
 
 def rooms() -> dict[str, list[str]]:
-    """Every public room with what it says is meant."""
+    """Every public room, that is what has an ``__all__``, with what it says is meant."""
     found = {ROOT: list(jaxbandits.__all__)}
     for module in pkgutil.walk_packages(jaxbandits.__path__, f"{ROOT}."):
-        if module.ispkg and not re.search(r"\._", module.name):
-            found[module.name] = list(importlib.import_module(module.name).__all__)
+        if not re.search(r"\._", module.name) and hasattr(room := importlib.import_module(module.name), "__all__"):
+            found[module.name] = list(room.__all__)
     return found
 
 

@@ -9,26 +9,14 @@ scale, growth, grids, trees, auctions. ``--full`` plays the published sizes. auc
 
 from __future__ import annotations
 
-from experiments.b_zoom.independent import independent
-from experiments.b_zoom.ipinyou import auctions
-from experiments.b_zoom.rivals import grids, trees
-from experiments.b_zoom.studies import growth, scale
+from experiments.b_zoom.studies import LOG, auctions, grids, growth, independent, scale, trees
 from experiments.b_zoom.tables import figure1, table1, table2
-from experiments.common.running import Experiment
+from experiments.common import Experiment
 
 EXPERIMENT = Experiment(
     "b_zoom",
-    {
-        "table1": table1,
-        "independent": independent,
-        "figure1": figure1,
-        "table2": table2,
-        "scale": scale,
-        "growth": growth,
-        "grids": grids,
-        "trees": trees,
-        "auctions": auctions,
-    },
+    {item.__name__: item for item in (table1, independent, figure1, table2, scale, growth, grids, trees, auctions)},
     not_in_quick=("independent", "scale", "growth", "trees", "grids", "auctions"),
     any_size=lambda row: False,
+    needs={"auctions": LOG},
 )

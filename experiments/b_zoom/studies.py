@@ -1,42 +1,48 @@
-"""What the B-Zoom paper leaves open: the ball's scale and readings of Zooming, and how regret grows."""
+"""What the B-Zoom paper leaves open: the ball's scale and readings of Zooming, how regret grows, fixed grids in
+hindsight, tree searches, bidding in a log of auctions; and B-Zoom once more, by a loop of its own.
+"""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import importlib.util
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.b_zoom import play, published
-from experiments.common.figures import figure, save
-from experiments.common.looks import BLUE, GREEN, GREY, VERMILION
-from experiments.common.rows import Row, mean_se, row
-from experiments.common.running import Options
-from jaxbandits.policies import UCBBV1, BZoom
+import jaxbandits as jb
+from experiments.b_zoom import tables
+from experiments.b_zoom.tables import STATISTICS, design, inside, play, sizes
+from experiments.common import OURS, Options, Row, is_above, mean_row, mean_se, row, swept
+from experiments.figures import boxes, figure, intervals, name_ticks, save
+from jaxbandits import policies as p
+from jaxbandits._plots import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, VERMILION
+from jaxbandits.core.checks import bad
+from jaxbandits.environments import LoggedAuctions
 
 
 def scale(options: Options) -> list[Row]:
     """The two open points, by measurement: the ball's scale (E/L) and what Table 1 counts; Zooming's readings too."""
-    plan = play.design(*play.sizes(options), seed=1)
-    world = play.table1_world(plan)
-    ratio, lemma = play.ratio_slope(world), (0.05 + 0.2 * np.sqrt(1000 / math.e)) / plan.lam**2
-    factor = play.width_factor(plan.lam)
-    readings: dict[str, tuple[str, Any]] = {
-        "BZ, L = 1 (no rescaling)": ("BZ", play.b_zoom(plan, np.ones_like(plan.lam))),
-        "BZ, L = largest slope of the ratio": ("BZ", None),
-        "BZ, L' = (L_r + L_c)/λ²": ("BZ", play.b_zoom(plan, lemma, 64)),
-        "Z, E as printed for BZ, L = slope of the ratio": ("Z", play.zooming(plan, ratio, factor)),
-        "Z, E as printed for BZ, L = slope of the reward": ("Z", play.zooming(plan, 0.05, factor)),
-        "Z, E without λ, L = slope of the reward": ("Z", None),
-        "Z, E without λ, L = slope of the ratio": ("Z", play.zooming(plan, ratio)),
+    plan = design(*sizes(options), seed=1)
+    world, ratio, lemma = plan.valleys(), plan.slope(), (0.05 + 0.2 * np.sqrt(1000 / math.e)) / plan.lam**2
+    factor = (1 / plan.lam) * (1 + 1 / plan.lam)  # what "the same radius as B-Zoom" would mean for Zooming
+    readings: dict[str, Any] = {
+        "BZ, L = 1 (no rescaling)": plan.b_zoom(np.ones_like(plan.lam)),
+        "BZ, L = largest slope of the ratio": None,
+        "BZ, L' = (L_r + L_c)/λ²": plan.b_zoom(lemma, 64),
+        "Z, E as printed for BZ, L = slope of the ratio": plan.zooming(ratio, factor),
+        "Z, E as printed for BZ, L = slope of the reward": plan.zooming(0.05, factor),
+        "Z, E without λ, L = slope of the reward": None,
+        "Z, E without λ, L = slope of the ratio": plan.zooming(ratio),
     }
     rows = []
-    for name, (column, policy) in readings.items():
-        if policy is None:
-            cells = play.table1(options)[1][column]
-        else:
-            cells = play.simulate(policy, world, plan.budget, plan.shape)
-            play.say(name, cells)
+    for i, (name, policy) in enumerate(readings.items()):
+        column = name.split(",")[0]
+        kept_as = f"scale {i}"
+        cells = tables.played1(options)[1][column] if policy is None else play(options, kept_as, policy, world, plan)
         full = f"; {cells.full} lanes full" if cells.full else ""
         for what, samples in (("pulls", cells.pulls), ("Σ reward", cells.reward)):
             rows.append(_fit(f"scale: {name}, {what}", column, samples, options, full))
@@ -45,18 +51,18 @@ def scale(options: Options) -> list[Row]:
 
 def _fit(item: str, column: str, samples: np.ndarray, options: Options, full: str) -> Row:
     """How many cells of a column of Table 1 agree."""
-    budgets, lambdas, _ = play.sizes(options)
-    value, error = published.statistics(samples) / 1e3, published.errors(samples) / 1e3
+    budgets, lambdas, _ = sizes(options)
+    value, error = tables.thousands(samples)
     z = []
     for b, k in np.ndindex(len(budgets), len(lambdas)):
-        if (budgets[b], lambdas[k]) in published.TABLE1:
-            printed = np.array(published.TABLE1[budgets[b], lambdas[k]], float)[:, play.COLUMNS.index(column)]
-            z.append(published.distance(printed, value[:, b, k], error[:, b, k], 1.0))
+        if (budgets[b], lambdas[k]) in tables.TABLE1:
+            printed = np.array(tables.TABLE1[budgets[b], lambdas[k]], float)[:, tables.COLUMNS.index(column)]
+            z.append(tables.distance(printed, value[:, b, k], error[:, b, k], 1.0))
     if not z:
         return row(item, "", note="no published budget at this size")
     by_row = ", ".join(str(n) for n in (np.abs(z) <= 3).sum(axis=0))
     note = f"m, Q1, Q2, mean: {by_row} of {len(z)}; median |z| {np.median(np.abs(z)):.1f}{full}"
-    return published.inside(item, z, note, "all cells")
+    return inside(item, z, note, "all cells")
 
 
 def growth(options: Options) -> list[Row]:
@@ -64,42 +70,34 @@ def growth(options: Options) -> list[Row]:
     usual = (1_000, 4_000, 16_000, 64_000)
     budgets = options.pick((500, 1_000, 2_000), usual, (*usual, 256_000, 1_024_000))
     instances = options.pick(20, 40, 40)
-    plan = play.design(budgets, (0.5,), instances, seed=3)
+    plan = design(budgets, (0.5,), instances, seed=3)
+    world, lam = plan.valleys(), plan.lam[None]
+    phases = p.BZoom(lam=lam, lipschitz=plan.slope()[None], capacity=tables.CAPACITY)
+    finite = play(options, "growth grid", p.UCBBV1(min_cost=lam), world.at((np.arange(15) + 0.5) / 15), plan)
+    regrets = {
+        "B-Zoom, single phase": play(options, "growth B-Zoom", plan.b_zoom(), world, plan).regret,
+        "B-Zoom, phases": play(options, "growth phases", phases, world, plan).regret,
+        "UCB-BV1, grid of 15": plan.best(world) - finite.reward,  # against the whole continuum
+    }
     picture, axes = figure(1, 2, (11.5, 4.6))
     x = np.array(budgets, float)
     rows = []
-    for (name, cells), colour, marker in zip(_grown(plan).items(), (BLUE, VERMILION, GREEN), "os^", strict=True):
-        play.say(f"growth: {name}", cells)
-        mean, se = mean_se(cells.regret[:, 0], axis=-1)
+    for (name, regret), colour, marker in zip(regrets.items(), (BLUE, VERMILION, GREEN), "os^", strict=True):
+        mean, se = mean_se(regret[:, 0], axis=-1)
         style = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.5, "label": name}
         axes[0].errorbar(x, mean, 1.96 * se, **style)
-        local = np.diff(np.log(np.maximum(cells.regret[:, 0], 1e-9).mean(axis=-1))) / np.diff(np.log(x))
+        local = np.diff(np.log(np.maximum(regret[:, 0], 1e-9).mean(axis=-1))) / np.diff(np.log(x))
         error = np.hypot(se[1:] / mean[1:], se[:-1] / mean[:-1]) / np.diff(np.log(x))
         axes[1].errorbar(np.sqrt(x[1:] * x[:-1]), local, 1.96 * error, **style)
         rows += _exponents(name, budgets, local, error)
-    for value, text, dash in (
-        (0.6, "3/5 (d = 1/2: a smooth peak)", "--"),
-        (2 / 3, "2/3 (d = 1)", ":"),
-        (1.0, "1 (linear)", "-"),
-    ):
+    levels = ((0.6, "3/5 (d = 1/2: a smooth peak)", "--"), (2 / 3, "2/3 (d = 1)", ":"), (1.0, "1 (linear)", "-"))
+    for value, text, dash in levels:
         axes[1].axhline(value, color=GREY, linestyle=dash, linewidth=1, label=text)
     axes[0].set(xscale="log", yscale="log", xlabel="budget B", ylabel="regret", title="Regret: mean and 95 % interval")
     axes[1].set(xscale="log", xlabel="budget B", ylabel="local exponent", title="d log regret / d log B")
     title = f"λ = 0.5, {instances} instances a budget"
     save(picture, options.out / "growth.png", title, legend=axes[1:], columns=3)
     return rows
-
-
-def _grown(plan: play.Design) -> dict[str, play.Cells]:
-    world = play.table1_world(plan)
-    slope, lam = play.ratio_slope(world), plan.lam[None]
-    phases = BZoom(lam=lam, lipschitz=slope[None], capacity=play.CAPACITY)
-    finite = play.simulate(UCBBV1(min_cost=lam), world.at((np.arange(15) + 0.5) / 15), plan.budget, plan.shape)
-    return {
-        "B-Zoom, single phase": play.simulate(play.b_zoom(plan, slope), world, plan.budget, plan.shape),
-        "B-Zoom, phases": play.simulate(phases, world, plan.budget, plan.shape),
-        "UCB-BV1, grid of 15": finite._replace(regret=play.against_continuum(world, finite, plan)),
-    }
 
 
 def _exponents(name: str, budgets: tuple[int, ...], local: np.ndarray, error: np.ndarray) -> list[Row]:
@@ -114,3 +112,197 @@ def _exponents(name: str, budgets: tuple[int, ...], local: np.ndarray, error: np
     item, text = f"growth: exponent of {name} falls with B", f"{local[0]:.3f} to {local[-1]:.3f}"
     falls, note = local[-1] < local[0] - 2 * both, "first and last interval; yes: by 2 s.e."
     return [*rows, row(item, text, both, published="towards (d + 1)/(d + 2)", holds=falls, note=note)]
+
+
+SIZES = (2, 4, 8, 16, 32, 64)
+LOOKS = {"UCB-BV1": (GREEN, "^"), "ω-UCB": (PINK, "D"), "its best point, known": (BLACK, "x")}
+
+
+def grids(options: Options) -> list[Row]:
+    """The best fixed grid in hindsight: UCB-BV1 and ω-UCB on K equally spaced points, against B-Zoom."""
+    budget, instances = options.pick(1_000, 20_000, 100_000), options.pick(20, 40, 100)
+    plan = design((budget,), (0.1, 0.5), instances, seed=4)
+    world = plan.valleys()
+    most = plan.best(world)
+    zoom = play(options, "grids B-Zoom", plan.b_zoom(), world, plan).reward / most
+    shares: dict[str, list[np.ndarray]] = {name: [] for name in LOOKS}  # of the best point's profit
+    policies = {"UCB-BV1": p.UCBBV1(min_cost=plan.lam[None]), "ω-UCB": p.OmegaUCB(rho=0.25)}
+    for k in SIZES:
+        finite = world.at((np.arange(k) + 0.5) / k)
+        for name, policy in policies.items():
+            shares[name].append(play(options, f"grids {name} {k}", policy, finite, plan).reward / most)
+        shares["its best point, known"].append(plan.best(finite) / most)
+    picture, axes = figure(1, 2, (11.5, 4.4))
+    rows = []
+    for j, (axis, lam) in enumerate(zip(axes, (0.1, 0.5), strict=True)):
+        for name, values in shares.items():
+            colour, marker = LOOKS[name]
+            x = np.stack(values)[:, 0, j]  # [size, instance]
+            intervals(axis, SIZES, x, color=colour, marker=marker, markersize=5, linewidth=1.5, label=name)
+            best = int(np.argmax(x.mean(axis=-1)))
+            note = f"shares of the best point's profit; the best grid has {SIZES[best]} points "
+            note += f"({x[best].mean():.3f}), B-Zoom {zoom[0, j].mean():.3f}; yes: B-Zoom above"
+            item, ahead = f"grids: B-Zoom − {name} on the best grid, λ = {lam:g}", zoom[0, j] - x[best]
+            rows.append(mean_row(item, ahead, holds=is_above(ahead), note=note, digits=".4f"))
+        mean, se = mean_se(zoom[0, j])
+        axis.axhline(mean, color=BLUE, linewidth=1.5, label="B-Zoom")
+        axis.axhspan(mean - 1.96 * se, mean + 1.96 * se, color=BLUE, alpha=0.15, linewidth=0)
+        axis.set(xscale="log", xlabel="points of the grid", title=f"λ = {lam:g}", ylabel="profit / (B · best ratio)")
+        name_ticks(axis, SIZES)
+    title = f"Fixed grids in hindsight, B = {budget:,}: mean and 95 % interval over {instances} instances"
+    save(picture, options.out / "grids.png", title, legend=axes[:1])
+    return rows
+
+
+def trees(options: Options) -> list[Row]:
+    """HOO and StoOO with ratio rewards beside B-Zoom and a random point."""
+    budget, instances = options.pick(300, 5_000, 20_000), options.pick(10, 30, 50)
+    plan = design((budget,), (0.5,), instances, seed=5)
+    world, slope, lam = plan.valleys(), plan.slope()[None], plan.lam[None]
+    policies: dict[str, Any] = {
+        "B-Zoom, single phase": plan.b_zoom(),
+        "B-Zoom, phases": p.BZoom(lam=lam, lipschitz=slope, capacity=tables.CAPACITY),
+        "HOO": p.HOO(lam=lam, nu=slope, depth=6),
+        "StoOO": p.StoOO(lam=lam, nu=slope / 2, horizon=plan.budget[None] / lam, capacity=96),
+        "UCB1, 10 random points": p.OnPoints(p.UCB1(), points=plan.points[None, :, :10]),
+    }
+    rows, shares = [], {}
+    for name, policy in policies.items():
+        shares[name] = (play(options, f"trees {name}", policy, world, plan).reward / plan.best(world))[0, 0]
+        note = "share of the best point's"
+        rows.append(mean_row(f"trees: profit of {name}", shares[name], note=note, digits=".4f"))
+    for name in ("HOO", "StoOO"):
+        ahead, note = shares["B-Zoom, single phase"] - shares[name], "paired; yes: B-Zoom above"
+        rows.append(mean_row(f"trees: B-Zoom − {name}", ahead, holds=is_above(ahead), note=note, digits=".4f"))
+    picture, axes = figure(1, 1, (7.5, 4.2))
+    boxes(axes[0], shares.values(), (BLUE, VERMILION, PINK, ORANGE, GREY))
+    axes[0].set_xticks(range(len(shares)), [name.replace(", ", ",\n") for name in shares])
+    axes[0].set(ylabel="profit / (B · best ratio)", title=f"λ = 0.5, B = {budget:,}, {instances} instances")
+    save(picture, options.out / "trees.png")
+    return rows
+
+
+# --- bidding in the iPinYou test log of campaign 2997: the arm is the bid, the cost the market price of what is won
+LOG, LOW, HIGH, POINTS = "ipinyou/2997_test.csv.gz", 20, 300, 15
+BIDS = np.arange(LOW, HIGH + 1)
+GRID = ((np.arange(POINTS) + 0.5) / POINTS).astype(np.float32)
+COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PINK)
+
+
+def read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(clicks, market prices, predicted click probabilities) of a log with these three columns."""
+    with gzip.open(path, "rt", newline="") as file:
+        rows = list(csv.reader(file))
+    if rows[0] != ["click", "market_price", "pctr"]:
+        raise bad(str(path), ",".join(rows[0]), "a table with the columns click, market_price, pctr")
+    table = np.array(rows[1:], float)
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
+def auctions(options: Options) -> list[Row]:
+    """Clicks and predicted clicks bought with an eighth of the test set's cost, bids from 20 to 300."""
+    clicks, price, predicted = read(options.data / LOG)
+    share = options.pick(1 / 256, 1 / 16, 1 / 8)
+    budget, runs = float(price.sum() / HIGH * share), options.pick(6, 20, 50)
+    rows: list[Row] = []
+    picture, axes = figure(1, 3, (13.5, 4.4))
+    rewards = {"click": clicks, "predicted click / its largest": predicted / predicted.max()}
+    for (kind, gain), axis, colour, dashes in zip(rewards.items(), axes[1:], COLOURS, ("-", "--"), strict=False):
+        world = LoggedAuctions.of(price, gain, low=LOW, high=HIGH, top=HIGH)
+        reward, cost = (x[0] for x in world.values())
+        ratio, lam = reward / cost, float(cost.min())
+        slope, of_reward = (float(np.abs(np.diff(y)).max() * (BIDS.size - 1)) for y in (ratio, reward))
+        policies: dict[str, Any] = {
+            "B-Zoom": p.SinglePhaseBZoom(budget=budget, lam=lam, lipschitz=slope),
+            "Zooming": p.SinglePhaseZooming(budget=budget, lam=lam, lipschitz=of_reward),
+            "UCB-BV1": p.OnPoints(p.UCBBV1(min_cost=lam), points=GRID),
+            "UCB1": p.OnPoints(p.UCB1(), points=GRID),
+            "ω-UCB": p.OnPoints(p.OmegaUCB(rho=0.25), points=GRID),
+        }
+        how: dict[str, Any] = {"constraint": jb.TotalBudget(budget, last_pull="forfeits"), "seed": 7}
+        name = f"auctions {kind.split()[0]}"
+        found = swept(options, name, policies=policies, environments=world, replicates=runs, **how)
+        best = ratio.max() * budget
+        grid = ratio[np.clip((GRID * ratio.size).astype(int), 0, ratio.size - 1)].max() * budget / best
+        profit = dict(zip(policies, found["reward"].values[:, 0, 0, 0, :, -1] / best, strict=True))
+        bid, of = BIDS[ratio.argmax()], f"{budget:.0f} = {share:g} of the log's cost"
+        note = f"bid {bid}; {kind}; budget {of}, λ = {lam:.4f}, L = {slope:.3g}, {runs} runs"
+        said = "share of the best fixed bid"
+        needed = ((1 / lam) * (1 + 1 / lam) * np.sqrt(8 * np.log(budget / lam) + np.log(4)) / slope) ** 2
+        item = f"auctions: pulls until B-Zoom's first ball is smaller than [0, 1], {kind}"
+        rounds = float(found["rounds"].values[0, 0, 0, 0, :, -1].mean())
+        lasts = f"its runs last {rounds:.3g} rounds; yes: it can move at all"
+        rows += [
+            row(f"auctions: best fixed bid, {kind}", best, digits=".5g", note=note),
+            row(f"auctions: best of the {POINTS} points, {kind}", grid, digits=".4f", note=said),
+            *(mean_row(f"auctions: {x}, {kind}", profit[x], digits=".4f", note=f"{said}'s profit") for x in profit),
+            row(item, needed, holds=needed < rounds, digits=".3g", note=lasts),
+        ]
+        axes[0].plot(BIDS, ratio / ratio.max(), color=colour, linestyle=dashes, label=kind)
+        boxes(axis, profit.values(), COLOURS)
+        axis.axhline(grid, color=BLACK, linestyle=":", linewidth=1)
+        axis.set_xticks(range(len(profit)), list(profit), rotation=30)
+        axis.set(title=f"reward: {kind}", ylabel="profit / best fixed bid's", ylim=(0, 1.25))
+    axes[0].set(xlabel="bid", ylabel="reward per cost / its best", title="What a bid buys")
+    axes[0].legend(frameon=False)
+    title = f"iPinYou campaign 2997, {runs} runs; dotted: the best of the {POINTS} points"
+    save(picture, options.out / "auctions.png", title)
+    return rows
+
+
+# --- B-Zoom by a loop that shares nothing with the library: random numbers, instances, covering test and slope ----
+ROOM = 96  # points; a lane that needs more ends there, and is counted
+
+
+def independent(options: Options) -> list[Row]:
+    """The BZ column of Table 1 by both, cell by cell; how many agree with each other, and with the printed ones."""
+    if importlib.util.find_spec("numba") is None:
+        print("b_zoom independent: skipped, numba is not installed", flush=True)
+        return [row("independent", "skipped", note="numba is not installed")]
+    budgets, lambdas, instances = sizes(options)
+    groups, (ours, own_error) = 2, tables.thousands(tables.bz_alone(options).pulls)
+    rows, to_ours, to_printed, printed_to_ours = [], [], [], []
+    for b, k in np.ndindex(len(budgets), len(lambdas)):
+        pulls, full = _by_loop(budgets[b], lambdas[k], groups, instances)
+        # the error is that of a statistic of one group
+        value, spread = (f(pulls).mean(axis=-1) / 1e3 for f in (tables.statistics, tables.errors))
+        for s, name in enumerate(STATISTICS):
+            own, error = ours[s, b, k], own_error[s, b, k]
+            apart = (value[s] - own) / np.sqrt(spread[s] ** 2 / groups + error**2)
+            to_ours.append(apart)
+            note = f"thousands of pulls; {groups} times {instances} instances; ours {own:.5g}, {apart:+.1f} s.e. away"
+            printed = tables.in_table1(budgets[b], lambdas[k], s, 0)
+            if printed is not None:
+                away = (value[s] - printed) / np.sqrt(spread[s] ** 2 * (1 + 1 / groups) + 1 / 12)
+                to_printed.append(away)
+                printed_to_ours.append(float(tables.distance(np.asarray(float(printed)), own, error, 1.0)))
+                note += f"; printed {printed}, {away:+.1f} s.e. away"
+            item = f"independent B={budgets[b]} λ={lambdas[k]:g} BZ {name}" + (f"; {full} lanes full" if full else "")
+            rows.append(row(item, value[s], spread[s] / groups**0.5, note=note, digits=".5g"))
+    told = [inside("independent: within 3 s.e. of ours", to_ours, "both random", OURS)]
+    if to_printed:
+        item = "within 3 s.e. of the printed cells of BZ"
+        told.append(inside(f"independent: independent {item}", to_printed, "BZ alone"))
+        told.append(inside(f"independent: ours {item}", printed_to_ours, "BZ alone"))
+    return [*told, *rows]
+
+
+def _by_loop(budget: int, lam: float, groups: int, instances: int) -> tuple[np.ndarray, int]:
+    """Pulls ``[group, instance]``, and how many lanes filled their room."""
+    from experiments.b_zoom.loop import b_zoom  # needs Numba
+
+    rng = np.random.default_rng([31, budget, round(1000 * lam)])
+    centres, seeds = rng.random((groups, instances)), rng.integers(2**31, size=(groups, instances))
+    pulls, full = np.zeros(centres.shape), 0
+    for place, centre in np.ndenumerate(centres):
+        pulls[place], points = b_zoom(budget, lam, steepest(centre, lam), centre, ROOM, int(seeds[place]))
+        full += points == ROOM
+    print(f"  independent, B = {budget}, λ = {lam:g}: {pulls.sum():.3g} rounds", flush=True)
+    return pulls, full
+
+
+def steepest(centre: float, lam: float) -> float:
+    """The largest slope of μ_r/μ_c, on a fine grid."""
+    x = np.linspace(0, 1, 200_001)
+    ratio = (0.95 + 0.05 * x) / (lam + (1 - np.exp(-500 * (x - centre) ** 2)) / 5)
+    return float(np.abs(np.diff(ratio)).max() * 200_000)

@@ -10,13 +10,11 @@ Figures 3d to 3f need the Facebook ads in ``--data``, and are skipped, with a li
 
 from __future__ import annotations
 
-from experiments.common.running import Experiment
-from experiments.omega_ucb import statements
-from experiments.omega_ucb.figures import densities, figure6, needs_ads, regret_item
-from experiments.omega_ucb.intervals import example2, figure1, figure5
-from experiments.omega_ucb.record import figure2
-from experiments.omega_ucb.sensitivity import figure4
-from experiments.omega_ucb.theorems import theorems
+from experiments.common import Experiment
+from experiments.omega_ucb import figures as statements
+from experiments.omega_ucb.figures import densities, figure2, figure4, figure6, regret_item
+from experiments.omega_ucb.intervals import example2, figure1, figure5, theorems
+from experiments.omega_ucb.play import ADS_FILE
 
 EXPERIMENT = Experiment(
     "omega_ucb",
@@ -28,15 +26,15 @@ EXPERIMENT = Experiment(
         "figure3a": regret_item("figure3a", "S-Br", "Bernoulli", statements.bernoulli),
         "figure3b": regret_item("figure3b", "S-GBr", "generalised Bernoulli", statements.other_laws),
         "figure3c": regret_item("figure3c", "S-Bt", "Beta", statements.other_laws),
-        "figure3d": needs_ads("figure3d", regret_item("figure3d", "FB-Br", "Facebook ads, Bernoulli", statements.ads)),
-        "figure3e": needs_ads("figure3e", regret_item("figure3e", "FB-Bt", "Facebook ads, Beta", statements.ads)),
-        "figure3f": needs_ads("figure3f", densities),
+        "figure3d": regret_item("figure3d", "FB-Br", "Facebook ads, Bernoulli", statements.ads),
+        "figure3e": regret_item("figure3e", "FB-Bt", "Facebook ads, Beta", statements.ads),
+        "figure3f": densities,
         "figure4": figure4,
         "figure6": figure6,
         "theorems": theorems,
     },
     not_in_quick=("figure2", "figure3b", "figure3c", "figure3d", "figure3e", "figure6"),
-    any_size=lambda row: row.item.startswith(
-        ("example2", "figure5", "figure3f", "theorems")
-    ),  # not affected by the size
+    # not affected by the size
+    any_size=lambda row: row.item.startswith(("example2", "figure5", "figure3f", "theorems")),
+    needs=dict.fromkeys(("figure3d", "figure3e", "figure3f"), ADS_FILE),
 )

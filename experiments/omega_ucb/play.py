@@ -1,38 +1,190 @@
-"""Playing the settings of the ω-UCB experiment, once each; what was played is kept in the output folder."""
+"""What the ω-UCB experiment plays, as declarations: its settings, its policies, its sizes; and their curves."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-import time
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 import xarray
 
 import jaxbandits as jb
-from experiments.common.rows import Row, row
-from experiments.common.running import Options, kept
-from experiments.omega_ucb.specs import FAMILIES, KEY, MARKS, SETTINGS, Part, Setting, budget, steps
+from experiments.common import Options, Row, row, simulated, swept
+from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.comparison.worlds import scaled_means
+from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
+from jaxbandits.environments.finite import uniforms
+
+SEED = 4
+KEY = jax.random.key(SEED)
+STEPS = 1.5e5  # the budget is this many times the smallest mean cost
+RHOS = 2.0 ** np.arange(-6, 2)  # the grid of the sensitivity study
+TWO = np.array([0.25, 1.0])
+MARKS = np.unique(np.round(np.append(np.geomspace(0.01, 1, 21), 0.8), 6))
+SHOWN = (0.1, 0.316228, 1.0)  # shares of the budget at which statements are tested
+ADS_FILE = "facebook/data.csv"  # in the folder of real data
+WIDTHS = (9, 38, 93)  # campaigns of similar size run together: few compiles, little padding
 
 
-class Played(NamedTuple):
-    """One family of policies in one setting.
+def fraction(rho: float) -> str:
+    """ρ as in the paper: 1/8, 1, 2."""
+    return f"1/{round(1 / rho)}" if rho < 1 else f"{rho:g}"
 
-    ``regret`` (in units of reward) and ``share`` (of the best arm's reward for the same budget) have the axes
-    ``(policy, instance, replicate, mark)``. Of random instances there is one run each; ``instance`` counts the given
-    campaigns, ``replicate`` what was sampled on them.
+
+def omega(rho: float) -> str:
+    """The name of ω-UCB in tables and legends."""
+    return f"ω-UCB, ρ = {fraction(rho)}"
+
+
+def omega_star(rho: float) -> str:
+    """The name of ω*-UCB."""
+    return f"ω*-UCB, ρ = {fraction(rho)}"
+
+
+OLDER = ("ε-first", "fractional KUBE", "UCB-BV1", "PD-BwK", "PD-BwK with time")
+COMPETITORS = ("m-UCB", "c-UCB", "i-UCB", "b-greedy", "Budget-UCB", "UCB-SC+", "BTS")
+# What is played together; a policy with several ρ has a label for each.
+GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
+    "omegas": {"ω-UCB": tuple(map(omega, RHOS)), "ω*-UCB": tuple(map(omega_star, RHOS))},
+    "two ρ": {"ω-UCB, two ρ": tuple(map(omega, TWO)), "ω*-UCB, two ρ": tuple(map(omega_star, TWO))},
+    "competitors": {name: (name,) for name in COMPETITORS[:-1]},
+    "BTS": {"BTS": ("BTS",)},
+    "older": {name: (name,) for name in OLDER},
+}
+SYNTHETIC, ADS = ("omegas", "competitors", "BTS"), ("two ρ", "competitors", "BTS")
+
+
+def policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
+    """All policies by name, as they are played on these arms."""
+    least, width = least_cost(arms), np.asarray(arms.present).sum(axis=1)
+    return {
+        "ω-UCB": jb.policies.OmegaUCB(rho=RHOS),
+        "ω*-UCB": jb.policies.OmegaStarUCB(rho=RHOS),
+        "ω-UCB, two ρ": jb.policies.OmegaUCB(rho=TWO),
+        "ω*-UCB, two ρ": jb.policies.OmegaStarUCB(rho=TWO),
+        "m-UCB": jb.policies.MUCB(),
+        "c-UCB": jb.policies.CUCB(),
+        "i-UCB": jb.policies.IUCB(),
+        "b-greedy": jb.policies.BGreedy(),
+        "Budget-UCB": jb.policies.BudgetUCB(
+            min_cost=least[None]
+        ),  # handed the true minimum mean cost, as in the reference code
+        "UCB-SC+": jb.policies.UCBSCPlus(),
+        "BTS": jb.policies.BudgetedThompson(),
+        "ε-first": jb.policies.EpsilonFirst(),
+        "fractional KUBE": jb.policies.FractionalKUBE(),
+        "UCB-BV1": jb.policies.UCBBV1(min_cost=least[None]),
+        "PD-BwK": jb.policies.PDBwK.for_budget(steps(options) * least, width),
+        # T = B / min μ^c: as many rounds as the cheapest arm alone would take
+        "PD-BwK with time": jb.policies.PDBwKWithTime.for_budget(steps(options) * least, width, steps(options)),
+    }
+
+
+class Part(NamedTuple):
+    """Instances that run in one compile: the ads of which campaign, and which draw of their laws."""
+
+    arms: FiniteArms
+    campaign: np.ndarray
+    draw: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """A line of the paper's Table 1."""
+
+    name: str
+    published_top: float = np.nan  # the largest regret on the axis of the published figure
+    groups: tuple[str, ...] = SYNTHETIC  # what is played there, names of GROUPS
+    draw: Callable[..., FiniteArms] | None = None  # random instances, (key, instances=, arms=); None: the ads
+    arms: int = 0  # K of random instances
+    beta: bool = False  # Beta ads?
+
+    @property
+    def over(self) -> str:
+        """What is sampled: random instances, or runs of given campaigns."""
+        return "instance" if self.draw else "replicate"
+
+
+LAWS = {"S-Br": "Bernoulli", "S-GBr": "generalised Bernoulli", "S-Bt": "Beta"}
+_DRAWS: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "S-Br": (random_bernoulli, (2500, 8000, 14000)),
+    "S-GBr": (random_generalised_bernoulli, (2000, 4000, 4000)),
+    "S-Bt": (random_beta, (1000, 7000, 12000)),
+}
+CODED = "S-GBr-10, gbr_mean_bug"  # as the reference code states its means: 0.8 times the true ones
+_ALL = [
+    *(
+        Setting(f"{law}-{arms}", top, draw=draw, arms=arms)
+        for law, (draw, tops) in _DRAWS.items()
+        for arms, top in zip((10, 50, 100), tops, strict=True)
+    ),
+    Setting("FB-Br", 1500, ADS),
+    Setting("FB-Bt", 1500, ADS, beta=True),
+    Setting(CODED, groups=("two ρ",), draw=functools.partial(random_generalised_bernoulli, gbr_mean_bug=True), arms=10),
+]
+SETTINGS = {setting.name: setting for setting in _ALL}
+
+
+def of_size(law: str, options: Options) -> list[str]:
+    """The settings of a law that are played at this size."""
+    return [f"{law}-{arms}" for arms in options.pick((10,), (10, 50), (10, 50, 100))]
+
+
+def steps(options: Options) -> float:
+    """Budget over smallest mean cost."""
+    return options.pick(3e3, 1.5e4, STEPS)
+
+
+def least_cost(arms: FiniteArms) -> np.ndarray:
+    """min_k μ^c_k, ``[instance]``."""
+    return np.nanmin(arms.values()[1], axis=1)
+
+
+def budget(arms: FiniteArms, options: Options) -> jb.TotalBudget:
+    """The last pull counts, as in the reference code."""
+    return jb.TotalBudget(steps(options) * least_cost(arms), last_pull="counts")
+
+
+@functools.cache
+def _ads(beta: bool, options: Options) -> list[Part]:
+    campaigns = read_arms(options.data / ADS_FILE).instances
+    draws = options.pick(4, 20, 20) if beta else 1
+    parts, above = [], 0
+    for width in WIDTHS[: options.pick(1, 3, 3)]:
+        some = [i for i, campaign in enumerate(campaigns) if above < len(campaign.arms) <= width]
+        above = width
+        campaign, draw = np.repeat(some, draws), np.tile(np.arange(draws), len(some))
+        reward, cost, present = scaled_means([campaigns[i] for i in campaign], width)
+        arms = _beta_ads(reward, cost, present) if beta else FiniteArms.bernoulli(reward, cost, present)
+        parts.append(Part(arms, campaign, draw))
+    return parts
+
+
+def _beta_ads(reward: np.ndarray, cost: np.ndarray, present: np.ndarray) -> FiniteArms:
+    """Beta laws with 0.99 times the means; one shape parameter is drawn from U(0, 5), the other follows.
+
+    As in the reference code, the drawn parameter is the larger of the two: β for means up to one half, else α.
     """
-
-    regret: xarray.DataArray
-    share: xarray.DataArray
-    rounds: float
-    seconds: float
+    instances, width = reward.shape
+    u = 5 * uniforms(KEY, instances, width, 2)
+    shapes = []
+    for mean, drawn in ((0.99 * reward, u[0]), (0.99 * cost, u[1])):
+        low = mean <= 0.5
+        alpha = np.where(low, drawn * mean / (1 - mean), drawn)
+        shapes += [alpha, np.where(low, drawn, drawn * (1 / mean - 1))]
+    reward_alpha, reward_beta, cost_alpha, cost_beta = shapes
+    return FiniteArms.beta(reward_alpha, reward_beta, cost_alpha, cost_beta, present)
 
 
 class Curves(NamedTuple):
-    """All policies of a setting that are asked for: arrays ``(instance, replicate, mark)`` by policy."""
+    """All policies of a setting that are asked for: arrays ``(instance, replicate, mark)`` by policy.
+
+    ``regret`` is in units of reward, ``share`` that of the best arm's reward for the same budget. Of random instances
+    there is one run each; ``instance`` counts the given campaigns, ``replicate`` what was sampled on them.
+    """
 
     setting: Setting
     regret: dict[str, xarray.DataArray]
@@ -52,89 +204,68 @@ class Curves(NamedTuple):
         return together.assign_coords(policy=list(names))
 
 
-def curves(setting: str, options: Options, families: Iterable[str] | None = None) -> Curves:
-    """Play (or take) some families in a setting, by default all of it."""
-    chosen = SETTINGS[setting]
-    played = [play(setting, family, options) for family in families or chosen.policies]
-    regret, share = (
-        {str(name): x.sel(policy=name, drop=True) for x in kind for name in x["policy"].values}
-        for kind in ([p.regret for p in played], [p.share for p in played])
-    )
-    return Curves(chosen, regret, share)
+def curves(setting: str, options: Options, groups: Iterable[str] | None = None) -> Curves:
+    """Play (or take) some groups in a setting, by default all of it."""
+    regret: dict[str, xarray.DataArray] = {}
+    share: dict[str, xarray.DataArray] = {}
+    for group in groups or SETTINGS[setting].groups:
+        labels = [label for labels in GROUPS[group].values() for label in labels]
+        values, possible, _ = _played(setting, group, options)
+        for label, x in zip(labels, values, strict=True):
+            coords = {"instance": np.arange(x.shape[0]), "replicate": np.arange(x.shape[1]), "mark": MARKS}
+            regret[label] = xarray.DataArray(x, coords, ("instance", "replicate", "mark"))
+            share[label] = regret[label] / possible[..., None]
+    return Curves(SETTINGS[setting], regret, share)
 
 
 def seconds_row(
-    prefix: str, settings: Iterable[str], options: Options, families: Iterable[str] | None = None, note: str = ""
+    prefix: str, settings: Iterable[str], options: Options, groups: Iterable[str] | None = None, note: str = ""
 ) -> Row:
-    """Wall-clock seconds and rounds that the simulations of a figure took, whenever they were made."""
-    played = [play(s, f, options) for s in settings for f in families or SETTINGS[s].policies]
-    took, rounds = sum(p.seconds for p in played), sum(p.rounds for p in played)
+    """Wall-clock seconds and rounds of the simulations of a figure; what was played before was only read."""
+    cost = [_played(s, group, options)[2] for s in settings for group in groups or SETTINGS[s].groups]
+    took, rounds = (sum(each[what] for each in cost) for what in ("seconds", "rounds"))
     item = f"{prefix}seconds of simulation, compile included"
     return row(item, took, note=f"{rounds:.3g} rounds{note}", digits=".0f")
 
 
+Outcome = tuple[np.ndarray, np.ndarray, dict[str, float]]
+
+
 @functools.cache
-def play(setting: str, family: str, options: Options) -> Played:
-    """One family in one setting; from the folder ``runs`` if the very same was played there before."""
-    began = time.perf_counter()
+def _played(setting: str, group: str, options: Options) -> Outcome:
+    """(regret ``[label, instance, replicate, mark]``, the best arm's reward ``[instance, 1 or replicate]``, costs)."""
     chosen = SETTINGS[setting]
-    policy = FAMILIES[family].make(_parts(chosen, options)[0], options)
-    worlds = [leaf for part in _parts(chosen, options) for leaf in jax.tree.leaves(part.arms)]
-    size = f"{steps(options)} {chosen.runs(options, family)}"
-
-    def make() -> dict[str, np.ndarray]:
-        regret, share, rounds = _simulated(chosen, family, options)
-        took = time.perf_counter() - began
-        print(f"  {setting}, {family}: {rounds:.3g} rounds in {took:.1f} s", flush=True)
-        return {"regret": regret, "share": share, "cost": np.array([rounds, took])}
-
-    depends_on = [*worlds, *jax.tree.leaves(policy), MARKS, policy, size]
-    found = kept(options, f"{setting}_{family}", depends_on, make)
-    return _labelled(family, found["regret"], found["share"], *map(float, found["cost"]))
+    if chosen.draw is None:
+        return _on_ads(chosen, group, options)
+    world = chosen.draw(KEY, instances=options.pick(30, 100, 100), arms=chosen.arms)
+    made = policies(world, options)
+    together = {name: made[name] for name in GROUPS[group]}
+    how: dict[str, Any] = {"constraint": budget(world, options), "seed": SEED, "marks": MARKS, "over": "instance"}
+    found = swept(options, f"{setting} {group}", policies=together, environments=world, **how)
+    reward, cost = world.values()
+    best = (reward / cost).max(axis=1) * steps(options) * least_cost(world)
+    return found["regret"].values[:, 0, 0], best[:, None], found.attrs
 
 
-@functools.cache
-def _parts(setting: Setting, options: Options) -> list[Part]:
-    return setting.make(options)
-
-
-def _simulated(setting: Setting, family: str, options: Options) -> tuple[np.ndarray, np.ndarray, float]:
-    parts = _parts(setting, options)
+def _on_ads(setting: Setting, group: str, options: Options) -> Outcome:
+    """100 repetitions; with Beta arms 5 of each of 20 draws of their shapes. BTS, which takes as long as all others
+    together, has 20."""
+    parts, total = _ads(setting.beta, options), {"seconds": 0.0, "rounds": 0.0}
     campaigns = np.unique(np.concatenate([part.campaign for part in parts]))
     draws = 1 + max(int(part.draw.max()) for part in parts)
-    runs = setting.runs(options, family)
-    shape = (len(FAMILIES[family].labels), campaigns.size, draws, runs, MARKS.size)
-    regret, possible, rounds = np.zeros(shape), np.zeros((campaigns.size, draws)), 0.0
-    for part in parts:
-        result = jb.simulate(
-            FAMILIES[family].make(part, options),
-            part.arms,
-            budget(part, options),
-            key=KEY,
-            replicates=runs,
-            marks=MARKS,
-            instance_ids=part.ids.tolist(),
-        )
-        place = np.searchsorted(campaigns, part.campaign)
-        regret[:, place, part.draw] = result.regret.values
-        possible[place, part.draw] = result.best_rate * steps(options) * part.least_cost
-        rounds += float(result.ledger["rounds"][..., -1].sum())
-    share = regret / possible[None, :, :, None, None]
-    if setting.over == "instance":  # one campaign: its draws are the instances
-        return regret[:, 0], share[:, 0], rounds
+    runs = options.pick(4, 20, 20 if group == "BTS" else 100) // (draws if setting.beta else 1)
+    labels = sum(len(labels) for labels in GROUPS[group].values())
+    regret, possible = np.zeros((labels, campaigns.size, draws, runs, MARKS.size)), np.zeros((campaigns.size, draws))
+    for i, (arms, campaign, draw) in enumerate(parts):
+        made = policies(arms, options)
+        together, name = [made[name] for name in GROUPS[group]], f"{setting.name} {group} {i}"
+        how: dict[str, Any] = {"key": KEY, "replicates": runs, "marks": MARKS}
+        how["instance_ids"] = (1000 * campaign + draw).tolist()  # which ads are played together must change nothing
+        result, cost = simulated(options, name, together, arms, budget(arms, options), **how)
+        place = np.searchsorted(campaigns, campaign)
+        regret[:, place, draw] = result.regret.values
+        possible[place, draw] = result.best_rate * steps(options) * least_cost(arms)
+        total = {what: total[what] + cost[what] for what in total}
     if draws > 1:  # runs of one draw of the laws are not independent of each other: their mean is one observation
-        return regret.mean(axis=3), share.mean(axis=3), rounds
-    return regret[:, :, 0], share[:, :, 0], rounds
-
-
-def _labelled(family: str, regret: np.ndarray, share: np.ndarray, rounds: float, took: float) -> Played:
-    def made(values: np.ndarray) -> xarray.DataArray:
-        coords = {
-            "policy": list(FAMILIES[family].labels),
-            "instance": np.arange(values.shape[1]),
-            "replicate": np.arange(values.shape[2]),
-            "mark": MARKS,
-        }
-        return xarray.DataArray(values, dims=("policy", "instance", "replicate", "mark"), coords=coords)
-
-    return Played(made(regret), made(share), rounds, took)
+        return regret.mean(axis=3), possible, total
+    return regret[:, :, 0], possible, total

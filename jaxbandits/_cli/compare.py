@@ -1,41 +1,282 @@
-"""``jaxbandits compare``: the options, and the job, which :mod:`~jaxbandits.comparison.plan` does."""
+"""``jaxbandits compare``: its options, those of every command that reads an arms file, and the job."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import importlib.util
+import re
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from jaxbandits._cli import clear_text, compare_text
-from jaxbandits._cli.answer_files import ANSWER_FILES, save_answer
-from jaxbandits._cli.answer_text import GLOSSARY, answer_lines, closing
-from jaxbandits._cli.arms_options import FORMATS, add_arms_options, arms_options
-from jaxbandits._cli.chosen_policies import MEANINGS, chosen_policies, left_out, parameters, policy_names
-from jaxbandits._cli.command_line import (
+from jaxbandits._cli.console import (
     Parser,
     as_option,
     complain,
-    listed,
+    nearest,
     number,
     numbers,
     one_of,
     option,
     refused,
     say,
-    to_number,
     whole,
 )
-from jaxbandits._files.output_folder import check_folder
-from jaxbandits._reports.progress import usual_progress
-from jaxbandits.comparison.answer import answer_of
-from jaxbandits.comparison.comparison import FILES, Comparison
-from jaxbandits.comparison.named_policies import AVERAGE_COST_POLICIES, POLICIES
-from jaxbandits.comparison.plan import NOISES, UNCERTAINTIES, ComparisonPlan, prepare
+from jaxbandits._files import check_folder
+from jaxbandits._progress import usual_progress
+from jaxbandits.comparison._reading.columns import ROLES
+from jaxbandits.comparison.answer import setting_called
+from jaxbandits.comparison.comparison import ANSWER_FILES, FILES, put_all
+from jaxbandits.comparison.plan import (
+    AVERAGE_COST_POLICIES,
+    NOISES,
+    OF_THE_CONSTRAINT,
+    POLICIES,
+    READING,
+    UNCERTAINTIES,
+    Options,
+    prepare,
+)
 from jaxbandits.comparison.running import run_plan
-from jaxbandits.comparison.until import CLAIMS, UNTIL, Until
+from jaxbandits.comparison.until import CLAIMS, UNTIL
 from jaxbandits.constraints import LAST_PULLS
-from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.protocol import Policy
+from jaxbandits.core.pytrees import leaf_fields
+from jaxbandits.core.settings import grid
+
+FORMATS = """\
+The arms file is a CSV file, as programs export it; in plain form its header is one of
+  name,mean_reward,mean_cost            means per pull
+  name,clicks,spent,conversions         counts; means are taken per click
+  name,reward,cost                      a log, one row per pull
+or that of the Facebook ads file; a column `instance` holds several problems in one file. The usual words in several
+languages (Campaign, Amount spent (USD), Kosten), semicolons, tabs, decimal commas, currencies, titles, totals and rows
+per day are understood: `jaxbandits read FILE` shows how.
+"""
+
+
+def add_arms_options(made: Parser, *, facebook: bool = True) -> None:
+    """Those that say how the file is to be read; ``--instances`` only where ``facebook``."""
+    add = made.add_argument
+    add("--columns", type=columns_of, metavar="name=TITLE,…",
+        help=f"which column is what: {', '.join(ROLES)}; as cost a number: what every pull costs")  # fmt: skip
+    add("--reward", metavar="TITLE", help="the column that counts as reward, such as revenue")
+    add("--prior", type=number(), metavar="N",
+        help="counts: as if every arm had had N more clicks of the file's average; keeps arms without any")  # fmt: skip
+    add("--decimal", type=one_of((".", ",")), metavar=".|,", help="the decimal sign (default: told from the file)")
+    add("--encoding", metavar="NAME", help="of the file's text (default: UTF-8, UTF-16 or Latin-1, told from the file)")
+    add(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="leave out rows with this cell, such as a total (repeatable)",
+    )
+    add(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="rows with this cell are arms, whatever they sum (repeatable)",
+    )
+    add("--sum", dest="add", action="store_true", help="add rows of a name that differ in a device, a window, …")
+    if facebook:
+        add("--instances", type=one_of(("published", "repaired")), metavar="published|repaired", default="published",
+            help="Facebook file: drop or repair rows (published)")  # fmt: skip
+    add("--reward-max", type=number(), metavar="X", help="bound of the reward of one pull, in the file's unit")
+    add("--cost-max", type=number(), metavar="X", help="bound of the cost of one pull, in the file's unit")
+
+
+def arms_options(arguments: argparse.Namespace, *, facebook: bool = True) -> dict[str, Any]:
+    """The same as arguments of :func:`~jaxbandits.comparison.read_arms` and :func:`~jaxbandits.comparison.prepare`."""
+    return {name: getattr(arguments, name) for name in READING if facebook or name != "instances"}
+
+
+def as_typed(arguments: argparse.Namespace) -> str:
+    """The options that were given, as one would type them, with a blank before each."""
+    parts = []
+    for name, value in arms_options(arguments).items():
+        if name in ("drop", "keep"):
+            parts += [f" --{name} {shlex.quote(text)}" for text in value]
+        elif name == "add":
+            parts += [" --sum"] * value
+        elif value not in (None, "published"):
+            text = ",".join(f"{role}={title}" for role, title in value.items()) if name == "columns" else f"{value}"
+            text = f"{value:.15g}" if isinstance(value, float) else text
+            parts.append(f" --{name.replace('_', '-')} {shlex.quote(text)}")
+    return "".join(parts)
+
+
+def columns_of(text: str) -> dict[str, str]:
+    """A converter of ``name=Campaign,cost=Cost, EUR``: a comma stands in a title unless ``key=`` follows it.
+
+    Example:
+        >>> columns_of("name=Campaign, cost=Cost, EUR")
+        {'name': 'Campaign', 'cost': 'Cost, EUR'}
+    """
+    found: dict[str, str] = {}
+    parts = re.split(r"(?:^|,)\s*([A-Za-z_-]+)\s*=", text)
+    may_be = f"pairs such as name=Campaign,cost=Kosten with the keys {', '.join(ROLES)}"
+    if parts[0].strip() or len(parts) < 3:
+        raise refused(text, may_be)
+    for role, title in zip(parts[1::2], parts[2::2], strict=True):
+        role = role.replace("-", "_").lower()
+        if role not in ROLES:
+            raise refused(role, f"one of {', '.join(ROLES)}{nearest(role, ROLES)}")
+        if role in found or not title.strip():
+            raise refused(text, f"given one title for each key, and {role} is not")
+        found[role] = title.strip()
+    return found
+
+
+# --- The option ``--policies``: names, ``all``, or a class of the user's own file; and their parameters as options
+
+
+_EVERY: Mapping[str, type[Policy]] = {**POLICIES, **AVERAGE_COST_POLICIES}
+MEANINGS: Mapping[str, str] = {
+    "rho": "how wide the confidence interval is: the larger, the more is tried out",
+    "alpha": "how wide the confidence bounds are: the larger, the more is tried out",
+    "a": "how much is tried out at random in the beginning",
+    "min_cost": "a lower bound of the arms' mean costs, as a share of the cost of one pull at most",
+    "factor": "how wide the confidence bounds are: the larger, the more is tried out",
+    "epsilon": "the share of the budget that is spent on trying out, before the best arm gets the rest",
+    "c_rad": "how wide the confidence bounds are: the larger, the more is tried out",
+}
+
+
+def policy_names(text: str) -> list[str]:
+    """A converter that takes names of policies, ``all``, or ``mine.py:MyPolicy``, separated by commas, each once."""
+    found = [part.strip(" ") for part in text.split(",")]
+    for name in found:
+        if name != "all" and name not in _EVERY and ".py:" not in name:
+            known = ", ".join([*_EVERY, "all", "mine.py:MyPolicy"])
+            raise refused(name, f"one of {known}{nearest(name, _EVERY)}")
+        if found.count(name) > 1:
+            raise refused(name, "given once")
+    return found
+
+
+def parameters() -> dict[str, tuple[str, list[str]]]:
+    """For each parameter of the named policies: its default(s), and the policies that have it."""
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for name, kind in _EVERY.items():
+        for field in leaf_fields(kind):
+            if name in AVERAGE_COST_POLICIES and field.name in OF_THE_CONSTRAINT:
+                continue
+            defaults, users = found.setdefault(field.name, ([], []))
+            default = "none, it must be given" if field.default is dataclasses.MISSING else f"{field.default:g}"
+            defaults += [default] if default not in defaults else []
+            users.append(name)
+    return {field: (", ".join(defaults), users) for field, (defaults, users) in found.items()}
+
+
+def chosen_policies(arguments: argparse.Namespace) -> list[Policy]:
+    """The policies with their settings.
+
+    Raises:
+        InputError: a parameter that no chosen policy has, or that is needed and missing; a policy for another
+            constraint; a file or class that cannot be used.
+    """
+    kinds = _kinds(arguments)
+    had = {field.name for kind in kinds.values() for field in leaf_fields(kind)}
+    for parameter, (_, users) in parameters().items():
+        if (values := getattr(arguments, parameter)) is not None and parameter not in had:
+            raise bad(option(parameter), values, f"left out: no chosen policy has it, only {', '.join(users)}")
+    return [_settings(name, kind, arguments) for name, kind in kinds.items()]
+
+
+def _kinds(arguments: argparse.Namespace) -> dict[str, type[Policy]]:
+    """The classes by the names that were given; ``all`` stands for those that need no parameter that is missing."""
+    fitting = POLICIES if arguments.constraint is None else AVERAGE_COST_POLICIES
+    kinds: dict[str, type[Policy]] = {}
+    for name in arguments.policies:
+        if name == "all":
+            kinds |= {each: kind for each, kind in fitting.items() if not _missing(kind, arguments)}
+        elif name in fitting:
+            kinds[name] = fitting[name]
+        elif name in _EVERY:
+            other = "average-cost:C" if arguments.constraint is None else "budget"
+            raise bad("--policies", name, f"one of {', '.join(fitting)}: it is for --constraint {other}")
+        else:
+            kinds[name] = loaded(name)
+    return kinds
+
+
+def left_out(arguments: argparse.Namespace) -> list[str]:
+    """What ``all`` does not stand for, in words."""
+    if "all" not in arguments.policies:
+        return []
+    fitting = POLICIES if arguments.constraint is None else AVERAGE_COST_POLICIES
+    needs = {name: _missing(kind, arguments) for name, kind in fitting.items() if name not in arguments.policies}
+    needing = [f"{name} ({option(missing[0])})" for name, missing in needs.items() if missing]
+    return [f"--policies all is without those that need a parameter: {', '.join(needing)}"] if needing else []
+
+
+def _missing(kind: type[Policy], arguments: argparse.Namespace) -> list[str]:
+    """Parameters without default that were not given."""
+    return [
+        field.name
+        for field in leaf_fields(kind)
+        if field.default is dataclasses.MISSING
+        and field.name not in OF_THE_CONSTRAINT
+        and getattr(arguments, field.name, None) is None
+    ]
+
+
+def _settings(name: str, kind: type[Policy], arguments: argparse.Namespace) -> Policy:
+    if missing := _missing(kind, arguments):
+        known = missing[0] in vars(arguments)
+        what = f"{option(missing[0])}: not given" if known else f"--policies: {name} given"
+        raise InputError(f"{what}; {name} has no default for {'it' if known else missing[0]}")
+    values: dict[str, Any] = {}
+    for field in leaf_fields(kind):
+        value = getattr(arguments, field.name, None)
+        if isinstance(value, list):
+            values[field.name] = value
+        elif arguments.constraint is not None and field.name in OF_THE_CONSTRAINT:
+            values[field.name] = 1  # until the file's bound of the costs is known
+    return grid(kind, **values) if values else kind()
+
+
+def loaded(name: str) -> type[Policy]:
+    """The class of ``mine.py:MyPolicy``; the file is run.
+
+    Raises:
+        InputError: it cannot be read or run, has no such class, or the class is no policy.
+    """
+    file, _, wanted = name.rpartition(":")
+    path = Path(file)
+
+    def fails(why: str) -> InputError:
+        return bad("--policies", name, f"a file and a policy in it, as mine.py:MyPolicy ({why})")
+
+    if not path.is_file():
+        raise fails("there is no such file")
+    module_name = f"_jaxbandits_policies_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise fails("it is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except Exception as problem:  # whatever a stranger's file raises
+        raise fails(f"running it: {type(problem).__name__}: {problem}") from None
+    kind = getattr(module, wanted, None)
+    if kind is None:
+        there = [x for x, value in vars(module).items() if isinstance(value, type) and issubclass(value, Policy)]
+        raise fails(f"it has no {wanted}{nearest(wanted, there)}")
+    if not (isinstance(kind, type) and issubclass(kind, Policy) and dataclasses.is_dataclass(kind)):
+        raise fails(f"{wanted} is no policy: a class with @jaxbandits.pytree that derives from a Policy")
+    return kind
+
+
+# --- The command
+
 
 _CLAIMS = tuple(claim.replace(" ", "-") for claim in CLAIMS)
 _EPILOG = f"""\
@@ -52,9 +293,9 @@ def parser() -> Parser:
         description="Spend a budget on the arms of a file with several policies, many times, and rank them.",
         epilog=_EPILOG,
     )
-    add, positive = made.add_argument, number(above=0)
+    add = made.add_argument
     add("--arms", required=True, metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
-    add("--budget", required=True, type=positive, metavar="B",
+    add("--budget", required=True, type=number(), metavar="B",
         help="budget of each instance, in the file's unit of cost")  # fmt: skip
     add("--policies", required=True, type=policy_names, metavar="A,B,…",
         help=f"from: {', '.join(POLICIES)}; with --constraint average-cost: {', '.join(AVERAGE_COST_POLICIES)}; all; "
@@ -64,12 +305,17 @@ def parser() -> Parser:
     for name, (default, users) in parameters().items():
         text = f"{MEANINGS.get(name, 'a parameter')}, of {', '.join(users)} (default: {default})"
         add(option(name), type=numbers, metavar="X,Y,…", help=f"{text}; each value is one setting")
-    add("--runs", type=whole(1, 2**32 - 1, "2**32 - 1"), metavar="R",
+    add("--runs", type=whole(), metavar="R",
         help="independent runs of each setting on each instance (1000)")  # fmt: skip
-    _add_until(made)
+    add("--until", type=one_of(UNTIL), metavar="|".join(UNTIL),
+        help="play in batches until all pairs of settings are clear (clear), or one setting is clearly ahead of all "
+        "others (best); of such tables 1 in 20 at most holds a false claim")  # fmt: skip
+    add("--max-runs", type=whole(), metavar="R", help="with --until: runs at most (1000)")
+    add("--claim", type=one_of(_CLAIMS), default="any", metavar="|".join(_CLAIMS),
+        help="with --until: what must be clear: who earns more in most runs, on average, or either (any)")  # fmt: skip
     add("--out", default="jaxbandits-out", metavar="DIR",
         help=f"folder for {', '.join((*FILES, *ANSWER_FILES))} (jaxbandits-out)")  # fmt: skip
-    add("--seed", type=whole(0, 2**32 - 1, "2**32 - 1"), default=0, metavar="S",
+    add("--seed", type=whole(), default=0, metavar="S",
         help="the same seed gives the same table.csv (0)")  # fmt: skip
     add("--noise", type=one_of(NOISES), metavar="|".join(NOISES),
         help="what a pull looks like (clicks for counts: a conversion or none, at a cost that varies; empirical for a "
@@ -77,7 +323,7 @@ def parser() -> Parser:
     add("--uncertainty", type=one_of(UNCERTAINTIES), metavar="|".join(UNCERTAINTIES),
         help="true means of each run drawn from what the file's counts leave open, or as in the file (means, where "
         "there are counts)")  # fmt: skip
-    add("--cost-cv", type=positive, metavar="X",
+    add("--cost-cv", type=number(), metavar="X",
         help="coefficient of variation of a click's cost (from day to day in the file, else 0.5)")  # fmt: skip
     add("--policy", metavar="NAME", help="answer for this policy or setting too, beside the best")
     add("--answer", action=argparse.BooleanOptionalAction, default=True,
@@ -85,7 +331,7 @@ def parser() -> Parser:
     add("--check", action=argparse.BooleanOptionalAction, default=True,
         help="play a second noise too, and tell if the ranking depends on it (yes)")  # fmt: skip
     add("--explain", action="store_true", help="explain the words of the tables")
-    add("--beta-concentration", type=positive, metavar="C",
+    add("--beta-concentration", type=number(), metavar="C",
         help="alpha + beta of --noise beta; larger is less noisy (4)")  # fmt: skip
     add("--last-pull", type=one_of(LAST_PULLS), metavar="|".join(LAST_PULLS), default="counts",
         help="the pull that exceeds the budget counts with its reward, or forfeits it (counts)")  # fmt: skip
@@ -96,102 +342,48 @@ def parser() -> Parser:
     return made
 
 
-def _add_until(made: Parser) -> None:
-    add = made.add_argument
-    add("--until", type=one_of(UNTIL), metavar="|".join(UNTIL),
-        help="play in batches until all pairs of settings are clear (clear), or one setting is clearly ahead of all "
-        "others (best); of such tables 1 in 20 at most holds a false claim")  # fmt: skip
-    add("--max-runs", type=whole(2, 2**32 - 1, "2**32 - 1"), metavar="R", help="with --until: runs at most (1000)")
-    add("--claim", type=one_of(_CLAIMS), metavar="|".join(_CLAIMS),
-        help="with --until: what must be clear: who earns more in most runs, on average, or either (any)")  # fmt: skip
+def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What was given of :class:`~jaxbandits.comparison.plan.Options`."""
+    found = {field.name: getattr(arguments, field.name, None) for field in dataclasses.fields(Options)}
+    found |= {"claim": arguments.claim.replace("-", " "), "average_cost": arguments.constraint}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def run(arguments: argparse.Namespace, given: list[str]) -> int:
     """Do the job; the exit code is 0, 1 (nothing could be written) or 130 (Ctrl-C while writing)."""
-    average_cost = arguments.constraint
-    policies = chosen_policies(arguments, average_cost is not None)
-    if arguments.beta_concentration is not None and arguments.noise != "beta":
-        raise bad("--beta-concentration", arguments.beta_concentration, "left out unless --noise beta is given")
+    policies = chosen_policies(arguments)
     if arguments.policy is not None and not arguments.answer:
         raise bad("--policy", arguments.policy, "left out with --no-answer: only the answer is for it")
     check_folder("--out", arguments.out, (*FILES, *(ANSWER_FILES if arguments.answer else ())), "compare")
+    asked = [arguments.policy] if arguments.policy else []
     try:
-        until = Until.checked(
-            arguments.until, (arguments.claim or "any").replace("-", " "), arguments.max_runs, arguments.runs
-        )
-        plan = prepare(
-            arguments.arms,
-            arguments.budget,
-            policies,
-            runs=until.max_runs if until is not None else arguments.runs or 1000,
-            seed=arguments.seed,
-            noise=arguments.noise,
-            beta_concentration=4.0 if arguments.beta_concentration is None else arguments.beta_concentration,
-            last_pull=arguments.last_pull,
-            marks=arguments.marks,
-            uncertainty=arguments.uncertainty,
-            cost_cv=arguments.cost_cv,
-            average_cost=average_cost,
-            **arms_options(arguments),
-        )
-        check_setting(plan, arguments.policy)
-        if until is not None:
-            until.check(plan)
+        plan = prepare(arguments.arms, arguments.budget, policies, **options_of(arguments))
+        for name in asked:
+            setting_called(name, list(plan.settings))
     except InputError as problem:
         raise as_option(problem, arguments) from None
     progress = usual_progress(arguments.progress)
-    comparison = run_plan(plan, progress=progress, until=until)
-    command = shlex.join(["jaxbandits", *given])
-    about = {"command": command, "arguments": vars(arguments)}
+    comparison = run_plan(plan, progress=progress)
+    from jaxbandits.comparison.report import answer_files, closing, text_of
+
+    command, answer, written = shlex.join(["jaxbandits", *given]), None, list[Path]()
     try:
-        written = comparison.save(arguments.out, about)  # first of all, for the results took the longest
+        # the ranking is written first of all, for it took the longest
+        written += comparison.save(arguments.out, {"command": command, "arguments": vars(arguments)})
+        if arguments.answer:
+            answer = comparison.answer(*asked, check=arguments.check, progress=progress)
+            written += put_all(arguments.out, answer_files(answer, command))
     except OSError as problem:
         complain(f"--out: could not be written ({problem})")
         return 1
     except KeyboardInterrupt:
-        print(f"interrupted: all runs finished; the files in {arguments.out} are whole or not there", file=sys.stderr)
+        there = ", ".join(map(str, written)) or "nothing more"
+        print(f"interrupted: all runs finished; {there} written", file=sys.stderr)
         return 130
-    if arguments.answer:
-        return _with_answer(comparison, arguments, command, written, progress)
-    _tell(_sections(comparison, arguments, written))
+    notes = "\n".join(f"note: {note}" for note in left_out(arguments))
+    last = [notes, closing(answer) if answer else "", f"written: {', '.join(map(str, written))}"]
+    say("\n\n".join(part for part in (text_of(comparison, answer, arguments.explain), *last) if part))
     return 0
-
-
-def _with_answer(
-    comparison: Comparison, arguments: argparse.Namespace, command: str, written: list[Path], progress: bool | str
-) -> int:
-    """The answer, before everything else; its files beside those of the comparison, which are written already."""
-    try:
-        answer = answer_of(
-            comparison, [arguments.policy] if arguments.policy else [], check=arguments.check, progress=progress
-        )
-        written += save_answer(answer, arguments.out, command)
-    except OSError as problem:
-        complain(f"--out: could not be written ({problem})")
-        return 1
-    except KeyboardInterrupt:
-        print(f"interrupted: all runs finished; {', '.join(map(str, written))} are written", file=sys.stderr)
-        return 130
-    sections = _sections(comparison, arguments, written)
-    _tell([answer_lines(answer), *sections[:-1], [closing(answer)], sections[-1]])
-    return 0
-
-
-def _sections(comparison: Comparison, arguments: argparse.Namespace, written: list[Path]) -> list[list[str]]:
-    return [
-        compare_text.ranking(comparison),
-        clear_text.until_clear(comparison),
-        compare_text.limits(comparison),
-        compare_text.per_instance(comparison),
-        compare_text.what_was_read(comparison.plan),
-        [f"{word}: {meaning}" for word, meaning in GLOSSARY] if arguments.explain else [],
-        [f"note: {note}" for note in (*comparison.notes, *left_out(arguments))],
-        [f"written: {', '.join(str(path) for path in written)}"],
-    ]
-
-
-def _tell(sections: list[list[str]]) -> None:
-    say("\n\n".join("\n".join(lines) for lines in sections if lines))
 
 
 def constraint(text: str) -> float | None:
@@ -202,14 +394,4 @@ def constraint(text: str) -> float | None:
     may_be = "budget, or average-cost:C with C above 0, as average-cost:0.5"
     if kind != "average-cost":
         raise refused(text, may_be)
-    value = to_number(bound, may_be)
-    if value <= 0:
-        raise refused(text, may_be)
-    return value
-
-
-def check_setting(plan: ComparisonPlan, name: str | None) -> None:
-    """Is it a setting, or the name of a policy, that will be played?"""
-    known = list(dict.fromkeys([*plan.settings, *(label.split("(")[0] for label in plan.settings)]))
-    if name is not None and name not in known:
-        raise bad("policy", name, f"one of {listed(name, known)}")
+    return number(above=0, may_be=may_be)(bound)

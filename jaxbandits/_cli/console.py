@@ -1,20 +1,270 @@
-"""The command ``jaxbandits``: ``read`` (:mod:`~jaxbandits._cli.read`), ``compare`` (:mod:`~jaxbandits._cli.compare`),
-``demo`` (:mod:`~jaxbandits._cli.demo`), ``sweep`` and ``status`` (:mod:`~jaxbandits._cli.sweep`), ``tune``
-(:mod:`~jaxbandits._cli.tune`).
-``jaxbandits compare --help`` lists everything."""
+"""The command ``jaxbandits``, and what the project's commands share: a parser whose errors are one line, and printing.
+
+A command line is checked in this order: names of options, values that are missing, options that are missing, then each
+value by its converter. Converters only turn text into values; the library checks their range.
+"""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import difflib
 import importlib
+import itertools
+import math
+import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
 
-from jaxbandits._cli import interrupt
-from jaxbandits._cli.command_line import Parser, complain, nearest, typed
-from jaxbandits._cli.programs import keep_programs
-from jaxbandits.core.errors import InputError
+from jaxbandits.core import checks
+from jaxbandits.core.checks import InputError, line, shown
+
+_MISSING = "the following arguments are required: "  # argparse's words
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises InputError and prints no usage.
+
+    Args:
+        must: names of positional arguments that must be given; declare them with ``nargs="?"``.
+        **options: of :class:`argparse.ArgumentParser`.
+
+    Example:
+        >>> parser = Parser(prog="demo")
+        >>> _ = parser.add_argument("--budget", type=number(), required=True)
+        >>> parser.parse(["--budget", "1e3"]).budget
+        1000.0
+        >>> parser.parse(["--buget", "5"])
+        Traceback (most recent call last):
+        jaxbandits.core.checks.InputError: --buget: unknown option; did you mean --budget? (see demo --help)
+    """
+
+    def __init__(self, *, must: Sequence[str] = (), **options: Any):
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, exit_on_error=False, **options)
+        self.must = tuple(must)
+
+    def parse(self, given: Sequence[str]) -> argparse.Namespace:
+        """The values; ``--help`` and ``--version`` print and leave by SystemExit(0).
+
+        Raises:
+            InputError: naming the argument.
+        """
+        known = self._option_string_actions
+        for name in (part.partition("=")[0] for part in itertools.takewhile(lambda part: part != "--", given)):
+            if name.startswith("--") and name not in known:  # before argparse tells what else is missing
+                raise InputError(f"{line(name)}: unknown option{nearest(name, known)} (see {self.prog} --help)")
+        try:
+            arguments, left = self.parse_known_args(given)
+        except argparse.ArgumentError as problem:
+            self.error(f"{(problem.argument_name or '').split('/')[-1]}: {problem.message}".removeprefix(": "))
+        if left := [part for part in left if part != "--"]:
+            raise InputError(f"{shown(left[0])}: not expected here (see {self.prog} --help)")
+        for action in self._actions:
+            if action.dest in self.must and getattr(arguments, action.dest) is None:
+                self.error(f"{_MISSING}{action.metavar or action.dest}")
+        return arguments
+
+    def error(self, message: str) -> NoReturn:
+        """Raise it as an InputError."""
+        if message.startswith(_MISSING):
+            message = f"{message.removeprefix(_MISSING)}: missing; it must be given"
+        raise InputError(message)
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help; quietly, if nobody reads it to the end."""
+        say(self.format_help().rstrip("\n"))
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``; did you mean X?`` where one of the known names is like this one.
+
+    Example:
+        >>> nearest("--polices", ["--policies", "--out"]), nearest("zzz", ["one"])
+        ('; did you mean --policies?', '')
+    """
+    spelt = {text.lower().replace("-", "_"): text for text in known}
+    near = difflib.get_close_matches(name.lower().replace("-", "_"), spelt, n=1, cutoff=0.4)
+    return f"; did you mean {spelt[near[0]]}?" if near else ""
+
+
+def listed(name: str, known: Iterable[str]) -> str:
+    """The known names, and which of them was probably meant.
+
+    Example:
+        >>> listed("figre1", ["figure1", "maps"])
+        'figure1, maps; did you mean figure1?'
+    """
+    known = tuple(known)
+    return f"{', '.join(known)}{nearest(name, known)}"
+
+
+# --- Converters
+
+
+def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
+    """The error of a converter, for it to raise."""
+    return argparse.ArgumentTypeError(f"{shown(text)} given; it must be {may_be}")
+
+
+def number(
+    *, above: float = -math.inf, most: float = math.inf, may_be: str = "a finite number"
+) -> Callable[[str], float]:
+    """A converter to a finite number, perhaps in a range."""
+    ends = [f"above {above:g}"] * math.isfinite(above) + [f"at most {most:g}"] * math.isfinite(most)
+    may_be = " ".join([may_be, " and ".join(ends)]).rstrip()
+
+    def convert(text: str) -> float:
+        try:
+            value = float(text) if "_" not in text else math.nan
+        except ValueError:
+            value = math.nan
+        if not (math.isfinite(value) and above < value <= most):
+            raise refused(text, may_be)
+        return value
+
+    return convert
+
+
+def numbers(text: str) -> list[float]:
+    """A converter to numbers, separated by commas."""
+    each = number(may_be=f"numbers, separated by commas, and not {shown(text)}")
+    return [each(part) for part in text.split(",")]
+
+
+def whole(least: int | None = None, most: int | None = None, most_as: str = "") -> Callable[[str], int]:
+    """A converter to a whole number, perhaps in a range; ``most_as`` is how the message writes its upper end."""
+    ends = "" if least is None else f" of at least {least}"
+    ends = ends if most is None else f" from {least} to {most_as or format(most, ',')}"
+
+    def convert(text: str) -> int:
+        try:
+            value = int(text)
+            if (least is None or value >= least) and (most is None or value <= most):
+                return value
+        except ValueError:
+            pass
+        raise refused(text, f"a whole number{ends}")
+
+    return convert
+
+
+def one_of(names: Iterable[str]) -> Callable[[str], str]:
+    """A converter that takes one of some names."""
+    known = tuple(names)
+
+    def convert(text: str) -> str:
+        if text not in known:
+            raise refused(text, f"one of {listed(text, known)}")
+        return text
+
+    return convert
+
+
+# --- Printing, and the names of options
+
+
+def say(text: str) -> None:
+    """Print to stdout; a reader that has gone away, as ``head`` does, ends the printing and not the work."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # what is still to come, and what Python flushes at its end, goes nowhere
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def complain(problem: object, program: str = "jaxbandits") -> None:
+    """Print an error to stderr: one line, or a first line and one indented line for each of several problems."""
+    first, *more = (line(" ".join(part.split())) for part in str(problem).split("\n"))
+    print("\n".join([f"{program}: error: {first}", *(f"  {part}" for part in more)]), file=sys.stderr, flush=True)
+
+
+def option(parameter: str) -> str:
+    """``--min-cost`` for ``min_cost``."""
+    return f"--{parameter.replace('_', '-')}"
+
+
+OTHERWISE = {"average_cost": "constraint", "wrt": "parameter"}
+"""Options that are not called as the argument of the library is."""
+
+
+def as_option(problem: InputError, arguments: argparse.Namespace) -> InputError:
+    """``runs: 0 given; …`` as ``--runs: 0 given; …``, if the command has such an option."""
+    name, colon, rest = str(problem).partition(":")
+    own = name.rpartition(".")[2]  # a policy's parameter is told as OmegaUCB.rho
+    own = OTHERWISE.get(own, own)
+    return InputError(f"{option(own)}{colon}{rest}") if own in vars(arguments) else problem
+
+
+# --- Compiled programs are kept from one command to the next, in jax's persistent compilation cache
+#
+# Only commands use it: a library call never touches jax's global configuration (docs/benchmarks.md has the line for
+# your own code).
+
+
+VARIABLE = "JAXBANDITS_CACHE"
+_MOST_BYTES = 1 << 29  # a program of an engine takes 50 to 200 kB
+
+
+def keep_programs() -> None:
+    """Keep what this process compiles, and take what earlier ones kept.
+
+    Off with ``JAXBANDITS_CACHE=off``; another value is the folder. Whoever has told jax of a folder
+    (``JAX_COMPILATION_CACHE_DIR``) keeps it. A folder that cannot be made is not used; entries that cannot be read are
+    ignored and compiled anew.
+    """
+    import jax
+
+    if getattr(jax.config, "jax_compilation_cache_dir", None) or (folder := programs_folder()) is None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _prune(folder)
+    except OSError:
+        return
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    # Each of some dozen small programs takes 30 ms to compile, and 1 ms to read.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache entry")
+
+
+def programs_folder() -> Path | None:
+    """Where programs are kept: a folder for this kind of processor and this jax; None if they are not to be kept."""
+    import jax
+
+    told = os.environ.get(VARIABLE, "")
+    if told.lower() in ("off", "false", "no", "0"):
+        return None
+    caches = os.environ.get("XDG_CACHE_HOME", "")
+    caches = caches if os.path.isabs(caches) else "~/.cache"
+    base = Path(told or f"{caches}/jaxbandits").expanduser()
+    # XLA makes its CPU code for one kind of processor, and jax's own key does not tell them apart.
+    return base / "programs" / f"{checks.processor()}-jax-{jax.__version__}"
+
+
+def _prune(folder: Path) -> None:
+    """Drop the entries that were written first until those that stay take half of what may be kept."""
+    found = [(entry.stat(), entry) for entry in folder.iterdir()]
+    size = sum(state.st_size for state, _ in found)
+    if size <= _MOST_BYTES:
+        return
+    for state, entry in sorted(found, key=lambda pair: pair[0].st_mtime):
+        with contextlib.suppress(OSError):
+            entry.unlink()
+        size -= state.st_size
+        if size <= _MOST_BYTES // 2:
+            return
+
+
+# --- The command
+
 
 # Of each job: what it is for, and the module with a function that makes its parser and one that does it.
 _JOBS = {
@@ -38,7 +288,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         with contextlib.suppress(AttributeError, ValueError):  # it is closed, or is not Python's own
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        interrupt.ready()
         return _run(given)
     except InputError as problem:
         complain(problem)
@@ -56,7 +305,7 @@ def _run(given: list[str]) -> int:
         _top_parser().parse(given)
         raise InputError(f"{'|'.join(_JOBS)}: missing; it must be given")
     if job not in _JOBS:
-        raise InputError(f"{typed(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}")
+        raise InputError(f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}")
     _, module, make, run = _JOBS[job]
     found: Any = importlib.import_module(module)
     arguments = getattr(found, make)().parse(given[1:])

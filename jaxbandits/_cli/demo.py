@@ -9,9 +9,8 @@ from pathlib import Path
 
 import jaxbandits
 from jaxbandits._cli import compare
-from jaxbandits._cli.command_line import Parser, say
-from jaxbandits.core.errors import bad
-from jaxbandits.core.printable import said
+from jaxbandits._cli.console import Parser, say
+from jaxbandits.core.checks import bad, brief
 
 _CHOSEN = ["--budget", "300", "--policies", "omega_ucb,bts,m_ucb", "--rho", "0.0625,0.25,1", "--runs", "200"]
 
@@ -56,6 +55,6 @@ def copy_examples(folder: Path) -> list[Path]:
             with open(there, "x", encoding="utf-8") as file:
                 file.write(example.read_text(encoding="utf-8"))
         except OSError as problem:
-            raise bad("--examples", str(folder), f"a folder to write {example.name} to ({said(problem)})") from None
+            raise bad("--examples", str(folder), f"a folder to write {example.name} to ({brief(problem)})") from None
         written.append(there)
     return written

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import re
 import sys
-import time
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from jaxbandits._cli.command_line import Parser, complain, refused, say, whole
-from jaxbandits._files.files import path_of
-from jaxbandits._reports.progress import usual_progress
-from jaxbandits.core.errors import InputError, bad, shown
-from jaxbandits.core.printable import brief, line
-from jaxbandits.sweeps.log import is_number
+from jaxbandits._cli.console import Parser, complain, say, whole
+from jaxbandits._progress import usual_progress
+from jaxbandits.core.checks import InputError, bad, line
 
 _EPILOG = """\
 SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.
@@ -23,12 +18,8 @@ The same command again continues where it stopped, also after a kill, on other d
 
 Who plays: this process, or with --on
   processes:4                four processes on this machine
-  dask:tcp://HOST:8786       the workers of a Dask scheduler that runs
+  dask:tcp://HOST:8786       the workers of a Dask scheduler that runs (on Slurm, Kubernetes, SSH, …)
   dask:local:4               a Dask cluster of four processes on this machine
-  slurm[:NAME=VALUE,...]     jobs of Slurm, options as for submitit.AutoExecutor
-Without any coordinator (a Slurm array, an indexed job of Kubernetes), a folder each, then all together:
-  jaxbandits sweep SPEC.py --out part-$I --shard $I/16
-  jaxbandits sweep SPEC.py --finish DIR part-*
 """
 
 
@@ -42,12 +33,9 @@ def sweep_parser() -> Parser:
     )
     add = made.add_argument
     add("spec", nargs="?", metavar="SPEC.py", help="a file that sets `sweep` to a jaxbandits.Sweep")
-    add("parts", nargs="*", default=[], metavar="PART", help="with --finish: folders whose blocks are taken")
     add("--out", metavar="DIR", help="folder of blocks, results and report")
     add("--dry-run", action="store_true", help="print lanes, memory and expected time; run nothing")
     add("--on", metavar="ENGINE", help="who plays (default: this process), see below")
-    add("--shard", type=_shard, metavar="I/N", help="only every N-th block, from block I on (0 to N - 1); no report")
-    add("--finish", metavar="DIR", help="take the blocks of PART ... into DIR and write the report; run nothing")
     add("--workers", type=whole(1, 4096), metavar="N", help="threads that run lanes (one per device, or per core)")
     add("--progress", action=argparse.BooleanOptionalAction, help="a bar on stderr (default: on a terminal)")
     return made
@@ -64,50 +52,27 @@ def status_parser() -> Parser:
     return made
 
 
-def _shard(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text, re.ASCII)
-    if not match or int(match[1]) >= int(match[2]):
-        raise refused(text, "I/N with I from 0 to N - 1, such as 0/16")
-    return int(match[1]), int(match[2])
-
-
-def _check(arguments: argparse.Namespace) -> None:
-    """Whether the options fit together."""
-    given = {name: getattr(arguments, name[2:]) for name in ("--out", "--on", "--shard", "--finish", "--workers")}
-    if arguments.out is None and arguments.finish is None and not arguments.dry_run:
-        raise InputError("--out: missing; it must be given (or --finish, or --dry-run)")
-    for name in ("--out", "--finish"):
-        if given[name] is not None and not given[name].strip():
-            raise bad(name, given[name], "the name of a folder")
-    if arguments.parts and arguments.finish is None:
-        raise InputError(
-            f"{shown(arguments.parts[0])}: not expected here without --finish (see jaxbandits sweep --help)"
-        )
-    for one, other in (
-        *(("--finish", name) for name in ("--out", "--on", "--shard", "--workers")),
-        ("--on", "--workers"),
-    ):
-        if given[one] is not None and given[other] is not None:
-            raise bad(other, given[other], f"left out with {one}")
-
-
 def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
     """The command ``sweep``; the exit code is 0, or 1 if something could not be played or written."""
-    from jaxbandits.sweeps.dispatch import UnfinishedError
-    from jaxbandits.sweeps.plan import make_plan
-    from jaxbandits.sweeps.spec_file import read_spec, run_spec
-    from jaxbandits.sweeps.store import StorageError
+    from jaxbandits.sweeps import StorageError, UnfinishedError, make_plan, open_engine, sweep
+    from jaxbandits.sweeps.report import summary
+    from jaxbandits.sweeps.spec import load_spec
 
-    text = read_spec(arguments.spec)
-    _check(arguments)
-    out = arguments.out if arguments.finish is None else arguments.finish
+    out = arguments.out
+    if not out and not arguments.dry_run:
+        raise InputError("--out: missing; it must be given (or --dry-run)")
+    if arguments.on is not None and arguments.workers is not None:
+        raise bad("--workers", arguments.workers, "left out with --on")
     kept = f"finished blocks are in {line(out)}, the same command continues" if out else "nothing was written"
     try:
-        spec = run_spec(arguments.spec, text, _notice)
+        spec = load_spec(arguments.spec)
         if arguments.dry_run:
             say("\n".join(_forecast(make_plan(spec), arguments)))
-        else:
-            say("\n".join(_play(spec, out, arguments)))
+            return 0
+        shown = usual_progress(arguments.progress)
+        with open_engine(arguments.on) if arguments.on is not None else contextlib.nullcontext() as executor:
+            found = sweep(spec, out, executor=executor, workers=arguments.workers, progress=shown, notice=_notice)
+        say(f"{summary(found)}\nwritten: {line(out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)")
         return 0
     except StorageError as problem:
         complain(str(problem.strerror))
@@ -119,27 +84,9 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
         print(f"interrupted; {kept}", file=sys.stderr)
         return 130
     except InputError as problem:
-        names = {"out": "--finish" if arguments.finish else "--out", "workers": "--workers", "executor": "--on"}
         name, colon, rest = str(problem).partition(":")
-        raise InputError(f"{names.get(name, name)}{colon}{rest}") from None
-
-
-def _play(spec: Any, out: str, arguments: argparse.Namespace) -> list[str]:
-    """What the command says at the end."""
-    from jaxbandits.sweeps.engines import open_engine
-    from jaxbandits.sweeps.report import summary
-    from jaxbandits.sweeps.run import finish, play_shard, sweep
-
-    written = f"\nwritten: {line(out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)"
-    if arguments.finish is not None:
-        return [summary(finish(spec, out, arguments.parts, notice=_notice)).removesuffix("\n"), written]
-    shown_ = usual_progress(arguments.progress)
-    with open_engine(arguments.on) if arguments.on is not None else contextlib.nullcontext() as executor:
-        options = {"executor": executor, "workers": arguments.workers, "progress": shown_, "notice": _notice}
-        if arguments.shard is not None:
-            play_shard(spec, out, arguments.shard, **options)
-            return [f"shard {arguments.shard[0]}/{arguments.shard[1]} is done: {line(out)}/"]
-        return [summary(sweep(spec, out, **options)).removesuffix("\n"), written]
+        option = {"out": "--out", "executor": "--on"}.get(name, name)
+        raise InputError(f"{option}{colon}{rest}") from None
 
 
 def _notice(text: str) -> None:
@@ -147,11 +94,11 @@ def _notice(text: str) -> None:
 
 
 def _forecast(plan: Any, arguments: argparse.Namespace) -> list[str]:
-    from jaxbandits.sweeps.plan import forecast
+    from jaxbandits.sweeps import forecast
     from jaxbandits.sweeps.store import Folder
 
     done: frozenset[int] = frozenset()
-    if arguments.out is not None and (folder := Folder(arguments.out)).begun():
+    if arguments.out and (folder := Folder(arguments.out)).begun():
         folder.check(plan)
         done, _ = folder.sound()
     about = forecast(plan, arguments.workers, done)
@@ -169,65 +116,48 @@ def _forecast(plan: Any, arguments: argparse.Namespace) -> list[str]:
 
 def run_status(arguments: argparse.Namespace, given: list[str]) -> int:
     """The command ``status``."""
-    from jaxbandits.sweeps.store import Folder
-
-    say("\n".join(status_lines(Folder(path_of("DIR", arguments.folder)))))
+    say("\n".join(status_lines(Path(arguments.folder))))
     return 0
 
 
-def status_lines(folder: Any, clock: Callable[[], float] = time.time) -> list[str]:
+def status_lines(path: Path) -> list[str]:
     """What is done of a sweep, what is left, and how long that will take at the pace of the latest run."""
-    from jaxbandits.sweeps.log import read_logs
+    from jaxbandits.sweeps.store import Folder, read_logs
 
+    folder = Folder(path)
     blocks = folder.manifest()["blocks"]
-    done, broken = folder.sound()
+    done, damaged = folder.sound()
     left = [block for number, block in enumerate(blocks) if number not in done]
     total, rest = (sum(block["seconds"] for block in part) for part in (blocks, left))
-    lines = [f"{line(str(folder.path))}: {len(done)} of {len(blocks)} blocks done, {1 - rest / total:.0%} of the work"]
-    lines += [f"corrupt, will be computed anew: {line(str(path))} (it {wrong})" for path, wrong in broken.items()]
-    working = folder.in_use()
-    report = (folder.path / "result.nc").exists()
+    lines = [f"{line(str(path))}: {len(done)} of {len(blocks)} blocks done, {1 - rest / total:.0%} of the work"]
+    lines += [f"damaged, will be computed anew: {line(str(file))}" for file in damaged]
     if not left:
+        report = (path / "result.nc").exists()
         return [*lines, "finished: summary.txt says what was found" if report else "the report is still to be written"]
-    by_unit: dict[str, list[int]] = {}
-    for number, block in enumerate(blocks):
-        by_unit.setdefault(block["of"], []).append(number)
-    for name, numbers in by_unit.items():
-        ready = sum(number in done for number in numbers)
-        if ready < len(numbers):
-            lines.append(f"  {brief(name)}: {ready} of {len(numbers)} blocks")
-    runs = [notes for notes in read_logs(folder.path) if any(_is_block(note) for note in notes)]
+    for name in dict.fromkeys(block["of"] for block in left):
+        of_it = [number for number, block in enumerate(blocks) if block["of"] == name]
+        lines.append(f"  {line(name)}: {sum(number in done for number in of_it)} of {len(of_it)} blocks")
+    runs = [notes for notes in read_logs(path) if any(note["event"] == "block" for note in notes)]
     if not runs:
         lines.append("time left: unknown before the first block of a run is done")
     else:
-        lines += _by_worker(runs[-1])
-        lines.append(f"time left: about {duration(rest / _pace(runs[-1]))} at the pace of the latest run")
-    lines.append(
-        f"a run works on it now ({working})" if working else "no run works on it now; the same command continues"
-    )
+        played = [note for note in runs[-1] if note["event"] == "block"]
+        seconds = max(played[-1]["time"] - runs[-1][0]["time"], 1e-3)
+        lines += _by_worker(played, seconds)
+        pace = sum(note["seconds"] for note in played) / seconds  # expected work of one core, done per second
+        lines.append(f"time left: about {duration(rest / pace)} at the pace of the latest run")
+    lines.append("a run works on it now" if folder.in_use() else "no run works on it now; the same command continues")
     return lines
 
 
-def _is_block(note: dict[str, Any]) -> bool:
-    return note["event"] == "block" and is_number(note.get("seconds")) and note["seconds"] > 0
-
-
-def _pace(notes: list[dict[str, Any]]) -> float:
-    """Expected seconds of one core's work done per second, by all workers of a run."""
-    done = [note for note in notes if _is_block(note)]
-    return sum(note["seconds"] for note in done) / max(done[-1]["time"] - notes[0]["time"], 1e-3)
-
-
-def _by_worker(notes: list[dict[str, Any]]) -> list[str]:
+def _by_worker(played: list[dict[str, Any]], seconds: float) -> list[str]:
     """What each of several workers of a run did."""
-    workers: dict[str, list[dict[str, Any]]] = {}
-    for note in filter(_is_block, notes):
-        workers.setdefault(str(note.get("worker", "")), []).append(note)
+    names = sorted({note["worker"] for note in played})
     lines = []
-    for name, done in sorted(workers.items()) if len(workers) > 1 else ():
-        lanes, rounds = (sum(n[x] for n in done if is_number(n.get(x))) for x in ("lanes", "rounds"))
-        pace = rounds / max(done[-1]["time"] - notes[0]["time"], 1e-3)
-        lines.append(f"  worker {brief(name, 80)}: {len(done)} blocks, {lanes:,.0f} lanes, {pace:.2g} rounds/s")
+    for name in names if len(names) > 1 else ():
+        mine = [note for note in played if note["worker"] == name]
+        lanes, rounds = (sum(note[what] for note in mine) for what in ("lanes", "rounds"))
+        lines.append(f"  worker {line(name)}: {len(mine)} blocks, {lanes:,} lanes, {rounds / seconds:.2g} rounds/s")
     return lines
 
 
@@ -235,6 +165,4 @@ def duration(seconds: float) -> str:
     """``45 s``, ``12 min``, ``3.5 h``."""
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
-    if not seconds < 1e9:
-        return "30 years or more"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -4,44 +4,25 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import math
 import shlex
-import warnings
 from typing import Any
 
 import jax
 import numpy as np
 
-from jaxbandits._cli.arms_options import add_arms_options, arms_options
-from jaxbandits._cli.command_line import (
-    Parser,
-    as_option,
-    complain,
-    nearest,
-    number,
-    one_of,
-    option,
-    refused,
-    say,
-    whole,
-)
-from jaxbandits._engine.resources import memory_left
-from jaxbandits._files.output_folder import check_folder
+from jaxbandits._cli.compare import add_arms_options, arms_options
+from jaxbandits._cli.console import Parser, as_option, complain, nearest, number, one_of, option, refused, say, whole
+from jaxbandits._files import check_folder
 from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.comparison.plan import POLICIES
-from jaxbandits.comparison.scaled_arms import finite_arms
+from jaxbandits.comparison.worlds import finite_arms
 from jaxbandits.constraints import TotalBudget
-from jaxbandits.core.errors import InputError, bad
+from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Policy
-from jaxbandits.core.pytrees import check_range
+from jaxbandits.core.settings import get
 from jaxbandits.policies import IndexPolicy, SoftIndex
-from jaxbandits.tuning.problems import FAMILIES, Problem, fixed_problem, random_problem
-from jaxbandits.tuning.search import default_optimizer, tune
-from jaxbandits.tuning.tuned import FILES, Tuned
+from jaxbandits.tuning import FAMILIES, FILES, Problem, Tuned, default_optimizer, fixed_problem, random_problem, tune
 
-_FLOAT32 = (1e-37, 1e38)
-# Of instances that are being drawn (measured: Bernoulli 292, generalised Bernoulli 663, Beta 13,711).
-_BYTES_PER_ARM = {"bernoulli": 300, "generalised-bernoulli": 700, "beta": 14_000}
 _KNOWN = ("adabelief", "adagrad", "adam", "adamax", "adamw", "lion", "nadam", "radam", "rmsprop", "sgd", "yogi")
 _EPILOG = """\
 Examples:
@@ -96,11 +77,10 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         raise bad("--grid-instances", arguments.grid_instances, "left out unless --grid is given")
     optimizer = _optimizer(arguments)
     check_folder("--out", arguments.out, FILES, "tune")
-    problem = _problem(arguments)
     try:
         found: Tuned = tune(
             policy,
-            problem,
+            _problem(arguments),
             wrt=names,
             key=jax.random.key(arguments.seed),
             steps=arguments.steps,
@@ -137,17 +117,7 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
             f"--start: missing; {arguments.policy} has no default for {missing[0]}, so that it must be given"
             + ("" if missing[0] == name else f", as --parameter {missing[0]}")
         )
-    start: Any = leaves[name].default if arguments.start is None else arguments.start
-    # six standard deviations of the smoothing, in float32
-    ends = [start * math.exp(sign * 6 * arguments.sigma) for sign in (-1, 1)]
-    check_range("--start", start, leaves[name].metadata)
-    if leaves[name].metadata.get("integer"):
-        raise bad("--parameter", name, "one that is no whole number")
-    if not start > 0:
-        raise bad("--start", start, "above 0, as its logarithm is moved")
-    if ends[0] < _FLOAT32[0] or ends[1] > _FLOAT32[1]:
-        raise bad("--start", start, f"from {_FLOAT32[0]:g} to {_FLOAT32[1]:g}, with 6 widths --sigma to either side")
-    policy = kind(**{name: start})
+    policy = kind(**({} if arguments.start is None else {name: arguments.start}))
     if arguments.temperature is None:
         return policy, (name,)
     if not isinstance(policy, IndexPolicy):
@@ -157,52 +127,21 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
 
 
 def _problem(arguments: argparse.Namespace) -> Problem:
+    reading = arms_options(arguments, facebook=False)
+    of_other = reading if arguments.arms is None else {x: getattr(arguments, x) for x in ("k", "family")}
+    for name, value in of_other.items():
+        if value not in (None, [], False):
+            needs = "without --arms" if arguments.arms is None else "with --arms"
+            raise bad(option(name), value, f"left out {needs}")
     if arguments.arms is None:
-        return _random_problem(arguments)
-    for name in ("k", "family"):
-        if getattr(arguments, name) is not None:
-            raise bad(f"--{name}", getattr(arguments, name), "left out, as --arms says which instances there are")
+        return random_problem(arguments.family or "bernoulli", arguments.k or 10, arguments.budget or 1.5e5)
     if arguments.budget is None:
         raise InputError("--budget: missing; with --arms it must be given")
-    try:
-        instances = read_arms(arguments.arms, **arms_options(arguments, facebook=False)).instances
-    except InputError as problem:
-        raise as_option(problem, arguments) from None
+    instances = read_arms(arguments.arms, **reading).instances
     if len({instance.cost_bound for instance in instances}) > 1:
         raise bad("--arms", arguments.arms, "a file whose instances share one bound of the cost")
-    width = max(len(instance.arms) for instance in instances)
-    most = max(arguments.instances, arguments.fresh, arguments.grid_instances)
-    _check_memory("--instances", most, "bernoulli", most * width)
-    bound = instances[0].cost_bound
-    _check_budget(arguments.budget, bound)
-    return fixed_problem(finite_arms(instances, "bernoulli"), TotalBudget(arguments.budget / bound, last_pull="counts"))
-
-
-def _random_problem(arguments: argparse.Namespace) -> Problem:
-    for name, value in arms_options(arguments, facebook=False).items():
-        if value is not None:
-            raise bad(option(name), value, "left out, as it says how to read --arms, which is not given")
-    k = 10 if arguments.k is None else arguments.k
-    budget = 1.5e5 if arguments.budget is None else arguments.budget
-    family = arguments.family or "bernoulli"
-    for name in ("instances", "fresh", "grid_instances"):
-        _check_memory("--k", k, family, k * getattr(arguments, name))
-    _check_budget(budget, 1.0)
-    return random_problem(family, k, budget)
-
-
-def _check_budget(budget: float, bound: float) -> None:
-    if not 2.0**-24 <= budget / bound <= 2.0**30:
-        least, most = 2.0**-24 * bound, 2.0**30 * bound
-        raise bad("--budget", budget, f"from {least:.3g} to {most:.3g}")
-
-
-def _check_memory(name: str, value: int, family: str, arms: int) -> None:
-    """Whether so many random arms fit into half of the memory that is free."""
-    wanted, free = _BYTES_PER_ARM[family] * arms, memory_left(jax.local_devices()[0])
-    if wanted > free / 2:
-        raise bad(name, value, f"less: {arms:,} arms at once would take {wanted / 2**30:,.1f} GiB of memory, and "
-                  f"{free / 2**30:,.1f} GiB are free")  # fmt: skip
+    budget = TotalBudget(arguments.budget / instances[0].cost_bound, last_pull="counts")
+    return fixed_problem(finite_arms(instances, "bernoulli"), budget)
 
 
 def _optimizer(arguments: argparse.Namespace) -> Any:
@@ -210,22 +149,14 @@ def _optimizer(arguments: argparse.Namespace) -> Any:
 
     if arguments.optimizer == "sgd" and arguments.rate is None:
         return default_optimizer(arguments.steps)
-    make, rate = getattr(optax, arguments.optimizer, None), 0.1 if arguments.rate is None else arguments.rate
+    rate = 0.1 if arguments.rate is None else arguments.rate
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            made = make(rate)  # type: ignore[misc]
-            one = np.ones(1, np.float32)
-            step, _ = made.update(one, made.init(one), one)
-            works = isinstance(made, optax.GradientTransformation) and np.shape(step) == (1,)
-    except Exception:  # whatever a function of optax says that is no such optimiser
-        works = False
-    if not works:
-        raise bad(
-            "--optimizer",
-            arguments.optimizer,
-            "an optax optimiser with one learning rate, such as adam or sgd" + nearest(arguments.optimizer, _KNOWN),
-        )
+        made = getattr(optax, arguments.optimizer)(rate)
+    except (AttributeError, TypeError):
+        made = None
+    if not isinstance(made, optax.GradientTransformation):
+        known = nearest(arguments.optimizer, _KNOWN)
+        raise bad("--optimizer", arguments.optimizer, f"an optax optimiser with one learning rate, such as adam{known}")
     return made
 
 
@@ -237,13 +168,8 @@ def _grid_size(text: str) -> int:
 
 
 def _grid(arguments: argparse.Namespace, policy: Policy, names: tuple[str, ...]) -> np.ndarray:
-    from jaxbandits.core.parameters import get, leaves_of, path_of
-
     if arguments.grid == 0:
         return np.zeros((0, len(names)))
     if len(names) > 1:
         raise InputError("--grid: given with --temperature; a grid is over one parameter")
-    path = path_of(policy, names[0])
-    values = float(get(policy, path)) * np.geomspace(1 / 16, 16, arguments.grid)
-    check_range("--grid: a value", values, leaves_of(policy)[path])
-    return values
+    return float(get(policy, names[0])) * np.geomspace(1 / 16, 16, arguments.grid)

@@ -7,12 +7,12 @@ pulled again, and nothing needs K scores a round. One macro-step of a lane that 
 1. *aim*: all scores once, at a later round t + d. The largest names the leader; the largest of the others is the
    ceiling, which bounds their scores at all rounds until then.
 2. *block*: the leader's next h outcomes are known by address; prefix sums give its totals after 1 … h pulls, exactly.
-   The longest prefix is accepted in which its score clears the ceiling (with a margin for rounding) and the clock
+   The longest prefix is accepted in which its score exceeds the ceiling (with a margin for rounding) and the clock
    reaches neither its end nor the next mark. As long as blocks are accepted whole, the ceiling serves the next one.
-3. If nothing was accepted (a tie, a leader who leads at t + d but not yet at t, a pull that ends the lane or passes a
-   mark), the next macro-step is *careful*: d = 0, ties broken at random, and its first pull is played unseen. That is
-   an ordinary round, in the same program.
-4. *ties*: where the ceiling is +∞, there is no leader, but a tie that each round breaks at random. Who is drawn in the
+3. *single step*: if nothing was accepted (a tie, a leader who leads at t + d but not yet at t, a pull that ends the
+   lane or passes a mark), the next macro-step has d = 0, breaks ties at random, and plays its first pull unseen: an
+   ordinary round, in the same program.
+4. *ties*: where the ceiling is +∞ there is no leader, but a tie that each round breaks at random. Who is drawn in the
    coming rounds is known beforehand, so a block of such rounds is played at once, up to an arm that is drawn when its
    score is not +∞ (any more, or yet). A macro-step is one of leads or of ties, as most lanes want.
 
@@ -24,26 +24,29 @@ estimated from what was accepted, and the most predicted rounds per second win.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxbandits._engine import limits
-from jaxbandits._engine.leads import Flight, Lead, Pace, aim, block, enter, land, leave, stopped_short
-from jaxbandits._engine.scan import Carry, Lane
-from jaxbandits._engine.ties import play_ties
-from jaxbandits.core import capabilities
-from jaxbandits.core.protocol import Constraint, Environment, Policy
-from jaxbandits.core.pytrees import walk
-from jaxbandits.environments.finite.arms import AddressedArms
-from jaxbandits.policies.base.index import IndexPolicy
+from jaxbandits._engine.scan import Carry, Lane, at_instance, book, book_many, may_play, status_after, verdict_of
+from jaxbandits._numerics.arrays import prefix_sums
+from jaxbandits.core import arm_statistics, capabilities, ticks
+from jaxbandits.core.arm_statistics import ArmStatistics
+from jaxbandits.core.protocol import Constraint, Environment, Feedback, Ledger, Outcome, Policy, Status, View
+from jaxbandits.core.pytrees import select_tree, walk
+from jaxbandits.core.ticks import Total
+from jaxbandits.environments.finite import AddressedArms
+from jaxbandits.policies.base import IndexPolicy, evaluate_totals, exceeds, largest, safe_round, tie_winners
 
 PLAYS = IndexPolicy
 CPU_SLOTS = 128  # lanes in flight per core: measured, 32 to 256; twice as many at 10⁴ lanes cost 2 %, half as many 8 %
 LENGTHS = (2, 16, 64)  # pulls in a block; 64 outcomes are the most whose sum fits an int32
+TIE_ROUNDS = 16  # rounds in a block of ties
 SHORT = 5e7  # rounds × arms: half a second for scan, whose program compiles in 1 s, this one in 3 (K = 10; two cores)
 _FEW = 64  # so few arms do not tie at +∞ for long enough to be worth compiling that
+_FURTHEST = 1024  # most rounds to aim ahead
 _STEPS = 8  # macro-steps between two looks at the marks
 
 
@@ -62,18 +65,254 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
         or capabilities.why_not(environment, capabilities.ADDRESSED, among=AddressedArms)
         or capabilities.why_not(constraint, capabilities.ADDITIVE)
         or limits.ends_before_its_clock(constraint)
-        or _per_arm(policy)
+        # A block is of one arm at many rounds: there is no place for a value of each arm.
+        or next((f"{leaf.name} has a value for each arm" for leaf in walk(policy) if leaf.metadata.get("core")), None)
         or limits.beyond_a_unit(environment, jax.ShapeDtypeStruct((), jnp.int32))
     )
 
 
-def _per_arm(policy: Policy) -> str | None:
-    """Why a policy with values for each arm cannot leap: a block is of one arm, at many rounds."""
-    name = next((leaf.name for leaf in walk(policy) if leaf.metadata.get("core")), None)
-    return None if name is None else f"{name} has a value for each arm"
+# --- the state of a lane that leaps
 
 
-# --- many lanes -------------------------------------------------------------------------------------------------
+class Pace(NamedTuple):
+    """How a lane goes on: guesses that steer speed only."""
+
+    single: jax.Array  # bool[]: the next macro-step is a single step
+    reach: jax.Array  # i32[]: rounds to aim ahead
+
+
+class LeapState(NamedTuple):
+    """A lane while it leaps."""
+
+    known: ArmStatistics  # [K]: what the policy knows once it has learnt the last outcome
+    action: jax.Array  # i32[]: the last one
+    feedback: Feedback  # the last outcome, which counts as not yet learnt when the lane leaves
+    ledger: Ledger
+    status: jax.Array  # i32[]
+    pace: Pace
+
+
+class Leader(NamedTuple):
+    """A leader and what it must exceed: scalars only, so that a block costs the same for any number of arms."""
+
+    arm: jax.Array  # i32[]
+    ceiling: jax.Array  # f32[]: no other arm's score exceeds it …
+    until: jax.Array  # i32[]: … up to this round
+    single: jax.Array  # bool[]: play the first pull unseen, and no other
+    status: jax.Array  # i32[]: other than RUNNING: the round cannot be played
+    tied: jax.Array  # bool[]: several scores are +∞
+    mean_reward: jax.Array  # i32[]: ticks
+    mean_cost: jax.Array  # i32[]
+    alive: jax.Array  # bool[]: every pull tried so far was accepted
+    known: ArmStatistics  # [1]: the leader's statistics
+    feedback: Feedback  # the last accepted outcome
+    ledger: Ledger  # after the accepted pulls
+
+
+def enter(carry: Carry, pace: Pace) -> LeapState:
+    """A lane of the scan engine, its last outcome learnt."""
+    now = carry.state
+    learnt = arm_statistics.record(now.policy, now.action, now.feedback.reward, now.feedback.cost)
+    known = select_tree(now.empty, now.policy, learnt)
+    return LeapState(known, now.action, now.feedback, now.ledger, now.status, pace)
+
+
+def leave(carry: Carry, now: LeapState) -> Carry:
+    """The lane as ordinary rounds would have left it: the last outcome seen, and not yet learnt."""
+    before, last = carry.state, now.feedback
+    mine = jax.lax.iota(jnp.int32, now.known.pulls.shape[0]) == now.action
+    pending = outcomes_of(last.reward, last.cost, now.known.reward_spread is not None)
+    played = before._replace(
+        policy=added(now.known, jax.tree.map(lambda x: jnp.where(mine, -x, 0), pending)),
+        environment=now.known.pulls,
+        ledger=now.ledger,
+        action=now.action,
+        feedback=last,
+        empty=jnp.bool_(False),
+    )
+    moved = now.ledger.rounds > before.ledger.rounds
+    return carry._replace(state=select_tree(moved, played, before)._replace(status=now.status))
+
+
+# --- a macro-step of a lane
+
+
+def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) -> tuple[Leader, jax.Array]:
+    """The leader and its ceiling; also the arms whose score is +∞, ``bool[K]``."""
+    policy, known, ledger = lane.policy, now.known, now.ledger
+    assert isinstance(policy, IndexPolicy)
+    t = ledger.rounds + 1
+    view = View(t, lane.constraint.view(ledger), carry.constants.available)  # type: ignore[arg-type]
+    taking = policy.admits(known, view) & view.available
+    fresh, steady = known.pulls == 0, policy.steady(known, t)
+    initial = jnp.any(fresh & taking)  # type: ignore[operator]
+    # Initial pulls are no lead, and beyond `steady` nobody knows which arms take part.
+    single = now.pace.single | initial | (steady < t)
+    until = jnp.where(single, t, jnp.minimum(t + now.pace.reach, steady))
+    scores = evaluate_totals(policy, known, jnp.where(single, t, safe_round(until)))
+    key = jax.random.wrap_key_data(carry.constants.policy_key, impl="threefry2x32")
+    choice = largest(scores, key, view._replace(available=taking), fresh=fresh)
+    others = taking & (jax.lax.iota(jnp.int32, scores.shape[0]) != choice)  # type: ignore[operator]
+    ceiling = jnp.max(jnp.where(others, scores, -jnp.inf))
+    arm = jnp.minimum(choice, scores.shape[0] - 1)
+    mean_reward, mean_cost = at_instance(environment, lane.row).means(arm)
+    one = jax.tree.map(lambda x: x[arm][None], known)
+
+    # As in the scan engine: NaN among the scores or an arm that is none, unless the policy has a status of its own.
+    verdict, playable = verdict_of(policy, known), (arm == choice) & (mean_cost >= 0)
+    verdict = jnp.where(playable | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
+    runs = may_play(lane, carry, ledger, now.status)
+    # Only at its own round is a verdict one: scores at a later round may be NaN although today's are not.
+    status = jnp.where(runs & single, verdict, now.status)
+    alive = runs & (status == Status.RUNNING) & (single | (playable & (ceiling < jnp.inf)))
+    tied = runs & (status == Status.RUNNING) & ~initial & (ceiling == jnp.inf)
+    leader = Leader(arm, ceiling, until, single, status, tied, mean_reward, mean_cost, alive, one, now.feedback, ledger)
+    return leader, taking & (scores == jnp.inf)  # type: ignore[operator]
+
+
+def block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, leader: Leader) -> Leader:
+    """Accept as many of the leader's next pulls as are certainly right."""
+    policy, ledger, known = lane.policy, leader.ledger, leader.known
+    assert isinstance(policy, IndexPolicy)
+    world = at_instance(environment, lane.row)
+    key = jax.random.wrap_key_data(carry.constants.world_key, impl="threefry2x32")
+    steps = jax.lax.iota(jnp.int32, length)
+
+    # What the pulls bring, and prefix sums of it. Without the barrier XLA draws everything anew for every sum.
+    drawn = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, leader.arm, known.pulls + steps)
+    reward, cost = jax.lax.optimization_barrier(drawn)
+    outcomes = outcomes_of(reward, cost, policy.spreads)
+    sums = jax.tree.map(prefix_sums, outcomes)._replace(pulls=1 + steps)
+
+    # The score that decides a pull is the one before it: inclusive sums less the pull's own outcome.
+    before = added(known, jax.tree.map(jnp.subtract, sums, outcomes))
+    rounds = ledger.rounds + 1 + steps
+    scores = evaluate_totals(policy, before, rounds)
+    sure = exceeds(policy, scores, leader.ceiling)
+
+    expected = Feedback(sums.pulls * leader.mean_reward, sums.pulls * leader.mean_cost)
+    leader, accepted = accept(lane, carry, leader, Feedback(reward, cost), sums, expected, sure)
+    gained = jax.tree.map(lambda x: jnp.where(accepted > 0, x[accepted - 1], 0)[None], sums)
+    return leader._replace(known=added(known, gained))
+
+
+def accept(
+    lane: Lane, carry: Carry, leader: Leader, drawn: Feedback, sums: ArmStatistics, expected: Feedback, sure: jax.Array
+) -> tuple[Leader, jax.Array]:
+    """Book the longest prefix of pulls that are sure and reach neither end nor mark; arrays ``[h]``, sums inclusive."""
+    ledger, length = leader.ledger, sure.size
+    steps = jax.lax.iota(jnp.int32, length)
+    brought = Outcome(*sums[1:3], *expected, events={}, valid=jnp.bool_(True))  # type: ignore[arg-type]
+    after = book_many(ledger, brought, 1 + steps)
+    # The pull that ends the lane or passes a mark is left to a single step: the constraint itself must charge it.
+    inside = ~ticks.reached(lane.constraint.clock(after), carry.goal) & (after.rounds < lane.cap)
+    sure = jnp.where(leader.single, steps == 0, sure & inside & (after.rounds <= leader.until))
+    accepted = jnp.where(leader.alive, jnp.min(jnp.where(sure, length, steps)), 0)
+    some, last = accepted > 0, jnp.maximum(accepted - 1, 0)
+    gained = jax.tree.map(lambda x: jnp.where(some, x[last], 0), brought._replace(valid=None))  # type: ignore[arg-type]
+    ledger = book_many(ledger, gained, accepted)
+    feedback = select_tree(some, Feedback(drawn.reward[last], drawn.cost[last]), leader.feedback)
+    return leader._replace(alive=leader.alive & (accepted == length), feedback=feedback, ledger=ledger), accepted
+
+
+def stopped_short(leader: Leader) -> jax.Array:
+    """Was the ceiling's last round what stopped the lead?"""
+    return ~leader.single & (leader.ledger.rounds >= leader.until)
+
+
+def land(lane: Lane, before: LeapState, leader: Leader) -> LeapState:
+    """The lane after its blocks."""
+    accepted = leader.ledger.rounds - before.ledger.rounds
+    mine = (jax.lax.iota(jnp.int32, before.known.pulls.shape[0]) == leader.arm) & (accepted > 0)
+    known = jax.tree.map(lambda one, all: jnp.where(mine, one, all), leader.known, before.known)
+    # Aim further while the ceiling was all that stopped it, less far when nothing was accepted under it.
+    reach = before.pace.reach
+    further = jnp.minimum(2 * reach, _FURTHEST)
+    reach = jnp.where(leader.single, reach, jnp.where(accepted == 0, jnp.maximum(reach >> 2, 1), reach))
+    reach = jnp.where(leader.alive | stopped_short(leader), further, reach)
+    # Under a ceiling of +∞ no block accepts anything: such lanes go on by single steps, or by ties.
+    pace = Pace((accepted == 0) | (leader.single & (leader.ceiling == jnp.inf)), reach)
+    return landed(lane, before, leader, known, pace)
+
+
+def landed(lane: Lane, before: LeapState, leader: Leader, known: ArmStatistics, pace: Pace) -> LeapState:
+    """The lane with these statistics; a single step may be the last one: the constraint itself charges it."""
+    moved = leader.ledger.rounds > before.ledger.rounds
+    reward, cost = leader.feedback
+    outcome = Outcome(reward, cost, leader.mean_reward, leader.mean_cost, events={}, valid=jnp.bool_(True))
+    booked = book(lane.constraint, before.ledger, outcome)
+    played = leader.single & moved
+    ledger = select_tree(played, booked, leader.ledger)
+    status = jnp.where(played, status_after(lane, ledger), leader.status)
+    return LeapState(known, jnp.where(moved, leader.arm, before.action), leader.feedback, ledger, status, pace)
+
+
+def play_ties(
+    environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState, leader: Leader, tied: jax.Array
+) -> LeapState:
+    """Rounds in which one of several arms whose score is +∞ is drawn at random; also single steps.
+
+    ``tied`` holds the arms whose score is +∞ at the last of these rounds. One that is drawn may not have come so far
+    yet, or may have left since it was pulled in this very block: its own exact score tells, and ends the block. Where
+    the arm drawn is in order, it would have been drawn without the others too: the first of many is the first of fewer.
+    """
+    policy, ledger, pace = lane.policy, now.ledger, now.pace
+    assert isinstance(policy, IndexPolicy)
+    world = at_instance(environment, lane.row)
+    both = carry.constants.policy_key, carry.constants.world_key
+    policy_key, world_key = (jax.random.wrap_key_data(x, impl="threefry2x32") for x in both)
+    leader = leader._replace(alive=jnp.where(leader.single, leader.alive, leader.tied))
+    steps = jax.lax.iota(jnp.int32, TIE_ROUNDS)
+    rounds = ledger.rounds + 1 + steps
+    arms, certain = tie_winners(tied, policy_key, rounds)
+    arms = jnp.where(leader.single, leader.arm, jnp.minimum(arms, tied.size - 1))
+    # What an arm has brought earlier in this very block counts when it is drawn again.
+    again = (arms[:, None] == arms[None, :]) & (steps[:, None] < steps[None, :])  # [earlier, later]
+
+    def so_far(x: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.where(again, x[:, None], 0), axis=0, dtype=jnp.int32)
+
+    base = jax.tree.map(lambda x: x.at[arms].get(mode="promise_in_bounds"), now.known)
+    n = base.pulls + so_far(jnp.ones_like(steps))
+    drawn = jax.vmap(world.outcome, in_axes=(None, 0, 0))(world_key, arms, n), jax.vmap(world.means)(arms)
+    (reward, cost), means = jax.lax.optimization_barrier(drawn)
+    outcomes = outcomes_of(reward, cost, policy.spreads)
+    before = added(base, jax.tree.map(so_far, outcomes))
+    sure = evaluate_totals(policy, before, rounds) == jnp.inf
+    sums, expected = jax.tree.map(prefix_sums, (outcomes, Feedback(*means)))
+    leader, accepted = accept(lane, carry, leader, Feedback(reward, cost), sums, expected, sure & certain)
+
+    def by_arm(x: jax.Array) -> jax.Array:
+        x = jnp.where(steps < accepted, x, 0)
+        return jnp.zeros(tied.shape, jnp.int32).at[arms].add(x, mode="promise_in_bounds")
+
+    known = added(now.known, jax.tree.map(by_arm, outcomes))
+    shorter = jnp.maximum(jnp.minimum(pace.reach, TIE_ROUNDS) >> 1, 1)
+    reach = jnp.where(leader.alive | stopped_short(leader), jnp.minimum(2 * pace.reach, TIE_ROUNDS), shorter)
+    # Lanes that neither tie nor step singly wait out this macro-step with their pace as it was.
+    plays = leader.tied | leader.single
+    pace = Pace(jnp.where(plays, accepted == 0, pace.single), jnp.where(plays & ~leader.single, reach, pace.reach))
+    arm = jnp.where(accepted > 0, arms[accepted - 1], leader.arm)
+    return landed(lane, now, leader._replace(arm=arm), known, pace)
+
+
+def outcomes_of(reward: jax.Array, cost: jax.Array, spreads: bool) -> ArmStatistics:
+    """What each pull adds to its arm's statistics, in ticks."""
+    squares = (ticks.spread(reward), ticks.spread(cost)) if spreads else (None, None)
+    return ArmStatistics(jnp.ones_like(reward), reward, cost, *squares)  # type: ignore[arg-type]
+
+
+def added(known: ArmStatistics, more: ArmStatistics) -> ArmStatistics:
+    """Statistics and ticks, of shapes that broadcast, added."""
+
+    def put(total: Total | None, x: Any) -> Total | None:
+        return None if total is None else ticks.add(total, x)
+
+    pulls = known.pulls + more.pulls
+    return ArmStatistics(pulls, *(put(a, b) for a, b in zip(known[1:], more[1:], strict=True)))  # type: ignore[arg-type]
+
+
+# --- many lanes
 
 
 class TunerState(NamedTuple):
@@ -81,6 +320,14 @@ class TunerState(NamedTuple):
 
     mean_lead: jax.Array  # f32[]: mean number of pulls of a leader
     pace: Pace  # [slot]
+
+
+class _Macro(NamedTuple):
+    """A chunk, between two macro-steps."""
+
+    lanes: LeapState  # [slot]
+    gained: jax.Array  # f32[]: pulls of leaders so far
+    ended: jax.Array  # f32[]: leads that ended so far
 
 
 def tuner(slots: int) -> TunerState:
@@ -93,61 +340,52 @@ def chunk(
 ) -> tuple[Carry, TunerState]:
     """Some macro-steps of all lanes, ``[slot]``, with the length of block that promises most."""
     assert isinstance(environment, AddressedArms)
-    flights = jax.vmap(enter)(carry, tuner.pace)
     choice = _best_length(tuner.mean_lead, environment.spec.arms)
 
-    def by_lead(flights: Flight, aimed: Lead) -> tuple[Flight, jax.Array, jax.Array]:
-        done = jax.lax.switch(
-            choice, [partial(_blocks, environment, length, lanes, carry) for length in LENGTHS], aimed
-        )
+    def by_lead(now: _Macro, aimed: Leader, tied: jax.Array) -> _Macro:
+        lengths = [partial(_blocks, environment, length, lanes, carry) for length in LENGTHS]
+        done = jax.lax.switch(choice, lengths, aimed)
         gained = jnp.sum((done.ledger.rounds - aimed.ledger.rounds).astype(jnp.float32))
+        # A lead that the aim alone stopped goes on in the next macro-step: it is not counted as ended.
         ended = _count(aimed.alive & ~done.alive & ~jax.vmap(stopped_short)(done))
-        return jax.vmap(land)(lanes, flights, done), gained, ended
+        return _Macro(jax.vmap(land)(lanes, now.lanes, done), now.gained + gained, now.ended + ended)
 
-    def by_tie(flights: Flight, aimed: Lead, tied: jax.Array) -> tuple[Flight, jax.Array, jax.Array]:
-        return jax.vmap(partial(play_ties, environment))(lanes, carry, flights, aimed, tied), zero, zero
+    def by_tie(now: _Macro, aimed: Leader, tied: jax.Array) -> _Macro:
+        return now._replace(lanes=jax.vmap(partial(play_ties, environment))(lanes, carry, now.lanes, aimed, tied))
 
-    def as_most_want(flights: Flight, aimed: Lead, tied: jax.Array) -> tuple[Flight, jax.Array, jax.Array]:
+    def macro(_: jax.Array, now: _Macro) -> _Macro:
+        aimed, tied = jax.vmap(partial(aim, environment))(lanes, carry, now.lanes)
+        if environment.spec.arms <= _FEW:
+            return by_lead(now, aimed, tied)
         most_tied = 2 * _count(aimed.tied) > _count(aimed.tied | aimed.alive)
-        return jax.lax.cond(most_tied, by_tie, lambda now, aimed, _: by_lead(now, aimed), flights, aimed, tied)
+        return jax.lax.cond(most_tied, by_tie, by_lead, now, aimed, tied)
 
-    def macro(_: jax.Array, state: tuple[Flight, jax.Array, jax.Array]) -> tuple[Flight, jax.Array, jax.Array]:
-        flights, gained, ended = state
-        aimed, tied = jax.vmap(partial(aim, environment))(lanes, carry, flights)
-        few = environment.spec.arms <= _FEW
-        flights, more_gained, more_ended = by_lead(flights, aimed) if few else as_most_want(flights, aimed, tied)
-        return flights, gained + more_gained, ended + more_ended
-
-    zero = jnp.float32(0)
-    flights, gained, ended = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, (flights, zero, zero))
-    mean = 0.75 * tuner.mean_lead + 0.25 * gained / (ended + 1)
-    return jax.vmap(leave)(carry, flights), TunerState(mean, flights.pace)
+    begin = _Macro(jax.vmap(enter)(carry, tuner.pace), jnp.float32(0), jnp.float32(0))
+    done = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, begin)
+    mean = 0.75 * tuner.mean_lead + 0.25 * done.gained / (done.ended + 1)
+    return jax.vmap(leave)(carry, done.lanes), TunerState(mean, done.lanes.pace)
 
 
-def _blocks(environment: AddressedArms, length: int, lanes: Lane, carry: Carry, leads: Lead) -> Lead:
+def _blocks(environment: AddressedArms, length: int, lanes: Lane, carry: Carry, leaders: Leader) -> Leader:
     """A block; of the longest kind further ones under the same ceiling, as long as few lanes have stopped.
 
     The more arms, the dearer is a new ceiling, and the more blocks are worth their idle lanes.
     """
-    most = 1 if length < LENGTHS[-1] else _most_blocks(environment.spec.arms)
+    most = 1 if length < LENGTHS[-1] else 1 + environment.spec.arms // 24
     play = jax.vmap(partial(block, environment, length))
     if most == 1:
-        return play(lanes, carry, leads)
-    first = _count(leads.alive)
+        return play(lanes, carry, leaders)
+    first = _count(leaders.alive)
 
-    def more(state: tuple[jax.Array, Lead]) -> jax.Array:
+    def more(state: tuple[jax.Array, Leader]) -> jax.Array:
         done, now = state
         return (done < most) & (2 * _count(now.alive) >= first)
 
-    def one(state: tuple[jax.Array, Lead]) -> tuple[jax.Array, Lead]:
+    def one(state: tuple[jax.Array, Leader]) -> tuple[jax.Array, Leader]:
         done, now = state
         return done + 1, play(lanes, carry, now)
 
-    return jax.lax.while_loop(more, one, (jnp.int32(0), leads))[1]
-
-
-def _most_blocks(arms: int) -> int:
-    return 1 + arms // 24
+    return jax.lax.while_loop(more, one, (jnp.int32(0), leaders))[1]
 
 
 def _count(flags: jax.Array) -> jax.Array:

@@ -1,8 +1,7 @@
-"""What fits: widths of addresses, and of the totals that a run may reach. See docs/limits.md."""
+"""What fits: widths of addresses, totals that a run may reach, memory. See docs/limits.md."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -10,12 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import ticks
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import numbers, refuse_beyond_memory, whole_number
+from jaxbandits.core.checks import InputError, bad, called, numbers, refuse_beyond_memory, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS, MOST_RESOURCES
-from jaxbandits.core.user_methods import called
 
 MOST_A_ROUND = 127 * ticks.ONE  # what one int32 holds, next to the part of a unit that a total may have
 _WHOLE = 2**31 - 1  # whole units of a total
@@ -36,24 +33,17 @@ def check_spec(spec: Any) -> None:
             whole_number("resources", spec.resources, 1, MOST_RESOURCES)
 
 
-def check_widths(environment: Environment) -> None:
-    """Do arms, resources and instances fit their part of an address?
-
-    Raises:
-        InputError: naming what is too many.
-    """
-    check_spec(environment.spec)
-    if environment.instances > 2**32:
-        raise bad("environment", f"{environment.instances} instances", "of at most 2**32")
+# --- totals
 
 
 def largest_outcomes(environment: Environment, action: Any) -> tuple[int, int]:
     """What the environment states, in ticks: the largest reward and the largest cost of a round."""
-    given = called(environment, "largest", lambda: environment.largest(action))
-    pair = isinstance(given, tuple) and len(given) == 2
-    if not pair or not all(isinstance(x, (int, np.integer)) and not isinstance(x, bool) for x in given):
-        raise bad(f"{type(environment).__name__}.largest", given, "two whole numbers, a reward and a cost in ticks")
-    return given
+
+    def stated() -> tuple[int, int]:
+        reward, cost = environment.largest(action)
+        return int(reward), int(cost)
+
+    return called(environment, "largest", stated)
 
 
 def ends_before_its_clock(constraint: Constraint) -> str | None:
@@ -95,15 +85,13 @@ def most_rounds(
     """
     one = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), policy)
     action = jax.eval_shape(lambda: one.blank_action(environment.spec))
-    reward, cost = largest_outcomes(environment, action)
-    kind = type(environment).__name__
-    for name, bound in (("reward", reward), ("cost", cost)):
+    kind, bounds = type(environment).__name__, largest_outcomes(environment, action)
+    for name, bound, means in zip(("reward", "cost"), bounds, environment.values(), strict=True):
         if not ticks.ONE <= bound <= MOST_A_ROUND:
             raise InputError(
                 f"{kind}.largest: a {name} of {bound / ticks.ONE:g} a round given; it must be from 1 to "
                 f"{MOST_A_ROUND // ticks.ONE}, in ticks of 2**-24"
             )
-    for name, bound, means in zip(("reward", "cost"), (reward, cost), environment.values(), strict=True):
         means = np.asarray(means, np.float64)
         size = np.abs(means[np.isfinite(means)]).max(initial=0.0)
         if size > bound / ticks.ONE + _SLACK:
@@ -111,7 +99,7 @@ def most_rounds(
                 f"{kind}.values: a mean {name} of size {size:g} given; it must be at most {bound / ticks.ONE:g}, the "
                 f"bound that {kind}.largest states"
             )
-    bound = max(reward, cost)
+    bound = max(bounds)
     most = min(_WHOLE * ticks.ONE // bound, _WHOLE - 1)
     why = f"at most {most}, as a round may bring {bound / ticks.ONE:g} and totals hold 2**31 - 1"
     if max_rounds is not None and max_rounds > most:
@@ -121,95 +109,84 @@ def most_rounds(
     return most
 
 
+# --- ids: a word of the address of every draw
+
+
 def count(name: str, value: Any) -> int | None:
     """A count of at least 1, or None of what may be a list.
 
     Raises:
         InputError: a number that is no count.
     """
-    if isinstance(value, (list, tuple, range, Iterator)) or getattr(value, "ndim", 0) > 0:
+    if isinstance(value, (list, tuple, range)) or getattr(value, "ndim", 0) > 0:
         return None
     return whole_number(name, value, 1, may_also=", or a list")
 
 
-def replicate_ids(replicates: Any, environment: Environment, marks: int) -> np.ndarray:
-    """Ids of replicates, ``u32[replicate]``: 0, 1, … of a count, or as given. ``marks``: see :func:`refuse_runs`.
+def replicate_ids(replicates: Any, environment: Environment, settings: int = 1, marks: int = 0) -> np.ndarray:
+    """Ids of replicates, ``u32[replicate]``: 0, 1, … of a count, or as given.
 
     Also ``u32[instance, replicate]``: ids of its own for each instance; see :func:`instance_ids`.
 
+    Args:
+        replicates, environment: as the user gave them.
+        settings: of all policies together.
+        marks: marks whose results are held until the end.
+
     Raises:
-        InputError: no count and no list of ids; more than memory holds.
+        InputError: no count and no list of ids; more lanes than memory holds.
     """
     number = count("replicates", replicates)
-    if number is None and _is_table(replicates):
-        return _ids_of_each(replicates, environment)
-    if number is None:
-        return ids("replicates", replicates)
-    if number > _ID:
+    if number is not None and number > _ID:
         raise bad("replicates", replicates, f"at most {_ID}: an id is 32 bits of an address")
-    refuse_runs(number * environment.instances, number, environment, marks)
-    return np.arange(number, dtype=np.uint32)
-
-
-def _is_table(given: Any) -> bool:
-    """Whether these are rows of ids."""
-    if not isinstance(given, (list, tuple)):
-        return getattr(given, "ndim", 0) == 2
-    rows = [
-        row for row in given if isinstance(row, (list, tuple)) and all(isinstance(x, (int, np.integer)) for x in row)
-    ]
-    return len(given) == len(rows) > 0 and len({len(row) for row in rows}) == 1
-
-
-def _ids_of_each(replicates: Any, environment: Environment) -> np.ndarray:
-    given = np.asarray(replicates)
-    if given.shape[0] != environment.instances:
-        wanted = f"one row of ids for each of {environment.instances} instances"
-        raise InputError(f"replicates: an array of shape {given.shape} given; it must be {wanted}")
-    rows = [ids("replicates", given[:, column], distinct=False) for column in range(given.shape[1])]
-    return np.stack(rows, axis=1) if rows else ids("replicates", given.ravel())
+    given = ids("replicates", replicates, rows=environment.instances) if number is None else None
+    runs = number if given is None else given.shape[-1]
+    assert runs is not None
+    # What is left of a lane is its exact accounts at every mark and its pulls; while it waits for its turn, an entry.
+    kept = marks * (40 + 50 * (environment.resources or 1)) + 4.0 * getattr(environment.spec, "arms", 0)
+    lanes = settings * environment.instances * runs
+    each = _LEAST_LANE + (kept if marks else 0)
+    refuse_beyond_memory("replicates", f"{runs} replicates ({lanes} runs in all)", lanes * each)
+    return np.arange(runs, dtype=np.uint32) if given is None else given
 
 
 def instance_ids(given: Any, environment: Environment, replicates: np.ndarray) -> np.ndarray:
-    """Ids of the instances, ``u32[instance]``; an id may come twice if no (instance id, replicate id) does.
+    """Ids of the instances, ``u32[instance]``: 0, 1, … or as given.
+
+    An id may come twice if no pair (instance id, replicate id) does.
 
     Raises:
-        InputError: ids that are no whole numbers of 32 bits, or one address twice: that run would count twice.
+        InputError: ids that are no whole numbers of 32 bits; too few or many; one address twice: that run would count
+            twice.
     """
-    if replicates.ndim == 1:
-        return ids("instance_ids", given)
-    found = ids("instance_ids", given, distinct=False)
-    if found.size == replicates.shape[0]:
+    of_each = replicates.ndim == 2
+    found = ids("instance_ids", np.arange(environment.instances) if given is None else given, distinct=not of_each)
+    if found.size != environment.instances:
+        raise InputError(f"instance_ids: {found.size} ids given; it must be one for each of {environment.instances}")
+    if of_each:
         pairs = found.astype(np.uint64)[:, None] << np.uint64(32) | replicates
         if np.unique(pairs).size != pairs.size:
             raise InputError("replicates: a pair (instance id, replicate id) comes twice; it must be given once")
     return found
 
 
-def refuse_runs(lanes: int, replicates: int, environment: Environment, marks: int) -> None:
-    """Does the host's memory hold what is left of so many lanes: their exact accounts at every mark, and their pulls?
-
-    With no ``marks``, only what a lane takes while it waits for its turn.
-
-    Raises:
-        InputError: saying how much it would take.
-    """
-    spec = environment.spec
-    kept = marks * (40 + 50 * (environment.resources or 1)) + 4.0 * getattr(spec, "arms", 0)
-    each = _LEAST_LANE + (kept if marks else 0)
-    refuse_beyond_memory("replicates", f"{replicates} replicates ({lanes} runs in all)", lanes * each)
-
-
-def ids(name: str, values: Any, distinct: bool = True) -> np.ndarray:
+def ids(name: str, values: Any, distinct: bool = True, rows: int | None = None) -> np.ndarray:
     """Ids as given, ``u32[…]``. The same one twice would be the same run, counted twice.
+
+    With ``rows`` it may also be a table of so many rows, in which an id may come twice.
 
     Raises:
         InputError: ids that are not distinct whole numbers of 32 bits.
     """
     may_be = f"a list of distinct whole numbers from 0 to {_ID - 1}"
-    given = numbers(name, list(values) if isinstance(values, (range, Iterator)) else values, may_be)
+    given = numbers(name, values, may_be)
     whole = (given >= 0) & (given < _ID) & (given == np.rint(given))
-    unique = not distinct or np.unique(given).size == given.size
-    if given.ndim != 1 or given.size < 1 or not whole.all() or not unique:
+    table = given.ndim == 2 and rows is not None
+    if table and given.shape[0] != rows:
+        raise InputError(
+            f"{name}: an array of shape {given.shape} given; it must be one row of ids for each of {rows} instances"
+        )
+    unique = table or not distinct or np.unique(given).size == given.size
+    if not (given.ndim == 1 or table) or given.size < 1 or not whole.all() or not unique:
         raise bad(name, values, may_be)
     return given.astype(np.uint32)

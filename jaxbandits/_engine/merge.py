@@ -27,19 +27,16 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits._engine import limits, scan
-from jaxbandits._engine.booking import book_many
-from jaxbandits._engine.rows import at_instance
-from jaxbandits._engine.scan import Carry, Lane
+from jaxbandits._engine.scan import Carry, Lane, at_instance, book_many
 from jaxbandits._numerics import covering
+from jaxbandits._numerics.arrays import prefix_sums
 from jaxbandits._numerics.covering import Balls
-from jaxbandits._numerics.prefix_sums import prefix_sums
 from jaxbandits.core import capabilities, ticks
-from jaxbandits.core.ledger import Ledger, Outcome
-from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View
+from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, View
 from jaxbandits.core.pytrees import select_tree
 from jaxbandits.core.ticks import Total
-from jaxbandits.environments.continuum.world import Continuum
-from jaxbandits.policies.base.zooming import Active, ZoomingPolicy, evaluate
+from jaxbandits.environments.continuum import Continuum
+from jaxbandits.policies.zooming import Active, ZoomingPolicy, evaluate
 
 PLAYS = ZoomingPolicy
 CPU_SLOTS = 64
@@ -54,11 +51,11 @@ _LEVELS = 24  # levels to choose from, each half as far away as the one before
 class MergeState(NamedTuple):
     """A lane while points are pulled down to the level; arrays are by slot of the policy, ``[M]``."""
 
-    pulls: jax.Array
-    reward: Total
-    cost: Total
-    index: jax.Array  # type: ignore[assignment]
-    ledger: Ledger
+    pulls: jax.Array  # i32[M]
+    reward: Total  # [M]
+    cost: Total  # [M]
+    index: jax.Array  # type: ignore[assignment]  # f32[M]: after these pulls
+    ledger: Ledger  # after all of them
 
 
 class MergeConstants(NamedTuple):
@@ -107,10 +104,11 @@ def begin(
     """What the lane has learnt, and a level that some ``wanted`` pulls should lead to."""
     policy, state = lane.policy, carry.state
     assert isinstance(policy, ZoomingPolicy)
-    key = jax.random.wrap_key_data(carry.fixed.policy_key, impl="threefry2x32")
+    key = jax.random.wrap_key_data(carry.constants.policy_key, impl="threefry2x32")
     view = View(state.ledger.rounds + 1)
     told = policy.update(state.policy, key, Observation(view, state.action, state.feedback, state.empty))
     points: Active = select_tree(state.empty, state.policy, told)
+    # A lane is merged only from a state without holes: where there is one, the next round activates a point.
     balls = Balls(points.point - points.radius, points.point + points.radius)
     open_ = (covering.first_hole(balls, points.below) <= points.below.high) | (
         covering.first_hole(balls, points.above) <= points.above.high
@@ -124,7 +122,8 @@ def begin(
 
     clock = lane.constraint.clock(state.ledger)
     left = jnp.minimum(_rounds_left(state.ledger, clock, carry.goal), _until(lane, points) - state.ledger.rounds)
-    wanted = jnp.minimum(wanted, 0.9 * left)
+    wanted = jnp.minimum(wanted, 0.9 * left)  # short of the mark: a merge that passes it is dropped
+    # Every active point must have been pulled, and the environment must remember it: else its address is not known.
     running = scan.may_play(lane, carry, state.ledger, state.status) & ~open_
     ready = running & (points.count > 0) & jnp.all(~active | (found & (points.pulls > 0))) & (wanted >= _LEAST)
     level = jnp.where(ready, _level(policy, points, active, wanted), jnp.inf)
@@ -177,11 +176,11 @@ def block(
     """Pull the point of the largest index until its index is at most θ, or a block is full."""
     policy = lane.policy
     assert isinstance(policy, ZoomingPolicy)
-    key = jax.random.wrap_key_data(carry.fixed.world_key, impl="threefry2x32")
+    key = jax.random.wrap_key_data(carry.constants.world_key, impl="threefry2x32")
     ids, steps = jax.lax.iota(jnp.int32, merge_state.index.shape[0]), jax.lax.iota(jnp.int32, LENGTH)
     top = jnp.max(merge_state.index)
     goes_on = _goes_on(constants, merge_state)
-    at = jnp.min(jnp.where(merge_state.index == top, ids, ids.shape[0] - 1))
+    at = jnp.min(jnp.where(merge_state.index == top, ids, ids.shape[0] - 1))  # any order leads to the same state
     n, mean_reward, mean_cost = merge_state.pulls[at], constants.mean_reward[at], constants.mean_cost[at]
     world = at_instance(environment, lane.row)
     drawn = jax.vmap(world.outcome, in_axes=(None, None, 0, None, None))(
@@ -195,7 +194,8 @@ def block(
     )
     totals = ticks.add(before[0], reward), ticks.add(before[1], cost)
     _, index = evaluate(policy, n + 1 + steps, *totals, constants.phase)
-    last = jnp.min(jnp.where(index <= constants.level, steps, LENGTH - 1))  # the pull after which it stops
+    # The pull after which it stops: the first index that is at most θ, whatever the later ones are.
+    last = jnp.min(jnp.where(index <= constants.level, steps, LENGTH - 1))
     here = (ids == at) & goes_on
     taken = jnp.where(goes_on, last + 1, 0)
     earned, paid = jnp.where(goes_on, reward[last], 0), jnp.where(goes_on, cost[last], 0)
@@ -231,6 +231,7 @@ def finish(
         policy, jnp.maximum(merge_state.pulls, 1), merge_state.reward, merge_state.cost, constants.phase
     )
     radius = jnp.where(active, radius, 0)
+    # All or nothing: between two of its pulls the order is not known, so no part of a merge can be kept.
     done = tried & inside & (ledger.rounds > state.ledger.rounds) & (jnp.max(merge_state.index) <= constants.level)
     # A lane that need not know whether [0, 1] is covered asks about no point.
     span = covering.Span(jnp.int32(0), jnp.where(done, ticks.ONE, -1))
@@ -253,7 +254,7 @@ def finish(
         policy=learnt,
         environment=visited._replace(pulls=visited.pulls + added),
         ledger=ledger,
-        empty=jnp.bool_(True),
+        empty=jnp.bool_(True),  # the last outcome is learnt already
     )
     return carry._replace(state=select_tree(holds, merged, state)), tried, holds
 
@@ -262,6 +263,13 @@ class TunerState(NamedTuple):
     """For how many pulls the next level is chosen, slot by slot."""
 
     wanted: jax.Array  # f32[slot]
+
+
+class _Macro(NamedTuple):
+    """A chunk, between two macro-steps."""
+
+    carry: Carry  # [slot]
+    wanted: jax.Array  # f32[slot]: as in TunerState
 
 
 def tuner(slots: int) -> TunerState:
@@ -276,9 +284,9 @@ def chunk(
     assert isinstance(environment, Continuum)
     ordinary = jax.vmap(partial(scan.step, environment))
 
-    def macro(_: jax.Array, state: tuple[Carry, jax.Array]) -> tuple[Carry, jax.Array]:
-        now, wanted = state
-        now = jax.lax.fori_loop(0, _ORDINARY, lambda _, c: ordinary(lanes, c), now)
+    def macro(_: jax.Array, state: _Macro) -> _Macro:
+        wanted = state.wanted
+        now = jax.lax.fori_loop(0, _ORDINARY, lambda _, c: ordinary(lanes, c), state.carry)
         learnt, constants, merge_state = jax.vmap(partial(begin, environment))(lanes, now, jnp.maximum(wanted, _LEAST))
 
         def more(merge_state: MergeState) -> jax.Array:
@@ -289,7 +297,7 @@ def chunk(
         now, tried, holds = jax.vmap(finish)(lanes, now, learnt, constants, merge_state)
         grown = jnp.where(holds, jnp.minimum(2 * wanted, _MOST), jnp.maximum(wanted / 8, 1))
         # After a failure, wait with ordinary rounds until as many were played as the last attempt wanted.
-        return now, jnp.where(tried, grown, jnp.minimum(2 * wanted, _MOST))
+        return _Macro(now, jnp.where(tried, grown, jnp.minimum(2 * wanted, _MOST)))
 
-    carry, wanted = jax.lax.fori_loop(0, _STEPS, macro, (carry, tuner.wanted))
-    return carry, TunerState(wanted)
+    done = jax.lax.fori_loop(0, _STEPS, macro, _Macro(carry, tuner.wanted))
+    return done.carry, TunerState(done.wanted)

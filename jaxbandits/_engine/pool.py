@@ -1,27 +1,168 @@
-"""Lanes through slots: a queue of lanes, and workers that keep a fixed number of slots busy.
+"""The driver of the pool: jobs go in, exact accounts come out; threads keep a fixed number of slots busy.
 
-One compiled program serves any number of lanes: a slot whose lane has ended takes the next lane from the queue, so
-memory does not grow with the number of lanes, and a lane that ends early costs nothing. A worker is a thread with its
-own slots on one device; it fetches lanes by the batch, and the device hands them out to slots as these become idle.
-Since every draw is addressed, it does not matter which slot, worker or device runs a lane.
+One compiled program serves any number of lanes: a slot whose lane has ended takes the next lane in line, so memory does
+not grow with the number of lanes, and a lane that ends early costs nothing. A worker is a thread with slots of its own
+on one device; it fetches lanes by the batch, and the device hands them out to slots as these become idle. While the
+last lanes of a job end, the first ones of the next are played already. Since every draw is addressed, it does not
+matter which slot, worker or device runs a lane.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from jaxbandits._engine import drive, scan
-from jaxbandits._engine.blanks import SEATS_PER_SLOT, blank, blank_shapes
-from jaxbandits._engine.call_length import CallLength
-from jaxbandits._engine.seats import Seats
-from jaxbandits._engine.tasks import Task
-from jaxbandits.core.ledger import Ledger
+from jaxbandits._engine import driver, scan
+from jaxbandits._engine.driver import SEATS_PER_SLOT, RunBuffer, Task, blank, blank_shapes
+from jaxbandits.core import checks
+
+_SECONDS_PER_CALL = 0.3  # how often the host looks: progress, lanes, Ctrl-C
+
+
+class CallLength:
+    """Chunks of a call, and how many rounds each has; no result depends on either.
+
+    A round may take long, and nobody knows before one was played: so the first call plays one, the next ones more.
+
+    Args:
+        most: the full length of a chunk.
+
+    Attributes:
+        chunk, chunks: length and number for the next call.
+    """
+
+    def __init__(self, most: int):
+        self._most, self._first = most, True
+        self.chunk, self.chunks = 1, 1
+
+    def learn(self, took: float, played: int) -> None:
+        """A call took so many seconds for so many chunks."""
+        first, self._first = self._first, False
+        if first:  # it was compiled, too
+            return
+        if took > 2 * _SECONDS_PER_CALL:
+            if self.chunks > 1:
+                self.chunks //= 2
+            else:
+                self.chunk = max(self.chunk // 2, 1)
+        elif took < _SECONDS_PER_CALL and played >= self.chunks:
+            if self.chunk == self._most:
+                self.chunks = min(2 * self.chunks, 1 << 20)
+            else:
+                self.chunk = min(4 * self.chunk, self._most)
+
+
+# --- how many workers and slots: what the devices and their memory allow ---------------------------------------
+
+
+_DEVICE_SLOTS = 1 << 17  # a launch costs the same for a thousand lanes as for a hundred thousand
+_WORKERS_PER_DEVICE = 2  # one plays while the other's host work is done
+# Copies of a lane's state while a program runs, at most. CPU: measured, sweeps stay below. Others: what the compiler
+# reserves for the cases of `python -m benchmarks.ahead_of_time`, which fails if one takes more.
+STATES = {"cpu": 8.0, "gpu": 3.0, "tpu": 15.0}
+_SHARE_OF_MEMORY = 0.5  # of what is free
+# Bytes of state that a core keeps at hand (measured: 1,360 arms, 16 slots 2.2 µs a round, 128 slots 4.4).
+_CACHE = 3 << 18
+
+
+def usual_workers(devices: Sequence[Any]) -> int:
+    """Two per device; on CPU at least one per core that this process may use."""
+    if devices[0].platform != "cpu":
+        return _WORKERS_PER_DEVICE * len(devices)
+    return max(len(devices), checks.cores())
+
+
+def usual_slots(task: Task, workers: int, devices: Sequence[Any], lanes: int = 0) -> int:
+    """Lanes in flight per worker: as many as are fast, but no more than there are, nor than fit into memory.
+
+    Args:
+        task: what is played.
+        workers: how many share its lanes.
+        devices: where they work.
+        lanes: how many lanes there are at a time; 0: all of the task.
+    """
+    fast = _DEVICE_SLOTS
+    if devices[0].platform == "cpu":
+        fast = min(task.engine.CPU_SLOTS, _power_of_two(_CACHE // driver.lane_bytes(task)))
+    share = -(-(lanes or task.order.size) // workers)
+    wanted = min(fast, 1 << (share - 1).bit_length())
+    here = -(-workers // len(devices))  # workers that share a device's memory
+    lane = STATES.get(devices[0].platform, STATES["tpu"]) * driver.state_bytes(task, wanted) / wanted
+    fit = int(_SHARE_OF_MEMORY * memory_left(devices[0]) / (here * lane))
+    return min(wanted, _power_of_two(fit))
+
+
+def _power_of_two(most: int) -> int:
+    """The largest one that is at most ``most``, but at least 1."""
+    return 1 << max(most.bit_length() - 1, 0)
+
+
+def memory_left(device: Any) -> int:
+    """Free memory of a device, in bytes; of a CPU, that of the machine."""
+    told = device.memory_stats() or {}
+    if "bytes_limit" in told:
+        return int(told["bytes_limit"] - told.get("bytes_in_use", 0))
+    return checks.available_memory()
+
+
+# --- jobs ------------------------------------------------------------------------------------------------------
+
+
+class Accounts(NamedTuple):
+    """What came out of the lanes of a job, in the order of their numbers, however they were played."""
+
+    rows: scan.Account  # at each mark, i32[lane, mark]
+    status: np.ndarray  # i32[lane]
+    final: dict[str, np.ndarray]  # final values of environment and policy, [lane, …]
+
+
+class Job(NamedTuple):
+    """Some lanes of a task, which are answered together."""
+
+    task: Task  # jobs of the very same task share programs and slots
+    lanes: np.ndarray  # lane numbers, the longest first, none of them in another open job
+    work: float = 0.0  # what they count in `Workers.work`; 0: one each
+    in_line: int = 0  # lanes of the task that there are at a time, in all jobs together; 0: those of this one
+    # What is done with the accounts, by the thread that completes them; the job's future gives what this gives.
+    store: Callable[[Accounts], Any] = lambda accounts: accounts
+
+
+class _OpenJob:
+    """A job whose lanes have not all ended."""
+
+    def __init__(self, job: Job):
+        self._lanes, self._store = np.sort(job.lanes), job.store
+        self.left = self._lanes.size
+        self._accounts: Accounts | None = None
+        self.future: Future[Any] = Future()
+        self.future.set_running_or_notify_cancel()  # it cannot be cancelled, so that setting its result never fails
+
+    def take(self, numbers: np.ndarray, part: Accounts) -> None:
+        """These lanes have ended."""
+        if self._accounts is None:
+            size = self._lanes.size
+            self._accounts = jax.tree.map(lambda x: np.zeros((size, *x.shape[1:]), x.dtype), part)
+        rows = np.searchsorted(self._lanes, numbers)
+        jax.tree.map(lambda into, x: into.__setitem__(rows, x), self._accounts, part)
+        self.left -= numbers.size
+
+    def answer(self) -> None:
+        """All have."""
+        assert self._accounts is not None
+        try:
+            self.future.set_result(self._store(self._accounts))
+        except Exception as problem:
+            self.future.set_exception(problem)
+
+
+# --- a queue: the lanes of a task, and the workers that serve it -----------------------------------------------
 
 # One thread traces at a time: Python's work, which two threads would only do more slowly.
 _TRACING = threading.Lock()
@@ -29,76 +170,66 @@ _TRACING = threading.Lock()
 _COMPILING: dict[Any, threading.Lock] = {}
 
 
-class Record:
-    """What came out of all lanes of a task: filled by the workers' calls of :meth:`put`.
-
-    Attributes:
-        rows: the ledger at each mark, i32[lane, mark]; None before the first lane ended.
-        status: i32[lane].
-        final: final values of the environment, [lane, …].
-    """
-
-    def __init__(self, lanes: int):
-        self._lanes, self._lock = lanes, threading.Lock()
-        self.rows: Ledger | None = None
-        self.status = np.zeros(lanes, np.int32)
-        self.final: dict[str, np.ndarray] = {}
-
-    def put(self, numbers: np.ndarray, rows: Ledger, status: np.ndarray, final: dict[str, np.ndarray]) -> None:
-        """Note these lanes, which have ended."""
-        with self._lock:
-            if self.rows is None:
-                make = partial_empty(self._lanes)
-                self.rows, self.final = jax.tree.map(make, rows), {name: make(x) for name, x in final.items()}
-            store = (self.rows, self.status, self.final)
-            jax.tree.map(lambda into, x: into.__setitem__(numbers, x), store, (rows, status, final))
-
-
-Put = Callable[[np.ndarray, Ledger, np.ndarray, dict[str, np.ndarray]], None]
-
-
 class Queue:
     """The lanes of one task in line, served by any number of workers.
 
     Args:
-        task: what is played; its ``order`` says which lanes, the longest first. :meth:`add` brings more.
+        task: what is played.
         slots: lanes in flight per worker.
-        put: takes in the lanes that have ended, ``put(numbers, rows, status, final)``; workers call it, also two at a
-            time.
 
     Attributes:
         total, done: lanes there are, lanes that have ended.
+        expected: the work of all lanes, as their jobs say it.
         workers: how many serve it now.
+        stop: set it, and they leave at their next look.
     """
 
-    def __init__(self, task: Task, slots: int, put: Put):
-        self.task, self.slots, self.put = task, slots, put
-        self.total = task.order.size
-        self.done = self.workers = 0
-        self._order, self._next = task.order, 0
+    def __init__(self, task: Task, slots: int):
+        self.task, self.slots, self.stop = task, slots, threading.Event()
+        self.total = self.done = self.workers = 0
+        self.expected = 0.0
+        self._line = np.zeros(0, np.int64)  # lanes that no worker has taken, the next one first
+        self._jobs: dict[int, _OpenJob] = {}
+        self._begun = 0  # jobs so far
+        lanes = task.settings * task.instance_ids.size * task.replicate_ids.shape[-1]
+        self._job_of = np.full(lanes, -1, np.int32)
         self._lock = threading.Lock()
-        self._shares: dict[int, float] = {}
+        self._shares: dict[int, float] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
         # Here and not by the workers: another thread, or another device, would trace it anew.
         seats = task.lanes(np.zeros(SEATS_PER_SLOT * slots, np.int64))
         self._shapes = blank_shapes(slots, task.environment, seats, task.root)
 
+    def add(self, job: Job) -> Future[Any]:
+        """More lanes at the end of the line; a worker that serves it takes them too."""
+        opened = _OpenJob(job)
+        with self._lock:
+            self._jobs[self._begun] = opened
+            self._job_of[job.lanes] = self._begun
+            self._begun += 1
+            self._line = np.concatenate([self._line, job.lanes])
+            self.total += job.lanes.size
+            self.expected += job.work or job.lanes.size
+        return opened.future
+
+    def fail(self, problem: BaseException) -> None:
+        """No job will be answered; the workers leave."""
+        self.stop.set()
+        with self._lock:
+            jobs, self._jobs = self._jobs, {}
+        for job in jobs.values():
+            job.future.set_exception(problem)
+
     @property
     def waiting(self) -> bool:
         """Are there lanes that no worker has taken?"""
-        return self._next < self._order.size
-
-    def add(self, lanes: np.ndarray) -> None:
-        """More lanes at the end of the line; a worker that serves it takes them too."""
-        with self._lock:
-            self._order, self._next = np.concatenate([self._order[self._next :], lanes]), 0
-            self.total += lanes.size
+        return self._line.size > 0 and not self.stop.is_set()
 
     @property
     def work(self) -> float:
         """Lanes' worth of work that is done."""
         return self.done + sum(self._shares.values())
 
-    def _take(self, idle: int, waits: int, free: int) -> np.ndarray:
+    def take(self, idle: int, waits: int, free: int) -> np.ndarray:
         """Lanes for the ``idle`` slots; and ahead, if there is room, as many as make a fair part of what is left.
 
         Args:
@@ -107,26 +238,25 @@ class Queue:
             free: seats.
         """
         with self._lock:
-            fair = (self._order.size - self._next) // (2 * max(self.workers, 1))
+            fair = self._line.size // (2 * max(self.workers, 1))
             wanted = min(max(idle, fair - waits, 0), free)
-            numbers = self._order[self._next : self._next + wanted]
-            self._next += numbers.size
+            numbers, self._line = self._line[:wanted], self._line[wanted:]
             return numbers
 
-    def serve(self, number: int, device: Any, stop: threading.Event) -> None:
+    def serve(self, number: int, device: Any) -> None:
         """Run lanes until none waits and those begun have ended, or until ``stop``; for worker ``number``."""
-        task, slots = self.task, self.slots
+        task, slots, stop = self.task, self.slots, self.stop
         environment = jax.device_put(task.environment, device)
         root = jax.device_put(task.root, device)
-        seats = Seats(task, SEATS_PER_SLOT * slots, device)
+        seats = RunBuffer(task, SEATS_PER_SLOT * slots, device)
         line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
         seat_in = np.full(slots, -1)  # by slot
-        left: list[tuple[np.ndarray, drive.EndedLane]] = []  # what stays of lanes that have ended
-        pool: drive.Pool | None = None
+        left: list[tuple[np.ndarray, driver.EndedLane]] = []  # what stays of lanes that have ended
+        pool: driver.Pool | None = None
         call = CallLength(task.chunk)
         while not stop.is_set():
             free = seats.free
-            taken = self._take(int((seat_in < 0).sum()) - line.size, line.size, free.size)
+            taken = self.take(int((seat_in < 0).sum()) - line.size, line.size, free.size)
             free = free[: taken.size]
             line = np.concatenate([line, free])
             if free.size:
@@ -140,14 +270,14 @@ class Queue:
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
-            limits = drive.CallLimits(*(np.int32(x) for x in (call.chunk, call.chunks, slots // 16, quota)))  # type: ignore[arg-type]
+            limits = driver.CallLimits(*(np.int32(x) for x in (call.chunk, call.chunks, slots // 16, quota)))  # type: ignore[arg-type]
             given = environment, seats.lanes, root, padded, np.int32(line.size)
             began = time.perf_counter()
             if pool is None:
-                pool = self._prepared(device, given, limits, stop)
+                pool = self._prepared(device, given, limits)
             if stop.is_set():  # while this one waited for another one's compiling
                 break
-            pool, report = drive.compiled(device.platform)(task.engine, *given, pool, limits)
+            pool, report = driver.compiled(device.platform)(task.engine, *given, pool, limits)
             self._keep(number, left)  # while the device plays
             seat_in = np.asarray(pool.seat)
             call.learn(time.perf_counter() - began, int(report.chunks))
@@ -159,93 +289,140 @@ class Queue:
             self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in left)
         self._keep(number, left)
 
-    def _prepared(self, device: Any, given: tuple, limits: drive.CallLimits, stop: threading.Event) -> drive.Pool:
+    def _prepared(self, device: Any, given: tuple, limits: driver.CallLimits) -> driver.Pool:
         """A pool of empty slots, and the program that is going to play them compiled."""
         engine = self.task.engine
         with _TRACING:
             # its memory is going to be written: no alias
             pool = jax.device_put(blank(engine, self.slots, self._shapes), device, may_alias=False)
-            if stop.is_set():
+            if self.stop.is_set():
                 return pool
-            lowered = drive.compiled(device.platform).lower(engine, *given, pool, limits)
+            lowered = driver.compiled(device.platform).lower(engine, *given, pool, limits)
             shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((given, pool))]
             program = device, engine, jax.tree.structure((given, pool)), *shapes
             compiling = _COMPILING.setdefault(program, threading.Lock())
         with compiling:
-            if not stop.is_set():
+            if not self.stop.is_set():
                 lowered.compile()
         return pool
 
-    def _keep(self, worker: int, left: list[tuple[np.ndarray, drive.EndedLane]]) -> None:
-        """Hand over what stays of lanes; nothing is left."""
+    def _keep(self, worker: int, left: list[tuple[np.ndarray, driver.EndedLane]]) -> None:
+        """Hand over what stays of lanes to their jobs; nothing is left."""
         while left:
             numbers, outcome = left.pop()
             rows, last, status, final = jax.tree.map(lambda x, n=numbers.size: np.asarray(x)[:n], outcome)
-            self.put(numbers, scan.unpack(rows, last), status, final)
+            accounts = Accounts(scan.unpack(rows, last), status, final)
+            jobs, complete = self._job_of[numbers], []
             with self._lock:
+                for job in map(int, np.unique(jobs)):
+                    if (opened := self._jobs.get(job)) is None:  # the queue has failed
+                        continue
+                    opened.take(numbers[jobs == job], jax.tree.map(lambda x, mine=jobs == job: x[mine], accounts))
+                    if opened.left == 0:
+                        complete.append(self._jobs.pop(job))
                 self.done += numbers.size
                 self._shares[worker] -= numbers.size
+            for opened in complete:  # without the lock: to store a job takes long
+                opened.answer()
 
 
-class Run:
-    """Workers, threads that each serve one queue after the other."""
+# --- the workers -----------------------------------------------------------------------------------------------
 
-    def __init__(self, queues: Sequence[Queue], report: Callable[[float, int], None]):
-        self.queues = queues
-        self._report = report
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._failure: BaseException | None = None
 
-    def finish(self, devices: Sequence[Any], workers: int) -> None:
-        """Run all lanes; on Ctrl-C the workers stop at their next look, and KeyboardInterrupt goes on."""
-        threads = [
-            threading.Thread(target=self._work, args=(number, devices[number % len(devices)]), daemon=True)
-            for number in range(workers)
-        ]
-        # Wait for events, not for threads: a join that Ctrl-C interrupts marks a running thread as ended (Python 3.11),
-        # and a process that ends while a worker compiles aborts.
-        self._left = [threading.Event() for _ in threads]
-        try:
-            for thread in threads:
-                thread.start()
-            while not all(left.wait(0.1) for left in self._left):
-                self._report(sum(queue.work for queue in self.queues), sum(queue.done for queue in self.queues))
-        except BaseException:
-            self._stop.set()
-            for thread, left in zip(threads, self._left, strict=True):
-                if thread.ident is not None:  # it was started
-                    left.wait()
-            raise
-        if self._failure is not None:
-            raise self._failure
-        total = sum(queue.total for queue in self.queues)
-        self._report(float(total), total)
+class Workers:
+    """Threads of this process that play jobs. A context manager: leaving it stops them, whatever they do.
 
-    def _work(self, number: int, device: Any) -> None:
-        try:
-            with jax.default_device(device):
-                while (queue := self._choose()) is not None:
-                    queue.serve(number, device, self._stop)
-                    with self._lock:
-                        queue.workers -= 1
-        except BaseException as failure:  # handed to the caller's thread
-            self._failure = failure
-            self._stop.set()
-        finally:
-            self._left[number].set()
+    A thread starts when there is a lane for it, serves one queue after the other and ends when no lane waits; queues
+    stay, so that jobs that come later find their programs compiled.
+
+    Args:
+        devices: where; the threads take them in turn.
+        count: threads, at most.
+        slots: lanes in flight per thread, default :func:`usual_slots`.
+    """
+
+    def __init__(self, devices: Sequence[Any], count: int, slots: int | None = None):
+        self.devices, self.count = list(devices), count
+        self._slots = slots
+        self._changed = threading.Condition()
+        self._queues: dict[int, Queue] = {}  # by the identity of their task
+        self._idle = list(range(count))  # numbers of the threads that do not run
+        self._closed = False
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def submit(self, jobs: Sequence[Job]) -> list[Future[Any]]:
+        """Begin to play jobs, all at once: so one task compiles while another one plays.
+
+        Returns:
+            For each job the future of its accounts, or of what its ``store`` makes of them.
+        """
+        with self._changed:
+            futures = [self._queue(job).add(job) for job in jobs]
+            while self._idle and not self._closed and (queue := self._choose()) is not None:
+                threading.Thread(target=self._work, args=(self._idle.pop(0), queue), daemon=True).start()
+        return futures
+
+    def wait(self, futures: Sequence[Future[Any]], report: Callable[[float, int], None]) -> list[Any]:
+        """What all of these give; every 0.1 s ``report(work, lanes that have ended)`` is called."""
+        while True:
+            done, left = concurrent.futures.wait(futures, 0.1, concurrent.futures.FIRST_EXCEPTION)
+            report(self.work, sum(queue.done for queue in self._queues.values()))
+            for future in done:
+                future.result()  # raises what went wrong
+            if not left:
+                return [future.result() for future in futures]
+
+    @property
+    def work(self) -> float:
+        """Work that is done, that of unfinished lanes too; what a job counts, it says itself."""
+        with self._changed:
+            return sum(queue.expected * queue.work / queue.total for queue in self._queues.values())
+
+    def close(self) -> None:
+        """Stop, and wait until the threads have: a process that ends while one of them compiles aborts."""
+        with self._changed:
+            self._closed = True
+            for queue in self._queues.values():
+                queue.fail(concurrent.futures.CancelledError("the workers were stopped"))
+            while len(self._idle) < self.count:
+                self._changed.wait(0.1)
+
+    def _queue(self, job: Job) -> Queue:
+        found = self._queues.get(id(job.task))
+        if found is None:
+            lanes = job.in_line or job.lanes.size
+            slots = self._slots or usual_slots(job.task, min(self.count, lanes), self.devices, lanes)
+            found = self._queues[id(job.task)] = Queue(job.task, slots)
+        return found
 
     def _choose(self) -> Queue | None:
         """The first of the queues with fewest workers: so different workers compile different programs."""
-        with self._lock:
-            open_ = [queue for queue in self.queues if queue.waiting]
-            if self._stop.is_set() or not open_:
-                return None
-            chosen = min(open_, key=lambda queue: queue.workers)
+        waiting = [queue for queue in self._queues.values() if queue.waiting]
+        chosen = min(waiting, key=lambda queue: queue.workers, default=None)
+        if chosen is not None:
             chosen.workers += 1
-            return chosen
+        return chosen
 
-
-def partial_empty(total: int) -> Callable[[np.ndarray], np.ndarray]:
-    """Makes a host array for all lanes from a part of them."""
-    return lambda part: np.zeros((total, *part.shape[1:]), part.dtype)
+    def _work(self, number: int, queue: Queue | None) -> None:
+        device = self.devices[number % len(self.devices)]
+        with jax.default_device(device):
+            while queue is not None:
+                failure: BaseException | None = None
+                try:
+                    queue.serve(number, device)
+                except BaseException as problem:  # it goes to whoever waits for the jobs
+                    failure = problem
+                with self._changed:
+                    queue.workers -= 1
+                    if failure is not None:
+                        self._queues.pop(id(queue.task), None)
+                        queue.fail(failure)
+                    queue = self._choose()
+                    if queue is None:
+                        self._idle.append(number)
+                        self._changed.notify_all()

@@ -1,26 +1,114 @@
-"""The scan engine: one ``step`` a round for a batch of lanes, frozen lanes masked, recorded at marks.
+"""The scan engine: one round of one lane, a lane from start to end, and its exact account.
 
-``play`` is one round of one lane, ``step`` the same for a lane that may have ended or wait at a mark; only ``chunk``
-has a batch axis.
+:func:`play` is one round, :func:`step` the same for a lane that may have ended or wait at a mark; only :func:`chunk`
+has a batch axis. The other engines stand on what is here: they play many rounds at once and leave what ``step`` would.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._engine.booking import book, open_ledger
-from jaxbandits._engine.rows import at_instance
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.ledger import Ledger, Outcome
-from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, Status, View
-from jaxbandits.core.pytrees import Pytree, select_tree
+from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, Status, View, post
+from jaxbandits.core.pytrees import Pytree, T, select_tree
 from jaxbandits.core.streams import Domain
 from jaxbandits.core.ticks import Total
+
+
+class Row:
+    """One instance's slice of a table, read lazily: ``row[arm]`` gathers one number and never the whole slice."""
+
+    def __init__(self, table: jax.Array, instance: jax.Array):
+        self._table, self._instance = table, instance
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the slice."""
+        return self._table.shape[1:]
+
+    def __getitem__(self, index: Any) -> jax.Array:
+        index = index if isinstance(index, tuple) else (index,)
+        return self._table.at[(self._instance, *index)].get(mode="promise_in_bounds")
+
+
+def at_instance(environment: T, instance: jax.Array) -> T:
+    """The environment as one instance sees it."""
+    return jax.tree.map(lambda table: Row(table, instance), environment)
+
+
+# --- the account of a lane: opened, booked round by round, read on the host
+
+
+class Account(NamedTuple):
+    """What is written down of a lane at a mark."""
+
+    ledger: Ledger
+    clock: Total  # written with it, and not computed again from many lanes: the method is one lane's, with its leaves
+
+
+def account(constraint: Constraint, ledger: Ledger) -> Account:
+    """The account of one lane."""
+    return Account(ledger, constraint.clock(ledger))
+
+
+def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> dict[str, np.ndarray]:
+    """The exact accounts by name, int64 ``[lane, mark(, resource)]``, from accounts ``[lane, mark]``.
+
+    ``instance`` is the row of each lane in the constraint's leaves, ``[lane]``.
+    """
+    booked = rows.ledger
+    ledger = {"rounds": np.asarray(booked.rounds, np.int64)}
+    for name in ("reward", "spent", "expected_reward", "expected_spent"):
+        ledger[name] = ticks.join(getattr(booked, name))
+    ledger |= {f"event:{name}": np.asarray(x, np.int64) for name, x in booked.events.items()}
+    ledger |= {f"audit:{name}": ticks.join(x) for name, x in booked.audit.items()}
+    ledger["clock"] = ticks.join(rows.clock)
+    expected = np.empty_like(ledger["clock"])
+    # Instance by instance: leaves [instance] beside accounts [lane, mark] would broadcast.
+    leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, constraint))
+    order = np.argsort(instance, kind="stable")
+    for lanes in np.split(order, np.flatnonzero(np.diff(instance[order])) + 1):
+        own = jax.tree.unflatten(structure, [leaf[instance[lanes[0]]] for leaf in leaves])
+        expected[lanes] = own.expected_clock({name: x[lanes] for name, x in ledger.items()})
+    return ledger | {"expected_clock": expected}
+
+
+def open_ledger(constraint: Constraint, outcome: Outcome) -> Ledger:
+    """The account before round 1; ``outcome`` gives shapes and event names only (``jax.eval_shape`` of a pull does)."""
+    return Ledger(
+        rounds=jnp.int32(0),
+        reward=ticks.zero(),
+        spent=ticks.zero(outcome.cost.shape),
+        expected_reward=ticks.zero(),
+        expected_spent=ticks.zero(outcome.expected_cost.shape),
+        events={name: jnp.int32(0) for name in outcome.events},
+        audit=constraint.audit(),
+    )
+
+
+def book(constraint: Constraint, ledger: Ledger, outcome: Outcome) -> Ledger:
+    """One round, charged by the constraint and counted by us: a lane's rounds go on whatever a constraint forgets."""
+    return constraint.charge(ledger, outcome)._replace(rounds=ledger.rounds + 1)
+
+
+def book_many(ledger: Ledger, sums: Outcome, rounds: jax.Array) -> Ledger:
+    """Several rounds below the end of an *additive* constraint: what :func:`book` gives, one by one.
+
+    Args:
+        ledger: the account before them.
+        sums: their outcomes, summed (ticks that fit an int32: of 64 rounds at most); arrays give several accounts.
+        rounds: how many they are, of the shape of ``sums``.
+    """
+    return post(ledger, sums)._replace(rounds=ledger.rounds + rounds)
+
+
+# --- a lane, and one round of it
+
 
 CPU_SLOTS = 256  # lanes in flight per core: enough to make XLA's cost per operation small, few enough for its cache
 
@@ -37,7 +125,7 @@ class Lane(NamedTuple):
     cap: jax.Array  # i32[]: most rounds
 
 
-class Fixed(NamedTuple):
+class RunConstants(NamedTuple):
     """What is computed once when a lane starts."""
 
     world_key: jax.Array  # u32[2]
@@ -48,23 +136,23 @@ class Fixed(NamedTuple):
 class LaneState(NamedTuple):
     """What a round reads and writes."""
 
-    policy: Pytree
+    policy: Pytree  # what the policy knows, the last outcome not yet learnt
     environment: Pytree
     ledger: Ledger
-    action: Pytree
-    feedback: Pytree
-    empty: jax.Array  # bool[]
+    action: Pytree  # of the last round
+    feedback: Pytree  # … and what the policy is told of it in the next
+    empty: jax.Array  # bool[]: there is nothing to learn from it
     status: jax.Array  # i32[]
 
 
 class Carry(NamedTuple):
     """The state of one lane."""
 
-    fixed: Fixed
-    state: LaneState
-    rows: jax.Array  # i32[M, F]: the packed ledger at each mark, 0 where nothing was written
-    next_mark: jax.Array  # i32[]
-    goal: Total  # the next mark
+    constants: RunConstants
+    state: LaneState  # after the last round
+    rows: jax.Array  # i32[M, F]: the packed account at each mark, 0 where nothing was written
+    next_mark: jax.Array  # i32[]: how many marks are passed
+    goal: Total  # where the next mark is: the lane waits there until its row is written
 
 
 def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
@@ -72,7 +160,7 @@ def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
     spec = environment.spec
     key = streams.lane_key(jax.random.wrap_key_data(root, impl="threefry2x32"), lane.instance, lane.replicate)
     world = at_instance(environment, lane.row)
-    fixed = Fixed(
+    constants = RunConstants(
         world_key=jax.random.key_data(streams.domain_key(key, Domain.WORLD)),
         policy_key=jax.random.key_data(streams.domain_key(key, Domain.POLICY)),
         available=world.available(),
@@ -89,17 +177,17 @@ def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
         empty=jnp.bool_(True),
         status=jnp.int32(Status.RUNNING),
     )
-    rows = jnp.zeros((lane.marks.whole.shape[0], pack(ledger).shape[0]), jnp.int32)
-    return Carry(fixed, state, rows, jnp.int32(0), Total(lane.marks.whole[0], lane.marks.part[0]))
+    rows = jnp.zeros((lane.marks.whole.shape[0], pack(account(lane.constraint, ledger)).shape[0]), jnp.int32)
+    return Carry(constants, state, rows, jnp.int32(0), Total(lane.marks.whole[0], lane.marks.part[0]))
 
 
-def play(environment: Environment, lane: Lane, fixed: Fixed, state: LaneState) -> tuple[LaneState, Outcome]:
+def play(environment: Environment, lane: Lane, constants: RunConstants, state: LaneState) -> tuple[LaneState, Outcome]:
     """One round of a running lane, and what its action brought."""
     constraint, ledger = lane.constraint, state.ledger
-    view = View(ledger.rounds + 1, constraint.view(ledger), fixed.available)  # type: ignore[arg-type]
+    view = View(ledger.rounds + 1, constraint.view(ledger), constants.available)  # type: ignore[arg-type]
     observation = Observation(view, state.action, state.feedback, state.empty)
-    policy_key = jax.random.wrap_key_data(fixed.policy_key, impl="threefry2x32")
-    world_key = jax.random.wrap_key_data(fixed.world_key, impl="threefry2x32")
+    policy_key = jax.random.wrap_key_data(constants.policy_key, impl="threefry2x32")
+    world_key = jax.random.wrap_key_data(constants.world_key, impl="threefry2x32")
 
     learnt, action = lane.policy.step(state.policy, policy_key, observation)
     world = at_instance(environment, lane.row)
@@ -109,7 +197,8 @@ def play(environment: Environment, lane: Lane, fixed: Fixed, state: LaneState) -
     status = status_after(lane, charged)
     played = LaneState(learnt, world_state, charged, action, feedback, empty, status)
 
-    # A round that could not be played leaves everything as it was, except the status that says why.
+    # A round that could not be played leaves everything as it was, except the status that says why. The policy's own
+    # status comes first: a full set is CAPACITY, also if the action that it chose then is none.
     verdict = verdict_of(lane.policy, learnt)
     verdict = jnp.where(outcome.valid | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
     happened = verdict == Status.RUNNING
@@ -140,24 +229,24 @@ def may_play(lane: Lane, carry: Carry, ledger: Ledger, status: jax.Array) -> jax
 def step(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     """One round, unless the lane has ended or waits at a mark."""
     runs = may_play(lane, carry, carry.state.ledger, carry.state.status)
-    played, _ = play(environment, lane, carry.fixed, carry.state)
+    played, _ = play(environment, lane, carry.constants, carry.state)
     return carry._replace(state=select_tree(runs, played, carry.state))
 
 
-def pack(ledger: Ledger) -> jax.Array:
-    """A ledger as one vector ``i32[F]``."""
-    return jnp.concatenate([jnp.ravel(x) for x in jax.tree.leaves(ledger)])
+def pack(account: Account) -> jax.Array:
+    """An account as one vector ``i32[F]``."""
+    return jnp.concatenate([jnp.ravel(x) for x in jax.tree.leaves(account)])
 
 
 def record(lane: Lane, carry: Carry) -> Carry:
-    """Write the ledger at the last of the marks that were reached since the last call.
+    """Write the account at the last of the marks that were reached since the last call.
 
     One row a call keeps this cheap. Marks passed at the same moment share its values: :func:`unpack` fills them in.
     """
-    ledger, last = carry.state.ledger, lane.marks.whole.shape[0] - 1
-    passed = jnp.sum(ticks.reached(lane.constraint.clock(ledger), lane.marks), dtype=jnp.int32)
+    now, last = account(lane.constraint, carry.state.ledger), lane.marks.whole.shape[0] - 1
+    passed = jnp.sum(ticks.reached(now.clock, lane.marks), dtype=jnp.int32)
     at = jnp.maximum(passed - 1, 0)
-    row = jnp.where(passed > carry.next_mark, pack(ledger), carry.rows[at])
+    row = jnp.where(passed > carry.next_mark, pack(now), carry.rows[at])
     goal = jnp.minimum(passed, last)
     return carry._replace(
         rows=carry.rows.at[at].set(row, mode="promise_in_bounds"),
@@ -166,11 +255,11 @@ def record(lane: Lane, carry: Carry) -> Carry:
     )
 
 
-def unpack(rows: np.ndarray, final: Ledger) -> Ledger:
-    """Host: ledgers ``[lane, mark]`` from packed rows ``i32[lane, M, F]`` and the final ledgers ``[lane]``.
+def unpack(rows: np.ndarray, final: Account) -> Account:
+    """Host: accounts ``[lane, mark]`` from packed rows ``i32[lane, M, F]`` and the final accounts ``[lane]``.
 
     A mark without a row of its own was passed together with a later one, or never, if the lane ended before: it gets
-    the next row that was written, else the final ledger.
+    the next row that was written, else the final account.
     """
     leaves, structure = jax.tree.flatten(final)
     flat = np.concatenate([x.reshape(x.shape[0], -1) for x in leaves], axis=1)
@@ -185,18 +274,17 @@ def unpack(rows: np.ndarray, final: Ledger) -> Ledger:
     return jax.tree.unflatten(structure, shaped)
 
 
-class TunerState(NamedTuple):
-    """The scan engine has nothing to learn about its pace."""
+# --- what the driver asks of an engine
 
 
-def tuner(slots: int) -> TunerState:
-    """See :class:`TunerState`."""
-    return TunerState()
+def tuner(slots: int) -> tuple[()]:
+    """What the engine has learnt about its pace: nothing."""
+    return ()
 
 
 def chunk(
-    environment: Environment, lanes: Lane, carry: Carry, tuner: TunerState, rounds: jax.Array
-) -> tuple[Carry, TunerState]:
+    environment: Environment, lanes: Lane, carry: Carry, tuner: tuple[()], rounds: jax.Array
+) -> tuple[Carry, tuple[()]]:
     """``rounds`` rounds of every lane, ``[slot]``."""
     one = jax.vmap(partial(step, environment))
     return jax.lax.fori_loop(jnp.int32(0), rounds, lambda _, c: one(lanes, c), carry), tuner

@@ -62,6 +62,7 @@ def first_hole(balls: Balls, span: Span) -> jax.Array:
     """
 
     def further(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        # A ball is open, so its right end is the next point that it does not hold: ask about that one.
         point, _ = state
         reach = _reach(balls, point)
         return jnp.maximum(point, reach), reach < 0
@@ -91,6 +92,7 @@ def holes(balls: Balls, span: Span) -> jax.Array:
 
     def one(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         point, count = state
+        # From ``point``, either over a whole hole to the first point that is held, or over the balls that hold it.
         reach, end = _reach(balls, point), _hole_end(balls, span, point)
         open_ = reach < 0
         return jnp.where(open_, end + 1, reach), count + jnp.where(open_, end + 1 - point, 0)
@@ -115,7 +117,7 @@ def pick(balls: Balls, span: Span, number: jax.Array) -> jax.Array:
         point, left = state
         reach, end = _reach(balls, point), _hole_end(balls, span, point)
         size = jnp.where(reach < 0, end + 1 - point, 0)
-        found = (reach < 0) & (left < size)
+        found = (reach < 0) & (left < size)  # in this hole; −1 then ends the loop
         beyond = jnp.where(reach < 0, end + 1, reach)
         return jnp.where(found, point + left, beyond), jnp.where(found, -1, left - size)
 

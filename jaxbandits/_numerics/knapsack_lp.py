@@ -1,7 +1,7 @@
 """Fluid linear programs of bandits with knapsacks: best mixtures of arms and rest.
 
-With one resource the optimum is a single arm or a pair, in closed form; with d resources it is found among all bases.
-Every formula is written once for the traced form (one lane, float32) and for the host (NumPy, float64, batches).
+With one resource the optimum is a single arm or a pair, in closed form, written once for the traced form (one lane,
+float32) and for the host (NumPy, float64, batches). With d resources it is found among all bases, on the host.
 """
 
 from __future__ import annotations
@@ -105,53 +105,7 @@ def _ranks(values: jax.Array) -> jax.Array:
     return jax.lax.bitcast_convert_type(values, jnp.int32)
 
 
-# --- several resources -----------------------------------------------------------------------------------------
-
-
-def bases(columns: int, rows: int) -> np.ndarray:
-    """All choices of ``rows`` of ``columns`` variables, ``i32[bases, rows]``."""
-    return np.array(list(itertools.combinations(range(columns), rows)), np.int32).reshape(-1, rows)
-
-
-def best_basis(mu: Any, cost: Any, limit: Any, xp: ModuleType = jnp) -> tuple[Any, Any]:
-    """max ⟨μ, x⟩ with cost·x ≤ limit, x ≥ 0, by enumeration of all bases: (value, x). Exact, vmaps, for small sizes.
-
-    Args:
-        mu: μ ``[K]``. cost: at least 0, ``[row, K]``. limit: above 0, ``[row]``. A simplex is a row of ones.
-        xp: the array namespace, ``jax.numpy`` or ``numpy``.
-
-    Returns:
-        The value (+∞ if an arm with μ > 0 costs nothing in any row) and the solution ``[K]``.
-
-    Example:
-        >>> import numpy as np
-        >>> cost = np.array([[0.3, 0.75, 0.8], [1.0, 1.0, 1.0]])
-        >>> value, x = best_basis(np.array([0.45, 0.7, 0.8]), cost, np.array([0.5, 1.0]), xp=np)
-        >>> round(float(value), 12), x.round(12).tolist()
-        (0.59, [0.6, 0.0, 0.4])
-    """
-    rows, arms = cost.shape
-    scaled = cost / limit[:, None]
-    size = xp.max(scaled, axis=0)
-    size = xp.where(size > 0, size, 1)  # makes the largest entry of every column 1
-    table = xp.concatenate([scaled / size[None, :], xp.eye(rows, dtype=mu.dtype)], axis=1)
-    gain = xp.concatenate([mu / size, xp.zeros(rows, mu.dtype)])
-    chosen = bases(arms + rows, rows)
-    square = xp.moveaxis(table[:, chosen], 0, 1)  # [basis, row, row]
-    slack = math.sqrt(float(xp.finfo(mu.dtype).eps)) / 8
-    regular = xp.abs(xp.linalg.det(square)) > slack**2
-    square = xp.where(regular[:, None, None], square, xp.eye(rows, dtype=mu.dtype)[None])
-    x = xp.linalg.solve(square, xp.ones((chosen.shape[0], rows, 1), mu.dtype))[..., 0]
-    feasible = regular & xp.all(x >= -slack, axis=-1)
-    value = xp.where(feasible, xp.sum(gain[chosen] * x, axis=-1), -xp.inf)
-    at = xp.argmax(value)
-    taken = chosen[at] if xp is np else jnp.asarray(chosen)[at]
-    full = xp.sum(xp.where(xp.arange(arms)[:, None] == taken[None, :], x[at][None, :], 0), axis=-1)
-    free = xp.any((xp.max(cost, axis=0) <= 0) & (mu > 0))
-    return xp.where(free, xp.inf, value[at]), full / size
-
-
-# --- host: oracles of the constraints ---------------------------------------------------------------------------
+# --- On the host, for the oracles of the constraints
 
 
 def mixture_values(reward: np.ndarray, cost: np.ndarray, c: np.ndarray) -> np.ndarray:
@@ -184,8 +138,44 @@ def _fluid_value(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> fl
     exists = np.isfinite(reward)
     mu, rows = reward[exists], cost[exists].T
     if math.comb(mu.size + budget.size, budget.size) <= _MOST_BASES:
-        return float(best_basis(mu, rows, budget, xp=np)[0])
+        return best_basis(mu, rows, budget)[0]
     from scipy.optimize import linprog  # slow to import, and only needed here
 
     solution = linprog(-mu, A_ub=rows, b_ub=budget, bounds=(0, None), method="highs")
     return float(-solution.fun) if solution.status == 0 else math.inf
+
+
+def best_basis(mu: np.ndarray, cost: np.ndarray, limit: np.ndarray) -> tuple[float, np.ndarray]:
+    """max ⟨μ, x⟩ with cost·x ≤ limit, x ≥ 0, by enumeration of all bases: (value, x). Exact, for small sizes.
+
+    Args:
+        mu: μ ``[K]``. cost: at least 0, ``[row, K]``. limit: above 0, ``[row]``. A simplex is a row of ones.
+
+    Returns:
+        The value (+∞ if an arm with μ > 0 costs nothing in any row) and the solution ``[K]``.
+
+    Example:
+        >>> import numpy as np
+        >>> cost = np.array([[0.3, 0.75, 0.8], [1.0, 1.0, 1.0]])
+        >>> value, x = best_basis(np.array([0.45, 0.7, 0.8]), cost, np.array([0.5, 1.0]))
+        >>> round(value, 12), x.round(12).tolist()
+        (0.59, [0.6, 0.0, 0.4])
+    """
+    rows, arms = cost.shape
+    scaled = cost / limit[:, None]
+    size = np.max(scaled, axis=0)
+    size = np.where(size > 0, size, 1)  # makes the largest entry of every column 1
+    table = np.concatenate([scaled / size[None, :], np.eye(rows)], axis=1)
+    gain = np.concatenate([mu / size, np.zeros(rows)])
+    chosen = np.array(list(itertools.combinations(range(arms + rows), rows)))  # [basis, row]
+    square = np.moveaxis(table[:, chosen], 0, 1)  # [basis, row, row]
+    slack = math.sqrt(np.finfo(mu.dtype).eps) / 8
+    regular = np.abs(np.linalg.det(square)) > slack**2
+    square = np.where(regular[:, None, None], square, np.eye(rows)[None])
+    x = np.linalg.solve(square, np.ones((chosen.shape[0], rows, 1)))[..., 0]
+    feasible = regular & np.all(x >= -slack, axis=-1)
+    value = np.where(feasible, np.sum(gain[chosen] * x, axis=-1), -np.inf)
+    at = np.argmax(value)
+    full = np.sum(np.where(np.arange(arms)[:, None] == chosen[at][None, :], x[at][None, :], 0), axis=-1)
+    free = np.any((np.max(cost, axis=0) <= 0) & (mu > 0))
+    return float(np.where(free, np.inf, value[at])), full / size

@@ -6,14 +6,13 @@ multiplies on the way out, runs instances of different K in few compiles, and ra
 
 from jaxbandits.comparison.answer import Answer, answer_of
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.comparison.arms_table import ArmsTable, Instance, KeptOut
+from jaxbandits.comparison.arms_table import ArmsTable, Daily, Evidence, Instance, KeptOut, NumberStyle, Pulls
 from jaxbandits.comparison.comparison import Comparison
-from jaxbandits.comparison.evidence import Daily, Evidence, NumberStyle, Pulls
-from jaxbandits.comparison.named_policies import POLICIES
-from jaxbandits.comparison.plan import NOISES, ComparisonPlan, prepare
+from jaxbandits.comparison.plan import NOISES, POLICIES, ComparisonPlan, prepare
 from jaxbandits.comparison.running import Interrupted, compare, run_plan
-from jaxbandits.comparison.scaled_arms import finite_arms
-from jaxbandits.comparison.until import Clearness, Until
+from jaxbandits.comparison.until import Clearness
+from jaxbandits.comparison.until import StoppingRule as Until
+from jaxbandits.comparison.worlds import finite_arms
 
 __all__ = [
     "NOISES",

@@ -1,31 +1,334 @@
-"""The answer to "what if I had run this again?": where the money goes, what it brings, and against what."""
+"""What if I had run this again: where the money goes, what it brings, against what, and how sure that is."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbandits.comparison.accounts import Accounts
 from jaxbandits.comparison.arms_table import Instance
-from jaxbandits.comparison.cautions import cautions
-from jaxbandits.comparison.comparison import Comparison
-from jaxbandits.comparison.plan import ComparisonPlan
-from jaxbandits.comparison.rivals import best_by_file, file_means, rivals_plan
-from jaxbandits.comparison.running import run_plan
-from jaxbandits.comparison.second_look import NoiseCheck, check_noise, money_over_budgets
-from jaxbandits.comparison.spreads import Gain, Spread
-from jaxbandits.core.errors import InputError
+from jaxbandits.comparison.plan import (
+    ComparisonPlan,
+    Resolved,
+    arms_of,
+    blocks_of,
+    counts_conversions,
+    in_units_of,
+)
+from jaxbandits.comparison.worlds import with_bounds
+from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.settings import Settings
+from jaxbandits.statistics import Estimate, dominance, mean
+
+if TYPE_CHECKING:
+    import xarray
+
+    from jaxbandits.comparison.comparison import Comparison
 
 FloatArray = NDArray[np.float64]
+
+
+class Spread(NamedTuple):
+    """A number of a run.
+
+    Attributes:
+        mean: over the runs.
+        low, high: 95 of 100 runs are between them (quantiles 2.5 % and 97.5 %).
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(values: FloatArray) -> Spread:
+        """Of values of runs, ``[run]``.
+
+        Example:
+            >>> import numpy as np
+            >>> Spread.of(np.arange(41.0))
+            Spread(mean=20.0, low=1.0, high=39.0)
+        """
+        return Spread(float(values.mean()), *map(float, np.quantile(values, [0.025, 0.975])))
+
+
+class Gain(NamedTuple):
+    """How much more one earns than another in the same worlds.
+
+    Attributes:
+        difference: its mean, run by run, with the 95 % interval of :func:`~jaxbandits.statistics.mean`.
+        share: that mean / mean of the other; NaN where that is 0.
+        better: in what share of the runs it is more (an equal one counts half).
+        clear: whether the difference is clear by Holm's test over all pairs of its table; None where none was made.
+    """
+
+    difference: Estimate
+    share: float
+    better: float
+    clear: bool | None = None
+
+    @property
+    def half(self) -> float:
+        """Half the width of the interval; NaN for one run."""
+        return (self.difference.high - self.difference.low) / 2
+
+
+def gains(mine: xarray.DataArray, other: xarray.DataArray, clear: bool | None = None) -> tuple[Gain, tuple[Gain, ...]]:
+    """What ``mine`` earns more than ``other``, ``[instance, replicate]`` each: over all instances, and in each of them.
+
+    Example:
+        >>> import numpy as np, xarray
+        >>> mine, other = (xarray.DataArray([x], dims=("instance", "replicate")) for x in ([3.0, 5, 4], [2.0, 5, 2]))
+        >>> found, _ = gains(mine, other)
+        >>> found.difference.value, round(found.half, 2), round(found.share, 2), round(found.better, 2)
+        (1.0, 2.48, 0.33, 0.83)
+    """
+    apart, instances = mine - other, mine.sizes["instance"]
+    alone = mean(apart.rename(instance="each"), over="replicate")
+
+    def gain(difference: Estimate, own: FloatArray, base: FloatArray, clear: bool | None = None) -> Gain:
+        share = difference.value / base.mean() if base.mean() else np.nan
+        better = (own > base).mean() + (own == base).mean() / 2
+        return Gain(difference, float(share), float(better), clear)
+
+    whole = mean(apart, over="replicate")  # of the average instance
+    low, high = instances * whole.low, instances * whole.high
+    summed = Estimate(instances * whole.value, low, high, whole.units, whole.warnings)
+    each = []
+    for row in range(instances):
+        value, low, high = (float(x[row]) for x in (alone.value, alone.low, alone.high))
+        each.append(gain(Estimate(value, low, high, alone.units, ()), mine.values[row], other.values[row]))
+    return gain(summed, mine.values.sum(axis=0), other.values.sum(axis=0), clear), tuple(each)
+
+
+def clear_pairs(reward: xarray.DataArray) -> NDArray[np.bool_]:
+    """Which settings are clearly apart, ``[setting, setting]``: Holm's test over all pairs, as in the ranking."""
+    if reward.sizes["replicate"] < 2:
+        return np.zeros((reward.sizes["setting"],) * 2, bool)
+    return dominance(reward, over="replicate")["clear"].values
+
+
+# --- What is done without a learner: the split seen in the file, an even split, all on the best arm of the file
+
+
+SEEN, EVEN, BEST = "the split seen in the file", "an even split", "all on the file's best"
+
+
+def file_means(plan: ComparisonPlan) -> list[tuple[FloatArray, FloatArray]]:
+    """Mean reward and cost per pull of each instance's arms by the file: pooled, where means are drawn, ``[K]``."""
+    if plan.posterior is None:
+        return [(instance.mean_reward, instance.mean_cost) for instance in plan.table.instances]
+    return [found.means() for found in plan.posterior.instances]
+
+
+def best_by_file(plan: ComparisonPlan) -> list[int]:
+    """The arm with the best ratio by the file, of each instance: known beforehand, the same in every run."""
+    return [int(np.argmax(reward / cost)) for reward, cost in file_means(plan)]
+
+
+def baselines_plan(plan: ComparisonPlan) -> ComparisonPlan:
+    """The same comparison, played by fixed splits: those of them that the file knows.
+
+    Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone.
+    """
+    instances = plan.table.instances
+    width = max(len(instance.arms) for instance in instances)
+    weights = {name: np.zeros((len(instances), width)) for name in (SEEN, EVEN, BEST)}
+    for row, (instance, (_, cost), best) in enumerate(
+        zip(instances, file_means(plan), best_by_file(plan), strict=True)
+    ):
+        arms = len(instance.arms)
+        clicks = None if instance.evidence is None else instance.evidence.clicks
+        if clicks is None or not clicks.sum() > 0:
+            weights.pop(SEEN, None)
+        elif SEEN in weights:
+            weights[SEEN][row, :arms] = clicks / clicks.max()
+        weights[EVEN][row, :arms] = cost.min() / cost
+        weights[BEST][row, best] = 1.0
+    return dataclasses.replace(
+        plan,
+        policies=plan.policies[:1],  # one task: a policy whose settings the splits are
+        settings={name: {"policy": "FixedSplit", "parameters": {}} for name in weights},
+        splits=np.stack(list(weights.values())),
+        rule=None,
+    )
+
+
+# --- Robustness checks: another noise, and smaller budgets
+
+
+_MOST_RUNS = 250
+
+
+class NoiseCheck(NamedTuple):
+    """What becomes of the ranking under another noise.
+
+    Attributes:
+        noise: the other one.
+        runs: how many were played.
+        ranking: the settings, best mean reward first, with that mean (averaged over the instances).
+        same_best, same_order: whether the best setting, and the whole order, are those of the comparison.
+        ahead: of the setting that is best there, what it earns more there than the comparison's best, on average.
+    """
+
+    noise: str
+    runs: int
+    ranking: tuple[tuple[str, float], ...]
+    same_best: bool
+    same_order: bool
+    ahead: Gain
+
+
+def other_noise(plan: ComparisonPlan) -> str:
+    """The noise that is played as a check: one coin for a click's cost, or Beta laws for coins."""
+    if plan.noise == "bernoulli":
+        return "beta" if plan.posterior is None else "clicks"
+    return "bernoulli"
+
+
+def check_runs(plan: ComparisonPlan) -> int:
+    """How many runs a robustness check plays: one block at most, so that no shape is a new one."""
+    if plan.posterior is None:
+        return min(plan.runs, _MOST_RUNS)
+    return min(len(blocks_of(plan, group)[0]) for group in plan.groups)
+
+
+def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCheck | str:
+    """Play another noise in the same worlds; a line if there is none that these means can have."""
+    plan = comparison.plan
+    noise, runs, look, groups = other_noise(plan), check_runs(plan), plan, plan.groups
+    if noise == "clicks" and not counts_conversions(plan.table):
+        return "no second noise was played: only counts of conversions say what one click may bring"
+    try:
+        if noise == "clicks":  # costs that vary go beyond the bound of coins
+            wider = with_bounds(plan.table, noise, plan.posterior, plan.cost_cv, None, None, grow_only=True)
+            look = in_units_of(plan, wider)
+        if plan.posterior is None:
+            other = Resolved(plan.table, noise, None, None, plan.cost_cv)
+            made = [arms_of(other, group.rows, plan.beta_concentration, plan.rounds is not None) for group in groups]
+            groups = tuple(dataclasses.replace(group, environment=x) for group, x in zip(groups, made, strict=True))
+    except InputError as problem:
+        return f"no second noise was played ({problem})"
+    other_plan = dataclasses.replace(look, noise=noise, groups=groups, runs=runs, rule=None)
+    found = comparison.play(other_plan, progress=progress)
+    reward, names = found.data["reward"], list(plan.settings)
+    means, here = (x.data["reward"].mean(("instance", "replicate")).values for x in (found, comparison))
+    broken = {*comparison.broken, *found.broken}  # which keep no bound are best of nothing
+    kept = np.array([name not in broken for name in names])
+    kept = kept if kept.any() else np.ones(len(names), bool)
+    order, first = (order[kept[order]] for order in (np.argsort(-x, kind="stable") for x in (means, here)))
+    average = reward.mean("instance").expand_dims("instance", axis=1)
+    clear = bool(clear_pairs(reward)[order[0], first[0]])
+    ahead, _ = gains(average[order[0]], average[first[0]], clear)
+    return NoiseCheck(
+        noise=noise,
+        runs=runs,
+        ranking=tuple((names[i], float(means[i])) for i in order),
+        same_best=bool(order[0] == first[0]),
+        same_order=bool((order == first).all()),
+        ahead=ahead,
+    )
+
+
+def money_over_budgets(
+    comparison: Comparison, setting: int, points: int = 8, progress: bool | str = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Budgets up to the whole one, and a setting's mean money on each arm: ``[n]``, ``[n, instance, arm]``.
+
+    Every point is a budget of its own, so it holds too for policies that know what they may spend.
+    """
+    plan = comparison.plan
+    budgets = plan.budget * np.arange(1, points + 1) / points
+    runs, alone = check_runs(plan), _alone(plan, setting)
+    spent = []
+    for part in range(1, points):
+        rounds = None if plan.rounds is None else max(1, plan.rounds * part // points)
+        share = dataclasses.replace(alone, budget=float(budgets[part - 1]), rounds=rounds, runs=runs)
+        smaller = comparison.play(in_units_of(share, plan.table), progress=progress)
+        spent.append(smaller.accounts.money(0).mean(axis=1))
+    return budgets, np.stack([*spent, comparison.accounts.money(setting).mean(axis=1)])
+
+
+def _alone(plan: ComparisonPlan, setting: int) -> ComparisonPlan:
+    """The plan with one of its settings."""
+    name, first = list(plan.settings)[setting], 0
+    for policy in plan.policies:
+        leaves = jax.tree.leaves(policy)
+        count = leaves[0].shape[0] if leaves else 1
+        if setting < first + count:
+            break
+        first += count
+    one = jax.tree.map(lambda leaf: leaf[setting - first : setting - first + 1], policy)
+    chosen = Settings.of(one, len(plan.table.instances)).policy
+    return dataclasses.replace(plan, policies=(chosen,), settings={name: plan.settings[name]})
+
+
+# --- What a reader of the answer should be warned of
+
+
+_FEW_PULLS, _FEW_ROWS, _OVERSHOOT = 10, 5, 0.05
+_FEW_CLICKS, _MUCH = 30, 0.2
+
+
+def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[ArmAnswer]]) -> list[str]:
+    """Budgets of a few pulls or of fewer pulls than arms, money spent beyond the budget, means that few clicks tell.
+
+    Args:
+        comparison: that the answer is about.
+        setting: the number of the one that it names.
+        arms: what it makes of the arms of each instance.
+    """
+    plan, said = comparison.plan, []
+    pulls = {i.name: plan.budget / float(i.mean_cost.mean()) for i in plan.table.instances}
+    fewest = min(pulls, key=lambda name: pulls[name])
+    unit = plan.table.pull_unit
+    if pulls[fewest] < _FEW_PULLS:
+        said.append(
+            f"the budget of {plan.budget:g} is about {pulls[fewest]:.2g} {unit}s in {fewest!r}: "
+            "too few to learn anything"
+        )
+    else:
+        short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
+        if short:
+            said.append(
+                f"in {len(short)} of {len(pulls)} instances the budget of {plan.budget:g} is fewer {unit}s than there "
+                f"are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried"
+            )
+    rows = [(of[0].size, name) for i in plan.table.instances for name, of in zip(i.arms, i.log or (), strict=False)]
+    if thin := [pair for pair in rows if pair[0] < _FEW_ROWS]:
+        count, name = thin[0]
+        said.append(
+            f"{len(thin)} of {len(rows)} arms have fewer than {_FEW_ROWS} rows in the log ({name!r}: {count}): drawing "
+            "from their own rows does not know what others would bring"
+        )
+    over = float(comparison.data["spent"].values[setting].mean()) / plan.budget - 1
+    if plan.rounds is None and over > _OVERSHOOT:
+        said.append(
+            f"the last {unit} exceeds the budget: {over:.0%} more than {plan.budget:g} is spent on average "
+            "(--last-pull forfeits keeps to it)"
+        )
+    few = [(x.share.mean, x) for of in arms for x in of if x.seen < _FEW_CLICKS and x.share.mean > _MUCH]
+    if plan.posterior is None and few:  # means are taken as the truth
+        share, arm = max(few, key=lambda pair: pair[0])
+        said.append(
+            f"{arm.name!r} gets {share:.0%} of the money and has {arm.seen:,.0f} {unit}s in the file: its mean, taken "
+            "as the truth, is hardly known, and so is this answer"
+        )
+    return said
+
+
+# --- The answer
+
 
 _DRAWS, _MOST_DRAWN, _DRAWN_AT_ONCE = 1000, 1 << 26, 1 << 22
 
 
-@dataclass(frozen=True)
-class ArmAnswer:
+class ArmAnswer(NamedTuple):
     """What a setting makes of one arm.
 
     Attributes:
@@ -33,6 +336,7 @@ class ArmAnswer:
         reward, cost: means per pull, pooled over the file where means are drawn.
         file_reward, file_cost: the same as they stand in the file.
         best: probability that it has the best ratio of its instance; 1 or 0 where the file's means are taken as given.
+        seen: its pulls in a file of counts; NaN elsewhere.
         share: of the money that was spent on its instance.
         pulls, money, results: of a run.
     """
@@ -44,14 +348,14 @@ class ArmAnswer:
     file_reward: float
     file_cost: float
     best: float
+    seen: float
     share: Spread
     pulls: Spread
     money: Spread
     results: Spread
 
 
-@dataclass(frozen=True)
-class Rival:
+class Baseline(NamedTuple):
     """A split without a learner: what it earns over all instances, and what the setting earns more."""
 
     name: str
@@ -69,7 +373,7 @@ class SettingAnswer:
         rank: by mean reward.
         earned: reward over all instances.
         by_instance: the same in each instance.
-        rivals: the splits that it is held against.
+        baselines: the splits that it is held against.
         arms: for each instance its arms, in the order of the file.
     """
 
@@ -77,7 +381,7 @@ class SettingAnswer:
     rank: int
     earned: Spread
     by_instance: tuple[Spread, ...]
-    rivals: tuple[Rival, ...]
+    baselines: tuple[Baseline, ...]
     arms: tuple[tuple[ArmAnswer, ...], ...]
 
 
@@ -87,17 +391,17 @@ class Answer:
 
     Attributes:
         comparison: that it is about.
-        rivals: the comparison of the fixed splits.
+        baselines: the comparison of the fixed splits.
         settings: the best setting first (of those that kept the constraint), then those that were asked for.
         best_arms: of each instance, the position of the arm with the best ratio by the file.
         check: what another noise makes of the ranking; a line that says why none was played; None if not asked for.
-        budgets, money: see :func:`~jaxbandits.comparison.second_look.money_over_budgets`, of the best setting; None if
+        budgets, money: see :func:`~jaxbandits.comparison.answer.money_over_budgets`, of the best setting; None if
             not asked for.
         warnings: numbers that the reader should know of.
     """
 
     comparison: Comparison
-    rivals: Comparison
+    baselines: Comparison
     settings: tuple[SettingAnswer, ...]
     best_arms: tuple[int, ...]
     check: NoiseCheck | str | None
@@ -114,7 +418,7 @@ def answer_of(
     picture: bool = True,
     progress: bool | str = False,
 ) -> Answer:
-    """Play the rivals (and another noise, and smaller budgets), and say what the best setting makes of the money.
+    """Play the baselines (and another noise, and smaller budgets), and say what the best setting makes of the money.
 
     Args:
         comparison: of :func:`~jaxbandits.comparison.run_plan`.
@@ -134,35 +438,42 @@ def answer_of(
         >>> table = ArmsTable("means", (ads,), (), "reward", "cost")
         >>> found = compare(table, 20.0, jb.policies.OmegaUCB(), runs=8)
         >>> answer = answer_of(found, check=False, picture=False)
-        >>> [rival.name for rival in answer.settings[0].rivals], answer.best_arms
+        >>> [split.name for split in answer.settings[0].baselines], answer.best_arms
         (['an even split', "all on the file's best"], (0,))
     """
-    plan, accounts = comparison.plan, comparison.accounts
-    if accounts is None:
-        raise InputError("comparison: without accounts given; it must be one that run_plan made")
+    plan = comparison.plan
     ranked = [row["setting"] for row in comparison.ranking()]
     kept = [name for name in ranked if name not in comparison.broken] or ranked
-    chosen = list(dict.fromkeys([kept[0], *(_label(name, ranked) for name in settings)]))
-    rivals = run_plan(rivals_plan(plan), progress=progress)
-    best = probability_best(plan)
-    labels = list(plan.settings)
+    chosen = list(dict.fromkeys([kept[0], *(setting_called(name, ranked) for name in settings)]))
+    baselines = comparison.play(baselines_plan(plan), progress=progress)
+    best, labels = probability_best(plan), list(plan.settings)
     answers = tuple(
-        _setting_answer(comparison, rivals, accounts, labels.index(name), ranked.index(name) + 1, best)
-        for name in chosen
+        _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in chosen
     )
-    budgets, money = None, None
-    if picture:
-        budgets, money = money_over_budgets(comparison, labels.index(chosen[0]), progress=progress)
+    first = labels.index(chosen[0])
+    budgets, money = money_over_budgets(comparison, first, progress=progress) if picture else (None, None)
     return Answer(
         comparison=comparison,
-        rivals=rivals,
+        baselines=baselines,
         settings=answers,
         best_arms=tuple(best_by_file(plan)),
         check=check_noise(comparison, progress=progress) if check else None,
         budgets=budgets,
         money=money,
-        warnings=tuple(cautions(comparison, labels.index(chosen[0]), answers[0].arms)),
+        warnings=tuple(warnings_of(comparison, first, answers[0].arms)),
     )
+
+
+def setting_called(name: str, labels: Sequence[str]) -> str:
+    """The first of the labels that is this one, or of the policy with this name.
+
+    Raises:
+        InputError: there is none.
+    """
+    for label in labels:
+        if name in (label, label.split("(")[0]):
+            return label
+    raise bad("policy", name, f"one of {', '.join(labels)}")
 
 
 def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
@@ -186,70 +497,59 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
     return found
 
 
-def _label(name: str, ranked: Sequence[str]) -> str:
-    for label in ranked:
-        if name in (label, label.split("(")[0]):
-            return label
-    raise InputError(f"policy: {name!r} given; it must be one of the settings that were played: {', '.join(ranked)}")
-
-
 def in_the_file(instance: Instance) -> tuple[FloatArray, FloatArray]:
     """Reward and cost per pull as the file has them, ``[K]``: without a prior, or what stands in for no conversion."""
-    evidence = instance.evidence
-    if evidence is None or evidence.clicks is None or evidence.value is None or evidence.spent is None:
-        return instance.mean_reward, instance.mean_cost
-    seen = np.maximum(evidence.clicks, 1)
-    pairs = ((evidence.value, instance.mean_reward), (evidence.spent, instance.mean_cost))
-    reward, cost = (np.where(evidence.clicks > 0, total / seen, mean) for total, mean in pairs)
+    totals = [None if instance.evidence is None else instance.evidence.totals(k) for k in range(len(instance.arms))]
+    each = [(total[1] / total[0], total[2] / total[0]) if total and total[0] else None for total in totals]
+    means = zip(instance.mean_reward, instance.mean_cost, strict=True)
+    reward, cost = np.array([mean if of is None else of for of, mean in zip(each, means, strict=True)]).T
     return reward, cost
 
 
+def _seen(plan: ComparisonPlan, instance: Instance) -> FloatArray:
+    """Pulls of each arm in a file of counts, ``[K]``; NaN elsewhere."""
+    if plan.table.kind == "log" or instance.evidence is None or instance.evidence.clicks is None:
+        return np.full(len(instance.arms), np.nan)
+    return instance.evidence.clicks
+
+
 def _setting_answer(
-    comparison: Comparison,
-    rivals: Comparison,
-    accounts: Accounts,
-    setting: int,
-    rank: int,
-    best: Sequence[FloatArray],
+    comparison: Comparison, baselines: Comparison, setting: int, rank: int, best: Sequence[FloatArray]
 ) -> SettingAnswer:
-    plan = comparison.plan
-    reward = comparison.data["reward"].values[setting]  # [instance, run]
-    splits = rivals.data["reward"].values  # [split, instance, run]
+    import xarray
+
+    plan, accounts = comparison.plan, comparison.accounts
+    mine, splits = comparison.data["reward"][setting], baselines.data["reward"]
+    every = np.concatenate([mine.values[None], splits.values])
+    clear = clear_pairs(xarray.DataArray(every, dims=splits.dims))[0, 1:]
     pulls, money, results = accounts.pulls[setting], accounts.money(setting), accounts.results(setting)
     arms = []
     for row, (instance, (mean_reward, mean_cost)) in enumerate(
         zip(plan.table.instances, file_means(plan), strict=True)
     ):
-        file_reward, file_cost = in_the_file(instance)
         share = money[row] / np.maximum(money[row].sum(axis=-1, keepdims=True), 1e-300)
+        known = [mean_reward, mean_cost, *in_the_file(instance), best[row], _seen(plan, instance)]
+        numbers = np.stack(known, axis=-1).tolist()
         arms.append(
             tuple(
                 ArmAnswer(
                     instance.name,
                     name,
-                    float(mean_reward[k]),
-                    float(mean_cost[k]),
-                    float(file_reward[k]),
-                    float(file_cost[k]),
-                    float(best[row][k]),
+                    *numbers[k],
                     *(Spread.of(x[..., k]) for x in (share, pulls[row], money[row], results[row])),
                 )
                 for k, name in enumerate(instance.arms)
             )
         )
+    found = [gains(mine, split, bool(at)) for split, at in zip(splits, clear, strict=True)]
     return SettingAnswer(
         setting=list(plan.settings)[setting],
         rank=rank,
-        earned=Spread.of(reward.sum(axis=0)),
-        by_instance=tuple(Spread.of(x) for x in reward),
-        rivals=tuple(
-            Rival(
-                name,
-                Spread.of(splits[i].sum(axis=0)),
-                Gain.of(reward.sum(axis=0), splits[i].sum(axis=0)),
-                tuple(Gain.of(mine, other) for mine, other in zip(reward, splits[i], strict=True)),
-            )
-            for i, name in enumerate(rivals.plan.settings)
+        earned=Spread.of(mine.values.sum(axis=0)),
+        by_instance=tuple(Spread.of(x) for x in mine.values),
+        baselines=tuple(
+            Baseline(name, Spread.of(split.values.sum(axis=0)), *gain)
+            for name, split, gain in zip(baselines.plan.settings, splits, found, strict=True)
         ),
         arms=tuple(arms),
     )

@@ -19,28 +19,19 @@ percent; UTF-8, UTF-16 or Latin-1; lines above the header, totals and remarks be
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from jaxbandits.comparison._reading.building import (
-    Arm,
-    arms_of,
-    default_bounds,
-    fitting,
-    instance_of,
-    kept_out,
-)
-from jaxbandits.comparison._reading.columns import ROLES, Asked
+import numpy as np
+
+from jaxbandits.comparison._reading.arms import NOT_KNOWN, Arm, arms_of, default_bounds, fitting, instance_of, kept_out
+from jaxbandits.comparison._reading.columns import REWARD, ROLES, Asked
 from jaxbandits.comparison._reading.facebook import facebook_rows
-from jaxbandits.comparison._reading.notes import of_arms, of_columns, other_names, reward_unit
-from jaxbandits.comparison._reading.problems import Problems
-from jaxbandits.comparison._reading.rows import Rows, read_rows
-from jaxbandits.comparison._reading.sheet import read_sheet
-from jaxbandits.comparison.arms_table import ArmsTable as ArmsTable
-from jaxbandits.comparison.arms_table import Instance as Instance
-from jaxbandits.comparison.arms_table import KeptOut as KeptOut
-from jaxbandits.core.errors import InputError, bad, shown
-from jaxbandits.core.numbers import positive_number
+from jaxbandits.comparison._reading.rows import Choices, Notes, Rows, read_rows, unit_of_rewards
+from jaxbandits.comparison._reading.sheet import Problems, Sheet, read_sheet
+from jaxbandits.comparison.arms_table import ArmsTable, Instance, KeptOut
+from jaxbandits.core.checks import InputError, bad, positive_number, shown
 
 
 def read_arms(
@@ -54,6 +45,9 @@ def read_arms(
     prior: float | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    add: bool = False,
 ) -> ArmsTable:
     """Read an arms file; the header decides the format (see the module's text for the columns).
 
@@ -77,25 +71,30 @@ def read_arms(
     complete row above, or with one of another campaign below, stays without campaign and is dropped.
 
     Args:
-        path: the CSV file, of at most 64 MiB and a million rows; a pipe such as ``/dev/stdin``; or ``-`` for standard
-            input.
+        path: the CSV file, or ``-`` for standard input.
         instances: "published" or "repaired"; only the Facebook format has such a choice.
         reward_max: bound of the rewards in the user's unit per pull, for all instances; None for the default.
         cost_max: the same for costs.
         columns: titles of columns by what they are: instance, name, time, reward, cost (or spent), clicks,
-            conversions, mean_reward, mean_cost. As cost a number instead of a title: what every pull costs.
+            conversions, price (a cost per pull), reward_rate (a reward per pull), mean_reward, mean_cost. Titles may be
+            joined by " + ", " * " and " / " (``"A + B"``, ``"Cost (pence) / 100"``). As cost a number instead of a
+            title: what every pull costs.
         reward: the column that counts as reward, such as ``"revenue"``, by title or by one of the usual words.
         prior: in a file of counts, as if every arm had had so many clicks more, at the average reward and cost of its
             instance; > 0. None for none.
         decimal: the decimal sign, "." or ","; None to tell it from the file.
         encoding: of the file's text, such as ``"cp1251"``; None to tell UTF-8, UTF-16 and Latin-1 apart.
+        drop: rows of these names are left out, or, where no row has such a name, with such a cell (a device).
+        keep: rows with one of these texts are arms, whatever they are called and sum.
+        add: rows of one name that differ in another column of words (a device, a window) are added.
 
     Returns:
         The instances with their arms in file order, and notes that say what was dropped or ignored.
 
     Raises:
         InputError: an argument, the file, its header or a cell cannot be used (cells with line and column);
-            a value is above its bound; an instance has fewer than two arms; an arm of a file of means is named twice.
+            a value is above its bound; an instance has fewer than two arms; an arm of a file of means is named twice;
+            a row may be a total, or rows may be several views of one thing (the message says which option decides).
             Several such problems are told together: the first line says how many there are, and each of up
             to 20 has a line of its own. Only in the Facebook format are unusable rows dropped and counted in the notes
             instead.
@@ -119,23 +118,29 @@ def read_arms(
         raise bad("encoding", encoding, "the name of an encoding, such as cp1251")
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
+    choices = Choices(frozenset(drop), frozenset(keep), add)
     sheet = read_sheet(path, _asked(columns, reward), encoding)
     problems = Problems(sheet.source)
     if sheet.columns.kind == "facebook":
-        rows, notes = facebook_rows(sheet, repair=instances == "repaired")
+        rows, told = facebook_rows(sheet, repair=instances == "repaired")
+        notes = Notes(told)
     else:
-        rows, notes = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, problems)
-        notes = (*sheet.notes, *of_columns(sheet), *notes)
+        notes = Notes((), (*sheet.notes, *_of_columns(sheet)))
+        rows, told_of_rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, choices, problems)
+        notes += told_of_rows
     kind = rows.columns.kind
     for name, given, of in (("instances", instances != "published", "facebook"), ("prior", prior, "counts")):
         if given and kind != of:
-            notes += (f"{name}={instances if name == 'instances' else prior!r} has no effect on a file of {kind}",)
-    others = other_names(sheet) if kind != "facebook" and len(set(rows.arm)) == 1 else ""
-    found, out = _instances(rows, prior, (reward_max, cost_max), problems, others)
+            value = instances if name == "instances" else prior
+            notes += Notes((), (f"{name}={value!r} has no effect on a file of {kind}",))
+    found, out = _instances(rows, prior, (reward_max, cost_max), problems)
     problems.tell()
-    notes += of_arms(rows, found, out, prior, reward_max)
-    units = reward_unit(sheet, rows), "cost" if kind in ("means", "log") else "spent"
-    return ArmsTable(kind, found, notes, *units, sheet.sha256, rows.columns.pull_unit, rows.style, out)
+    notes += _of_arms(rows, found, out, prior, reward_max)
+    units = unit_of_rewards(rows), "cost" if kind in ("means", "log") else "spent"
+    told = (*notes.changes, *notes.others)
+    return ArmsTable(
+        kind, found, told, *units, sheet.sha256, rows.columns.pull_unit, rows.style, out, len(notes.changes)
+    )
 
 
 def _asked(columns: Mapping[str, str] | None, reward: str | None) -> Asked:
@@ -147,11 +152,12 @@ def _asked(columns: Mapping[str, str] | None, reward: str | None) -> Asked:
             raise bad("columns", text, f"the title of the column that is {role}")
     if reward is not None and (not isinstance(reward, str) or not reward.strip()):
         raise bad("reward", reward, "the title of a column")
-    return Asked({role: " ".join(text.split()) for role, text in given.items()}, reward and " ".join(reward.split()))
+    given |= {REWARD: reward} if reward is not None else {}
+    return {role: " ".join(text.split()) for role, text in given.items()}
 
 
 def _instances(
-    rows: Rows, prior: float, given: tuple[float | None, float | None], problems: Problems, others: str
+    rows: Rows, prior: float, given: tuple[float | None, float | None], problems: Problems
 ) -> tuple[tuple[Instance, ...], tuple[KeptOut, ...]]:
     """The instances of at least two arms; the arms that are not in them. ``problems`` then holds what cannot be."""
     groups = arms_of(rows, prior, problems)
@@ -166,17 +172,68 @@ def _instances(
         playable = [arm for arm in group if not arm.why]
         if len(playable) > 1:
             found.append(instance_of(rows, playable, bounds))
-        elif problems.count == 0:  # where a row cannot be used, it may be the missing arm
+        elif not problems.found:  # where a row cannot be used, it may be the missing arm
             lost.append(group)
         out += [kept_out(rows, arm) for arm in group if arm.why]
-    for group in lost if not problems.count else ():
+    for group in lost if not problems.found else ():
         errors = [arm.error for arm in group if arm.error is not None]
         if errors and found:
             out += [kept_out(rows, arm, "alone in its instance") for arm in group if not arm.why]
             continue
-        where = f"{rows.source}, instance {shown(group[0].instance)}, number of arms"
-        for error in errors or [bad(where, len(group), f"2 or more{others}")]:
+        where = f"{rows.sheet.source}, instance {shown(group[0].instance)}, number of arms"
+        for error in errors or [bad(where, len(group), "2 or more")]:
             problems.note(error)
-    if not groups and not problems.count:
-        problems.note(InputError(f"{rows.source}: no row is an arm; it must have at least two arms"))
+    if not groups and not problems.found:
+        problems.note(InputError(f"{rows.sheet.source}: no row is an arm; it must have at least two arms"))
     return tuple(found), tuple(sorted(out, key=lambda arm: arm.line))
+
+
+# --- What the user is told.
+
+_REWARDS = ("conversions", "conversions rate", "reward", "mean_reward")
+
+
+def _of_columns(sheet: Sheet) -> tuple[str, ...]:
+    """Which column was taken for what, what else could have been meant, and what is not used."""
+    columns, notes = sheet.columns, tuple[str, ...]()
+    at = {role: columns.at[role] for role in ("instance", "name", "time") if role in columns.at} | columns.numeric()
+    if not columns.plain:
+        notes += (f"columns: {', '.join(f'{role} = {_formula(sheet, role, i)}' for role, i in at.items())}",)
+    if columns.other is not None:
+        reward, other = next(sheet.titles[at[x]] for x in _REWARDS if x in at), sheet.titles[columns.other]
+        notes += (f"the reward is {shown(reward)}; --reward {shlex.quote(other)} would take that column instead",)
+    unused = [text for i, text in enumerate(sheet.titles) if text and i not in columns.used()]
+    return (*notes, f"columns not used: {shown(', '.join(unused))}") if unused else notes
+
+
+def _formula(sheet: Sheet, role: str, at: int) -> str:
+    """The title of a column, with what is added to it, multiplied with it or divided into it."""
+    terms = sheet.columns.terms.get(role, ())
+    parts = [f" {sign} {shown(sheet.titles[of]) if isinstance(of, int) else f'{of:g}'}" for sign, of in terms]
+    return shown(sheet.titles[at]) + "".join(parts)
+
+
+def _of_arms(
+    rows: Rows, found: Sequence[Instance], out: Sequence[KeptOut], prior: float, reward_max: float | None
+) -> Notes:
+    """Sums, gaps, arms that are kept out, the prior, a bound of the rewards that was set."""
+    kind, changes, names = rows.columns.kind, tuple[str, ...](), set(zip(rows.instance, rows.arm, strict=True))
+    others: tuple[str, ...] = ()
+    if kind == "counts" and len(names) < len(rows.sheet.line):
+        others += (f"{len(rows.sheet.line):,} rows summed to {len(names):,} arms",)
+    gaps = int((np.isnan(rows.value) | np.isnan(rows.spent)).sum()) if kind == "log" else 0
+    if gaps:
+        changes += (f"{gaps:,} {'row is a gap' if gaps == 1 else 'rows are gaps'}: without reward or cost",)
+    for why in dict.fromkeys(arm.reason for arm in out):
+        arms = [f"{shown(arm.arm)} (line {arm.line})" for arm in out if arm.reason == why]
+        more = f" and {len(arms) - 5:,} more" if len(arms) > 5 else ""
+        remedy = "; --prior 10 keeps such" if kind == "counts" and not prior and why != NOT_KNOWN else ""
+        changes += (f"kept out, {why}: {', '.join(arms[:5])}{more}{remedy}",)
+    if prior and kind == "counts":
+        others += (
+            f"prior: as if every arm had had {prior:g} {rows.columns.pull_unit}s more, at its instance's average",
+        )
+    bounds = sorted({instance.reward_bound for instance in found})
+    if kind != "facebook" and reward_max is None and bounds and bounds[-1] > 1:
+        others += (f"rewards go above 1: their bound is {bounds[-1]:.6g} (--reward-max sets another)",)
+    return Notes(changes, others)

@@ -1,15 +1,148 @@
-"""The arms of a file, as everything but the reader sees them."""
+"""What an arms file says of its arms before anything is divided: counts, days, pulls, and how it writes numbers."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbandits.comparison.evidence import Evidence, NumberStyle
+from jaxbandits.statistics import Estimate
+from jaxbandits.statistics.sample import t_quantile
 
 FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Daily:
+    """One arm's rows of a file of counts, in time order; rows of one day are summed.
+
+    Attributes:
+        day: datetime64[D] [N], the day that a row speaks of (the first of a week or month); NaT where the file has no
+            dates, and every row stands for itself.
+        clicks: float64 [N], pulls.
+        value: float64 [N], conversions or whatever is the reward.
+        spent: float64 [N], in the file's currency.
+    """
+
+    day: NDArray[np.datetime64]
+    clicks: FloatArray
+    value: FloatArray
+    spent: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Pulls:
+    """The rows of a log of one instance, in time order where the file has times, else in that of the file.
+
+    Attributes:
+        arm: int64 [N], the position of the row's arm among the instance's arms.
+        reward: float64 [N]; NaN where the file has none (a gap: such a row is in no mean).
+        cost: float64 [N]; NaN as above.
+        time: datetime64[us] [N] (UTC where the file gives an offset), NaT where a row has none; None for a file without
+            times.
+    """
+
+    arm: NDArray[np.int64]
+    reward: FloatArray
+    cost: FloatArray
+    time: NDArray[np.datetime64] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the file says of one instance's arms: totals, never divided by a bound and without any prior.
+
+    Attributes:
+        kind: ``"means"``, ``"counts"``, ``"log"`` or ``"facebook"``.
+        clicks: float64 [K], pulls of each arm: clicks (counts, Facebook; sessions or impressions where
+            :attr:`~jaxbandits.comparison.ArmsTable.pull_unit` says so) or complete rows (log). None for means. 0 only
+            where a prior keeps an arm that has none.
+        value: float64 [K], the total reward: conversions, revenue, rewards. None for means.
+        spent: float64 [K], the total cost. None for means.
+        whole: every reward is a count of what a pull brings at most once: value is whole and at most clicks (log: all
+            rewards are 0 or 1), so that a binomial law fits; False for means and for revenue.
+        daily: of each arm its rows day by day; None where no arm has more than one row, and for logs and means.
+        pulls: the log's rows in time order; None unless the file is a log.
+    """
+
+    kind: str
+    clicks: FloatArray | None
+    value: FloatArray | None
+    spent: FloatArray | None
+    whole: bool = False
+    daily: tuple[Daily, ...] | None = None
+    pulls: Pulls | None = None
+
+    def totals(self, arm: int | slice) -> tuple[float, float, float] | None:
+        """Clicks, value and money of an arm, or of all with ``slice(None)``; None where the file has means only."""
+        if self.clicks is None or self.value is None or self.spent is None:
+            return None
+        clicks, value, spent = (float(np.sum(x[arm])) for x in (self.clicks, self.value, self.spent))
+        return clicks, value, spent
+
+
+@dataclass(frozen=True)
+class NumberStyle:
+    """How the file writes its numbers, so that answers can be written alike.
+
+    Attributes:
+        symbol: the currency as the file has it (``"$"``, ``"€"``, ``"CHF"``); empty where it names none.
+        symbol_first: whether it stands before the number.
+        symbol_apart: whether a space stands between.
+        decimal: ``"."`` or ``","``.
+        thousands: what stands between thousands in the file; empty where none was seen.
+
+    Example:
+        >>> NumberStyle("€", symbol_first=False, symbol_apart=True, decimal=",", thousands=".").money(1234.5)
+        '1.234,50 €'
+        >>> NumberStyle("$").money(1234567), NumberStyle().count(1300.0), NumberStyle().money(0.0123)
+        ('$1,234,567.00', '1,300', '0.0123')
+    """
+
+    symbol: str = ""
+    symbol_first: bool = True
+    symbol_apart: bool = False
+    decimal: str = "."
+    thousands: str = ""
+
+    def number(self, value: float, decimals: int) -> str:
+        """With so many decimals, and thousands apart (by what suits the decimal sign, if the file shows nothing)."""
+        return self.written(f"{value:,.{decimals}f}")
+
+    def written(self, plain: str) -> str:
+        """Numbers with decimal points, and commas between thousands, as the file would write them."""
+        between = self.thousands or (" " if self.decimal == "," else ",")
+        return plain.translate({ord(","): between, ord("."): self.decimal})
+
+    def count(self, value: float) -> str:
+        """A number of clicks or conversions: whole where it is whole, else with two decimals at most."""
+        return self.number(value, 0 if float(value).is_integer() else 2)
+
+    def amount(self, value: float) -> str:
+        """A mean number of results or pulls: three digits that count."""
+        size = abs(value)
+        return self.number(value, 0 if size >= 100 or size == 0 else 1 if size >= 1 else 2)
+
+    def plus_minus(self, value: float, half: float, sign: str = "") -> str:
+        """``12.34 ± 0.56``, two digits of the half width; without one the value alone. ``sign="+"`` shows a plus."""
+        if math.isnan(half):
+            return self.written(f"{value:{sign},.5g}")
+        decimals = 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
+        return self.written(f"{value:{sign},.{decimals}f} ± {half:,.{decimals}f}")
+
+    def money(self, value: float, cents: bool = True) -> str:
+        """An amount with the file's currency: two decimals, more for an amount below 0.1 (three digits that count).
+
+        Args:
+            value: in the file's currency.
+            cents: whether a whole amount is written with them.
+        """
+        decimals = 2 if not 0 < abs(value) < 0.1 else min(2 - math.floor(math.log10(abs(value))), 12)
+        amount = self.number(value, decimals if cents or not float(value).is_integer() else 0)
+        apart = " " if self.symbol and self.symbol_apart else ""
+        return f"{self.symbol}{apart}{amount}" if self.symbol_first else f"{amount}{apart}{self.symbol}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +214,7 @@ class ArmsTable:
         pull_unit: what a pull is, in the singular: "click", "session", "impression", "row" (of a log), "pull" (means).
         style: how the file writes money and numbers.
         kept_out: arms that the file names and that cannot be played, in file order.
+        changes: how many of the notes, the first ones, tell of something that changes a number.
 
     Example:
         >>> import numpy as np
@@ -99,3 +233,101 @@ class ArmsTable:
     pull_unit: str = "pull"
     style: NumberStyle = field(default_factory=NumberStyle)
     kept_out: tuple[KeptOut, ...] = ()
+    changes: int = 0
+
+
+# --- How sure a file is of its arms' means
+
+
+_LEVEL, _LEAST_DAYS = 0.95, 3
+_Z = 1.959963984540054  # the normal law's quantile at 0.975
+WILSON, ROWS, DAYS = "Wilson's score interval", "Student's t over the rows", "Student's t over the days"
+
+
+def wilson(successes: float, trials: float) -> Estimate:
+    """A rate x/n with (x + z²/2 ± z·√(x(n−x)/n + z²/4)) / (n + z²), z = 1.96; within [0, 1] for every x.
+
+    Example:
+        >>> found = wilson(5, 100)
+        >>> f"{found.value} in [{found.low:.4f}, {found.high:.4f}]"
+        '0.05 in [0.0215, 0.1118]'
+    """
+    if trials <= 0:
+        return _alone(math.nan)
+    half = _Z * math.sqrt(max(successes * (trials - successes) / trials, 0) + _Z**2 / 4)
+    middle, whole = successes + _Z**2 / 2, trials + _Z**2
+    low, high = max((middle - half) / whole, 0.0), min((middle + half) / whole, 1.0)
+    return Estimate(successes / trials, low if successes else 0.0, high, int(trials), ())
+
+
+def ratio(above: FloatArray, below: FloatArray) -> Estimate:
+    """Σaᵢ/Σbᵢ over n ≥ 3 rows or days: r ± t·√(n/(n−1)·Σ(aᵢ − r·bᵢ)²)/Σbᵢ, never below 0; with b = 1 that of a mean.
+
+    Example:
+        >>> found = ratio(np.array([1.0, 2.0, 3.0]), np.ones(3))
+        >>> f"{found.value} in [{found.low:.4f}, {found.high:.4f}]"
+        '2.0 in [0.0000, 4.4841]'
+    """
+    n, whole = len(above), math.fsum(below)
+    if whole <= 0:
+        return _alone(math.inf if math.fsum(above) > 0 else math.nan)
+    mean = math.fsum(above) / whole
+    if n < _LEAST_DAYS:
+        return _alone(mean)
+    error = math.sqrt(n / (n - 1) * float(((above - mean * below) ** 2).sum())) / whole
+    half = float(t_quantile(0.5 + _LEVEL / 2, n - 1)) * error
+    return Estimate(mean, max(mean - half, 0.0), mean + half, n, ())
+
+
+def _alone(value: float) -> Estimate:
+    """A number of which the file does not say how sure it is."""
+    return Estimate(value, math.nan, math.nan, 0, ())
+
+
+def estimates(instance: Instance) -> list[tuple[Estimate, Estimate, Estimate]]:
+    """Of each arm: reward per pull, cost per pull, cost per reward; as in the file, without prior.
+
+    ``low`` and ``high`` are NaN where the file cannot say (totals alone tell nothing of a cost's spread).
+
+    Example:
+        >>> from jaxbandits.comparison.arms_table import Evidence
+        >>> counts = Evidence("counts", np.array([100.0, 9.0]), np.array([5.0, 0.0]), np.array([50.0, 9.0]), whole=True)
+        >>> ads = Instance("ads", ("a", "b"), np.array([0.05, 0]), np.array([0.5, 1]), 1.0, 1.0, None, counts)
+        >>> [[round(x.value, 3) for x in of_arm] for of_arm in estimates(ads)]
+        [[0.05, 0.5, 10.0], [0.0, 1.0, inf]]
+    """
+    return [_estimate(instance, arm) for arm in range(len(instance.arms))]
+
+
+def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimate]:
+    evidence = instance.evidence
+    totals = None if evidence is None else evidence.totals(arm)
+    if evidence is None or totals is None or not totals[0]:  # means; or an arm of the prior alone
+        reward, cost = float(instance.mean_reward[arm]), float(instance.mean_cost[arm])
+        return _alone(reward), _alone(cost), _alone(cost / reward if reward else math.inf)
+    clicks, value, spent = totals
+    if instance.log is not None:
+        values, costs = instance.log[arm]
+        parts = np.ones_like(values), values, costs
+    elif evidence.daily is not None:
+        daily = evidence.daily[arm]
+        parts = daily.clicks, daily.value, daily.spent
+    else:
+        parts = np.array([clicks]), np.array([value]), np.array([spent])
+    rate = wilson(value, clicks) if evidence.whole else ratio(parts[1], parts[0])
+    price, per_result = ratio(parts[2], parts[0]), ratio(parts[2], parts[1])
+    if math.isnan(per_result.low) and evidence.whole and spent > 0:
+        # the cost as it is, the rate's interval turned round
+        ends = spent / clicks / rate.high, spent / clicks / rate.low if rate.low else math.inf
+        per_result = Estimate(per_result.value, *ends, rate.units, ())
+    return rate, price, per_result
+
+
+def interval_names(instance: Instance) -> list[str]:
+    """Which intervals :func:`estimates` has: Wilson's of rates, Student's t over the rows of a log, or over days."""
+    evidence = instance.evidence
+    if evidence is None or evidence.clicks is None:
+        return []
+    by_rows = ROWS if instance.log is not None else DAYS
+    many = [x.clicks.size for x in evidence.daily or ()] or [rewards.size for rewards, _ in instance.log or ()]
+    return [WILSON] * evidence.whole + [by_rows] * (max(many, default=0) >= _LEAST_DAYS)

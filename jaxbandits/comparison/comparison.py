@@ -1,46 +1,71 @@
-"""What a comparison found: ranking, table, picture, files."""
+"""What a comparison found: where the money went, the ranking, a picture, files, and the way to the report."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
+import html
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jaxlib
 import numpy as np
+from numpy.typing import NDArray
 
-from jaxbandits._files import frames
-from jaxbandits._files.csv_text import csv_text
-from jaxbandits._files.files import write_whole
-from jaxbandits.comparison.accounts import Accounts
+from jaxbandits import _files
+from jaxbandits._tables import Table, counted
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.comparison.until import Clearness
-from jaxbandits.core.errors import bad
-from jaxbandits.statistics import (
-    dominance,
-    invisible,
-    mean_interval,
-    paired_difference,
-    runs_needed,
-    simultaneous_band,
-)
+from jaxbandits.core.checks import bad
+from jaxbandits.statistics import dominance, invisible, mean, runs_needed, simultaneous_band
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
     import polars
     import xarray
 
+    from jaxbandits.comparison.answer import Answer
 
+FloatArray = NDArray[np.float64]
 FILES = ("regret.png", "table.csv", "run.json")
+ANSWER_FILES = ("answer.json", "arms.csv", "money.png", "results.png", "report.html")
+
+_MOST_ROWS = 30  # of a table in a notebook
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
+class Accounts:
+    """Where the money of some settings went, in the file's units.
+
+    Attributes:
+        pulls: int32 ``[setting, instance, run, arm]`` of the first runs; 0 for an arm that an instance does not have.
+        mean_reward, mean_cost: true means per pull, ``[instance, run or 1, arm]``; 0 as above.
+        earned: reward up to each mark, summed over the instances, ``[setting, run, mark]``.
+    """
+
+    pulls: NDArray[np.int32]
+    mean_reward: FloatArray
+    mean_cost: FloatArray
+    earned: FloatArray
+
+    def money(self, setting: int) -> FloatArray:
+        """Expected money of each arm given how often it was pulled, ``[instance, run, arm]``.
+
+        Its mean over runs is that of the money spent (Wald), with less noise.
+        """
+        return self.pulls[setting] * self.mean_cost
+
+    def results(self, setting: int) -> FloatArray:
+        """Expected reward of each arm given how often it was pulled, ``[instance, run, arm]``."""
+        return self.pulls[setting] * self.mean_reward
+
+
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """What every policy setting made of the budget, in the file's units.
 
@@ -49,28 +74,36 @@ class Comparison:
             ``regret`` ``[setting, instance, replicate, mark]``, the pseudo-regret (best reward per cost · expected cost
             − expected reward) when the share ``mark`` of the budget was spent.
         plan: what was run.
-        notes: runs that did not end by spending the budget. Mostly empty.
         accounts: pulls, money and results of each arm.
+        play: what plays a plan like this one; :meth:`answer` plays other noises and splits with it.
+        notes: runs that did not end by spending the budget. Mostly empty.
         broken: settings that broke an average-cost bound in some round.
         clear: which claims are clear, where runs were played until they are.
     """
 
     data: xarray.Dataset
     plan: ComparisonPlan
+    accounts: Accounts
+    play: Callable[..., Comparison]
     notes: tuple[str, ...] = ()
-    accounts: Accounts | None = None
     broken: frozenset[str] = frozenset()
     clear: Clearness | None = None
 
     def __repr__(self) -> str:
         plan, best = self.plan, self.ranking()[0]["setting"]
-        said = f"{len(plan.settings)} settings, {len(plan.table.instances)} instances, {plan.runs:,} runs of each"
-        return f"Comparison: {said}, budget {plan.budget:g}; best mean reward: {best}"
+        parts = counted(len(plan.settings), "setting"), counted(len(plan.table.instances), "instance")
+        runs = f"{counted(plan.runs, 'run')} of each, budget {plan.budget:g}"
+        return f"Comparison: {', '.join(parts)}, {runs}; best mean reward: {best}"
 
     def _repr_html_(self) -> str:
-        from jaxbandits._reports.result_html import comparison_html
-
-        return comparison_html(self)
+        rows = []
+        for row in self.ranking()[:_MOST_ROWS]:
+            means = [f"{row[x]:,.4g} ({row[f'{x}_low']:,.4g} to {row[f'{x}_high']:,.4g})" for x in ("reward", "regret")]
+            clear = ", clear" if row["difference_clear"] else ""
+            against = f"{row['difference']:+,.3g}{clear}" if row["rank"] > 1 else ""
+            rows.append([row["rank"], row["setting"], *means, against])
+        header = ("", "setting", self.plan.table.reward_unit, "regret", "against the best, paired")
+        return f"<p><b>{html.escape(repr(self))}</b></p>{Table(header, rows).html()}"
 
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see :meth:`table`."""
@@ -82,7 +115,7 @@ class Comparison:
         A row has ``scope``, ``instance``, ``arms``, ``rank``, ``setting``, ``runs``; for each of ``reward``,
         ``regret``, ``pulls``, ``spent`` the mean over the runs and the 95 % interval (``reward``, ``reward_low``,
         ``reward_high``), and ``difference`` with its interval: the reward minus that of rank 1 in the same world, run
-        by run. These intervals are those of :func:`~jaxbandits.statistics.mean_interval`, each by itself.
+        by run. These intervals are those of :func:`~jaxbandits.statistics.mean`, each by itself.
 
         With many settings, some interval leaves out 0 by chance. ``difference_p`` is the p-value of that difference
         after Holm's correction for all pairs of settings (:func:`~jaxbandits.statistics.dominance`), and
@@ -97,93 +130,77 @@ class Comparison:
         """:meth:`table` as a data frame; ``.attrs["units"]`` has the file's units of its columns."""
         table = self.plan.table
         earned = dict.fromkeys(("reward", "regret", "difference"), table.reward_unit)
-        return frames.of_rows(self.table(), earned | {"spent": table.cost_unit, "pulls": "pulls"})
+        return _files.of_rows(self.table(), earned | {"spent": table.cost_unit, "pulls": "pulls"})
 
     def to_polars(self) -> polars.DataFrame:
         """The same for polars; one clear line if it is not installed (``pip install 'jaxbandits[polars]'``)."""
-        return frames.in_polars(self.to_pandas())
+        return _files.in_polars(self.to_pandas())
 
     def doubts(self) -> list[str]:
         """Settings whose mean regret a few runs carry, and whether the runs are too few, in words; mostly none."""
-        last = self.data["regret"].isel(mark=-1)
+        last = self.data["regret"].isel(mark=-1, drop=True)
         found = []
         for name in self.plan.settings:
-            said = mean_interval(last.sel(setting=name, drop=True), average_instances=True).attrs["warnings"]
-            kinds = {text.split(": ")[0]: text.split(": ", 1)[1] for text in said}
+            kinds = dict(text.split(": ", 1) for text in mean(last.sel(setting=name), over="replicate").warnings)
             if "few units" in kinds:
                 return [kinds["few units"]]
-            found += [f"regret of {name}: {kinds[kind]}" for kind in ("heavy tail",) if kind in kinds]
+            found += [f"regret of {name}: {kinds['heavy tail']}"] if "heavy tail" in kinds else []
         return found
 
     @functools.cached_property
     def _rows(self) -> list[dict[str, Any]]:
-        last = {name: self.data[name] for name in ("reward", "pulls", "spent")}
-        last["regret"] = self.data["regret"].isel(mark=-1, drop=True)
+        last = {name: self.data[name] for name in ("reward", "regret", "pulls", "spent")}
+        last["regret"] = last["regret"].isel(mark=-1, drop=True)
+        each = {name: x.rename(instance="each") for name, x in last.items()}
+        return [row for part in (last, each) for row in self._ranked(part)]
+
+    def _ranked(self, last: Mapping[str, xarray.DataArray]) -> list[dict[str, Any]]:
+        """Rows of all instances together, or, where these are an axis ``each``, of one after the other."""
+        settings, instances = list(self.plan.settings), self.plan.table.instances
+        found = {name: mean(x, over="replicate") for name, x in last.items()}
+        best = found["reward"].value.argmax("setting")
+        against = last["reward"].isel(setting=best).drop_vars("setting")
+        found["difference"] = mean(last["reward"] - against, over="replicate")
+        ends = {
+            f"{name}{end}": getattr(estimate, part).values.reshape(len(settings), -1)
+            for name, estimate in found.items()
+            for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
+        }
+        tested = self._tested(last["reward"], against, np.atleast_1d(best.values))
         rows = []
-        for overall in (True, False):
-            found = {
-                name: mean_interval(last[name], average_instances=overall)
-                for name in ("reward", "regret", "pulls", "spent")
+        for scope in range(ends["reward"].shape[1]):
+            apart = "each" in last["reward"].dims
+            here = instances[scope : scope + 1] if apart else instances
+            about = {
+                "scope": "instance" if apart else "overall",
+                "instance": here[0].name if apart else "",
+                "arms": sum(len(instance.arms) for instance in here),
             }
-            best = found["reward"]["mean"].argmax("setting")
-            against = last["reward"].isel(setting=best).drop_vars("setting")
-            found["difference"] = self._against(last["reward"], against, best, overall)
-            numbers: Sequence[int | None] = [None] if overall else range(len(self.plan.table.instances))
-            for number in numbers:
-                here = found if number is None else {name: x.isel(instance=number) for name, x in found.items()}
-                rows += self._ranked(here, number)
+            for rank, at in enumerate(np.argsort(-ends["reward"][:, scope], kind="stable"), start=1):
+                named = {"rank": rank, "setting": settings[at], "runs": self.plan.runs}
+                numbers = {name: float(values[at, scope]) for name, values in ends.items()}
+                rows.append(about | named | numbers | {name: x[at, scope].item() for name, x in tested.items()})
         return rows
 
-    def _against(
-        self, reward: xarray.DataArray, against: xarray.DataArray, best: xarray.DataArray, overall: bool
-    ) -> xarray.Dataset:
-        """Differences to the best setting: single intervals, and p-values over all pairs."""
-        import xarray
+    def _tested(self, reward: xarray.DataArray, against: xarray.DataArray, best: NDArray) -> dict[str, NDArray]:
+        """Whether differences to the best are clear, and how many more runs would make them so, ``[setting, scope]``.
 
-        single = paired_difference(reward, against, average_instances=overall)
-        if self.plan.runs < 2:
-            nothing = xarray.full_like(single["mean"], np.nan)
-            none = {name: nothing for name in ("p", "more", "more_least", "more_most")}
-            return single.assign({**none, "clear": xarray.zeros_like(single["clear"])})
-        alone = [reward] if overall else [reward.isel(instance=i) for i in range(reward.sizes["instance"])]
-        tables = [dominance(part, over="replicate") for part in alone]
-        pairs = max(1, reward.sizes["setting"] * (reward.sizes["setting"] - 1) // 2)
-        level = 1 - 0.05 / pairs
-        parts = zip(tables, np.atleast_1d(best.values), strict=True)
-        columns = [(table["adjusted"].values[:, i], table["clear"].values[:, i]) for table, i in parts]
-        p, clear = (np.stack(part, axis=-1).reshape(single["mean"].shape) for part in zip(*columns, strict=True))
-        wanted = reward if overall else reward.rename(instance="each")
-        other = against if overall else against.rename(instance="each")
-        needed = runs_needed(wanted, other, level=level)
-        found = {"more": needed["more"].values}
+        Here and in the answer a difference is called clear by one test: Holm's, over all pairs of its table.
+        """
+        runs, count = self.plan.runs, reward.sizes["setting"]
+        shape = (count, best.size)
+        if runs < 2:
+            more = dict.fromkeys(("more_runs", "more_runs_least", "more_runs_most"), np.full(shape, np.nan))
+            return {"difference_p": np.full(shape, np.nan), "difference_clear": np.zeros(shape, bool), **more}
+        alone = [reward.isel(each=i) for i in range(best.size)] if "each" in reward.dims else [reward]
+        tables = [(dominance(part, over="replicate"), at) for part, at in zip(alone, best, strict=True)]
+        p, clear = (np.stack([table[x].values[:, at] for table, at in tables], -1) for x in ("adjusted", "clear"))
+        needed = runs_needed(reward, against, level=1 - 0.05 / max(1, count * (count - 1) // 2))
+        found = {"more_runs": needed["more"].values}
         for end in ("least", "most"):
-            found[f"more_{end}"] = np.maximum(needed[end].values - self.plan.runs, 1.0)
-        axes = single["mean"].dims
-        more = {name: (axes, np.where(clear, 0.0, x)) for name, x in found.items()}
-        return single.assign({"p": (axes, p), "clear": (axes, clear), **more})
-
-    def _ranked(self, found: Mapping[str, xarray.Dataset], number: int | None) -> list[dict[str, Any]]:
-        instances = self.plan.table.instances
-        means = {name: {part: np.atleast_1d(x[part].values) for part in x.data_vars} for name, x in found.items()}
-        rows = []
-        for rank, at in enumerate(np.argsort(-means["reward"]["mean"], kind="stable"), start=1):
-            row: dict[str, Any] = {
-                "scope": "overall" if number is None else "instance",
-                "instance": "" if number is None else instances[number].name,
-                "arms": sum(len(i.arms) for i in instances) if number is None else len(instances[number].arms),
-                "rank": rank,
-                "setting": list(self.plan.settings)[at],
-                "runs": self.plan.runs,
-            }
-            for name, parts in means.items():
-                row |= {name: float(parts["mean"][at])}
-                row |= {f"{name}_{part}": float(parts[part][at]) for part in ("low", "high")}
-            row |= {"difference_p": float(means["difference"]["p"][at])}
-            row |= {"difference_clear": bool(means["difference"]["clear"][at])}
-            for part in ("more", "more_least", "more_most"):
-                row |= {part.replace("more", "more_runs"): float(means["difference"][part][at])}
-            rows.append(row)
-        return rows
+            found[f"more_runs_{end}"] = np.maximum(needed[end].values - runs, 1.0)
+        more = {name: np.where(clear, 0.0, x.reshape(shape)) for name, x in found.items()}
+        return {"difference_p": p, "difference_clear": clear, **more}
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draw the mean regret against the money spent into a picture file (png, pdf or svg).
@@ -198,10 +215,10 @@ class Comparison:
         if form not in ("png", "pdf", "svg"):
             raise bad("path", os.fspath(path), "a file name that ends in .png, .pdf or .svg")
         picture = self._picture(form)
-        write_whole(path, lambda file: file.write(picture))
+        _files.write_whole(path, lambda file: file.write(picture))
 
     def _picture(self, form: str) -> bytes:
-        from jaxbandits._reports.plot import curves
+        from jaxbandits._plots import drawn, encoded
 
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
         size = self.data["regret"].sizes["instance"] * self.plan.runs
@@ -209,22 +226,22 @@ class Comparison:
         bands = simultaneous_band(self.data["regret"], over="replicate", resamples=resamples)
         table, count = self.plan.table, len(self.plan.table.instances)
         many = f"mean of {count} instances, " if count > 1 else ""
-        return curves(
+        figure = drawn(
             np.asarray(self.plan.shares) * self.plan.budget,
             {
                 name: (band["mean"].values, band["low"].values, band["high"].values)
                 for name, band in ((name, bands.sel(setting=name)) for name in self.plan.settings)
             },
-            title=f"{many}{self.plan.runs} run{'s' * (self.plan.runs > 1)} each; a band holds its whole curve at 95 %",
+            title=f"{many}{counted(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
             across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
             up=f"regret [{table.reward_unit}]",
-            form=form,
         )
+        return encoded(figure, form)
 
     def csv(self) -> str:
         """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same machine."""
         rows = self.table()
-        return csv_text(list(rows[0]), (row.values() for row in rows))
+        return Table(tuple(rows[0]), [tuple(row.values()) for row in rows]).csv()
 
     def save(self, folder: str | os.PathLike[str], about: Mapping[str, Any] | None = None) -> list[Path]:
         """Write ``regret.png``, ``table.csv`` and ``run.json`` into a folder, which is made if missing.
@@ -235,29 +252,45 @@ class Comparison:
             folder: where to.
             about: more entries for ``run.json``.
         """
-        contents = {
+        contents = {  # run.json first: it says whose the others are
             "run.json": (json.dumps({**(about or {}), **self.about()}, indent=2) + "\n").encode(),
             "table.csv": self.csv().encode(),
             "regret.png": self._picture("png"),
         }
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():  # run.json first: it says whose the others are
-            write_whole(Path(folder) / name, functools.partial(_put, content))
+        put_all(folder, contents)
         return [Path(folder) / name for name in FILES]
+
+    def answer(self, *settings: str, check: bool = True, picture: bool = True, progress: bool | str = False) -> Answer:
+        """What the best setting makes of the money; see :func:`~jaxbandits.comparison.answer_of`."""
+        from jaxbandits.comparison.answer import answer_of
+
+        return answer_of(self, settings, check=check, picture=picture, progress=progress)
+
+    def report(self, folder: str | os.PathLike[str], *settings: str, check: bool = True) -> list[Path]:
+        """:meth:`save`, and the answer beside it: ``report.html``, pictures, ``arms.csv`` and ``answer.json``.
+
+        Args:
+            folder: where to.
+            settings: for which settings or policies, beside the best.
+            check: play a second noise, to see whether the ranking depends on it.
+        """
+        from jaxbandits.comparison.report import answer_files
+
+        return [*self.save(folder), *put_all(folder, answer_files(self.answer(*settings, check=check)))]
 
     def about(self) -> dict[str, Any]:
         """Everything needed to repeat the comparison: what goes into ``run.json``."""
         from jaxbandits import __version__
 
-        plan = self.plan
+        plan, table = self.plan, self.plan.table
         return {
             "arms_file": {
                 "path": plan.source,
-                "sha256": plan.sha256,
-                "kind": plan.table.kind,
-                "notes": list(plan.table.notes),
-                "reward_unit": plan.table.reward_unit,
-                "cost_unit": plan.table.cost_unit,
+                "sha256": table.sha256,
+                "kind": table.kind,
+                "notes": list(table.notes),
+                "reward_unit": table.reward_unit,
+                "cost_unit": table.cost_unit,
             },
             "budget": plan.budget,
             "last_pull": plan.last_pull,
@@ -279,7 +312,7 @@ class Comparison:
                     "reward_bound": instance.reward_bound,
                     "cost_bound": instance.cost_bound,
                 }
-                for number, instance in enumerate(plan.table.instances)
+                for number, instance in enumerate(table.instances)
             ],
             "notes": list(self.notes),
             "warnings": self.doubts(),
@@ -293,6 +326,14 @@ class Comparison:
             },
             "backend": jax.default_backend(),
         }
+
+
+def put_all(folder: str | os.PathLike[str], contents: Mapping[str, bytes]) -> list[Path]:
+    """Write files into a folder, which is made if missing, each put in place whole; their paths."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        _files.write_whole(Path(folder) / name, functools.partial(_put, content))
+    return [Path(folder) / name for name in contents]
 
 
 def _put(content: bytes, file: Any) -> None:

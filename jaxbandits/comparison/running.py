@@ -1,29 +1,31 @@
-"""Run a comparison: blocks through :func:`~jaxbandits.simulate`, results in the file's units."""
+"""Run a comparison: blocks of runs through :func:`~jaxbandits.simulate`, put together in the file's units."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
 
-from jaxbandits._reports.progress import Progress, check_progress
+from jaxbandits._progress import Progress, check_progress
 from jaxbandits.comparison.arms_table import ArmsTable
-from jaxbandits.comparison.collected import Part, collected
-from jaxbandits.comparison.comparison import Comparison
-from jaxbandits.comparison.grouping import Group
-from jaxbandits.comparison.laid_out import constraint_of, policies_of, world_of
-from jaxbandits.comparison.plan import ComparisonPlan, prepare
-from jaxbandits.comparison.until import Until, look
-from jaxbandits.core.protocol import Policy
+from jaxbandits.comparison.comparison import Accounts, Comparison
+from jaxbandits.comparison.plan import ComparisonPlan, Group, blocks_of, prepare, scaled_average_cost, takes_options
+from jaxbandits.comparison.until import Clearness, StoppingRule, look
+from jaxbandits.comparison.worlds import run_arms
+from jaxbandits.constraints import AverageCost, TotalBudget
+from jaxbandits.core.protocol import Constraint, Policy, Status
+from jaxbandits.core.settings import Settings
+from jaxbandits.environments.finite import FiniteArms, WithNullArm
+from jaxbandits.policies import FixedSplit, Guarded
 from jaxbandits.simulation import simulate
 
-_ROWS_AT_ONCE = 1 << 21  # (lane, mark) pairs in one call of simulate, about 90 bytes each
 _GROWN = 1.02  # times as many runs, at least, before the next look
-_TABLE_BYTES, _RUNS_AT_ONCE = 1 << 26, 250  # of a block, where every run has means of its own
+_MOST_COUNTS = 1 << 27  # pull counts that are kept, 4 bytes each: of the first runs only, where there are more
 
 
 class Interrupted(KeyboardInterrupt):
@@ -34,32 +36,14 @@ class Interrupted(KeyboardInterrupt):
         self.done, self.runs = done, runs
 
 
+@takes_options
 def compare(
     arms: str | os.PathLike[str] | ArmsTable,
     budget: float,
     policies: Policy | Sequence[Policy],
     *,
-    runs: int | None = None,
-    until: str | None = None,
-    max_runs: int | None = None,
-    claim: str = "any",
-    seed: int = 0,
-    noise: str | None = None,
-    beta_concentration: float = 4.0,
-    last_pull: str = "counts",
-    marks: int | Sequence[float] = 50,
-    instances: str = "published",
-    reward_max: float | None = None,
-    cost_max: float | None = None,
-    columns: Mapping[str, str] | None = None,
-    reward: str | None = None,
-    prior: float | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    uncertainty: str | None = None,
-    cost_cv: float | None = None,
-    average_cost: float | None = None,
     progress: bool | str = False,
+    **options: Any,
 ) -> Comparison:
     """Spend the budget on every instance of an arms file with every policy setting, many times, and rank them.
 
@@ -87,10 +71,10 @@ def compare(
             independent. ``"empirical"``: a row of the arm's log, reward and cost together (default for logs, only for
             them). ``"clicks"``: a click brings one conversion or none, and costs its price, drawn uniformly around its
             mean (default for counts whose means are drawn, only for counts of conversions).
-        beta_concentration: α + β > 0 of the Beta laws; larger is less noisy.
+        beta_concentration: α + β > 0 of the Beta laws (4), for them only; larger is less noisy.
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares, ending in 1.
-        instances, reward_max, cost_max, columns, reward, prior, decimal, encoding: as in
+        instances, reward_max, cost_max, columns, reward, prior, decimal, encoding, drop, keep, add: as in
             :func:`~jaxbandits.comparison.read_arms`; left out with a table.
         uncertainty: ``"means"``: the true means of each run are drawn from what the file's counts leave open (see
             :mod:`jaxbandits.comparison.posterior`); addressed by (instance, run, arm), the same for all policies.
@@ -102,7 +86,7 @@ def compare(
         progress: show a bar on stderr.
 
     Returns:
-        A :class:`Comparison`, in the file's units.
+        A :class:`Comparison`, in the file's units; its ``report("DIR")`` writes it all down.
 
     Raises:
         InputError: naming the argument, its value and what it may be, before anything is compiled.
@@ -118,37 +102,13 @@ def compare(
         >>> found.data["reward"].sizes["setting"], [row["rank"] for row in found.ranking()]
         (3, [1, 2, 3])
     """
-    stop = Until.checked(until, claim, max_runs, runs)
-    plan = prepare(
-        arms,
-        budget,
-        policies,
-        runs=stop.max_runs if stop is not None else 1000 if runs is None else runs,
-        seed=seed,
-        noise=noise,
-        beta_concentration=beta_concentration,
-        last_pull=last_pull,
-        marks=marks,
-        instances=instances,
-        reward_max=reward_max,
-        cost_max=cost_max,
-        columns=columns,
-        reward=reward,
-        prior=prior,
-        decimal=decimal,
-        encoding=encoding,
-        uncertainty=uncertainty,
-        cost_cv=cost_cv,
-        average_cost=average_cost,
-    )
-    return run_plan(plan, progress=progress, until=stop)
+    return run_plan(prepare(arms, budget, policies, **options), progress=progress)
 
 
-def run_plan(plan: ComparisonPlan, *, progress: bool | str = False, until: Until | None = None) -> Comparison:
-    """Simulate everything; with ``until``, until that is reached.
+def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Comparison:
+    """Simulate everything; with a stopping rule, until that is reached.
 
     Raises:
-        InputError: ``until`` with one setting, or where there is no bound of what a run may earn.
         Interrupted: at Ctrl-C.
 
     Example:
@@ -161,22 +121,20 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False, until: Until
         8
     """
     check_progress(progress)
-    if until is not None:
-        until.check(plan)
     lanes = len(plan.settings) * len(plan.table.instances) * plan.runs
     blocks = [(group, runs) for group in plan.groups for runs in blocks_of(plan, group)]
     with Progress(progress, len(blocks) * len(plan.policies), lanes) as shown:
         try:
-            if until is not None:
-                return _until(plan, until, shown)
-            return collected(plan, [(group, runs, _simulated(plan, group, runs, shown)) for group, runs in blocks])
+            if plan.rule is not None:
+                return _until(plan, plan.rule, shown)
+            return gather(plan, [(group, runs, _simulated(plan, group, runs, shown)) for group, runs in blocks])
         except KeyboardInterrupt:
             raise Interrupted(shown.done, shown.runs) from None
 
 
-def _until(plan: ComparisonPlan, until: Until, shown: Progress) -> Comparison:
+def _until(plan: ComparisonPlan, rule: StoppingRule, shown: Progress) -> Comparison:
     """Batches of one size (so that nothing is compiled twice), and a look after each."""
-    size = min([until.batch(plan.runs), *(len(blocks_of(plan, group)[0]) for group in plan.groups)])
+    size = min([rule.batch(plan.runs), *(len(blocks_of(plan, group)[0]) for group in plan.groups)])
     parts: list[Part] = []
     earned = np.zeros((len(plan.settings), len(plan.table.instances), plan.runs))
     looks, looked = 0, 0
@@ -188,27 +146,37 @@ def _until(plan: ComparisonPlan, until: Until, shown: Progress) -> Comparison:
         if runs.stop < min(_GROWN * looked, plan.runs):
             continue
         looks, looked = looks + 1, runs.stop
-        clear = look(plan, until, earned[..., :looked].mean(axis=1), looks)
+        clear = look(plan, rule, earned[..., :looked].mean(axis=1), looks)
         if clear.reached:
             break
-    return collected(dataclasses.replace(plan, runs=runs.stop), parts, clear)
+    return gather(dataclasses.replace(plan, runs=runs.stop), parts, clear)
 
 
-def blocks_of(plan: ComparisonPlan, group: Group) -> list[range]:
-    """Replicates in equal blocks, so that the exact accounts of one block fit in memory.
+# --- One block of runs: its world, its policies, its constraint
 
-    Where means are drawn, every run is a row of the environment's tables, whose shape is part of the compiled program:
-    so all blocks have one size, and the last one plays some runs of the one before again, to the same bits.
-    """
-    values = plan.runs * len(plan.settings) * len(group.rows) * len(plan.shares)
-    count = max(1, -(-values // _ROWS_AT_ONCE))
-    if plan.posterior is not None:
-        row = sum(leaf[0].nbytes for leaf in jax.tree.leaves(group.environment))
-        count = max(count, -(-plan.runs * len(group.rows) * row // _TABLE_BYTES), -(-plan.runs // _RUNS_AT_ONCE))
-    size = -(-plan.runs // min(count, plan.runs))
+
+def world_of(plan: ComparisonPlan, group: Group, runs: Sequence[int]) -> FiniteArms | WithNullArm:
+    """The arms of a group, a row an instance; where means are drawn, a row an instance in a run."""
     if plan.posterior is None:
-        return [range(first, min(first + size, plan.runs)) for first in range(0, plan.runs, size)]
-    return [range(min(first, plan.runs - size), min(first + size, plan.runs)) for first in range(0, plan.runs, size)]
+        return group.environment
+    drawn = [plan.posterior.instances[row].draw(plan.seed, row, runs) for row in group.rows]
+    made = run_arms([plan.table.instances[row] for row in group.rows], drawn, plan.noise, plan.cost_cv)
+    return made if plan.rounds is None else WithNullArm(made)
+
+
+def _policies_of(plan: ComparisonPlan, group: Group, rows: list[int]) -> list[Policy]:
+    """The policies for these rows of the table; those of fixed splits with as many weights as the group has arms."""
+    if plan.splits is None:
+        return [Settings(policy, 0).of_instances(rows).policy for policy in plan.policies]
+    split: Policy = FixedSplit(plan.splits[:, rows, : group.environment.spec.arms])
+    return [Settings.of(split if plan.rounds is None else Guarded(split), len(rows)).policy]
+
+
+def _constraint_of(plan: ComparisonPlan, rows: list[int]) -> Constraint:
+    """What ends a run in these rows of the table."""
+    if plan.rounds is None or plan.average_cost is None:
+        return TotalBudget(plan.scaled_budgets[rows], last_pull=plan.last_pull)
+    return AverageCost(scaled_average_cost(plan.average_cost, plan.table)[rows], plan.rounds)
 
 
 def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress) -> dict[str, np.ndarray]:
@@ -216,13 +184,13 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     rows = list(group.rows)
     drawn = plan.posterior is not None
     each = list(np.repeat(rows, len(runs))) if drawn else rows  # rows of the environment
-    environment, policies = world_of(plan, group, runs), policies_of(plan, group, each)
+    environment = world_of(plan, group, runs)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\d+ of \d+ lanes ended")  # counted in the notes
         result = simulate(
-            policies,
+            _policies_of(plan, group, each),
             environment,
-            constraint_of(plan, each),
+            _constraint_of(plan, each),
             key=jax.random.key(plan.seed),
             replicates=np.tile(runs, len(rows))[:, None] if drawn else runs,
             marks=plan.shares,
@@ -251,3 +219,81 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
         "mean reward": means[0] * reward[0],
         "mean cost": means[1] * cost[0],
     }
+
+
+# --- Blocks of runs put together: one labelled result in the file's units
+
+
+Part = tuple[Group, range, dict[str, np.ndarray]]
+"""A group of instances, the runs that were played of it, and what came out."""
+
+
+def gather(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None = None) -> Comparison:
+    """All runs of the plan; ``clear`` is what was found of it on the way, if it was looked at on the way."""
+    import xarray
+
+    shape = (len(plan.settings), len(plan.table.instances), plan.runs)
+    made: dict[str, np.ndarray] = {}
+    for group, runs, values in parts:
+        for name in ("reward", "regret", "pulls", "spent", "ended", "violation"):
+            if (value := values.get(name)) is not None:
+                into = made.setdefault(name, np.zeros((*shape, *value.shape[3:]), value.dtype))
+                into[:, list(group.rows), runs.start : runs.stop] = value
+    axes = ("setting", "instance", "replicate", "mark")
+    units = {"reward": plan.table.reward_unit, "regret": plan.table.reward_unit, "spent": plan.table.cost_unit}
+    ended, violation = made.pop("ended"), made.pop("violation", None)
+    data = xarray.Dataset(
+        {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in made.items()},
+        coords={
+            "setting": list(plan.settings),
+            "instance": [instance.name for instance in plan.table.instances],
+            "replicate": np.arange(plan.runs),
+            "mark": list(plan.shares),
+        },
+    )
+    usual = Status.EXHAUSTED if plan.rounds is None else Status.HORIZON
+    notes = [
+        f"{int((ended == status).sum())} of {ended.size} runs ended by {status.name.lower()}, not with the budget"
+        for status in Status
+        if status != usual and (ended == status).any()
+    ]
+    broken = {} if violation is None else _broken(plan, violation)
+    return Comparison(
+        data=data,
+        plan=plan,
+        accounts=_accounts(plan, parts),
+        play=run_plan,
+        notes=(*notes, *broken.values()),
+        broken=frozenset(broken),
+        clear=clear,
+    )
+
+
+def _broken(plan: ComparisonPlan, violation: np.ndarray) -> dict[str, str]:
+    """Settings that broke the average-cost bound in some round, and so had more to spend than others; in words."""
+    return {
+        name: f"{name} broke the bound of {plan.average_cost:g} a round on average in {int((of > 0).sum()):,} of "
+        f"{of.size:,} runs, by {of.max():.4g} {plan.table.cost_unit} at most"
+        for name, of in zip(plan.settings, violation, strict=True)
+        if (of > 0).any()
+    }
+
+
+def _accounts(plan: ComparisonPlan, parts: list[Part]) -> Accounts:
+    settings, instances = len(plan.settings), len(plan.table.instances)
+    arms = max(len(instance.arms) for instance in plan.table.instances)
+    kept = max(1, min(plan.runs, _MOST_COUNTS // (settings * instances * arms)))
+    of_run = kept if plan.posterior is not None else 1
+    pulls = np.zeros((settings, instances, kept, arms), np.int32)
+    means = np.zeros((2, instances, of_run, arms))
+    by_group: dict[int, np.ndarray] = {}
+    for group, runs, values in parts:
+        rows, width, stop = list(group.rows), values["arm pulls"].shape[-1], min(runs.stop, kept)
+        earned = by_group.setdefault(id(group), np.zeros((settings, plan.runs, len(plan.shares))))
+        earned[:, runs.start : runs.stop] = values["earned"]
+        if (many := stop - runs.start) > 0:
+            pulls[:, rows, runs.start : stop, :width] = values["arm pulls"][:, :, :many]
+            these = slice(runs.start, stop) if of_run > 1 else slice(0, 1)
+            for into, name in zip(means, ("mean reward", "mean cost"), strict=True):
+                into[rows, these, :width] = values[name][:, : many if of_run > 1 else 1]
+    return Accounts(pulls, means[0], means[1], np.sum(list(by_group.values()), axis=0))

@@ -5,13 +5,22 @@ Authors of policies, environments and constraints import from here.
 
 from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
-from jaxbandits.core.censored_specs import CensoredFeedback, CensoredSpec, PairAction, RevealedSpec
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.ledger import Ledger, Outcome, post
-from jaxbandits.core.protocol import Constraint, Environment, Feedback, Observation, Policy, Status, View
+from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.protocol import (
+    Constraint,
+    Environment,
+    Feedback,
+    Ledger,
+    Observation,
+    Outcome,
+    Policy,
+    Status,
+    View,
+    post,
+)
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.settings import grid
-from jaxbandits.core.specs import ContinuumSpec, FiniteSpec
+from jaxbandits.core.specs import CensoredFeedback, CensoredSpec, ContinuumSpec, FiniteSpec, PairAction, RevealedSpec
 from jaxbandits.core.streams import Domain, Role
 from jaxbandits.core.ticks import Total
 

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple, TypeVar, dataclass_transform
 import jax
 import jax.numpy as jnp
 
-from jaxbandits.core.numbers import as_played
-
 T = TypeVar("T")
 
 
@@ -171,12 +169,3 @@ def map_leaves(owner: T, change: Callable[[str, Any, Mapping[str, Any]], Any]) -
         elif value is not None:
             values[field.name] = change(f"{type(owner).__name__}.{field.name}", value, field.metadata)
     return dataclasses.replace(owner, **values)  # type: ignore[type-var]
-
-
-def check_range(name: str, value: Any, meta: Mapping[str, Any]) -> None:
-    """Check a leaf's value against the range that it declares, before and after the cast to what is played.
-
-    Raises:
-        InputError: naming the leaf, its value and what it may be.
-    """
-    as_played(name, value, meta)

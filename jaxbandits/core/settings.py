@@ -1,93 +1,116 @@
-"""Settings of a policy: grids of them, their canonical form, their labels."""
+"""The settings of a policy: checked, cast, named and labelled once; grids of them; its parameters by name."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import jax
 import numpy as np
 
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import as_played, numbers
+from jaxbandits.core.checks import InputError, as_played, bad, called, numbers
 from jaxbandits.core.protocol import Policy
-from jaxbandits.core.pytrees import map_leaves
-from jaxbandits.core.user_methods import called
+from jaxbandits.core.pytrees import map_leaves, walk
 
-_CANONICAL = "_canonical"  # (settings, instances) of what canonicalise gave; whatever changes a leaf loses it
 _FEW = 6  # arms whose values a label shows
 
 
-def canonicalise(policy: Policy, instances: int, spec: Any = None) -> tuple[Policy, int]:
-    """The policy with every leaf a NumPy float32/int32 array ``[setting, 1 or instance, core…]``, and the settings.
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The settings of a policy, made once by :meth:`of` and carried to whoever needs them.
 
-    A policy that is canonical already is given back as it is, but for ``Policy.check``.
+    Attributes:
+        policy: every leaf a read-only NumPy float32/int32 array ``[setting, 1 or instance, core…]``.
+        count: how many settings there are.
 
-    Args:
-        policy: as the user gave it.
-        instances: how many its world has.
-        spec: what it may know of that world, for ``Policy.check``; None if that is not known yet.
-
-    Raises:
-        InputError: a leaf out of its range, or whose leading axes fit neither ``[setting]`` nor
-            ``[setting, instance]``; what ``Policy.check`` raises.
+    Example:
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.core.settings import Settings
+        >>> settings = Settings.of(jb.policies.OmegaUCB(rho=[0.3, 1.0]), instances=1)
+        >>> settings.count, settings.labels
+        (2, ('OmegaUCB(rho=0.3)', 'OmegaUCB(rho=1)'))
+        >>> settings.parameters
+        [{'policy': 'OmegaUCB', 'rho': 0.3}, {'policy': 'OmegaUCB', 'rho': 1.0}]
     """
-    settings, had = getattr(policy, _CANONICAL, (0, 0))
-    canonical = policy
-    if had != instances:
-        canonical, settings = _shaped(policy, instances)
-    if spec is not None:
-        called(policy, "check", lambda: policy.check(spec))
-    return canonical, settings
+
+    policy: Policy
+    count: int
+
+    @classmethod
+    def of(cls, policy: Policy, instances: int, spec: Any = None) -> Settings:
+        """The settings of a policy as the user gave it; of one with such leaves already they are the same.
+
+        Args:
+            policy: leaves with extra leading axes ``[setting]`` or ``[setting, instance]``.
+            instances: how many its world has.
+            spec: what it may know of that world, for ``Policy.check``; None if that is not known yet.
+
+        Raises:
+            InputError: a leaf out of its range, or whose leading axes do not fit; what ``Policy.check`` raises.
+        """
+        counts: dict[str, int] = {}
+
+        def shape(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
+            array = as_played(name, value, meta)
+            lead = array.ndim - meta.get("core", 0)
+            if lead < 0:
+                raise bad(name, value, "an array with a value for each arm on its last axis")
+            if lead < 2:
+                array = array.reshape(*(array.shape[:lead] or (1,)), 1, *array.shape[lead:])
+            elif lead > 2 or array.shape[1] not in (1, instances):
+                raise InputError(
+                    f"{name}: an array of shape {np.shape(value)} given; its leading axes must be [setting] or "
+                    f"[setting, instance], with {instances} instances"
+                )
+            counts[name] = array.shape[0]
+            return array
+
+        shaped = map_leaves(policy, shape)
+        count = max(counts.values(), default=1)
+        for name, settings in counts.items():
+            if settings not in (1, count):
+                raise InputError(
+                    f"{name}: {settings} settings given; it must be 1 or {count}, as the others (use grid(...) for "
+                    "combinations)"
+                )
+        # Copies: what the user gave may still be written to.
+        every = jax.tree.map(lambda x: _read_only(np.array(np.broadcast_to(x, (count, *x.shape[1:])))), shaped)
+        if spec is not None:
+            called(policy, "check", lambda: policy.check(spec))
+        return cls(every, count)
+
+    def of_instances(self, rows: Sequence[int]) -> Settings:
+        """The same settings on some of the instances."""
+        chosen = jax.tree.map(lambda x: _read_only(x[:, list(rows)]) if x.shape[1] > 1 else x, self.policy)
+        return Settings(chosen, self.count)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the settings: the policy and its parameters, e.g. ``OmegaUCB(rho=0.25)``."""
+        return tuple(label(self.policy, setting) for setting in range(self.count))
+
+    @cached_property
+    def parameters(self) -> list[dict[str, Any]]:
+        """What each setting is: its class as ``policy``, and its parameters that are one number.
+
+        A parameter of a nested policy goes by its last name where that is unambiguous. Numbers are those of float32 in
+        their shortest form: 0.3 is 0.3 and not 0.30000001.
+        """
+        leaves = [(leaf.path, np.asarray(leaf.value)) for leaf in walk(self.policy)]
+        last = [path.rsplit(".", 1)[-1] for path, _ in leaves]
+        found: list[dict[str, Any]] = [{"policy": type(self.policy).__name__} for _ in range(self.count)]
+        for (path, values), short in zip(leaves, last, strict=True):
+            for number, parameters in enumerate(found):
+                if values[number].size == 1:
+                    name = short if last.count(short) == 1 else path
+                    parameters[name] = json.loads(str(values[number].ravel()[0]))
+        return found
 
 
-def _shaped(policy: Policy, instances: int) -> tuple[Policy, int]:
-    counts: dict[str, int] = {}
-
-    def shape(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
-        array = as_played(name, value, meta)
-        lead = array.ndim - meta.get("core", 0)
-        if lead < 0:
-            raise bad(name, value, "an array with a value for each arm on its last axis")
-        if lead == 0:
-            array = array[None, None]
-        elif lead == 1:
-            array = array[:, None]
-        elif lead != 2 or array.shape[1] not in (1, instances):
-            raise InputError(
-                f"{name}: an array of shape {np.shape(value)} given; its leading axes must be [setting] or "
-                f"[setting, instance], with {instances} instances"
-            )
-        counts[name] = array.shape[0]
-        return array
-
-    shaped = map_leaves(policy, shape)
-    settings = max(counts.values(), default=1)
-    for name, count in counts.items():
-        if count not in (1, settings):
-            raise InputError(
-                f"{name}: {count} settings given; it must be 1 or {settings}, as the others (use grid(...) for "
-                "combinations)"
-            )
-    # Copies: what the user gave may still be written to.
-    every = jax.tree.map(lambda x: _fixed(np.array(np.broadcast_to(x, (settings, *x.shape[1:])))), shaped)
-    return _marked(every, settings, instances), settings
-
-
-def of_instances(canonical: Policy, rows: list[int]) -> Policy:
-    """What :func:`canonicalise` gave, for some of its instances."""
-    settings, _ = getattr(canonical, _CANONICAL)
-    chosen = jax.tree.map(lambda x: _fixed(x[:, rows]) if x.shape[1] > 1 else x, canonical)
-    return _marked(chosen, settings, len(rows))
-
-
-def _marked(policy: Policy, settings: int, instances: int) -> Policy:
-    object.__setattr__(policy, _CANONICAL, (settings, instances))  # leaves are read-only, so it stays true
-    return policy
-
-
-def _fixed(x: np.ndarray) -> np.ndarray:
+def _read_only(x: np.ndarray) -> np.ndarray:
     x.setflags(write=False)
     return x
 
@@ -96,7 +119,7 @@ def label(policy: Any, setting: int | None = None) -> str:
     """A setting's name: the policy and its parameters, e.g. ``OmegaUCB(rho=0.25)``.
 
     Args:
-        policy: canonical (see :func:`canonicalise`).
+        policy: with the leaves of :class:`Settings`.
         setting: its number; with None the class and its static fields only, of any policy.
     """
     parts = []
@@ -120,7 +143,7 @@ def label(policy: Any, setting: int | None = None) -> str:
 
 
 def _short(values: np.ndarray, core: int) -> str:
-    """``0.25``, ``[3 1]`` of a few arms, or what there is a value of each for."""
+    """``0.25``, ``[3 1]`` of a few arms, or what there is one value for each of."""
     if np.unique(values).size == 1:
         return f"{values.flat[0]:.6g}"
     if core == 1 and (values == values[0]).all() and values.shape[-1] <= _FEW:
@@ -138,3 +161,80 @@ def grid(policy: type[Policy], **values: Any) -> Policy:
     """
     axes = np.meshgrid(*(numbers(name, value).ravel() for name, value in values.items()), indexing="ij")
     return policy(**{name: axis.ravel() for name, axis in zip(values, axes, strict=True)})
+
+
+# --- a policy's numeric parameters by name: find, read and replace them
+
+
+def names_of(wrt: str | Sequence[str]) -> tuple[str, ...]:
+    """``wrt`` as a tuple of different names.
+
+    Raises:
+        InputError: nothing, or a name twice.
+    """
+    names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+        raise bad("wrt", wrt, "a name, or several different names")
+    return names
+
+
+def leaves_of(policy: Any) -> dict[str, Mapping[str, Any]]:
+    """Declared ranges of a policy's numeric parameters by name; one of a nested policy is ``field.name``."""
+    return {leaf.path: leaf.metadata for leaf in walk(policy)}
+
+
+def path_of(policy: Policy, name: str) -> str:
+    """The full name of a parameter; the last part is enough where it is unambiguous (``rho`` for ``policy.rho``).
+
+    Raises:
+        InputError: naming the parameters that there are.
+    """
+    known = leaves_of(policy)
+    fitting = [path for path in known if path == name] or [p for p in known if p.rsplit(".", 1)[-1] == name]
+    if len(fitting) != 1:
+        may_be = f"one of {', '.join(known)}" if known else "left out"
+        raise bad("wrt", name, f"{may_be}, the parameters of {type(policy).__name__}")
+    return fitting[0]
+
+
+def get(policy: Any, path: str) -> Any:
+    """The value at a full name."""
+    for part in path.split("."):
+        policy = getattr(policy, part)
+    return policy
+
+
+def put(policy: Any, values: Mapping[str, Any]) -> Any:
+    """A copy with other values at full names."""
+    for path, value in values.items():
+        first, _, rest = path.partition(".")
+        inner = put(getattr(policy, first), {rest: value}) if rest else value
+        policy = dataclasses.replace(policy, **{first: inner})
+    return policy
+
+
+def real_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
+    """Full names of scalar parameters that may be moved a little.
+
+    Raises:
+        InputError: a parameter with one value per arm, or a whole number.
+    """
+    paths = tuple(path_of(policy, name) for name in wrt)
+    known = leaves_of(policy)
+    for path in paths:
+        if known[path].get("integer") or known[path].get("core", 0):
+            raise bad("wrt", path, "a real parameter with one value")
+    return paths
+
+
+def positive_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
+    """Full names of scalar parameters that are above 0, so that their logarithm may be moved.
+
+    Raises:
+        InputError: as :func:`real_parameters`, and a value that is not above 0.
+    """
+    paths = real_parameters(policy, wrt)
+    for path in paths:
+        if not (np.asarray(get(policy, path), np.float64) > 0).all():
+            raise bad(path, get(policy, path), "above 0 (its logarithm is moved)")
+    return paths

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import ticks
+from jaxbandits.core.checks import InputError, bad, in_float32, numbers, positive_number, whole_number
 
 SKIP = -1
 """The action of a round that is sat out, where the environment has one: nothing is played, nothing is paid."""
@@ -113,3 +115,185 @@ class Arrivals(NamedTuple):
     reward: jax.Array  # ticks
     cost: jax.Array  # ticks
     lost: jax.Array  # 0 or 1
+
+
+# --- censored arms: arms, limits, penalties, the cost function; actions and feedback
+
+
+CostFunction = Callable[[Any], Any]
+OVER = ticks.ONE + 1  # the consumption, in ticks, of every pull that needs more than τ_max
+_MOST_PENALTY = 100.0  # keeps a round's ticks well inside an int32
+MOST_PAIRS = 1 << 24  # a pair's id takes 24 bits of an address
+_GRID = 4097  # points on which a cost function is checked
+
+
+class PairAction(NamedTuple):
+    """What is played: an arm, and the limit that it may consume, as an index of ``spec.limits``."""
+
+    arm: jax.Array  # i32[]
+    limit: jax.Array  # i32[]
+
+
+class CensoredFeedback(NamedTuple):
+    """What a learner sees of a pull: (reward, consumption), or only that the limit was exceeded (then both are 0)."""
+
+    reward: jax.Array  # i32[]: ticks
+    consumption: jax.Array  # i32[]: ticks of τ_max
+    exceeded: jax.Array  # bool[]
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class CensoredSpec(Spec):
+    """What a policy for censored arms must know. Usually made by :meth:`of`.
+
+    Attributes:
+        arms: n.
+        limits: 𝓜, increasing, in (0, τ_max], in user units (seconds, say).
+        penalties: λ(τ) of every limit.
+        tau_max: the bound that consumption is counted in: one tick is τ_max · 2⁻²⁴.
+        cost: c, a JAX function from consumption (float32, user units, in [0, τ_max]) to [0, 1].
+
+    Example:
+        >>> from jaxbandits.environments import CensoredSpec, Linear
+        >>> CensoredSpec.of(3, [0.5, 1.0], cost=Linear(0.1), penalty=Linear(10)).penalties
+        (5.0, 10.0)
+    """
+
+    arms: int
+    limits: tuple[float, ...]
+    penalties: tuple[float, ...]
+    tau_max: float
+    cost: CostFunction
+
+    @classmethod
+    def of(
+        cls,
+        arms: int,
+        limits: Sequence[float] | np.ndarray,
+        cost: CostFunction,
+        penalty: CostFunction,
+        tau_max: float | None = None,
+    ) -> CensoredSpec:
+        """A checked spec.
+
+        Args:
+            arms: n ≥ 1.
+            limits: increasing values in (0, τ_max].
+            cost: c, nondecreasing with values in [0, 1] on [0, τ_max].
+            penalty: λ, values in [0, 100], nondecreasing over the limits (constant is allowed: with λ = c = 0 the
+                problem is the ordinary bandit, Remark 1 of the paper).
+            tau_max: default the largest limit.
+
+        Raises:
+            InputError: for anything else.
+        """
+        values = numbers("limits", limits, "a list of numbers")
+        if values.ndim != 1 or values.size == 0:
+            raise bad("limits", limits, "a list of at least one number")
+        if not np.isfinite(values).all():
+            raise bad("limits", float(values[~np.isfinite(values)][0]), "finite")
+        in_float32("limits", values)
+        bound = float(values[-1]) if tau_max is None else tau_max
+        penalties = _evaluated("penalty", penalty, values)
+        spec = cls(arms, tuple(values.tolist()), tuple(penalties.tolist()), bound, cost)
+        spec.check()
+        return spec
+
+    def check(self) -> None:
+        """Is this a problem that can be played?
+
+        Raises:
+            InputError: naming what is wrong.
+        """
+        whole_number("arms", self.arms, 1, 2**20 - 1, "2**20 - 1")
+        if self.pairs > MOST_PAIRS:
+            raise bad(
+                "arms, limits", (self.arms, len(self.limits)), f"at most {MOST_PAIRS} pairs of an arm and a limit"
+            )
+        in_float32("tau_max", positive_number("tau_max", self.tau_max))
+        limits, penalties = numbers("limits", self.limits), numbers("penalties", self.penalties)
+        in_float32("limits", limits)
+        outside = ~((limits > 0) & (limits <= self.tau_max) & (ticks.floor_from_units(limits / self.tau_max) >= 1))
+        if outside.any():
+            raise bad("limits", float(limits[outside][0]), f"in (0, tau_max] = (0, {self.tau_max:g}], at least a tick")
+        if (np.diff(self.limit_ticks) <= 0).any():
+            at = int(np.flatnonzero(np.diff(self.limit_ticks) <= 0)[0])
+            raise bad("limits", [float(limits[at]), float(limits[at + 1])], "increasing")
+        if penalties.shape != limits.shape:
+            raise bad("penalties", self.penalties, f"one for each of the {limits.size} limits")
+        if not (np.isfinite(penalties) & (penalties >= 0) & (penalties <= _MOST_PENALTY)).all():
+            raise bad("penalty", penalties.tolist(), f"from 0 to {_MOST_PENALTY:g} at every limit")
+        if (small := (penalties > 0) & (self.penalty_ticks == 0)).any():
+            raise bad("penalty", float(penalties[small][0]), f"0, or at least half a tick, {0.5 / ticks.ONE:.7g}")
+        if (np.diff(penalties) < 0).any():
+            at = int(np.flatnonzero(np.diff(penalties) < 0)[0])
+            raise bad(
+                "penalty",
+                [float(penalties[at]), float(penalties[at + 1])],
+                f"increasing from limit {limits[at]:g} to {limits[at + 1]:g}",
+            )
+        self._check_cost()
+
+    def _check_cost(self) -> None:
+        x = np.linspace(0.0, self.tau_max, _GRID)
+        c = _evaluated("cost", self.cost, x)
+        wrong = ~(np.isfinite(c) & (c >= 0) & (c <= 1 + 1e-6))
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            raise bad("cost", float(c[at]), f"in [0, 1] for every consumption in [0, tau_max] (here c({x[at]:g}))")
+        falls = np.diff(c) < -1e-6
+        if falls.any():
+            at = int(np.flatnonzero(falls)[0])
+            raise bad("cost", float(c[at + 1]), f"increasing in the consumption (here c({x[at + 1]:g}) < c({x[at]:g}))")
+
+    @property
+    def pairs(self) -> int:
+        """n · m, m limits: pair p is arm p // m with limit p % m."""
+        return self.arms * len(self.limits)
+
+    @property
+    def limit_ticks(self) -> np.ndarray:
+        """The limits in ticks of τ_max, rounded down, ``i32[m]``."""
+        return ticks.floor_from_units(np.asarray(self.limits) / self.tau_max).astype(np.int32)
+
+    @property
+    def penalty_ticks(self) -> np.ndarray:
+        """λ at the limits in ticks, ``i32[m]``."""
+        return ticks.from_units(self.penalties).astype(np.int32)
+
+    def consumption_ticks(self, consumption: Any) -> np.ndarray:
+        """Host: consumption in user units as ticks, rounded down; above τ_max (∞ too) it saturates at 2²⁴ + 1."""
+        x = np.asarray(consumption, np.float64) / self.tau_max
+        return np.where(x > 1, OVER, ticks.floor_from_units(np.clip(x, 0, 1))).astype(np.int32)
+
+    def cost_ticks(self, consumption: jax.Array) -> jax.Array:
+        """c(C) in ticks, of a consumption in ticks; the same bits for environment and policy."""
+        x = ticks.ticks_to_float(jnp.minimum(consumption, ticks.ONE)) * np.float32(self.tau_max)
+        c = jax.lax.optimization_barrier(self.cost(jax.lax.optimization_barrier(x)))
+        return jnp.clip(jnp.rint(c * np.float32(ticks.ONE)).astype(jnp.int32), 0, ticks.ONE)
+
+    def gain(self, feedback: CensoredFeedback) -> jax.Array:
+        """R − c(C) in ticks of a pull within its limit, 0 of one that exceeded it."""
+        return jnp.where(feedback.exceeded, 0, feedback.reward - self.cost_ticks(feedback.consumption))
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class RevealedSpec(CensoredSpec):
+    """The spec of an environment that reveals the consumption of censored rounds (:class:`RevealConsumption`)."""
+
+
+def _evaluated(name: str, function: CostFunction, x: np.ndarray) -> np.ndarray:
+    """``function`` at float32 ``x``, outside of any trace, as float64."""
+    if not callable(function):
+        raise bad(name, function, "a JAX function of one array, such as Linear(0.1)")
+    try:
+        hash(function)
+    except TypeError:
+        raise bad(name, function, "hashable (a function, or a frozen dataclass with __call__)") from None
+    with jax.ensure_compile_time_eval():
+        y = np.asarray(function(jnp.asarray(x, jnp.float32)), np.float64)
+    if y.shape != x.shape:
+        raise InputError(f"{name}: a function that maps shape {x.shape} to {y.shape} given; it must keep the shape")
+    return y

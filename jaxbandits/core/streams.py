@@ -28,8 +28,7 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import refuse_traced, whole_number
+from jaxbandits.core.checks import InputError, bad, refuse_traced, whole_number
 
 _IMPL = "threefry2x32"
 

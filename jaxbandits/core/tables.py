@@ -1,4 +1,4 @@
-"""Users' tables of arms: numbers in range, shapes that fit, and no more than addresses and memory hold."""
+"""Users' tables of arms: numbers in range, shapes that fit, and no more arms than addresses hold."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandits.core import ticks
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import booleans, numbers, refuse_beyond_memory
+from jaxbandits.core.checks import InputError, bad, booleans, numbers
 
 MOST_ARMS = 1 << 24  # an arm's id takes 24 bits of an address
 MOST_RESOURCES = 511  # two to a block of 64 bits, whose number takes the other 8 bits
@@ -46,13 +45,10 @@ def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
     return checked  # type: ignore[return-value]
 
 
-def fits(name: str, shape: tuple[int, ...], bytes_each: int) -> None:
-    """Are there addresses, and is there memory, for tables of this shape ``[instance, K]``?"""
+def fits(name: str, shape: tuple[int, ...], _: int = 0) -> None:
+    """Are there addresses for tables of this shape ``[instance, K]``?"""
     if shape[-1] > MOST_ARMS:
         raise bad(name, f"{shape[-1]} arms", f"at most {MOST_ARMS}: an arm's id is 24 bits of an address")
-    refuse_beyond_memory(
-        name, f"{shape[0]} instances of {shape[-1]} arms", float(np.prod(shape, dtype=float)) * bytes_each
-    )
 
 
 def ticks32(units: np.ndarray) -> np.ndarray:
@@ -107,7 +103,7 @@ def tables(what: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarray,
         raise bad(
             f"{what}_cost", f"{resources} resources", f"of at most {MOST_RESOURCES}: 8 bits of an address tell them"
         )
-    fits(f"{what}_reward, {what}_cost", r.shape, 40 * (1 + resources))
+    fits(f"{what}_reward, {what}_cost", r.shape)
     exists = presence(present, r.shape)
     check_unit(f"{what}_reward", r[exists])
     check_unit(f"{what}_cost", c[exists])

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import whole_number
-from jaxbandits.core.parameters import names_of
+from jaxbandits.core.checks import InputError, bad, whole_number
 from jaxbandits.core.protocol import Constraint, Policy
+from jaxbandits.core.settings import names_of
 from jaxbandits.environments import FiniteArms
 from jaxbandits.gradients import score_function
 from jaxbandits.gradients.estimates import MEANS
@@ -102,7 +101,15 @@ def search(
     if not 0 < low < high < 1:
         raise InputError(f"low, high: {low:g} and {high:g} given; they must be 0 < low < high < 1")
     climb = optimizer or optax.adam(rate)
-    rivals = [policy] if against is None else [policy, against]
+    played = [policy] if against is None else [policy, against]
+
+    def objective(x: np.ndarray) -> np.ndarray:
+        """On fresh randomness: regret, or its paired difference, of every run, ``[restart, run]``."""
+        world = FiniteArms.bernoulli(*_means(x, low, high))
+        given: dict[str, Any] = {"key": jax.random.fold_in(key, 2), "replicates": check, "marks": 1} | options
+        regret = simulate(played, world, constraint, **given).regret.values[..., -1]
+        return regret[0] if against is None else regret[0] - regret[1]
+
     uniform = np.asarray(jax.random.uniform(jax.random.fold_in(key, 0), (2, restarts, arms)), np.float64)
     x = np.log(uniform + 1e-3) - np.log(1 - uniform + 1e-3)
     first = x.copy()
@@ -112,7 +119,7 @@ def search(
         at = jax.random.fold_in(jax.random.fold_in(key, 1), step)
         found = [
             score_function.estimate(p, world, constraint, wrt=names, key=at, replicates=replicates, **options)
-            for p in rivals
+            for p in played
         ]
         sign = np.array([1.0, -1.0])[: len(found), None]
         path.append((sign * np.stack([f.value[0] for f in found])).sum(axis=0))
@@ -122,9 +129,7 @@ def search(
             slope[MEANS.index(name)] = by * _slope(x[MEANS.index(name)], low, high)
         updates, state = climb.update(-slope.astype(np.float32), state, x.astype(np.float32))
         x = np.asarray(optax.apply_updates(x.astype(np.float32), updates), np.float64)
-    fresh = jax.random.fold_in(key, 2)
-    ends = _objective(rivals, FiniteArms.bernoulli(*_means(x, low, high)), constraint, fresh, check, options)
-    starts = _objective(rivals, FiniteArms.bernoulli(*_means(first, low, high)), constraint, fresh, check, options)
+    ends, starts = objective(x), objective(first)
     order = np.argsort(-ends.mean(axis=1))
     reward, cost = (m[order] for m in _means(x, low, high))
     errors = ends.std(axis=1, ddof=1) / np.sqrt(check)
@@ -141,11 +146,3 @@ def _means(x: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarr
 def _slope(x: np.ndarray, low: float, high: float) -> np.ndarray:
     share = 1 / (1 + np.exp(-x))
     return (high - low) * share * (1 - share)
-
-
-def _objective(
-    rivals: list[Policy], world: FiniteArms, constraint: Constraint, key: Any, runs: int, options: dict[str, Any]
-) -> np.ndarray:
-    """Regret (or its paired difference) of every run, ``[restart, run]``."""
-    regret = simulate(rivals, world, constraint, key=key, replicates=runs, marks=1, **options).regret.values[..., -1]
-    return regret[0] if len(rivals) == 1 else regret[0] - regret[1]

@@ -11,12 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.constraints import AverageCost, Horizon, TotalBudget
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.parameters import names_of
+from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Constraint, Environment, Policy
-from jaxbandits.core.settings import canonicalise
+from jaxbandits.core.settings import Settings, names_of
 from jaxbandits.environments import CensoredArms, FiniteArms, RevealConsumption, WithNullArm
-from jaxbandits.gradients.estimates import Estimate
+from jaxbandits.gradients.estimates import Estimate, certain
 from jaxbandits.oracles import bounds
 from jaxbandits.policies import RCUCB, SUAK, OmegaStarUCB, OmegaUCB
 
@@ -80,8 +79,7 @@ def estimate(
             found.append((float(value), {name: np.asarray(x) for name, x in gradient.items()}))
     values = np.array([value for value, _ in found])[None]
     gradient = {name: np.stack([g[name] for _, g in found])[None] for name in names}
-    errors = {name: np.zeros_like(x) for name, x in gradient.items()} | {"value": np.zeros_like(values)}
-    return Estimate(values, gradient, errors, {"estimator": "bound", "theorem": theorem})
+    return certain(values, gradient, estimator="bound", theorem=theorem)
 
 
 @singledispatch
@@ -167,7 +165,8 @@ def _means(arms: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _one_setting(policy: Any, environment: Any) -> Any:
-    leaves, settings = canonicalise(policy, environment.instances, environment.spec)
+    chosen = Settings.of(policy, environment.instances, environment.spec)
+    leaves, settings = chosen.policy, chosen.count
     if settings != 1:
         raise bad("policy", policy, "one setting")
     every = environment.instances

@@ -6,18 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._engine.prepared import prepare
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.parameters import get, leaves_of, put
-from jaxbandits.core.protocol import Constraint, Environment, Policy
-from jaxbandits.environments.finite.arms import FiniteArms
-from jaxbandits.environments.finite.laws import BernoulliLaw, BetaLaw
+from jaxbandits.core import ticks
+from jaxbandits.core.checks import InputError, bad, whole_number
+from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy
+from jaxbandits.core.pytrees import Pytree
+from jaxbandits.core.settings import get, leaves_of, put
+from jaxbandits.core.ticks import Total
+from jaxbandits.environments.finite import BernoulliLaw, BetaLaw, FiniteArms
+from jaxbandits.policies.wrappers import Around
 from jaxbandits.result import Result
 from jaxbandits.simulation import simulate
 
 MEANS = ("mean_reward", "mean_cost")
+BASELINES = ("leave_one_out", "self_play", "none")
 SHAPES = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
 
 
@@ -56,7 +60,14 @@ def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
     return environment
 
 
-# --- from runs to an estimate ------------------------------------------------------------------------------------
+def check_runs(replicates: Any, baseline: str = "none") -> None:
+    """At least two runs, and a baseline that there is."""
+    whole_number("replicates", replicates, 2)
+    if baseline not in BASELINES:
+        raise bad("baseline", baseline, " or ".join(map(repr, BASELINES)))
+
+
+# --- From runs to an estimate.
 
 
 def play(
@@ -77,7 +88,8 @@ def play(
         InputError: naming the status of a run that did not end.
     """
     if copies > 1:
-        environment, constraint = _copied(environment, copies), _copied_constraint(constraint, environment, copies)
+        constraint = _copied(constraint, environment, copies)
+        environment = jax.tree.map(lambda x: np.repeat(np.asarray(x), copies, axis=0), environment)
     result = simulate(policy, environment, constraint, marks=1, **options)
     bad_ends = set(np.unique(result.status.values)) - {"exhausted", "horizon"}
     if bad_ends:
@@ -85,36 +97,95 @@ def play(
     return result, result.regret.values[..., -1], int(result.ledger["rounds"][..., -1].sum())
 
 
-def _copied(environment: Environment, copies: int) -> Environment:
-    return jax.tree.map(lambda x: np.repeat(np.asarray(x), copies, axis=0), environment)
-
-
-def _copied_constraint(constraint: Constraint, environment: Environment, copies: int) -> Constraint:
+def _copied(constraint: Constraint, environment: Environment, copies: int) -> Constraint:
     # As the user gave it, a leaf may or may not have an instance axis; as it is played, it has one. Lengths do not
     # tell: a budget [d] of d resources may meet d instances.
-    prepared = prepare(constraint, environment)
+    prepared = constraint.prepare(environment)
     values = {path: np.asarray(get(constraint, path)) for path in leaves_of(constraint)}
     per_instance = [path for path, x in values.items() if x.ndim == jax.tree.leaves(get(prepared, path))[0].ndim]
     return put(constraint, {path: np.repeat(values[path], copies, axis=0) for path in per_instance})
 
 
-MeanAndError = tuple[np.ndarray, np.ndarray]
-
-
-def mean_and_error(samples: np.ndarray) -> MeanAndError:
+def mean_and_error(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean of independent samples ``[setting, instance, sample, …]``, and its standard error."""
     return samples.mean(axis=2), samples.std(axis=2, ddof=1) / np.sqrt(samples.shape[2])
 
 
+MeanAndError = tuple[np.ndarray, np.ndarray]
+
+
 def by_name(names: Sequence[str], samples: np.ndarray) -> dict[str, MeanAndError]:
-    """:func:`mean_and_error` of ``[setting, instance, sample, parameter]`` by name of the parameter."""
+    """:func:`mean_and_error` of ``[setting, instance, sample, parameter]`` by name of the parameter.
+
+    Of all parameters at once: NumPy sums one column of several in another order, to another last bit.
+    """
     mean, error = mean_and_error(samples)
     return {name: (mean[..., i], error[..., i]) for i, name in enumerate(names)}
 
 
-def estimate_of(regret: np.ndarray, slopes: Mapping[str, MeanAndError], **about: Any) -> Estimate:
-    """An :class:`Estimate` from samples of the regret ``[setting, instance, sample]`` and slopes by name."""
+def estimated(regret: np.ndarray, found: Mapping[str, MeanAndError], **about: Any) -> Estimate:
+    """An :class:`Estimate` from samples of the regret ``[setting, instance, sample]``, and slopes by name."""
     value, error = mean_and_error(regret)
-    gradient = {name: mean for name, (mean, _) in slopes.items()}
-    errors = {"value": error} | {name: error for name, (_, error) in slopes.items()}
-    return Estimate(value, gradient, errors, about)
+    errors = {"value": error} | {name: error for name, (_, error) in found.items()}
+    return Estimate(value, {name: mean for name, (mean, _) in found.items()}, errors, about)
+
+
+def certain(value: np.ndarray, gradient: Mapping[str, np.ndarray], **about: Any) -> Estimate:
+    """An :class:`Estimate` in which nothing is random."""
+    none = {name: np.zeros_like(x) for name, x in {**gradient, "value": value}.items()}
+    return Estimate(value, dict(gradient), none, about)
+
+
+def centred(regret: np.ndarray, baseline: str) -> np.ndarray:
+    """Regret minus its baseline, both along the last axis (independent runs, at least 2).
+
+    A baseline is independent of the run from which it is subtracted, so it biases nothing. ``leave_one_out``: the mean
+    of the other runs; ``self_play``: the next run; ``none``: 0.
+    """
+    if baseline == "none":
+        return regret
+    if baseline == "self_play":
+        return regret - np.roll(regret, -1, axis=-1)
+    runs = regret.shape[-1]
+    return regret - (regret.sum(axis=-1, keepdims=True) - regret) / (runs - 1)
+
+
+# --- Policies that act as another one and report what they saw, in exact totals.
+
+
+class Watching(Around):
+    """Acts as its inner ``policy``; the state is a NamedTuple whose field ``policy`` is the inner one's."""
+
+    def status(self, state: Pytree) -> jax.Array:
+        """The inner policy's."""
+        return self.policy.status(state.policy)
+
+    def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
+        """The inner policy learns."""
+        return state._replace(policy=self.policy.update(state.policy, self.own_key(key), observation))
+
+    def own_key(self, key: jax.Array) -> jax.Array:
+        """The key that the inner policy sees."""
+        return key
+
+
+_LARGEST = np.float32(2.0**24)
+
+
+def add(total: Total, x: jax.Array) -> Total:
+    """``total + x``, x rounded to 2⁻²⁴ and cut to ±2²⁴; nothing else is ever rounded."""
+    x = jnp.clip(x.astype(jnp.float32), -_LARGEST, _LARGEST)
+    whole = jnp.floor(x)
+    part = jnp.rint((x - whole) * ticks.ONE).astype(jnp.int32)  # up to 2²⁴: plus carries it
+    return ticks.plus(total, Total(whole.astype(jnp.int32), part))
+
+
+def reported(name: str, total: Total) -> dict[str, jax.Array]:
+    """The total's two limbs as named final values."""
+    return {f"{name}_whole": total.whole, f"{name}_part": total.part}
+
+
+def read(result: Result, name: str) -> np.ndarray:
+    """Host: what :func:`reported` gave, float64."""
+    whole, part = (np.asarray(result.final[f"{name}_{limb}"]) for limb in ("whole", "part"))
+    return ticks.to_units(ticks.join(Total(whole, part)))  # type: ignore[arg-type]

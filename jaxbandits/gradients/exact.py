@@ -1,4 +1,4 @@
-"""The exact value and gradient of a small Bernoulli instance, with the estimators' face: what they are held against."""
+"""The exact value and gradient of a small Bernoulli instance: what the other estimators are held against."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.parameters import get, names_of, path_of, put
+from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Constraint, Environment, Policy
+from jaxbandits.core.settings import get, names_of, path_of, put
 from jaxbandits.core.ticks import Total
-from jaxbandits.environments.finite.laws import BernoulliLaw
-from jaxbandits.gradients.estimates import MEANS, Estimate, check_law
+from jaxbandits.environments.finite import BernoulliLaw
+from jaxbandits.gradients.estimates import MEANS, Estimate, certain, check_law
 from jaxbandits.oracles import Choice, Counts, evaluate, play_out
-from jaxbandits.policies import IndexPolicy, RandomisedPolicy
-from jaxbandits.policies.base import index as index_policies
-from jaxbandits.policies.base.index import chooses_by_score
-from jaxbandits.policies.base.randomised import chooses_by_logits
+from jaxbandits.policies import IndexPolicy, RandomisedPolicy, base
+from jaxbandits.policies.base import chooses_by_logits, chooses_by_score
 
 _ROWS = 1 << 12
 
@@ -81,9 +79,7 @@ def estimate(
     gradient = {"mean_reward": found.by_mean_reward, "mean_cost": found.by_mean_cost}
     gradient |= dict(zip(paths, found.by_parameter.T, strict=True))
     chosen = {name: gradient[name][None] for name in names}
-    errors = {name: np.zeros_like(x) for name, x in chosen.items()}
-    about = {"estimator": "exact", "missing": float(found.missing.max())}
-    return Estimate(found.regret[None], chosen, errors | {"value": np.zeros_like(found.regret[None])}, about)
+    return certain(found.regret[None], chosen, estimator="exact", missing=float(found.missing.max()))
 
 
 def _clock(constraint: Constraint, most_rounds: int) -> dict[str, Any]:
@@ -130,7 +126,7 @@ def _scores(policy: IndexPolicy, pulls: jax.Array, rewards: jax.Array, costs: ja
         none = jnp.zeros_like(pulls)
         spreads = Total(none, none) if policy.spreads else None
         state = ArmStatistics(pulls, Total(rewards, none), Total(costs, none), spreads, spreads)
-        return index_policies.evaluate_state(policy, state, 1 + jnp.sum(pulls, dtype=jnp.int32))
+        return base.evaluate_state(policy, state, 1 + jnp.sum(pulls, dtype=jnp.int32))
 
     return jax.vmap(one)(*(x.astype(jnp.int32) for x in (pulls, rewards, costs)))
 
@@ -231,7 +227,4 @@ def smoothed(
     for at, jump in steps:
         value += jump * norm.sf(at)
         slope += jump * norm.pdf(at) / sigma
-    found = {wrt: slope[None] / theta}
-    errors = {wrt: np.zeros_like(found[wrt]), "value": np.zeros_like(value[None])}
-    about = {"estimator": "exact", "sigma": sigma, "steps": len(steps)}
-    return Estimate(value[None], found, errors, about)
+    return certain(value[None], {wrt: slope[None] / theta}, estimator="exact", sigma=sigma, steps=len(steps))

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import whole_number
-from jaxbandits.core.parameters import get, names_of, put, real_parameters
+from jaxbandits.core.checks import InputError, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy, View
-from jaxbandits.core.pytrees import leaf, pytree, static
-from jaxbandits.core.settings import canonicalise
+from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
+from jaxbandits.core.settings import Settings, get, names_of, put, real_parameters
 from jaxbandits.core.specs import FiniteSpec
-from jaxbandits.gradients import exact_sums
-from jaxbandits.gradients.baselines import BASELINES, centred
-from jaxbandits.gradients.estimates import Estimate, by_name, estimate_of, play
-from jaxbandits.gradients.wrapped import Watched, Watching
-from jaxbandits.policies.base.randomised import chooses_by_logits
+from jaxbandits.core.ticks import Total
+from jaxbandits.gradients import estimates
+from jaxbandits.gradients.estimates import Estimate, Watching
+from jaxbandits.policies.base import chooses_by_logits
 
 _RUN = 33  # the role that tells apart independent runs of one policy in one world
+
+
+class Watched(NamedTuple):
+    """A policy's state, and what was seen."""
+
+    policy: Pytree
+    score: Total  # [P]
 
 
 @pytree
@@ -33,8 +37,6 @@ class Scored(Watching):
     policy: Policy = leaf()
     run: Any = leaf(integer=True)
     wrt: tuple[str, ...] = static()
-
-    plays: ClassVar[type] = FiniteSpec
 
     def init(self, spec: FiniteSpec) -> Watched:
         """Nothing seen."""
@@ -53,11 +55,11 @@ class Scored(Watching):
             return mine.log_probabilities(state.policy, view).at[action].get(mode="clip")
 
         score = jnp.stack(jax.jacfwd(log_probability)([get(self.policy, path) for path in self.wrt]))
-        return Watched(inner, exact_sums.add(state.totals, score)), action
+        return Watched(inner, estimates.add(state.score, score)), action
 
     def summary(self, state: Watched) -> dict[str, jax.Array]:
         """The score of the whole run, by parameter."""
-        return self.policy.summary(state.policy) | exact_sums.reported("score", state.totals)
+        return self.policy.summary(state.policy) | estimates.reported("score", state.score)
 
 
 def estimate(
@@ -115,17 +117,17 @@ def estimate(
             f"policy: {type(policy).__name__} given, which draws no arm from a density, so its choices have no score; "
             "it must be a randomised policy such as SoftElim or SoftIndex(policy, temperature)"
         )
-    whole_number("replicates", replicates, 2)
+    estimates.check_runs(replicates, baseline)
     whole_number("runs", runs, 2 if baseline == "self_play" else 1)
-    if baseline not in BASELINES:
-        raise bad("baseline", baseline, " or ".join(map(repr, BASELINES)))
     paths = real_parameters(policy, names)
     regret, score, rounds = play_runs(policy, environment, constraint, paths, key, replicates, runs, **options)
-    advantage = centred(regret, "leave_one_out") if baseline == "self_play" else _over_worlds(regret, baseline)
+    advantage = (
+        estimates.centred(regret, "leave_one_out") if baseline == "self_play" else _over_worlds(regret, baseline)
+    )
     samples = (advantage[..., None] * score).mean(axis=3)  # [setting, instance, replicate, P]
     about = {"unbiased_for": "expected regret", "baseline": baseline, "runs": runs, "rounds": rounds}
-    slopes = by_name(names, samples)
-    return estimate_of(regret.mean(axis=3), slopes, estimator="policy_score", replicates=replicates, **about)
+    slopes = estimates.by_name(names, samples)
+    return estimates.estimated(regret.mean(axis=3), slopes, estimator="policy_score", replicates=replicates, **about)
 
 
 def play_runs(
@@ -139,16 +141,16 @@ def play_runs(
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, and the rounds played."""
-    leaves, settings = canonicalise(policy, environment.instances, environment.spec)
+    chosen = Settings.of(policy, environment.instances, environment.spec)
+    leaves, settings = chosen.policy, chosen.count
     each = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), leaves)
     scored = Scored(each, run=np.tile(np.arange(runs), settings), wrt=tuple(paths))
-    result, regret, rounds = play(scored, environment, constraint, key=key, replicates=replicates, **options)
+    result, regret, rounds = estimates.play(scored, environment, constraint, key=key, replicates=replicates, **options)
 
     def by_run(x: np.ndarray) -> np.ndarray:
         return np.moveaxis(x.reshape(settings, runs, *x.shape[1:]), 1, 3)
 
-    score = by_run(exact_sums.read(dict(result.final), "score"))
-    return by_run(regret), score, rounds
+    return by_run(regret), by_run(estimates.read(result, "score")), rounds
 
 
 def pairs(
@@ -161,9 +163,9 @@ def pairs(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """One world an instance and two runs in it: regret ``[I]``, its slopes ``[I, P]``, and the rounds played."""
     regret, score, rounds = play_runs(policy, environment, constraint, paths, key, 1, 2, **options)
-    slope = (centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
+    slope = (estimates.centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
     return regret[0, :, 0].mean(axis=1), slope[0, :, 0], rounds
 
 
 def _over_worlds(regret: np.ndarray, baseline: str) -> np.ndarray:
-    return np.moveaxis(centred(np.moveaxis(regret, 2, -1), baseline), -1, 2)
+    return np.moveaxis(estimates.centred(np.moveaxis(regret, 2, -1), baseline), -1, 2)

@@ -15,11 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._engine.rows import at_instance
+from jaxbandits._engine.scan import at_instance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.streams import Domain
 from jaxbandits.core.ticks import Total
-from jaxbandits.environments.finite.arms import FiniteArms
+from jaxbandits.environments.finite import FiniteArms
 
 _BLOCK = 64  # outcomes of a pair at a time; their parts fit one int32
 _PAIRS = 1 << 12

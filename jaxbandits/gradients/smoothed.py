@@ -8,11 +8,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits.core.numbers import positive_number, whole_number
-from jaxbandits.core.parameters import get, leaves_of, names_of, positive_parameters, put
+from jaxbandits.core.checks import positive_number, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
-from jaxbandits.core.settings import canonicalise
-from jaxbandits.gradients.estimates import Estimate, estimate_of, mean_and_error, play
+from jaxbandits.core.settings import Settings, get, leaves_of, names_of, positive_parameters, put
+from jaxbandits.gradients.estimates import Estimate, by_name, estimated, play
 
 _EPSILON = 0x5160  # folded into the key for the directions
 
@@ -72,17 +71,17 @@ def estimate(
     whole_number("directions", directions, 2)
     whole_number("replicates", replicates, directions)
     sigma = positive_number("sigma", sigma)
-    leaves, _ = canonicalise(policy, environment.instances, environment.spec)
+    leaves = Settings.of(policy, environment.instances, environment.spec).policy
     each = replicates // directions
     value, slope, rounds = slopes(leaves, environment, constraint, paths, key, sigma, directions, each, **options)
-    found = {}
-    for i, (name, path) in enumerate(zip(names, paths, strict=True)):
-        theta = np.asarray(get(leaves, path), np.float64)  # [setting, 1 or instance]
-        mean, error = mean_and_error(slope[..., i])
-        found[name] = mean / theta, error / theta
     about = {"sigma": sigma, "directions": directions, "rounds": rounds, "replicates": each * directions}
     unbiased_for = "expected regret smoothed in log parameters"
-    return estimate_of(value, found, estimator="smoothed", unbiased_for=unbiased_for, **about)
+    found = estimated(value, by_name(names, slope), estimator="smoothed", unbiased_for=unbiased_for, **about)
+    for name, path in zip(names, paths, strict=True):  # from a slope by ln θ to one by θ
+        theta = np.asarray(get(leaves, path), np.float64)  # [setting, 1 or instance]
+        found.gradient[name][...] /= theta
+        found.standard_error[name][...] /= theta
+    return found
 
 
 def slopes(

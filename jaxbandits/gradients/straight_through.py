@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,21 +11,17 @@ import numpy as np
 
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import Arms
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import positive_number, whole_number
-from jaxbandits.core.parameters import get, names_of, put, real_parameters
+from jaxbandits.core.checks import InputError, bad, positive_number
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
-from jaxbandits.core.settings import canonicalise
+from jaxbandits.core.settings import Settings, get, names_of, put, real_parameters
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
-from jaxbandits.environments.finite.arms import FiniteArms
-from jaxbandits.gradients import exact_sums
-from jaxbandits.gradients.estimates import Estimate, by_name, estimate_of, play
-from jaxbandits.gradients.wrapped import Watching
+from jaxbandits.environments.finite import FiniteArms
+from jaxbandits.gradients import estimates
+from jaxbandits.gradients.estimates import Estimate, Watching
 from jaxbandits.policies import RandomisedPolicy, SoftIndex
-from jaxbandits.policies.base.index import chooses_by_score
-from jaxbandits.policies.base.randomised import chooses_by_logits, gumbel
+from jaxbandits.policies.base import chooses_by_logits, chooses_by_score, gumbel
 
 
 class Tangents(NamedTuple):
@@ -46,8 +42,6 @@ class Softened(Watching):
     relax: Any = leaf(above=0)
     wrt: tuple[str, ...] = static()
 
-    plays: ClassVar[type] = FiniteSpec
-
     def init(self, spec: FiniteSpec) -> Tangents:
         """Nothing moved."""
         shape = (len(self.wrt), spec.arms)
@@ -66,9 +60,9 @@ class Softened(Watching):
         return Tangents(
             self.policy.update(state.policy, key, observation),
             state.choice,
-            exact_sums.add(state.pulls, state.choice),
-            exact_sums.add(state.reward, state.choice * reward[None]),
-            exact_sums.add(state.cost, state.choice * cost[None]),
+            estimates.add(state.pulls, state.choice),
+            estimates.add(state.reward, state.choice * reward[None]),
+            estimates.add(state.cost, state.choice * cost[None]),
         )
 
     def select(self, state: Tangents, key: jax.Array, view: View) -> tuple[Tangents, Any]:
@@ -100,7 +94,7 @@ class Softened(Watching):
 
     def summary(self, state: Tangents) -> dict[str, jax.Array]:
         """Tangents of the pulls, the last choice included."""
-        return exact_sums.reported("pulls_by", exact_sums.add(state.pulls, state.choice))
+        return estimates.reported("pulls_by", estimates.add(state.pulls, state.choice))
 
 
 def estimate(
@@ -156,16 +150,19 @@ def estimate(
         )
     if not isinstance(environment, FiniteArms):
         raise bad("environment", type(environment).__name__, "FiniteArms")
-    whole_number("replicates", replicates, 2)
+    estimates.check_runs(replicates)
     relax = positive_number("relax", relax)
     paths = real_parameters(policy, names)
-    leaves, settings = canonicalise(policy, environment.instances, environment.spec)
+    chosen = Settings.of(policy, environment.instances, environment.spec)
+    leaves, settings = chosen.policy, chosen.count
     softened = Softened(leaves, relax=np.full(settings, relax), wrt=paths)
-    result, regret, rounds = play(softened, environment, constraint, key=key, replicates=replicates, **options)
+    result, regret, rounds = estimates.play(
+        softened, environment, constraint, key=key, replicates=replicates, **options
+    )
     mean_r, mean_c = environment.values()
     rate = np.asarray(result.best_rate)[:, None]
     loss = np.nan_to_num(rate * (mean_c if constraint.clock_name == "spent" else 1.0) - mean_r)  # [I, K], a pull's
-    moves = exact_sums.read(dict(result.final), "pulls_by")  # [setting, instance, replicate, P, K]
-    slopes = by_name(names, np.einsum("sirpk,ik->sirp", moves, loss))
+    moves = estimates.read(result, "pulls_by")  # [setting, instance, replicate, P, K]
+    slopes = estimates.by_name(names, np.einsum("sirpk,ik->sirp", moves, loss))
     about = {"unbiased_for": "nothing", "relax": relax, "replicates": replicates, "rounds": rounds}
-    return estimate_of(regret, slopes, estimator="straight_through", **about)
+    return estimates.estimated(regret, slopes, estimator="straight_through", **about)

@@ -1,4 +1,4 @@
-"""Budgets of a service: what they grant, for how long, for whom; and what time it is for each of them."""
+"""Budgets of an agent: what they grant, for how long, for whom, and what was charged to each of their periods."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandits.constraints import Allowance, BudgetState
 from jaxbandits.core import ticks
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import numbers, positive_number
-from jaxbandits.core.purses import Allowance
+from jaxbandits.core.checks import bad, numbers, positive_number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,14 +37,22 @@ class Budget:
     carry_over: bool = False
     name: str = "budget"
 
-    def check(self, unit: float) -> None:
-        """Raise :class:`InputError` on what is no budget; ``unit`` is the money of one unit of cost."""
+    def check(self, unit: float, arms: Sequence[str]) -> None:
+        """Raise :class:`InputError` on what is no budget.
+
+        Args:
+            unit: the money of one unit of cost.
+            arms: names of those that are there at the beginning.
+        """
         positive_number(f"{self.name}.amount", self.amount)
         positive_number(f"{self.name}.every", self.every)
         if not self.amount / unit * ticks.ONE >= 1 or self.amount / unit >= 2**30:
             raise bad(f"{self.name}.amount", self.amount, f"from {unit / ticks.ONE:.3g} to {unit * 2**30:.3g}")
-        if self.arms is not None and (isinstance(self.arms, str) or not all(isinstance(x, str) for x in self.arms)):
+        if isinstance(self.arms, str):
             raise bad(f"{self.name}.arms", self.arms, "names of arms, or None for all")
+        for name in self.arms or ():
+            if name not in arms:
+                raise bad(f"{self.name}.arms", name, f"one of {', '.join(arms)}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,89 +85,110 @@ class Traffic:
                 raise bad("traffic.slot", self.slot, f"a divisor of the period of {budget.name}, {budget.every:g} s")
 
 
-class Periods:
-    """Which period each budget is in, and what that allows. Times count from ``start``; they never go back."""
+class Account:
+    """What one budget grants and what was charged to it, in whole ticks: the one place where money is counted."""
 
-    def __init__(self, budgets: Sequence[Budget], traffic: Traffic | None, start: float, unit: float):
-        self.budgets, self.traffic, self.start = tuple(budgets), traffic, start
-        self.amounts = [math.floor(budget.amount / unit * ticks.ONE) for budget in budgets]
-        self.period: list[int] = [-1] * len(self.budgets)  # of the last decision; −1: none yet
-        self.begun: list[int] = [-1] * len(self.budgets)  # the first period in which a decision was made
-        self.since: list[int] = [0] * len(self.budgets)
-        self.slot, self.seen = -1, 0  # of traffic: the slot of the last decision, and decisions in it before
-        self._carries = np.array([budget.carry_over for budget in budgets], bool)
-        self._amount = ticks.split(np.array(self.amounts, np.int64))
+    def __init__(self, budget: Budget, start: float, unit: float):
+        self.budget, self.start = budget, start
+        self.amount = math.floor(budget.amount / unit * ticks.ONE)
+        self.period: int | None = None  # of the last decision
+        self.begun: int | None = None  # the first period in which a decision was made
+        self.since = 0  # the first round of `period`
+        self.charged: dict[int, int] = {}  # by period: costs that are known, and bounds that are held
+        self.total = 0  # the sum of `charged`
 
-    def at(self, now: float) -> list[int]:
-        """The period of each budget."""
-        return [math.floor((now - self.start) / budget.every) for budget in self.budgets]
+    def at(self, now: float) -> int:
+        """The number of the period."""
+        return math.floor((now - self.start) / self.budget.every)
 
-    def renews(self, number: int, now: float) -> float:
-        """When a budget renews next."""
-        return self.start + (self.at(now)[number] + 1) * self.budgets[number].every
-
-    def granted(self, number: int, period: int) -> int:
-        """What a budget may have paid by then, in ticks: in that period, or in all so far if it carries over."""
-        times = period - max(self.begun[number], 0) + 1 if self.budgets[number].carry_over else 1
-        return self.amounts[number] * (times if self.begun[number] >= 0 else 1)
+    def renews(self, now: float) -> float:
+        """When the next period begins."""
+        return self.start + (self.at(now) + 1) * self.budget.every
 
     def turn(self, now: float, round: int) -> None:
         """Begin the decision of this round."""
-        for j, period in enumerate(self.at(now)):
-            if period != self.period[j]:
-                self.period[j], self.since[j] = period, round
-                if self.begun[j] < 0:
-                    self.begun[j] = period
-        if self.traffic is not None:
-            slot = math.floor((now - self.start) / self.traffic.slot)
-            self.seen = self.seen + 1 if slot == self.slot else 0
-            self.slot = slot
+        if (period := self.at(now)) != self.period:
+            self.period, self.since = period, round
+            self.begun = period if self.begun is None else self.begun
 
-    def allowance(self) -> Allowance:
-        """What the decision that :meth:`turn` began is allowed."""
-        whole = [self.granted(j, period) for j, period in enumerate(self.period)]
-        granted = ticks.split(np.minimum(np.array(whole, np.int64), (1 << 55) - 1))
-        left, total = self._requests()
-        return Allowance(
-            whole=granted.whole,
-            part=granted.part,
-            granted=granted,
-            amount=self._amount,
-            since=np.array(self.since, np.int32),  # type: ignore[arg-type]
-            requests=left,  # type: ignore[arg-type]
-            total=total,  # type: ignore[arg-type]
-            carries=self._carries,  # type: ignore[arg-type]
-        )
+    def granted(self, period: int) -> int:
+        """What may be charged by then: in that period, or in all so far if it carries over."""
+        if self.budget.carry_over and self.begun is not None:
+            return self.amount * (period - self.begun + 1)
+        return self.amount
 
-    def _requests(self) -> tuple[Any, Any]:
-        """Expected until each period ends, and in all of it."""
-        if self.traffic is None:
-            return None, None
-        table = self.traffic.expected
+    def paid(self, period: int) -> int:
+        """What was charged: in that period, or in all so far if it carries over."""
+        return self.total if self.budget.carry_over else self.charged.get(period, 0)
+
+    def left(self, now: float) -> int:
+        """What may still be spent."""
+        period = self.at(now)
+        return self.granted(period) - self.paid(period)
+
+    def charge(self, period: int, amount: int) -> None:
+        """Charge to a period, which may be over."""
+        self.charged[period] = self.charged.get(period, 0) + amount
+        self.total += amount
+
+    def plain(self) -> list[Any]:
+        """The state as JSON."""
+        return [self.period, self.begun, self.since, sorted(self.charged.items())]
+
+    def restore(self, plain: list[Any]) -> None:
+        """What :meth:`plain` gave."""
+        self.period, self.begun, self.since = plain[:3]
+        self.charged = {period: amount for period, amount in plain[3]}
+        self.total = sum(self.charged.values())
+
+
+class Pace:
+    """Where in its traffic an agent is."""
+
+    def __init__(self, traffic: Traffic, start: float):
+        self.traffic, self.start = traffic, start
+        self.slot: int | None = None  # of the last decision
+        self.seen = 0  # decisions in that slot before it
+
+    def turn(self, now: float) -> None:
+        """Begin a decision."""
+        slot = math.floor((now - self.start) / self.traffic.slot)
+        self.seen = self.seen + 1 if slot == self.slot else 0
+        self.slot = slot
+
+    def ahead(self, accounts: Sequence[Account]) -> tuple[np.ndarray, np.ndarray]:
+        """Requests that are expected until each period ends, this one included, and in all of it; at least 1."""
+        table, slot = self.traffic.expected, self.slot or 0
         left, total = [], []
-        for j, budget in enumerate(self.budgets):
-            length = round(budget.every / self.traffic.slot)
-            first = self.period[j] * length
-            each = [int(table[slot % len(table)]) for slot in range(first, first + length)]
-            later = sum(each[self.slot - first + 1 :])
-            here = max(each[self.slot - first] - self.seen, 0)
-            left.append(max(later + here, 1))
+        for account in accounts:
+            length = round(account.budget.every / self.traffic.slot)
+            first = (account.period or 0) * length
+            each = [int(table[i % len(table)]) for i in range(first, first + length)]
+            here = max(each[slot - first] - self.seen, 0)
+            left.append(max(sum(each[slot - first + 1 :]) + here, 1))
             total.append(max(sum(each), 1))
         return np.array(left, np.int32), np.array(total, np.int32)
 
-    def state(self) -> dict[str, Any]:
-        """As plain JSON."""
-        return {name: getattr(self, name) for name in ("period", "begun", "since", "slot", "seen")}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """What :meth:`state` gave."""
-        for name, value in state.items():
-            setattr(self, name, value)
+def budget_state(accounts: Sequence[Account]) -> BudgetState:
+    """The accounts in the periods of the decision that was begun, as the policy's code takes them."""
+    charged = np.array([x.paid(x.period or 0) for x in accounts], np.int64)
+    return BudgetState(ticks.split(charged), *_since_and_carries(accounts))
 
 
-def refuse_unknown_arms(budgets: Sequence[Budget], names: Sequence[str]) -> None:
-    """Raise :class:`InputError` if a budget pays for an arm that is not there at the beginning."""
-    for budget in budgets:
-        for name in budget.arms or ():
-            if name not in names:
-                raise InputError(f"{budget.name}.arms: {name!r} given; it must be one of {', '.join(names)}")
+_MOST = (1 << 55) - 1  # what a total holds
+
+
+def allowance(accounts: Sequence[Account], pace: Pace | None) -> Allowance | None:
+    """What the decision that was begun is allowed; None: all that it likes."""
+    if not accounts:
+        return None
+    granted = ticks.split(np.array([min(x.granted(x.period or 0), _MOST) for x in accounts], np.int64))
+    amount = ticks.split(np.array([x.amount for x in accounts], np.int64))
+    since, carries = _since_and_carries(accounts)
+    left, total = (None, None) if pace is None else pace.ahead(accounts)
+    return Allowance(granted.whole, granted.part, granted, amount, since, left, total, carries)  # type: ignore[arg-type]
+
+
+def _since_and_carries(accounts: Sequence[Account]) -> Any:
+    return np.array([x.since for x in accounts], np.int32), np.array([x.budget.carry_over for x in accounts], bool)

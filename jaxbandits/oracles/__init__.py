@@ -1,8 +1,16 @@
 """Exact answers for small problems, to hold simulations and estimators against. Float64 on the host."""
 
 from jaxbandits.oracles import bounds, optimum
-from jaxbandits.oracles.bayes import bayes_optimal_regret, bayes_optimal_reward
-from jaxbandits.oracles.exact import Choice, Counts, Ends, Exact, evaluate, play_out
+from jaxbandits.oracles.exact import (
+    Choice,
+    Counts,
+    Ends,
+    Exact,
+    bayes_optimal_regret,
+    bayes_optimal_reward,
+    evaluate,
+    play_out,
+)
 
 __all__ = [
     "Choice",

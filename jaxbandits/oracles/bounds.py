@@ -58,11 +58,11 @@ def omega_pulls(
     return jnp.where(best, 0.0, 1 + initial + later)
 
 
-def omega_regret(
+def omega_regret_at(
     rho: jax.Array,
     mean_reward: jax.Array,
     mean_cost: jax.Array,
-    budget: float,
+    tau: int,
     eta_reward: jax.Array | float = 1.0,
     eta_cost: jax.Array | float = 1.0,
     chi: float = 0.0,
@@ -74,36 +74,11 @@ def omega_regret(
 
     Args:
         rho, mean_reward, mean_cost, eta_reward, eta_cost: as in :func:`omega_pulls`.
-        budget: B > 0, a Python number.
+        tau: τ_B, a Python integer: as a step function of the smallest mean cost it has no derivative.
         chi: 𝒳(B), of which the paper states only that it is O((B/μ_min) exp(−B μ_min / 2)).
-
-    Deviations: τ_B is a step function of the smallest mean cost and must be a number while tracing: it is taken from
-    the values given, and held fixed by :func:`jax.grad`.
 
     Source: Theorem 5.
     """
-    tau = round_bound(mean_cost, budget)
-    return omega_regret_at(rho, mean_reward, mean_cost, tau, eta_reward, eta_cost, chi)
-
-
-def round_bound(mean_cost: jax.Array, budget: float) -> int:
-    """τ_B = ⌊2B / min μ^c⌋, from concrete values (inside :func:`jax.grad` too)."""
-    concrete = jax.lax.stop_gradient(mean_cost)
-    while hasattr(concrete, "primal"):
-        concrete = concrete.primal
-    return int(2 * budget / float(jnp.min(concrete)))
-
-
-def omega_regret_at(
-    rho: jax.Array,
-    mean_reward: jax.Array,
-    mean_cost: jax.Array,
-    tau: int,
-    eta_reward: jax.Array | float = 1.0,
-    eta_cost: jax.Array | float = 1.0,
-    chi: float = 0.0,
-) -> jax.Array:
-    """:func:`omega_regret` with τ_B given."""
     gap, _ = _ratio_gaps(mean_reward, mean_cost)
     pulls = omega_pulls(rho, mean_reward, mean_cost, tau, eta_reward, eta_cost)
     return jnp.sum(gap * pulls) + chi * jnp.sum(gap) + 2 * jnp.max(mean_reward / mean_cost)

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import numbers
+from jaxbandits._numerics.arrays import one_of
+from jaxbandits.constraints import LAST_PULLS
+from jaxbandits.core.checks import bad, numbers, whole_number
 
-_MOST_STATES = 20_000_000
 _NUMBERS = 2_000_000  # in one array of (instance, end, arm)
 
 
@@ -77,7 +77,7 @@ def play_out(
         costs: whether to follow costs; by default only under a budget. A policy that reads costs needs them.
 
     Raises:
-        InputError: a size that would need too many states.
+        InputError: a size whose counts no 64 bits can number, another ``last_pull``.
 
     Example:
         >>> import numpy as np
@@ -90,8 +90,7 @@ def play_out(
     """
     if (arms + 1) * (rounds + 1) ** (3 * arms) >= 2**63:
         raise bad("rounds", rounds, f"smaller for {arms} arms: (arms + 1) (rounds + 1)^(3 arms) below 2**63")
-    if last_pull not in ("counts", "forfeits"):
-        raise bad("last_pull", last_pull, "'counts' or 'forfeits'")
+    one_of("last_pull", last_pull, LAST_PULLS)
     follow = budget is not None if costs is None else costs or budget is not None
     enough = math.inf if budget is None else math.ceil(budget)  # this many costs of 1 end a run
     forfeits = budget is not None and last_pull == "forfeits" and enough > budget
@@ -104,8 +103,6 @@ def play_out(
             weight = np.zeros((chance.shape[0], 1))
             weight[0] = 1.0
         states, weight, last = _next(states, weight, chance, follow)
-        if states.shape[0] > _MOST_STATES:
-            raise InputError(f"rounds: {rounds} given; more than {_MOST_STATES} states; it must be smaller")
         over = states[:, 2].sum(axis=1) >= enough
         if over.any():
             ended.append(_merge(states[over], weight[:, over], last[over] if forfeits else -1, rounds))
@@ -237,3 +234,63 @@ def _merge(states: np.ndarray, weight: np.ndarray, last: np.ndarray | int, round
     _, first, place = np.unique(code, return_index=True, return_inverse=True)
     merged = np.stack([np.bincount(place, w, minlength=first.size) for w in weight])
     return states[first], merged, last[first]
+
+
+# --- Bayes-optimal play of two Bernoulli arms, by backward dynamic programming over the posterior
+
+
+def bayes_optimal_reward(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -> float:
+    """The largest expected total reward of any policy in ``rounds`` rounds of two Bernoulli arms.
+
+    V_t(s₁, f₁, s₂, f₂) = max_k [ p_k (1 + V_{t+1}(s_k + 1)) + (1 − p_k) V_{t+1}(f_k + 1) ],
+    p_k = (α + s_k)/(α + β + s_k + f_k), where both means are drawn from Beta(α, β).
+
+    Args:
+        rounds: T, from 1 to 400 (memory T³).
+        prior: (α, β), both above 0.
+
+    Returns:
+        The expected total reward, float64.
+
+    Raises:
+        InputError: another size or prior.
+
+    Example:
+        >>> from jaxbandits import oracles
+        >>> round(oracles.bayes_optimal_reward(10), 6)
+        6.021786
+    """
+    whole_number("rounds", rounds, 1, 400)
+    alpha, beta = prior
+    if not (alpha > 0 and beta > 0):
+        raise bad("prior", prior, "two numbers above 0")
+    # value[n1, s1, s2] after t rounds, n2 = t − n1; entries with s1 > n1 or s2 > n2 mean nothing and are never used
+    value = np.zeros((rounds + 1, rounds + 1, rounds + 1))
+    for t in reversed(range(rounds)):
+        n1 = np.arange(t + 1)[:, None, None]
+        s1, s2 = np.arange(t + 1)[None, :, None], np.arange(t + 1)[None, None, :]
+        p1 = (alpha + s1) / (alpha + beta + n1)
+        p2 = (alpha + s2) / (alpha + beta + (t - n1))
+        here = value[: t + 1, : t + 1, : t + 1]
+        first = p1 * (1 + value[1 : t + 2, 1 : t + 2, : t + 1]) + (1 - p1) * value[1 : t + 2, : t + 1, : t + 1]
+        second = p2 * (1 + value[: t + 1, : t + 1, 1 : t + 2]) + (1 - p2) * here
+        value = np.maximum(first, second)
+        value = np.pad(value, (0, 1))
+    return float(value[0, 0, 0])
+
+
+def bayes_optimal_regret(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -> float:
+    """T · E max(μ₁, μ₂) minus :func:`bayes_optimal_reward`: the least Bayes regret that is possible.
+
+    Example:
+        >>> from jaxbandits import oracles
+        >>> round(oracles.bayes_optimal_regret(10), 6)
+        0.644881
+    """
+    from scipy import stats
+
+    law = stats.beta(*prior)
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    x = (nodes + 1) / 2
+    best = 1 - float((weights / 2 * law.cdf(x) ** 2).sum())  # E max = 1 − ∫ F²
+    return rounds * best - bayes_optimal_reward(rounds, prior)

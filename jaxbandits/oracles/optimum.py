@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxbandits._numerics.arrays import one_of
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core import ticks
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import numbers
+from jaxbandits.core.checks import InputError, bad, numbers
 
 _MOST_LEVELS = 200_000
 
@@ -84,8 +84,7 @@ def budgeted_optimum(arms: Sequence[ArmLaw], budget: float, *, last_pull: str) -
         >>> best.value, best.choice.tolist(), best.step
         (1.75, [0, 1], 0.5)
     """
-    if last_pull not in LAST_PULLS:
-        raise bad("last_pull", last_pull, " or ".join(map(repr, LAST_PULLS)))
+    one_of("last_pull", last_pull, LAST_PULLS)
     whole = int(ticks.floor_from_units(budget))
     if not budget > 0 or whole < 1:
         raise bad("budget", budget, "a number above 0 (at least one tick, 2**-24)")

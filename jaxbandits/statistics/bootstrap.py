@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandits.core.errors import InputError
-from jaxbandits.core.numbers import whole_number
-from jaxbandits.statistics.doubts import doubts_of, told
-from jaxbandits.statistics.means import MeanParts, corrected, mean_ends, mean_parts
-from jaxbandits.statistics.sample import check_level, moments, paired, units
-from jaxbandits.statistics.student import t_quantile
+from jaxbandits.core.checks import whole_number
+from jaxbandits.statistics.estimates import Ends, doubts_of, of_means, table, with_clear
+from jaxbandits.statistics.sample import (
+    MeanParts,
+    check_axes,
+    check_level,
+    corrected,
+    mean_parts,
+    moments,
+    paired,
+    t_quantile,
+    units,
+)
 
 if TYPE_CHECKING:
     import xarray
 
+
 _AT_ONCE = 1 << 22  # float64 values of resampled means held at a time
-_FEW, _FEW_CURVES, _LEAST = 30, 10, 1 / 3  # units in a stratum, of means and of curves; of a resample's standard error
+_FEW, _FEW_CURVES = 30, 10  # units in a stratum: with fewer, means and curves are not resampled
+_LEAST = 1 / 3  # of a sample's standard error: what a resample's counts as, at least
 
 
 def bootstrap_interval(
@@ -58,17 +67,17 @@ def bootstrap_interval(
         True
     """
     _check(level, resamples)
-    sample = units(x, over)
-    values = np.asarray(sample.values, float)
-    flat = values.reshape(*values.shape[:2], -1)
-    mean, low, high = mean_ends(flat, level)
-    if values.shape[1] >= _FEW:
-        t, error = studentised(flat, resamples, seed), moments(flat).error
+
+    def ends(values: np.ndarray) -> Ends:
+        found = of_means(over, level)(values)
+        if values.shape[1] < _FEW:
+            return found
+        t, error = studentised(values, resamples, seed), moments(values).error
         least, most = np.quantile(t, [0.5 - level / 2, 0.5 + level / 2], axis=0)
-        low, high = mean - most * error, mean - least * error
-    doubtful = told(doubts_of(flat, over, "mean", level))
-    ends = (part.reshape(values.shape[2:]) for part in (mean, low, high))
-    return _labelled(sample, *ends, level=level, warnings=doubtful)
+        return found._replace(low=found.value - most * error, high=found.value - least * error)
+
+    sample = units(x, over)
+    return table(sample, level, ends).assign_attrs(sample.attrs)
 
 
 def bootstrap_difference(
@@ -88,8 +97,7 @@ def bootstrap_difference(
         >>> bool(bootstrap_difference(x + 0.1 * x, x)["clear"])
         True
     """
-    made = bootstrap_interval(paired(x, y), over=over, level=level, resamples=resamples, seed=seed)
-    return made.assign(clear=(made["low"] > 0) | (made["high"] < 0))
+    return with_clear(bootstrap_interval(paired(x, y), over=over, level=level, resamples=resamples, seed=seed))
 
 
 def simultaneous_band(
@@ -137,27 +145,25 @@ def simultaneous_band(
     """
     _check(level, resamples)
     axes = (along,) if isinstance(along, str) else tuple(along)
+    check_axes(x, *axes)
     sample = units(x, over)
-    for axis in axes:
-        if axis not in sample.dims:
-            raise InputError(f"x: an array with axes {tuple(x.dims)} given; it must have an axis {axis!r}")
     alone = [axis for axis in sample.dims if axis not in ("stratum", "unit", *axes)]
-    sample = sample.transpose("stratum", "unit", *alone, *axes)
-    values = np.asarray(sample.values, float)
     groups = int(np.prod([sample.sizes[axis] for axis in alone]))
-    flat = values.reshape(*values.shape[:2], -1)
-    parts = mean_parts(flat)
-    if values.shape[1] >= _FEW_CURVES:
-        t = studentised(flat, resamples, seed).reshape(resamples, groups, -1)
-        most = np.quantile(t.max(axis=-1), 0.5 + level / 2, axis=0, method="higher")
-        least = np.quantile(t.min(axis=-1), 0.5 - level / 2, axis=0, method="lower")
-        ends = [np.repeat(q, t.shape[-1]) for q in (most, least)]
-    else:
-        ends = _normal_ends(flat, parts, groups, level, resamples, seed)
-    low, high = (parts.mean - q * parts.error for q in ends)
-    doubtful = told(doubts_of(flat, over, "mean", level))
-    shaped = (part.reshape(values.shape[2:]) for part in (parts.mean, low, high))
-    return _labelled(sample, *shaped, level=level, warnings=doubtful)
+
+    def ends(values: np.ndarray) -> Ends:
+        parts = mean_parts(values)
+        if values.shape[1] >= _FEW_CURVES:
+            t = studentised(values, resamples, seed).reshape(resamples, groups, -1)
+            most = np.quantile(t.max(axis=-1), 0.5 + level / 2, axis=0, method="higher")
+            least = np.quantile(t.min(axis=-1), 0.5 - level / 2, axis=0, method="lower")
+            critical = [np.repeat(q, t.shape[-1]) for q in (most, least)]
+        else:
+            critical = _normal_ends(values, parts, groups, level, resamples, seed)
+        low, high = (parts.mean - q * parts.error for q in critical)
+        return Ends(parts.mean, low, high, doubts_of(values, over, "mean", level))
+
+    # Curves last: the places of one curve then lie side by side.
+    return table(sample.transpose("stratum", "unit", *alone, *axes), level, ends).assign_attrs(sample.attrs)
 
 
 def _normal_ends(
@@ -203,17 +209,6 @@ def studentised(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     return found
 
 
-def _check(level: float, resamples: Any) -> None:
+def _check(level: float, resamples: object) -> None:
     check_level("level", level)
     whole_number("resamples", resamples, 100)
-
-
-def _labelled(
-    sample: xarray.DataArray, mean: np.ndarray, low: np.ndarray, high: np.ndarray, **attrs: Any
-) -> xarray.Dataset:
-    import xarray
-
-    like = sample.isel(stratum=0, unit=0, drop=True)
-    parts = {"mean": mean, "low": low, "high": high}
-    made = xarray.Dataset({name: like.copy(data=value) for name, value in parts.items()})
-    return made.assign_attrs(**attrs, **sample.attrs)

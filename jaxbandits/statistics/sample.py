@@ -1,4 +1,4 @@
-"""What was sampled: independent units, in strata if several instances are given."""
+"""What was sampled: independent units, in strata; their moments; and the ends of intervals of means and quantiles."""
 
 from __future__ import annotations
 
@@ -7,13 +7,42 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import numbers
+from jaxbandits.core.checks import InputError, bad, numbers
 
 if TYPE_CHECKING:
     import xarray
 
-_AT_ONCE = 1 << 22  # values
+# --- Student's t, from scipy.special: scipy.stats takes longer to import than a small comparison to play
+
+
+def t_quantile(p: Any, freedom: Any) -> np.ndarray:
+    """x with P(T ≤ x) = p, elementwise; freedom may be infinite (normal), NaN where it is not above 0.
+
+    Example:
+        >>> [round(float(t_quantile(0.975, freedom)), 4) for freedom in (1, 10, float("inf"))]
+        [12.7062, 2.2281, 1.96]
+    """
+    from scipy.special import stdtrit
+
+    return np.where(np.equal(p, 0), -np.inf, stdtrit(freedom, p))
+
+
+def t_above(x: Any, freedom: Any) -> np.ndarray:
+    """P(T > x), elementwise, without cancellation.
+
+    Example:
+        >>> round(float(t_above(2.2281, 10)), 4)
+        0.025
+    """
+    from scipy.special import stdtr
+
+    return stdtr(freedom, np.negative(x))
+
+
+# --- Units and their moments
+
+
+_AT_ONCE = 1 << 22  # values that a function of a sample copies at a time
 
 
 class Moments(NamedTuple):
@@ -113,3 +142,104 @@ def check_level(name: str, value: float) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 < value < 1:
         raise bad(name, value, "a number in (0, 1)")
+
+
+# --- Ends of an interval of a quantile, from order statistics
+
+
+def quantile_ends(values: np.ndarray, q: float, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of the interval of the ``q`` quantile, ``[place]`` each, from ``[unit, place]``.
+
+    With x₍₁₎ ≤ … ≤ x₍ₙ₎ and π_r = P(Binomial(n, q) ≤ r − 1) = P(x₍ᵣ₎ > quantile), an end that lies above the
+    quantile with probability β is (1 − λ) x₍ᵣ₎ + λ x₍ᵣ₊₁₎, π_r ≤ β < π₍ᵣ₊₁₎, with
+
+    .. math:: \\lambda = \\Big(1 + \\frac{r (1-q)(\\pi_{r+1} - \\beta)}{(n-r)\\, q\\, (\\beta - \\pi_r)}\\Big)^{-1}.
+
+    Where no order statistic is far enough out, the end is −∞ or ∞: n values cannot tell.
+
+    Source: Nyblom (1992), Note on interpolated order statistics; for the median Hettmansperger and Sheather (1986).
+    """
+    ordered = np.sort(values, axis=0)
+    low, high = (_end(ordered, q, share) for share in ((1 - level) / 2, (1 + level) / 2))
+    return low, high
+
+
+def _end(ordered: np.ndarray, q: float, beta: float) -> np.ndarray:
+    from scipy import stats
+
+    count = ordered.shape[0]
+    above = stats.binom.cdf(np.arange(-1, count + 1), count, q)  # π_0 … π_{n+1}
+    r = int(np.searchsorted(above, beta, side="right")) - 1
+    if r == 0:
+        return np.full(ordered.shape[1:], -np.inf)
+    if r == count:
+        return np.full(ordered.shape[1:], np.inf)
+    ratio = r * (1 - q) * (above[r + 1] - beta) / ((count - r) * q * max(beta - above[r], 1e-300))
+    weight = 1 / (1 + ratio)
+    return (1 - weight) * ordered[r - 1] + weight * ordered[r]
+
+
+# --- Ends of an interval of a mean: Student's t, corrected for skewness
+
+
+_CAUTIOUS = 0.95  # of the skewness: see :func:`corrected`
+
+
+class MeanParts(NamedTuple):
+    """Of the mean of the strata's means, ``[…]`` each.
+
+    Attributes:
+        mean, error, freedom: as in :class:`~jaxbandits.statistics.sample.Moments`.
+        skew: a, the skewness of the mean itself; of one stratum that of the sample over √n.
+    """
+
+    mean: np.ndarray
+    error: np.ndarray
+    freedom: np.ndarray
+    skew: np.ndarray
+
+
+def mean_parts(values: np.ndarray) -> MeanParts:
+    """Of ``[stratum, unit, …]``; strata of fewer than 3 units have no skewness to speak of, and count as symmetric."""
+    found = by_blocks(_mean_parts, values.reshape(*values.shape[:2], -1))
+    return MeanParts(*(part.reshape(values.shape[2:]) for part in found))
+
+
+def _mean_parts(values: np.ndarray) -> MeanParts:
+    centre = moments(values)
+    strata, count = values.shape[:2]
+    third = np.zeros(centre.mean.shape)
+    if count > 2:
+        cubes = ((values - values.mean(axis=1, keepdims=True)) ** 3).sum(axis=1)
+        third = cubes.sum(axis=0) / count / ((count - 1) * (count - 2)) / strata**3
+    with np.errstate(divide="ignore", invalid="ignore"):
+        skew = np.where(centre.error > 0, third / centre.error**3, 0.0)
+    return MeanParts(*centre, skew)
+
+
+def corrected(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
+    """The value of (x̄ − μ)/se that Hall's transformation takes to ``critical``:
+
+    .. math:: g^{-1}(y) = \\frac3a \\Big[\\big(1 + a (y - a/6)\\big)^{1/3} - 1\\Big],
+              \\quad g(T) = T + \\tfrac13 a T^2 + \\tfrac1{27} a^2 T^3 + \\tfrac16 a.
+
+    g is increasing, and removes the skewness of T (about −2a) to first order. a is taken a twentieth smaller than
+    ``skew``: measured, samples of two clusters cover more than 98 % without that, and others 92 % and more with it.
+    """
+    skewed = np.abs(skew) > 1e-9
+    a = np.where(skewed, _CAUTIOUS * skew, 1.0)
+    return np.where(skewed, 3 / a * (np.cbrt(1 + a * (critical - a / 6)) - 1), critical)
+
+
+def mean_ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean and the ends of its interval, from ``[stratum, unit, …]``; NaN with one unit in a stratum.
+
+    x̄ − se · g⁻¹(± t(ν)) with :func:`corrected`, ν Welch and Satterthwaite's degrees of freedom. The third cumulant of
+    the mean is the sum of the strata's, as its variance is.
+
+    Source: Hall (1992), On the removal of skewness by transformation.
+    """
+    parts = mean_parts(values)
+    half = t_quantile(0.5 + level / 2, parts.freedom)
+    low, high = (parts.mean - corrected(y, parts.skew) * parts.error for y in (half, -half))
+    return parts.mean, low, high

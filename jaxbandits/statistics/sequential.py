@@ -16,18 +16,19 @@ mixture over p.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import positive_number
+from jaxbandits.core.checks import InputError, bad, positive_number
+from jaxbandits.statistics.pairs import square
 from jaxbandits.statistics.sample import check_axes, check_level
 
 if TYPE_CHECKING:
     import xarray
 
-_BETS = 2.0 ** -np.arange(14.0)  # λ
+
+_BETS = 2.0 ** -np.arange(14.0)  # λ: small ones win where a loss may be large, large ones where it may not
 CLAIMS = ("most runs", "average")
 
 
@@ -73,8 +74,6 @@ def clear_pairs(
         >>> found.most.values.tolist(), bool(0 < found.average[0, 1] < 200)
         ([[0, 9], [0, 0]], True)
     """
-    import xarray
-
     check_axes(x, among, over)
     check_level("level", level)
     bound = positive_number("bound", bound)
@@ -92,10 +91,7 @@ def clear_pairs(
             if row != column:
                 most[row, column] = _first(sign_evidence(earned[row] > earned[column]), needed)
                 average[row, column] = _first(mean_evidence(counted[row] - counted[column]), needed)
-    labels: dict[str, Any] = {}
-    if among in x.coords:
-        labels = {name: list(x[among].values) for name in (among, "against")}
-    return ClearPairs(*(xarray.DataArray(part, dims=(among, "against"), coords=labels) for part in (most, average)))
+    return ClearPairs(*(square(x, among, part) for part in (most, average)))
 
 
 def sign_evidence(gains: np.ndarray) -> np.ndarray:

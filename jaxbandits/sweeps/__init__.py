@@ -2,15 +2,12 @@
 little; curves over a parameter and the value to recommend.
 """
 
-from jaxbandits.sweeps.curve import Curve
-from jaxbandits.sweeps.dispatch import UnfinishedError
-from jaxbandits.sweeps.engines import open_engine
+from jaxbandits.sweeps.executors import Processes, open_engine
 from jaxbandits.sweeps.plan import Forecast, forecast, make_plan
-from jaxbandits.sweeps.processes import Processes
-from jaxbandits.sweeps.run import finish, play_shard, sweep
+from jaxbandits.sweeps.result import Curve, SweepResult
+from jaxbandits.sweeps.run import UnfinishedError, sweep
 from jaxbandits.sweeps.spec import Sweep
 from jaxbandits.sweeps.store import StorageError
-from jaxbandits.sweeps.surface import SweepResult
 
 __all__ = [
     "Curve",
@@ -20,10 +17,8 @@ __all__ = [
     "Sweep",
     "SweepResult",
     "UnfinishedError",
-    "finish",
     "forecast",
     "make_plan",
     "open_engine",
-    "play_shard",
     "sweep",
 ]

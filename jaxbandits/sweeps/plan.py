@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import jax
 import numpy as np
 
-from jaxbandits._engine import blanks, scan, tasks
-from jaxbandits._engine.layout import Layout, lay_out
-from jaxbandits._engine.marks import mark_shares
-from jaxbandits._engine.resources import usual_slots, usual_workers
-from jaxbandits.core import machine
-from jaxbandits.core.errors import InputError
-from jaxbandits.core.settings import canonicalise
-from jaxbandits.sweeps.identity import describe, versions
-from jaxbandits.sweeps.spec import Sweep
+from jaxbandits._engine import driver, scan
+from jaxbandits._engine.pool import usual_slots, usual_workers
+from jaxbandits._engine.setup import Layout, lay_out, mark_shares
+from jaxbandits.core import checks
+from jaxbandits.core.checks import InputError
+from jaxbandits.core.settings import Settings
+from jaxbandits.sweeps.spec import Sweep, describe, versions
 
 # Measured on two cores of an AMD EPYC; they cut the blocks and make the forecast, and change no number.
 _SCAN = (100e-9, 7e-9, 2.3)  # seconds of one core: a round, each arm in it, compiling a program
 _LEAP = (30e-9, 0.25e-9, 8.5)
 _PROGRAM_BYTES = 192 << 20  # what compiling one program leaves behind, at most
 _REPORT_BYTES = 150 << 20  # what the report imports
-_IMPORTED_BYTES = 250 << 20  # what is there before, where the system does not tell
 _CARRIES = 4  # copies of the state of all slots while a program runs
 _MOST_VALUES = 1 << 28  # float64 in one variable of a NetCDF-3 file
 
@@ -53,7 +51,7 @@ class Unit:
     seconds: np.ndarray
 
     @property
-    def task(self) -> tasks.Task:
+    def task(self) -> driver.Task:
         """What the engines run."""
         return self.layout.tasks[self.number]
 
@@ -74,7 +72,7 @@ class SweepPlan:
     """A checked sweep.
 
     Attributes:
-        identity: what it is, as JSON (see :mod:`~jaxbandits.sweeps.identity`).
+        identity: what it is, as JSON (see :mod:`~jaxbandits.sweeps.spec`).
         layouts: for each (environment, budget number).
     """
 
@@ -145,9 +143,9 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
 def _unit(spec: Sweep, policy: str, name: str, budget: int, layout: Layout, number: int, first: int) -> Unit:
     task = layout.tasks[number]
     _, instance, _ = np.unravel_index(task.order, layout.lane_shape(task))
-    spec_of = task.environment.spec
-    base, each, _ = _SCAN if task.engine is scan else _LEAP
-    seconds = layout.expected[instance] * (base + each * getattr(spec_of, "pairs", getattr(spec_of, "arms", 16)))
+    world = task.environment.spec
+    base, each, _ = _speed(task)
+    seconds = layout.expected[instance] * (base + each * getattr(world, "pairs", getattr(world, "arms", 16)))
     sums = np.cumsum(seconds)
     count = int(np.clip(np.ceil(sums[-1] / spec.block_seconds), 1, seconds.size))
     cuts = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
@@ -159,12 +157,11 @@ def _unit(spec: Sweep, policy: str, name: str, budget: int, layout: Layout, numb
 def _blocks(unit: Unit) -> list[Block]:
     _, instance, _ = np.unravel_index(unit.task.order, unit.layout.lane_shape(unit.task))
     rounds = unit.layout.expected[instance]
-    made = []
-    for number, (start, stop) in enumerate(zip(unit.cuts[:-1], unit.cuts[1:], strict=True)):
-        part = slice(start, stop)
-        work = float(unit.seconds[part].sum()), float(rounds[part].sum())
-        made.append(Block(unit.first + number, unit, unit.task.order[part], *work))
-    return made
+    parts = [slice(*cut) for cut in itertools.pairwise(unit.cuts)]
+    return [
+        Block(unit.first + i, unit, unit.task.order[part], float(unit.seconds[part].sum()), float(rounds[part].sum()))
+        for i, part in enumerate(parts)
+    ]
 
 
 def _identity(spec: Sweep, layouts: dict[tuple[str, int], Layout], platform: str) -> dict[str, Any]:
@@ -201,7 +198,7 @@ def _check_size(spec: Sweep) -> None:
     environments, marks = spec.named_environments().values(), mark_shares(spec.marks).size
     widest = max(environment.instances for environment in environments)
     first = next(iter(environments))
-    settings = sum(canonicalise(x, first.instances, first.spec)[1] for x in spec.named_policies().values())
+    settings = sum(Settings.of(x, first.instances, first.spec).count for x in spec.named_policies().values())
     values = settings * len(environments) * len(spec.budget_axis()) * widest * int(spec.replicates) * marks
     if values > _MOST_VALUES:
         raise InputError(
@@ -246,33 +243,22 @@ def forecast(plan: SweepPlan, workers: int | None = None, done: frozenset[int] =
     """
     devices = jax.local_devices()
     workers = workers or usual_workers(devices)
-    shapes: dict[Any, tuple[float, int]] = {}
-    for unit in plan.units:
-        task = unit.task
+    compiling: dict[Any, float] = {}  # seconds, by program
+    state = 0  # of one worker's lanes, and the tables that they read
+    for task in (unit.task for unit in plan.units):
         slots = usual_slots(task, workers, devices)
-        key = (
-            task.engine.__name__,
-            slots,
-            *(str(jax.tree.structure((task.policy, task.environment, task.constraint))).split()),
-            *(np.shape(x)[1:] for x in jax.tree.leaves(task.policy)),
-            *(np.shape(x) for x in jax.tree.leaves(task.environment)),
-        )
-        shapes.setdefault(key, ((_SCAN if task.engine is scan else _LEAP)[2], _state_bytes(unit, slots)))
+        shapes = [np.shape(x)[1:] for x in jax.tree.leaves(task.policy)]  # of all settings
+        shapes += [np.shape(x) for x in jax.tree.leaves(task.environment)]
+        structure = jax.tree.structure((task.policy, task.environment, task.constraint))
+        compiling[task.engine, slots, structure, *shapes] = _speed(task)[2]
+        state = max(state, driver.state_bytes(task, slots) + driver.tree_bytes(task.environment))
     work = sum(block.seconds for block in plan.blocks if block.number not in done) / workers
-    compiling = sum(seconds for seconds, _ in shapes.values()) / min(workers, len(shapes)) if work else 0.0
-    state = max(size for _, size in shapes.values())
-    memory = (machine.peak_memory() or _IMPORTED_BYTES) + _REPORT_BYTES + len(shapes) * _PROGRAM_BYTES
-    memory += workers * _CARRIES * state + _result_bytes(plan)
-    return Forecast(work + compiling, memory, len(shapes), workers)
-
-
-def _state_bytes(unit: Unit, slots: int) -> int:
-    """One worker's lanes and the tables that they read."""
-    return blanks.state_bytes(unit.task, slots) + blanks.tree_bytes(unit.task.environment)
-
-
-def _result_bytes(plan: SweepPlan) -> int:
-    """All accounts of one unit while its blocks are open, and three copies of the final arrays."""
-    marks = plan.shares.size
+    seconds = work + (sum(compiling.values()) / min(workers, len(compiling)) if work else 0.0)
     largest = max(unit.task.order.size for unit in plan.units)
-    return 8 * marks * (10 * largest + 3 * 6 * plan.lanes)
+    accounts = 8 * plan.shares.size * (10 * largest + 3 * 6 * plan.lanes)  # open blocks; copies of the final arrays
+    memory = checks.peak_memory() + _REPORT_BYTES + len(compiling) * _PROGRAM_BYTES
+    return Forecast(seconds, memory + workers * _CARRIES * state + accounts, len(compiling), workers)
+
+
+def _speed(task: driver.Task) -> tuple[float, float, float]:
+    return _SCAN if task.engine is scan else _LEAP

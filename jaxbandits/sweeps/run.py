@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import functools
+import json
+import math
 import os
+import pickle
+import platform
+import sys
+import threading
+import time
 import warnings
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import jax
+import numpy as np
 
-from jaxbandits._engine.resources import usual_workers
-from jaxbandits._reports.unfinished import unfinished
-from jaxbandits.core import machine
-from jaxbandits.core.errors import InputError, bad
-from jaxbandits.core.numbers import whole_number
-from jaxbandits.sweeps.blocks import decode
-from jaxbandits.sweeps.dispatch import Dispatch, Player
-from jaxbandits.sweeps.elsewhere import Elsewhere
-from jaxbandits.sweeps.here import Here
-from jaxbandits.sweeps.log import Log, no_note
+from jaxbandits._engine import pool
+from jaxbandits._engine.scan import ledger_of
+from jaxbandits._progress import Bar, unfinished
+from jaxbandits.core import checks
+from jaxbandits.core.checks import InputError, bad, brief, shown, whole_number
 from jaxbandits.sweeps.plan import Block, SweepPlan, make_plan
 from jaxbandits.sweeps.report import write_report
-from jaxbandits.sweeps.spec import Sweep
-from jaxbandits.sweeps.store import Folder
-from jaxbandits.sweeps.surface import SweepResult, gather
+from jaxbandits.sweeps.result import SweepResult, gather
+from jaxbandits.sweeps.spec import Sweep, by_reference, first_difference, run_spec, source_of, versions
+from jaxbandits.sweeps.store import Folder, Note, block_name, decode, encode
 
-Place = str | os.PathLike[str]
+Answer = dict[str, Any]  # "worker": who; "blocks": {number: (name with checksum, bytes)}, or "refused": why
 Notice = Callable[[str], None]
+
+
+class UnfinishedError(RuntimeError):
+    """Some blocks could not be played; those that could are kept."""
 
 
 def sweep(
     spec: Sweep,
-    out: Place | None = None,
+    out: str | os.PathLike[str] | None = None,
     *,
     executor: Any = None,
     devices: Sequence[Any] | None = None,
@@ -45,13 +56,13 @@ def sweep(
         spec: the sweep.
         out: a folder for blocks, results and report; the same call again continues it, also on other devices or with
             another executor. None keeps everything in memory.
-        executor: who plays: anything with ``submit(function, *args) -> future``, such as
-            :class:`~jaxbandits.sweeps.Processes`, a ``dask.distributed.Client``, a ``submitit.AutoExecutor`` or a
-            ``concurrent.futures.ProcessPoolExecutor`` that spawns. Only this process writes. None: this process plays.
+        executor: who plays: anything with ``submit(function, *args) -> concurrent.futures.Future``, such as
+            :class:`~jaxbandits.sweeps.Processes` or a ``concurrent.futures.ProcessPoolExecutor`` that spawns; or a
+            ``dask.distributed.Client``. Only this process writes. None: this process plays.
         devices: without an executor: where to run, default all local devices.
         workers: without an executor: threads that run lanes, default one per device; on CPU at least one per core.
         progress: show a bar with blocks, lanes, rate and time left on stderr.
-        notice: is told what is odd and was mended, such as a corrupt block that is computed anew.
+        notice: is told what is odd and was mended, such as a damaged block that is computed anew.
 
     Returns:
         The labelled results.
@@ -59,7 +70,8 @@ def sweep(
     Raises:
         InputError: naming what is wrong with the spec, or how it differs from what the folder was begun with.
         StorageError: a file could not be written; what was finished before is intact.
-        UnfinishedError: blocks failed three times, or the executor ended; what was finished is kept in the folder.
+        UnfinishedError: blocks failed three times, or a worker would make other bits, or the executor ended; what was
+            finished is kept in the folder.
 
     Example:
         >>> import jaxbandits as jb
@@ -70,156 +82,365 @@ def sweep(
         >>> found.data["regret"].dims
         ('setting', 'environment', 'budget', 'instance', 'replicate', 'mark')
     """
-    team = _Team(executor, devices, workers, progress, notice)
-    plan = make_plan(spec, team.platform)
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise bad("executor", executor, "an object with submit(function, *args) -> future")
+    for name, value in (("devices", devices), ("workers", workers)):
+        if executor is not None and value is not None:
+            raise bad(name, value, "left out: the executor has workers of its own")
+    places = list(devices) if devices is not None else jax.local_devices()
+    count = pool.usual_workers(places) if workers is None else whole_number("workers", workers, 1, 4096)
+    plan = make_plan(spec, places[0].platform)
+
+    def play_blocks(blocks: Sequence[Block], put: Callable[[int, bytes], None], note: Note) -> None:
+        player = Here(plan, places, count) if executor is None else Elsewhere(plan, executor)
+        note("start", missing=len(blocks), **player.about)
+        Dispatch(plan, player, put, note, notice).run(blocks, progress)
+
+    if link := getattr(executor, "dashboard_link", None):  # Dask has one
+        notice(f"dashboard: {link}")
     if out is None:
         kept: dict[int, bytes] = {}
-        Dispatch(plan, team.player(plan), kept.__setitem__, no_note, progress, notice).run(plan.blocks)
+        play_blocks(plan.blocks, kept.__setitem__, lambda event, **values: None)
         result = gather(plan, lambda number: decode(kept[number]))
     else:
         folder = Folder(out)
         with folder.alone():
-            log = team.fill(plan, folder, plan.blocks)
-            result = _report(plan, folder, log)
+            folder.open(plan)
+            note = folder.log()
+            good, damaged = folder.sound()
+            for path in damaged:
+                notice(f"{path}: its bytes do not fit the checksum in its name; the block is computed anew")
+                path.unlink()
+            if missing := [block for block in plan.blocks if block.number not in good]:
+                play_blocks(missing, folder.put, note)
+            result = gather(plan, lambda number: decode(folder.get(number)))
+            for name, content in write_report(result).items():
+                folder.write(name, content)
+            note("end", peak_memory_bytes=checks.peak_memory())
     for line in unfinished(result.data["status"].values):
         notice(line)
     return result
 
 
-def play_shard(
-    spec: Sweep,
-    out: Place,
-    shard: tuple[int, int],
-    *,
-    executor: Any = None,
-    devices: Sequence[Any] | None = None,
-    workers: int | None = None,
-    progress: bool | str = False,
-    notice: Notice = warnings.warn,
-) -> None:
-    """Play one part of several of a sweep into a folder of its own; :func:`finish` puts the folders together.
+# --- who plays: the threads of this process, or the workers of an executor -------------------------------------
+
+
+def block_job(block: Block, in_line: int) -> pool.Job:
+    """A block as a job of the pool, whose future gives an :data:`Answer`."""
+    task = block.unit.task
+
+    def store(accounts: pool.Accounts) -> Answer:
+        rows = np.searchsorted(np.sort(block.lanes), block.lanes)  # a block keeps its lanes in the order of play
+        ledger, status = jax.tree.map(lambda x: x[rows], (accounts.rows, accounts.status))
+        content = encode(
+            {**ledger_of(ledger, task.constraint, task.places(block.lanes)[1]), "ended": status.astype(np.int8)}
+        )
+        return {"worker": worker_name(), "blocks": {block.number: (block_name(block.number, content), content)}}
+
+    return pool.Job(task, block.lanes, block.rounds, in_line, store)
+
+
+def worker_name() -> str:
+    """This process, for people: ``host:4711``."""
+    return f"{platform.node()}:{os.getpid()}"
+
+
+class Here:
+    """The threads of this process."""
+
+    ahead = math.inf  # calls that are handed out before any is answered
+    seconds_per_call = 0.0  # one block: a call costs nothing
+
+    def __init__(self, plan: SweepPlan, devices: Sequence[Any], workers: int):
+        self._pool = pool.Workers(devices, workers)
+        self.about = {"devices": len(devices), "platform": devices[0].platform, "workers": workers}
+
+    def submit(self, calls: Sequence[Sequence[Block]]) -> list[Future[Answer]]:
+        """Begin to play; each call is one block."""
+        return self._pool.submit([block_job(block, block.unit.task.order.size) for (block,) in calls])
+
+    @property
+    def rounds(self) -> float:
+        """Rounds played so far, those of unfinished blocks too."""
+        return self._pool.work
+
+    def close(self) -> None:
+        """Stop."""
+        self._pool.close()
+
+
+class Elsewhere:
+    """The workers of an executor."""
+
+    ahead = 16
+    seconds_per_call = 10.0  # of one core: so that the lanes of one block follow those of another
+    rounds = 0.0  # unknown before a block is here
+
+    def __init__(self, plan: SweepPlan, executor: Any):
+        # A Dask client would answer an equal call from its memory, and its futures are not Python's.
+        self._executor = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
+        self._request = request_of(plan)
+        self.about = {"executor": type(executor).__name__}
+
+    def submit(self, calls: Sequence[Sequence[Block]]) -> list[Future[Answer]]:
+        """Send these."""
+        return [self._executor.submit(play, self._request, [block.number for block in call]) for call in calls]
+
+    def close(self) -> None:
+        """Nothing: the executor is its owner's."""
+
+
+# --- hand blocks out, check what comes back, and keep it -------------------------------------------------------
+
+_TRIES = 3
+_PART = 16  # a call is at most this part of what is left, so that all workers end together
+_LOOK = 0.1  # seconds between two looks at the bar
+
+
+class Dispatch:
+    """One go at the blocks that are missing.
 
     Args:
-        shard: which, and of how many: (0, 4) to (3, 4).
-        spec, out, executor, devices, workers, progress, notice: as in :func:`sweep`, which raises the same errors.
-
-    Example:
-        >>> import jaxbandits as jb, tempfile
-        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
-        >>> spec = jb.Sweep(policies=jb.policies.UCB1(), environments=arms, replicates=4, engine="scan",
-        ...     constraint=jb.TotalBudget(20.0, last_pull="counts"), block_seconds=1e-5)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     parts = [f"{folder}/part-{number}" for number in range(2)]
-        ...     for number, part in enumerate(parts):
-        ...         play_shard(spec, part, (number, 2))
-        ...     found = finish(spec, f"{folder}/all", parts)
-        >>> found.data["regret"].sizes["replicate"]
-        4
+        plan: the sweep.
+        player: who plays.
+        put: keeps a finished block, ``put(number, content)``.
+        note: writes to the log.
+        notice: is told of blocks that are left out.
     """
-    number, count = shard
-    whole_number("shard: count", count, 1, 2**20)
-    whole_number("shard: number", number, 0, count - 1)
-    team = _Team(executor, devices, workers, progress, notice)
-    plan, folder = make_plan(spec, team.platform), Folder(out)
-    with folder.alone():
-        log = team.fill(plan, folder, plan.blocks[number::count])
-        log.note("end", peak_memory_bytes=machine.peak_memory())
-
-
-def finish(spec: Sweep, out: Place, parts: Sequence[Place], *, notice: Notice = warnings.warn) -> SweepResult:
-    """Take the blocks of several folders into one, and write the report. Nothing is played.
-
-    Args:
-        spec: the sweep that the folders hold parts of.
-        out: the folder to finish: a new one, or one that holds some of the blocks.
-        parts: the other folders; they stay as they are.
-        notice: is told of corrupt blocks.
-
-    Returns:
-        The labelled results.
-
-    Raises:
-        InputError: blocks are missing, or a folder holds another sweep.
-        StorageError: a file could not be written.
-
-    Example:
-        >>> import jaxbandits as jb, tempfile
-        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
-        >>> spec = jb.Sweep(policies=jb.policies.UCB1(), environments=arms, replicates=2, engine="scan",
-        ...     constraint=jb.TotalBudget(20.0, last_pull="counts"))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     play_shard(spec, f"{folder}/part", (0, 1))
-        ...     finish(spec, f"{folder}/all", [f"{folder}/part"]).data["regret"].sizes["replicate"]
-        2
-    """
-    plan, folder = make_plan(spec), Folder(out)
-    with folder.alone():
-        left = {block.number for block in _missing(plan, folder, plan.blocks, notice)}
-        for part in map(Folder, parts):
-            part.check(plan)
-            good, broken = part.sound()
-            for path, wrong in broken.items():
-                notice(f"{path}: it {wrong}; the block is not taken")
-            for number in sorted(good & left):
-                folder.put(number, part.content(number))
-            left -= good
-        if left:
-            raise InputError(
-                f"parts: {len(left)} of {len(plan.blocks)} blocks are in none of the folders (the first is block "
-                f"{min(left)}); they must be played before, or by a run on {os.fspath(out)!r}, which has the others"
-            )
-        return _report(plan, folder, Log(folder.path))
-
-
-class _Team:
-    """Who plays: the devices of this process, or an executor."""
 
     def __init__(
-        self, executor: Any, devices: Sequence[Any] | None, workers: int | None, progress: bool | str, notice: Notice
+        self,
+        plan: SweepPlan,
+        player: Here | Elsewhere,
+        put: Callable[[int, bytes], None],
+        note: Note,
+        notice: Notice,
     ):
-        if executor is not None and not callable(getattr(executor, "submit", None)):
-            raise bad("executor", executor, "an object with submit(function, *args) -> future")
-        for name, value in (("devices", devices), ("workers", workers)):
-            if executor is not None and value is not None:
-                raise bad(name, value, "left out: the executor has workers of its own")
-        if workers is not None:
-            whole_number("workers", workers, 1, 4096)
-        self._devices = list(devices) if devices is not None else jax.local_devices()
-        self._executor, self._workers = executor, workers or usual_workers(self._devices)
-        self._progress, self._notice = progress, notice
-        self.platform = self._devices[0].platform
-        if link := getattr(executor, "dashboard_link", None):  # Dask has one
-            notice(f"dashboard: {link}")
+        self._plan, self._player, self._put, self._note, self._notice = plan, player, put, note, notice
+        self._waiting: deque[Block] = deque()
+        self._under_way: dict[Future[Answer], list[Block]] = {}
+        self._tries: Counter[int] = Counter()  # by block: how often it has failed
+        self._given_up: dict[int, str] = {}
+        self._workers: set[str] = set()  # that have answered
+        self._finished = self._lanes = 0
+        self._left = self._rounds = 0.0  # expected work, rounds played
 
-    def player(self, plan: SweepPlan) -> Player:
-        """For one go at the blocks of a plan."""
-        if self._executor is not None:
-            return Elsewhere(self._executor, plan)
-        return Here(plan, self._devices, self._workers)
+    def run(self, blocks: Sequence[Block], progress: bool | str = False) -> None:
+        """Play these blocks.
 
-    def fill(self, plan: SweepPlan, folder: Folder, blocks: Sequence[Block]) -> Log:
-        """Play those of the blocks that the folder lacks."""
-        log = Log(folder.path)
-        while missing := _missing(plan, folder, blocks, self._notice):  # again: one may have been harmed since
-            player = self.player(plan)
-            log.note("start", missing=len(missing), **player.about())
-            Dispatch(plan, player, folder.put, log.note, self._progress, self._notice).run(missing)
-        return log
+        Raises:
+            UnfinishedError: some could not be played; the others were.
+        """
+        self._waiting.extend(_in_order(blocks))
+        self._finished = len(self._plan.blocks) - len(blocks)
+        self._left = sum(block.seconds for block in blocks)
+        began = time.perf_counter()
+        with Bar(progress, sum(block.rounds for block in blocks)) as bar:
+            try:
+                while self._waiting or self._under_way:
+                    self._hand_out()
+                    for future in concurrent.futures.wait(self._under_way, _LOOK, "FIRST_COMPLETED").done:
+                        self._take(self._under_way.pop(future), future)
+                    rounds = max(self._rounds, self._player.rounds)
+                    pace = f"{rounds / (time.perf_counter() - began):.2g} rounds/s" if rounds else "compiling"
+                    blocks_done = f"{self._finished}/{len(self._plan.blocks)} blocks"
+                    bar.show(f"{blocks_done}, {self._lanes:,} lanes, {pace}", rounds)
+            finally:
+                for future in self._under_way:
+                    future.cancel()
+                self._player.close()
+        if self._given_up:
+            first, count = min(self._given_up), len(self._given_up)
+            blocks_failed = f"{count} blocks" if count > 1 else "one block"
+            raise self._unfinished(
+                f"{blocks_failed} failed {_TRIES} times: {self._name(first)}: {self._given_up[first]}"
+            )
+
+    def _hand_out(self) -> None:
+        """Keep the workers busy: two calls for each that was heard of, and some for those that were not."""
+        calls: list[list[Block]] = []
+        while self._waiting and len(calls) + len(self._under_way) < self._player.ahead + 2 * len(self._workers):
+            calls.append(self._next_call())
+        try:
+            self._under_way.update(zip(self._player.submit(calls), calls, strict=True))
+        except Exception as problem:
+            raise self._unfinished(f"the executor takes no work ({_told(problem)})") from problem
+
+    def _next_call(self) -> list[Block]:
+        """Some blocks: few when little is left; one that has failed is played alone."""
+        most = min(self._player.seconds_per_call, self._left / max(_PART, 4 * len(self._workers)))
+        call, seconds = [self._waiting.popleft()], 0.0
+        while self._waiting and not self._tries[call[-1].number] and not self._tries[self._waiting[0].number]:
+            seconds += call[-1].seconds
+            if seconds + self._waiting[0].seconds > most:
+                break
+            call.append(self._waiting.popleft())
+        return call
+
+    def _take(self, blocks: list[Block], future: Future[Answer]) -> None:
+        """Keep what a call gave; what it did not give is played again."""
+        answer: Answer = {}
+        why = "came with bytes whose checksum is not that in its name"
+        try:
+            answer = future.result()
+        except concurrent.futures.CancelledError as problem:  # not by us
+            raise self._unfinished(f"the executor has lost its work ({_told(problem)})") from problem
+        except Exception as problem:
+            why = _told(problem)
+        worker = str(answer.get("worker", ""))
+        if "refused" in answer:
+            raise self._unfinished(f"worker {worker} may not play: {answer['refused']}")
+        for block in blocks:
+            name, content = answer.get("blocks", {}).get(block.number, ("", b""))
+            if name != block_name(block.number, content):
+                self._fail(block, why)
+                continue
+            self._put(block.number, content)
+            self._workers.add(worker)
+            self._finished += 1
+            self._lanes += block.lanes.size
+            self._left -= block.seconds
+            self._rounds += block.rounds
+            work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
+            self._note("block", number=block.number, worker=worker, **work)
+
+    def _fail(self, block: Block, why: str) -> None:
+        self._tries[block.number] += 1
+        self._note("failed", number=block.number, tries=self._tries[block.number], why=why)
+        if self._tries[block.number] < _TRIES:
+            self._waiting.appendleft(block)
+        else:
+            self._given_up[block.number] = why
+            self._notice(f"{self._name(block.number)} failed {_TRIES} times and is left out: {why}")
+
+    def _name(self, number: int) -> str:
+        return f"block {number} ({self._plan.blocks[number].unit.name})"
+
+    def _unfinished(self, text: str) -> UnfinishedError:
+        return UnfinishedError(f"{text}; {self._finished} of {len(self._plan.blocks)} blocks are finished")
 
 
-def _missing(plan: SweepPlan, folder: Folder, blocks: Sequence[Block], notice: Notice) -> list[Block]:
-    """Those of the blocks that are not there; the folder is begun, or held against the plan."""
-    folder.open(plan)
-    there, broken = folder.sound(remove=True)
-    for path, wrong in broken.items():
-        notice(f"{path}: it {wrong}; the block is computed anew")
-    return [block for block in blocks if block.number not in there]
+def _in_order(blocks: Sequence[Block]) -> list[Block]:
+    """Units with long blocks first, so that the workers end together.
+
+    One block of each unit comes before all others: so different workers compile different programs. Then the blocks of
+    one unit in turn: so the lanes of the next fill the slots that the last leaves.
+    """
+    units: dict[int, list[Block]] = {}
+    for block in blocks:
+        units.setdefault(block.unit.first, []).append(block)
+    ordered = sorted(units.values(), key=lambda unit: -max(block.seconds for block in unit))
+    return [unit[0] for unit in ordered] + [block for unit in ordered for block in unit[1:]]
 
 
-def _report(plan: SweepPlan, folder: Folder, log: Log) -> SweepResult:
-    """Results and report of a folder that has all blocks."""
-    result = gather(plan, folder.get)
-    for name, content in write_report(result).items():
-        folder.write(name, content)
-    log.note("end", peak_memory_bytes=machine.peak_memory())
-    return result
+def _told(problem: BaseException) -> str:
+    """An exception in one line."""
+    text = brief(problem, 300)
+    return f"{type(problem).__name__}{': ' if text else ''}{text}"
+
+
+# --- what is sent to another process, and what it does with it -------------------------------------------------
+#
+# A request is made of plain values only (numbers, text, bytes), so that a worker with another version can read it, and
+# say so. The spec in it is source, or was pickled by value.
+
+_ARRIVING = threading.Lock()  # one spec at a time; and no block is begun twice
+
+
+def request_of(plan: SweepPlan) -> dict[str, Any]:
+    """What a worker needs to know.
+
+    Raises:
+        InputError: the spec cannot be pickled.
+    """
+    how, content = "source", source_of(plan.spec)
+    if content is None:
+        try:
+            import cloudpickle as pickler
+        except ImportError:
+            pickler = pickle
+        try:
+            how, content = f"{sys.version_info[0]}.{sys.version_info[1]}", pickler.dumps(plan.spec)
+        except Exception as problem:
+            raise InputError(
+                f"spec: cannot be sent to another process ({type(problem).__name__}: {brief(problem)}); it must be "
+                "made of values that can be pickled (the package cloudpickle pickles more), or come from a file "
+                "(jaxbandits sweep SPEC.py)"
+            ) from None
+    return {"identity": json.dumps(plan.identity), "how": how, "spec": content}
+
+
+def play(request: dict[str, Any], numbers: Sequence[int]) -> Answer:
+    """In a worker: play blocks and give their bytes, or say why this worker must not play.
+
+    Args:
+        request: of :func:`request_of`.
+        numbers: which blocks.
+    """
+    try:
+        with _ARRIVING:
+            _refuse_other_versions(request)
+            plan, workers, open_ = _resident(request["identity"], request["how"], request["spec"])
+            new = [number for number in numbers if number not in open_]
+            jobs = []
+            for block in (plan.blocks[number] for number in new):
+                lanes = block.unit.task.order.size
+                jobs.append(block_job(block, in_line=-(-lanes // (block.unit.cuts.size - 1))))
+            open_.update(zip(new, workers.submit(jobs), strict=True))
+            futures = [open_[number] for number in numbers]
+        try:
+            answers = [future.result() for future in futures]
+        finally:
+            for number in numbers:
+                open_.pop(number, None)
+    except InputError as problem:
+        return {"worker": worker_name(), "refused": brief(problem, 400)}
+    return {
+        "worker": worker_name(),
+        "blocks": {n: found for answer in answers for n, found in answer["blocks"].items()},
+    }
+
+
+def _refuse_other_versions(request: dict[str, Any]) -> None:
+    """Before anything of the spec is touched.
+
+    Raises:
+        InputError: this process could make other bits.
+    """
+    here, there = {**versions(), "platform": jax.default_backend()}, json.loads(request["identity"])["versions"]
+    if request["how"] != "source":
+        here["python"], there["python"] = f"{sys.version_info[0]}.{sys.version_info[1]}", request["how"]
+    if found := first_difference(here, there):
+        name, mine, wanted = found
+        raise InputError(f"its {name} is {shown(mine)}; it must be {shown(wanted)}, as where the sweep began")
+
+
+@functools.lru_cache(maxsize=1)
+def _resident(identity: str, how: str, spec: Any) -> tuple[SweepPlan, pool.Workers, dict[int, Future[Answer]]]:
+    """The sweep in this process, who plays it, and the blocks under way; it stays between calls, and so do programs.
+
+    Raises:
+        InputError: the spec makes something else here.
+    """
+    found: Sweep = run_spec(*spec) if how == "source" else pickle.loads(spec)
+    devices = jax.local_devices()
+    plan = make_plan(found, devices[0].platform)
+    sent, mine = json.loads(identity), json.loads(json.dumps(plan.identity))
+    if how != "source":  # the code of the caller's main program came along; here no file has it
+        sent, mine = by_reference(sent), by_reference(mine)
+    if difference := first_difference(mine, sent):
+        where, now, then = difference
+        raise InputError(f"{where}: {shown(now)} here; it must be {shown(then)}, as where the sweep began")
+    return plan, pool.Workers(devices, _threads(devices)), {}
+
+
+def _threads(devices: Sequence[Any]) -> int:
+    """As many as Dask gave this process, if it is one of Dask's, but no more than is usual."""
+    if "distributed" in sys.modules and devices[0].platform == "cpu":
+        from distributed import get_worker
+
+        try:
+            return min(get_worker().state.nthreads, pool.usual_workers(devices))
+        except ValueError:
+            pass
+    return pool.usual_workers(devices)

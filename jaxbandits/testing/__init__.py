@@ -13,10 +13,8 @@ They raise :class:`AssertionError` with one sentence about the rule that is brok
 """
 
 from jaxbandits.testing.accountant import CONSTRAINT_CHECKS, check_constraint
-from jaxbandits.testing.bits import assert_same_results, compilations, ulps_apart
-from jaxbandits.testing.episodes import Step, episode
+from jaxbandits.testing.lanes import Step, Subject, assert_same_results, compilations, episode, ulps_apart
 from jaxbandits.testing.learner import POLICY_CHECKS, check_policy
-from jaxbandits.testing.subject import Subject
 from jaxbandits.testing.world import check_environment
 
 __all__ = [

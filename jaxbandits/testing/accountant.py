@@ -9,26 +9,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._engine.booking import book
+from jaxbandits._engine.scan import book
 from jaxbandits.core import capabilities, ticks
-from jaxbandits.core.ledger import Ledger, post
-from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
-from jaxbandits.policies.budget.ratio import CUCB
-from jaxbandits.testing.comparing import equal
-from jaxbandits.testing.episodes import Step
-from jaxbandits.testing.lanes import finished_lanes_are_frozen
+from jaxbandits.core.protocol import Constraint, Environment, Ledger, Policy, Status, post
+from jaxbandits.policies.ucb import CUCB
+from jaxbandits.testing.lanes import MARKS, Subject, account_of, equal, finished_lanes_are_frozen, ledger_of
 from jaxbandits.testing.learner import (
     leap_equals_scan,
     order_and_chunks_change_nothing,
     what_it_is_played_with_changes_nothing,
 )
-from jaxbandits.testing.subject import Subject
 
 
 def books_without_jit(subject: Subject) -> None:
     """The account is the same without jit, to the bit."""
-    constraint, steps = _one(subject), subject.steps
-    for i in _some(steps):
+    constraint = _one(subject)
+    for i in subject.sampled(8):
         before, outcome = _before(subject, i), subject.round(i).outcome
         with jax.disable_jit():
             slow = book(constraint, before, outcome)
@@ -45,34 +41,50 @@ def clock_runs_forward(subject: Subject) -> None:
     assert (over | ~reached).all(), "`ended` is False where the clock has reached its `end`: a lane would never end"
 
 
+def every_lane_has_its_own_clock(subject: Subject) -> None:
+    """The clocks of a result are those of its lanes one by one: numbers of an instance reach no other lane's clock."""
+    instances, like = subject.environment.instances, _before(subject, 0)
+    # accounts are [instance, …, mark]: where both axes are of one length, a wrong one broadcasts without a word
+    marks = instances if instances != len(MARKS) else instances - 1
+    for result in (subject.base, subject.run(marks=marks)):
+        for lane in np.ndindex(*result.ledger["clock"].shape[1:]):
+            account = {name: x[0, *lane] for name, x in result.ledger.items()}
+            clock = ticks.join(_one(subject, lane[0]).clock(ledger_of(account, like)))
+            expected = _on_host(subject, lane[0]).expected_clock(account)
+            for name, own in (("clock", clock), ("expected_clock", expected)):
+                assert np.array_equal(account[name], own), (
+                    f"instance {lane[0]}, replicate {lane[1]}, mark {lane[2] + 1} of {len(result.marks)}: "
+                    f"{name} is {account[name]}, of the lane by itself {own}"
+                )
+
+
 def ends_as_it_says(subject: Subject) -> None:
     """Lanes end, with the status ``ends_with``, and in the best rate's unit."""
-    ended, said = subject.base.ended, subject.constraint.ends_with
-    other = ended[(ended != said) & (ended != Status.ROUND_CAP)]
-    assert other.size == 0, f"a lane ends as {Status(int(other[0])).name}; it must be {said.name}"
-    assert (ended == said).any(), f"no lane ends as {said.name}: all of them by max_rounds"
+    ended, must = subject.base.ended, subject.constraint.ends_with
+    other = ended[(ended != must) & (ended != Status.ROUND_CAP)]
+    assert other.size == 0, f"a lane ends as {Status(int(other[0])).name}; it must be {must.name}"
+    assert (ended == must).any(), f"no lane ends as {must.name}: all of them by max_rounds"
     rate = np.asarray(subject.base.best_rate)
     assert rate.shape == (subject.environment.instances,) and np.isfinite(rate).all(), f"best_rate gives {rate}"
 
 
 def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
     """Where every outcome is its own mean, ``expected_clock`` is the clock."""
-    prepared = subject.constraint.prepare(subject.environment)
+    own = _on_host(subject, 0)
     constraint, ledger = _one(subject), _before(subject, 0)
-    for i in _some(subject.steps):
+    for i in subject.sampled(8):
         outcome = subject.round(i).outcome
         plain = outcome._replace(reward=outcome.expected_reward, cost=outcome.expected_cost)
         ledger = book(constraint, ledger, plain)
         if bool(constraint.ended(ledger)):
             return
-        totals = {name: ticks.join(getattr(ledger, name)) for name in ("expected_reward", "expected_spent")}
-        expected = prepared.expected_clock(totals | {"rounds": np.asarray(ledger.rounds, np.int64)})
+        expected = own.expected_clock({name: x.astype(np.int64) for name, x in account_of(ledger).items()})
         clock = ticks.join(constraint.clock(ledger))
         assert np.array_equal(expected, clock), f"round {i + 1}: expected_clock is {expected}, the clock {clock} ticks"
 
 
 def adds_up_as_declared(subject: Subject) -> None:
-    """What is *additive* ends with its clock, and books what :func:`~jaxbandits.core.ledger.post` does until then."""
+    """What is *additive* ends with its clock, and books what :func:`~jaxbandits.core.protocol.post` does until then."""
     if not capabilities.has(subject.constraint, capabilities.ADDITIVE):
         return
     if subject.environment.resources is None:  # of several it ends with the first
@@ -90,6 +102,7 @@ def adds_up_as_declared(subject: Subject) -> None:
 CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
     books_without_jit,
     clock_runs_forward,
+    every_lane_has_its_own_clock,
     ends_as_it_says,
     expected_clock_is_the_clock_of_the_means,
     adds_up_as_declared,
@@ -126,21 +139,18 @@ def check_constraint(
     subject.keeps(CONSTRAINT_CHECKS, constraint)
 
 
-def _one(subject: Subject) -> Constraint:
-    """The traced form for instance 0."""
-    prepared = subject.constraint.prepare(subject.environment)
-    return jax.tree.map(lambda x: jnp.asarray(x[0]), prepared)
+def _one(subject: Subject, instance: int = 0) -> Constraint:
+    """The traced form for one instance."""
+    return jax.tree.map(lambda x: jnp.asarray(x[instance]), subject.prepared)
 
 
-def _some(steps: Step) -> list[int]:
-    rounds = steps.over.shape[0]
-    return sorted({0, 1, *np.linspace(0, rounds - 1, 8).astype(int).tolist()} & set(range(rounds)))
+def _on_host(subject: Subject, instance: int) -> Constraint:
+    return jax.tree.map(lambda x: np.asarray(x)[instance], subject.prepared)
 
 
 def _before(subject: Subject, i: int) -> Ledger:
     """The ledger before the round ``i + 1`` of the first lane."""
     if i > 0:
         return subject.round(i - 1).ledger
-    now = subject.round(0)
-    empty = jax.tree.map(jnp.zeros_like, now.ledger)
+    empty = jax.tree.map(jnp.zeros_like, subject.round(0).ledger)
     return empty._replace(audit=jax.tree.map(jnp.asarray, _one(subject).audit()))

@@ -1,32 +1,409 @@
-"""Rules of the contract about whole lanes: how they end, that they stand still then, that no two are the same."""
+"""What the checks share: comparisons to the bit, a lane played by a plain loop, a policy on trial and its runs."""
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.core import ticks
-from jaxbandits.core.ledger import Ledger
-from jaxbandits.core.protocol import Status
-from jaxbandits.policies.base.index import chooses_by_score
-from jaxbandits.testing.bits import assert_same_results
-from jaxbandits.testing.subject import Subject
+from jaxbandits._engine.scan import at_instance, book, open_ledger
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.checks import InputError
+from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, Status, View
+from jaxbandits.core.pytrees import Pytree, leaf_fields, map_leaves
+from jaxbandits.core.settings import Settings
+from jaxbandits.core.streams import Domain
+from jaxbandits.result import Result
+from jaxbandits.simulation import simulate
+
+_COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
-def chooses_what_there_is(subject: Subject) -> None:
-    """No lane ends as invalid: every score is a number, every action one that the world has."""
-    ended = subject.base.ended[0]
-    if (ended == Status.INVALID).any():
-        instance, replicate = (int(i) for i in np.argwhere(ended == Status.INVALID)[0])
-        rounds = int(subject.base.ledger["rounds"][0, instance, replicate, -1])
-        why = "a score is NaN (0/0, say, where nothing was paid)"
-        if not chooses_by_score(subject.policy):
-            why += ", or the action is none that the world has"
-        raise AssertionError(
-            f"instance {instance}, replicate {replicate}: the lane ends as invalid after round {rounds}: {why}"
-        )
+def ulps_apart(a: Any, b: Any) -> np.ndarray:
+    """How many float32 values lie between ``a`` and ``b``, elementwise int64; two NaN are 0 apart, a NaN is far.
+
+    Example:
+        >>> import numpy as np
+        >>> from jaxbandits.testing import ulps_apart
+        >>> ulps_apart([1.0, 0.0], [np.nextafter(np.float32(1), np.float32(2)), -0.0]).tolist()
+        [1, 0]
+    """
+    x, y = np.asarray(a, np.float32), np.asarray(b, np.float32)
+    apart = np.abs(_rank(x) - _rank(y))
+    return np.where(np.isnan(x) & np.isnan(y), 0, np.where(np.isnan(x) | np.isnan(y), 2**33, apart))
+
+
+def _rank(x: np.ndarray) -> np.ndarray:
+    bits = np.ascontiguousarray(x).view(np.int32).astype(np.int64)
+    return np.where(bits >= 0, bits, -(2**31) - bits)  # the order of the floats; −0 and +0 are one
+
+
+def assert_same_results(
+    one: Result, other: Result, what: str, *, marks: Sequence[tuple[int, int]] | None = None
+) -> None:
+    """Two results hold the same exact ledgers, final values and statuses.
+
+    Args:
+        one, other: results with the same settings, instances and replicates in the same order.
+        what: names the two, for the message.
+        marks: pairs of mark numbers to compare (in ``one``, in ``other``); all, in order, by default.
+
+    Raises:
+        AssertionError: naming the first quantity and lane that differ.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+        >>> result = jb.simulate(jb.policies.MUCB(), arms, jb.Horizon(20), key=jax.random.key(0), marks=2)
+        >>> jb.testing.assert_same_results(result, result, "a result and itself")
+    """
+    pairs = [(i, i) for i in range(len(one.marks))] if marks is None else list(marks)
+    here, there = ([pair[side] for pair in pairs] for side in (0, 1))
+    for name, values in one.ledger.items():
+        _same(values[:, :, :, here], other.ledger[name][:, :, :, there], f"{what}: {name} differs")
+    for name, values in one.final.items():
+        _same(values, other.final[name], f"{what}: final {name} differs")
+    _same(one.ended, other.ended, f"{what}: the lanes' status differs")
+
+
+def _same(a: np.ndarray, b: np.ndarray, message: str) -> None:
+    assert a.shape == b.shape, f"{message}: shapes {a.shape} and {b.shape}"
+    if (different := a != b).any():
+        place = tuple(int(i) for i in np.argwhere(different)[0])
+        raise AssertionError(f"{message} in {int(different.sum())} places, first at {place}: {a[place]} and {b[place]}")
+
+
+def pick(result: Result, instances: Sequence[int] | None = None, replicates: Sequence[int] | None = None) -> Result:
+    """A result's lanes of some instances and replicates (positions), in that order."""
+    i = list(range(len(result.instances))) if instances is None else list(instances)
+    r = list(range(len(result.replicates))) if replicates is None else list(replicates)
+
+    def cut(x: np.ndarray) -> np.ndarray:
+        return x[:, i][:, :, r]
+
+    return dataclasses.replace(
+        result,
+        ledger={name: cut(x) for name, x in result.ledger.items()},
+        final={name: cut(x) for name, x in result.final.items()},
+        ended=cut(result.ended),
+        best_rate=result.best_rate[i],
+        instances=tuple(result.instances[k] for k in i),
+        replicates=tuple(result.replicates[k] for k in r),
+    )
+
+
+@contextlib.contextmanager
+def compilations() -> Iterator[list[str]]:
+    """Collects the name of every program that jax compiles inside the block, in any thread.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from jaxbandits.testing import compilations
+        >>> double = jax.jit(lambda x: 2 * x)
+        >>> one, two = jnp.float32(1), jnp.float32(2)
+        >>> with compilations() as first:
+        ...     _ = double(one)
+        >>> with compilations() as second:
+        ...     _ = double(two)
+        >>> len(first), len(second)
+        (1, 0)
+    """
+    seen: list[str] = []
+
+    def listener(event: str, duration_secs: float, **kwargs: str | int) -> None:
+        if event == _COMPILED:
+            seen.append(str(kwargs.get("fun_name", "?")))
+
+    jax.monitoring.register_event_duration_secs_listener(listener)
+    try:
+        yield seen
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listener)
+
+
+ULPS = 4
+"""Units in the last place by which a program that is compiled otherwise may be off."""
+
+
+def same_shapes(must: Any, got: Any, what: str) -> None:
+    """Of one structure, with leaves of the same shapes and types."""
+    here, there = str(jax.tree.structure(must)), str(jax.tree.structure(got))
+    assert here == there, f"{what} has structure {there}; it must be {here}"
+    named = jax.tree_util.tree_leaves_with_path(must)
+    for (path, a), b in zip(named, jax.tree.leaves(got), strict=True):
+        old, new = f"{jnp.result_type(a)}{list(jnp.shape(a))}", f"{b.dtype}{list(b.shape)}"
+        assert old == new, f"{what}{jax.tree_util.keystr(path)} is {new}; it must be {old}"
+
+
+def equal(must: Any, got: Any, what: str, ulps: int = 0) -> None:
+    """Equal to the bit, but that one NaN is like another; floats may be ``ulps`` units in the last place apart."""
+    for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(must), jax.tree.leaves(got), strict=True):
+        a, b = np.asarray(a), np.asarray(b)
+        floats = a.dtype == np.float32 and a.shape == b.shape
+        same = (ulps_apart(a, b) <= ulps).all() if floats else np.array_equal(a, b)
+        assert same, f"{what}{jax.tree_util.keystr(path)} is {b}; it must be {a}"
+
+
+# --- One lane, played by a plain loop over the protocol: no pool, no chunks, no masks. What the engines must reproduce.
+
+
+class Step(NamedTuple):
+    """One round of an episode, or a stack of them."""
+
+    before: Pytree  # the policy's state as the round begins
+    observation: Observation  # what the policy sees
+    after: Pytree  # its state when it has learnt and chosen
+    action: Pytree
+    outcome: Outcome
+    ledger: Ledger  # after the round
+    over: jax.Array  # bool[]: the constraint's end is reached with this round
+
+
+def episode(
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    key: Any,
+    rounds: int,
+    *,
+    instance: int = 0,
+    replicates: int = 1,
+) -> Step:
+    """The first ``rounds`` rounds of some lanes, every array ``[replicate, round, …]``.
+
+    The play goes on when the constraint has ended (``over`` says so), so that all lanes have one length. The first
+    setting of the policy plays.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.testing import episode
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+        >>> steps = episode(jb.policies.OmegaUCB(), arms, jb.Horizon(5), jax.random.key(0), rounds=5)
+        >>> steps.action.shape, steps.action[0, :2].tolist(), steps.over[0].tolist()
+        ((1, 5), [0, 1], [False, False, False, False, True])
+    """
+    environment.check()
+    prepared = constraint.prepare(environment)
+    prepared = jax.tree.map(lambda x: jnp.asarray(x[instance]), prepared)
+    root = jax.random.key_data(streams.root_key(key))
+    leaves = one_setting(policy, environment, instance)
+    tables = jax.tree.map(jnp.asarray, environment)
+    return _episodes(leaves, tables, prepared, root, np.int32(instance), np.arange(replicates, dtype=np.uint32), rounds)
+
+
+def one_setting(policy: Policy, environment: Environment, instance: int = 0) -> Policy:
+    """The first setting's leaves as a lane holds them: float32 or int32 arrays of core shape."""
+    canonical = Settings.of(policy, environment.instances, environment.spec).policy
+    return jax.tree.map(lambda x: jnp.asarray(x[0, instance if x.shape[1] > 1 else 0]), canonical)
+
+
+@partial(jax.jit, static_argnames="rounds")
+def _episodes(
+    policy: Policy,
+    environment: Environment,
+    constraint: Constraint,
+    root: jax.Array,
+    instance: jax.Array,
+    replicates: jax.Array,
+    rounds: int,
+) -> Step:
+    def one(replicate: jax.Array) -> Step:
+        lane = streams.lane_key(typed(root), instance, replicate)
+        return _play(policy, environment, constraint, jax.random.key_data(lane), instance, rounds)
+
+    return jax.vmap(one)(replicates)
+
+
+def lane_words(root: Any, instance: int, replicate: int, domain: Domain) -> jax.Array:
+    """The words of a lane's world or policy key."""
+    return jax.random.key_data(streams.domain_key(streams.lane_key(root, instance, replicate), domain))
+
+
+def typed(words: jax.Array) -> jax.Array:
+    """Words as a key."""
+    return jax.random.wrap_key_data(words, impl="threefry2x32")
+
+
+def _play(
+    policy: Policy, environment: Environment, constraint: Constraint, lane: jax.Array, row: jax.Array, rounds: int
+) -> Step:
+    world = at_instance(environment, row)
+    world_key = jax.random.key_data(streams.domain_key(typed(lane), Domain.WORLD))
+    policy_key = jax.random.key_data(streams.domain_key(typed(lane), Domain.POLICY))
+    state, blank = world.start(), policy.blank_action(environment.spec)
+    _, nothing, feedback, _ = jax.eval_shape(world.pull, state, blank, typed(world_key), jnp.int32(1))
+    ledger = open_ledger(constraint, nothing)
+    silent = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback)
+    begin = (policy.init(environment.spec), state, ledger, blank, silent, jnp.bool_(True))
+
+    def one(carry: Any, _: None) -> tuple[Any, Step]:
+        before, state, ledger, action, feedback, empty = carry
+        view = View(ledger.rounds + 1, constraint.view(ledger), world.available())  # type: ignore[arg-type]
+        seen = Observation(view, action, feedback, empty)
+        after, action = policy.step(before, typed(policy_key), seen)
+        state, outcome, feedback, empty = world.pull(state, action, typed(world_key), view.round)
+        ledger = book(constraint, ledger, outcome)
+        over = constraint.ended(ledger)
+        return (after, state, ledger, action, feedback, empty), Step(before, seen, after, action, outcome, ledger, over)
+
+    return jax.lax.scan(one, begin, None, length=rounds)[1]
+
+
+# --- The subject of a check.
+
+
+MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """A policy on trial, with the world to try it in. Runs that several checks need are made once."""
+
+    policy: Policy
+    environment: Environment
+    constraint: Constraint
+    key: Any
+    replicates: int = 3
+    slots: int = 16
+    _played: dict[int, Step] = dataclasses.field(default_factory=dict)
+
+    def run(self, **changes: Any) -> Result:
+        """``simulate`` on trial settings, with some of its arguments changed."""
+        given: dict[str, Any] = {
+            "policies": self.first,
+            "environment": self.environment,
+            "constraint": self.constraint,
+            "key": self.key,
+            "replicates": self.replicates,
+            "marks": MARKS,
+            "slots": self.slots,
+            "chunk": 16,
+            "engine": "scan",
+        }
+        given |= changes
+        return simulate(given.pop("policies"), given.pop("environment"), given.pop("constraint"), **given)
+
+    def keeps(self, checks: Sequence[Callable[[Subject], None]], owner: object) -> None:
+        """Raise :class:`AssertionError` with the first rule that ``owner`` breaks."""
+        for check in checks:
+            try:
+                check(self)
+            except AssertionError as broken:
+                rule = check.__name__.replace("_", " ")
+                raise AssertionError(f"{type(owner).__name__} breaks the rule «{rule}»: {broken}") from broken
+
+    @cached_property
+    def first(self) -> Policy:
+        """The policy's first setting, leaves ``[1, 1 or instance, …]``."""
+        canonical = Settings.of(self.policy, self.environment.instances, self.environment.spec).policy
+        return jax.tree.map(lambda x: x[:1], canonical)
+
+    @cached_property
+    def others(self) -> list[Policy]:
+        """The same policy with other values of its leaves, as far as their ranges allow (none if it has none)."""
+        found: list[Policy] = []
+        for factor in (0.5, 2.0, 0.75, 1.25, 0.875, 1.0625) if jax.tree.leaves(self.first) else ():
+            changed = jax.tree.map(lambda x, f=factor: (x * f).astype(x.dtype), self.first)
+            try:
+                Settings.of(changed, self.environment.instances, self.environment.spec)
+            except InputError:
+                continue
+            found.append(changed)
+        return found[:2]
+
+    @cached_property
+    def prepared(self) -> Constraint:
+        """The constraint's traced form, leaves ``[instance]``."""
+        return self.constraint.prepare(self.environment)
+
+    @cached_property
+    def base(self) -> Result:
+        """The run that the others are compared with."""
+        return self.run()
+
+    def episodes(self, instance: int) -> Step:
+        """The replicates of an instance by the plain loop, as long as the longest lane of ``base``; host arrays."""
+        if instance not in self._played:
+            rounds = int(self.base.ledger["rounds"][..., -1].max())
+            who = self.first, self.environment, self.constraint, self.key
+            played = episode(*who, rounds, instance=instance, replicates=self.replicates)
+            self._played[instance] = jax.device_get(played)
+        return self._played[instance]
+
+    @cached_property
+    def steps(self) -> Step:
+        """The first rounds of instance 0, replicate 0 by the plain loop, ``[round, …]``, host arrays."""
+        rounds = int(min(self.base.ledger["rounds"][0, 0, 0, -1], 64))
+        return jax.tree.map(lambda x: x[0, :rounds], self.episodes(0))
+
+    def round(self, i: int) -> Step:
+        """Round i + 1 of ``steps``, as jax arrays."""
+        return jax.tree.map(lambda x: jnp.asarray(x[i]), self.steps)
+
+    def sampled(self, number: int) -> list[int]:
+        """Places of the first two rounds of ``steps``, and of about ``number`` others."""
+        rounds = self.steps.over.shape[0]
+        return sorted({0, min(1, rounds - 1), *np.linspace(0, rounds - 1, number).astype(int).tolist()})
+
+    @cached_property
+    def policy_words(self) -> jax.Array:
+        """The policy's key in instance 0, replicate 0, as words."""
+        return lane_words(streams.root_key(self.key), 0, 0, Domain.POLICY)
+
+
+def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
+    """The policy, environment and constraint of some instances."""
+    chosen, environment, constraint = np.asarray(instances), subject.environment, subject.constraint
+    parts = {}
+    for field in leaf_fields(constraint):
+        shape = np.shape(getattr(constraint, field.name))
+        # [d] of d resources in a world of d instances is one budget for each resource
+        if shape[:1] == (environment.instances,) and (len(shape) > 1 or shape != (environment.resources,)):
+            parts[field.name] = np.asarray(getattr(constraint, field.name))[chosen]
+    return {
+        "policies": jax.tree.map(lambda x: x[:, chosen] if x.shape[1] > 1 else x, subject.first),
+        "environment": jax.tree.map(lambda x: np.asarray(x)[chosen], environment),
+        "constraint": dataclasses.replace(constraint, **parts),  # type: ignore[type-var]
+    }
+
+
+def has_presence(environment: Environment) -> bool:
+    """Does a table say which arms exist?"""
+    return any(_is_presence(path) for path, _ in jax.tree_util.tree_leaves_with_path(environment))
+
+
+def _is_presence(path: Any) -> bool:
+    return bool(path) and getattr(path[-1], "name", "") == "present"
+
+
+def widened(policy: Policy, environment: Environment, extra: int) -> dict[str, Any]:
+    """More columns in every table ``[instance, arm, …]`` and every leaf per arm: copies of the last, but absent."""
+
+    def pad(path: Any, x: Any) -> np.ndarray:
+        x = np.asarray(x)
+        if x.ndim < 2 or x.shape[1] != environment.spec.arms:
+            return x
+        widths = [(0, 0), (0, extra)] + [(0, 0)] * (x.ndim - 2)
+        return np.pad(x, widths) if _is_presence(path) else np.pad(x, widths, mode="edge")
+
+    def pad_leaf(name: str, x: Any, meta: Any) -> Any:
+        return np.pad(x, [(0, 0), (0, 0), (0, extra)], mode="edge") if meta.get("core", 0) == 1 else x
+
+    return {
+        "policies": map_leaves(policy, pad_leaf),
+        "environment": jax.tree_util.tree_map_with_path(pad, environment),
+    }
+
+
+# --- Rules about whole lanes, whoever plays and pays.
 
 
 def finished_lanes_are_frozen(subject: Subject) -> None:
@@ -41,7 +418,7 @@ def finished_lanes_are_frozen(subject: Subject) -> None:
             over = np.asarray(steps.over[r])
             assert over.any(), f"instance {i}, replicate {r}: the plain loop goes on after round {lengths[i, r]}"
             last = int(np.argmax(over))
-            account = _account(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
+            account = account_of(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
             for name, value in account.items():
                 booked = base.ledger[name][0, i, r, -1]
                 assert np.array_equal(booked, value), (
@@ -49,21 +426,22 @@ def finished_lanes_are_frozen(subject: Subject) -> None:
                 )
 
 
-def _account(ledger: Ledger) -> dict[str, Any]:
-    totals = ("reward", "spent", "expected_reward", "expected_spent")
-    exact = {name: ticks.join(getattr(ledger, name)) for name in totals}
+_TOTALS = ("reward", "spent", "expected_reward", "expected_spent")
+
+
+def account_of(ledger: Ledger) -> dict[str, np.ndarray]:
+    """Exact accounts by the names that a result has for them."""
+    exact = {name: ticks.join(getattr(ledger, name)) for name in _TOTALS}
     counts = {f"event:{name}": np.asarray(x) for name, x in ledger.events.items()}
     audits = {f"audit:{name}": ticks.join(x) for name, x in ledger.audit.items()}
     return {"rounds": np.asarray(ledger.rounds)} | exact | counts | audits
 
 
-def replicates_differ(subject: Subject) -> None:
-    """No two replicates are the same run."""
-    ledger = subject.base.ledger
-    columns = [ledger[name] for name in ("rounds", "reward", "spent", "expected_reward")]  # spent: of each resource
-    runs = np.concatenate([x.reshape(*ledger["rounds"].shape, -1) for x in columns], axis=-1)[0]
-    for i, instance in enumerate(runs):
-        different = np.unique(instance.reshape(subject.replicates, -1), axis=0)
-        assert len(different) == subject.replicates, (
-            f"instance {i}: two of {subject.replicates} replicates are the same run"
-        )
+def ledger_of(account: dict[str, Any], like: Ledger) -> Ledger:
+    """The ledger of which :func:`account_of` gave this."""
+    return like._replace(
+        rounds=jnp.int32(account["rounds"]),
+        **{name: jax.tree.map(jnp.asarray, ticks.split(account[name])) for name in _TOTALS},
+        events={name: jnp.int32(account[f"event:{name}"]) for name in like.events},
+        audit={name: jax.tree.map(jnp.asarray, ticks.split(account[f"audit:{name}"])) for name in like.audit},
+    )

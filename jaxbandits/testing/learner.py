@@ -10,15 +10,43 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._engine.layout import time_parallel
+from jaxbandits._engine.setup import time_parallel
 from jaxbandits.constraints import Horizon, TotalBudget
-from jaxbandits.core.protocol import Constraint, Environment, Policy
-from jaxbandits.policies.base.index import IndexPolicy, beyond, evaluate_state, margin
-from jaxbandits.testing.bits import assert_same_results, compilations, pick, ulps_apart
-from jaxbandits.testing.comparing import ULPS, close, equal, same_shapes
-from jaxbandits.testing.episodes import one_setting, typed
-from jaxbandits.testing.lanes import chooses_what_there_is, finished_lanes_are_frozen, replicates_differ
-from jaxbandits.testing.subject import MARKS, Subject, cut, is_presence, pad_arms, pad_policy
+from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
+from jaxbandits.policies.base import IndexPolicy, chooses_by_score, evaluate_state, margin, safe_round
+from jaxbandits.testing.lanes import (
+    MARKS,
+    ULPS,
+    Subject,
+    assert_same_results,
+    compilations,
+    cut,
+    equal,
+    finished_lanes_are_frozen,
+    has_presence,
+    one_setting,
+    pick,
+    same_shapes,
+    typed,
+    ulps_apart,
+    widened,
+)
+
+_jitted_scores = jax.jit(evaluate_state)
+
+
+def chooses_what_there_is(subject: Subject) -> None:
+    """No lane ends as invalid: every score is a number, every action one that the world has."""
+    wrong = np.argwhere(subject.base.ended[0] == Status.INVALID)
+    if wrong.size:
+        instance, replicate = (int(i) for i in wrong[0])
+        rounds = int(subject.base.ledger["rounds"][0, instance, replicate, -1])
+        why = "a score is NaN (0/0, say, where nothing was paid)"
+        if not chooses_by_score(subject.policy):
+            why += ", or the action is none that the world has"
+        raise AssertionError(
+            f"instance {instance}, replicate {replicate}: the lane ends as invalid after round {rounds}: {why}"
+        )
 
 
 def keeps_its_structure(subject: Subject) -> None:
@@ -36,12 +64,12 @@ def agrees_without_jit(subject: Subject) -> None:
 
     A policy that declares a coarser ``rounding`` than usual may be off by as many more.
     """
-    leaves, rounds = one_setting(subject.first, subject.environment), subject.steps.over.shape[0]
-    for i in sorted({0, 1, *np.linspace(2, rounds - 1, 4).astype(int).tolist()} & set(range(rounds))):
+    leaves = one_setting(subject.first, subject.environment)
+    for i in subject.sampled(4):
         now = subject.round(i)
         with jax.disable_jit():
             after, action = leaves.step(now.before, typed(subject.policy_words), now.observation)
-        close(now.after, after, f"round {i + 1}: the state without jit")
+        equal(now.after, after, f"round {i + 1}: the state without jit", ULPS)
         if not isinstance(leaves, IndexPolicy):
             equal(now.action, action, f"round {i + 1}: the decision without jit")
             continue
@@ -59,24 +87,20 @@ def agrees_without_jit(subject: Subject) -> None:
             assert apart <= allowed, f"round {i + 1}: arm {int(action)} without jit, {int(now.action)} with it: {fast}"
 
 
-_jitted_scores = jax.jit(evaluate_state)
-
-
 def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
     """With ``empty`` set, whatever stands in action and feedback, ``step`` is ``select`` on the old state."""
-    leaves, steps = one_setting(subject.first, subject.environment), subject.steps
+    leaves, words = one_setting(subject.first, subject.environment), subject.policy_words
 
-    def both(before: Any, told: Any) -> Any:
-        key = subject.policy_words
-        return leaves.step(before, typed(key), told), leaves.select(before, typed(key), told.view)
+    @jax.jit
+    def played(before: Any, seen: Any) -> Any:
+        return leaves.step(before, typed(words), seen), leaves.select(before, typed(words), seen.view)
 
-    played = jax.jit(both)
-    for i in sorted({0, steps.over.shape[0] // 2, steps.over.shape[0] - 1}):
+    for i in subject.sampled(3):
         now = subject.round(i)
         real = now.observation.feedback
         for filling in (real, jax.tree.map(lambda x: jnp.full_like(x, -12345), real)):
-            told = now.observation._replace(empty=jnp.bool_(True), feedback=filling)
-            got, must = played(now.before, told)
+            seen = now.observation._replace(empty=jnp.bool_(True), feedback=filling)
+            got, must = played(now.before, seen)
             equal(must[0], got[0], f"round {i + 1}: an empty observation changed the state, which")
             equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
 
@@ -96,7 +120,7 @@ def other_values_compile_nothing(subject: Subject) -> None:
 
 def sweep_equals_loop(subject: Subject) -> None:
     """A sweep over the leaves gives each value the bits that it gets alone."""
-    policies = [subject.first, *subject.others] if subject.others else [subject.first, subject.first]
+    policies = [subject.first, *(subject.others or [subject.first])]
     sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies) if subject.others else policies
     together = subject.run(policies=sweep)
     for i, policy in enumerate(policies):
@@ -137,32 +161,40 @@ def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
 
 
 def _played_with(subject: Subject, changes: set[str]) -> None:
-    every, base = list(range(subject.environment.instances)), subject.base
+    every = list(range(subject.environment.instances))
     what = f"as ever, and with {' and '.join(sorted(changes))}"
+    wider = WIDER in changes and has_presence(subject.environment)
     marks = [(1, 0), (len(MARKS) - 1, 1)] if FEW in changes else None
     for chosen in [[i] for i in every] if ALONE in changes else [every]:
         given = {**cut(subject, chosen), "instance_ids": chosen}
         if FEW in changes:
             given |= {"slots": max(subject.replicates - 1, 1), "marks": (MARKS[1], 1.0)}
-        wider = WIDER in changes and any(
-            is_presence(path) for path, _ in jax.tree_util.tree_leaves_with_path(subject.environment)
-        )
         if wider:
-            given["policies"] = pad_policy(given["policies"], 2)
-            given["environment"] = pad_arms(given["environment"], 2)
+            given |= widened(given["policies"], given["environment"], 2)
         got = subject.run(**given)
         if wider:
             pulls = got.final["pulls"]
             assert not pulls[..., -2:].any(), f"{what}: an arm that its instance does not have was pulled"
             got = dataclasses.replace(got, final={**got.final, "pulls": pulls[..., :-2]})
-        assert_same_results(pick(base, instances=chosen), got, f"instances {chosen} {what}", marks=marks)
+        assert_same_results(pick(subject.base, instances=chosen), got, f"instances {chosen} {what}", marks=marks)
 
 
 def leap_equals_scan(subject: Subject) -> None:
     """An engine that plays many rounds at once, where one takes this policy, gives the bits of the scan engine."""
-    prepared = subject.constraint.prepare(subject.environment)
-    if not isinstance(time_parallel(subject.policy, subject.environment, prepared), str):
+    if not isinstance(time_parallel(subject.policy, subject.environment, subject.prepared), str):
         assert_same_results(subject.base, subject.run(engine="leap"), "engine scan and engine leap")
+
+
+def replicates_differ(subject: Subject) -> None:
+    """No two replicates are the same run."""
+    ledger = subject.base.ledger
+    columns = [ledger[name] for name in ("rounds", "reward", "spent", "expected_reward")]  # spent: of each resource
+    runs = np.concatenate([x.reshape(*ledger["rounds"].shape, -1) for x in columns], axis=-1)[0]
+    for i, instance in enumerate(runs):
+        different = np.unique(instance.reshape(subject.replicates, -1), axis=0)
+        assert len(different) == subject.replicates, (
+            f"instance {i}: two of {subject.replicates} replicates are the same run"
+        )
 
 
 def scores_rest_as_declared(subject: Subject) -> None:
@@ -170,13 +202,12 @@ def scores_rest_as_declared(subject: Subject) -> None:
     leaves = one_setting(subject.first, subject.environment)
     if not isinstance(leaves, IndexPolicy) or not leaves.rests:
         return
-    rounds = subject.steps.over.shape[0]
-    for i in sorted({rounds // 4, rounds // 2, rounds - 1}):
+    for i in subject.sampled(5)[2:]:
         now = subject.round(i)
         t, pulled = now.observation.view.round, np.asarray(now.after.pulls) > 0
         before = np.asarray(_jitted_scores(leaves, now.after, t))[pulled]
         for later in (1, 30, 1000):
-            then = np.asarray(_jitted_scores(leaves, now.after, beyond(t + later)))[pulled]
+            then = np.asarray(_jitted_scores(leaves, now.after, safe_round(t + later)))[pulled]
             least = before * (1 - float(margin(leaves)) * np.sign(before))
             fell = np.flatnonzero(~(then >= least))
             assert fell.size == 0, (
@@ -186,25 +217,23 @@ def scores_rest_as_declared(subject: Subject) -> None:
 
 def draws_change_from_round_to_round(subject: Subject) -> None:
     """Where the key decides, the round does too: a policy's key is the same in every round."""
-    leaves, steps = one_setting(subject.first, subject.environment), subject.steps
-    chance = 128
+    leaves, chance = one_setting(subject.first, subject.environment), 128
 
     @jax.jit
-    def acts(state: Any, told: Any) -> tuple[Any, Any]:
+    def acts(state: Any, seen: Any) -> tuple[Any, Any]:
         def act(key: jax.Array, round: jax.Array) -> Any:
-            return leaves.select(state, typed(key), told.view._replace(round=round))[1]
+            return leaves.select(state, typed(key), seen.view._replace(round=round))[1]
 
         words = subject.policy_words[None, :] ^ jnp.arange(chance, dtype=jnp.uint32)[:, None]
-        rounds = told.view.round + jnp.arange(chance)
-        by_key = jax.vmap(act, (0, None))(words, told.view.round)
+        rounds = seen.view.round + jnp.arange(chance)
+        by_key = jax.vmap(act, (0, None))(words, seen.view.round)
         return by_key, jax.vmap(act, (None, 0))(subject.policy_words, rounds)
 
     def share_of_the_rest(actions: Any) -> float:
         table = np.concatenate([np.asarray(x).reshape(chance, -1) for x in jax.tree.leaves(actions)], axis=1)
         return 1 - np.unique(table, axis=0, return_counts=True)[1].max() / chance
 
-    last = steps.over.shape[0] - 1
-    for i in sorted({0, last // 2, last}):
+    for i in subject.sampled(3):
         now = subject.round(i)
         by_key, by_round = acts(now.after, now.observation)
         # A quarter of the keys: what is rarer may well not happen in that many rounds.

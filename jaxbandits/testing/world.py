@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._engine.rows import at_instance
+from jaxbandits._engine.scan import at_instance
+from jaxbandits._engine.setup import time_parallel
+from jaxbandits.constraints import Horizon
 from jaxbandits.core import capabilities, streams, ticks
-from jaxbandits.core.ledger import Outcome
-from jaxbandits.core.protocol import Environment
+from jaxbandits.core.protocol import Environment, Outcome, Policy
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.core.streams import Domain
-from jaxbandits.testing.addresses import check_addresses
-from jaxbandits.testing.episodes import lane_words, typed
+from jaxbandits.environments.continuum import Continuum
+from jaxbandits.environments.finite import AddressedArms
+from jaxbandits.policies.ucb import CUCB
+from jaxbandits.policies.zooming import Zooming
+from jaxbandits.simulation import simulate
+from jaxbandits.testing.lanes import assert_same_results, equal, lane_words, same_shapes, typed
 
 
 def check_environment(
@@ -43,8 +50,7 @@ def check_environment(
         The largest distance of an empirical mean from the stated one, in its standard errors.
 
     An environment whose outcomes are *addressed* (:mod:`jaxbandits.core.capabilities`) is held to it: ``pull`` agrees
-    with
-    ``outcome`` and ``means``, and every engine that takes it gives the bits of the scan engine.
+    with ``outcome`` and ``means``, and every engine that takes it gives the bits of the scan engine.
 
     Raises:
         AssertionError: naming the rule that is broken and where. Empirical means fail by a Bonferroni test at 1 %.
@@ -73,7 +79,7 @@ def check_environment(
                 _counted(environment, tried, instance, words)
             _lanes_differ(environment, tried, instance, root, pulls)
             scores += _means(environment, tried, instance, words, pulls, bound)
-        check_addresses(environment, root)
+        _addresses(environment, root)
         from scipy import stats as laws  # slow to import
 
         allowed = float(laws.norm.isf(0.005 / len(scores)))
@@ -85,6 +91,9 @@ def check_environment(
     except AssertionError as broken:
         raise AssertionError(f"{name}: {broken}") from broken
     return worst
+
+
+# --- One pull, and many.
 
 
 def _pull(
@@ -100,92 +109,12 @@ def _start(environment: Environment, instance: int) -> Pytree:
     return at_instance(environment, jnp.int32(instance)).start()
 
 
-def _structure(environment: Environment, action: Any, root: jax.Array) -> None:
-    state, words = _start(environment, 0), lane_words(root, 0, 0, Domain.WORLD)
-    after, outcome, _, empty = jax.eval_shape(_pull, environment, jnp.int32(0), state, action, words, jnp.int32(1))
-    same = str(jax.tree.structure(state)) == str(jax.tree.structure(after))
-    assert same, "a pull changes the structure of the state"
-    for a, b in zip(jax.tree.leaves(state), jax.tree.leaves(after), strict=True):
-        assert (a.shape, a.dtype) == (b.shape, b.dtype), (
-            f"a pull makes {a.dtype}{a.shape} of the state {b.dtype}{b.shape}"
-        )
-    assert isinstance(outcome, Outcome), f"pull gives a {type(outcome).__name__} in place of an Outcome"
-    for field in ("reward", "cost", "expected_reward", "expected_cost"):
-        value, like = getattr(outcome, field), outcome.cost.shape if "cost" in field else ()
-        told = f"outcome.{field} is {value.dtype}{list(value.shape)}; it must be int32{list(like)}"
-        assert (value.shape, value.dtype) == (like, jnp.int32), told
-    for event, value in outcome.events.items():
-        assert (value.shape, value.dtype) == ((), jnp.int32), (
-            f"event {event} is {value.dtype}{value.shape}, not int32[]"
-        )
-    assert outcome.valid.dtype == jnp.bool_ and outcome.valid.shape == (), "outcome.valid is not bool[]"
-    assert empty.dtype == jnp.bool_ and empty.shape == (), "empty is not bool[]"
+def _stacked(actions: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *x: jnp.stack(x), *actions)
 
 
-def _equal(a: Any, b: Any, message: str) -> None:
-    same = all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
-    assert same, f"{message}: {a} and {b}"
-
-
-def _pure(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array) -> None:
-    """Equal arguments, equal bits: twice, without jit, and in a batch."""
-    state, i = _start(environment, instance), jnp.int32(instance)
-    first = [_pull_fast(environment, i, state, action, words, 1) for action in actions]
-    for action, got in zip(actions, first, strict=True):
-        _equal(got, _pull_fast(environment, i, state, action, words, 1), f"instance {instance}: one pull made twice")
-    with jax.disable_jit():
-        slow = _pull(environment, i, state, actions[0], words, 1)
-    _equal(first[0], slow, f"instance {instance}: a pull with and without jit")
-    batch = jax.tree.map(lambda *x: jnp.stack(x), *actions)
-    together = jax.jit(jax.vmap(_pull, in_axes=(None, None, None, 0, None, None)))(
-        environment, i, state, batch, words, 1
-    )
-    _equal(jax.tree.map(lambda *x: jnp.stack(x), *first), together, f"instance {instance}: pulls apart and in a batch")
-
-
-def _counted(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, times: int = 6) -> None:
-    """The n-th pull gives the same, whatever was pulled in between."""
-    i = jnp.int32(instance)
-    state, mixed, round = _start(environment, instance), {}, 0
-    for n in range(times):
-        for number, action in enumerate(actions):
-            round += 1
-            state, *got = _pull_fast(environment, i, state, action, words, round)
-            mixed[number, n] = got
-    for number, action in enumerate(actions):
-        state = _start(environment, instance)
-        for n in range(times):
-            state, *got = _pull_fast(environment, i, state, action, words, 1000 + n)
-            message = f"instance {instance}: pull {n + 1} of action {number} among others, and alone in other rounds"
-            _equal(mixed[number, n], got, message)
-
-
-def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: int, root: jax.Array, pulls: int) -> None:
-    """Replicates and instances meet different outcomes (unless nothing is random)."""
-    seen = [
-        _table(environment, actions, instance, lane_words(root, *lane, Domain.WORLD), pulls)[:2]
-        for lane in ((instance, 0), (instance, 1), (instance + 1, 0))
-    ]
-    random = any((x != x[:, :1]).any() for x in seen[0])
-    if random:
-        for other, name in ((1, "replicate"), (2, "instance id")):
-            same = all(np.array_equal(a, b) for a, b in zip(seen[0], seen[other], strict=True))
-            assert not same, f"instance {instance}: another {name} gives the same outcomes of every action"
-
-
-def _table(
-    environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int
-) -> tuple[np.ndarray, np.ndarray, Outcome]:
-    """Rewards and costs ``[valid action, pull]`` in ticks, and all of the outcomes."""
-    batch = jax.tree.map(lambda *x: jnp.stack(x), *actions)
-    outcomes = _play(environment, batch, jnp.int32(instance), words, pulls)
-    valid = np.asarray(outcomes.valid).all(axis=1)
-    assert valid.any(), f"instance {instance}: no action is valid"
-    outcomes = jax.tree.map(lambda x: np.asarray(x)[valid], outcomes)
-    return outcomes.reward, outcomes.cost, outcomes
-
-
-def _play_actions(environment: Environment, actions: Any, instance: jax.Array, words: jax.Array, pulls: int) -> Outcome:
+@partial(jax.jit, static_argnames="pulls")
+def _play(environment: Environment, actions: Any, instance: jax.Array, words: jax.Array, pulls: int) -> Outcome:
     def one(action: Any) -> Outcome:
         def again(state: Pytree, round: jax.Array) -> tuple[Pytree, Outcome]:
             state, outcome, _, _ = _pull(environment, instance, state, action, words, round)
@@ -197,24 +126,85 @@ def _play_actions(environment: Environment, actions: Any, instance: jax.Array, w
     return jax.vmap(one)(actions)
 
 
-_play = jax.jit(_play_actions, static_argnames="pulls")
+def _outcomes(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int) -> Outcome:
+    """Outcomes ``[valid action, pull]`` of every action by itself."""
+    outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls)
+    valid = np.asarray(outcomes.valid).all(axis=1)
+    assert valid.any(), f"instance {instance}: no action is valid"
+    return jax.tree.map(lambda x: np.asarray(x)[valid], outcomes)
+
+
+# --- The rules.
+
+
+def _structure(environment: Environment, action: Any, root: jax.Array) -> None:
+    state, words = _start(environment, 0), lane_words(root, 0, 0, Domain.WORLD)
+    after, outcome, _, empty = jax.eval_shape(_pull, environment, jnp.int32(0), state, action, words, jnp.int32(1))
+    same_shapes(state, after, "the state after a pull")
+    assert isinstance(outcome, Outcome), f"pull gives a {type(outcome).__name__} in place of an Outcome"
+    whole: Any = jax.ShapeDtypeStruct((), jnp.int32)
+    costs: Any = jax.ShapeDtypeStruct(outcome.cost.shape, jnp.int32)
+    truth: Any = jax.ShapeDtypeStruct((), jnp.bool_)
+    must = Outcome(whole, costs, whole, costs, {name: whole for name in outcome.events}, truth)
+    same_shapes(must, outcome, "outcome")
+    same_shapes(truth, empty, "empty")
+
+
+def _pure(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array) -> None:
+    """Equal arguments, equal bits: twice, without jit, and in a batch."""
+    state, i = _start(environment, instance), jnp.int32(instance)
+    first = [_pull_fast(environment, i, state, action, words, 1) for action in actions]
+    for action, got in zip(actions, first, strict=True):
+        again = _pull_fast(environment, i, state, action, words, 1)
+        equal(got, again, f"instance {instance}: one pull made twice: the second")
+    with jax.disable_jit():
+        slow = _pull(environment, i, state, actions[0], words, 1)
+    equal(first[0], slow, f"instance {instance}: a pull without jit")
+    together = jax.jit(jax.vmap(_pull, in_axes=(None, None, None, 0, None, None)))(
+        environment, i, state, _stacked(actions), words, 1
+    )
+    equal(_stacked(first), together, f"instance {instance}: pulls in a batch")
+
+
+def _counted(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, times: int = 6) -> None:
+    """The n-th pull gives the same, whatever was pulled in between."""
+    i = jnp.int32(instance)
+    state, mixed, round = _start(environment, instance), {}, 0
+    for n in range(times):
+        for number, action in enumerate(actions):
+            round += 1
+            state, *mixed[number, n] = _pull_fast(environment, i, state, action, words, round)
+    for number, action in enumerate(actions):
+        state = _start(environment, instance)
+        for n in range(times):
+            state, *got = _pull_fast(environment, i, state, action, words, 1000 + n)
+            what = f"instance {instance}: pull {n + 1} of action {number} among others, and alone in other rounds: it"
+            equal(mixed[number, n], got, what)
+
+
+def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: int, root: jax.Array, pulls: int) -> None:
+    """Replicates and instances meet different outcomes (unless nothing is random)."""
+    seen = []
+    for lane in ((instance, 0), (instance, 1), (instance + 1, 0)):
+        outcomes = _outcomes(environment, actions, instance, lane_words(root, *lane, Domain.WORLD), pulls)
+        seen.append((outcomes.reward, outcomes.cost))
+    if any((x != x[:, :1]).any() for x in seen[0]):
+        for other, name in ((1, "replicate"), (2, "instance id")):
+            same = all(np.array_equal(a, b) for a, b in zip(seen[0], seen[other], strict=True))
+            assert not same, f"instance {instance}: another {name} gives the same outcomes of every action"
 
 
 def _means(
     environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int, bound: int
 ) -> list[float]:
     """|empirical − stated mean| in standard errors, of reward and cost of every valid action."""
-    reward, cost, outcomes = _table(environment, actions, instance, words, pulls)
+    outcomes = _outcomes(environment, actions, instance, words, pulls)
     scores: list[float] = []
-    for name, sample, stated in (
-        ("reward", reward, outcomes.expected_reward),
-        ("cost", cost, outcomes.expected_cost),
-    ):
+    for name in ("reward", "cost"):
+        sample, stated = getattr(outcomes, name), getattr(outcomes, f"expected_{name}")
         low = -bound if stated.min() < 0 else 0
-        inside = (sample >= low) & (sample <= bound)
-        assert inside.all(), (
-            f"instance {instance}: a {name} of {sample[~inside].flat[0]} ticks is outside {low} … {bound}"
-        )
+        outside = sample[(sample < low) | (sample > bound)]
+        assert not outside.size, f"instance {instance}: a {name} of {outside.flat[0]} ticks is outside {low} … {bound}"
         # Of each pull against its own stated mean, which may change from pull to pull.
         gap = sample.astype(np.float64) - stated
         error = gap.std(axis=1, ddof=1) / np.sqrt(pulls)
@@ -225,3 +215,75 @@ def _means(
         away = np.maximum(np.abs(gap.mean(axis=1)) - 0.5, 0)  # the stated mean is rounded to a tick
         scores += np.where(constant, 0.0, away / np.maximum(error, 1e-9)).ravel().tolist()
     return scores
+
+
+# --- Outcomes by address: what must be kept if engines are to play many rounds at once.
+
+_PULLS = 3
+
+
+def _addresses(environment: Environment, root: jax.Array) -> None:
+    """``pull`` says what ``means`` and ``outcome`` say, and an engine that takes the world gives the bits of scan."""
+    policy: Policy
+    if isinstance(environment, AddressedArms) and environment.resources is None:
+        policy = CUCB()
+        if capabilities.has(environment, capabilities.ADDRESSED):
+            for instance in range(environment.instances):
+                _pull_agrees(environment, instance, lane_words(root, instance, 0, Domain.WORLD))
+    elif isinstance(environment, Continuum):
+        policy = Zooming(lipschitz=4.0, capacity=min(environment.remembered, 64))
+    else:
+        return
+    horizon = Horizon(200)
+    if isinstance(time_parallel(policy, environment, horizon.prepare(environment)), str):
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Zooming\.lipschitz")  # how well it plays does not matter here
+        one, other = (
+            simulate(policy, environment, horizon, key=root, replicates=2, marks=(0.5, 1.0), engine=engine)
+            for engine in ("scan", "leap")
+        )
+    assert_same_results(one, other, f"engine scan and engine {other.about['engine']}")
+
+
+def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) -> None:
+    """Every arm a few times: the outcome, its means, the count of pulls, and nothing else."""
+    pairs = _by_pull_and_by_address(environment, jnp.int32(instance), words)
+    valid = np.asarray(pairs["valid"][0])
+    for name, (by_pull, by_address) in jax.tree.map(np.asarray, pairs).items():
+        wrong = np.argwhere((by_pull != by_address) & valid)
+        if wrong.size:
+            arm, n = (int(i) for i in wrong[0])
+            raise AssertionError(
+                f"instance {instance}: pull {n + 1} of arm {arm}: {name} is {by_pull[arm, n]} by pull and "
+                f"{by_address[arm, n]} by means and outcome"
+            )
+
+
+@jax.jit
+def _by_pull_and_by_address(environment: AddressedArms, instance: jax.Array, words: jax.Array) -> dict[str, Any]:
+    """By name what pull says, and what means and outcome say: ``[arm, pull]`` each."""
+    world, key = at_instance(environment, instance), typed(words)
+
+    def pulls(arm: jax.Array) -> dict[str, Any]:
+        def again(state: Any, n: jax.Array) -> tuple[Any, dict[str, Any]]:
+            after, outcome, feedback, empty = world.pull(state, arm, key, n + 1)
+            reward, cost = world.outcome(key, arm, n)
+            mean_reward, mean_cost = world.means(arm)
+            counted = state + (jax.lax.iota(jnp.int32, state.size) == arm)
+            return after, {
+                "the number of events": (jnp.int32(len(outcome.events)), jnp.int32(0)),
+                "the reward": (outcome.reward, reward),
+                "the cost": (outcome.cost, cost),
+                "the mean reward": (outcome.expected_reward, mean_reward),
+                "the mean cost": (outcome.expected_cost, mean_cost),
+                "the learner's reward": (feedback.reward, reward),
+                "the learner's cost": (feedback.cost, cost),
+                "the state (is it the counts of pulls?)": (jnp.all(after == counted), jnp.bool_(True)),
+                "empty": (empty, jnp.bool_(False)),
+                "valid": (outcome.valid, mean_cost >= 0),
+            }
+
+        return jax.lax.scan(again, world.start(), jnp.arange(_PULLS, dtype=jnp.int32))[1]
+
+    return jax.vmap(pulls)(jnp.arange(environment.spec.arms, dtype=jnp.int32))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxbandits import policies
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.core.pytrees import leaf, pytree
-from jaxbandits.policies.base.index import IndexPolicy
+from jaxbandits.policies.base import IndexPolicy
 
 
 @pytree

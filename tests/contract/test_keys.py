@@ -18,7 +18,7 @@ import jaxbandits as jb
 from jaxbandits.core import streams
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.pytrees import pytree
-from jaxbandits.testing import episode, episodes
+from jaxbandits.testing import episode, lanes
 
 from .test_policies import EVERY, played
 from .worlds import KEY, WORLDS, world
@@ -30,7 +30,7 @@ def check(policy: Policy, environment: Environment, constraint: Constraint) -> N
     lane = np.zeros(2, np.uint32)
 
     def play(lane: Any) -> Any:
-        return episodes._play(episodes.one_setting(policy, environment), environment, prepared, lane, np.int32(0), 2)
+        return lanes._play(lanes.one_setting(policy, environment), environment, prepared, lane, np.int32(0), 2)
 
     environment = jax.tree.map(jax.numpy.asarray, environment)
     check_key_reuse_jaxpr(jax.make_jaxpr(play)(lane).jaxpr)

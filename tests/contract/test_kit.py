@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.core import streams
+from jaxbandits.core import streams, ticks
 from jaxbandits.core.protocol import Policy
 from jaxbandits.environments import FiniteArms
 from jaxbandits.policies import MUCB
-from jaxbandits.policies.base.index import IndexPolicy
-from jaxbandits.testing import POLICY_CHECKS, Subject, check_environment, check_policy, ulps_apart
+from jaxbandits.policies.base import IndexPolicy
+from jaxbandits.testing import CONSTRAINT_CHECKS, POLICY_CHECKS, Subject, check_environment, check_policy, ulps_apart
 
 from .worlds import KEY, world
 
-CHECKS = {check.__name__: check for check in POLICY_CHECKS}
+CHECKS = {check.__name__: check for check in (*POLICY_CHECKS, *CONSTRAINT_CHECKS)}
 CALLS = itertools.count()
 
 
@@ -121,8 +121,43 @@ def test_a_score_that_is_no_number_is_named_first() -> None:
 
 
 def test_a_state_that_changes_its_type_is_caught() -> None:
-    with pytest.raises(jb.InputError, match=r"Widening\.update: changes the state"):
+    with pytest.raises(jb.InputError, match=r"Widening\.update: it must give a state"):
         check_policy(Widening(), world("bernoulli"), jb.Horizon(10), key=KEY)
+
+
+@jb.pytree
+class Metered(jb.Horizon):
+    """Its clock runs at a speed of each instance: ``speed`` ticks a round."""
+
+    speed: Any = jb.leaf(default=ticks.ONE, integer=True)
+
+    def prepare(self, environment: Any) -> Any:
+        prepared = super().prepare(environment)
+        speed = np.broadcast_to(np.asarray(self.speed, np.int32), (environment.instances,))
+        return dataclasses.replace(self, rounds=prepared.rounds, speed=speed)
+
+    def clock(self, ledger: Any) -> Any:
+        return ticks.times(jnp.int32(self.speed), ledger.rounds)
+
+    def end(self) -> Any:
+        return ticks.times(jnp.int32(self.speed), jnp.int32(self.rounds))
+
+    def expected_clock(self, ledger: Any) -> Any:
+        return ledger["rounds"] * np.int64(self.speed)
+
+
+def test_a_clock_reads_the_numbers_of_its_own_lane() -> None:
+    """As many marks as instances, or not: a number of each instance must meet the rounds of that instance alone."""
+    rule = CHECKS["every_lane_has_its_own_clock"]
+    subject = Subject(MUCB(), world("bernoulli"), Metered(20, speed=[ticks.ONE, ticks.ONE - 1, ticks.ONE - 2]), KEY)
+    rule(subject)
+    clock = subject.base.ledger["clock"]
+    for wrong in (clock[:, ::-1], np.roll(clock, 1, axis=-1)):
+        broken = dataclasses.replace(subject.base, ledger={**subject.base.ledger, "clock": wrong})
+        other = dataclasses.replace(subject)
+        vars(other)["base"] = broken
+        with pytest.raises(AssertionError, match=r"instance 0, replicate 0, mark 1 of 5: clock is \d+, of the lane"):
+            rule(other)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaxbandits.comparison._reading.words import CODES, SIGNS
-from jaxbandits.comparison.evidence import FloatArray, NumberStyle
-from jaxbandits.core.errors import shown
+from jaxbandits.comparison._reading.columns import COSTS
+from jaxbandits.comparison._reading.sheet import Problems, Sheet
+from jaxbandits.comparison._reading.titles import CODES, SIGNS, is_word, rank_of
+from jaxbandits.comparison._reading.titles import title as find_title
+from jaxbandits.comparison.arms_table import FloatArray, NumberStyle
+from jaxbandits.core.checks import bad, brief, shown
 
 NUMBER, NOTHING, UNKNOWN, BAD, NEGATIVE = range(5)
 """What a cell holds: a number; nothing, which a file of counts writes for 0; a word for "not known"; something else; a
 number below 0."""
 
+MAY_BE = "a finite number of at least 0"
+_PARTS = {"micro": 1_000_000, "cent": 100, "¢": 100}
+_NO_CURRENCY = ("%", "micro", "micros", "cent", "cents", "¢", "thousand", "utc", "gmt")
+_PRICED = ("spent", "cost", "mean_cost", "spent rate", "clicks rate")  # roles whose columns are money for sure
 _NOTHING = re.compile(r"[-–—−]*|- -|\(none\)")
 _UNKNOWN = re.compile(
     r"n/?a|n\.?a\.|nan|null|none|nil|nv|n\.v\.|k\. ?a\.|#n/a|#nv|#n/d|#na|#div/0!|<na>|\\n|\?|\.|∅"
     r"|unknown|missing|undefined|not available|\(not set\)|\(null\)"
 )
-_TRUE = re.compile(
-    r"true|yes|y|t|ja|oui|s[ií]|sim|wahr|vrai|verdadero|vero|success|succeeded|passe?d?|won|win|converted|correct"
-)
-_FALSE = re.compile(
-    r"false|no|n|f|nein|non|n[aã]o|nee|falsch|faux|falso|failure|failed|fail|lost|loss|not converted|incorrect|wrong"
-)
+_TRUE = re.compile(r"true|yes|y|t|ja|oui|s[ií]|sim|wahr|vrai|success|succeeded|passe?d?|won|win|converted|correct")
+_FALSE = re.compile(r"false|no|n|f|nein|non|n[aã]o|falsch|faux|failure|failed|fail|lost|loss|not converted|incorrect")
 _PLAIN = re.compile(r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_PLAIN_LINES = re.compile(r"(?:(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)?(?:\n|\Z))*", re.ASCII)
+_DIGITS = set("0123456789.\n")
 _SPACES = "\u00a0\u202f\u2009\u2007 "
 _QUOTES = "'’‘´`"
 _NAMES = rf"R\$|kr\.?|zł|Kč|Ft|lei|руб\.?|Fr\.|Rs\.?|TL|RM|Rp\.?|S/\.?|{CODES}"
@@ -37,16 +43,15 @@ _MONEY = rf"(?:[A-Z]{{1,3}}\$|[{SIGNS}]|{_NAMES})"
 _DRESSED = re.compile(
     rf"(?P<below>[-−])?(?P<first>{_MONEY})?(?P<apart>[{_SPACES}]*)(?P<under>[-−])?\+?"
     rf"(?P<core>[\d.,{_QUOTES}{_SPACES}]*\d[.,]?(?:[eE][+-]?\d+)?|[-–—]+)"
-    rf"(?P<between>[{_SPACES}]*)(?P<scale>[kKmM](?![A-Za-z]))?[{_SPACES}]*(?P<last>{_MONEY}|%)?",
+    rf"[{_SPACES}]*(?P<scale>[kKmM](?![A-Za-z]))?(?P<between>[{_SPACES}]*)(?P<last>{_MONEY}|%)?",
     re.ASCII | re.IGNORECASE,
 )
 _NO_CENTS = re.compile(r"(\d)[.,][-–—]{1,2}(\D*)$", re.ASCII)  # 1.300,- €
-_IN_BRACKETS = re.compile(r"\((.*\d.*)\)|([^-−]*\d)[-−]")  # the second as in SAP
+_IN_BRACKETS = re.compile(r"\((.*\d.*)\)|([^-−]*\d)[-−]")  # below 0, as accountants and SAP write it
 _GROUPS = {
     ",": re.compile(r"\d{1,3}(,\d{3})+|\d{1,2}(,\d{2})*,\d{3}", re.ASCII),  # the second as in India
     ".": re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII),
 }
-_LONGEST = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +60,7 @@ class Numbers:
 
     Attributes:
         values: float64 [N]; NaN where there is no number.
-        state: int8 [N], NUMBER, NOTHING, UNKNOWN or BAD.
+        state: int8 [N]: NUMBER, NOTHING, UNKNOWN, BAD or NEGATIVE.
         percent: bool [N], whether a percent sign stood there (the value is divided by 100).
         symbols: of each currency in the column the first row that has it.
     """
@@ -81,7 +86,7 @@ class _Cell:
 
 def read_numbers(
     columns: Sequence[Sequence[str]], counts: Sequence[bool], separator: str, decimal: str | None = None
-) -> tuple[list[Numbers], NumberStyle, tuple[str, ...]]:
+) -> tuple[list[Numbers], NumberStyle, str]:
     """All columns, read alike.
 
     A sign is decimal where two stand in one number (the last), or where it cannot stand between thousands. Where no
@@ -94,33 +99,46 @@ def read_numbers(
         decimal: "." or ","; None to find out.
 
     Returns:
-        The columns; how the file writes; a note where that was guessed or differs from the plain form.
+        The columns; how the file writes; a note where the decimal sign is a comma, or only custom tells it.
 
     Example:
-        >>> found, style, notes = read_numbers([["1.300", "7"], ["12,50 €", "-"]], [True, False], ";")
-        >>> found[0].values.tolist(), found[1].values.tolist(), style.decimal, notes
-        ([1300.0, 7.0], [12.5, nan], ',', ("decimal commas: '12,50 €' is 12.5, '1.300' is 1300",))
+        >>> found, style, note = read_numbers([["1.300", "7"], ["12,50 €", "-"]], [True, False], ";")
+        >>> found[0].values.tolist(), found[1].values.tolist(), style.decimal, note
+        ([1300.0, 7.0], [12.5, nan], ',', "decimal commas: '1.300' is 1300, '12,50 €' is 12.5")
     """
-    texts = [dict.fromkeys(cells) for cells in columns]
-    plain = (
-        separator == "," and decimal is None and all(_PLAIN.fullmatch(t) or t == "" for found in texts for t in found)
-    )
-    cells = [{text: _undressed(text) for text in found} for found in texts]
+    if decimal is None and separator == ",":
+        fast = [_plain_column(cells, is_count) for cells, is_count in zip(columns, counts, strict=True)]
+        if all(one is not None for one in fast):
+            return [one for one in fast if one is not None], NumberStyle(), ""
+    cells = [{text: _undressed(text) for text in dict.fromkeys(of)} for of in columns]
     votes, guess = _votes(cells, counts)
-    point = decimal or ("." if plain and not guess else _decided(votes, guess, separator))
-    read = [_column(of, cells_of, point) for of, cells_of in zip(columns, cells, strict=True)]
-    style = _style([cell for of in cells for cell in of.values() if cell], point)
-    notes = _notes(cells, point, None if decimal else votes)
-    if point == "." and not (plain or decimal or votes or guess):
-        notes += _dots(cells, counts)
-    return read, style, notes
+    point = decimal or (
+        "," if votes[","] > votes["."] else "." if votes else guess or ("," if separator == ";" else ".")
+    )
+    read = [_column(of, own, point) for of, own in zip(columns, cells, strict=True)]
+    every = [(text, cell) for of in cells for text, cell in of.items() if cell]
+    return read, _style([cell for _, cell in every], point), _note(every, point, sure=bool(votes or decimal))
+
+
+def _plain_column(cells: Sequence[str], is_count: bool) -> Numbers | None:
+    """A column of plain numbers and empty cells only, at the speed of NumPy; None if it is another one."""
+    text = "\n".join(cells)
+    signs = set(text)
+    if not (signs <= _DIGITS or _PLAIN_LINES.fullmatch(text)) or (is_count and "." in signs):
+        return None
+    empty = np.array([not cell for cell in cells], bool)
+    try:
+        values = np.array([cell or "nan" for cell in cells] if empty.any() else cells).astype(np.float64)
+    except ValueError:  # two dots
+        return None
+    if not (np.isfinite(values) | empty).all():
+        return None
+    return Numbers(values, np.where(empty, NOTHING, NUMBER).astype(np.int8), np.zeros(len(cells), bool), {})
 
 
 def plain_number(text: str) -> float | None:
     """A finite number >= 0 in plain form, or None."""
-    if not _PLAIN.fullmatch(text):
-        return None
-    return float(text) if math.isfinite(float(text)) else None
+    return value if _PLAIN.fullmatch(text) and math.isfinite(value := float(text)) else None
 
 
 def is_number(text: str) -> bool:
@@ -131,7 +149,7 @@ def is_number(text: str) -> bool:
 
 def is_nothing(text: str) -> bool:
     """Whether the cell is empty, or says that there is nothing or nothing known."""
-    return bool(_NOTHING.fullmatch(text) or _UNKNOWN.fullmatch(text.casefold()))
+    return bool(_NOTHING.fullmatch(text)) or is_unknown(text)
 
 
 def is_unknown(text: str) -> bool:
@@ -141,21 +159,20 @@ def is_unknown(text: str) -> bool:
 
 def _undressed(text: str) -> _Cell | None:
     """None if it is no number in any dress."""
-    if len(text) > _LONGEST:
-        return None
     if _PLAIN.fullmatch(text):
         return _Cell(text.removeprefix("+"))
-    text = _NO_CENTS.sub(r"\1\2", text)
-    inner = _IN_BRACKETS.fullmatch(text)  # so accountants write what is below 0
+    text = _NO_CENTS.sub(r"\1\2", text[:400])
+    inner = _IN_BRACKETS.fullmatch(text)
     if not (found := _DRESSED.fullmatch(inner[1] or inner[2] if inner else text)):
         return None
-    before, behind = found["first"] or "", found["last"] or ""
+    before, behind, core = found["first"] or "", found["last"] or "", found["core"].strip(_SPACES)
     percent, behind = behind == "%", behind.replace("%", "")
-    core = found["core"].strip(_SPACES)
-    apart = found["apart"] or not found["core"].startswith(core) if before else not found[0].endswith(core + behind)
+    apart = (
+        bool(found["apart"]) or not found["core"].startswith(core) if before else not found[0].endswith(core + behind)
+    )
     below = bool(inner or found["below"] or found["under"]) and core.strip("-–—") != ""
     scale = {"k": 1e3, "m": 1e6}.get((found["scale"] or "").lower(), 1.0)
-    return _Cell(core, before or behind, bool(before), bool(apart and (before or behind)), percent, below, scale)
+    return _Cell(core, before or behind, bool(before), apart and bool(before or behind), percent, below, scale)
 
 
 def _bare(core: str) -> str:
@@ -187,27 +204,19 @@ def _votes(cells: Sequence[dict[str, _Cell | None]], counts: Sequence[bool]) -> 
     return votes, guess
 
 
-def _decided(votes: Counter[str], guess: str, separator: str) -> str:
-    if votes:
-        return "," if votes[","] > votes["."] else "."
-    return guess or ("," if separator == ";" else ".")
-
-
 def _column(texts: Sequence[str], cells: dict[str, _Cell | None], point: str) -> Numbers:
-    words = {text: text.casefold() for text in cells if cells[text] is None}
-    flags = _are_flags(words.values(), cells.values())
+    words = [text.casefold() for text, cell in cells.items() if cell is None and not is_nothing(text)]
+    numbers = [cell for cell in cells.values() if cell is not None]
+    yes_or_no = bool(words) and all(_TRUE.fullmatch(word) or _FALSE.fullmatch(word) for word in words)
+    yes_or_no = yes_or_no and all(cell.core in ("0", "1") for cell in numbers)
     known: dict[str, tuple[float, int, bool]] = {}
     for text, cell in cells.items():
         if cell is not None:
             known[text] = _value(cell, point)
-        elif flags and not is_nothing(text):
-            known[text] = (float(_TRUE.fullmatch(words[text]) is not None), NUMBER, False)
+        elif is_nothing(text):
+            known[text] = math.nan, NOTHING if _NOTHING.fullmatch(text) else UNKNOWN, False
         else:
-            known[text] = (
-                math.nan,
-                NOTHING if _NOTHING.fullmatch(text) else UNKNOWN if is_unknown(text) else BAD,
-                False,
-            )
+            known[text] = (float(bool(_TRUE.fullmatch(text.casefold()))), NUMBER, False) if yes_or_no else _NO_NUMBER
     found = [known[text] for text in texts]
     dressed = {text: cell.symbol for text, cell in cells.items() if cell and cell.symbol}
     symbols: dict[str, int] = {}
@@ -218,31 +227,25 @@ def _column(texts: Sequence[str], cells: dict[str, _Cell | None], point: str) ->
     return Numbers(values.astype(np.float64), state.astype(np.int8), percent.astype(bool), symbols)
 
 
-def _are_flags(words: Iterable[str], cells: Iterable[_Cell | None]) -> bool:
-    """Whether a column says yes or no (or 0 or 1) in every cell that says something."""
-    said = [word for word in words if not is_nothing(word)]
-    flags = all(_TRUE.fullmatch(word) or _FALSE.fullmatch(word) for word in said)
-    return bool(said) and flags and all(cell is None or cell.core in ("0", "1") for cell in cells)
+_NO_NUMBER = math.nan, BAD, False
 
 
 def _value(cell: _Cell, point: str) -> tuple[float, int, bool]:
     if not cell.core.strip("-–—"):
         return math.nan, NOTHING, False
-    core, between = _bare(cell.core), "," if point == "." else "."
-    whole, sign, rest = core.partition(point)
-    if between in whole:
-        if not _GROUPS[between].fullmatch(whole):
-            return math.nan, BAD, False
+    whole, sign, rest = _bare(cell.core).partition(point)
+    between = "," if point == "." else "."
+    if between in whole and _GROUPS[between].fullmatch(whole):
         whole = whole.replace(between, "")
     text = whole + ("." if sign else "") + rest
     value = float(text) if _PLAIN.fullmatch(text) else math.nan
     if not math.isfinite(value):
-        return math.nan, BAD, False
+        return _NO_NUMBER
     value = value / 100 if cell.percent else value * cell.scale
     return (-value, NEGATIVE, cell.percent) if cell.below and value else (value, NUMBER, cell.percent)
 
 
-def _style(cells: Iterable[_Cell], point: str) -> NumberStyle:
+def _style(cells: Sequence[_Cell], point: str) -> NumberStyle:
     symbols, between = Counter[tuple[str, bool, bool]](), Counter[str]()
     for cell in cells:
         if cell.symbol:
@@ -253,37 +256,229 @@ def _style(cells: Iterable[_Cell], point: str) -> NumberStyle:
     return NumberStyle(*symbol, decimal=point, thousands=between.most_common(1)[0][0] if between else "")
 
 
-def _dots(cells: Sequence[dict[str, _Cell | None]], counts: Sequence[bool]) -> tuple[str, ...]:
-    """A warning where a dot may stand between thousands, and no cell tells that it is decimal."""
-    for of, is_count in zip(cells, counts, strict=True):
-        for text, cell in of.items():
-            if cell and not is_count and _GROUPS["."].fullmatch(core := _bare(cell.core)):
-                return (f"decimal points: {shown(re.sub(rf'[{_SPACES}]', ' ', text))} is {core} (if not: --decimal ,)",)
-    return ()
+def _note(cells: Sequence[tuple[str, _Cell]], point: str, sure: bool) -> str:
+    """Examples of numbers that another decimal sign would have made other numbers of."""
+    signs = [(text, cell) for text, cell in cells if re.search("[.,]", _bare(cell.core))]
+    if not signs or (sure and point == "."):
+        return ""
+    told = [f"{shown(text)} is {_value(cell, point)[0]:.10g}" for text, cell in signs[:1] + signs[1:][-1:]]
+    either = "" if sure else f" (if not: --decimal {',' if point == '.' else '.'})"
+    return f"decimal {'commas' if point == ',' else 'points'}: {', '.join(dict.fromkeys(told))}{either}"
 
 
-def _notes(cells: Sequence[dict[str, _Cell | None]], point: str, votes: Counter[str] | None) -> tuple[str, ...]:
-    """An example of each kind of sign that is not in plain form, and a warning where nothing but custom decided."""
-    decimals, thousands, rounded = "", "", ""
-    for text, cell in (
-        (text, cell) for of in cells for text, cell in of.items() if cell and not _PLAIN.fullmatch(text)
+# --- The columns of numbers of a file: units of their titles, rates made to totals, one currency.
+
+
+@dataclass(frozen=True, eq=False)
+class Amounts:
+    """The numbers of the rows, [N] each.
+
+    Attributes:
+        values: of each role, float64, NaN where there is none; units of the title are taken into account.
+        state: of each role, see :data:`NUMBER` and so on.
+        style: how they are written.
+        changes: notes on what was divided, multiplied or worked out.
+    """
+
+    values: dict[str, FloatArray]
+    state: dict[str, np.ndarray]
+    style: NumberStyle
+    changes: tuple[str, ...]
+
+    def only(self, rows: np.ndarray) -> Amounts:
+        """Those of these rows only."""
+        if len(rows) == len(next(iter(self.state.values()))):
+            return self
+        values, state = ({role: of[rows] for role, of in found.items()} for found in (self.values, self.state))
+        return replace(self, values=values, state=state)
+
+
+def read_amounts(sheet: Sheet, decimal: str | None, problems: Problems) -> Amounts:
+    """All columns of numbers; ``problems`` then holds two currencies in one file, and units that are not known."""
+    columns = sheet.columns
+    texts = {role: sheet.cells[i] for role, i in columns.numeric().items()}
+    beside = list({at for of in columns.terms.values() for _, at in of if isinstance(at, int)})
+    counts = [role == "clicks" for role in texts] + [False] * len(beside)
+    read, style, note = read_numbers(
+        [*texts.values(), *(sheet.cells[i] for i in beside)], counts, sheet.separator, decimal
+    )
+    by_role = {role: _without_percent(role, numbers) for role, numbers in zip(texts, read, strict=False)}
+    of_term = {i: numbers for i, numbers in zip(beside, read[len(texts) :], strict=True)}
+    values = dict[str, FloatArray]()
+    changes: tuple[str, ...] = (note,) if note else ()
+    for role, numbers in list(by_role.items()):
+        by_role[role] = joined = _joined(sheet, role, numbers, of_term, problems)
+        values[role], told = _scaled(sheet, role, joined, texts[role], problems)
+        changes += told
+    results = by_role.get("conversions")
+    if results is not None and "clicks" in values and (columns.unit("conversions") == "%" or results.percent.any()):
+        values["conversions"] = np.rint(values["conversions"] * values["clicks"])
+        changes += (f"conversions worked out: {shown(sheet.titles[columns.at['conversions']])} × clicks, rounded",)
+    _one_currency(sheet, by_role, problems)
+    state = {role: numbers.state for role, numbers in by_role.items()}
+    return _completed(Amounts(values, state, _with_currency(style, sheet), changes), sheet)
+
+
+def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers], problems: Problems) -> Numbers:
+    """With its terms: what one of them lacks is not known; but in a sum that is no cost an empty cell is 0."""
+    values, state = numbers.values, numbers.state
+    terms = sheet.columns.terms.get(role, ())
+    for sign, term in terms:
+        right = np.full_like(values, term) if isinstance(term, float) else beside[term].values
+        if isinstance(term, int):
+            other = beside[term].state
+            for i in np.flatnonzero(other == BAD).tolist():
+                where = f"{sheet.source}, line {sheet.line[i]}, column {brief(sheet.titles[term], 60)}"
+                problems.note(bad(where, sheet.cells[term][i], MAY_BE))
+            if sign == "+" and role not in (*COSTS, "spent rate"):
+                values, right = (np.where(of == NOTHING, 0.0, x) for of, x in ((state, values), (other, right)))
+                state = np.where(state == NOTHING, other, state)
+            else:
+                state = np.where((other == NOTHING) & (state != BAD), np.int8(UNKNOWN), state)
+            state = np.where((other == UNKNOWN) & (state != BAD), np.int8(UNKNOWN), state)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            values = {"+": np.add, "*": np.multiply, "/": np.divide}[sign](values, right)
+    if terms:
+        known = np.isin(state, (NUMBER, NEGATIVE))
+        state = np.where(known & ~np.isfinite(values), np.int8(UNKNOWN), state)
+        values = np.where(np.isin(state, (NUMBER, NEGATIVE)), values, np.nan)
+    return replace(numbers, values=values, state=state)
+
+
+def _scaled(
+    sheet: Sheet, role: str, numbers: Numbers, texts: Sequence[str], problems: Problems
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """The values in the unit of the title, and a note if that changes them."""
+    columns, at = sheet.columns, sheet.columns.numeric()[role]
+    title, named = columns.title.get(role), role.removesuffix(" rate") in columns.given or role in columns.given
+    unit, shown_title, values = columns.unit(role), shown(sheet.titles[at]), numbers.values
+    if (
+        title is not None
+        and title.bracket
+        and not is_word(title)
+        and not named
+        and (role in _PRICED or columns.is_value)
     ):
-        value, state, percent = _value(cell, point)
-        if state != NUMBER or percent or not cell.core.strip("-–—"):
-            continue
-        example = f"{shown(re.sub(rf'[{_SPACES}]', ' ', text))} is {value:.10g}"
-        core = _bare(cell.core)
-        if cell.scale != 1:
-            rounded = rounded or f"{example}, as far as it was rounded"
-        elif "," in core and point == ",":
-            decimals = decimals or example
-        elif re.search(rf"\d[{_SPACES}{_QUOTES}{',' if point == '.' else '.'}]\d", cell.core):
-            thousands = thousands or example
-    if point == "," and not thousands:
-        plain = (text for of in cells for text in of if "." in text and _PLAIN.fullmatch(text))
-        thousands = next((f"{shown(text)} is {text.replace('.', '')}" for text in plain), "")
-    ambiguous = votes is not None and not votes and bool(thousands or decimals)
-    either = f" (if not: --decimal {',' if point == '.' else '.'})" if ambiguous else ""
-    told = [f"decimal commas: {', '.join(filter(None, (decimals, thousands)))}{either}"] if decimals else []
-    told += [f"thousands: {thousands}{either}"] if thousands and not decimals else []
-    return (*told, *filter(None, [rounded]))
+        key = role if role in columns.at else "price"
+        option = shlex.quote(f"{key}={sheet.titles[at]}")
+        must = f"a unit that is known; --columns {option} takes the numbers as they are (' / 100' behind it divides)"
+        problems.note(bad(f"{sheet.source}, title {shown_title}", title.bracket, must))
+    terms = columns.terms.get(role, ())
+    units = {unit, *(find_title(sheet.titles[of]).unit for sign, of in terms if sign == "+" and isinstance(of, int))}
+    if len(units) > 1:
+        problems.note(bad("columns", f"{role}: {', '.join(sorted(units))}", "of one unit where columns are added"))
+    if any(isinstance(of, float) for _, of in terms):
+        return values, ()  # with a number in it, an expression takes the numbers as they are
+    if parts := _PARTS.get(unit.removesuffix("s")):
+        return values / parts, (f"{shown_title} is divided by {parts:,}",)
+    if unit == "thousand" and not any(text[-1:] in ("k", "K") for text in texts):
+        return values * 1000, (f"{shown_title} is in thousands",)
+    if unit == "%" and not numbers.percent.any():
+        return values / 100, (f"{shown_title} is in percent",)
+    is_rate = title is not None and title.is_any(rank_of()["rate"]) and not columns.plain
+    above = bool(np.nanmax(values, initial=0) > 1) and not numbers.percent.any() and not unit
+    if is_rate and role in ("conversions rate", "mean_reward") and above:
+        return values / 100, (f"{shown_title} is read in percent, for a rate is at most 1",)
+    return values, ()
+
+
+def _without_percent(role: str, numbers: Numbers) -> Numbers:
+    """Percent of what, among clicks, costs, or results that are numbers? Such cells cannot be read."""
+    amounts = ~numbers.percent & np.isin(numbers.state, (NUMBER, NEGATIVE)) & (numbers.values != 0)
+    if not (role in ("clicks", "spent") or (role in ("conversions", "cost") and amounts.any())):
+        return numbers
+    state = np.where(numbers.percent, np.int8(BAD), numbers.state)
+    return replace(numbers, state=state, percent=np.zeros_like(numbers.percent))
+
+
+def _completed(amounts: Amounts, sheet: Sheet) -> Amounts:
+    """With the totals that the file does not have, but rates for, or a constant cost."""
+    values, changes, columns = dict(amounts.values), amounts.changes, sheet.columns
+    for role, (at, beside, how) in columns.rates.items():
+        rate, other = values.pop(f"{role} rate"), np.nan_to_num(values[beside])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = other * rate if how == "times" else other / rate
+        whole = role == "clicks" or (not columns.is_value and role == "conversions")
+        found = np.where((other == 0) | ~np.isfinite(found), 0.0, found)
+        values[role] = np.rint(found) if whole else found
+        title = shown(sheet.titles[at])
+        by = shown(sheet.titles[columns.at[beside]]) if beside in columns.at else beside
+        made = f"{title} × {by}" if how == "times" else f"{by} / {title}"
+        changes += (f"{role} worked out: {made}{', rounded' if whole else ''}",)
+    for role, constant in columns.constant.items():
+        pulls = values["clicks"] if role == "spent" else np.ones_like(next(iter(values.values())))
+        values[role] = constant * pulls
+        changes += (f"every {columns.pull_unit} costs {constant:g}, as --columns says",)
+    return replace(amounts, values=values, changes=changes)
+
+
+def _one_currency(sheet: Sheet, by_role: dict[str, Numbers], problems: Problems) -> None:
+    """Amounts of two currencies have no sum; they may stand in two instances."""
+    at, option, seen = sheet.columns.at.get("currency"), "", dict[str, tuple[int, str]]()
+    if at is None:
+        for role, numbers in by_role.items():
+            for symbol, row in numbers.symbols.items():
+                seen[symbol] = min(seen.get(symbol, (row, role)), (row, role))
+    elif sheet.columns.at.get("instance") != at:
+        for row, cell in enumerate(sheet.cells[at]):
+            if not is_nothing(cell):
+                seen.setdefault(cell, (row, "currency"))
+        option = f" (--columns {shlex.quote(f'instance={sheet.titles[at]}')} plays each by itself)"
+    (first, (row, _)), *others = sorted(seen.items(), key=lambda item: item[1][0]) or [("", (0, ""))]
+    for _, (other, role) in others:
+        text = sheet.cells[sheet.position[role]][other]
+        may_be = f"in one currency for all rows, and line {sheet.line[row]} has {shown(first)}{option}"
+        problems.note(bad(f"{sheet.source}, line {sheet.line[other]}, column {sheet.label(role)}", text, may_be))
+
+
+def _with_currency(style: NumberStyle, sheet: Sheet) -> NumberStyle:
+    """The currency of a title or of a column of its own, where the numbers have none."""
+    if style.symbol:
+        return style
+    columns, at = sheet.columns, sheet.columns.at.get("currency")
+    codes = {cell for cell in sheet.cells[at] if not is_nothing(cell)} if at is not None else set()
+    named = codes.pop() if len(codes) == 1 else ""
+    units = [columns.unit(role) for role in (*COSTS, *(f"{role} rate" for role in columns.rates))]
+    named = named or next((unit for unit in units if unit and unit not in _NO_CURRENCY), "")
+    apart = named[-1:].isalpha()
+    return replace(style, symbol=named[:8], symbol_first=not apart, symbol_apart=apart)
+
+
+def check_cells(sheet: Sheet, amounts: Amounts, keep: np.ndarray, problems: Problems) -> np.ndarray:
+    """Note every cell that cannot be read, row by row; the rows that can be used, bool [N]."""
+    at, width, roles = sheet.columns.at, len(sheet.titles), list(amounts.state)
+    refunds = ("spent", "conversions") if sheet.columns.kind == "counts" else ()  # their sums must be at least 0
+    wrong = {role: np.isin(amounts.state[role], (BAD,) if role in refunds else (BAD, NEGATIVE)) for role in roles}
+    for role in ("name", "instance") if "instance" in at and not sheet.columns.by_test else ("name",):
+        wrong[role] = np.array([not cell for cell in sheet.cells[at[role]]], bool)
+    odd = np.any(list(wrong.values()), axis=0) | np.isin(sheet.line, list(sheet.wide))
+    for i in np.flatnonzero(odd & keep).tolist():
+        line, where = sheet.line[i], f"{sheet.source}, line {sheet.line[i]}"
+        if line in sheet.wide:
+            problems.note(bad(f"{where}, number of cells", sheet.wide[line], f"at most {width}, as in the header"))
+        for role in (role for role, of in wrong.items() if of[i]):
+            text = sheet.cells[sheet.position[role]][i]
+            signs = text[:1].isdigit() and set(text) & {",", "."}
+            decimal = f" (decimal sign: {amounts.style.decimal!r})" if signs else ""
+            percent = " (percent beside numbers, or of an amount)" if text.endswith("%") else ""
+            may_be = MAY_BE + decimal + percent if role in roles else "a name"
+            problems.note(bad(f"{where}, column {sheet.label(role)}", text, may_be))
+    usable = keep & ~odd
+    _check_results(sheet, amounts, usable, problems)
+    return usable
+
+
+def _check_results(sheet: Sheet, amounts: Amounts, keep: np.ndarray, problems: Problems) -> None:
+    """Results of several kinds, such as link clicks and purchases, are not compared."""
+    if (at := sheet.columns.at.get("result_kind")) is None:
+        return
+    kinds = dict[str, int]()
+    for i in np.flatnonzero(keep & (np.nan_to_num(amounts.values["conversions"]) > 0)).tolist():
+        if not is_nothing(sheet.cells[at][i]):
+            kinds.setdefault(sheet.cells[at][i], sheet.line[i])
+    if len(kinds) > 1:
+        (first, above), (other, line) = list(kinds.items())[:2]
+        option = shlex.quote(brief(f"conversions={sheet.titles[sheet.columns.at['conversions']]}", 60))
+        as_they_are = f"results of two kinds are not compared (--columns {option} takes them as they are)"
+        where = f"{sheet.source}, line {line}, column {sheet.label('result_kind')}"
+        problems.note(bad(where, brief(other, 40), f"{shown(brief(first, 40))} as in line {above}: {as_they_are}"))

@@ -28,13 +28,12 @@ _NAMED = (
     _pattern(rf"{_WEEKDAY}(?P<day>\d{{1,2}})\.?[ -](?:de )?{_WORD}\.?[ ,-]+(?:de )?{_YEAR}"),
     _pattern(rf"{_WEEKDAY}{_WORD}\.? (?P<day>\d{{1,2}}),? (?P<year>\d{{4}})"),
 )
-_OF_DAY = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d+))?)?")
 _MONTH = re.compile(rf"(?P<year>\d{{4}})[-/](?P<month>\d{{1,2}})|{_WORD}\.? (?P<later>\d{{4}})")
 _EPOCHS = ((9e8, 5e9, 1.0), (9e11, 5e12, 1e3), (9e14, 5e15, 1e6), (9e17, 5e18, 1e9))  # s, ms, µs, ns: 1998 to 2128
 _PLAIN = re.compile(r"\d{1,9}(\.\d*)?", re.ASCII)  # of rounds
+_ISO_LINES = re.compile(r"(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?(?:\n|\Z))+", re.ASCII)
 _UNTIL = re.compile(r"\s+(?:-|–|to|bis|au|al?)\s+", re.IGNORECASE)
 _NONE = ("", "na", "n/a", "null", "none", "nan", "-", "--", "nat")
-_EXCEL = (36_526, 73_051)  # days since 1899-12-30: 2000 to 2099
 _MONTHS = {  # by the letters that tell a month apart, in English, German, French, Spanish, Portuguese, Italian, Dutch
     1: "jan ene gen jän", 2: "feb fév fev", 3: "mar mär mrt maa mae", 4: "apr avr abr", 5: "may mai mag mei",
     6: "jun juin giu", 7: "jul juil lug", 8: "aug aoû aou ago", 9: "sep set", 10: "oct okt out ott", 11: "nov",
@@ -48,7 +47,7 @@ def read_times(cells: Sequence[str], custom: bool = False) -> tuple[Times | None
     """datetime64[us], NaT for what is empty; UTC where the cells say so. And a note.
 
     A day before the month or after it: as some cell of the column shows; else the day first where that is the
-    ``custom``, as the note says.
+    ``custom``, as the note says. Numbers that are no date (rounds, weeks) order the rows: each a day of its own.
 
     Returns:
         None with a note if a cell is no time.
@@ -59,12 +58,18 @@ def read_times(cells: Sequence[str], custom: bool = False) -> tuple[Times | None
         >>> read_times(["03/04/2024"])[1]
         "'03/04/2024' read with the month first: 2024-03-04"
     """
+    if _ISO_LINES.fullmatch("\n".join(cells)):
+        try:
+            return np.array(cells).astype("datetime64[us]"), ""
+        except ValueError:  # the 31st of February
+            pass
     unique = dict.fromkeys(cells)
-    short = [found for text in unique if (found := _SHORT.fullmatch(_UNTIL.split(text)[0]))]
-    shorts, signs = [(int(found["one"]), int(found["two"])) for found in short], {found["sign"] for found in short}
-    shown = "." in signs or any(one > 12 for one, _ in shorts)
-    day_first = shown or (custom and not any(two > 12 for _, two in shorts))
-    note, known = "", dict[str, datetime | None]()
+    short = {text: found for text in unique if (found := _SHORT.fullmatch(_UNTIL.split(text)[0]))}
+    pairs = [(int(found["one"]), int(found["two"])) for found in short.values()]
+    month_shown = any(two > 12 for _, two in pairs)
+    day_shown = any(one > 12 for one, _ in pairs) or any(found["sign"] == "." for found in short.values())
+    day_first = day_shown or (custom and not month_shown)
+    known = dict[str, datetime | None]()
     for text in unique:
         try:
             known[text] = None if text.lower() in _NONE else _read(_UNTIL.split(text)[0], day_first)
@@ -72,14 +77,14 @@ def read_times(cells: Sequence[str], custom: bool = False) -> tuple[Times | None
             if all(x.lower() in _NONE or _PLAIN.fullmatch(x) for x in unique):
                 return _ordered(cells), f"{text[:40]!r} is read as a number that orders the rows"
             return None, f"{text[:40]!r} is no date or time; its rows are not ordered"
-    if shorts and not shown and not any(two > 12 for _, two in shorts):
-        example = next(text for text in unique if _SHORT.fullmatch(_UNTIL.split(text)[0]))
+    note = ""
+    if short and not (day_shown or month_shown):
+        example = next(iter(short))
         note = f"{example!r} read with the {'day' if day_first else 'month'} first: {known[example]:%Y-%m-%d}"
     return np.array([known[text] for text in cells], dtype="datetime64[us]"), note
 
 
 def _ordered(cells: Sequence[str]) -> Times:
-    """Rounds, steps or weeks by number: each number a day of its own, so that rows of one number belong together."""
     numbers = np.array([float(x) if _PLAIN.fullmatch(x) else np.nan for x in cells])
     known = ~np.isnan(numbers)
     day = np.full(numbers.size, np.datetime64("NaT", "D"))
@@ -92,18 +97,13 @@ def _read(text: str, day_first: bool) -> datetime:
     for pattern in (_ISO, _BASIC, _SHORT, *_NAMED):
         if found := pattern.fullmatch(text):
             return _dated(found.groupdict(), day_first)
-    if found := _OF_DAY.fullmatch(text):
-        first = {"year": "1970", "month": "1", "day": "1", "half": "", "zone": ""}
-        return _dated({**first, **found.groupdict()}, day_first)
     if found := _MONTH.fullmatch(text):
-        month = int(found["month"]) if found["month"] else month_of(found["name"])
+        month = int(found["month"]) if found["month"] else _month_of(found["name"])
         return datetime(int(found["year"] or found["later"]), month, 1)
     value = float(text) if re.fullmatch(r"\d+(\.\d*)?", text, re.ASCII) and len(text) < 40 else math.nan
     for low, high, unit in _EPOCHS:
         if low <= value <= high:
             return datetime(1970, 1, 1) + timedelta(microseconds=round(value / unit * 1e6))
-    if _EXCEL[0] <= value <= _EXCEL[1]:
-        return datetime(1899, 12, 30) + timedelta(seconds=round(value * 86400))
     raise ValueError(text)
 
 
@@ -115,7 +115,7 @@ def _dated(found: dict[str, str | None], day_first: bool) -> datetime:
         day, month = (one, two) if day_first else (two, one)
     else:
         day = int(found["day"] or 0)
-        month = month_of(found["name"] or "") if "name" in found else int(found["month"] or 0)
+        month = _month_of(found["name"] or "") if "name" in found else int(found["month"] or 0)
     hour = int(found["hour"] or 0)
     if half := (found["half"] or "").lower():
         hour = hour % 12 + 12 * half.startswith("p")
@@ -128,10 +128,9 @@ def _dated(found: dict[str, str | None], day_first: bool) -> datetime:
     return time
 
 
-def month_of(name: str) -> int:
+def _month_of(name: str) -> int:
     """1 to 12, by name; raises ValueError."""
-    word = name.lower()
     for number, starts in _MONTHS.items():
-        if any(word.startswith(start) for start in starts.split()):
+        if any(name.lower().startswith(start) for start in starts.split()):
             return number
     raise ValueError(name)

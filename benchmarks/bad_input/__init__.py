@@ -1,1 +1,0 @@
-"""Bad input of every kind, tried: ``python -m benchmarks.bad_input``."""

@@ -1,0 +1,115 @@
+"""What the benchmarks share: processes that have compiled and wait, the three laws, bits of two engines, CSV files."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+class Worker:
+    """A process that has compiled its job and waits, so that several can be timed in turn; see `serve`."""
+
+    def __init__(self, *words: object, cores: set[int] | None = None, devices: int | None = None) -> None:
+        flags = {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"} if devices else {}
+        self.process: Any = subprocess.Popen(
+            [sys.executable, "-m", *map(str, words)],
+            env=os.environ | flags,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if cores else None,
+        )
+        self.compile = float(self._answer()[0])
+
+    def run(self) -> list[str]:
+        """Of one run: seconds, and what it gave."""
+        print("run", file=self.process.stdin, flush=True)
+        return self._answer()
+
+    def close(self) -> float:
+        """Peak memory in MiB."""
+        self.process.stdin.close()
+        (peak,) = self._answer()
+        self.process.wait()
+        return float(peak)
+
+    def _answer(self) -> list[str]:
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit("benchmarks: a worker died; its message is above")
+        return line.split()
+
+
+def in_turn(workers, repeats):
+    """Of each worker by name: the words of its runs, one run after the others', and its peak memory; it is closed."""
+    found: dict[str, list[list[str]]] = {name: [] for name in workers}
+    for _ in range(repeats):
+        for name, worker in workers.items():
+            found[name].append(worker.run())
+    return {name: (found[name], worker.close()) for name, worker in workers.items()}
+
+
+def serve(warm, run):
+    """A worker's side: ``warm()`` compiles, then ``run(number)`` for each line of input, until there is no more."""
+    began = time.perf_counter()
+    warm()
+    print(f"{time.perf_counter() - began:.3f}", flush=True)
+    for number, _ in enumerate(sys.stdin, start=1):
+        began = time.perf_counter()
+        given = run(number)
+        print(f"{time.perf_counter() - began:.6f} {given}", flush=True)
+    most = max(resource.getrusage(of).ru_maxrss for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(f"{most / 1024:.0f}", flush=True)
+
+
+def laws():
+    """The ω-UCB paper's synthetic laws, by its names."""
+    from jaxbandits import environments as e
+
+    return {"S-Br": e.random_bernoulli, "S-GBr": e.random_generalised_bernoulli, "S-Bt": e.random_beta}
+
+
+def both_engines(law, arms, budget, replicates, instances=100):
+    """ω-UCB at three ρ through scan and through leap: lanes, rounds, and whether all totals and pulls are equal."""
+    import jax
+    import numpy as np
+
+    import jaxbandits as jb
+
+    world = laws()[law](jax.random.key(7), instances=instances, arms=arms)
+    limit = jb.TotalBudget(budget * np.min(world.values()[1], axis=1), last_pull="counts")
+    policy = jb.policies.OmegaUCB(rho=np.array([1 / 64, 0.25, 2.0]))
+    scan, leap = (
+        jb.simulate(policy, world, limit, key=jax.random.key(8), engine=engine, replicates=replicates)
+        for engine in ("scan", "leap")
+    )
+    same = all(np.array_equal(scan.ledger[name], leap.ledger[name]) for name in scan.ledger)
+    same = same and np.array_equal(scan.final["pulls"], leap.final["pulls"])
+    return scan.ended.size, int(scan.ledger["rounds"][..., -1].sum()), same
+
+
+def write(path: Path, rows: list[tuple[Any, ...]]) -> None:
+    """A CSV file; the first row is its header."""
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+def parts(prog, about, play, **more):
+    """The command line of a program of several parts: ``--only PART``, ``--quick``, and those of ``more``."""
+    parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=about)
+    parser.add_argument("--only", choices=play, help="one part")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the samples")
+    for name, option in more.items():
+        parser.add_argument(f"--{name}", **option)
+    options = parser.parse_args()
+    for name in [options.only] if options.only else play:
+        began = time.perf_counter()
+        play[name](options)
+        print(f"({name}: {time.perf_counter() - began:.0f} s)", file=sys.stderr)

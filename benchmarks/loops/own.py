@@ -1,0 +1,332 @@
+"""Policies with a loop of their own: ``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds, reward)``.
+
+Last those of censored pairs, of growing sets of arms and of points of [0, 1], which take other arguments.
+"""
+
+import numba
+import numpy as np
+
+from benchmarks.loops import FAST, INF, F, begin, below, first_state, pull, uniform, zeros
+
+
+@numba.njit(parallel=True, fastmath=FAST)
+def b_greedy(mean_reward, mean_cost, budget, p, q, seed):
+    """ε-greedy: a random arm with probability pK/(t − 1)."""
+    lanes, width = mean_reward.shape
+    rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
+    for lane in numba.prange(lanes):
+        state, n, reward, cost = begin(seed, lane, width)
+        ratio = zeros(width)
+        spent, t, won = 0.0, 0, 0.0
+        while spent < budget[lane]:
+            arm = t
+            if t >= width:
+                state, u = uniform(state)
+                if u * F(t) < p * F(width):
+                    state, arm = below(state, width)
+                else:
+                    arm = 0
+                    for j in range(1, width):
+                        if ratio[j] > ratio[arm]:
+                            arm = j
+            state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
+            ratio[arm] = reward[arm] / (cost[arm] + F(1e-10))
+            spent, won, t = spent + c, won + r, t + 1
+        rounds[lane], earned[lane] = t, won
+    return rounds, earned
+
+
+@numba.njit(parallel=True, fastmath=FAST)
+def epsilon_first(mean_reward, mean_cost, budget, p, q, seed):
+    """Arms in turn while less than p of the budget is spent; then the best ratio, found once."""
+    lanes, width = mean_reward.shape
+    rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
+    for lane in numba.prange(lanes):
+        state, n, reward, cost = begin(seed, lane, width)
+        spent, t, won, chosen = 0.0, 0, 0.0, -1
+        while spent < budget[lane]:
+            arm = t % width
+            if spent >= p * budget[lane]:
+                if chosen < 0:
+                    best = F(-1)
+                    for j in range(width):
+                        ratio = reward[j] / cost[j] if cost[j] > F(0) else INF
+                        if n[j] > F(0) and ratio > best:
+                            best, chosen = ratio, j
+                arm = chosen
+            state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
+            spent, won, t = spent + c, won + r, t + 1
+        rounds[lane], earned[lane] = t, won
+    return rounds, earned
+
+
+@numba.njit(parallel=True, fastmath=FAST)
+def kube(mean_reward, mean_cost, budget, p, q, seed):
+    """The greedy packing of what is left by density; an arm is drawn by its share of the units."""
+    lanes, width = mean_reward.shape
+    rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
+    for lane in numba.prange(lanes):
+        state, n, reward, cost = begin(seed, lane, width)
+        density, price = zeros(width), zeros(width)
+        spent, t, won = 0.0, 0, 0.0
+        while spent < budget[lane]:
+            arm = t
+            if t >= width:
+                log_t, ready = np.log(F(t + 1)), True
+                for j in range(width):
+                    inv = F(1) / n[j]
+                    price[j] = cost[j] * inv
+                    density[j] = INF
+                    if cost[j] > F(0):
+                        density[j] = (reward[j] * inv + np.sqrt(F(2) * log_t * inv)) / price[j]
+                    else:
+                        ready = False
+                arm = 0
+                for j in range(1, width):
+                    if density[j] > density[arm]:
+                        arm = j
+                room, units = F(budget[lane] - spent), F(0)
+                while ready:
+                    best = -1
+                    for j in range(width):
+                        if price[j] <= room and (best < 0 or density[j] > density[best]):
+                            best = j
+                    if best < 0:
+                        break
+                    many = max(np.floor(room / price[best]), F(1))
+                    units += many
+                    state, u = uniform(state)
+                    if u * units < many:
+                        arm = best
+                    room -= many * price[best]
+            state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
+            spent, won, t = spent + c, won + r, t + 1
+        rounds[lane], earned[lane] = t, won
+    return rounds, earned
+
+
+@numba.njit(inline="always")
+def _two_largest(value):
+    first, second = (0, 1) if value[0] >= value[1] else (1, 0)
+    for j in range(2, value.size):
+        if value[j] > value[first]:
+            first, second = j, first
+        elif value[j] > value[second]:
+            second = j
+    return first, second
+
+
+@numba.njit(parallel=True, fastmath=FAST)
+def mrcb(mean_reward, mean_cost, budget, p, q, seed):
+    """Two arms a round: the pair with the largest ratio of the sums of bounds."""
+    lanes, width = mean_reward.shape
+    rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
+    for lane in numba.prange(lanes):
+        state, n, reward, cost = begin(seed, lane, width)
+        upper, lower, value = zeros(width), zeros(width), zeros(width)
+        spent, t, won = 0.0, 0, 0.0
+        while spent < budget[lane]:
+            if 2 * t < width:
+                a, b = 2 * t, min(2 * t + 1, width - 1)
+                a = a if a != b else 0
+            else:
+                log_before, free = np.log(F(t)), 0
+                for j in range(width):
+                    inv = F(1) / n[j]
+                    e = p * np.sqrt(log_before * inv)
+                    upper[j], lower[j] = min(reward[j] * inv + e, F(1)), max(cost[j] * inv - e, F(0))
+                    free += lower[j] <= F(0)
+                if free >= 2:
+                    for j in range(width):
+                        value[j] = F(lower[j] <= F(0))
+                    a, b = _two_largest(value)
+                else:
+                    a, b = _two_largest(upper)
+                    before = F(-1)
+                    rate = (upper[a] + upper[b]) / (lower[a] + lower[b])
+                    while rate > before:
+                        before = rate
+                        for j in range(width):
+                            value[j] = upper[j] - rate * lower[j]
+                        a, b = _two_largest(value)
+                        rate = (upper[a] + upper[b]) / (lower[a] + lower[b])
+            for arm in (a, b):
+                state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
+                spent, won = spent + c, won + r
+            t += 1
+        rounds[lane], earned[lane] = t, won
+    return rounds, earned
+
+
+@numba.njit(parallel=True, fastmath=FAST)
+def suak(mean_reward, mean_cost, horizon, p, q, seed):
+    """SUAK with a null arm: at most p a round on average in every round, ``horizon`` rounds."""
+    lanes, width = mean_reward.shape
+    rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
+    for lane in numba.prange(lanes):
+        state, n, reward, cost = begin(seed, lane, width + 1)
+        high, low = zeros(width + 1), zeros(width + 1)
+        spent, slack, won = 0.0, 0.0, 0.0
+        for t in range(1, int(horizon[lane]) + 1):
+            log_t, explore, d = np.log(F(t)), -1, INF
+            for j in range(width):
+                middle = np.sqrt(F(1.5) * log_t / n[j]) if n[j] > F(0) else INF
+                gap = abs(p - cost[j] / max(n[j], F(1)))
+                d = min(d, gap - middle)
+                if gap <= F(7) * middle and (explore < 0 or n[j] < n[explore]):
+                    explore = j
+            over, broke = spent + 1.0 > p * t, slack < 1.0
+            arm = -1
+            if explore >= 0:
+                if broke or not over:
+                    slack += p
+                if not broke and not over:
+                    arm = explore
+            elif not over:
+                for j in range(width):
+                    inv = F(1) / n[j]
+                    e = np.sqrt(F(3) * log_t * inv)
+                    high[j], low[j] = min(reward[j] * inv + e, F(1)), max(cost[j] * inv - e, F(0))
+                high[width], low[width] = F(0), F(0)
+                best, dear, cheap = F(-1), width, width
+                for j in range(width + 1):
+                    if low[j] <= p:
+                        if high[j] > best:
+                            best, dear, cheap = high[j], j, j
+                        for i in range(width + 1):
+                            if low[i] > p:
+                                found = high[j] + (p - low[j]) * (high[i] - high[j]) / (low[i] - low[j])
+                                if found > best:
+                                    best, dear, cheap = found, i, j
+                arm = dear
+                if dear != cheap:
+                    omega = d / (F(2) + d - p)
+                    spare = F(p * t - spent) - log_t / (omega * omega)
+                    up = cost[dear] / n[dear]
+                    down = cost[cheap] / n[cheap] if cheap < width else F(0)
+                    share = min(max((spare - down) / (up - down), omega), F(1) - omega)
+                    state, u = uniform(state)
+                    arm = dear if u < share else cheap
+            if 0 <= arm < width:
+                state, r, c = pull(state, n, reward, cost, mean_reward[lane], mean_cost[lane], arm)
+                spent += c
+                won += r
+                if explore >= 0:
+                    slack -= c
+        rounds[lane], earned[lane] = int(horizon[lane]), won
+    return rounds, earned
+
+
+@numba.njit(parallel=True, fastmath=FAST)
+def rcucb(rewards, seconds, limits, price, penalty, horizon, seed):
+    """RC-UCB (survival "legal") on logs: a pull draws a row (reward, seconds); ``rewards[lane, arm, row]``."""
+    lanes, width, depth = rewards.shape
+    many = limits.size
+    rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
+    for lane in numba.prange(lanes):
+        state = first_state(seed, lane)
+        n, gain, beyond = zeros((width, many)), zeros((width, many)), zeros((width, many))
+        for t in range(1, horizon + 1):
+            arm, limit = t - 1, many - 1
+            if t > width:
+                z = F(2) * np.log(F(t))
+                best = -INF
+                for j in range(width):
+                    for i in range(many):
+                        inv = F(1) / n[j, i]
+                        found = (gain[j, i] - penalty[i] * beyond[j, i]) * inv + (F(1) + penalty[i]) * np.sqrt(z * inv)
+                        if found > best:
+                            best, arm, limit = found, j, i
+            state, row = below(state, depth)
+            x, r = seconds[lane, arm, row], rewards[lane, arm, row]
+            worth = r - price * x
+            earned[lane] += worth if x <= limits[limit] else -penalty[limit]
+            for i in range(limit + 1):
+                n[arm, i] += F(1)
+                if x <= limits[i]:
+                    gain[arm, i] += worth
+                else:
+                    beyond[arm, i] += F(1)
+        rounds[lane] = horizon
+    return rounds, earned
+
+
+@numba.njit(parallel=True, fastmath=FAST)
+def rcb_air(budget, exponent, least_cost, capacity, seed):
+    """RCB-AIR: a new arm whenever fewer than t^exponent are open; means are uniform, those of costs above a least."""
+    lanes = budget.size
+    rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
+    for lane in numba.prange(lanes):
+        state, n, reward, cost = begin(seed, lane, capacity)
+        mean_reward, mean_cost = zeros(capacity), zeros(capacity)
+        opened, spent, t, won = 0, 0.0, 0, 0.0
+        while spent < budget[lane]:
+            if opened < F(t + 1) ** exponent and opened < capacity:
+                state, mean_reward[opened] = uniform(state)
+                state, u = uniform(state)
+                mean_cost[opened] = least_cost + (F(1) - least_cost) * u
+                arm = opened
+                opened += 1
+            else:
+                level, arm, best = F(0.5) * np.log(max(F(t), F(2))), 0, F(-1)
+                for j in range(opened):
+                    inv = F(1) / n[j]
+                    e = np.sqrt(level * inv)
+                    lower = cost[j] * inv - e
+                    found = min(reward[j] * inv + e, F(1)) / lower if lower > F(0) else INF
+                    if found > best:
+                        best, arm = found, j
+            state, r, c = pull(state, n, reward, cost, mean_reward, mean_cost, arm)
+            spent, won, t = spent + c, won + r, t + 1
+        rounds[lane], earned[lane] = t, won
+    return rounds, earned
+
+
+@numba.njit(parallel=True, fastmath=FAST)
+def b_zoom(budget, lam, lipschitz, capacity, seed):
+    """B-Zoom on μ_r = ½ + 0.4x, μ_c = 0.2 + ½x²: a new point in the first hole."""
+    lanes = budget.size
+    rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
+    for lane in numba.prange(lanes):
+        state = first_state(seed, lane)
+        x, n, reward = zeros(capacity + 1), zeros(capacity + 1), zeros(capacity + 1)
+        cost, radius, index = zeros(capacity + 1), zeros(capacity + 1), zeros(capacity + 1)
+        many, phase, spent, t, won = 0, 0, 0.0, 1, 0.0
+        while spent < budget[lane]:
+            if t >= 1 << phase:
+                phase, many = phase + 1, 0
+            reached, grows, hole = F(0), True, F(1)
+            while grows:
+                grows = False
+                for j in range(many):
+                    if x[j] - radius[j] < reached < x[j] + radius[j]:
+                        reached, grows = x[j] + radius[j], True
+            if reached <= F(1) and many < capacity:
+                for j in range(many):
+                    if reached <= x[j] - radius[j] < hole:
+                        hole = x[j] - radius[j]
+                state, u = uniform(state)
+                arm = many
+                x[arm], n[arm], reward[arm], cost[arm] = reached + u * (hole - reached), F(0), F(0), F(0)
+                many += 1
+            else:
+                arm = 0
+                for j in range(1, many):
+                    if index[j] > index[arm]:
+                        arm = j
+            p = x[arm]
+            state, u = uniform(state)
+            state, v = uniform(state)
+            r, c = F(u < F(0.5) + F(0.4) * p), F(v < F(0.2) + F(0.5) * p * p)
+            n[arm] += F(1)
+            reward[arm] += r
+            cost[arm] += c
+            e = F(1) / lam * (F(1) + F(1) / lam) * np.sqrt((F(8) * F(phase) + F(1.3862944)) / n[arm])
+            radius[arm] = e / lipschitz
+            index[arm] = reward[arm] / max(lam * n[arm], cost[arm]) + F(2) * e
+            spent, won, t = spent + c, won + r, t + 1
+        rounds[lane], earned[lane] = t, won
+    return rounds, earned
+
+
+LOOPS = {"b_greedy": b_greedy, "epsilon_first": epsilon_first, "kube": kube, "mrcb": mrcb, "suak": suak}

@@ -1,0 +1,241 @@
+"""What all experiments share: options and items, runs that are kept, rows of summary.csv with verdicts."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import itertools
+import sys
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray
+
+import jaxbandits as jb
+from jaxbandits._cli.console import listed
+from jaxbandits._tables import Table
+from jaxbandits.core.checks import bad
+from jaxbandits.statistics import dominance
+
+
+class Row(NamedTuple):
+    """A line of summary.csv.
+
+    ``verdict`` (is the published statement true here?) is yes, no, unclear, or "by construction" where nothing was
+    tested; ``made_by`` is the experiment's item that gave the row, which the run fills in.
+    """
+
+    item: str
+    published: str
+    measured: str
+    standard_error: str
+    verdict: str
+    note: str = ""
+    made_by: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What the command line said: quick or full, or with neither a size in between."""
+
+    quick: bool = False
+    full: bool = False
+    only: str | None = None  # the items to run: those whose names begin so
+    out: Path = Path("jaxbandits-out")  # pictures and summary.csv; it exists when an item runs
+    data: Path = Path("../shared/data")  # real data files, which may be missing
+
+    def pick(self, quick: Any, usual: Any, full: Any) -> Any:
+        """The value for this size."""
+        return quick if self.quick else full if self.full else usual
+
+    def kept(self, name: str) -> Path | None:
+        """Where a run of this size is kept, for the same command to go on with; a quick one is not."""
+        return (
+            None if self.quick else self.out / "runs" / ("full" if self.full else "usual") / name.replace("/", " over ")
+        )
+
+
+Item = Callable[[Options], list[Row]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """What a paper's module offers to ``python -m experiments``."""
+
+    name: str
+    items: Mapping[str, Item]
+    not_in_quick: Collection[str] = ()  # left out by --quick, unless asked for by --only
+    # Does the verdict of this row hold at any size? What others say about the published sizes is neither shown nor
+    # refuted by smaller ones, so it is unclear without --full.
+    any_size: Callable[[Row], bool] = lambda row: True
+    closing: Callable[[], list[Row]] = list  # rows about the whole run
+    needs: Mapping[str, str] = dataclasses.field(default_factory=dict)  # what an item is skipped without, in --data
+
+    def run(self, options: Options) -> list[Row]:
+        """Run the chosen items, write summary.csv after each, and give its rows.
+
+        With ``--only``, what other items wrote to the same folder earlier stays in summary.csv.
+        """
+        if options.only:
+            chosen = [name for name in self.items if name.startswith(options.only)]
+        else:
+            chosen = [name for name in self.items if not (options.quick and name in self.not_in_quick)]
+        if not chosen:
+            raise bad("--only", options.only, f"one of {listed(str(options.only), self.items)}")
+        options.out.mkdir(parents=True, exist_ok=True)
+        before = options.out / "summary.csv"
+        rows = read_summary(before) if options.only and before.is_file() else []
+        rows = [each for each in rows if each.made_by in set(self.items) - set(chosen)]
+        for name in chosen:
+            missing, began = options.data / self.needs.get(name, ""), time.perf_counter()
+            if name in self.needs and not missing.exists():
+                print(f"{self.name} {name}: skipped, {missing} is not there", flush=True)
+            else:
+                found = [each._replace(made_by=name) for each in self.items[name](options)]
+                rows += found if options.full else [each if self.any_size(each) else _unclear(each) for each in found]
+                print(f"{self.name} {name}: {time.perf_counter() - began:.0f} s", flush=True)
+            write_summary(options.out, rows)
+        if closing := self.closing():
+            rows += closing
+            write_summary(options.out, rows)
+        return rows
+
+
+def _unclear(row: Row) -> Row:
+    return row._replace(verdict="unclear", note=f"{row.note}; not --full".removeprefix("; "))
+
+
+def write_summary(out: Path, rows: Iterable[Row]) -> None:
+    """Write ``summary.csv``."""
+    text = Table(Row._fields, list(rows)).csv(digits=None, line_end="\r\n")
+    (out / "summary.csv").write_text(text, encoding="utf-8", newline="")
+
+
+def read_summary(path: Path) -> list[Row]:
+    """The rows of a ``summary.csv``."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [Row(**line) for line in csv.DictReader(file)]
+
+
+def swept(options: Options, name: str, **spec: Any) -> xarray.Dataset:
+    """The data of the :class:`jb.Sweep` of these fields, with its ``seconds`` and ``rounds`` among the attributes.
+
+    Its folder is ``OUT/runs/SIZE/NAME``: a sweep that was stopped goes on there, and a finished one is only read.
+    """
+    began = clocks()
+    found = jb.sweep(jb.Sweep(title=name, **spec), options.kept(name), progress=sys.stderr.isatty()).data
+    return found.assign_attrs(_told(name, began, found["rounds"].values))
+
+
+def simulated(options: Options, name: str, *what: Any, **how: Any) -> tuple[jb.Result, dict[str, float]]:
+    """:func:`jb.simulate` for what no sweep gives (pulls of each arm, numbers of instances), kept as
+    ``OUT/runs/SIZE/NAME.npz``; and its seconds and rounds."""
+    began, path = clocks(), options.kept(f"{name}.npz")
+    if path and path.is_file():
+        result = jb.Result.load(path)
+    else:
+        result = jb.simulate(*what, progress=sys.stderr.isatty(), **how)
+        if path:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            result.save(path)
+    return result, _told(name, began, result.ledger["rounds"])
+
+
+def clocks() -> np.ndarray:
+    """(wall clock, processor), seconds."""
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def _told(name: str, began: np.ndarray, rounds: np.ndarray) -> dict[str, float]:
+    """What it took: ``seconds`` by the wall clock and of the ``processor``, and ``rounds``."""
+    (took, processor), count = clocks() - began, float(np.nansum(rounds[..., -1]))
+    print(f"  {name}: {count:.3g} rounds in {took:.1f} s", flush=True)
+    return {"seconds": float(took), "processor": float(processor), "rounds": count}
+
+
+BY_CONSTRUCTION = "by construction"
+OURS = "(ours)"  # in place of what was published, where the question is ours
+
+
+def row(
+    item: str, measured: Any, error: Any = "", *,
+    published: Any = "", holds: bool | np.bool_ | str | None = None, note: str = "", digits: str = ".4g",
+) -> Row:  # fmt: skip
+    """A row; text and whole numbers stand as they are, other numbers are rounded to ``digits`` (errors to two).
+
+    ``holds``: is what was published true here? None: unclear, or nothing was published; :data:`BY_CONSTRUCTION` where
+    it could not be otherwise. ``note``: how it was measured, and when the verdict is yes.
+    """
+    said = holds if isinstance(holds, str) else "unclear" if holds is None else "yes" if holds else "no"
+    return Row(item, str(published), _text(measured, digits), _text(error, ".2g"), said, note)
+
+
+def mean_row(item: str, samples: Any, published: Any = "", *, digits: str = ".5g", **more: Any) -> Row:
+    """A :func:`row` whose measured value is the mean of samples."""
+    mean, se = mean_se(samples)
+    return row(item, mean, se, published=published, digits=digits, **more)
+
+
+def ranking(item: str, samples: dict[str, Any], note: str = "") -> Row:
+    """Mean regrets from least to largest, ``<`` where neighbours differ clearly, ``≈`` where not.
+
+    ``samples`` [run] of the policies in the same worlds; paired t-tests, Holm's correction over all pairs, at 5 %.
+    """
+    runs = xarray.DataArray(
+        np.stack([np.asarray(x, float) for x in samples.values()]),
+        dims=("setting", "replicate"),
+        coords={"setting": list(samples)},
+    )
+    clear = dominance(runs, over="replicate")["clear"]
+    order = [str(name) for name in runs["setting"].values[np.argsort(runs.mean("replicate").values)]]
+    text = order[0]
+    for before, after in itertools.pairwise(order):
+        text += f" {'<' if bool(clear.sel(setting=before, against=after)) else '≈'} {after}"
+    return row(item, text, note=f"Holm over all pairs, 5 %, paired{f'; {note}' if note else ''}")
+
+
+def _text(value: Any, digits: str) -> str:
+    return str(value) if isinstance(value, (str, int, np.integer)) else format(float(value), digits)
+
+
+def mean_se(samples: Any, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and its standard error along an axis."""
+    x = np.asarray(samples, float)
+    return x.mean(axis), x.std(axis, ddof=1) / np.sqrt(x.shape[axis])
+
+
+def beyond(low: Any, high: Any, level: float = 0.0) -> bool | None:
+    """Does an interval lie above the level? no if below, None if it holds the level."""
+    return True if low > level else False if high < level else None
+
+
+def is_within(value: Any, error: Any, low: float, high: float, errors: float = 2.0) -> bool | None:
+    """Does a value lie between two limits? yes if its interval of ``errors`` standard errors lies there, no if the
+    interval lies outside, None if it holds a limit: noise alone never makes a yes.
+    """
+    return between(value - errors * error, value + errors * error, low, high)
+
+
+def between(low: Any, high: Any, least: float, most: float) -> bool | None:
+    """Does an interval lie between two limits? no if it lies outside, None if it holds one of them."""
+    return True if least <= low and high <= most else False if high < least or low > most else None
+
+
+def all_of(answers: Iterable[bool | None]) -> bool | None:
+    """A statement about several things: no if one is a no, yes if all are a yes, else unclear."""
+    found = [None if each is None else bool(each) for each in answers]
+    return False if False in found else None if None in found else True
+
+
+def above_zero(value: Any, error: Any, errors: float = 2.0) -> bool | None:
+    """Is a value above 0 by ``errors`` standard errors? None if neither above nor below."""
+    return beyond(value - errors * error, value + errors * error)
+
+
+def is_above(samples: Any, level: float = 0.0, errors: float = 2.0) -> bool | None:
+    """Is the mean of the samples above ``level`` by ``errors`` standard errors? None if neither above nor below."""
+    mean, se = mean_se(samples)
+    return above_zero(mean - level, se, errors)

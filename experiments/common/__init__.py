@@ -1,1 +1,0 @@
-"""What all experiments share: options and items, rows of summary.csv, looks and figures."""

@@ -1,0 +1,510 @@
+"""Differentiable analysis: exact gradients, estimators held against them, tuning, worst instances, sensitivity maps.
+
+    python -m experiments gradients [--quick|--full] [--only ITEM] [--out DIR]
+
+Items: exact, monte_carlo, unbiased, errors, bias, tuned, worst, maps. No published work differentiates budgeted regret:
+``published`` holds digits computed apart from this project, or what the theory says.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from scipy import stats
+
+import jaxbandits as jb
+from experiments.common import Experiment, Options, Row, above_zero, beyond, mean_se, row
+from experiments.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION, figure, save
+from jaxbandits import oracles
+from jaxbandits.environments import FiniteArms, random_bernoulli
+from jaxbandits.gradients import Estimate, adversarial, exact, policy_score, score_function, smoothed, straight_through
+from jaxbandits.policies import MUCB, UCB1, BudgetedThompson, OmegaUCB, SoftElim, SoftIndex
+from jaxbandits.tuning import random_problem
+
+KEY = jax.random.key(20240611)
+MEANS = ("mean_reward", "mean_cost")
+INSTANCES = 24
+SIGMA = 0.5
+SLOTS = {"slots": 256}  # one program for any number of runs
+
+OMEGA = OmegaUCB(rho=0.25)
+ELIM = SoftElim(theta=0.5)
+SOFT = SoftIndex(OMEGA, temperature=0.5)
+CONSTRAINTS: dict[str, jb.Constraint] = {
+    "horizon 12": jb.Horizon(12),
+    "budget 3, last pull counts": jb.TotalBudget(3.0, last_pull="counts"),
+    "budget 2.5, last pull forfeits": jb.TotalBudget(2.5, last_pull="forfeits"),
+}
+POLICIES: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "ω-UCB": (OMEGA, ()),
+    "SoftElim": (ELIM, ("theta",)),
+    "soft ω-UCB": (SOFT, ("temperature", "rho")),
+}
+
+
+@functools.cache
+def instances() -> FiniteArms:
+    """Two Bernoulli arms each; costs not below 0.6, so that a run under a budget of 3 seldom needs 24 rounds."""
+    rng = np.random.default_rng(24)
+    return FiniteArms.bernoulli(rng.uniform(0.15, 0.85, (INSTANCES, 2)), rng.uniform(0.6, 0.95, (INSTANCES, 2)))
+
+
+@functools.cache
+def truth(policy: str, constraint: str) -> Estimate:
+    """The exact value and gradient of all instances."""
+    chosen, wrt = POLICIES[policy]
+    return exact.estimate(chosen, instances(), CONSTRAINTS[constraint], wrt=MEANS + wrt)
+
+
+@functools.cache
+def smoothed_truth(constraint: str) -> Estimate:
+    """The exact smoothed gradient of ω-UCB by ρ, its steps located to 4 % of a standard deviation of ε."""
+    return exact.smoothed(OMEGA, instances(), CONSTRAINTS[constraint], wrt="rho", sigma=SIGMA, width=4e-2)
+
+
+RUNS = (1000, 4000, 40_000)  # on every instance, by size
+
+
+SUSPECT = 3.5  # beyond it the normal law is not trusted for the means of a few ten thousand skew terms
+AGAIN = jax.random.key(20261122)
+
+
+def unbiased(options: Options) -> list[Row]:
+    """All unbiased estimators on all instances and constraints. What is beyond 3.5 errors is played again, blind."""
+    rows, every, repeated = [], [], []
+    for name, play in _plays(options).items():
+        z = play(KEY)
+        again = play(AGAIN)[np.abs(z) > SUSPECT] if (np.abs(z) > SUSPECT).any() else np.empty(0)
+        rows.append(judged(f"unbiased: {name}", z, again))
+        every.append(z)
+        repeated.append(again)
+    whole = judged("unbiased: largest |z| of all", np.concatenate(every), np.concatenate(repeated))
+    size = f"{options.pick(*RUNS)} runs on each of {INSTANCES} instances"
+    return [*rows, whole._replace(note=f"{whole.note}; {size}")]
+
+
+def _plays(options: Options) -> dict[str, Callable[[Any], np.ndarray]]:
+    """By name, z-values of all comparisons as a function of the key."""
+    plays: dict[str, Callable[[Any], np.ndarray]] = {}
+    sizes: dict[str, Any] = {"replicates": options.pick(*RUNS), **SLOTS}
+    for constraint in CONSTRAINTS:
+        for policy, (_, wrt) in POLICIES.items():
+            if options.quick and (policy == "soft ω-UCB" or "forfeits" in constraint):
+                continue
+            kinds = {"score_function": (score_function, MEANS), "policy_score": (policy_score, wrt)}
+            for name, (estimator, names) in kinds.items():
+                if names:
+                    play = functools.partial(_z_values, estimator, policy, constraint, names, sizes)
+                    plays[f"{name}: {policy}, {constraint}"] = play
+        if not options.quick:
+            many = {**sizes, "directions": options.pick(*RUNS), "sigma": SIGMA}
+            play = functools.partial(_z_values, smoothed, "ω-UCB", constraint, ("rho",), many)
+            plays[f"smoothed: ω-UCB, {constraint}"] = play
+    return plays
+
+
+def _z_values(
+    estimator: Any, policy: str, constraint: str, wrt: tuple[str, ...], how: dict[str, Any], key: Any
+) -> np.ndarray:
+    """(estimate − exact) / standard error of all gradients and of the value."""
+    chosen = POLICIES[policy][0]
+    got = estimator.estimate(chosen, instances(), CONSTRAINTS[constraint], wrt=wrt, key=key, **how)
+    must = smoothed_truth(constraint) if estimator is smoothed else truth(policy, constraint)
+    parts = [(got.gradient[name] - must.gradient[name]) / got.standard_error[name] for name in wrt]
+    return np.concatenate([x.ravel() for x in [*parts, (got.value - must.value) / got.standard_error["value"]]])
+
+
+def judged(item: str, z: np.ndarray, again: np.ndarray) -> Row:
+    """yes: nothing beyond 3.5 errors, or what was is inside a Bonferroni test at 1 % when played with another key.
+
+    So no verdict leans on the normal law's tail beyond 3.5, which a skew sum reaches more often.
+    """
+    most, note = np.abs(z).max(), f"largest of {z.size}; root mean square {np.sqrt((z**2).mean()):.2f}"
+    said, holds = f"|z| ≤ {SUSPECT}, or not again", True
+    if again.size:
+        limit = float(stats.norm.isf(0.005 / again.size))
+        holds = bool((np.abs(again) < limit).all())
+        note += f"; beyond {SUSPECT}: {again.size}, with another key " + ", ".join(f"{x:.2f}" for x in again)
+        note += f" (allowed {limit:.2f})"
+    return row(item, most, published=said, holds=holds, note=note, digits=".2f")
+
+
+class Line(NamedTuple):
+    """An estimator whose error is drawn over the number of runs."""
+
+    estimator: Any
+    policy: str
+    wrt: str
+    extra: dict[str, Any]
+    colour: str
+    marker: str
+
+    def estimate(self, constraint: str, size: int) -> Estimate:
+        """From ``size`` runs on every instance."""
+        more = self.extra | ({"directions": size} if self.estimator is smoothed else {}) | SLOTS
+        more |= {"wrt": self.wrt, "key": KEY, "replicates": size}
+        return self.estimator.estimate(POLICIES[self.policy][0], instances(), CONSTRAINTS[constraint], **more)
+
+
+LINES = {
+    "score_function, leave one out": Line(score_function, "ω-UCB", MEANS[0], {"baseline": "leave_one_out"}, BLUE, "o"),
+    "score_function, no baseline": Line(score_function, "ω-UCB", MEANS[0], {"baseline": "none"}, SKY, "s"),
+    "policy_score, self-play": Line(policy_score, "SoftElim", "theta", {"baseline": "self_play"}, VERMILION, "^"),
+    "policy_score, no baseline": Line(policy_score, "SoftElim", "theta", {"baseline": "none"}, ORANGE, "v"),
+    "smoothed": Line(smoothed, "ω-UCB", "rho", {"sigma": SIGMA}, GREEN, "D"),
+    "straight_through": Line(straight_through, "SoftElim", "theta", {}, PINK, "X"),
+}
+
+
+def errors(options: Options) -> list[Row]:
+    """Root mean square error against the number of runs, beside the exact value."""
+    sizes = np.array(options.pick([64, 1024], [64, 256, 1024, 4096], [64, 256, 1024, 4096, 16384]))
+    constraint, rows = "horizon 12", []
+    picture, axes = figure(1, 2, (11, 4.6))
+    for name, line in LINES.items():
+        exactly = smoothed_truth(constraint) if line.estimator is smoothed else truth(line.policy, constraint)
+        must = exactly.gradient[line.wrt]
+        found = [line.estimate(constraint, int(size)) for size in sizes]
+        rms = [np.sqrt(((got.gradient[line.wrt] - must) ** 2).mean() / (must**2).mean()) for got in found]
+        biased = line.estimator is straight_through
+        style = {"color": line.colour, "marker": line.marker, "linestyle": "--" if biased else "-", "label": name}
+        axes[0].loglog(sizes, rms, **style)
+        item, slope = f"errors: {name}: slope of log error over log runs", np.polyfit(np.log(sizes), np.log(rms), 1)[0]
+        note = f"error at {sizes[-1]} runs: {rms[-1]:.2%} of the gradient's size"
+        if biased:
+            rows.append(row(item, slope, note=f"{note}; biased", digits=".2f"))
+        else:
+            close, note = abs(slope + 0.5) < 0.15, f"{note}; yes: within 0.15"
+            rows.append(row(item, slope, published="−0.5", holds=close, note=note, digits=".2f"))
+        if name in ("policy_score, self-play", "straight_through"):
+            mean, se = (np.array([x[line.wrt].ravel()[0] for x in of])
+                        for of in ([x.gradient for x in found], [x.standard_error for x in found]))  # fmt: skip
+            axes[1].errorbar(sizes * (1.06 if biased else 1), mean, 1.96 * se, capsize=3, **style)
+    title = f"{INSTANCES} random instances, horizon 12"
+    axes[0].set(xlabel="runs on every instance", ylabel="rms error / rms gradient", title=title)
+    level = truth("SoftElim", constraint).gradient["theta"][0, 0]
+    axes[1].axhline(level, color="#000000", linestyle=":", label="exact")
+    axes[1].set(xscale="log", xlabel="runs", ylabel="d regret / d θ", title="SoftElim, one instance (95 % intervals)")
+    save(picture, options.out / "errors.png", legend=axes, columns=4)
+    return rows
+
+
+def bias(options: Options) -> list[Row]:
+    """The bias of straight-through by its temperature, and of smoothing by σ, as shares of the gradient's size."""
+    rows = []
+    given: dict[str, Any] = {"key": KEY, "replicates": options.pick(*RUNS), **SLOTS}
+    for constraint in list(CONSTRAINTS)[: 1 if options.quick else 2]:
+        must = truth("SoftElim", constraint).gradient["theta"]
+        for relax in (0.3, 1.0, 3.0):
+            world, accountant = instances(), CONSTRAINTS[constraint]
+            got = straight_through.estimate(ELIM, world, accountant, wrt="theta", relax=relax, **given)
+            gap, se = got.gradient["theta"] - must, got.standard_error["theta"]
+            rows.append(_bias_row(f"bias: straight_through, SoftElim, {constraint}, relax = {relax:g}", gap, se, must))
+        for sigma in (0.1, 0.3, 1.0):
+            gap = _smoothed_gradient(constraint, sigma) - must
+            rows.append(_bias_row(f"bias: smoothing, SoftElim, {constraint}, σ = {sigma:g}", gap, 0 * gap, must))
+    return rows
+
+
+def _smoothed_gradient(constraint: str, sigma: float) -> np.ndarray:
+    """E[R′(θ e^{σε}) e^{σε}], exactly but for a 15-point Gauss–Hermite rule."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(15)
+    total = np.zeros((1, INSTANCES))
+    for node, weight in zip(nodes, weights / weights.sum(), strict=True):
+        factor = float(np.exp(sigma * node))
+        there = dataclasses.replace(ELIM, theta=ELIM.theta * factor)
+        found = exact.estimate(there, instances(), CONSTRAINTS[constraint], wrt="theta")
+        total += weight * factor * found.gradient["theta"]
+    return total
+
+
+def _bias_row(item: str, gap: np.ndarray, se: np.ndarray, must: np.ndarray) -> Row:
+    scale = np.sqrt((must**2).mean())
+    same = (np.sign(must + gap) == np.sign(must)).mean()
+    level = np.sqrt(max(float((gap**2 - se**2).mean()), 0.0)) / scale
+    note = f"rms bias / rms gradient over {gap.size} instances, noise removed"
+    note += f"; sign right in {same:.0%}; mean {gap.mean():+.3g}"
+    return row(item, level, f"{np.sqrt((se**2).mean()) / scale:.3f}", note=note, digits=".3f")
+
+
+PAIR = np.array([[0.6, 0.4]])
+TABLE = {
+    (20, 0.25): (1.3476830120, -0.5110703247, 3.75511031, -3.61524658),
+    (20, 0.5): (1.3165517734, 0.3351578764, 3.40888297, -3.47858104),
+    (50, 0.5): (2.4663112845, 0.6382316172, 2.22783083, -2.11569954),
+    (50, 1.0): (3.2021077026, 1.5532180365, 7.57492129, -7.92045990),
+}
+BEST = {20: (0.404844, 1.29904801), 50: (0.442958, 2.44646722)}
+UCB1_20 = (1.5465188247, 5.60680247, -5.66625055)
+BAYES = {10: 6.021786, 50: 31.996712, 100: 64.918421}
+RUNS_200 = {0.25: (8.63, 0.07), 0.5: (4.73, 0.04), 0.75: (5.53, 0.02), 1.0: (7.24, 0.02), 2.0: (12.86, 0.02)}
+
+
+def exact_digits(options: Options) -> list[Row]:
+    """The table of SoftElim, the best θ, UCB1, Bayes-optimal values."""
+    rows = []
+    for (n, theta), must in TABLE.items():
+        found = softelim(n, theta)
+        got = (found.regret[0], found.by_parameter[0, 0], *found.by_mean_reward[0])
+        for name, a, b in zip(("regret", "∂/∂θ", "∂/∂μ₁", "∂/∂μ₂"), got, must, strict=True):
+            rows.append(_digits(f"exact: SoftElim n = {n}, θ = {theta:g}: {name}", a, b, 6e-9))
+    for n, (at, regret) in BEST.items():
+        low, high = 0.3, 0.6
+        while high - low > 1e-9:
+            middle = (low + high) / 2
+            low, high = (middle, high) if softelim(n, middle).by_parameter[0, 0] < 0 else (low, middle)
+        rows.append(_digits(f"exact: best θ, n = {n}", low, at, 6e-7))
+        rows.append(_digits(f"exact: regret at the best θ, n = {n}", softelim(n, low).regret[0], regret, 6e-9))
+    found = played(ucb1(2.0), 20)
+    got = (found.regret[0], *found.by_mean_reward[0])
+    for name, a, b in zip(("regret", "∂/∂μ₁", "∂/∂μ₂"), got, UCB1_20, strict=True):
+        rows.append(_digits(f"exact: UCB1 n = 20: {name}", a, b, 6e-9))
+    count = len({round(float(played(ucb1(c), 20).regret[0]), 12) for c in np.linspace(1.9, 2.1, 41)})
+    item = "exact: UCB1, different regrets of 41 constants in [1.9, 2.1]"
+    note = "a step function: its gradient is 0 almost everywhere"
+    rows.append(row(item, count, published=17, holds=count == 17, note=note))
+    for n, value in BAYES.items():
+        rows.append(_digits(f"exact: Bayes-optimal reward, n = {n}", oracles.bayes_optimal_reward(n), value, 6e-7))
+    arms = FiniteArms.bernoulli(PAIR, np.full((1, 2), 0.5))
+    mine = exact.estimate(SoftElim(0.5), arms, jb.Horizon(20), wrt="theta").gradient["theta"][0, 0]
+    item, note = "exact: the library's SoftElim n = 20, θ = 0.5: ∂/∂θ", "means rounded to 2⁻²⁴"
+    return [*rows, _digits(item, mine, TABLE[20, 0.5][1], 1e-6, note)]
+
+
+def played(choose: oracles.Choice, n: int) -> oracles.Exact:
+    """The exact value of n rounds on the two arms."""
+    return oracles.evaluate(oracles.play_out(choose, 2, n), PAIR, np.ones((1, 2)))
+
+
+def softelim(n: int, theta: float) -> oracles.Exact:
+    """SoftElim in float64, the mean of an arm without pulls taken as 1."""
+
+    def choose(counts: oracles.Counts) -> np.ndarray:
+        pulls = counts.pulls.astype(float)
+        mean = np.where(pulls > 0, counts.rewards / np.maximum(pulls, 1), 1.0)
+        s = -2 * (mean.max(1, keepdims=True) - mean) ** 2 * pulls
+        p = np.exp(s / theta**2)
+        p /= p.sum(1, keepdims=True)
+        return np.stack([p, p * -2 / theta**3 * (s - (p * s).sum(1, keepdims=True))])
+
+    return played(choose, n)
+
+
+def ucb1(c: float) -> oracles.Choice:
+    """r̄ + √(c ln t / n), t = pulls so far, ties to the first arm."""
+
+    def choose(counts: oracles.Counts) -> np.ndarray:
+        n = counts.pulls
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bonus = np.sqrt(c * np.log(np.maximum(n.sum(1, keepdims=True), 1)) / n)
+            score = np.where(n > 0, counts.rewards / n + bonus, np.inf)
+        return (score.argmax(1)[:, None] == np.arange(2)).astype(float)[None]
+
+    return choose
+
+
+def monte_carlo(options: Options) -> list[Row]:
+    """SoftElim for 200 rounds on (0.6, 0.4) and (0.4, 0.6), simulated; UCB1 beside it."""
+    runs = options.pick(500, 4000, 20_000)
+    arms = FiniteArms.bernoulli([[0.6, 0.4], [0.4, 0.6]], np.ones((2, 2)))
+    rows = []
+    for policy, published in (
+        (SoftElim(theta=np.array(list(RUNS_200))), {f"SoftElim θ = {theta:g}": x for theta, x in RUNS_200.items()}),
+        (UCB1(), {"UCB1": (9.98, 0.02)}),
+    ):
+        result = jb.simulate(policy, arms, jb.Horizon(200), key=KEY, replicates=runs, marks=1)
+        for i, (name, (must, error)) in enumerate(published.items()):
+            mean, se = mean_se(result.regret.values[i, ..., -1].ravel())
+            z = abs(mean - must) / np.hypot(se, error)
+            item, note = f"monte_carlo: {name}, n = 200, regret", f"{2 * runs} runs; |z| = {z:.1f}, yes: below 3"
+            said = f"{must} ± {error}"
+            rows.append(row(item, mean, f"{se:.3f}", published=said, holds=z < 3, note=note, digits=".3f"))
+    return rows
+
+
+def _digits(item: str, got: float, must: float, within: float, note: str = "") -> Row:
+    held, note = abs(got - must) < within, note or f"yes: within {within:g}"
+    return row(item, got, published=f"{must:.10g}", holds=held, note=note, digits=".10f")
+
+
+def maps(options: Options) -> list[Row]:
+    """Exact regret and its sensitivity over the means of two arms."""
+    points = options.pick(13, 25, 41)
+    low, high = np.linspace(0.06, 0.94, points), np.linspace(0.5, 0.95, points)
+    horizon = jb.Horizon(options.pick(20, 30, 50))
+    # all pairs of values, ``[pair, 2]``, the first running fastest
+    pair, costs = (np.stack([x.ravel() for x in np.meshgrid(axis, axis)], axis=1) for axis in (low, high))
+    rewards = FiniteArms.bernoulli(pair, np.full_like(pair, 0.5))
+    first = exact.estimate(SoftElim(theta=0.5), rewards, horizon, wrt="mean_reward")
+    spending = FiniteArms.bernoulli(np.broadcast_to([0.6, 0.4], pair.shape), costs)
+    second = exact.estimate(OMEGA, spending, jb.TotalBudget(3.0, last_pull="counts"), wrt="mean_cost")
+    regret, by_reward, by_cost = (
+        x.reshape(points, points)
+        for x in (first.value[0], first.gradient["mean_reward"][0, :, 0], second.gradient["mean_cost"][0, :, 0])
+    )
+    picture, axes = figure(2, 2, (10, 8.6))
+    soft, ours = f"SoftElim θ = ½, {horizon.rounds} rounds", "ω-UCB ρ = ¼, B = 3, μ^r = (0.6, 0.4)"
+    _map(picture, axes[0], low, regret, f"{soft}: regret", ("μ₁", "μ₂"))
+    _map(picture, axes[1], low, by_reward, f"{soft}: ∂ regret / ∂ μ₁", ("μ₁", "μ₂"), signed=True)
+    _map(picture, axes[2], high, second.value[0].reshape(points, points), f"{ours}: regret", ("μ^c₁", "μ^c₂"))
+    _map(picture, axes[3], high, by_cost, f"{ours}: ∂ regret / ∂ μ^c₁", ("μ^c₁", "μ^c₂"), signed=True)
+    save(picture, options.out / "maps.png")
+    most, gap = np.abs(by_reward).max(), _gap(low, regret, by_reward)
+    return [
+        row("maps: largest difference of ∂R/∂μ₁ and slopes of R on the grid", gap, published="small", digits=".3g",
+            holds=gap < 0.05, note="share of the largest gradient, away from the kink; yes: below 5 %"),
+        row("maps: largest |∂R/∂μ₁| of SoftElim", most, note="beside the kink μ₁ = μ₂"),
+        row("maps: largest |∂R/∂μ^c₁| of ω-UCB", np.abs(by_cost).max(), note="beside the kink of equal ratios"),
+    ]  # fmt: skip
+
+
+def _map(
+    picture: Any, axis: Any, grid: np.ndarray, values: np.ndarray, title: str, labels: tuple[str, str], *,
+    signed: bool = False,
+) -> None:  # fmt: skip
+    most = np.abs(values).max()
+    shades = {"cmap": "PuOr", "vmin": -most, "vmax": most} if signed else {"cmap": "viridis"}
+    mesh = axis.pcolormesh(grid, grid, values, shading="nearest", rasterized=True, **shades)
+    axis.grid(False)
+    axis.set(xlabel=labels[0], ylabel=labels[1], title=title, aspect="equal")
+    picture.colorbar(mesh, ax=axis, shrink=0.85)
+
+
+def _gap(grid: np.ndarray, regret: np.ndarray, slope: np.ndarray) -> float:
+    """Largest difference of the gradient by μ₁ and the slopes between neighbours, away from the kink μ₁ = μ₂."""
+    step = grid[1] - grid[0]
+    across = np.diff(regret, axis=1) / step
+    x, y = np.meshgrid(grid, grid)
+    smooth = np.abs(x[:, 1:] - y[:, 1:]) > 3 * step
+    return np.abs(across - (slope[:, 1:] + slope[:, :-1]) / 2)[smooth].max() / np.abs(slope).max()
+
+
+GRID = 2.0 ** np.linspace(-6, 1.5, 16)  # Figure 4's 2⁻⁶ … 2¹ at twice the density
+BLIND = (20_261_101, 20_261_102, 20_261_103, 20_261_104, 20_261_105, 20_261_106)  # seeds first used for this row
+MARGIN = 0.1  # of the tuned regret: "not worse" means by no more than this
+FAMILIES = {"S-Br-50": ("bernoulli", "1/4"), "S-Bt-50": ("beta", "1/8")}
+
+
+def tuned(options: Options) -> list[Row]:
+    """ρ of ω-UCB by gradient, beside the best of a 16-value grid, with several keys that no choice was made on."""
+    rows: list[Row] = []
+    picture, axes = figure(1, 2, (11, 4.4))
+    arms, budget = (50, 1.5e5) if not options.quick else (10, 400.0)
+    steps, each, on_grid, fresh = options.pick((6, 16, 16, 16), (8, 20, 60, 200), (8, 20, 100, 400))
+    sizes = {"steps": steps, "instances": each, "grid_instances": on_grid, "fresh": fresh}
+    sizes |= {"slots": 64} if options.quick else {}
+    for axis, (name, (family, best)) in zip(axes, FAMILIES.items(), strict=True):
+        if options.quick and family != "beta":
+            axis.set_axis_off()
+            continue
+        problem, found = random_problem(family, arms, budget), []
+        for key in BLIND[: options.pick(1, 2, 6)]:
+            one = jb.tune(OmegaUCB(rho=1.0), problem, wrt="rho", key=jax.random.key(key), grid=GRID, **sizes)
+            print("\n".join(f"  {name}, key {key}: {line}" for line in one.lines()), flush=True)
+            found.append(one)
+        where = name if not options.quick else f"{name} (K = {arms}, B = {budget:g}·min c)"
+        rows += _told(f"tuned: {where}", found, best, fresh)
+        _draw_tuned(axis, found[0], on_grid, fresh)
+        axis.set(xscale="log", xlabel="ρ", ylabel="mean regret at full budget", title=where)
+    save(picture, options.out / "tuned.png", legend=axes[1:], columns=3)
+    return rows
+
+
+def _told(item: str, found: list[Any], best: str, fresh: int) -> list[Row]:
+    rhos = ", ".join(f"{each.values['rho']:.3g}" for each in found)
+    on_grid = "best grid value " + ", ".join(f"{each.best['rho']:.3g}" for each in found) + "; start 1"
+    over_best = np.array([each.over_best.mean / each.regret[0] for each in found])
+    over_start = np.array([each.over_start.mean / each.regret[0] for each in found])
+    share = max(each.rounds[0] / each.rounds[1] for each in found)
+    seconds = max(each.seconds[0] for each in found)
+    many = f"{len(found)} keys, {fresh} fresh instances each"
+    return [
+        row(f"{item}: ρ", rhos, published=f"{best} is good (Figure 4)", note=f"{on_grid}; {many}"),
+        gain(f"{item}: (regret of the best grid value − tuned) / tuned", over_best, -MARGIN, many),
+        gain(f"{item}: (regret of the start − tuned) / tuned", over_start, 0.0, many),
+        row(f"{item}: rounds of the tuning / of the grid", share, published="≤ 0.25", holds=share <= 0.25,
+            note="the largest of all keys", digits=".3f"),
+        row(f"{item}: seconds of the tuning", seconds, published="≤ 300", holds=seconds <= 300,
+            note="the largest of all keys, compile included", digits=".0f"),
+    ]  # fmt: skip
+
+
+def gain(item: str, gains: np.ndarray, level: float, note: str) -> Row:
+    """Is the mean gain above ``level``? One gain for each key; t-interval over the keys, at 95 %."""
+    if gains.size < 2:
+        return row(item, gains.mean(), published=f"> {level:g}", note=f"{note}; one key shows nothing")
+    mean, se = mean_se(gains)
+    half = float(stats.t.isf(0.025, gains.size - 1) * se)
+    low, high = float(mean) - half, float(mean) + half
+    each = ", ".join(f"{x:.3f}" for x in gains)
+    note = f"{note}: {each}; 95 % interval {low:.3f} to {high:.3f}"
+    return row(item, mean, se, published=f"> {level:g}", holds=beyond(low, high, level), note=note, digits=".3f")
+
+
+def _draw_tuned(axis: Any, found: Any, on_grid: int, fresh: int) -> None:
+    style = {"color": GREY, "marker": "s", "capsize": 2, "label": f"grid, {on_grid} instances"}
+    axis.errorbar(found.grid[:, 0], found.grid_regrets, 1.96 * found.grid_errors, **style)
+    mean, low, high = found.regret
+    style = {"color": VERMILION, "marker": "D", "capsize": 4, "label": f"tuned, {fresh} fresh instances"}
+    axis.errorbar([float(found.values["rho"])], [mean], [[mean - low], [high - mean]], zorder=4, **style)
+    for i, rho in enumerate(found.path[:, 0]):
+        label = "path (darker: later)" if i == len(found.path) - 1 else None
+        axis.axvline(rho, color=BLUE, alpha=0.15 + 0.6 * i / len(found.path), linewidth=1, label=label)
+
+
+def worst(options: Options) -> list[Row]:
+    """Worst instances of ω-UCB, BTS and m-UCB, each simulated again, beside random instances."""
+    arms, budget = options.pick((3, 15.0), (3, 50.0), (5, 100.0))
+    steps, runs, check = options.pick((15, 100, 1000), (40, 256, 4000), (80, 512, 20_000))
+    constraint = jb.TotalBudget(budget, last_pull="counts")
+    sizes = {"arms": arms, "restarts": 6, "steps": steps, "replicates": runs, "check": check, "slots": 128}
+    rivals: dict[str, Any] = {"ω-UCB": OMEGA, "BTS": BudgetedThompson(), "m-UCB": MUCB()}
+    random = random_bernoulli(KEY, 200, arms)
+    clipped = FiniteArms.bernoulli(*(np.clip(x, 0.05, 0.95) for x in random.values()))
+    rows = []
+    picture, axes = figure(1, 3, (13, 4.2))
+    for axis, (name, policy) in zip(axes, rivals.items(), strict=True):
+        got = adversarial.search(policy, constraint, key=KEY, **sizes)
+        usual = got.start
+        if not options.quick:
+            at_random = jb.simulate(policy, clipped, constraint, key=KEY, replicates=50, marks=1)
+            usual = at_random.regret.values[0, ..., -1].mean(axis=1)
+        rows += _found(f"worst: {name}, K = {arms}, B = {budget:g}", f"worst: {name}", got, usual, check)
+        axis.plot(got.path, color=BLUE, alpha=0.5, linewidth=1)
+        axis.axhline(got.objective[0], color=VERMILION, linestyle="--", label="worst, simulated again")
+        axis.axhline(usual.max(), color=GREEN, linestyle=":", label="largest of random instances")
+        axis.axhline(usual.mean(), color=GREY, linestyle="-.", label="mean of random instances")
+        axis.set(xlabel="step of the ascent", ylabel="regret", title=f"{name}, {arms} arms, B = {budget:g}")
+    save(picture, options.out / "worst.png", legend=axes[:1], columns=3)
+    for one, other in () if options.quick else (("ω-UCB", "BTS"), ("m-UCB", "ω-UCB")):
+        got = adversarial.search(rivals[one], constraint, key=KEY, against=rivals[other], **sizes)
+        means = f"μ^r {np.round(got.mean_reward[0], 2)}, μ^c {np.round(got.mean_cost[0], 2)}"
+        item, note = f"worst: largest regret of {one} − {other} found", f"paired, fresh runs; {means}"
+        rows.append(row(item, got.objective[0], got.standard_error[0], note=note))
+    return rows
+
+
+def _found(item: str, short: str, got: adversarial.Worst, usual: np.ndarray, check: int) -> list[Row]:
+    regret, error = got.objective[0], got.standard_error[0]
+    shown = "; ".join(f"({r:.2f}, {c:.2f})" for r, c in zip(got.mean_reward[0], got.mean_cost[0], strict=True))
+    note = f"simulated again on {check} fresh runs (the search claimed {got.claimed[0]:.4g}); "
+    note += f"arms (μ^r, μ^c): {shown}; mean of {usual.size} random instances {usual.mean():.3g}, "
+    note += f"their largest {usual.max():.3g}"
+    beyond = f"{short}: regret found − largest of {usual.size} random instances"
+    return [
+        row(f"{item}: largest regret found", regret, error, note=note),
+        row(beyond, regret - usual.max(), error, published="> 0", holds=above_zero(regret - usual.max(), error),
+            note="6 restarts", digits=".3g"),
+    ]  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    "gradients",
+    {"exact": exact_digits} | {x.__name__: x for x in (monte_carlo, unbiased, errors, bias, tuned, worst, maps)},
+    not_in_quick=("errors", "bias", "tuned", "worst"),  # minutes at any size
+)

@@ -1,0 +1,553 @@
+"""Infinitely many arms with a budget (the RCB paper): the first empirical study of RCB-I and RCB-AIR.
+
+    python -m experiments rcb [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
+
+Items: regret, far (budgets beyond, 100 reservoirs each), known, baselines, wrong_beta, multiplier, exploration, ads.
+The paper has theory only, so ``published`` holds the bounds. Instances: ρ* = 2, λ = 0.1, Bernoulli outcomes unless
+said, one reservoir for each replicate. The last rows say how fast each policy was.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import jaxbandits as jb
+from experiments.common import OURS, Experiment, Options, Row, above_zero, clocks, is_above, mean_row, mean_se, row
+from experiments.figures import BLUE, GREEN, GREY, VERMILION, figure, intervals, look, name_ticks, save
+from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.environments import Reservoir, bernoulli_outcome, uniform_outcome
+from jaxbandits.policies import RCB, ArmIncreasing, LogExploration, SampledArms, arms_to_sample, room_needed
+
+ARMS_KEY, RUN_KEY = jax.random.key(15), jax.random.key(16)
+BEST, LEAST = 2.0, 0.1  # ρ*, λ
+BETAS = (0.5, 1.0, 2.0)
+FORMULAS: dict[str, jb.policies.IndexPolicy] = {
+    "RCB": RCB(),
+    "UCB-V (reward)": jb.policies.UCBVReward(),
+    "UCB-V (ratio)": jb.policies.UCBVRatio(),
+    "ω-UCB": jb.policies.OmegaUCB(),
+    "ω*-UCB": jb.policies.OmegaStarUCB(),
+}
+OUTCOMES = {"Bernoulli": bernoulli_outcome, "uniform": uniform_outcome}
+CLOCK: dict[str, np.ndarray] = {}  # by name: wall seconds, processor seconds, rounds
+SHARES = (0.01, 0.1, 1.0)
+ADS_FILE = "facebook/data.csv"
+
+
+class Point(NamedTuple):
+    """One place of the study."""
+
+    beta: float
+    budget: float
+    replicates: int
+
+
+class Lanes(NamedTuple):
+    """The runs of a point: arrays ``[replicate, mark]`` or ``[replicate]``."""
+
+    budget: np.ndarray  # [mark]: what may be spent by then
+    regret: np.ndarray
+    infinite: np.ndarray  # share of all pulls made while the pulled arm's index was infinite (RCB, 𝓔 = ln t)
+    opened: np.ndarray  # arms pulled
+
+    @property
+    def last(self) -> np.ndarray:
+        return self.regret[:, -1]
+
+
+def ruled(rule: str, formula: str, budget: Any, believed: Any, multiplier: Any = 1.0) -> SampledArms | ArmIncreasing:
+    """A formula under the arm-increasing rule, or on ``K arms``: UCB-V on rewards, which knows no costs, takes the
+    horizon B/λ for its own."""
+    if rule == "increasing":
+        return ArmIncreasing(FORMULAS[formula], np.broadcast_to(believed, (len(np.atleast_2d(believed)), budget.size)))
+    horizon = np.asarray(budget) / LEAST if formula == "UCB-V (reward)" else budget
+    return SampledArms(FORMULAS[formula], np.atleast_2d(arms_to_sample(horizon, believed, multiplier)))
+
+
+def play(
+    name: str, points: Sequence[Point], policy: Callable[[np.ndarray, np.ndarray], Any], options: Options, *,
+    outcomes: str = "Bernoulli", shares: Sequence[float] = SHARES, arms: Reservoir | None = None, rounds: float = 7.0,
+) -> list[list[Lanes]]:  # fmt: skip
+    """By setting, by point. ``policy``, or a list, is made from the points' β and budgets, ``[1, instance]`` each.
+
+    Several policies play at once: one compiles while another plays. ``rounds`` is how many a unit of budget may
+    pay for: the room of growing sets (doubled if that was not enough).
+    """
+    counts = [point.replicates for point in points]
+    beta = np.repeat([point.beta for point in points], counts)
+    budget = np.repeat([point.budget for point in points], counts)
+    made = policy(beta[None, :], budget[None, :])
+    if arms is None:
+        arms = Reservoir.ratio(
+            ARMS_KEY, instances=beta.size, capacity=1, beta=beta, best_ratio=BEST, least_cost=LEAST,
+            outcomes=OUTCOMES[outcomes],
+        )  # fmt: skip
+    constraint = jb.TotalBudget(budget, last_pull="forfeits")
+    how: dict[str, Any] = {"key": RUN_KEY, "marks": tuple(shares), "slots": 64 if options.quick else None}
+
+    def run(room: int) -> jb.Result:
+        began = clocks()
+        result = jb.simulate(made, arms.with_capacity(room), constraint, progress=sys.stderr.isatty(), **how)
+        count = result.ledger["rounds"][..., -1].sum()
+        CLOCK[name] = CLOCK.get(name, np.zeros(3)) + np.array([*(clocks() - began), count])
+        return result
+
+    result, room = jb.rerun_larger(run, _room(made, budget, rounds, options), most=1 << 20)
+    return _lanes(result, arms.with_capacity(room), budget, np.cumsum([0, *counts]))
+
+
+def _room(policies: Any, budget: np.ndarray, rounds: float, options: Options) -> int:
+    """K, or what the increasing rule will need."""
+    needed = 0
+    for policy in policies if isinstance(policies, list) else [policies]:
+        if isinstance(policy, SampledArms):
+            needed = max(needed, int(np.max(policy.arms)))
+            continue
+        beta = np.broadcast_to(policy.beta, np.broadcast_shapes(np.shape(policy.beta), (1, budget.size)))
+        pairs = zip(np.tile(budget, len(beta)), beta.ravel(), strict=True)
+        needed = max(needed, *(room_needed(rounds * b, x) for b, x in pairs))
+    # In a quick run all calls share two programs; else room is a multiple of 8.
+    return (128 if needed <= 128 else 320 if needed <= 320 else needed) if options.quick else -(-needed // 8) * 8
+
+
+def timings() -> list[Row]:
+    """How fast each policy was."""
+    found = []
+    for name, (wall, processor, rounds) in CLOCK.items():
+        note = f"{rounds:.3g} rounds, {1e9 * processor / rounds:.0f} ns of processor a round, compile included"
+        found.append(row(f"seconds: {name}", wall, note=note, digits=".1f"))
+    return found
+
+
+def _lanes(result: jb.Result, arms: Reservoir, budget: np.ndarray, ends: np.ndarray) -> list[list[Lanes]]:
+    full = result.ended == jb.Status.CAPACITY
+    assert not full.any(), f"{full.sum()} lanes were full"
+    _, cost = arms.first_arms(arms.capacity)
+    found: list[list[Lanes]] = []
+    for i in range(len(result.settings)):
+        pulls, rounds = result.final["pulls"][i, :, 0], result.ledger["rounds"][i, :, 0, -1]
+        needed = np.log(rounds[:, None]) / (2 * cost**2)  # pulls until c̄ > √(ln t / 2n), at the end
+        infinite = np.minimum(pulls, needed).sum(axis=1) / pulls.sum(axis=1)
+        opened = (pulls > 0).sum(axis=1)
+        regret = result.regret.values[i, :, 0]
+        spent = budget[:, None] * np.asarray(result.marks)
+        found.append([Lanes(spent[a], regret[a:b], infinite[a:b], opened[a:b]) for a, b in itertools.pairwise(ends)])
+    return found
+
+
+NAMES = {"RCB": ("RCB-I", "RCB-AIR"), "ω-UCB": ("ω-UCB, K arms", "ω-UCB, increasing")}
+# ten to the …: the last budget with many runs, and the last one of all, by β
+MANY = {"RCB": {0.5: 5.0, 1.0: 5.0, 2.0: 4.0}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 3.5}}
+LAST = {"RCB": {0.5: 6.0, 1.0: 5.0, 2.0: 4.5}, "ω-UCB": {0.5: 4.0, 1.0: 4.0, 2.0: 3.5}}
+# ten to the …: where ``far`` begins, the last budget of ``regret``, and where it ends
+FAR = {"RCB": {1.0: (5.0, 5.5), 2.0: (4.5, 5.0)}, "ω-UCB": {0.5: (4.0, 5.0), 1.0: (4.0, 5.0), 2.0: (3.5, 4.5)}}
+ROUNDS = {0.5: 8.5, 1.0: 5.6, 2.0: 4.6}  # most rounds that a unit of budget pays for (measured)
+_SIMILAR, _CHEAP = 1.3, 32  # what costs less than compiling another program: so many times the arms, so many arms
+
+
+class Curve(NamedTuple):
+    """Regret at several budgets."""
+
+    budget: np.ndarray  # ascending
+    mean: np.ndarray
+    se: np.ndarray
+    runs: np.ndarray
+    infinite: np.ndarray  # mean share; NaN at a budget that was only passed
+    opened: np.ndarray
+
+    def exponents(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(geometric mid budget, d ln R / d ln B between neighbours, its standard error by the delta method).
+
+        Neighbours are taken as independent: for marks of one run, which are positively correlated, that is too wide.
+        """
+        step = np.diff(np.log(self.budget))
+        slope = np.diff(np.log(self.mean)) / step
+        relative = self.se / self.mean
+        return np.sqrt(self.budget[1:] * self.budget[:-1]), slope, np.hypot(relative[1:], relative[:-1]) / step
+
+
+def join(parts: Sequence[Lanes], *, passed: bool) -> Curve:
+    """Several runs as one curve, with the marks on the way if ``passed``; the most replicates count."""
+    rows: dict[float, tuple[float, ...]] = {}
+    for lanes in sorted(parts, key=lambda part: len(part.regret)):
+        mean, se = mean_se(lanes.regret)
+        last = len(lanes.budget) - 1
+        for i in range(0 if passed else last, last + 1):
+            ends = [float(x.mean()) if i == last else np.nan for x in (lanes.infinite, lanes.opened)]
+            rows[float(f"{lanes.budget[i]:.3g}")] = (float(mean[i]), float(se[i]), len(lanes.regret), *ends)
+    budgets = np.array(sorted(rows))
+    return Curve(budgets, *np.array([rows[b] for b in budgets]).T)
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """Budgets in half decades, three digits."""
+    return [float(f"{10**e:.3g}") for e in np.arange(low, high + 0.1, 0.5)]
+
+
+def sizes(formula: str, beta: float, options: Options, far: bool = False) -> list[tuple[float, int]]:
+    """(budget, replicates)."""
+    if far:
+        if beta not in FAR[formula]:
+            return []
+        low, high = (x - options.pick(2.0, 1.0, 0.0) for x in FAR[formula][beta])
+        return [(b, options.pick(20, 40, 100)) for b in _powers(low, high)]
+    if options.quick:
+        return [(b, 40) for b in _powers(2.0, 3.0)]
+    border, last = MANY[formula][beta], LAST[formula][beta]
+    if not options.full:
+        border, last = border - 1, border - 0.5
+    many, few = options.pick(None, (200, 40), (1000, 100))
+    return [(b, many if b <= 10**border * 1.01 else few) for b in _powers(3.0, last)]
+
+
+@functools.cache
+def curves(formula: str, options: Options, far: bool = False) -> dict[float, dict[str, Curve]]:
+    """By β, by rule; ``far``: at budgets beyond, with fewer runs, for the β that have some."""
+    known_name, any_name = NAMES[formula]
+    points = [Point(beta, b, n) for beta in BETAS for b, n in sizes(formula, beta, options, far)]
+    found: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
+    for together in _alike(points, options):
+        lanes = play(known_name, together, lambda beta, budget: ruled("K arms", formula, budget, beta), options)[0]
+        for point, x in zip(together, lanes, strict=True):
+            found[point.beta].append(x)
+    grown = _increasing(formula, any_name, options, far)
+    return {
+        beta: {known_name: join(found[beta], passed=False), any_name: join(grown[beta], passed=True)}
+        for beta in BETAS
+        if found[beta]
+    }
+
+
+def _alike(points: list[Point], options: Options) -> list[list[Point]]:
+    """Points that want about as many arms are played together: what the widest needs costs all of them."""
+    if options.quick:
+        return [points]
+    groups: list[list[Point]] = []
+    widest = 0
+    for point in sorted(points, key=lambda point: -arms_to_sample(point.budget, point.beta)):
+        arms = arms_to_sample(point.budget, point.beta)
+        if not groups or (arms < widest / _SIMILAR and widest > _CHEAP):
+            groups.append([])
+            widest = arms
+        groups[-1].append(point)
+    return groups
+
+
+def _increasing(formula: str, name: str, options: Options, far: bool) -> dict[float, list[Lanes]]:
+    """The arm-increasing rule does not know B: one run serves all smaller budgets."""
+    found: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
+    calls: dict[Any, tuple[list[Point], list[float]]] = {}
+    for beta in BETAS:
+        given = sizes(formula, beta, options, far)
+        for replicates in sorted({n for _, n in given}):
+            budgets = [b for b, n in given if n >= replicates]
+            shares = [b / budgets[-1] for b in budgets[:-1]] + [1.0]
+            together = None if options.quick else (beta, replicates)
+            points, _ = calls.setdefault(together, ([], shares))
+            points.append(Point(beta, budgets[-1], replicates))
+
+    def policy(beta: np.ndarray, budget: np.ndarray) -> Any:
+        return ruled("increasing", formula, budget, beta)
+
+    for points, shares in calls.values():
+        rounds = max(ROUNDS[point.beta] for point in points)
+        lanes = play(name, points, policy, options, shares=shares, rounds=rounds)
+        for point, x in zip(points, lanes[0], strict=True):
+            found[point.beta].append(x)
+    return found
+
+
+def bound_exponents(beta: float, budget: np.ndarray, policy: str) -> tuple[np.ndarray, float]:
+    """(local exponent of the upper bound with its logarithms, exponent of the lower bound).
+
+    RCB-I: √B ln B (β < 1), √B ln²B (β = 1), B^{β/(1+β)} ln B (β > 1); RCB-AIR: ln²B times √B (β < 1) or B^{β/(1+β)}.
+    """
+    power = 0.5 if beta < 1 else beta / (1 + beta)
+    logs = 2 if policy == "RCB-AIR" or beta == 1 else 1
+    return power + logs / np.log(budget), beta / (1 + beta)
+
+
+def regret(options: Options) -> list[Row]:
+    """Regret on log-log axes, and local exponents beside those of the bounds."""
+    picture, axes = figure(2, 3, (12.5, 8))
+    rows: list[Row] = []
+    for column, beta in enumerate(BETAS):
+        top, bottom = axes[column], axes[3 + column]
+        for formula in NAMES:
+            for name, curve in curves(formula, options)[beta].items():
+                top.errorbar(curve.budget, curve.mean, 1.96 * curve.se, label=name, **look(name))
+                middle, slope, se = curve.exponents()
+                bottom.errorbar(middle, slope, 1.96 * se, label=name, **look(name))
+                rows += _levels(name, beta, curve)
+                if formula == "RCB":
+                    rows += _exponents(name, beta, curve)
+        one = curves("RCB", options)[beta]["RCB-I"]
+        upper, lower = bound_exponents(beta, one.budget, "RCB-I")
+        line = one.mean[0] * (one.budget / one.budget[0]) ** lower
+        top.plot(one.budget, line, color=GREY, ls=":", label="slope of the lower bound")
+        bottom.axhline(lower, color=GREY, ls=":")
+        bottom.plot(one.budget, upper, color=GREY, ls="--", label="local slope of RCB-I's upper bound")
+        top.set(xscale="log", yscale="log", xlabel="budget B", ylabel="regret", title=f"β = {beta:g}")
+        bottom.set(xscale="log", xlabel="budget B", ylabel="local exponent d ln R / d ln B")
+    title = "Regret B·ρ* − reward, mean and 95 % interval (ρ* = 2, λ = 0.1)"
+    save(picture, options.out / "regret.png", title, legend=[axes[0], axes[3]])
+    return rows
+
+
+def _levels(name: str, beta: float, curve: Curve) -> list[Row]:
+    rows = []
+    for i, budget in enumerate(curve.budget):
+        note = f"{curve.runs[i]:.0f} runs; R/(Bρ*) = {curve.mean[i] / (2 * budget):.3f}"
+        if np.isfinite(curve.opened[i]):
+            note += f"; {curve.opened[i]:.0f} arms"
+        if name.startswith("RCB") and np.isfinite(curve.infinite[i]):
+            note += f", infinite index in {100 * curve.infinite[i]:.0f} % of pulls"
+        item = f"regret: {name}, β = {beta:g}, B = {budget:g}"
+        rows.append(row(item, curve.mean[i], curve.se[i], note=note))
+    return rows
+
+
+def _exponents(name: str, beta: float, curve: Curve) -> list[Row]:
+    """Does the local exponent fall with B, and has it come down to that of the upper bound?"""
+    middle, slope, se = curve.exponents()
+    upper, lower = bound_exponents(beta, middle, name)
+    rows, note = [], "yes: below the upper bound's own local exponent"
+    for i, budget in enumerate(middle):
+        item = f"exponent: {name}, β = {beta:g}, B ≈ {budget:.3g}"
+        said = f"≤ {upper[i]:.3f} (upper bound), ≥ {lower:.3f} (lower)"
+        holds = above_zero(upper[i] - slope[i], se[i])
+        rows.append(row(item, slope[i], se[i], published=said, holds=holds, note=note, digits=".3f"))
+    fall, error = slope[0] - slope[-1], np.hypot(se[0], se[-1])
+    item, note = f"exponent: {name}, β = {beta:g}: it falls with B", f"first minus last of {len(middle)}"
+    holds = above_zero(fall, error)
+    return [*rows, row(item, fall, error, published=OURS, holds=holds, note=note, digits=".3f")]
+
+
+def far(options: Options) -> list[Row]:
+    """Regret, and local exponents of RCB, at budgets beyond those of ``regret``, with a tenth of its runs."""
+    rows: list[Row] = []
+    for formula in NAMES:
+        for beta, found in curves(formula, options, far=True).items():
+            for name, curve in found.items():
+                rows += _levels(name, beta, curve) + (_exponents(name, beta, curve)[:-1] if formula == "RCB" else [])
+            rows += _ratios(formula, beta, found)
+    return [each._replace(item=f"far: {each.item}") for each in rows]
+
+
+def known(options: Options) -> list[Row]:
+    """Known against unknown budget: regret of the increasing rule over that of K arms, at equal B."""
+    rows: list[Row] = []
+    picture, axes = figure(1, 3, (12.5, 4.4))
+    for axis, beta in zip(axes, BETAS, strict=True):
+        for formula, (i, air) in NAMES.items():
+            both = curves(formula, options)[beta]
+            ratio, error = _ratio(both[air], both[i])
+            axis.errorbar(both[i].budget, ratio, 1.96 * error, label=f"{air} / {i}", **look(air))
+            rows += [told._replace(item=f"known: {told.item}") for told in _ratios(formula, beta, both)]
+        axis.axhline(1, color=GREY, lw=1)
+        axis.set(xscale="log", xlabel="budget B", ylabel="ratio of regrets", title=f"β = {beta:g}")
+    title = "What it costs not to know the budget: unknown over known, 95 % interval"
+    save(picture, options.out / "known.png", title, legend=axes[:1])
+    return rows
+
+
+def _ratios(formula: str, beta: float, both: dict[str, Curve]) -> list[Row]:
+    """Regret of the rule that does not know the budget over that of the one that does."""
+    (i, air), rows = NAMES[formula], []
+    note = "yes: above 1; not paired; the bounds differ by a logarithm at most"
+    for b, x, se in zip(both[i].budget, *_ratio(both[air], both[i]), strict=True):
+        item, holds = f"{air} / {i}, β = {beta:g}, B = {b:g}", above_zero(x - 1, se)
+        rows.append(row(item, x, se, published=OURS, holds=holds, note=note, digits=".3f"))
+    return rows
+
+
+def _ratio(top: Curve, bottom: Curve) -> tuple[np.ndarray, np.ndarray]:
+    ratio = top.mean / bottom.mean
+    return ratio, ratio * np.hypot(top.se / top.mean, bottom.se / bottom.mean)
+
+
+RULES = {"K arms": "RCB-I", "increasing": "RCB-AIR"}
+
+
+def _points(options: Options) -> list[Point]:
+    """One for each β, all with one budget."""
+    budget, replicates = options.pick((1e3, 40), (3160.0, 100), (3160.0, 200))
+    return [Point(beta, budget, replicates) for beta in BETAS]
+
+
+def _row(item: str, lanes: Lanes, note: str = "", best: float = 2.0) -> Row:
+    share = f"R/(Bρ*) = {lanes.last.mean() / (best * lanes.budget[-1]):.3f}"
+    return mean_row(item, lanes.last, note=share + note, digits=".4g")
+
+
+def _paired(item: str, better: Lanes, worse: Lanes, note: str) -> Row:
+    """Is the regret of ``better`` the smaller? Same worlds. A question of ours: the paper has no numbers."""
+    gap = worse.last - better.last
+    return mean_row(item, gap, OURS, holds=is_above(gap), note=note + "; paired", digits=".4g")
+
+
+def baselines(options: Options) -> list[Row]:
+    """All formulas under both rules, Bernoulli and uniform outcomes."""
+    points, rows = _points(options), []
+    kinds = options.pick(("Bernoulli",), ("Bernoulli", "uniform"), ("Bernoulli", "uniform"))
+    rules = options.pick(("K arms",), tuple(RULES), tuple(RULES))
+    picture, axes = figure(len(kinds), 3, (12.5, 4.2 * len(kinds)))
+    for line, kind in enumerate(kinds):
+        found: dict[tuple[str, str], list[Lanes]] = {}
+        skipped = ["ω*-UCB"] if kind == "Bernoulli" else []  # η̂ = 1: it is ω-UCB, to the bit
+        skipped += ["UCB-V (ratio)"] if options.quick else []
+        for rule in rules:
+            # UCB-V on rewards samples five times as many arms, which all that play beside it would pay for.
+            formulas = [f for f in FORMULAS if f not in skipped and f != "UCB-V (reward)"]
+            for together in (formulas, ["UCB-V (reward)"]):
+                played = play("baselines", points, _rules(together, rule), options, outcomes=kind)
+                found |= {(formula, rule): lanes for formula, lanes in zip(together, played, strict=True)}
+        for i, (axis, beta) in enumerate(zip(axes[3 * line :], BETAS, strict=False)):
+            where = f"β = {beta:g}, {kind}"
+            for (formula, rule), lanes in found.items():
+                rows.append(_row(f"baselines: {formula}, {rule}, {where}", lanes[i]))
+                colour, shift = look(formula)["color"], -0.12 if rule == "K arms" else 0.12
+                face = colour if rule == "K arms" else "white"
+                x = list(FORMULAS).index(formula) + shift
+                style = {"marker": "o", "color": colour, "mfc": face, "ls": "none"}
+                intervals(axis, [x], [lanes[i].last], **style)
+            for rule in rules:
+                rcb, omega, reward = (found[f, rule][i] for f in ("RCB", "ω-UCB", "UCB-V (reward)"))
+                rows.append(_paired(f"baselines: RCB − ω-UCB, {rule}, {where}", omega, rcb, "yes: ω is better"))
+                item, note = f"baselines: UCB-V (reward) − RCB, {rule}, {where}", "costs ignored against costs learnt"
+                rows.append(_paired(item, rcb, reward, note))
+            axis.set(title=f"β = {beta:g}, {kind} outcomes", ylabel="regret", ylim=(0, None))
+            axis.set_xlim(-0.5, len(FORMULAS) - 0.5)
+            axis.set_xticks(range(len(FORMULAS)), [f.replace(" (", "\n(") for f in FORMULAS], fontsize=8)
+    axes[0].plot([], [], "ko", label="K arms")
+    axes[0].plot([], [], "o", mec="k", mfc="white", label="arm-increasing rule")
+    budget = points[0].budget
+    title = f"Regret at B = {budget:g} (Bρ* = {2 * budget:g}), mean and 95 % interval"
+    save(picture, options.out / "baselines.png", title, legend=axes[:1])
+    return rows
+
+
+def _rules(formulas: Sequence[str], rule: str) -> Any:
+    return lambda beta, budget: [ruled(rule, formula, budget, beta) for formula in formulas]
+
+
+def wrong_beta(options: Options) -> list[Row]:
+    """Believed against true β: both rules of RCB."""
+    points, rows, beliefs = _points(options), [], np.array(BETAS)[:, None]
+    picture, axes = figure(1, 2, (10, 4.2))
+
+    for axis, (rule, name) in zip(axes, RULES.items(), strict=True):
+
+        def policy(beta: np.ndarray, budget: np.ndarray, rule: str = rule) -> Any:
+            return ruled(rule, "RCB", budget, beliefs)
+
+        lanes = play("wrong β", points, policy, options)
+        for i, (beta, colour, mark) in enumerate(zip(BETAS, (BLUE, VERMILION, GREEN), "osD", strict=True)):
+            column = [of_belief[i] for of_belief in lanes]
+            style = {"label": f"true β = {beta:g}", "color": colour, "marker": mark}
+            intervals(axis, BETAS, [x.last for x in column], **style)
+            for believed, x in zip(BETAS, column, strict=True):
+                if believed == beta:
+                    rows.append(_row(f"wrong_beta: {name}, true β = {beta:g}, believed {believed:g}", x))
+                    continue
+                item = f"wrong_beta: {name}, true β = {beta:g}: believing {believed:g} costs"
+                note = f"R = {x.last.mean():.4g} instead of {column[i].last.mean():.4g}"
+                rows.append(_paired(item, column[i], x, f"{note}; yes: it costs"))
+        axis.set(xscale="log", xlabel="believed β", ylabel="regret", title=name, ylim=(0, None))
+        name_ticks(axis, BETAS)
+    title = f"Sensitivity to a wrong β, B = {points[0].budget:g}, 95 % intervals"
+    save(picture, options.out / "wrong_beta.png", title, legend=axes[:1])
+    return rows
+
+
+def multiplier(options: Options) -> list[Row]:
+    """K = max(2, ⌈m·B^e⌉) for several m."""
+    points, rows = _points(options), []
+    factors = options.pick(np.array([1 / 16, 1 / 4, 1.0]), 2.0 ** np.arange(-6, 2), 2.0 ** np.arange(-6, 2))
+    picture, axes = figure(1, 3, (12.5, 4.2))
+    for formula, name in (("RCB", "RCB-I"), ("ω-UCB", "ω-UCB, K arms")):
+
+        def policy(beta: np.ndarray, budget: np.ndarray, formula: str = formula) -> Any:
+            return ruled("K arms", formula, budget, beta, factors[:, None])
+
+        lanes = play("multiplier", points, policy, options)
+        for i, (axis, beta) in enumerate(zip(axes, BETAS, strict=True)):
+            column = [of_factor[i] for of_factor in lanes]
+            intervals(axis, factors, [x.last for x in column], label=name, **look(name))
+            for m, x in zip(factors, column, strict=True):
+                k = arms_to_sample(points[i].budget, beta, m)
+                rows.append(_row(f"multiplier: {name}, β = {beta:g}, m = {m:g}", x, f"; K = {k}"))
+            best = int(np.argmin([x.last.mean() for x in column]))
+            item = f"multiplier: {name}, β = {beta:g}: the best m beats m = 1 by"
+            at_one = column[list(factors).index(1.0)]
+            rows.append(_paired(item, column[best], at_one, f"best m = {factors[best]:g} of those tried"))
+            axis.set(xlabel="multiplier m of K", ylabel="regret", title=f"β = {beta:g}", ylim=(0, None))
+            axis.set_xscale("log", base=2)
+    title = f"The constant that the theory leaves open, B = {points[0].budget:g}, 95 % intervals"
+    save(picture, options.out / "multiplier.png", title, legend=axes[:1])
+    return rows
+
+
+def exploration(options: Options) -> list[Row]:
+    """Exploration sequences of RCB, under both rules."""
+    points, rows = _points(options), []
+    scales = {"ln t": 1.0, "ln t / 4": 0.25, "ln t / 16": 0.0625}
+    names = list(scales)
+    sequences: list[Any] = [LogExploration(np.array(list(scales.values())))]
+    if not options.quick:
+        names, sequences = [*names, "2 ln(4(log₂ t + 1))"], [*sequences, jb.policies.LogLogExploration()]
+    for rule, name in RULES.items():
+
+        def policies(true: np.ndarray, budget: np.ndarray, rule: str = rule) -> list[Any]:
+            if rule == "K arms":
+                return [SampledArms(RCB(sequence), arms_to_sample(budget, true)) for sequence in sequences]
+            return [ArmIncreasing(RCB(sequence), true) for sequence in sequences]
+
+        found = dict(zip(names, play("exploration", points, policies, options), strict=True))
+        for i, beta in enumerate(BETAS):
+            for sequence, lanes in found.items():
+                rows.append(_row(f"exploration: {name}, β = {beta:g}, 𝓔 = {sequence}", lanes[i]))
+                if sequence != "ln t":
+                    note = "smaller than the theory allows" if "/" in sequence else "the lower end of the theory"
+                    item = f"exploration: {name}, β = {beta:g}: 𝓔 = {sequence} beats ln t by"
+                    rows.append(_paired(item, lanes[i], found["ln t"][i], note))
+    return rows
+
+
+def ads(options: Options) -> list[Row]:
+    """Arms drawn from all Facebook ads together: a law that has its best arm (no β is true)."""
+    table = read_arms(options.data / ADS_FILE).instances
+    reward, cost = (np.concatenate([getattr(x, f"mean_{what}") for x in table]) for what in ("reward", "cost"))
+    reward, cost = 0.99 * reward / reward.max(), np.maximum(0.99 * cost / cost.max(), 0.01)
+    best = float((reward / cost).max())
+    budget, replicates = options.pick((100.0, 20), (300.0, 50), (1e3, 100))
+    points, rows = [Point(beta, budget, replicates) for beta in BETAS], []
+    arms = Reservoir.empirical(reward, cost, ARMS_KEY, instances=len(BETAS) * replicates, capacity=1)
+    formulas = options.pick(("RCB",), ("RCB", "ω-UCB"), ("RCB", "ω-UCB"))
+    note = f"; {reward.size} ads, ρ* = {best:.4g}, B = {budget:g}"
+    for rule in options.pick(("K arms",), tuple(RULES), tuple(RULES)):
+        lanes = play("ads", points, _rules(formulas, rule), options, arms=arms)
+        rows += [
+            _row(f"ads: {formula}, {rule}, believed β = {beta:g}", x, note, best)
+            for formula, by_point in zip(formulas, lanes, strict=True)
+            for beta, x in zip(BETAS, by_point, strict=True)
+        ]
+    return rows
+
+
+EXPERIMENT = Experiment(
+    "rcb",
+    {item.__name__: item for item in (regret, far, known, baselines, wrong_beta, multiplier, exploration, ads)},
+    not_in_quick=("far",),
+    # a bound's exponent is one of large budgets; what is asked besides names the budget it was asked at
+    any_size=lambda row: row.published in ("", OURS),
+    closing=timings,
+    needs={"ads": ADS_FILE},
+)

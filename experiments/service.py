@@ -1,0 +1,231 @@
+"""Requests in flight and budgets that renew: who wins under delay and in batches, who gets most out of 30 days.
+
+    python -m experiments service [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
+
+Items: delay, renewing.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import jaxbandits as jb
+from experiments.common import Experiment, Options, Row, mean_row, mean_se, ranking, row, simulated, swept
+from experiments.figures import figure, intervals, look, save
+from experiments.suak import LOG, load
+from jaxbandits.environments import Batched, Delayed, FiniteArms, FixedDelay, TableDelay
+from jaxbandits.policies import MUCB, BudgetedThompson, EvenPace, InFlight, OmegaUCB, PricePacer
+
+
+@jb.pytree
+class Herd(OmegaUCB):
+    """ω-UCB that does not count in what is open: all that wait go the same way."""
+
+    def select_while_open(self, state: Any, key: Any, view: Any, open: Any) -> Any:
+        return self.select(state, key, view)
+
+
+POLICIES: dict[str, Any] = {
+    "ω-UCB, ρ = 1/4": OmegaUCB(rho=0.25),
+    "BTS": BudgetedThompson(),
+    "m-UCB": MUCB(),
+    "ω-UCB, herd": Herd(rho=0.25),
+}
+
+
+def delay(options: Options) -> list[Row]:
+    """The regret at the end of a budget, against the delay and against the size of a batch."""
+    budget, instances, runs = options.pick((40.0, 2, 2), (2000.0, 4, 5), (4000.0, 10, 20))
+    kinds = {
+        "delay": options.pick([0], [0, 10, 100, 1000, 10_000], [0, 10, 100, 1000, 10_000]),
+        "batch": options.pick([1], [1, 10, 100, 1000], [1, 10, 100, 1000]),
+    }
+    names = list(POLICIES)[: options.pick(1, None, None)]
+    # means drawn uniformly, the same at every size
+    reward, cost = np.random.default_rng(26).random((2, 10, 10))[:, :instances, : options.pick(4, 10, 10)]
+    arms = FiniteArms.bernoulli(reward, 0.05 + 0.95 * cost)
+    # with a fixed delay one outcome is due after each round: one place is enough for what is told
+    worlds = {f"delay {n}": Delayed(arms, FixedDelay(n), room=n + 1, arrivals=1) for n in kinds["delay"]}
+    worlds |= {f"batch {n}": Delayed(arms, Batched(n), room=n, arrivals=None) for n in kinds["batch"] if n > 1}
+    policies = {name.replace("1/4", "¼"): InFlight(POLICIES[name]) for name in names}
+    how: dict[str, Any] = {"constraint": jb.TotalBudget([budget], last_pull="counts"), "replicates": runs, "seed": 26}
+    found = swept(options, "delay", policies=policies, environments=worlds, **how)
+    reward, cost = arms.values()
+    best = (reward / cost).max(axis=-1)[:, None] * budget
+    share = {
+        at: x / best for at, x in zip(worlds, found["regret"].values[:, :, 0, :, :, -1].swapaxes(0, 1), strict=True)
+    }
+    share["batch 1"] = share["delay 0"]  # the same world
+    rows = []
+    picture, axes = figure(1, 2, (11, 4.6))
+    for axis, (kind, numbers) in zip(axes, kinds.items(), strict=True):
+        means = {number: share[f"{kind} {number}"].mean(axis=1) for number in numbers}  # [policy, run]
+        for number, samples in means.items():
+            for name, x in zip(names, samples, strict=True):
+                note = f"share of the best reward; budget {budget:g}, {instances} instances, {runs} runs"
+                rows.append(mean_row(f"delay: {name}, {kind} {number}: regret", x, digits=".4f", note=note))
+            of_policy = dict(zip(names, samples, strict=True))
+            rows.append(ranking(f"delay: ranking at {kind} {number}", of_policy))
+        for k, name in enumerate(names):
+            x = np.arange(len(numbers)) + 0.06 * (k - 2)
+            intervals(axis, x, np.stack([each[k] for each in means.values()]), label=name, capsize=2, **look(name))
+        axis.set_xticks(range(len(numbers)), [f"{x:,}" for x in numbers])
+        axis.set(ylabel="regret, share of the best reward", ylim=(0, None))
+    axes[0].set(xlabel="delay, rounds", title="Outcomes come late")
+    axes[1].set(xlabel="size of a batch, rounds", title="Outcomes come in batches")
+    title = f"Ten Bernoulli arms, budget {budget:,.0f}: who wins while requests are in flight"
+    save(picture, options.out / "delay.png", title, legend=axes[:1], columns=5)
+    return rows
+
+
+# Thirty days of a budget that renews daily: routing prompts to four LLMs under the traffic of a real week.
+LATE = 5.0  # requests, on average
+CAP = 0.99  # dearer answers are cut off, as a limit on tokens does: so much is held for a request
+TRAFFIC = "traffic/traffic_share.csv"
+
+
+class Month(NamedTuple):
+    """What is played."""
+
+    arms: FiniteArms
+    bound: np.ndarray  # of each arm, as a share of the unit
+    unit: float  # dollars
+    requests: np.ndarray  # [instance = budget, slot]
+    expected: np.ndarray
+    dollars: np.ndarray  # a day, [instance]
+
+    @property
+    def days(self) -> int:
+        return self.requests.shape[1] // 24
+
+
+def models(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The four language models of the data, or four made up like them."""
+    if path.exists():
+        return load(path)[1]
+    rng = np.random.default_rng(0)
+    means = ((0.79, 3e-5), (0.92, 5e-4), (0.927, 9e-4), (0.934, 1.5e-2))
+    return [(rng.binomial(1, q, 500) * 1.0, c * rng.gamma(2.0, 0.5, 500)) for q, c in means]
+
+
+def week(path: Path) -> np.ndarray:
+    """Shares of a week's traffic by hour, ``[7 · 24]``: the mean over regions, or a plain day seven times."""
+    if not path.exists():
+        hours = 1.2 + np.sin(2 * np.pi * (np.arange(24) - 9) / 24)
+        return np.tile(hours / hours.sum() / 7, 7)
+    table = np.zeros((7, 24))
+    with path.open(newline="", encoding="utf-8") as file:
+        for line in csv.reader(file):
+            if line and line[-1][0].isdigit():
+                *_, day, hour, share = line
+                table[int(float(day)) - 1, int(float(hour))] += float(share)
+    return table.ravel() / table.sum()
+
+
+def month(options: Options) -> Month:
+    """Days of an hourly forecast, and the traffic that came: days are busier or quieter than expected."""
+    days, a_day = options.pick((3, 60), (30, 500), (30, 4000))
+    a_request = np.array(options.pick([6e-4], [1e-4, 6e-4, 3e-3], [5e-5, 1e-4, 3e-4, 6e-4, 1e-3, 3e-3]))
+    logs = [(r, np.minimum(c, np.quantile(c, CAP))) for r, c in models(options.data / LOG)]
+    unit = max(float(cost.max()) for _, cost in logs)
+    shares = np.tile(week(options.data / TRAFFIC), -(-days // 7))[: 24 * days]
+    expected = np.rint(shares * 7 * a_day).astype(int)
+    rng = np.random.default_rng(30)
+    busy = np.repeat(rng.lognormal(-0.02, 0.2, days), 24)
+    requests = rng.poisson(shares * 7 * a_day * busy)
+    return Month(
+        FiniteArms.empirical([[(r, c / unit) for r, c in logs]] * a_request.size),
+        np.array([min(float(c.max()) / unit * 1.000001, 1.0) for _, c in logs]),
+        unit,
+        np.tile(requests, (a_request.size, 1)),
+        np.tile(expected, (a_request.size, 1)),
+        a_request * a_day,
+    )
+
+
+class Outcome(NamedTuple):
+    """Of one policy, ``[budget, run]``."""
+
+    quality: np.ndarray  # per request
+    of_best: np.ndarray  # quality as a share of r*
+    money: np.ndarray  # share spent
+    skipped: np.ndarray  # share of the requests
+    violation: float
+    best: np.ndarray  # r*
+
+
+def renewing(options: Options) -> list[Row]:
+    """Judged quality a request, the money that was spent, and what was turned away."""
+    it, runs = month(options), options.pick(2, 6, 20)
+    day, greedy = it.dollars[:, None] / it.unit, PricePacer(start=0.0)
+    found = {"PricePacer": _outcome(options, "PricePacer", it, PricePacer(), day, [24], runs)}
+    if not options.quick:
+        caps = np.concatenate([day, 2.5 * day / 24], axis=1)  # an hour may have 2.5 times its even share
+        rivals: dict[str, tuple[Any, np.ndarray, list[int]]] = {
+            "even pace": (EvenPace(greedy), day, [24]),
+            "spend until gone": (greedy, day, [24]),
+            "ω-UCB, ρ = 1/4": (OmegaUCB(rho=0.25), day, [24]),
+            "caps per hour": (PricePacer(start=0.0, budgets=2), caps, [24, 1]),
+        }
+        found |= {name: _outcome(options, name, it, *rival, runs) for name, rival in rivals.items()}
+    _picture(options, it, found)
+    requests, rows = int(it.requests[0].sum()), []
+    for name, x in found.items():
+        note = "exact; 0: never overspent"
+        rows.append(row(f"renewing: violation, {name}", x.violation, note=note, holds=x.violation <= 0))
+        for i, dollars in enumerate(it.dollars):
+            at, note = f"at {dollars:g} $", f"{dollars:g} $ a day, {requests} requests in {it.days} days, {runs} runs"
+            rows += [
+                mean_row(f"renewing: {name}, quality {at}", x.quality[i], digits=".4f", note=note),
+                mean_row(f"renewing: {name}, share spent {at}", x.money[i], digits=".4f"),
+                mean_row(f"renewing: {name}, skipped {at}", x.skipped[i], digits=".4f"),
+            ]
+    for name, (i, dollars) in itertools.product(list(found)[1:], enumerate(it.dollars)):
+        mean, se = mean_se(found["PricePacer"].quality[i] - found[name].quality[i])
+        item, note = f"renewing: PricePacer − {name} at {dollars:g} $", "paired over runs; ± is 1.96 standard errors"
+        rows.append(row(item, f"{mean:+.4f}", f"±{1.96 * se:.4f}", note=note))
+    return rows
+
+
+def _outcome(
+    options: Options, name: str, it: Month, policy: Any, amount: np.ndarray, every: list[int], runs: int
+) -> Outcome:
+    """The first budget counts."""
+    law = TableDelay.geometric(LATE, lost=0.001, instances=it.dollars.size)
+    world = Delayed(it.arms, law, room=256, arrivals=4, patience=400, groups=(None,) * len(every))
+    constraint = jb.Renewing(amount=amount, every=every, requests=it.requests, expected=it.expected)
+    in_flight = InFlight(policy, bound=it.bound)
+    how: dict[str, Any] = {"key": jax.random.key(30), "replicates": runs, "marks": [1.0]}
+    result, _ = simulated(options, f"renewing {name}", in_flight, world, constraint, **how)
+    quality, skips = (x.values[0, ..., -1] / it.requests[0].sum() for x in (result.reward, result.count("skips")))
+    money = result.spent.values[0, ..., -1, 0] * it.unit / (it.dollars[:, None] * it.days)
+    best = result.best_rate
+    return Outcome(quality, quality / best[:, None], money, skips, float(result.violation.max()), best)
+
+
+def _picture(options: Options, it: Month, found: dict[str, Outcome]) -> None:
+    picture, axes = figure(1, 3, (15, 4.8))
+    at = np.arange(it.dollars.size)
+    for k, (name, x) in enumerate(found.items()):
+        style = look(name) | {"linestyle": "-", "capsize": 2, "label": name}
+        for axis, values in zip(axes, x[:3], strict=True):
+            intervals(axis, at + 0.07 * (k - 2), values, **style)
+    best = found["PricePacer"].best
+    axes[0].plot(at, best, color="black", linewidth=3, alpha=0.35, label="best mixture r*")
+    titles = ("Quality", "Against the best fixed mixture", "Money")
+    labels = ("judged quality per request", "share of r*", "share of the money spent")
+    for axis, title, label in zip(axes, titles, labels, strict=True):
+        axis.set_xticks(at, [f"{x:g} $" for x in it.dollars])
+        axis.set(xlabel="budget a day", ylabel=label, ylim=(0, 1.05), title=title)
+    requests = int(it.requests[0].sum())
+    title = f"{it.days} days of a daily budget: {requests:,} prompts to four LLMs, outcomes {LATE:g} requests late"
+    save(picture, options.out / "renewing.png", title, legend=axes[:1], columns=6)
+
+
+EXPERIMENT = Experiment("service", {"delay": delay, "renewing": renewing})

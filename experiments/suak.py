@@ -1,0 +1,514 @@
+"""Anytime knapsacks (the SUAK paper): both figures, every statement about them, sweeps, an audit, LLM routing.
+
+    python -m experiments suak [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
+
+Items: figure1, figure2, skips, sweep_c, sweep_gap, audit, routing. ``--full`` plays the published horizons 200 times.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import itertools
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import optax
+import xarray
+from matplotlib.ticker import EngFormatter, MaxNLocator
+
+import jaxbandits as jb
+from experiments import common
+from experiments.common import Experiment, Options, Row, all_of, is_above, is_within, mean_row, mean_se, ranking, row
+from experiments.figures import BLACK, GREEN, GREY, SKY, VERMILION, curve, figure, intervals, look, name_ticks, save
+from jaxbandits.core import ticks
+from jaxbandits.environments import FiniteArms, WithNullArm
+from jaxbandits.environments.finite import uniforms
+from jaxbandits.policies import SUAK, FluidOracle, Guarded, OnePhase, Pacer, PrimalDualTwoPhase, UCBSimplex
+
+SEED = 8
+C = 0.5
+MEANS = {
+    1: ([0.45, 0.70, 0.80], [0.30, 0.75, 0.80]),
+    2: ([0.35, 0.45, 0.52, 0.72, 0.84, 0.90, 0.92, 0.90], [0.25, 0.30, 0.40, 0.60, 0.70, 0.75, 0.80, 0.85]),
+}
+ROUNDS = {1: 500_000, 2: 2_500_000}
+RADII = (3.0, 2.4, 2.0)
+LAMBDAS = (9.0, 5.0)
+
+
+class Played(NamedTuple):
+    """One figure's runs; arrays by policy name, ``[run, mark]``."""
+
+    t: np.ndarray  # [mark]
+    regret: dict[str, np.ndarray]  # realised: T·r* − Σ r
+    skips: dict[str, np.ndarray]
+    gap: dict[str, np.ndarray]  # c − average cost
+    violation: float
+    best: float  # r*
+    cost: dict[str, float]  # seconds, processor, rounds
+
+    def last(self, name: str) -> np.ndarray:
+        """Regret at T, ``[run]``."""
+        return self.regret[name][:, -1]
+
+
+def violation(item: str, largest: float, note: str) -> Row:
+    """The row that says whether the constraint held in every round."""
+    return row(f"{item}: largest violation", largest, published="0", holds=largest == 0, note=note, digits="g")
+
+
+def beta_arms(mean_reward: Any, mean_cost: Any) -> WithNullArm:
+    """Reward and cost Beta(10m, 10(1 − m)), independent, and a null arm."""
+    m, r = np.asarray(mean_reward, float), np.asarray(mean_cost, float)
+    return WithNullArm(FiniteArms.beta(10 * m, 10 * (1 - m), 10 * r, 10 * (1 - r)))
+
+
+def marks() -> np.ndarray:
+    """Some early ones, then a hundred equally spaced ones."""
+    return np.unique(np.round(np.concatenate([np.geomspace(1e-3, 1e-2, 8), np.linspace(0.01, 1, 100)]), 6))
+
+
+def paced(options: Options, name: str, policies: dict[str, Any], arms: Any, c: Any, rounds: int, **more: Any) -> Any:
+    """A sweep under an average cost, ``[setting, instance, replicate, mark]``; see :func:`experiments.common.swept`."""
+    constraint = jb.AverageCost(c=c, rounds=rounds)
+    found = common.swept(options, name, policies=policies, environments=arms, constraint=constraint, seed=SEED, **more)
+    return found.isel(environment=0, budget=0)
+
+
+def best_rate(found: xarray.Dataset) -> np.ndarray:
+    """r*, which regret is measured against, ``[instance]``."""
+    return ((found["realised_regret"] + found["reward"]) / found["rounds"]).values[0, :, 0, -1]
+
+
+@functools.cache
+def play(figure: int, options: Options) -> Played:
+    """Run a figure once; the items that need it share it."""
+    quick = (20_000, 20) if figure == 1 else (50_000, 12)
+    rounds, runs = options.pick(quick, (ROUNDS[figure] // 5, 50), (ROUNDS[figure], 200))
+    names = ["SUAK", *(f"OPS, a = {a:g}" for a in RADII)]
+    policies: dict[str, Any] = {"SUAK": SUAK(c=C), "OPS": Guarded(OnePhase(c=C, horizon=rounds, a=np.array(RADII)))}
+    if figure == 2:
+        names += ["PDS", *(f"USS, λ = {x:g}" for x in LAMBDAS)]
+        policies["PDS"] = Guarded(PrimalDualTwoPhase(c=C, horizon=rounds))
+        policies["USS"] = Guarded(UCBSimplex(c=C, lam=np.array(LAMBDAS)))
+    arms = beta_arms(*MEANS[figure])
+    found = paced(options, f"figure{figure}", policies, arms, C, rounds, replicates=runs, marks=marks())
+
+    def by_name(values: xarray.DataArray) -> dict[str, np.ndarray]:
+        return dict(zip(names, values.values[:, 0], strict=True))
+
+    gap = C - found["spent"] / found["rounds"]
+    regret, skips, slack = (by_name(x) for x in (found["realised_regret"], found["skips"], gap))
+    worst, rate = float(found["violation"].max()), float(best_rate(found)[0])
+    return Played(found["rounds"].values[0, 0, 0], regret, skips, slack, worst, rate, found.attrs)
+
+
+def figure1(options: Options) -> list[Row]:
+    """Figure 1: SUAK against One-Phase with skips, three arms."""
+    played = play(1, options)
+    picture, axes = figure(1, 3, (12, 4.2))
+    _panels(played, axes)
+    save(picture, options.out / "figure1.png", _title("Instance 1 (K = 3, c = 0.5)", played), legend=axes[:1])
+    rows = _levels("figure1", played, 0.59)
+    for a, note in ((3, "a = 3, paired"), (2.4, "paired; other radius"), (2, "paired; other radius")):
+        gap = played.last(f"OPS, a = {a}") - played.last("SUAK")
+        item = "figure1: regret of OPS − SUAK at T" + ("" if a == 3 else f", a = {a}")
+        rows.append(mean_row(item, gap, "> 0", holds=is_above(gap), note=note))
+    return rows
+
+
+def figure2(options: Options) -> list[Row]:
+    """Figure 2: all four policies, eight arms."""
+    played = play(2, options)
+    picture, axes = figure(2, 2, (11, 8))
+    _panels(played, axes[[0, 2, 3]])
+    for name in ("SUAK", *(f"OPS, a = {a:g}" for a in RADII)):
+        curve(axes[1], played.t, played.regret[name], name, spread=True)
+    axes[1].set(title="Regret, enlarged: SUAK and OPS", xlabel="round t", ylabel="T·r* − Σ reward")
+    _count_rounds(axes[1])
+    save(picture, options.out / "figure2.png", _title("Instance 2 (K = 8, c = 0.5)", played), legend=axes[:1])
+    pds = played.last("PDS")
+    lead = pds - np.max([played.last(name) for name in played.regret if name != "PDS"], axis=0)
+    item, said = "figure2: PDS is worst: its regret − largest other", "1.20e5 (our calculation)"
+    near, note = is_within(*mean_se(pds), 1.14e5, 1.26e5), "phase 1 does not end; yes: within 5 %, by 2 s.e."
+    rows = [
+        *_levels("figure2", played, 0.65),
+        mean_row(item, lead, "> 0", holds=is_above(lead), note="paired"),
+        mean_row("figure2: regret of PDS", pds, said, holds=near, note=note),
+    ]
+    for name, note in (("USS, λ = 9", "USS performs poorly; paired"), ("USS, λ = 5", "λ = 5 is valid here; paired")):
+        gap = played.last(name) - played.last("SUAK")
+        rows.append(mean_row(f"figure2: regret of {name} − SUAK", gap, "> 0", holds=is_above(gap), note=note))
+    return rows + [_crossing(played, f"{a:g}") for a in RADII] + _average_cost(played)
+
+
+def _crossing(played: Played, a: str) -> Row:
+    """The last round at which SUAK's mean regret goes below that of One-Phase, with a bootstrap over runs."""
+    ahead = played.regret["SUAK"] - played.regret[f"OPS, a = {a}"]
+    count = ahead.shape[0]
+    rng = np.random.default_rng(0)
+    at = _last_crossing(played.t, ahead)
+    item, said = f"figure2: SUAK overtakes OPS at round, a = {a}", "≈ 1.4e6"
+    if np.isnan(at):
+        final, se = mean_se(ahead[:, -1])
+        return row(item, "none", published=said, holds=False, note=f"never; SUAK − OPS at T: {final:.4g} ± {se:.2g}")
+    error = np.nanstd([_last_crossing(played.t, ahead[rng.integers(0, count, count)]) for _ in range(400)])
+    first = _last_crossing(played.t, ahead[: min(10, count)])
+    note = f"bootstrap over {count} runs; first 10 runs alone: {first:.4g}; yes: 1.2e6 to 1.6e6, by 2 s.e."
+    return row(item, at, error, published=said, holds=is_within(at, error, 1.2e6, 1.6e6), note=note)
+
+
+def _last_crossing(t: np.ndarray, ahead: np.ndarray) -> float:
+    """Where the mean of differences ``[run, mark]`` goes below 0 for the last time; NaN: nowhere."""
+    mean = ahead.mean(axis=0)
+    above = np.flatnonzero(mean > 0)
+    if mean[-1] > 0 or above.size == 0:
+        return np.nan
+    i = above[-1]
+    share = mean[i] / (mean[i] - mean[i + 1])
+    return float(t[i] + share * (t[i + 1] - t[i]))
+
+
+def _average_cost(played: Played) -> list[Row]:
+    gap, late = played.gap["SUAK"], played.t >= 0.02 * played.t[-1]
+    mean = gap.mean(axis=0)
+    dip = int(np.flatnonzero(late)[mean[late].argmax()])
+    early = gap[:, late & (played.t <= 0.1 * played.t[-1])].max(axis=1)
+    rows = [
+        mean_row("figure2: c − average cost of SUAK in phase 1", early, "≈ 0", holds=is_above(-early, -1e-3),
+                 note="largest between 2 % and 10 % of T; yes: below 0.001, by 2 s.e."),
+        mean_row("figure2: lowest average cost of SUAK after phase 1", C - gap[:, dip], "≈ 0.49",
+                 holds=is_within(*mean_se(C - gap[:, dip]), 0.485, 0.495),
+                 note=f"at round {played.t[dip]:.3g}; yes: within 0.005, by 2 s.e."),
+        mean_row("figure2: average cost of SUAK at T", C - gap[:, -1], "back towards 0.5",
+                 holds=is_above(0.75 * gap[:, dip] - gap[:, -1]),
+                 note="yes: a quarter of the dip or more is made good, by 2 s.e."),
+    ]  # fmt: skip
+    for name, x in played.gap.items():
+        if name != "SUAK":
+            item, holds = f"figure2: c − average cost of {name} at T", is_above(-x[:, -1], -2e-3)
+            rows.append(mean_row(item, x[:, -1], "≈ 0", holds=holds, note="yes: below 0.002, by 2 s.e."))
+    return rows
+
+
+def _panels(played: Played, axes: Any) -> None:
+    what = (
+        (played.regret, "Regret", "T·r* − Σ reward"),
+        (played.skips, "Skips", "skipped rounds"),
+        (played.gap, "Budget not used", "c − average cost"),
+    )
+    for axis, (values, title, label) in zip(axes, what, strict=True):
+        for name, x in values.items():
+            curve(axis, played.t, x, name, spread=True)
+        axis.set(title=title, xlabel="round t", ylabel=label)
+        _count_rounds(axis)
+    gaps = np.concatenate([x.mean(axis=0)[played.t >= 0.02 * played.t[-1]] for x in played.gap.values()])
+    axes[2].set_ylim(-0.05 * gaps.max(), 1.25 * gaps.max())
+
+
+def _count_rounds(axis: Any) -> None:
+    """Ticks such as 500k and 2M along x."""
+    axis.xaxis.set_major_locator(MaxNLocator(6))
+    axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+
+
+def _title(text: str, played: Played) -> str:
+    return f"{text}: mean of {len(played.last('SUAK'))} runs, band ± 1 standard deviation of a run"
+
+
+def _levels(item: str, played: Played, best: float) -> list[Row]:
+    """Seconds, r*, violation, regrets at T and their order."""
+    wall, rounds = played.cost["seconds"], played.cost["rounds"]
+    note = f"{rounds:.3g} rounds, {rounds / wall / 1e6:.2g} million a second; "
+    note += f"{played.cost['processor']:.0f} s of processor time"
+    right = abs(played.best - best) < 5e-4
+    rows = [
+        row(f"{item}: seconds, compile included", wall, note=note, digits=".0f"),
+        row(f"{item}: r*", played.best, published=best, holds=right, note="closed form", digits=".5f"),
+        violation(item, played.violation, "exact"),
+    ]
+    bound, suak = regret_bound(*MEANS[1 if item == "figure1" else 2], C, int(played.t[-1])), played.last("SUAK")
+    note = f"constants as printed; playing nothing loses {played.best * played.t[-1]:.3g}"
+    note += "; the bound is larger" if bound > played.best * played.t[-1] else ""
+    below = is_above(-suak, -bound)
+    rows.append(mean_row(f"{item}: SUAK within Theorem 3.2", suak, f"≤ {bound:.3g}", holds=below, note=note))
+    for name in played.regret:
+        ten = mean_se(played.last(name)[:10])
+        note = f"first 10: {ten[0]:.5g} ± {ten[1]:.2g}"
+        rows.append(mean_row(f"{item}: regret of {name} at T", played.last(name), note=note))
+    last = {name: played.last(name) for name in played.regret}
+    return [*rows, ranking(f"{item}: order of the regrets at T", last)]
+
+
+def regret_bound(mean_reward: Sequence[float], mean_cost: Sequence[float], c: float, rounds: int) -> float:
+    """Theorem 3.2 at T = ``rounds``, Eq. (11).
+
+    A base is a pair of arms on both sides of c, or one arm and the null arm; Δ_min,i is the least gap of a base with
+    arm i that is not the best one.
+    """
+    arms = [(0.0, 0.0), *zip(mean_reward, mean_cost, strict=True)]  # the null arm first
+    rates: dict[tuple[int, int], float] = {}
+    for j, k in itertools.permutations(range(len(arms)), 2):
+        (low, saved), (high, spent) = arms[j], arms[k]
+        if saved <= c < spent:
+            share = (spent - c) / (spent - saved)
+            rates[j, k] = share * low + (1 - share) * high
+        elif j and not k and saved <= c:  # affordable alone
+            rates[j, k] = low
+    best = max(rates.values())
+    delta = np.abs(np.array(mean_cost) - c)
+    total = 241 * len(delta) * best * np.log(rounds) / (c * delta.min() ** 2)
+    total += 3 * np.pi**2 * best / delta.min() ** 2 + 2 * np.pi**2 * len(delta) ** 2
+    for i, own in enumerate(delta, start=1):
+        gap = min(best - rate for base, rate in rates.items() if i in base and best - rate > 1e-12)
+        total += 432 * best * ((own + 1) / own) ** 2 * np.log(rounds) / (delta.min() * gap**2)
+    return float(total)
+
+
+LEAST = {1: 4.5e3, 2: 1.35e4}  # our estimates for SUAK, 73.5 ln T / δ² pulls an arm
+
+
+def skips(options: Options) -> list[Row]:
+    """Statements about skips, from the runs of both figures."""
+    both = {number: play(number, options) for number in (1, 2)}
+    one, two = ({name: x[:, -1] for name, x in played.skips.items()} for played in both.values())
+    more = one["OPS, a = 3"] / one["SUAK"]
+    holds, note = is_above(more, 2.0), "a = 3; yes: above 2"
+    rows = [mean_row("skips 1: OPS / SUAK", more, "many more (≫ 1)", holds=holds, note=note)]
+    for number, played in both.items():
+        rows += [_sublinear(number, played, name) for name in played.skips]
+    for number, final in ((1, one["SUAK"]), (2, two["SUAK"])):
+        said, holds = f"at least ≈ {LEAST[number]:g} (our estimate)", LEAST[number] <= final.mean()
+        rows.append(
+            mean_row(f"skips {number}: SUAK at T", final, said, holds=holds, note="73.5 ln T / δ² pulls an arm")
+        )
+    for name in ("SUAK", "USS, λ = 9", "USS, λ = 5"):
+        share, note = two[name] / two["OPS, a = 3"], "a = 3; yes: below a quarter of OPS's"
+        rows.append(mean_row(f"skips 2: {name} / OPS", share, "very few", holds=is_above(0.25 - share), note=note))
+    picture, axes = figure(1, 2, (10, 4.4))
+    for axis, (number, played) in zip(axes, both.items(), strict=True):
+        for name, values in played.skips.items():
+            curve(axis, played.t, np.maximum(values, 0.5), name)
+        axis.set(xscale="log", yscale="log", xlabel="round t", ylabel="skipped rounds", title=f"Instance {number}")
+    title = "Skips so far (mean and 95 % interval; a slope below 1 is sublinear)"
+    save(picture, options.out / "skips.png", title, legend=[axes[1]])
+    return rows
+
+
+def _sublinear(number: int, played: Played, name: str) -> Row:
+    half = played.t >= played.t[-1] / 2
+    mean = played.skips[name].mean(axis=0)[half]
+    item, said = f"skips {number}: growth exponent of {name}", "< 1 (sublinear)"
+    if mean[0] < 1:
+        return row(item, 0, published=said, holds=True, note=f"{mean[-1]:.3g} skips in all")
+    logs = np.log(played.t[half])
+    slopes = np.array([np.polyfit(logs, np.log(np.maximum(x[half], 0.5)), 1)[0] for x in played.skips[name]])
+    note = "slope of log skips over log t, second half; yes: below 0.98"
+    return mean_row(item, slopes, said, holds=is_above(0.98 - slopes), note=note)
+
+
+BUDGETS = np.array([0.15, 0.25, 0.35, 0.45, 0.5, 0.55, 0.65, 0.7, 0.9])
+GAPS = np.array([0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.14, 0.2, 0.3])
+
+
+def sweep_c(options: Options) -> list[Row]:
+    """Regret, skips and violation over c, on the arms of instance 1."""
+    mu, rho = (np.broadcast_to(x, (BUDGETS.size, 3)) for x in MEANS[1])
+    found, rounds = _sweep(options, "sweep_c", mu, rho, BUDGETS)
+    _draw_sweep(options, "sweep_c", found, BUDGETS, f"Instance 1 with another c, T = {rounds:,}", "c (cost per round)")
+    rows = [violation("sweep_c", float(found["violation"].max()), "c from 0.15 to 0.9")]
+    for c, suak, ops in zip(BUDGETS, *found["realised_regret"].values[..., -1], strict=True):
+        delta = np.abs(np.array(MEANS[1][1]) - c).min()
+        note = f"T = {rounds}, δ_min = {delta:.2g}, SUAK {suak.mean():.4g}; paired"
+        rows.append(mean_row(f"sweep_c: regret of OPS − SUAK, c = {c:g}", ops - suak, note=note, digits=".4g"))
+    return rows
+
+
+def sweep_gap(options: Options) -> list[Row]:
+    """Regret over δ_min: costs c − δ, c + δ and 0.85, c = 0.5."""
+    rho = np.stack([0.5 - GAPS, 0.5 + GAPS, np.full(GAPS.size, 0.85)], axis=1)
+    mu = np.stack([0.9 * rho[:, 0], 0.9 * rho[:, 1], np.full(GAPS.size, 0.86)], axis=1)
+    found, rounds = _sweep(options, "sweep_gap", mu, rho, np.full(GAPS.size, 0.5))
+    title = f"Costs 0.5 − δ, 0.5 + δ, 0.85 with c = 0.5, T = {rounds:,}"
+    _draw_sweep(options, "sweep_gap", found, GAPS, title, "smallest cost gap δ", log=True)
+    regret = found["realised_regret"].values[..., -1]
+    fall, item = regret[0, 0] - regret[0, -1], "sweep_gap: regret of SUAK at δ = 0.02 − at 0.3"
+    said, holds = "> 0 (the bound falls in δ)", is_above(fall) if options.full else None
+    steps = [is_above(a - b) for a, b in itertools.pairwise(regret[0])] if options.full else [None]
+    means, rule = ", ".join(f"{x.mean():,.0f}" for x in regret[0]), "yes: each by 2 s.e., no: one rises by 2 s.e."
+    falls = "sweep_gap: regret of SUAK falls from each δ to the next"
+    rows = [
+        violation("sweep_gap", float(found["violation"].max()), "δ from 0.02 to 0.3"),
+        mean_row(item, fall, said, holds=holds, note=f"T = {rounds}; the ends only", digits=".4g"),
+        row(falls, means, published="the bound does", holds=all_of(steps), note=rule),
+    ]
+    for gap, suak, ops in zip(GAPS, *regret, strict=True):
+        note = f"SUAK {suak.mean():.4g}, OPS {ops.mean():.4g}; paired"
+        rows.append(mean_row(f"sweep_gap: regret of OPS − SUAK, δ = {gap:g}", ops - suak, note=note, digits=".4g"))
+    return rows
+
+
+def _sweep(options: Options, name: str, mu: Any, rho: Any, c: np.ndarray) -> tuple[xarray.Dataset, int]:
+    rounds, runs = options.pick((10_000, 8), (100_000, 20), (200_000, 60))
+    policies = {"SUAK": SUAK(c=c[None]), "OPS, a = 3": Guarded(OnePhase(c=c[None], horizon=rounds))}
+    return paced(options, name, policies, beta_arms(mu, rho), c, rounds, replicates=runs, marks=10), rounds
+
+
+def _draw_sweep(
+    options: Options, name: str, found: xarray.Dataset, x: np.ndarray, title: str, across: str, log: bool = False
+) -> None:
+    picture, axes = figure(1, 2, (10, 4.4))
+    panels = (("realised_regret", "Regret at T", "T·r* − Σ reward"), ("skips", "Skips until T", "skipped rounds"))
+    for axis, (what, head, label) in zip(axes, panels, strict=True):
+        for policy, values in zip(("SUAK", "OPS, a = 3"), found[what].values[..., -1], strict=True):
+            intervals(axis, x, values, label=policy, capsize=2, **look(policy))
+        axis.set(xlabel=across, ylabel=label, title=head)
+        if log:
+            axis.set_xscale("log")
+            name_ticks(axis, x)
+        axis.set_ylim(bottom=0)
+    title = f"{title} (mean of {found.sizes['replicate']} runs, 95 % interval)"
+    save(picture, options.out / f"{name}.png", title, legend=axes[:1])
+
+
+def audit(options: Options) -> list[Row]:
+    """Largest violation over random instances (2 to 6 arms, c from 0.02 to 1): every round is checked, in ticks."""
+    instances, runs, rounds = options.pick((64, 2, 2_000), (256, 4, 20_000), (1024, 8, 8_000))
+    began, checked, rows, spread = time.perf_counter(), 0.0, [], {}
+    for law in ("Bernoulli",) if options.quick else ("Bernoulli", "quarters", "Beta"):
+        arms, c = _random(law, instances)
+        policies = _promising(arms, c, rounds, options.quick)
+        found = paced(options, f"audit {law}", policies, arms, c, rounds, replicates=runs, marks=[0.1, 0.5, 1])
+        for k, name in enumerate(policies):
+            mine = found.isel(setting=k)
+            played, worst = float(mine["rounds"][..., -1].sum()), round(float(mine["violation"].max()) * ticks.ONE)
+            used = spread[f"{name}, {law}"] = mine["spent"].values[..., -1].mean(axis=1) / (c * rounds)
+            checked += played
+            note = f"{played:.3g} rounds of {instances} instances, {used.mean():.3f} of the budget used; ticks of 2^-24"
+            rows.append(row(f"audit: violation of {name}, {law}", worst, published="0", holds=worst == 0, note=note))
+    note, done = f"{time.perf_counter() - began:.0f} s", checked >= 10**9 if options.full else None
+    rows.append(row("audit: audited rounds", checked, published="≥ 1e9", holds=done, note=note))
+    picture, axes = figure(1, 1, (8, 0.9 + 0.33 * len(spread)))
+    axes[0].boxplot(list(spread.values()), orientation="horizontal", tick_labels=list(spread))
+    axes[0].axvline(1.0, color=VERMILION, linestyle="--", label="the constraint")
+    axes[0].invert_yaxis()
+    axes[0].set(xlabel="average cost at T / c, over instances", title="Share of the budget used; no round above c·t")
+    save(picture, options.out / "audit.png", legend=axes[:1])
+    return rows
+
+
+def _random(law: str, instances: int) -> tuple[WithNullArm, np.ndarray]:
+    u = uniforms(jax.random.key(SEED), instances, 6, 12)
+    present = np.arange(6)[None, :] < 2 + np.floor(5 * u[10, :, :1])
+    if law == "Bernoulli":
+        arms = FiniteArms.bernoulli(u[0], u[1], present)
+    elif law == "quarters":
+        arms = FiniteArms.generalised_bernoulli(np.moveaxis(u[:5], 0, -1), np.moveaxis(u[5:10], 0, -1), present)
+    else:
+        a, b, c, d = 0.05 + 5 * u[:4]
+        arms = FiniteArms.beta(a, b, c, d, present)
+    return WithNullArm(arms), 0.02 + 0.98 * u[11, :, 0]
+
+
+def _promising(arms: WithNullArm, c: np.ndarray, rounds: int, quick: bool) -> dict[str, Any]:
+    policies: dict[str, Any] = {
+        "SUAK": SUAK(c=c[None]),
+        "OPS": Guarded(OnePhase(c=c[None], horizon=rounds)),
+        "USS": Guarded(UCBSimplex(c=c[None])),
+    }
+    if not quick:
+        reward, cost = (np.nan_to_num(x[None, :, :-1]) for x in arms.values())
+        policies["PDS"] = Guarded(PrimalDualTwoPhase(c=c[None], horizon=rounds))
+        policies["pacer"] = Guarded(Pacer(c=c[None]))
+        policies["fluid oracle"] = Guarded(FluidOracle(reward, cost, c=c[None]))
+    return policies
+
+
+# Routing prompts to four LLMs under a budget of dollars per request.
+LOG = "llm_routing/paretobandit_k4.csv"
+DOLLARS = np.array([2e-5, 1e-4, 3e-4, 6e-4, 1e-3, 3e-3, 1e-2])  # budgets per request
+DESCENT = optax.sgd(1e-3)
+
+Log = tuple[np.ndarray, np.ndarray]
+
+
+def load(path: Path) -> tuple[list[str], list[Log]]:
+    """(models, (rewards, dollars) of each over the prompts that were judged)."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    models = [name.removeprefix("reward__") for name in rows[0] if name.startswith("reward__")]
+
+    def column(kind: str, model: str) -> np.ndarray:
+        return np.array([float(row[f"{kind}__{model}"]) for row in rows])
+
+    return models, [(column("reward", model), column("cost", model)) for model in models]
+
+
+def routing(options: Options) -> list[Row]:
+    """Judged quality a request against dollars a request, for learners and for the best fixed mixture."""
+    models, logs = load(options.data / LOG)
+    bound = max(float(cost.max()) for _, cost in logs)  # dollars of one unit of cost
+    arms = FiniteArms.empirical([[(r, c / bound) for r, c in logs]] * DOLLARS.size)
+    rounds, runs = options.pick((10_000, 4), (50_000, 10), (200_000, 20))
+    c = DOLLARS / bound
+    policies = learners(c[None], rounds, *(x[None] for x in arms.values()))
+    found = paced(options, "routing", policies, WithNullArm(arms), c, rounds, replicates=runs)
+    earned, best = found["reward"].values[..., -1] / rounds, best_rate(found)  # [policy, budget, run], [budget]
+    shares = dict(zip(policies, earned / best[:, None], strict=True))
+    _draw_routing(options, dict(zip(models, logs, strict=True)), shares, best, rounds)
+    rows = [violation("routing", float(found["violation"].max()), "all policies")]
+    for name, share in shares.items():
+        for dollars, most, x in zip(DOLLARS, best, share, strict=True):
+            mean, se = mean_se(x)
+            note = f"T = {rounds}, r* = {most:.4f} judged quality a request; {runs} runs"
+            item = f"routing: {name}, share of r* at {dollars:g} $ a request"
+            rows.append(row(item, mean, f"{se:.1g}", note=note, digits=".4f"))
+    return rows
+
+
+def learners(c: np.ndarray, rounds: int, reward: np.ndarray, cost: np.ndarray) -> dict[str, Any]:
+    """The policies, each told every budget."""
+    return {
+        "SUAK": SUAK(c=c),
+        "OPS, a = 3": Guarded(OnePhase(c=c, horizon=rounds)),
+        "OPS, a = 0.001": Guarded(OnePhase(c=c, horizon=rounds, a=0.001)),
+        "USS, λ = 9": Guarded(UCBSimplex(c=c)),
+        "USS, λ = 0.1": Guarded(UCBSimplex(c=c, lam=0.1)),
+        "pacer": Guarded(Pacer(c=c, a=0.001, optimiser=DESCENT)),
+        "fluid oracle": Guarded(FluidOracle(reward, cost, c=c)),
+    }
+
+
+def _draw_routing(
+    options: Options, models: dict[str, Log], shares: dict[str, np.ndarray], best: np.ndarray, rounds: int
+) -> None:
+    picture, axes = figure(1, 2, (12, 5.2))
+    for name, share in shares.items():
+        for axis, values in zip(axes, (share * best[:, None], share), strict=True):
+            intervals(axis, DOLLARS, values, label=name, capsize=2, **look(name))
+    axes[0].plot(DOLLARS, best, color=BLACK, linewidth=3, alpha=0.35, label="best fixed mixture r*")
+    sides = {"mistral-large-2512": ((-6, 10), "right"), "gemini-2.5-flash": ((6, 10), "left")}
+    for (model, (reward, cost)), colour in zip(models.items(), (VERMILION, GREEN, GREY, SKY), strict=True):
+        at = (cost.mean(), reward.mean())
+        axes[0].scatter(*at, color=colour, edgecolor=BLACK, zorder=5, s=60)
+        offset, side = sides.get(model, ((0, 10), "center"))
+        axes[0].annotate(model, at, offset, textcoords="offset points", fontsize=8, ha=side)
+    for axis, label, top in zip(axes, ("judged quality per request", "share of r*"), (1.1, 1.05), strict=True):
+        axis.set(xscale="log", xlabel="budget, $ per request", ylabel=label, ylim=(0, top))
+    axes[0].set(xlim=(1.2e-5, 3.5e-2), title="Quality (dots: one model alone, at its mean cost)")
+    axes[1].set_title("Against the best fixed mixture")
+    title = f"Routing 3,559 prompts to four LLMs, resampled, T = {rounds:,}"
+    save(picture, options.out / "routing.png", title, legend=axes[:1])
+
+
+EXPERIMENT = Experiment(
+    "suak",
+    {item.__name__: item for item in (figure1, figure2, skips, sweep_c, sweep_gap, audit, routing)},
+    any_size=lambda row: "violation" in row.item or "r*" in row.item,
+    needs={"routing": LOG},
+)

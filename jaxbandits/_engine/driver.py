@@ -1,0 +1,393 @@
+"""The driver: chunks of an engine, marks between them, lanes handed out to slots, all on the device.
+
+A *slot* holds the state of a lane that is being played. The *run buffer* holds the constants of more lanes than there
+are slots, from the moment when the host hands them over, and what stays of each until the host takes it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from functools import cache, partial
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._engine import scan
+from jaxbandits._engine.scan import Account, Carry, Lane, account, at_instance, record, start
+from jaxbandits.core import ticks
+from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
+from jaxbandits.core.pytrees import T, select_tree
+from jaxbandits.core.settings import Settings
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """One policy on one environment: everything that the lanes share, as host arrays.
+
+    Policy leaves are ``[setting, 1 or instance, …]``, constraint leaves ``[instance]``, marks ``[instance, mark]``.
+    """
+
+    engine: ModuleType
+    chosen: Settings
+    environment: Environment
+    constraint: Constraint
+    marks: ticks.Total
+    root: np.ndarray  # u32[2]
+    instance_ids: np.ndarray  # [instance]
+    replicate_ids: np.ndarray  # [replicate], or [instance, replicate]
+    cap: np.ndarray  # i32[instance]
+    chunk: int
+    order: np.ndarray  # lane numbers, longest first
+    why_scan: str | None = None  # why ``engine="auto"`` plays round by round
+
+    @property
+    def policy(self) -> Policy:
+        """The policy with all its settings."""
+        return self.chosen.policy
+
+    @property
+    def settings(self) -> int:
+        """How many settings it has."""
+        return self.chosen.count
+
+    def places(self, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
+        """(setting, instance, replicate) of lanes: their numbers count these in C order."""
+        return np.unravel_index(numbers, (self.settings, self.instance_ids.size, self.replicate_ids.shape[-1]))
+
+    def lanes(self, numbers: np.ndarray) -> scan.Lane:
+        """The constants of these lanes."""
+        setting, instance, replicate = self.places(numbers)
+        of_each = np.broadcast_to(self.replicate_ids, (self.instance_ids.size, self.replicate_ids.shape[-1]))
+
+        def of_setting(leaf: np.ndarray) -> np.ndarray:
+            return leaf[setting, instance if leaf.shape[1] > 1 else 0]
+
+        return scan.Lane(
+            row=instance.astype(np.int32),  # type: ignore[arg-type]
+            instance=self.instance_ids[instance].astype(np.uint32),  # type: ignore[arg-type]
+            replicate=of_each[instance, replicate].astype(np.uint32),  # type: ignore[arg-type]
+            policy=jax.tree.map(of_setting, self.policy),
+            constraint=jax.tree.map(lambda x: x[instance], self.constraint),
+            marks=jax.tree.map(lambda x: x[instance], self.marks),
+            cap=self.cap[instance],  # type: ignore[arg-type]
+        )
+
+
+# --- on the device: chunks, marks, slots
+
+
+class CallLimits(NamedTuple):
+    """How far one call runs; numbers only, so that none of them recompiles. No result depends on any."""
+
+    chunk: jax.Array  # i32[]: rounds between two looks at the marks
+    chunks: jax.Array  # i32[]: most chunks in this call
+    patience: jax.Array  # i32[]: hand out waiting lanes once more slots than this are idle
+    quota: jax.Array  # i32[]: return once no lane waits and more slots than this are idle
+
+
+class EndedLane(NamedTuple):
+    """What stays of a lane that has ended."""
+
+    rows: jax.Array  # i32[M, F]: see scan.Carry
+    account: Account  # at its end
+    status: jax.Array  # i32[]
+    final: dict[str, jax.Array]  # final values of the environment and of the policy
+
+
+class Pool(NamedTuple):
+    """A worker's state; a *seat* is a place in the run buffer."""
+
+    carry: Carry  # [slot]
+    seat: jax.Array  # i32[slot]: the seat of the lane that is played here, -1 for none
+    tuner: Any  # what the engine has learnt about its pace
+    outcome: EndedLane  # [seat]: what stays of lanes that have ended
+
+
+class Report(NamedTuple):
+    """What the host wants to know after a call."""
+
+    begun: jax.Array  # i32[]: how many of the waiting lanes have got a slot
+    chunks: jax.Array  # i32[]: chunks played
+    share: jax.Array  # f32[]: sum of the shares of the clock that the lanes in slots have behind them
+
+
+class _Turns(NamedTuple):
+    """:func:`advance`, between two hand-outs of lanes."""
+
+    pool: Pool
+    begun: jax.Array  # i32[]: waiting lanes that have got a slot
+    chunks: jax.Array  # i32[]: chunks played
+    turns: jax.Array  # i32[]: hand-outs done
+    share: jax.Array  # f32[]: as in Report
+
+
+class _Chunks(NamedTuple):
+    """:func:`_play`, between two chunks."""
+
+    carry: Carry
+    tuner: Any
+    done: jax.Array  # i32[]: chunks played in this call
+
+
+def advance(
+    engine: ModuleType,
+    environment: Environment,
+    lanes: Lane,
+    root: jax.Array,
+    line: jax.Array,
+    waiting: jax.Array,
+    pool: Pool,
+    limits: CallLimits,
+) -> tuple[Pool, Report]:
+    """Play lanes for a while; slots whose lanes have ended take the next ones in line.
+
+    Args:
+        engine: :mod:`~jaxbandits._engine.scan` or another: what a chunk is.
+        environment: tables ``[instance, …]``, shared by all slots.
+        lanes: constants, ``[seat]``.
+        root: words of the root key.
+        line: ``i32[seat]``, the first ``waiting`` of which are the seats whose lanes wait for a slot.
+        waiting: ``i32[]``.
+        pool: the state.
+        limits: when to return.
+
+    Returns:
+        The new state, and a report.
+    """
+
+    def turn(now: _Turns) -> _Turns:
+        pool = now.pool
+        # The n-th empty slot takes the n-th lane in line, so no two slots take the same one.
+        empty = pool.seat < 0
+        next_ = now.begun + jnp.cumsum(empty, dtype=jnp.int32) - 1
+        gets = empty & (next_ < waiting)
+        seat = jnp.where(gets, line[jnp.minimum(next_, line.size - 1)], pool.seat)
+        begun = now.begun + jnp.sum(gets, dtype=jnp.int32)
+
+        here = jax.tree.map(lambda x: x[jnp.maximum(seat, 0)], lanes)
+        first = jax.vmap(partial(start, environment), in_axes=(0, None))(here, root)
+        carry = jax.vmap(select_tree)(gets, first, pool.carry)
+        # A slot without a lane must not run: any status but RUNNING freezes it.
+        status = jnp.where(seat < 0, jnp.int32(Status.HORIZON), carry.state.status)
+        carry = carry._replace(state=carry.state._replace(status=status))
+
+        most_idle = jnp.where(begun < waiting, limits.patience, limits.quota)
+        played = _play(engine, environment, here, _Chunks(carry, pool.tuner, now.chunks), most_idle, limits)
+        carry = played.carry
+
+        # Before the slot takes another lane; `line.size` is no seat, and what goes there is dropped.
+        ended = (seat >= 0) & (carry.state.status != Status.RUNNING)
+        to = jnp.where(ended, seat, line.size)
+        found = outcomes(environment, here, carry)
+        outcome = jax.tree.map(lambda kept, x: kept.at[to].set(x, mode="drop"), pool.outcome, found)
+        seat = jnp.where(ended, -1, seat)
+        shares = jnp.where(seat < 0, jnp.float32(0), jax.vmap(_share)(here, carry))
+        return _Turns(Pool(carry, seat, played.tuner, outcome), begun, played.done, now.turns + 1, jnp.sum(shares))
+
+    def more(now: _Turns) -> jax.Array:
+        # One turn in any case: a call may come with running lanes alone.
+        return (now.turns == 0) | (now.chunks < limits.chunks) & (now.begun < waiting)
+
+    zero = jnp.int32(0)
+    last = jax.lax.while_loop(more, turn, _Turns(pool, zero, zero, zero, jnp.float32(0)))
+    return last.pool, Report(last.begun, last.chunks, last.share)
+
+
+def _play(
+    engine: ModuleType,
+    environment: Environment,
+    lanes: Lane,
+    begin: _Chunks,
+    most_idle: jax.Array,
+    limits: CallLimits,
+) -> _Chunks:
+    """Chunks until enough of them are done or too many slots are idle."""
+    write = jax.vmap(record)
+
+    def chunk(now: _Chunks) -> _Chunks:
+        carry, tuner = engine.chunk(environment, lanes, now.carry, now.tuner, limits.chunk)
+        # Lanes that reached a mark have waited for this; the next chunk plays them on.
+        return _Chunks(write(lanes, carry), tuner, now.done + 1)
+
+    def more(now: _Chunks) -> jax.Array:
+        idle = jnp.sum(now.carry.state.status != Status.RUNNING, dtype=jnp.int32)
+        return (now.done < limits.chunks) & (idle <= most_idle)
+
+    return jax.lax.while_loop(more, chunk, begin)
+
+
+def outcomes(environment: Environment, lanes: Lane, carry: Carry) -> EndedLane:
+    """What would stay of these lanes, ``[slot]``, if they ended now."""
+
+    def of_one(lane: Lane, carry: Carry) -> EndedLane:
+        state, world = carry.state, at_instance(environment, lane.row)
+        final = world.summary(state.environment) | lane.policy.summary(state.policy)
+        return EndedLane(carry.rows, account(lane.constraint, state.ledger), state.status, final)
+
+    return jax.vmap(of_one)(lanes, carry)
+
+
+# Hashing is most of the work and profits from the widest vectors; on CPU, XLA takes half of them unless told (machines
+# without such vectors ignore it). Medians of three, one core: leap 1.15 times as fast, scan 1.1 to 1.2.
+_OPTIONS: dict[str, dict[str, Any]] = {"cpu": {"xla_cpu_prefer_vector_width": 512}}
+
+
+# The kinds of work that may be part of one CUDA graph: loops and branches, too, which XLA leaves to the host by itself.
+_CAPTURED = "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE"
+
+
+def options(platform: str, captured: bool | None = None) -> dict[str, Any]:
+    """The compiler's options for the devices of a platform.
+
+    Args:
+        captured: CUDA: whole loops in one graph, so that the host launches nothing in between. By default what the
+            environment variable JAXBANDITS_CUDA_GRAPHS says, and without it no: nobody has run it yet.
+    """
+    if captured is None:
+        captured = os.environ.get("JAXBANDITS_CUDA_GRAPHS", "0") not in ("", "0")
+    graphs = {"xla_gpu_enable_command_buffer": _CAPTURED} if captured and platform == "gpu" else {}
+    return _OPTIONS.get(platform, {}) | graphs
+
+
+def compiled(platform: str) -> jax.stages.Wrapped:
+    """:func:`advance` for the devices of a platform. The old state's memory is taken for the new one."""
+    return _compiled(tuple(sorted(options(platform).items())))
+
+
+@cache
+def _compiled(given: tuple[tuple[str, Any], ...]) -> jax.stages.Wrapped:
+    return jax.jit(
+        advance,
+        static_argnames=("engine",),
+        donate_argnames=("pool",),
+        compiler_options=dict(given) or None,
+    )
+
+
+def _share(lane: Lane, carry: Carry) -> jax.Array:
+    clock = ticks.to_float(lane.constraint.clock(carry.state.ledger))
+    return jnp.clip(clock / ticks.to_float(lane.constraint.end()), 0, 1)
+
+
+# --- on the host: the run buffer of a worker
+
+
+_LEAST = 64  # lanes of a piece that travels
+
+
+class RunBuffer:
+    """Which lane of a task has which seat, the lanes' constants on one device, and what stays of them.
+
+    On CPU the device reads and writes the host's own memory. Elsewhere only what is new travels (constants of new
+    lanes, outcomes of lanes that have ended), in pieces whose sizes are powers of two: few programs are compiled.
+
+    Attributes:
+        lane_of: which lane has this seat, -1 for none.
+        lanes: their constants on the device, ``[seat]``; None before the first lane came.
+    """
+
+    def __init__(self, task: Task, number: int, device: Any, *, near: bool | None = None):
+        self.lane_of = np.full(number, -1)
+        self.lanes: Lane | None = None
+        self._task, self._device = task, device
+        self._near = device.platform == "cpu" if near is None else near
+
+    @property
+    def free(self) -> np.ndarray:
+        """The seats that no lane has."""
+        return np.flatnonzero(self.lane_of < 0)
+
+    def take(self, seats: np.ndarray, numbers: np.ndarray) -> None:
+        """These lanes, one at least, have these seats from now on."""
+        self.lane_of[seats] = numbers
+        if self._near or self.lanes is None:
+            self.lanes = jax.device_put(self._task.lanes(np.maximum(self.lane_of, 0)), self._device)
+        else:
+            at, of = (_padded(x, self.lane_of.size) for x in (seats, numbers))
+            new = self._task.lanes(of)
+            self.lanes = _put(self.lanes, *jax.device_put((at, new), self._device))
+
+    def leave(self, outcome: EndedLane, ended: np.ndarray) -> tuple[np.ndarray, EndedLane]:
+        """The lanes in the seats that are ``ended``, and what stays of them, and perhaps of more behind them.
+
+        The arrays may still be on their way; ``outcome`` is not needed any more.
+        """
+        numbers = self.lane_of[ended]
+        self.lane_of[ended] = -1
+        if self._near:
+            return numbers, jax.tree.map(lambda x: np.asarray(x)[ended], outcome)
+        at = _padded(np.flatnonzero(ended), ended.size)
+        found = _taken(outcome, jax.device_put(at, self._device))
+        for x in jax.tree.leaves(found):
+            x.copy_to_host_async()
+        return numbers, found
+
+
+def _padded(ids: np.ndarray, most: int) -> np.ndarray:
+    """As many as the next power of two, at most ``most``, with the first one again and again."""
+    size = min(max(_LEAST, 1 << (ids.size - 1).bit_length()), most)
+    return np.concatenate([ids, np.full(size - ids.size, ids[0])]).astype(np.int32)
+
+
+@partial(jax.jit, donate_argnums=0)
+def _put(kept: T, at: jax.Array, new: T) -> T:
+    return jax.tree.map(lambda into, x: into.at[at].set(x), kept, new)
+
+
+@jax.jit
+def _taken(outcome: T, at: jax.Array) -> T:
+    return jax.tree.map(lambda x: jnp.take(x, at, axis=0), outcome)
+
+
+# --- the state of a worker that has not begun, and how much memory it takes
+
+
+SEATS_PER_SLOT = 4  # lanes that a worker holds, for each in flight: a visit for new lanes costs milliseconds of Python
+
+
+def blank_shapes(
+    slots: int, environment: Environment, lanes: scan.Lane, root: jax.Array | np.ndarray
+) -> tuple[scan.Carry, EndedLane]:
+    """The shapes of the state of some slots, and of the outcomes of the seats that ``lanes`` has."""
+    # Always of one lane, whatever is asked: jax keeps this trace and would trace every other number anew.
+    one = _resized(lanes, 1)
+    carry = jax.eval_shape(_begin_all, environment, one, root)
+    outcome = jax.eval_shape(outcomes, environment, one, carry)
+    return _resized(carry, slots), _resized(outcome, lanes.row.shape[0])
+
+
+def _resized(tree: T, lanes: int) -> T:
+    """The shapes of a tree with another number of lanes."""
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((lanes, *x.shape[1:]), x.dtype), tree)
+
+
+def blank(engine: ModuleType, slots: int, shapes: tuple[scan.Carry, EndedLane]) -> Pool:
+    """The state of a worker that has not begun, as host arrays: on the device each shape would be a program."""
+    carry, outcome = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
+    return Pool(carry, np.full(slots, -1, np.int32), engine.tuner(slots), outcome)  # type: ignore[arg-type]
+
+
+def _begin_all(environment: Environment, lanes: scan.Lane, root: jax.Array) -> scan.Carry:
+    # A function with a name: jax keeps the trace of one, and would trace a lambda anew for every worker.
+    return jax.vmap(partial(scan.start, environment), in_axes=(0, None))(lanes, root)
+
+
+def lane_bytes(task: Task) -> int:
+    """What a round of one lane reads and writes, in bytes."""
+    carry, _ = blank_shapes(1, task.environment, task.lanes(np.zeros(1, np.int64)), task.root)
+    return tree_bytes(carry.state)
+
+
+def state_bytes(task: Task, slots: int) -> int:
+    """Memory of a worker with so many slots: state, constants and outcomes, in bytes."""
+    lanes = task.lanes(np.zeros(SEATS_PER_SLOT * slots, np.int64))
+    return tree_bytes((blank_shapes(slots, task.environment, lanes, task.root), lanes))
+
+
+def tree_bytes(tree: Any) -> int:
+    """Memory of all arrays, or shapes of arrays, in a tree."""
+    return sum(int(np.prod(x.shape)) * np.dtype(x.dtype).itemsize for x in jax.tree.leaves(tree))

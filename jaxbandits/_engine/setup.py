@@ -1,0 +1,516 @@
+"""From what a user gave to tasks for the engines: everything is checked here, and nothing is compiled."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._engine import leap, limits, merge, scan
+from jaxbandits._engine.driver import Task
+from jaxbandits._engine.scan import at_instance
+from jaxbandits.core import capabilities, ticks
+from jaxbandits.core.checks import (
+    InputError,
+    as_played,
+    bad,
+    called,
+    in_a_line,
+    numbers,
+    refuse_traced,
+    whole_number,
+    written,
+)
+from jaxbandits.core.protocol import (
+    Constraint,
+    Environment,
+    Feedback,
+    Ledger,
+    Observation,
+    Outcome,
+    Policy,
+    Status,
+    View,
+)
+from jaxbandits.core.pytrees import leaf_fields
+from jaxbandits.core.settings import Settings
+from jaxbandits.core.streams import root_key
+
+ENGINES = ("auto", "leap", "scan")
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """Checked input: one task per policy, and what their lanes share.
+
+    Attributes:
+        tasks: what the engines run; a lane's number counts (setting, instance, replicate) in C order.
+        settings: labels, for each policy one per setting.
+        names: labels of the instances.
+        shares: the marks as shares of the clock, float64.
+        expected: expected rounds of a lane of each instance, float64 ``[instance]``; they steer scheduling only.
+        best_rate: best reward per unit of the clock, float64 ``[instance]``.
+    """
+
+    tasks: tuple[Task, ...]
+    settings: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...]
+    shares: np.ndarray
+    expected: np.ndarray
+    best_rate: np.ndarray
+
+    def lane_shape(self, task: Task) -> tuple[int, int, int]:
+        """(settings, instances, replicates) of a task."""
+        return task.settings, task.instance_ids.size, task.replicate_ids.shape[-1]
+
+
+def lay_out(
+    policies: Policy | Sequence[Policy],
+    environment: Environment,
+    constraint: Constraint,
+    *,
+    key: Any,
+    replicates: int | Sequence[int] | np.ndarray = 1,
+    marks: int | Sequence[float] | np.ndarray = 50,
+    engine: str = "auto",
+    max_rounds: int | None = None,
+    instance_ids: Sequence[int] | None = None,
+    instance_names: Sequence[str] | None = None,
+    chunk: int | None = None,
+    at_once: bool = False,
+) -> Layout:
+    """Check everything and compile nothing; arguments and errors are those of :func:`~jaxbandits.simulate`.
+
+    With ``at_once`` the results of all runs must fit into memory together.
+    """
+    chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
+    refuse_traced("replicates", replicates)
+    _check_nouns(chosen, environment, constraint)
+    called(environment, "check", environment.check)
+    check_values(environment)
+    limits.check_spec(environment.spec)
+    ready = prepare(constraint, environment)
+    root = root_key(key)
+    shares = mark_shares(marks)
+    if engine not in ENGINES:
+        raise bad("engine", engine, " or ".join(map(repr, ENGINES)))
+    chunk, max_rounds = check_count("chunk", chunk), check_count("max_rounds", max_rounds)
+
+    end = called(ready, "end", lambda: ticks.join(jax.tree.map(np.asarray, ready.end())))
+    expected, cap = lane_lengths(environment, ready, end, max_rounds)
+    settings = [_settings(policy, environment, ready) for policy in chosen]
+    kept = shares.size if at_once else 0
+    replicate_ids = limits.replicate_ids(replicates, environment, sum(one.count for one in settings), kept)
+    ids = limits.instance_ids(instance_ids, environment, replicate_ids)
+    tasks = []
+    for one in settings:
+        most = limits.most_rounds(one.policy, environment, ready, end, max_rounds)
+        lengths = np.broadcast_to(expected[None, :, None], (one.count, ids.size, replicate_ids.shape[-1]))
+        chosen_engine, why = _engine(engine, one.policy, environment, ready, float(lengths.sum()))
+        tasks.append(
+            Task(
+                engine=chosen_engine,
+                why_scan=why,
+                chosen=one,
+                environment=environment,
+                constraint=ready,
+                marks=mark_totals(end, shares),
+                root=np.asarray(jax.random.key_data(root)),
+                instance_ids=ids,
+                replicate_ids=replicate_ids,
+                cap=np.minimum(cap, most).astype(np.int32),
+                chunk=_chunk(chunk, cap, expected, shares),
+                order=np.argsort(-lengths.ravel(), kind="stable"),
+            )
+        )
+    return Layout(
+        tasks=tuple(tasks),
+        settings=tuple(one.labels for one in settings),
+        names=_names(ids if instance_names is None else instance_names, environment.instances),
+        shares=shares,
+        expected=expected,
+        best_rate=_best_rate(ready, environment),
+    )
+
+
+def _settings(policy: Policy, environment: Environment, constraint: Constraint) -> Settings:
+    """The settings of a policy, after a dry run; warns of what does not fit this world."""
+    found = Settings.of(policy, environment.instances, environment.spec)
+    check_dry_run(found.policy, environment, constraint)
+    for text in called(policy, "warnings", partial(found.policy.warnings, environment)):
+        warnings.warn(text, stacklevel=5)
+    return found
+
+
+def _chunk(asked: int | None, cap: np.ndarray, expected: np.ndarray, shares: np.ndarray) -> int:
+    """Rounds between two looks at the marks."""
+    return min(asked, int(cap.max())) if asked else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
+
+
+def check_count(name: str, value: Any) -> int | None:
+    """The value, if it is None or a whole number from 1 to 2³⁰; else raise :class:`InputError`."""
+    return None if value is None else whole_number(name, value, 1, 2**30, "2**30")
+
+
+# --- the marks: at which shares of the clock a lane's account is recorded
+
+
+def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
+    """Shares of the clock, float64, increasing, the last exactly 1: ``marks`` log-spaced ones from 0.1 %, or as given.
+
+    Raises:
+        InputError: fewer than 1 or more than 10 000 marks, or shares that do not rise to 1.
+    """
+    if (number := limits.count("marks", marks)) is not None:
+        if number > 10_000:
+            raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
+        shares = np.geomspace(1e-3, 1.0, number) if number != 1 else np.ones(1)
+        shares[-1] = 1.0
+        return shares
+    may_be = "a number of marks, or increasing shares in (0, 1] that end in 1"
+    shares = numbers("marks", marks, may_be)
+    if shares.ndim != 1 or shares.size < 1 or not (shares > 0).all() or shares[-1] != 1 or (np.diff(shares) <= 0).any():
+        raise bad("marks", marks, may_be)
+    return shares
+
+
+def mark_totals(end: np.ndarray, shares: np.ndarray) -> ticks.Total:
+    """Where on the clock the marks are, ``[instance, mark]``."""
+    at = np.maximum(np.floor(end[:, None] * shares[None, :]).astype(np.int64), 1)  # at 0 no round was played yet
+    at[:, -1] = end
+    return ticks.split(at)
+
+
+# --- the three nouns, each by itself
+
+
+def prepare(constraint: Constraint, environment: Environment) -> Constraint:
+    """The constraint with leaves ``[instance, …]``.
+
+    Raises:
+        InputError: a field outside the range that it declares; leaves that are not one row per instance.
+    """
+    kind, instances = type(constraint).__name__, environment.instances
+    for field in leaf_fields(constraint):
+        if {"above", "at_least", "at_most"} & set(field.metadata):
+            as_played(f"{kind}.{field.name}", getattr(constraint, field.name), field.metadata)
+    ready = called(constraint, "prepare", lambda: constraint.prepare(environment))
+    for path, leaf in jax.tree_util.tree_leaves_with_path(ready):
+        if np.shape(leaf)[:1] != (instances,):
+            name = getattr(path[0], "name", path[0])
+            raise InputError(
+                f"{kind}.prepare: {name} has shape {np.shape(leaf)}; it must have one row for "
+                f"each of {instances} instances"
+            )
+    return ready
+
+
+def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constraint) -> None:
+    if not chosen:
+        raise InputError("policies: none given; it must be a policy or a list of them")
+    example = {
+        Policy: "a policy (an instance of a @jb.pytree class, such as OmegaUCB(rho=0.25))",
+        Environment: "an environment, such as FiniteArms.bernoulli(...)",
+        Constraint: "a constraint, such as TotalBudget(500.0, last_pull='counts')",
+    }
+    nouns = [*(("policies", policy, Policy) for policy in chosen), ("environment", environment, Environment)]
+    for name, noun, kind in [*nouns, ("constraint", constraint, Constraint)]:
+        if not isinstance(noun, kind):
+            raise bad(name, noun, example[kind])
+        data = jax.tree.structure(noun).node_data()  # type: ignore[attr-defined]
+        if not (data and isinstance(data[1], tuple) and data[1][:1] == (type(noun),)):
+            raise InputError(
+                f"{name}: {type(noun).__name__} is not decorated with @jb.pytree; without it jit may take another "
+                "class's program"
+            )
+        if forgotten := capabilities.forgotten(noun):
+            raise InputError(f"{name}: {forgotten}; it must")
+        refuse_traced(name, noun)
+    of = type(constraint).__name__
+    if not isinstance(constraint.ends_with, Status) or constraint.ends_with == Status.RUNNING:
+        raise bad(f"{of}.ends_with", constraint.ends_with, "a Status other than RUNNING, such as Status.HORIZON")
+    if constraint.clock_name not in ("spent", "rounds"):
+        raise bad(f"{of}.clock_name", constraint.clock_name, "'spent' or 'rounds'")
+    spec = called(environment, "spec", lambda: environment.spec)
+    for policy in chosen:
+        if not isinstance(spec, policy.plays):
+            raise InputError(
+                f"policies: {type(policy).__name__} plays environments with a {policy.plays.__name__}, "
+                f"but {type(environment).__name__} offers a {type(spec).__name__}"
+            )
+
+
+def check_values(environment: Environment) -> None:
+    """Are there instances, and two tables of true means with a row for each?
+
+    Raises:
+        InputError: naming the class and what it gives instead.
+    """
+    kind = type(environment).__name__
+    whole_number(f"{kind}.instances", called(environment, "instances", lambda: environment.instances), 1)
+    reward, cost = called(environment, "values", lambda: [np.asarray(x, np.float64) for x in environment.values()])
+    if reward.ndim != 2 or reward.shape[0] != environment.instances or cost.shape[:2] != reward.shape:
+        raise InputError(
+            f"{kind}.values: shapes {reward.shape} and {cost.shape} given; they must be "
+            f"[instance, action], with {environment.instances} instances"
+        )
+
+
+def _best_rate(ready: Constraint, environment: Environment) -> np.ndarray:
+    rate = called(ready, "best_rate", lambda: np.asarray(ready.best_rate(*environment.values()), np.float64))
+    if rate.shape != (environment.instances,):
+        raise bad(f"{type(ready).__name__}.best_rate", rate, f"{environment.instances} numbers, one per instance")
+    return rate
+
+
+def _names(given: Any, instances: int) -> tuple[str, ...]:
+    """Labels of the instances."""
+    plain = isinstance(given, (list, tuple, np.ndarray)) and all(isinstance(x, (str, int, np.integer)) for x in given)
+    if not plain:
+        raise bad("instance_names", given, "a list of names, one for each instance")
+    if len(given) != instances:
+        raise InputError(f"instance_names: {len(given)} names given; it must be one for each of {instances}")
+    return tuple(map(str, given))
+
+
+# --- a dry run of one round on shapes alone: a mistake in a user's method is one line, and nothing is compiled
+
+
+# What has passed: structures and shapes. Values do not matter to a dry run, and a sweep calls with many.
+_PASSED: set[tuple[Any, ...]] = set()
+
+
+def check_dry_run(policy: Policy, environment: Environment, constraint: Constraint) -> None:
+    """Check one round of one lane; once for each structure (classes, static fields, shapes) in a process.
+
+    Args:
+        policy: leaves ``[setting, 1 or instance, …]``.
+        environment, constraint: leaves ``[instance, …]``.
+
+    Raises:
+        InputError: naming the class and the method whose result does not fit.
+    """
+    leaves, structure = jax.tree.flatten((policy, environment, constraint))
+    asked = (structure, *((np.shape(x), jnp.result_type(x)) for x in leaves))
+    if asked not in _PASSED:
+        _play_a_round(policy, environment, constraint)
+        _PASSED.add(asked)
+
+
+def _i32(*shape: int) -> Any:
+    return jax.ShapeDtypeStruct(shape, jnp.int32)
+
+
+_FLAG: Any = jax.ShapeDtypeStruct((), jnp.bool_)
+_CHEX = re.compile(r".*failed: (Error in .*: )?trees (\(arrays\) )?0 and 1 (do not match|differ)", re.IGNORECASE)
+
+
+def _play_a_round(policy: Policy, environment: Environment, constraint: Constraint) -> None:
+    one_policy = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), policy)
+    one_constraint = jax.tree.map(lambda x: jnp.asarray(x[0]), constraint)
+    world = at_instance(jax.tree.map(jnp.asarray, environment), jnp.int32(0))
+    key, spec = jax.random.key(0), environment.spec
+
+    state = _trace(policy, "init", lambda: one_policy.init(spec))
+    blank = _trace(policy, "blank_action", lambda: one_policy.blank_action(spec))
+    if (may_be := environment.refuses(blank)) is not None:
+        given = ", ".join(f"{x.dtype}{list(x.shape)}" for x in jax.tree.leaves(blank)) or "no array"
+        kinds = type(policy).__name__, type(environment).__name__
+        raise InputError(f"{kinds[0]}.blank_action: an action of {given} given; for {kinds[1]} it must be {may_be}")
+
+    start = _trace(environment, "start", lambda: world.start())
+    pulled = _trace(environment, "pull", lambda s, a: world.pull(s, a, key, jnp.int32(1)), start, blank)
+    outcome, feedback = _check_pulled(environment, pulled, start)
+    left = _check_accounts(constraint, one_constraint, outcome)
+    view = View(_i32(), left, _trace(environment, "available", lambda: world.available()))  # type: ignore[arg-type]
+    observation = Observation(view, blank, feedback, _FLAG)
+    updated = _trace(policy, "update", lambda s, o: one_policy.update(s, key, o), state, observation)
+    _same(policy, "update", "a state like that of init", updated, state)
+    selected = _trace(policy, "select", lambda s, v: one_policy.select(s, key, v), state, view)
+    _same(policy, "select", "(state, action) like those of init and blank_action", selected, (state, blank))
+    _same(policy, "status", "int32[]", _trace(policy, "status", one_policy.status, state), _i32())
+
+    finals = [
+        (owner, _trace(owner, "summary", one.summary, now))
+        for owner, one, now in ((environment, world, start), (policy, one_policy, state))
+    ]
+    for owner, given in finals:
+        if not isinstance(given, dict):
+            raise bad(f"{type(owner).__name__}.summary", given, "a dict of arrays by name")
+    if twice := sorted(set(finals[0][1]) & set(finals[1][1])):  # one would hide the other's values
+        raise bad(f"{type(policy).__name__}.summary", twice[0], f"another name: {type(environment).__name__} has it")
+
+
+def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Outcome, Any]:
+    """What ``pull`` gave; its outcome and feedback."""
+    parts = "(state, Outcome, feedback, empty)"
+    if not isinstance(pulled, tuple) or len(pulled) != 4 or not isinstance(pulled[1], Outcome):
+        raise InputError(f"{type(environment).__name__}.pull: a {type(pulled).__name__} given; it must be {parts}")
+    _, outcome, feedback, _ = pulled
+    cost = _i32() if environment.resources is None else _i32(environment.resources)
+    wanted = Outcome(_i32(), cost, _i32(), cost, {name: _i32() for name in outcome.events}, _FLAG)
+    told = jax.tree.map(lambda x: _i32(*x.shape), feedback) if isinstance(feedback, Feedback) else feedback
+    _same(environment, "pull", f"{parts} in int32 ticks of 2**-24", pulled, (start, wanted, told, _FLAG))
+    return outcome, feedback
+
+
+def _check_accounts(constraint: Constraint, one: Constraint, outcome: Outcome) -> Any:
+    """A round booked; what the view of the constraint says may be spent."""
+    total, spent = jax.eval_shape(ticks.zero), jax.eval_shape(lambda: ticks.zero(outcome.cost.shape))
+    events, audit = {name: _i32() for name in outcome.events}, _trace(constraint, "audit", lambda: one.audit())
+    ledger = Ledger(_i32(), total, spent, total, spent, events, audit)
+    _same(
+        constraint,
+        "charge",
+        "a ledger like the one before",
+        _trace(constraint, "charge", one.charge, ledger, outcome),
+        ledger,
+    )
+    _same(constraint, "clock", "a Total", _trace(constraint, "clock", one.clock, ledger), total)
+    _same(constraint, "ended", "bool[]", _trace(constraint, "ended", one.ended, ledger), _FLAG)
+
+    # Host code, called with accounts of zeros: a name that is not there is told now, not after the last lane.
+    names = ["rounds", "reward", "expected_reward", "clock", *(f"event:{x}" for x in events)]
+    accounts = {name: np.zeros((1, 1), np.int64) for name in [*names, *(f"audit:{x}" for x in audit)]}
+    accounts |= {name: np.zeros((1, 1, *outcome.cost.shape), np.int64) for name in ("spent", "expected_spent")}
+    given = called(constraint, "expected_clock", lambda: one.expected_clock(accounts))
+    if np.shape(given) != (1, 1):
+        what = f"an array of shape {np.shape(given)} for accounts of shape (1, 1)"
+        raise bad(f"{type(constraint).__name__}.expected_clock", what, "one number for each account")
+    return _trace(constraint, "view", one.view, ledger)
+
+
+def _trace(owner: object, method: str, call: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return jax.eval_shape(call, *args)
+    except InputError:
+        raise
+    except Exception as problem:
+        raise InputError(
+            f"{written(owner, method, problem)}: fails when traced for one lane: {in_a_line(problem)}"
+        ) from problem
+
+
+def _same(owner: object, method: str, what: str, given: Any, wanted: Any) -> None:
+    """Refuse what has not the structure, the shapes and the dtypes that it must have."""
+    import chex  # type: ignore[import-untyped,unused-ignore]  # here: it takes a tenth of a second
+
+    try:
+        chex.assert_trees_all_equal_shapes_and_dtypes(given, wanted)
+    except AssertionError as problem:
+        told = _CHEX.sub("given and wanted differ", " ".join(str(problem).split()))
+        told = told.replace("tree 0", "given").replace("tree 1", "wanted")
+        raise InputError(f"{type(owner).__name__}.{method}: it must give {what}; {told[:400]}") from None
+
+
+# --- which engine plays a task
+
+
+def _engine(
+    engine: str, policy: Policy, environment: Environment, constraint: Constraint, rounds: float
+) -> tuple[ModuleType, str | None]:
+    """The engine for about so many rounds in all, and why it is the scan engine if another one was allowed."""
+    if engine == "scan":
+        return scan, None
+    found = time_parallel(policy, environment, constraint)
+    if not isinstance(found, str):
+        if engine == "auto" and found.is_short(environment, rounds):
+            return scan, f"about {rounds:,.0f} rounds are played sooner than the program of many at once is compiled"
+        return found, None
+    if engine == "leap":
+        raise InputError(f"engine: 'leap' given, but {found}; it must be 'auto' or 'scan'")
+    promises = (policy, capabilities.RESTS), (environment, capabilities.ADDRESSED), (constraint, capabilities.ADDITIVE)
+    for owner, capability in promises:
+        if capabilities.undone(owner, capability):
+            reason = capabilities.why_not(owner, capability)
+            warnings.warn(f"played round by round, because {reason}", stacklevel=4)
+    return scan, found
+
+
+def time_parallel(policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType | str:
+    """The engine that plays many rounds of these at once with the bits of the scan engine, or why none does."""
+    for engine in (leap, merge):
+        if isinstance(policy, engine.PLAYS):
+            reason = engine.why_not(policy, environment, constraint)
+            return engine if reason is None else reason
+    return f"{type(policy).__name__} {capabilities.RESTS.lacking}"
+
+
+def lane_lengths(
+    environment: Environment, ready: Constraint, end: np.ndarray, max_rounds: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Expected rounds of each instance (for scheduling only), and its round cap: neither depends on other instances."""
+    if ready.clock_name == "rounds":
+        rounds = end / ticks.ONE
+        return rounds, _cap(rounds + 1, max_rounds)
+    reward, cost = environment.values()
+    if environment.resources is not None:
+        cost = cost[..., 0]  # the clock is resource 0
+    if max_rounds is None and np.nanmin(cost) <= 0:
+        raise InputError(
+            "environment: an arm with mean cost 0 given; it must be above 0 under a budget, or max_rounds must be given"
+        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # A learner ends up with the best arm, which may be far cheaper than the average one.
+        best = np.argmax(np.nan_to_num(reward / cost, nan=-np.inf), axis=-1)
+        rounds = end / ticks.ONE / np.take_along_axis(cost, best[:, None], axis=-1)[:, 0]
+        # Far more than chance needs: with costs of 0 or 1, even a tiny budget waits 1/c rounds for its first cost.
+        longest = 4 * (end / ticks.ONE + 16) / np.nanmin(cost, axis=-1) + 1000
+    cap = _cap(longest, max_rounds)
+    return np.minimum(rounds, cap), cap
+
+
+def _cap(rounds: np.ndarray, max_rounds: int | None) -> np.ndarray:
+    return np.minimum(rounds if max_rounds is None else np.full(rounds.shape, max_rounds), 2**31 - 2).astype(np.int32)
+
+
+# --- one lane by itself: what ``rollout`` and episodes of other libraries play with the engine's own round
+
+
+def prepared(
+    policy: Policy, environment: Environment, constraint: Constraint, max_rounds: int | None
+) -> tuple[Constraint, Policy, np.ndarray]:
+    """Host: the constraint, the policy's leaves ``[1 or instance, …]``, and the round caps ``[instance]``.
+
+    Of a policy whose leaves are traced nothing can be checked: they are only cast.
+    """
+    if not any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(policy)):
+        (task,) = lay_out(
+            policy, environment, constraint, key=jax.random.key(0), max_rounds=max_rounds, engine="scan"
+        ).tasks
+        if task.settings != 1:
+            raise InputError(f"policy: {task.settings} settings given; it must be one (see jax.vmap for several)")
+        return task.constraint, jax.tree.map(lambda x: x[0], task.policy), task.cap
+
+    ready = prepare(constraint, environment)
+    end = ticks.join(jax.tree.map(np.asarray, ready.end()))
+    of_shape = jax.tree.map(lambda x: np.zeros((1, 1, *jnp.shape(x)), np.float32), policy)
+    most = limits.most_rounds(of_shape, environment, ready, end, max_rounds)
+    _, cap = lane_lengths(environment, ready, end, max_rounds)
+
+    def cast(x: Any) -> jax.Array:
+        return jnp.asarray(x, jnp.float32 if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.int32)[None]
+
+    return ready, jax.tree.map(cast, policy), np.minimum(cap, most).astype(np.int32)
+
+
+def lane_of(constraint: Constraint, policy: Policy, cap: np.ndarray, instance: Any, replicate: Any) -> scan.Lane:
+    """The constants of a lane; ``instance`` and ``replicate`` may be traced."""
+    here = jax.tree.map(lambda x: jnp.asarray(x)[instance], constraint)
+    return scan.Lane(
+        row=jnp.asarray(instance, jnp.int32),
+        instance=jnp.asarray(instance, jnp.uint32),
+        replicate=jnp.asarray(replicate, jnp.uint32),
+        policy=jax.tree.map(lambda x: jnp.asarray(x)[instance if x.shape[0] > 1 else 0], policy),
+        constraint=here,
+        marks=jax.tree.map(lambda x: x[None], here.end()),
+        cap=jnp.asarray(cap)[instance],
+    )

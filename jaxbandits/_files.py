@@ -1,0 +1,211 @@
+"""Files and folders: written whole or not at all, read without unpickling; results as tables of pandas and polars."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import secrets
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from jaxbandits.core.checks import InputError, bad, shown
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped,unused-ignore]
+    import polars
+    import xarray
+
+UNFINISHED = re.compile(r"\.jaxbandits-[0-9a-f]{16}\.tmp")  # a name that nobody else gives: a killed run leaves such
+
+
+def path_of(argument: str, path: Any) -> Path:
+    """``path`` as a :class:`~pathlib.Path`.
+
+    Raises:
+        InputError: it is no text and no path, or empty.
+    """
+    if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
+        raise bad(argument, path, "a name, as text or as a path")
+    return Path(path)
+
+
+def write_whole(path: str | os.PathLike[str], write: Any) -> None:
+    """Call ``write(binary file)`` and put the file in place only when it is complete and on the disk.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    target = Path(path)
+    name = target.parent / f".jaxbandits-{secrets.token_hex(8)}.tmp"
+    try:
+        with name.open("xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, target)
+    except BaseException:
+        name.unlink(missing_ok=True)
+        raise
+
+
+def reason_of(problem: OSError) -> str:
+    """Why it failed, in a few words on one line."""
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "no space left"
+    return problem.strerror or str(problem)
+
+
+# --- arrays in ``.npz`` files: numbers, truth values and text; nothing is pickled ------------------------------
+
+
+class NotArrays(ValueError):
+    """A file is no ``.npz`` file of plain arrays; the message says why, to be read after "it"."""
+
+
+def check_plain(arrays: Mapping[str, Any], argument: str) -> dict[str, np.ndarray]:
+    """The arrays as NumPy arrays, all of which a file can hold without pickling.
+
+    Raises:
+        InputError: naming the first that is not plain: objects, keys of jax, types that NumPy does not know.
+    """
+    plain = {}
+    for name, value in arrays.items():
+        try:
+            plain[name] = np.asarray(value)
+        except TypeError:  # a key of jax
+            plain[name] = np.empty((), object)
+        if plain[name].dtype.kind not in "biufU":
+            what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+            raise bad(f"{argument}: {name}", what, "an array of numbers, truth values or text (nothing is pickled)")
+    return plain
+
+
+def write_arrays(file: BinaryIO, arrays: Mapping[str, Any], compressed: bool = False) -> None:
+    """Write plain arrays; equal arrays are equal bytes.
+
+    Raises:
+        InputError: one of them is not plain.
+    """
+    save = np.savez_compressed if compressed else np.savez
+    save(file, **check_plain(arrays, "arrays"))  # type: ignore[arg-type]
+
+
+def read_arrays(file: str | os.PathLike[str] | BinaryIO) -> dict[str, np.ndarray]:
+    """What :func:`write_arrays` wrote, by name.
+
+    Raises:
+        NotArrays: saying what is wrong.
+        OSError: it is not there, or may not be read.
+    """
+    try:
+        with np.load(file, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, AttributeError) as problem:
+        raise NotArrays(f"is no .npz file of plain arrays ({type(problem).__name__}: {problem})") from None
+
+
+def save_arrays(argument: str, path: Path, arrays: Mapping[str, Any], compressed: bool = False) -> None:
+    """:func:`write_arrays` to a file, whole or not at all.
+
+    Raises:
+        InputError: there can be no file of that name; an array is not plain.
+        OSError: the disk is full, or broken.
+    """
+    try:
+        write_whole(path, lambda file: write_arrays(file, arrays, compressed))
+    except OSError as problem:
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):  # no fault of the name
+            raise
+        raise bad(argument, str(path), f"a file that can be written ({reason_of(problem)})") from None
+
+
+# --- results as tables of pandas and polars; neither is imported before it is asked for ------------------------
+
+
+def of_dataset(data: xarray.Dataset, first: Sequence[str]) -> pandas.DataFrame:
+    """One row for each place of a dataset, the columns ``first`` before the others, units in ``attrs``.
+
+    What has an axis ``resource`` gets a column for each: ``spent_0``, ``spent_1``, …
+    """
+    for name in [str(name) for name, x in data.data_vars.items() if "resource" in x.dims]:
+        each = {f"{name}_{i}": data[name].isel(resource=i, drop=True) for i in range(data.sizes["resource"])}
+        data = data.drop_vars([name]).assign(each)
+    data = data.drop_dims("resource", errors="ignore")
+    table = data.to_dataframe().reset_index()
+    ahead = [name for name in first if name in table]
+    made = table[[*ahead, *(name for name in table.columns if name not in ahead)]]
+    made.attrs = {"units": {str(name): x.attrs["units"] for name, x in data.variables.items() if x.attrs.get("units")}}
+    return made
+
+
+def of_rows(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> pandas.DataFrame:
+    """Rows that share their columns; a unit is also that of the columns NAME_low and NAME_high."""
+    import pandas
+
+    made = pandas.DataFrame(list(rows))
+    made.attrs = {"units": {name + end: unit for name, unit in units.items() for end in ("", "_low", "_high")}}
+    return made
+
+
+def in_polars(table: pandas.DataFrame) -> polars.DataFrame:
+    """The same table for polars, without pyarrow.
+
+    Raises:
+        InputError: polars is not installed.
+    """
+    try:
+        import polars
+    except ImportError:
+        raise InputError("polars: it is not installed: pip install 'jaxbandits[polars]'") from None
+    plain = {
+        name: column.to_numpy() if column.dtype.kind in "iufb" else column.to_list() for name, column in table.items()
+    }
+    return polars.DataFrame(plain)
+
+
+# --- the folder of a command's results -------------------------------------------------------------------------
+
+_RECORD = "run.json"
+
+
+def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> None:
+    """Find out before the work whether the files can be written, and replace nothing but results of the same job.
+
+    Args:
+        argument: its name, for messages.
+        out: the folder; it need not be there, nor its parents.
+        files: that will be written, ``run.json`` among them.
+        job: the command that writes them, such as ``compare``.
+
+    Raises:
+        InputError: the folder cannot be made or written, or holds files of these names that are somebody else's.
+    """
+    if not out.strip():
+        raise bad(argument, out, "the name of a folder")
+    nearest = Path(out)
+    try:
+        while not nearest.exists():
+            nearest = nearest.parent
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as problem:
+        reason = f"{shown(str(nearest))}: {reason_of(problem)}"
+        raise bad(argument, out, f"a folder that can be written ({reason})") from None
+    there = [name for name in files if (Path(out) / name).exists()]
+    if there and _writer(Path(out) / _RECORD) != job:
+        raise bad(argument, out, f"another folder: {', '.join(there)} in it would be replaced, and is of somebody else")
+
+
+def _writer(record: Path) -> str:
+    """The command of whose results a ``run.json`` tells; empty if it is none of ours."""
+    try:
+        return str(json.loads(record.read_bytes())["command"]).split()[1]
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""

@@ -1,0 +1,93 @@
+"""Arrays: prefix sums in the way that XLA on CPU is fast at, constants by device; checks of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
+
+from jaxbandits.core.checks import bad, numbers
+
+if TYPE_CHECKING:
+    # Users give numbers, arrays or lists; inside of a compiled program the same field is a traced array.
+    ArrayLike = Any
+else:
+    from numpy.typing import ArrayLike as ArrayLike
+
+_PART = 8
+
+
+def positive(argument: str, value: Any, may_be: str = "a finite number above 0") -> np.ndarray:
+    """``value`` as float64, every number finite and above 0.
+
+    Raises:
+        InputError: anything else, naming ``argument``; ``may_be`` says what it may be.
+    """
+    array = numbers(argument, value, may_be)
+    if (wrong := ~(np.isfinite(array) & (array > 0))).any():
+        raise bad(argument, float(array[wrong].flat[0]), may_be)
+    return array
+
+
+def one_of(argument: str, value: Any, names: Iterable[str]) -> None:
+    """Whether ``value`` is one of these names.
+
+    Raises:
+        InputError: it is none, naming ``argument``.
+    """
+    if not isinstance(value, str) or value not in (names := tuple(names)):
+        raise bad(argument, value, " or ".join(map(repr, names)))
+
+
+def prefix_sums(x: jax.Array) -> jax.Array:
+    """``jnp.cumsum(x)`` of whole numbers ``i32[n]``: inside parts of eight, then over the parts.
+
+    Whole numbers add up to the same bits in any order. On CPU, XLA sums n windows of up to n numbers:
+    128 rows of 64 take 26 µs, in this way 4.4 (one core).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> prefix_sums(jnp.arange(1, 11)).tolist()
+        [1, 3, 6, 10, 15, 21, 28, 36, 45, 55]
+    """
+    n = x.shape[0]
+    parts = jnp.pad(x, (0, -n % _PART)).reshape(-1, _PART)
+    at, part = jax.lax.iota(jnp.int32, _PART), jax.lax.iota(jnp.int32, parts.shape[0])
+    inside = _sum(jnp.where(at[:, None] <= at[None, :], parts[:, :, None], 0), 1)
+    if n <= _PART:
+        return inside[0, :n]
+    before = _sum(jnp.where(part[:, None] < part[None, :], inside[:, -1, None], 0), 0)
+    return (inside + before[:, None]).reshape(-1)[:n]
+
+
+def _sum(x: jax.Array, axis: int) -> jax.Array:
+    return jnp.sum(x, axis=axis, dtype=jnp.int32)
+
+
+# --- A constant that is another one on another kind of device, known when a program is lowered for it
+
+
+def by_device(*, cpu: float, other: float) -> jax.Array:
+    """``cpu`` in a program for CPU, else ``other``: ``f32[]``. No branch is compiled."""
+    return _by_device.bind(cpu=float(cpu), other=float(other))  # type: ignore[no-untyped-call]
+
+
+def _here(cpu: float, other: float) -> jax.Array:
+    return jnp.float32(cpu if jax.default_backend() == "cpu" else other)
+
+
+def _lowering(which: str) -> Callable[..., Any]:
+    return lambda context, **values: [mlir.ir_constant(np.float32(values[which]))]
+
+
+_by_device = Primitive("by_device")
+_by_device.def_impl(_here)
+_by_device.def_abstract_eval(lambda **_: ShapedArray((), np.dtype(np.float32)))
+mlir.register_lowering(_by_device, _lowering("other"))
+mlir.register_lowering(_by_device, _lowering("cpu"), platform="cpu")

@@ -1,0 +1,400 @@
+"""All pictures: one set of colours, markers and dashes, told apart with any colour vision and in grey.
+
+This module imports matplotlib, through its objects only (no pyplot), and is itself imported when a picture is drawn.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from jaxbandits._tables import counted
+from jaxbandits.core.checks import bad
+from jaxbandits.statistics import mean
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's palette; yellow is left out, it is too pale for lines.
+BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#777777"
+COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
+FILLS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#F0E442")
+"""For areas: yellow too, as areas have edges; neighbours differ in lightness."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+
+
+def nth_look(number: int) -> tuple[str, str, Any]:
+    """Colour, marker and dashes of a picture's n-th curve, n from 0.
+
+    Example:
+        >>> nth_look(0), nth_look(8)[:2]
+        (('#0072B2', 'o', '-'), ('#D55E00', 'o'))
+    """
+    return COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)], DASHES[number % len(DASHES)]
+
+
+class Picture(Figure):
+    """A figure of no window: the last line of a notebook's cell shows it, whether or not pyplot was ever imported.
+
+    Args:
+        options: as :class:`matplotlib.figure.Figure` takes them.
+
+    Example:
+        >>> Picture(figsize=(2, 1))._repr_png_()[1:4]
+        b'PNG'
+    """
+
+    def __init__(self, **options: Any):
+        super().__init__(**options)
+        FigureCanvasAgg(self)
+
+    def _repr_png_(self) -> bytes:
+        return encoded(self, dpi=100)
+
+
+def encoded(figure: Figure, form: str = "png", dpi: int = 150) -> bytes:
+    """A figure as the bytes of a picture file: ``"png"``, ``"pdf"`` or ``"svg"``."""
+    file = io.BytesIO()
+    figure.savefig(file, format=form, dpi=dpi)
+    return file.getvalue()
+
+
+def _plain(text: str, most: int = 200) -> str:
+    """Cut to so many characters, and no part of it taken for a formula."""
+    return (text if len(text) <= most else f"{text[: most - 1]}…").replace("$", r"\$")
+
+
+# --- Curves
+
+
+Bands = Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str) -> Figure:
+    """Curves that start in the origin, with bands around them.
+
+    Every curve has its own colour, marker and dashes, so that it can be told apart in grey too.
+
+    Args:
+        x: where the curves were measured, ``[mark]``.
+        bands: for each curve's label its (mean, low, high), ``[mark]`` each; NaN bounds draw no band.
+        title: over the picture.
+        across: what runs along x, with its unit.
+        up: what runs along y, with its unit.
+
+    Example:
+        >>> import numpy as np
+        >>> y = np.array([1.0, 2.0])
+        >>> drawn(y, {"omega_ucb": (y, y - 0.1, y + 0.1)}, title="", across="spent", up="regret").axes[0].get_ylabel()
+        'regret'
+    """
+    figure = Picture(figsize=(8, 4.8), layout="constrained")
+    axes = figure.add_subplot()
+    x = np.concatenate([[0.0], x])
+    apart = max(1, (x.size - 1) // 8)
+    for number, (name, parts) in enumerate(bands.items()):
+        middle, low, high = (np.concatenate([[0.0], part]) for part in parts)
+        colour, marker, dashes = nth_look(number)
+        axes.plot(
+            x,
+            middle,
+            color=colour,
+            linestyle=dashes,
+            linewidth=1.8,
+            marker=marker,
+            markersize=5,
+            # markers of several curves side by side rather than one over the other
+            markevery=(min(x.size - 1, 1 + number * apart // max(1, len(bands))), apart),
+            label=_plain(name),
+        )
+        if np.isfinite(low).all() and np.isfinite(high).all():
+            axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.set_title(_plain(title), fontsize=10)
+    axes.set_xlabel(_plain(across))
+    axes.set_ylabel(_plain(up))
+    axes.set_xlim(0, x[-1] * 1.01)
+    least = min(np.nanmin(np.concatenate(parts[:2])) for parts in bands.values())  # bands may be missing
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if least < 0 else 0.0)
+    axes.grid(alpha=0.3, linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    order = sorted(range(len(bands)), key=lambda i: -float(list(bands.values())[i][0][-1]))
+    lines, names = axes.get_lines(), list(bands)
+    figure.legend(
+        [lines[i] for i in order],  # from top to bottom as the curves end
+        [_plain(names[i], 60) for i in order],
+        loc="outside right upper",
+        frameon=False,
+        fontsize=9 if len(bands) <= 12 else 7,
+        ncols=1 if len(bands) <= 20 else 2,
+        handlelength=3.5,
+    )
+    return figure
+
+
+# --- Stacked areas: where money goes as a budget grows
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One stack.
+
+    Attributes:
+        title: over it.
+        names: of the parts, from the bottom.
+        heights: ``[n, part]`` at each x.
+        rest: name of the last part if it stands for several, which is drawn in grey; else empty.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    heights: np.ndarray
+    rest: str = ""
+
+
+def stacked(
+    x: np.ndarray,
+    panels: Sequence[Panel],
+    *,
+    across: str,
+    up: str,
+    written: Callable[[float], str] | None = None,
+) -> Figure:
+    """Stacked areas that begin in the origin, every part named at its right end.
+
+    Args:
+        x: ``[n]``.
+        panels: one picture each, side by side, at most six.
+        across, up: what runs along x and y.
+        written: how numbers along the axes are written.
+
+    Example:
+        >>> import numpy as np
+        >>> picture = stacked(np.arange(1, 3), [Panel("", ("a", "b"), np.ones((2, 2)))], across="budget", up="money")
+        >>> [text.get_text() for text in picture.axes[0].texts]
+        ['a', 'b']
+    """
+    columns = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3
+    rows = math.ceil(len(panels) / columns)
+    size = (8.0, 4.8) if len(panels) == 1 else (4.2 * columns, 2.9 * rows + 0.3)
+    figure = Picture(figsize=size, layout="constrained")
+    for number, panel in enumerate(panels):
+        axes = figure.add_subplot(rows, columns, number + 1)
+        _stack(axes, x, panel, small=len(panels) > 1)
+        _numbers(axes, written)
+    figure.supxlabel(_plain(across), fontsize=10)
+    figure.supylabel(_plain(up), fontsize=10)
+    return figure
+
+
+def _stack(axes: Axes, x: np.ndarray, panel: Panel, small: bool) -> None:
+    heights = np.vstack([np.zeros(panel.heights.shape[1]), panel.heights])
+    tops = np.cumsum(heights, axis=1)
+    across = np.concatenate([[0.0], x])
+    colours = [FILLS[i % len(FILLS)] for i in range(len(panel.names))]
+    if panel.rest:
+        colours[-1] = GREY
+    for part, colour in enumerate(colours):
+        below = tops[:, part - 1] if part else np.zeros(len(across))
+        axes.fill_between(across, below, tops[:, part], color=colour, edgecolor="white", linewidth=0.8)
+    axes.set_xlim(0, x[-1])
+    top = max(float(tops[-1, -1]), 1e-300)
+    axes.set_ylim(0, top)
+    axes.set_title(_plain(panel.title), fontsize=9 if small else 10)
+    axes.spines[["top", "right"]].set_visible(False)
+    middles = tops[-1] - heights[-1] / 2
+    gap = tops[-1, -1] * (0.095 if small else 0.055)
+    for name, colour, middle, at in zip(panel.names, colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True):
+        # As a line of its own: an annotation's arrow takes matplotlib ten times as long.
+        axes.plot((1, 1.035), (middle / top, at / top), transform=axes.transAxes, color=colour, lw=1.2, clip_on=False)
+        axes.text(
+            1.04,
+            at / top,
+            _plain(name, 24),
+            transform=axes.transAxes,
+            fontsize=7.5 if small else 9,
+            va="center",
+        )
+
+
+def _apart(wanted: np.ndarray, gap: float, most: float) -> np.ndarray:
+    """Places in the same order, at least ``gap`` apart, near those that are wanted and below ``most`` if they fit.
+
+    Example:
+        >>> _apart(np.array([0.0, 0.1, 5.0]), 1.0, 5.0).tolist(), _apart(np.array([4.9, 5.0]), 1.0, 5.0).tolist()
+        ([0.0, 1.0, 5.0], [4.0, 5.0])
+    """
+    places = np.array(wanted, float)
+    for i in range(1, places.size):
+        places[i] = max(places[i], places[i - 1] + gap)
+    for i in range(places.size - 1, -1, -1):
+        places[i] = min(places[i], most - gap * (places.size - 1 - i))
+    return places
+
+
+def _numbers(axes: Axes, written: Callable[[float], str] | None) -> None:
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        if written is not None:
+            axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(written(value))))
+    axes.tick_params(labelsize=8)
+
+
+# --- Ticks at the values of a grid, as many as fit
+
+
+def tick_values(values: np.ndarray, log: bool, share: float) -> np.ndarray:
+    """Some of the values, at least ``share`` of the axis apart: the ends, and evenly spaced ones between them.
+
+    Example:
+        >>> tick_values(np.array([0.25, 0.5, 1.0, 2.0, 4.0]), log=True, share=0.4).tolist()
+        [0.25, 1.0, 4.0]
+        >>> tick_values(np.array([1.0, 1.01, 9.0]), log=False, share=0.1).tolist()
+        [1.0, 9.0]
+    """
+    grid = np.unique(values[np.isfinite(values)])
+    places = np.log(grid) if log else grid
+    if grid.size < 2:
+        return grid
+    places = (places - places[0]) / (places[-1] - places[0])
+    for step in range(1, grid.size):
+        chosen = np.arange(0, grid.size, step)
+        if chosen[-1] == grid.size - 1 and (np.diff(places[chosen]) >= share).all():
+            return grid[chosen]
+    kept = [0]  # no even step does: each that is far enough from the last one, and from the end
+    for i in range(1, grid.size - 1):
+        if places[i] - places[kept[-1]] >= share and places[-1] - places[i] >= share:
+            kept.append(i)
+    return grid[[*kept, grid.size - 1]]
+
+
+def label_grid(axis: Any, values: np.ndarray, *, log: bool, share: float = 0.13) -> None:
+    """Ticks of a matplotlib axis (``axes.xaxis``) at values of a grid, written as plain numbers; none between them.
+
+    Args:
+        axis: after its scale was set.
+        values: of the grid.
+        log: whether its scale is logarithmic.
+        share: of the axis's length that a label takes.
+    """
+    shown = tick_values(np.asarray(values, float), log, share)
+    axis.set_ticks(shown, [f"{value:.3g}" for value in shown])
+    axis.set_minor_locator(NullLocator())
+
+
+def plain_numbers(axis: Any) -> None:
+    """Ticks of a logarithmic axis at 1, 2 and 5 times a power of ten, written as plain numbers; none between them."""
+    axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+# --- Pictures of a result
+
+
+_ACROSS = {"spent": "share of the budget spent", "rounds": "share of the rounds played"}
+_MOST_SETTINGS, _MOST_ARMS = 20, 7  # 7: as many colours as can be told apart
+
+
+class ResultPlots:
+    """``result.plot``; every method gives a matplotlib figure, which has ``savefig``.
+
+    Args:
+        result: what is drawn, at most 20 settings of it (``result.sel`` takes some).
+    """
+
+    def __init__(self, result: Any):
+        if len(result.settings) > _MOST_SETTINGS:
+            raise bad("plot", f"{len(result.settings)} settings", f"of at most {_MOST_SETTINGS}; result.sel takes some")
+        self._result = result
+
+    def regret(self) -> Figure:
+        """Mean regret over the clock, over all instances and replicates, with its 95 % interval at each mark.
+
+        The instances count as given (:func:`~jaxbandits.statistics.mean` over ``"replicate"``).
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+            >>> result = jb.simulate(
+            ...     jb.policies.MUCB(), arms, jb.Horizon(20), key=jax.random.key(0), replicates=4, marks=3)
+            >>> result.plot.regret().axes[0].get_ylabel()
+            'regret (reward)'
+        """
+        found = mean(self._result.regret, over="replicate")
+        bands = {
+            name: (found.value.values[i], found.low.values[i], found.high.values[i])
+            for i, name in enumerate(self._result.settings)
+        }
+        return drawn(
+            np.asarray(self._result.marks),
+            bands,
+            title=f"mean of {counted(found.units, 'run')}, 95 % intervals",
+            across=_ACROSS[self._result.about["clock"]],
+            up="regret (reward)",
+        )
+
+    def pulls(self, instance: int = 0) -> Figure:
+        """Mean share of pulls of each arm in one instance, a bar for each setting.
+
+        Args:
+            instance: its position.
+
+        Raises:
+            InputError: the environment counts no pulls, or there is no such instance.
+        """
+        pulls = self._result.pulls.values
+        if not 0 <= instance < pulls.shape[1]:
+            raise bad("instance", instance, f"from 0 to {pulls.shape[1] - 1}")
+        counts = pulls[:, instance].mean(axis=1)
+        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        figure, axes = _empty(height=1.2 + 0.45 * len(shares))
+        names = self._result.settings
+        left, shown = np.zeros(len(shares)), np.argsort(-shares.max(axis=0))[:_MOST_ARMS]
+        for place, arm in enumerate(np.sort(shown)):
+            colour, _, _ = nth_look(place)
+            axes.barh(names, shares[:, arm], left=left, color=colour, label=f"arm {arm}", edgecolor="white")
+            left = left + shares[:, arm]
+        if shares.shape[1] > len(shown):
+            axes.barh(names, 1 - left, left=left, color="0.8", label="other arms", edgecolor="white")
+        axes.set_xlim(0, 1)
+        axes.invert_yaxis()
+        axes.set_xlabel(f"share of pulls, instance {self._result.instances[instance]}")
+        figure.legend(loc="outside right upper", frameon=False, fontsize=9)
+        return figure
+
+    def distribution(self) -> Figure:
+        """What share of the runs ended with more than a given regret: heavy tails show at the right.
+
+        A curve that reaches far to the right is a setting of which few runs cost very much.
+        """
+        final = self._result.regret.values[..., -1]
+        figure, axes = _empty()
+        for number, (name, values) in enumerate(zip(self._result.settings, final, strict=True)):
+            ordered = np.sort(values.ravel())
+            colour, _, dashes = nth_look(number)
+            above = 1 - np.arange(ordered.size) / ordered.size
+            axes.step(ordered, above, where="pre", color=colour, linestyle=dashes, linewidth=1.8, label=name)
+        axes.set_yscale("log")
+        axes.set_xlabel("regret at the end (reward)")
+        axes.set_ylabel("share of runs with at least that")
+        axes.grid(alpha=0.3, linewidth=0.6)
+        figure.legend(loc="outside right upper", frameon=False, fontsize=9, handlelength=3.5)
+        return figure
+
+
+def _empty(height: float = 4.8) -> tuple[Figure, Any]:
+    figure = Picture(figsize=(8, height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes

@@ -1,0 +1,172 @@
+"""A progress bar with the time left, on stderr; and the count of finished runs, which an interrupted job reports."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from jaxbandits.core.checks import bad
+from jaxbandits.core.protocol import Status
+
+Report = Callable[[float, int], None]
+LINES = "lines"  # in place of a bar: for what is no terminal
+_PAUSE = 10.0  # seconds before the first line, and between two
+
+
+def usual_progress(asked: bool | None) -> bool | str:
+    """What a command shows: what was asked for, else a bar on a terminal, and elsewhere a line every ten seconds.
+
+    ``!command`` in a notebook has a terminal that keeps every state of a bar as a line of its own.
+    """
+    terminal = sys.stderr.isatty() and "JPY_PARENT_PID" not in os.environ
+    return asked if asked is not None else (terminal or LINES)
+
+
+class Bar:
+    """A bar on stderr: a title, the share of the work that is done, and the time left; nothing unless ``shown``.
+
+    A context manager: leaving it takes the bar away.
+
+    Args:
+        shown: whether there is a bar; ``"lines"`` for a line every ten seconds in its place.
+        total: all the work.
+        count: what stands behind the bar, with ``{n}`` and ``{total}`` for the work done and all of it.
+
+    Example:
+        >>> with Bar(shown=False, total=10.0) as bar:
+        ...     bar.show("compiling", 0.0)
+    """
+
+    def __init__(self, shown: bool | str, total: float, count: str = ""):
+        self._shown, self._total, self._count = shown, total, count
+        self._began = self._told = time.monotonic()
+        self._bar: Any = None
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, title: str, work: float) -> None:
+        """So much work is done."""
+        if self._shown == LINES:
+            self._say(title, work)
+        elif self._shown:
+            if self._bar is None:
+                from tqdm import tqdm
+
+                self._bar = tqdm(
+                    total=self._total,
+                    file=sys.stderr,
+                    bar_format=f"{{desc}}: {{percentage:3.0f}}%|{{bar}}| {self._count}{{remaining}} left",
+                    dynamic_ncols=True,
+                    leave=False,
+                    smoothing=0,  # the rate since the beginning, so that compiling counts
+                )
+            self._bar.n = max(min(work, self._total), self._bar.n)
+            self._bar.set_description_str(title)  # writes the bar anew
+
+    def _say(self, title: str, work: float) -> None:
+        now = time.monotonic()
+        if now - self._told < _PAUSE:
+            return
+        self._told = now
+        share = min(work / self._total, 1.0) if self._total else 1.0
+        left = f", about {(now - self._began) * (1 - share) / share:.0f} s left" if share > 0 else ""
+        count = self._count.format(n=work, total=self._total)
+        print(f"{title}: {count}{share:.0%}{left}", file=sys.stderr, flush=True)
+
+
+class Progress:
+    """One bar over several tasks, each a policy on a number of runs. A context manager: leaving it takes the bar away.
+
+    Give one to ``simulate(..., progress=...)`` in several calls, and they share the bar.
+
+    Args:
+        shown: whether there is a bar, or ``"lines"``; the runs are counted in any case.
+        tasks: how many tasks there will be.
+        runs: how many runs there will be in all of them.
+
+    Attributes:
+        done: runs that are finished so far.
+        runs: runs that there are.
+
+    Example:
+        >>> with Progress(shown=False, tasks=1, runs=10) as progress:
+        ...     report = progress.start(["OmegaUCB"], 10)
+        ...     report(4.5, 4)
+        >>> progress.done, progress.runs
+        (4, 10)
+    """
+
+    def __init__(self, shown: bool | str, tasks: int, runs: int):
+        self.runs, self.done = runs, 0
+        self._tasks, self._number = tasks, 0
+        self._bar = Bar(shown, runs, "{n:.0f}/{total:.0f} runs, ")
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.__exit__()
+
+    def start(self, names: Sequence[str], runs: int) -> Report:
+        """Begin a task for each name, at once; so many runs in all of them.
+
+        The result is to be called with (the runs' worth of work done in these tasks, of which runs finished).
+        """
+        first, self._number = self._number + 1, self._number + len(names)
+        numbers = f"{first}" if len(names) == 1 else f"{first}-{self._number}"
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        title, before = f"[{numbers}/{self._tasks}] {names[0]}{more}", self.done
+        self._bar.show(f"{title}: compiling", before)
+
+        def report(work: float, finished: int) -> None:
+            self.done = before + finished
+            self._bar.show(title if work > 0 else f"{title}: compiling", before + min(work, runs))
+
+        return report
+
+
+def check_progress(progress: Any) -> None:
+    """Raise InputError unless this is True, False, ``"lines"`` or a :class:`Progress`."""
+    if not isinstance(progress, (bool, np.bool_, Progress)) and not (isinstance(progress, str) and progress == LINES):
+        raise bad("progress", progress, "True, False, 'lines' or a Progress")
+
+
+def progress_of(progress: bool | str | Progress, tasks: int, runs: int) -> AbstractContextManager[Progress]:
+    """The caller's own :class:`Progress`, which stays open; or a new one, shown or not, for this call alone."""
+    return contextlib.nullcontext(progress) if isinstance(progress, Progress) else Progress(progress, tasks, runs)
+
+
+_REASONS = {
+    Status.ROUND_CAP: "max_rounds came before the end of the clock",
+    Status.CAPACITY: "a growing set is full: their regret stops early and is not comparable; rerun with more capacity",
+    Status.INVALID: "the policy asked for an action that the environment does not have, or a score was NaN; "
+    "jb.testing.check_policy says where",
+}
+
+
+def unfinished(ended: np.ndarray) -> list[str]:
+    """A line for each status other than a good one; ``ended`` holds a status for each lane, and -1 where there is none.
+
+    Example:
+        >>> unfinished(np.array([Status.HORIZON, Status.ROUND_CAP, -1]))
+        ['1 of 2 lanes ended with status round_cap (max_rounds came before the end of the clock)']
+    """
+    lanes = int((ended >= 0).sum())
+    counts = {status: int((ended == status).sum()) for status in Status}
+    return [
+        f"{count} of {lanes} lanes ended with status {status.name.lower()} ({_REASONS.get(status, 'unexpected')})"
+        for status, count in counts.items()
+        if count and status not in (Status.EXHAUSTED, Status.HORIZON)
+    ]

@@ -1,1 +1,0 @@
-"""Pictures, text and progress for people. Not for users to import."""

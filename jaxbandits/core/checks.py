@@ -1,0 +1,368 @@
+"""What turns a bad value into one clear line, and what this machine has.
+
+What is checked is what will be played: parameters are float32 or int32 in a compiled program, and a number that would
+become another one there (∞, 0, the bound of its own range) is refused by name before anything runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import os
+import platform
+import re
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+T = TypeVar("T")
+
+SMALLEST = float(np.finfo(np.float32).tiny)  # below it float32 is denormal, which compiled programs take for 0
+MOST_INT = 2**31 - 1
+_LARGEST = float(np.finfo(np.float32).max)
+_SHOWN_CHARACTERS = 80
+_NEVER_REFUSED = 1 << 27  # bytes
+
+
+class InputError(ValueError):
+    """Input that cannot be used: an argument, a file or a cell of a file.
+
+    The message is one line that names the argument, the value given and what it may be.
+    """
+
+
+def bad(argument: str, value: object, may_be: str) -> InputError:
+    """The error "ARGUMENT: VALUE given; it must be MAY_BE", for the caller to raise.
+
+    Args:
+        argument: name of the argument, or the place of a cell in a file.
+        value: what was given; shown as its `repr`, shortened.
+        may_be: what is accepted, to be read after "it must be".
+
+    Example:
+        >>> from jaxbandits.core import bad
+        >>> str(bad("rho", -1.0, "above 0"))
+        'rho: -1.0 given; it must be above 0'
+    """
+    return InputError(f"{argument}: {shown(value)} given; it must be {may_be}")
+
+
+def shown(value: object, most: int = _SHOWN_CHARACTERS) -> str:
+    """``repr(value)`` on one line, cut in the middle to at most ``most`` characters."""
+    text = " ".join(repr(value).split())
+    half = (most - 3) // 2
+    return text if len(text) <= most else f"{text[:half]}...{text[-half:]}"
+
+
+def brief(text: object, most: int = 200) -> str:
+    """A message, or an exception of others, on one line of at most ``most`` characters."""
+    text = line(" ".join(str(text).split()))
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+# --- Text of others: names from files stay mere text on a terminal and in a spreadsheet.
+
+# A spreadsheet takes what follows for a formula at the start of a cell, or behind a semicolon, which separates cells in
+# many countries.
+_FORMULA = re.compile(r"(^|;)(\s*'*\s*)([=+\-@＝＋－＠])")
+
+
+def line(text: str) -> str:
+    r"""``text`` with everything that a terminal would obey, or nobody can see, written out as Python does.
+
+    Example:
+        >>> print(line("a\x1b[2Jb\tc\u202ed é ρ"))
+        a\x1b[2Jb\tc\u202ed é ρ
+    """
+    return "".join(x if x.isprintable() or x == "\u00a0" else x.encode("unicode_escape").decode() for x in text)
+
+
+def cell(value: Any) -> Any:
+    """A cell of a CSV file that no spreadsheet takes for a formula; what is no text stays as it is.
+
+    Example:
+        >>> cell("=cmd()|x"), cell("-x"), cell("plain - name"), cell(-0.5)
+        ("'=cmd()|x", "'-x", 'plain - name', -0.5)
+    """
+    return _FORMULA.sub(r"\1'\2\3", line(value)) if isinstance(value, str) else value
+
+
+# --- Numbers as users give them.
+
+
+def numbers(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
+    """``value`` as float64, if it is a number or an array of numbers: of Python, NumPy, JAX or in lists.
+
+    Text, booleans, dates, None, complex numbers, other objects, ragged lists, masked and traced values are none.
+
+    Raises:
+        InputError: naming ``argument``; ``may_be`` says what it may be.
+    """
+    refuse_traced(argument, value)
+    try:
+        # NumPy makes an object of a whole number beyond 64 bits.
+        array = np.asarray(float(value) if isinstance(value, int) and not isinstance(value, bool) else value)
+    except (ValueError, TypeError, OverflowError):  # ragged, or of no NumPy type
+        raise bad(argument, value, may_be) from None
+    numeric = array.dtype.kind in "iuf" or jnp.issubdtype(array.dtype, jnp.floating)  # bfloat16 has a kind of its own
+    if not numeric or _holds_booleans(value) or np.ma.is_masked(value):
+        raise bad(argument, value, may_be)
+    with np.errstate(all="ignore"):
+        return array.astype(np.float64, copy=False)
+
+
+def _holds_booleans(value: Any) -> bool:
+    """Does a list hold True or False? NumPy would make 1 and 0 of them beside numbers."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_booleans, value))
+    return isinstance(value, (bool, np.bool_))
+
+
+def refuse_traced(argument: str, tree: Any) -> None:
+    """Raise :class:`InputError` if a value in ``tree`` is traced: there is no number to check."""
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree)):
+        raise InputError(
+            f"{argument}: a traced value given; it must be concrete (call this outside of jit, vmap, grad)"
+        )
+
+
+def number(argument: str, value: Any, may_be: str = "a number") -> float:
+    """One of :func:`numbers`."""
+    array = numbers(argument, value, may_be)
+    if array.ndim:
+        raise bad(argument, value, may_be)
+    return float(array)
+
+
+def positive_number(argument: str, value: object) -> float:
+    """``value`` as a float, if it is one finite number above 0."""
+    may_be = "a finite number above 0"
+    given = number(argument, value, may_be)
+    if not (math.isfinite(given) and given > 0):
+        raise bad(argument, value, may_be)
+    return given
+
+
+def whole_number(
+    argument: str, value: object, least: int, most: int | None = None, most_as: str = "", may_also: str = ""
+) -> int:
+    """``value`` as an int, if it is a whole number (of Python or NumPy, no boolean) from ``least`` to ``most``.
+
+    Args:
+        argument, value: as in :func:`bad`.
+        least, most: the range; no upper end if ``most`` is None.
+        most_as: how the message writes ``most``, such as "2**30".
+        may_also: what else the message says the argument may be.
+
+    Raises:
+        InputError: for anything else.
+    """
+    given = value
+    if getattr(given, "shape", None) == () and getattr(getattr(given, "dtype", None), "kind", None) in ("i", "u"):
+        refuse_traced(argument, given)
+        given = int(given)  # type: ignore[call-overload]
+    fits = isinstance(given, int) and not isinstance(given, bool) and given >= least and (most is None or given <= most)
+    if not fits:
+        upper = f"of at least {least}" if most is None else f"from {least} to {most_as or most}"
+        raise bad(argument, value, f"a whole number {upper}{may_also}")
+    return given  # type: ignore[return-value]
+
+
+def booleans(argument: str, value: Any) -> np.ndarray:
+    """``value`` as booleans: True and False, or 0 and 1."""
+    array = np.asarray(value)
+    if array.dtype != np.bool_:
+        array = numbers(argument, value, "booleans")
+    if np.ma.is_masked(value) or not ((array == 0) | (array == 1)).all():
+        raise bad(argument, value, "booleans")
+    return array == 1
+
+
+def in_float32(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
+    """``value`` as float32, if no finite number becomes infinite there, and none but 0 becomes 0.
+
+    Raises:
+        InputError: as :func:`numbers`, and for numbers beyond float32's range.
+    """
+    array = numbers(argument, value, may_be)
+    with np.errstate(over="ignore", under="ignore"):
+        cast = array.astype(np.float32)
+    for wrong, range_ in (
+        (np.isfinite(array) & ~np.isfinite(cast), f"at most {_LARGEST:.7g} in size (float32)"),
+        ((array != 0) & (np.abs(cast) < np.float32(SMALLEST)), f"0, or at least {SMALLEST:.7g} in size (float32)"),
+    ):
+        if wrong.any():
+            raise bad(argument, float(array[wrong].flat[0]), range_)
+    return cast
+
+
+_OUTSIDE = {"above": np.less_equal, "at_least": np.less, "at_most": np.greater}
+
+
+def as_played(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
+    """A leaf's value as the float32 or int32 that will be played, checked against the range that the leaf declares.
+
+    Args:
+        name: of the leaf.
+        value: as given.
+        meta: see :func:`jaxbandits.leaf`.
+
+    Raises:
+        InputError: naming the leaf, its value and what it may be.
+    """
+    array = numbers(name, value)
+    if array.size == 0:
+        raise bad(name, value, "at least one number")
+    whole = bool(meta.get("integer"))
+    bounds = {word: meta[word] for word in _OUTSIDE if meta.get(word) is not None}
+    limits = " and ".join(f"{word.replace('_', ' ')} {bound:g}" for word, bound in bounds.items())
+    may_be = f"a finite {'whole ' if whole else ''}number {limits}".strip()
+    wrong = ~np.isfinite(array) | ((array != np.rint(array)) if whole else False)
+    for word, bound in bounds.items():
+        wrong = wrong | _OUTSIDE[word](array, bound)
+    if wrong.any():
+        raise bad(name, float(array[wrong].flat[0]), may_be)
+    if whole:
+        if (large := np.abs(array) > MOST_INT).any():
+            raise bad(name, float(array[large].flat[0]), f"{may_be}, and at most {MOST_INT} in size (int32)")
+        return array.astype(np.int32)
+    cast = in_float32(name, array)
+    for word, bound in bounds.items():  # a range holds after the cast, too
+        if (wrong := _OUTSIDE[word](cast, np.float32(bound))).any():
+            raise bad(name, float(array[wrong].flat[0]), f"{may_be} in float32, where it is {cast[wrong].flat[0]:g}")
+    return cast
+
+
+# --- Methods that users wrote, called so that a mistake in them is one clear line.
+
+_NOT_THE_USERS = (Path(__file__).parents[1], *(Path(str(module.__file__)).parent for module in (jax, np)))
+
+
+def called(owner: object, method: str, call: Callable[[], T]) -> T:
+    """``call()``; what it raises becomes an InputError that names the class, the method, and the line.
+
+    Raises:
+        InputError: its own, or for any other exception.
+    """
+    try:
+        return call()
+    except InputError:
+        raise
+    except (Exception, SystemExit) as problem:
+        raise InputError(f"{written(owner, method, problem)}: fails: {in_a_line(problem)}") from problem
+
+
+def in_a_line(problem: BaseException) -> str:
+    """What went wrong, in a user's words where jax has only its own, and where."""
+    text = brief(problem, 300)
+    of_many = isinstance(problem, ValueError) and text.startswith("The truth value of an array")
+    if of_many or isinstance(problem, (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)):
+        text = (
+            "it uses a value that is not known while it is traced as a Python number, in an `if` or in NumPy "
+            "(use jax.numpy, and jnp.where instead of `if`)"
+        )
+    here = [frame for frame in traceback.extract_tb(problem.__traceback__) if _is_user_code(frame.filename)]
+    at = _place(here[-1].filename, here[-1].lineno) if here else ""
+    return f"{type(problem).__name__}: {text}{at}"
+
+
+def written(owner: object, method: str, problem: BaseException) -> str:
+    """The method that a user wrote, as ``Class.name``: ``score``, say, where the engine called ``select``."""
+    for frame, _ in traceback.walk_tb(problem.__traceback__):
+        if _is_user_code(frame.f_code.co_filename):
+            within, _, name = frame.f_code.co_qualname.rpartition(".")
+            if name.isidentifier() and (kind := within.rpartition(".")[2]).isidentifier():
+                return f"{kind}.{name}"
+            break
+    return f"{type(owner).__name__}.{method}"
+
+
+def one_for_each_arm(owner: object, method: str, given: Any, shape: tuple[int, ...]) -> Any:
+    """``given``, if it is an array with one number for each arm: what ``owner.method`` must give.
+
+    Raises:
+        InputError: anything else.
+    """
+    if getattr(given, "shape", None) == shape:
+        return given
+    what = f"{given.dtype}{list(given.shape)}" if hasattr(given, "dtype") else f"a {type(given).__name__}"
+    code = getattr(getattr(type(owner), method), "__code__", None)
+    at = _place(code.co_filename, code.co_firstlineno) if code else ""
+    must = f"one number for each arm, {list(shape)}"
+    raise InputError(f"{type(owner).__name__}.{method}: {what} given; it must be {must}{at}")
+
+
+def _place(file: str, line_number: int | None) -> str:
+    return f" ({Path(file).name}, line {line_number})"
+
+
+def _is_user_code(file: str) -> bool:
+    return not any(Path(file).is_relative_to(folder) for folder in _NOT_THE_USERS) and not file.startswith("<")
+
+
+# --- What this machine has.
+
+
+def cores() -> int:
+    """How many cores this process may use, at least 1."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def part_of_cores(index: int, count: int) -> list[int]:
+    """The cores of one of ``count`` processes that share those of this one; empty where the system does not tell.
+
+    Example:
+        >>> sorted(part_of_cores(0, 1)) == part_of_cores(0, 1), len(part_of_cores(1, 2)) <= cores()
+        (True, True)
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    mine = sorted(os.sched_getaffinity(0))
+    return mine[index::count] or [mine[index % len(mine)]]
+
+
+@functools.cache
+def processor() -> str:
+    """A name of the kind of processor: where it is another one, compiled code of this machine may not run."""
+    told = [platform.machine(), platform.processor()]
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+            told.append(next((line for line in lines if line.startswith(("flags", "Features"))), ""))
+    except OSError:
+        pass
+    return hashlib.sha256("".join(told).encode()).hexdigest()[:12]
+
+
+def available_memory() -> int:
+    """Bytes that this machine can still give, caches that it would drop included."""
+    import psutil
+
+    return psutil.virtual_memory().available
+
+
+def refuse_beyond_memory(argument: str, value: Any, wanted: float, free: int | None = None) -> None:
+    """Raise :class:`InputError` if a job would take more bytes than are free (default: of this machine's memory)."""
+    free = available_memory() if free is None else free
+    if wanted > max(free, _NEVER_REFUSED):
+        must = f"less: it would take {wanted / 2**30:.3g} GiB of memory, and {free / 2**30:.3g} GiB are free"
+        raise bad(argument, value, must)
+
+
+def peak_memory() -> int:
+    """The largest resident memory of this process so far, in bytes."""
+    import psutil
+
+    try:
+        import resource
+    except ImportError:  # Windows
+        told = psutil.Process().memory_info()
+        return getattr(told, "peak_wset", told.rss)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024  # bytes there, KiB on other systems

@@ -1,0 +1,605 @@
+"""Arms that consume a resource under a limit: the censored bandit, its cost functions and its laws."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._numerics import beta
+from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.checks import InputError, bad, in_float32, number, numbers, whole_number
+from jaxbandits.core.protocol import Environment, Outcome
+from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.specs import OVER, CensoredFeedback, CensoredSpec, CostFunction, PairAction, RevealedSpec
+from jaxbandits.core.tables import check_unit, is_arm, logged
+from jaxbandits.environments.finite import AroundWorld, Law, RowsLaw
+
+# --- Cost c(x) of what was consumed, and penalty λ(τ) of a limit that was exceeded: JAX functions that compare by value
+#
+# Any JAX function of one float32 array may be used instead. It must be hashable, and each new one compiles anew; two
+# equal objects of the classes here share one compiled program.
+
+
+@dataclasses.dataclass(frozen=True)
+class Linear:
+    """x ↦ slope · x. PAR10 with cut-off T is the cost ``Linear(1 / T)`` and the penalty ``Linear(10 / T)``.
+
+    Source: RCUCB paper, §2.5.
+
+    Example:
+        >>> from jaxbandits.environments import Linear
+        >>> float(Linear(0.5)(3.0))
+        1.5
+    """
+
+    slope: float
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """The cost, or the penalty, elementwise (float32)."""
+        return jnp.asarray(x, jnp.float32) * in_float32("Linear.slope", number("Linear.slope", self.slope))
+
+
+@dataclasses.dataclass(frozen=True)
+class FastTrack:
+    """λ(τ) = rate · τ for τ ≤ promise, compensation · τ above: who promises a time pays for breaking it.
+
+    Source: RCUCB paper, Example 2 and §5.1 (promise 0.5, compensation 10, rate 1/10: the defaults).
+
+    Example:
+        >>> from jaxbandits.environments import FastTrack
+        >>> round(float(FastTrack()(0.5)), 6), round(float(FastTrack()(0.6)), 6)
+        (0.05, 6.0)
+    """
+
+    promise: float = 0.5
+    compensation: float = 10.0
+    rate: float = 0.1
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """The penalty of the limit x, elementwise (float32)."""
+        x = jnp.asarray(x, jnp.float32)
+        names = ("promise", "compensation", "rate")
+        promise, compensation, rate = (
+            in_float32(f"FastTrack.{name}", number(f"FastTrack.{name}", getattr(self, name))) for name in names
+        )
+        return x * jnp.where(x <= promise, rate, compensation)
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant:
+    """x ↦ value, whatever the limit; ``Constant(0)`` as cost and penalty leaves the ordinary bandit (Remark 1).
+
+    Example:
+        >>> from jaxbandits.environments import Constant
+        >>> float(Constant(2.0)(0.3))
+        2.0
+    """
+
+    value: float
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """The same value everywhere (float32)."""
+        return jnp.full_like(
+            jnp.asarray(x, jnp.float32), in_float32("Constant.value", number("Constant.value", self.value))
+        )
+
+
+# --- Arms that consume a resource under a limit
+# Bengs, Hüllermeier: Multi-armed bandits with censored consumption of resources, Machine Learning 2023.
+
+
+@pytree
+class CensoredArms(Environment):
+    """n arms; the learner picks an arm and a limit τ ∈ 𝓜 and sees (R, C) if C ≤ τ, else only "exceeded".
+
+    A round gains (R − c(C))·1{C ≤ τ} − λ(τ)·1{C > τ}; this is the reward of the accountant, its mean is v_{i,τ}. What
+    is spent is min(C, τ), in units of τ_max. Event ``censored`` counts rounds that exceeded their limit. The outcome
+    (R, C) of the n-th pull of an arm is one draw, whatever the limit: policies that choose other limits meet the same
+    world. :meth:`values` counts pairs: pair p is arm p // m with limit p % m.
+
+    Make one with :func:`~jaxbandits.environments.copula_arms`, :func:`~jaxbandits.environments.row_arms` or
+    :func:`~jaxbandits.environments.g1`.
+
+    Source: §2 of the paper, Eqs. (1)–(5).
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> world = jb.environments.g1()
+        >>> world.instances, world.spec.arms, len(world.spec.limits)
+        (3, 10, 10)
+    """
+
+    law: Law = leaf()
+    mean_gain: ArrayLike = leaf()  # i32[I, n, m]: v in ticks
+    mean_spent: ArrayLike = leaf()  # i32[I, n, m]: E min(C, τ) in ticks of τ_max
+    present: ArrayLike = leaf()  # bool[I, n]
+    game: CensoredSpec = static()
+
+    @property
+    def spec(self) -> CensoredSpec:
+        """Arms, limits, penalties and the cost function."""
+        return dataclasses.replace(self.game, arms=int(self.present.shape[-1]))
+
+    def check(self) -> None:
+        """Checks the spec."""
+        self.game.check()
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: a pair."""
+        pair = isinstance(action, PairAction) and all(is_arm(x) and x.shape == () for x in action)
+        return None if pair else "a PairAction of an arm and the place of a limit, int32[] each"
+
+    def largest(self, action: Any) -> tuple[int, int]:
+        """See :meth:`Environment.largest`: the largest penalty, if it is above 1."""
+        return max(ticks.ONE, int(self.game.penalty_ticks.max())), ticks.ONE
+
+    def available(self) -> jax.Array:
+        """The arms that this instance has, ``bool[n]``."""
+        return self.present[:]
+
+    def start(self) -> jax.Array:
+        """Pull counts, ``i32[n]``."""
+        return jnp.zeros((self.spec.arms,), jnp.int32)
+
+    def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(reward, consumption) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones.
+
+        Consumption above τ_max is 2²⁴ + 1 ticks.
+        """
+        reward, consumption = self.law.outcome(arm, streams.words(key, n, arm))
+        return reward, jnp.minimum(consumption, OVER)
+
+    def pull(
+        self, state: jax.Array, action: PairAction, key: jax.Array, round: jax.Array
+    ) -> tuple[jax.Array, Outcome, CensoredFeedback, jax.Array]:
+        """Play an arm under a limit."""
+        state, outcome, feedback, _ = self._play(state, action, key)
+        return state, outcome, feedback, jnp.bool_(False)
+
+    def _play(
+        self, state: jax.Array, action: PairAction, key: jax.Array
+    ) -> tuple[jax.Array, Outcome, CensoredFeedback, jax.Array]:
+        game = self.spec
+        arm = jnp.clip(action.arm, 0, game.arms - 1)
+        at = jnp.clip(action.limit, 0, len(game.limits) - 1)
+        valid = (arm == action.arm) & (at == action.limit) & self.present[arm]
+        mine = jax.lax.iota(jnp.int32, game.arms) == arm
+        n = jnp.sum(jnp.where(mine, state, 0), dtype=jnp.int32)
+        reward, consumption = self.outcome(key, arm, n)
+        limit = jnp.asarray(game.limit_ticks)[at]
+        exceeded = consumption > limit
+        seen = CensoredFeedback(jnp.where(exceeded, 0, reward), jnp.where(exceeded, 0, consumption), exceeded)
+        outcome = Outcome(
+            reward=jnp.where(exceeded, -jnp.asarray(game.penalty_ticks)[at], game.gain(seen)),
+            cost=jnp.minimum(consumption, limit),
+            expected_reward=self.mean_gain[arm, at],
+            expected_cost=self.mean_spent[arm, at],
+            events={"censored": exceeded.astype(jnp.int32)},
+            valid=valid,
+        )
+        return state + mine, outcome, seen, consumption
+
+    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
+        """``pulls`` of every arm."""
+        return {"pulls": state}
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """(v_{i,τ}, E min(C, τ)/τ_max) of every pair, ``[instance, n·m]``, NaN where the arm is absent."""
+        absent = ~np.asarray(self.present)[..., None]
+        flat = (self.instances, self.spec.pairs)
+        gain, spent = (np.where(absent, np.nan, ticks.to_units(x)) for x in (self.mean_gain, self.mean_spent))
+        return gain.reshape(flat), spent.reshape(flat)
+
+    def best_pair(self) -> list[tuple[int, float, float]]:
+        """Host: (arm, limit, v*) of the best pair of every instance."""
+        gain, _ = self.values()
+        best = np.nanargmax(gain, axis=1)
+        width = len(self.game.limits)
+        return [
+            (int(p) // width, self.game.limits[int(p) % width], float(g[p])) for p, g in zip(best, gain, strict=True)
+        ]
+
+
+@pytree
+class RevealConsumption(AroundWorld):
+    """The same arms, but a censored round tells its consumption (at most "above τ_max"): more than feedback (1) allows.
+
+    Only ``RCUCB(survival="literal")`` and its relatives need it. Other policies may play here too and use none of it.
+    A result from here says ``RevealConsumption`` in ``about["environment"]``.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> type(jb.environments.RevealConsumption(jb.environments.g1()).spec).__name__
+        'RevealedSpec'
+    """
+
+    arms: CensoredArms = leaf()
+
+    @property
+    def world(self) -> CensoredArms:
+        """The arms."""
+        return self.arms
+
+    @property
+    def spec(self) -> RevealedSpec:
+        """The arms' spec, marked as revealing."""
+        inner = self.arms.spec
+        return RevealedSpec(**{f.name: getattr(inner, f.name) for f in dataclasses.fields(inner)})
+
+    def check(self) -> None:
+        """Checks the arms."""
+        if not isinstance(self.arms, CensoredArms):
+            raise InputError(f"arms: {type(self.arms).__name__} given; it must be CensoredArms")
+        super().check()
+
+    def pull(
+        self, state: jax.Array, action: PairAction, key: jax.Array, round: jax.Array
+    ) -> tuple[jax.Array, Outcome, CensoredFeedback, jax.Array]:
+        """Play an arm under a limit; the feedback's consumption is always the true one."""
+        state, outcome, feedback, consumption = self.arms._play(state, action, key)
+        return state, outcome, feedback._replace(consumption=consumption), jnp.bool_(False)
+
+
+# --- Censored arms whose reward and consumption are tied by a Gaussian copula, with any marginals
+
+# Latent normals are fixed-point numbers in units of 2⁻²⁰, tables have equal cells of 2⁻⁷ over [−8, 8].
+_Z_BITS, _CELL_BITS, _HALF = 20, 13, 8
+_CELLS = (2 * _HALF << _Z_BITS) >> _CELL_BITS
+_GRID = np.linspace(-_HALF, _HALF, _CELLS + 1)
+_RHO_BITS = 15
+
+
+class Marginal(Protocol):
+    """A law on the line, as ``scipy.stats.beta(2, 3)`` or ``scipy.stats.lognorm(1.0, scale=0.5)`` are."""
+
+    def ppf(self, q: Any) -> Any:
+        """Its quantile function."""
+
+
+@pytree
+class CopulaLaw(Law):
+    """C = F_C⁻¹(Φ(z)), R = F_R⁻¹(Φ(y)), (z, y) standard normal with correlation κ; all integer arithmetic.
+
+    y = κ z + √(1 − κ²) e: word 0 draws e, word 1 draws z. The CDF of either marginal is right to 3·10⁻⁵ (by test).
+    """
+
+    reward: ArrayLike = leaf()  # i32[I, n, G]: ticks at equally spaced y
+    consumption: ArrayLike = leaf()  # i32[I, n, G]: ticks of τ_max at equally spaced z, up to 2
+    kappa: ArrayLike = leaf()  # i32[I, n]: κ · 2¹⁵
+    rest: ArrayLike = leaf()  # i32[I, n]: √(1 − κ²) · 2¹⁵
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        knots = jnp.asarray(_normal_knots())
+        own, z = beta.quantile(knots, words[0]), beta.quantile(knots, words[1])
+        y = _scaled(z, self.kappa[arm]) + _scaled(own, self.rest[arm])
+        return _looked_up(self.reward, arm, y), _looked_up(self.consumption, arm, z)
+
+
+def _scaled(z: jax.Array, factor: jax.Array) -> jax.Array:
+    # ⌊z · factor / 2¹⁵⌋ from 12-bit pieces, each product inside an int32: whole numbers give the same bits everywhere.
+    high, low = factor * (z >> 12), factor * (z & 0xFFF)
+    return (high >> 3) + ((((high & 7) << 12) + low) >> _RHO_BITS)
+
+
+def _looked_up(table: Any, arm: jax.Array, z: jax.Array) -> jax.Array:
+    # Beyond ±8 the outermost cell; its last point, not one more, or the cell would be outside of the table.
+    above = jnp.clip(z + (_HALF << _Z_BITS), 0, (2 * _HALF << _Z_BITS) - 1)
+    cell = above >> _CELL_BITS
+    fraction = (above & ((1 << _CELL_BITS) - 1)).astype(jnp.uint32) << np.uint32(beta.FRACTION_BITS - _CELL_BITS)
+    return beta.interpolate(table[arm, cell], table[arm, cell + 1], fraction)
+
+
+@functools.cache
+def _normal_knots() -> np.ndarray:
+    from scipy import special  # slow to import
+
+    edges = np.concatenate([[0], np.cumsum(np.left_shift(1, beta.cell_bits()))]) / 2.0**32
+    z = np.clip(special.ndtri(edges), -6.3, 6.3)
+    return np.rint(z * 2**_Z_BITS).astype(np.int32)
+
+
+def copula_arms(
+    reward: Sequence[Any],
+    consumption: Sequence[Any],
+    correlation: Any,
+    *,
+    limits: Sequence[float] | np.ndarray,
+    cost: CostFunction,
+    penalty: CostFunction,
+    tau_max: float | None = None,
+) -> CensoredArms:
+    """Arms with given marginals of reward and consumption, joined by a Gaussian copula.
+
+    Args:
+        reward: laws on [0, 1], ``[arm]`` or ``[instance][arm]``: anything with ``ppf``, as ``scipy.stats.beta(2, 3)``.
+        consumption: laws on [0, ∞), same shape, e.g. ``scipy.stats.lognorm`` or ``scipy.stats.gamma``. What exceeds
+            τ_max saturates just above it.
+        correlation: κ in (−1, 1) of the latent normals, one, ``[instance, 1]`` or ``[instance, arm]``; rounded to
+            2⁻¹⁵.
+        limits, cost, penalty, tau_max: see :meth:`CensoredSpec.of`.
+
+    True means v_{i,τ} are quadratures in float64 of the tabulated law.
+
+    Raises:
+        InputError: marginals outside their range, shapes that differ, κ outside (−1, 1), and all of
+            :meth:`CensoredSpec.of`.
+
+    Example:
+        >>> from scipy import stats
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.environments import Linear, copula_arms
+        >>> rewards = [stats.beta(2, 1), stats.beta(1, 1)]
+        >>> seconds = [stats.gamma(2, scale=0.4), stats.gamma(2, scale=0.2)]
+        >>> arms = copula_arms(rewards, seconds, 0.5, limits=[0.5, 1.0], cost=Linear(0.1), penalty=Linear(1.0))
+        >>> [(arm, limit) for arm, limit, _ in arms.best_pair()]
+        [(1, 1.0)]
+    """
+    rewards, consumptions = _nested("reward", reward), _nested("consumption", consumption)
+    if [len(x) for x in rewards] != [len(x) for x in consumptions] or len({len(x) for x in rewards}) != 1:
+        raise InputError("reward, consumption: they must be [arm] or [instance][arm], with as many of each")
+    shape = (len(rewards), len(rewards[0]))
+    given = numbers("correlation", correlation)
+    try:
+        kappa = np.broadcast_to(given, shape)
+    except ValueError:
+        raise bad("correlation", correlation, f"one number, or of shape {shape}") from None
+    if not (np.rint(np.abs(kappa) * 2**_RHO_BITS) < 2**_RHO_BITS).all():
+        raise bad("correlation", kappa.tolist(), "in (-1, 1), also when rounded to 2**-15")
+    spec = CensoredSpec.of(len(rewards[0]), limits, cost, penalty, tau_max)
+    law = CopulaLaw(
+        reward=_tables(rewards, _reward_knots),
+        consumption=_tables(consumptions, lambda i, k, law: _consumption_knots(i, k, law, spec.tau_max)),
+        kappa=np.rint(kappa * 2**_RHO_BITS).astype(np.int32),
+        rest=np.rint(np.sqrt(1 - kappa**2) * 2**_RHO_BITS).astype(np.int32),
+    )
+    gain, spent = _means(spec, law)
+    return CensoredArms(
+        law=law,
+        mean_gain=ticks.from_units(gain).astype(np.int32),
+        mean_spent=ticks.from_units(spent).astype(np.int32),
+        present=np.ones(shape, bool),
+        game=spec,
+    )
+
+
+def _nested(name: str, laws: Sequence[Any]) -> list[list[Any]]:
+    if not isinstance(laws, (list, tuple, np.ndarray)):
+        raise bad(name, laws, "a list of laws, one per arm, or one such list per instance")
+    rows = [list(row) if isinstance(row, (list, tuple)) else row for row in laws]
+    if rows and not isinstance(rows[0], list):
+        rows = [rows]
+    if not rows or not all(isinstance(row, list) and row for row in rows):
+        raise InputError(f"{name}: it must be a list of laws, one per arm, or one such list per instance")
+    for i, row in enumerate(rows):
+        for k, law in enumerate(row):
+            if not callable(getattr(law, "ppf", None)):
+                raise bad(f"{name}[{i}][{k}]", law, "a law with a method ppf, such as scipy.stats.beta(2, 3)")
+    return rows
+
+
+def _tables(laws: list[list[Any]], knots: Callable[[int, int, Any], np.ndarray]) -> np.ndarray:
+    return np.stack([[knots(i, k, law) for k, law in enumerate(row)] for i, row in enumerate(laws)])
+
+
+def _reward_knots(i: int, k: int, law: Marginal) -> np.ndarray:
+    from scipy import special  # slow to import
+
+    x = numbers(f"reward[{i}][{k}].ppf", law.ppf(special.ndtr(_GRID)))
+    if x.shape != _GRID.shape or not ((x >= -1e-12) & (x <= 1 + 1e-12)).all():
+        raise bad(f"reward[{i}][{k}]", law, "a law on [0, 1]")
+    return ticks.from_units(np.clip(x, 0, 1)).astype(np.int32)
+
+
+def _consumption_knots(i: int, k: int, law: Marginal, tau_max: float) -> np.ndarray:
+    from scipy import special  # slow to import
+
+    with np.errstate(over="ignore"):
+        x = numbers(f"consumption[{i}][{k}].ppf", law.ppf(special.ndtr(_GRID))) / tau_max
+    if x.shape != _GRID.shape or not (x >= 0).all():  # also if NaN
+        raise bad(f"consumption[{i}][{k}]", law, "a law on [0, ∞)")
+    knots = ticks.floor_from_units(np.minimum(x, 2.0))
+    # No cell may rise by more than one unit, which is what interpolation holds exactly.
+    steps = np.arange(knots.size, dtype=np.int64) * ticks.ONE
+    return (np.minimum.accumulate(knots - steps) + steps).astype(np.int32)
+
+
+def _means(spec: CensoredSpec, law: CopulaLaw) -> tuple[np.ndarray, np.ndarray]:
+    """(v, E min(C, τ)/τ_max), float64 ``[I, n, m]``: Gauss–Legendre in z between the limits, Gauss–Hermite in e."""
+    instances, arms, _ = law.reward.shape
+    gain, spent = np.zeros((2, instances, arms, len(spec.limits)))
+    for i in range(instances):
+        for k in range(arms):
+            kappa, rest = law.kappa[i, k] / 2**_RHO_BITS, law.rest[i, k] / 2**_RHO_BITS
+            gain[i, k], spent[i, k] = _arm_means(spec, law.reward[i, k], law.consumption[i, k], kappa, rest)
+    return gain, spent
+
+
+def _arm_means(
+    spec: CensoredSpec, reward: np.ndarray, consumption: np.ndarray, kappa: float, rest: float
+) -> tuple[np.ndarray, np.ndarray]:
+    from scipy import special  # slow to import
+
+    limits = spec.limit_ticks.astype(np.float64)
+    # The integrals over z are cut at the limits, where the integrand jumps; below the first, 32 parts.
+    rising = np.maximum.accumulate(consumption + np.arange(consumption.size) * 1e-6)
+    ends = np.interp(limits + 0.5, rising, _GRID, left=-_HALF, right=_HALF)  # C ≤ τ up to these z
+    edges = np.concatenate([np.linspace(min(-_HALF, ends[0]), ends[0], 33), ends[1:]])
+    node, weight = np.polynomial.legendre.leggauss(48)
+    half = np.diff(edges)[:, None] / 2
+    z = edges[:-1, None] + half * (node + 1)
+    mass = half * weight * np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
+    e, share = np.polynomial.hermite_e.hermegauss(100)
+    mean_reward = np.interp(kappa * z[..., None] + rest * e, _GRID, reward) @ (share / share.sum()) / ticks.ONE
+    amount = np.interp(z, _GRID, consumption)
+    with jax.ensure_compile_time_eval():
+        charge = np.asarray(spec.cost_ticks(jnp.asarray(amount.astype(np.int32))), np.float64) / ticks.ONE
+
+    def up_to(integrand: np.ndarray) -> np.ndarray:  # cumulated over the parts, read at the limits
+        return np.cumsum((mass * integrand).sum(axis=1))[31:]
+
+    beyond = special.ndtr(-ends)
+    gain = up_to(mean_reward - charge) - np.asarray(spec.penalties) * beyond
+    return gain, up_to(amount / ticks.ONE) + limits / ticks.ONE * beyond
+
+
+# --- Censored arms that replay real joint observations of reward and consumption
+
+
+def row_arms(
+    rows: Sequence[Sequence[tuple[Any, Any]]],
+    *,
+    limits: Sequence[float] | np.ndarray,
+    cost: CostFunction,
+    penalty: CostFunction,
+    tau_max: float | None = None,
+) -> CensoredArms:
+    """Arms whose pulls resample rows of real data, reward and consumption together.
+
+    Args:
+        rows: ``rows[instance][arm] = (rewards, consumptions)``: rewards in [0, 1], consumptions ≥ 0 in user units,
+            ``inf`` allowed (a run that was never finished). Instances may differ in their number of arms; a missing
+            arm is absent. Consumption above τ_max saturates just above it.
+        limits, cost, penalty, tau_max: see :meth:`CensoredSpec.of`; shared by all instances.
+
+    True means are exact averages over the rows.
+
+    Raises:
+        InputError: an arm without rows, lengths that differ, values out of range, and all of :meth:`CensoredSpec.of`.
+
+    Example:
+        >>> from jaxbandits.environments import Linear, row_arms
+        >>> fast = ([1.0, 0.0], [2.0, float("inf")])
+        >>> slow = ([1.0, 1.0], [8.0, 5000.0])
+        >>> arms = row_arms([[fast, slow]], limits=[5.0, 10.0], cost=Linear(0.1), penalty=Linear(0.1))
+        >>> [round(float(v), 3) for v in arms.values()[0][0]]
+        [0.15, -0.1, -0.5, -0.4]
+    """
+    read = logged("rows", rows)
+    width = max(len(instance) for instance in read)
+    spec = CensoredSpec.of(width, limits, cost, penalty, tau_max)
+    checked = [[_checked(i, k, *arm) for k, arm in enumerate(instance)] for i, instance in enumerate(read)]
+    depth = max(r.size for instance in checked for r, _ in instance)
+    shape = (len(checked), width)
+    reward, consumption = (np.zeros((*shape, depth), np.int32) for _ in range(2))
+    size, present = np.ones(shape, np.int32), np.zeros(shape, bool)
+    gain, spent = (np.zeros((*shape, len(spec.limits)), np.int32) for _ in range(2))
+    for i, instance in enumerate(checked):
+        for k, (r, c) in enumerate(instance):
+            n = r.size
+            reward[i, k, :n], consumption[i, k, :n] = ticks.from_units(r), spec.consumption_ticks(c)
+            size[i, k], present[i, k] = n, True
+            gain[i, k], spent[i, k] = _row_means(spec, reward[i, k, :n], consumption[i, k, :n])
+    law = RowsLaw(reward, consumption, size)
+    return CensoredArms(law=law, mean_gain=gain, mean_spent=spent, present=present, game=spec)
+
+
+def _checked(i: int, k: int, r: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    check_unit(f"rows[{i}][{k}] rewards", r, rows=True)
+    if not (c >= 0).all():
+        raise InputError(f"rows[{i}][{k}] consumptions: {c[~(c >= 0)][0]:g} given; it must be at least 0 (inf allowed)")
+    return r, c
+
+
+def _row_means(spec: CensoredSpec, reward: np.ndarray, consumption: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(v, E min(C, τ)) at every limit in ticks, ``i32[m]``: exact sums of whole ticks over the rows, rounded once."""
+    with jax.ensure_compile_time_eval():
+        charge = np.asarray(spec.cost_ticks(jnp.asarray(consumption)), np.int64)
+    limits = spec.limit_ticks.astype(np.int64)[:, None]
+    within = consumption[None, :] <= limits
+    fine = -spec.penalty_ticks.astype(np.int64)[:, None]
+    gain = np.where(within, (reward - charge)[None, :], fine).sum(axis=1)
+    spent = np.minimum(consumption[None, :], limits).sum(axis=1)
+    return tuple(np.rint(x / reward.size).astype(np.int32) for x in (gain, spent))  # type: ignore[return-value]
+
+
+# --- G1: our stand-in for the instances PosCorr, NegCorr and Indep of the RCUCB paper, whose laws are not published
+
+G1_NAMES = ("PosCorr", "NegCorr", "Indep")
+_KAPPA = {"PosCorr": 0.6, "NegCorr": -0.6, "Indep": 0.0}
+_SHIFT = {"PosCorr": 0.0435, "NegCorr": 0.7963, "Indep": -0.39}
+
+
+@dataclasses.dataclass(frozen=True)
+class ProbitNormal:
+    """The law of Φ(b + σ y), y standard normal; its mean is Φ(b/√(1 + σ²)).
+
+    Example:
+        >>> round(float(ProbitNormal(0.0, 0.6).ppf(0.5)), 3)
+        0.5
+    """
+
+    b: float
+    sigma: float
+
+    def ppf(self, q: Any) -> Any:
+        """Quantile function."""
+        from scipy import special  # slow to import
+
+        return special.ndtr(self.b + self.sigma * special.ndtri(q))
+
+
+def g1(
+    names: Sequence[str] = G1_NAMES,
+    *,
+    arms: int = 10,
+    limits: int | Sequence[float] = 10,
+    cost: CostFunction = Linear(0.1),
+    penalty: CostFunction = FastTrack(),
+) -> CensoredArms:
+    """The stand-in instances G1, one per name. **Ours, not the authors'**: the paper's supplement was not to be had.
+
+    (z, y) standard normal with correlation κ = 0.6, −0.6, 0; arm i = 1 … n has C = ½·exp(2(z + q_i)) with
+    q_i = −0.4 + 0.08(i − 1) + δ and R = Φ(b_i + 0.6 y) with b_i = −0.8 + 0.26(i − 1). The shift δ of each instance
+    makes the best pair's censoring probability the published one (0.6116, 0.7631, 0.4404). For another number of arms
+    the n values of q and b are spread evenly over the same ranges.
+
+    Args:
+        names: of ``"PosCorr"``, ``"NegCorr"``, ``"Indep"``.
+        arms: n ≥ 1.
+        limits: how many equally spaced ones in (0, 1], or the limits.
+        cost: default x/10, as in the paper.
+        penalty: default x/10 up to 0.5 and 10x above, as in the paper.
+
+    Raises:
+        InputError: another name, or fewer than 1 arms; see also :func:`copula_arms`.
+
+    Source: ours; constraints from §5.1 and its table.
+
+    Example:
+        >>> from jaxbandits.environments import g1
+        >>> [(arm + 1, limit) for arm, limit, value in g1().best_pair()]
+        [(9, 0.5), (5, 0.5), (9, 0.5)]
+    """
+    from scipy import stats  # slow to import, and only needed here
+
+    if not isinstance(names, (list, tuple)) or not names:
+        raise bad("names", names, "a list of " + " or ".join(map(repr, G1_NAMES)))
+    for name in names:
+        if name not in G1_NAMES:
+            raise bad("names", name, " or ".join(map(repr, G1_NAMES)))
+    whole_number("arms", arms, 1, 2**20 - 1, "2**20 - 1")
+    level = np.linspace(0.0, 9.0, int(arms)) if arms > 1 else np.array([4.5])
+    if isinstance(limits, (int, np.integer)):
+        count = whole_number("limits", limits, 1, 2**24, "2**24")
+        values: Any = np.arange(1, count + 1) / count
+    else:
+        values = limits
+    reward = [ProbitNormal(-0.8 + 0.26 * x, 0.6) for x in level]
+    consumption = [
+        [stats.lognorm(2.0, scale=0.5 * np.exp(2 * (-0.4 + 0.08 * x + _SHIFT[name]))) for x in level] for name in names
+    ]
+    return copula_arms(
+        [reward] * len(names),
+        consumption,
+        [[_KAPPA[name]] for name in names],
+        limits=values,
+        cost=cost,
+        penalty=penalty,
+    )

@@ -1,0 +1,607 @@
+"""Finitely many arms that cost something, their laws, and the null arm.
+
+A law goes from 64 random bits and an arm to ticks, one uniform per outcome, through an inverse CDF. Its parameters are
+whole ticks, and the means that are stated are those of the law as it is simulated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._numerics import beta
+from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.checks import SMALLEST, InputError, bad, numbers, whole_number
+from jaxbandits.core.protocol import Environment, Feedback, Outcome
+from jaxbandits.core.pytrees import leaf, pytree, select_tree
+from jaxbandits.core.specs import SKIP, FiniteSpec
+from jaxbandits.core.tables import MOST_ARMS, MOST_IN_A_SET, check_unit, fits, is_arm, logged, presence, tables, ticks32
+from jaxbandits.environments.noise import coin
+
+# --- Laws of (reward, cost)
+
+
+class Law:
+    """A joint law of reward and cost per arm.
+
+    With several resources the cost is a vector ``[d]`` and so is everything that describes it, on a last axis.
+    """
+
+    @abstractmethod
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(reward, cost) in ticks of one pull of ``arm``: word 0 is for the reward, the next ones for the cost."""
+        raise NotImplementedError
+
+
+@pytree
+class BernoulliLaw(Law):
+    """Reward and cost are 0 or 1, independent: r = 1 iff U < μ^r (exactly, since μ is a whole number of ticks)."""
+
+    reward: ArrayLike = leaf()  # i32[I, K]: μ^r in ticks
+    cost: ArrayLike = leaf()  # i32[I, K]
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        mean = self.cost[arm]
+        cost_words = words[1] if mean.ndim == 0 else words[1 : 1 + mean.shape[0]]
+        return coin(self.reward[arm], words[0]), coin(mean, cost_words)
+
+
+@pytree
+class QuarterLaw(Law):
+    """Outcomes 0, ¼, ½, ¾, 1 (generalised Bernoulli), independent; leaves are P(x ≤ j/4), j = 0 … 3, in ticks."""
+
+    reward: ArrayLike = leaf()  # i32[I, K, 4]
+    cost: ArrayLike = leaf()  # i32[I, K, 4]
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return _quarters(self.reward, arm, words[0]), _quarters(self.cost, arm, words[1])
+
+
+def _quarters(cumulative: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
+    u = streams.uniform_ticks(word)
+    steps = [(u >= cumulative[arm, j]).astype(jnp.int32) for j in range(4)]
+    return (steps[0] + steps[1] + steps[2] + steps[3]) * (ticks.ONE // 4)
+
+
+@pytree
+class QuantileLaw(Law):
+    """Any law on [0, 1] by a table of its quantile function (:mod:`jaxbandits._numerics.beta`), independent."""
+
+    reward: ArrayLike = leaf()  # i32[I, K, G]: knots in ticks
+    cost: ArrayLike = leaf()  # i32[I, K, G]
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return _quantile(self.reward, arm, words[0]), _quantile(self.cost, arm, words[1])
+
+
+@pytree
+class BetaLaw(QuantileLaw):
+    """Beta laws, drawn from their tables; the shapes are kept for those who ask how outcomes depend on them."""
+
+    reward_alpha: ArrayLike = leaf()  # f32[I, K]
+    reward_beta: ArrayLike = leaf()
+    cost_alpha: ArrayLike = leaf()
+    cost_beta: ArrayLike = leaf()
+
+
+def _quantile(knots: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
+    cell, fraction = beta.cell_of(word)
+    return beta.interpolate(knots[arm, cell], knots[arm, cell + 1], fraction)
+
+
+@pytree
+class RowsLaw(Law):
+    """Resampled rows of a real log, reward and cost drawn together: one uniform picks the row."""
+
+    reward: ArrayLike = leaf()  # i32[I, K, R] ticks
+    cost: ArrayLike = leaf()  # i32[I, K, R]
+    rows: ArrayLike = leaf()  # i32[I, K]: rows that an arm has
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        row = streams.below(words[0], self.rows[arm])
+        return self.reward[arm, row], self.cost[arm, row]
+
+
+@pytree
+class ClickLaw(Law):
+    """A click brings a conversion or none, and costs its price: independent.
+
+    Reward :math:`w \\cdot [U < p]`. Cost, if :math:`V < q`, a whole number of ticks drawn uniformly from
+    :math:`m - h, \\dots, m + h` (mean m exactly), else 0. With q = 1 every click is paid; with h = 0 and m = 1 it is
+    the coin of :class:`BernoulliLaw`. Only one of the two may vary: h = 0 or q = 1.
+    """
+
+    chance: ArrayLike = leaf()  # i32[I, K]: p in ticks
+    worth: ArrayLike = leaf()  # i32[I, K]: w
+    paid: ArrayLike = leaf()  # i32[I, K]: q in ticks
+    price: ArrayLike = leaf()  # i32[I, K]: m
+    spread: ArrayLike = leaf()  # i32[I, K]: h <= m
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        converts = streams.uniform_ticks(words[0]) < self.chance[arm]
+        spread = self.spread[arm]
+        price = self.price[arm] - spread + streams.below(words[1], 2 * spread + 1)
+        pays = streams.uniform_ticks(words[1]) < self.paid[arm]
+        return converts.astype(jnp.int32) * self.worth[arm], pays.astype(jnp.int32) * price
+
+
+@pytree
+class WeightedRowsLaw(Law):
+    """Rows of a real log, reward and cost together, each with a probability of its own: one uniform picks the row."""
+
+    reward: ArrayLike = leaf()  # i32[I, K, R] ticks
+    cost: ArrayLike = leaf()  # i32[I, K, R]
+    reached: ArrayLike = leaf()  # i32[I, K, R]: P(row <= j) in ticks; 2**24 from the arm's last row on
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        uniform = streams.uniform_ticks(words[0])
+        low = high = jnp.int32(0)
+        high = high + self.reached.shape[-1] - 1
+        # By halving: the first row that U does not reach.
+        for _ in range(max(1, (self.reached.shape[-1] - 1).bit_length())):
+            middle = (low + high) // 2
+            below = self.reached[arm, middle] <= uniform
+            low, high = jnp.where(below, jnp.minimum(middle + 1, high), low), jnp.where(below, high, middle)
+        return self.reward[arm, low], self.cost[arm, low]
+
+
+def quarter_thresholds(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(P(x ≤ j/4) in ticks ``[..., 4]``, mean in ticks ``[...]``) from five weights ``[..., 5]``.
+
+    The mean is Σ_j (1 − P(x ≤ j/4)) / 4; the last threshold moves by at most three ticks so that it is a whole tick
+    (where the weight of ¾ is 0 it then lies below the third: an outcome ¾ in place of ½ and 1, the same mean).
+    """
+    weights = weights / weights.max(axis=-1, keepdims=True)  # no sum of huge or tiny weights over- or underflows
+    share = weights / weights.sum(axis=-1, keepdims=True)
+    cumulative = np.rint(np.cumsum(share, axis=-1)[..., :4] * ticks.ONE).astype(np.int64)
+    cumulative = np.clip(cumulative, 4, ticks.ONE)
+    cumulative[..., 3] -= cumulative.sum(axis=-1) % 4
+    mean = (4 * ticks.ONE - cumulative.sum(axis=-1)) // 4
+    return cumulative.astype(np.int32), mean.astype(np.int32)
+
+
+# --- Finitely many arms that cost something: the environment of the budgeted bandit
+
+
+class AddressedArms(Environment):
+    """K arms; what the n-th pull of arm k brings is a pure function of (key, k, n). Index policies leap on it.
+
+    Write ``spec``, :meth:`means`, :meth:`outcome` and :meth:`values`. The state is the arms' pull counts, ``i32[K]``.
+
+    Attributes:
+        addressed: True if :meth:`pull` does what :meth:`means` and :meth:`outcome` say, and no more: engines that play
+            many rounds at once call these instead. A class that overrides any of it is played round by round, unless it
+            declares this again (see :mod:`jaxbandits.core.capabilities`).
+    """
+
+    addressed: ClassVar[bool] = True
+
+    @abstractmethod
+    def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(mean reward, mean cost) of an arm, in ticks; a mean cost of −1: the arm cannot be played."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
+        raise NotImplementedError
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: one arm a round."""
+        return refuses_but_one_arm(action)
+
+    def start(self) -> jax.Array:
+        """Pull counts, ``i32[K]``."""
+        return jnp.zeros((self.spec.arms,), jnp.int32)
+
+    def pull(
+        self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
+    ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
+        """Play one arm."""
+        width = self.spec.arms
+        arm = jnp.clip(action, 0, width - 1)
+        mean_reward, mean_cost = self.means(arm)
+        reward, cost = self.outcome(key, arm, state.at[arm].get(mode="promise_in_bounds"))
+        outcome = Outcome(
+            reward=reward,
+            cost=cost,
+            expected_reward=mean_reward,
+            expected_cost=mean_cost,
+            events={},
+            valid=(arm == action) & (mean_cost >= 0),
+        )
+        hit = (jax.lax.iota(jnp.int32, width) == arm).astype(jnp.int32)
+        return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
+
+    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
+        """``pulls`` per arm."""
+        return {"pulls": state}
+
+
+@pytree
+class FiniteArms(AddressedArms):
+    """K arms; a pull of arm k gives reward and cost in [0, 1], independent and identical over pulls.
+
+    The n-th pull of an arm is one address (see :mod:`jaxbandits.core.streams`): all policies meet the same table of
+    outcomes. Build one with :meth:`bernoulli`, :meth:`generalised_bernoulli`, :meth:`beta` or :meth:`empirical`;
+    instances with fewer arms than the widest are padded, and an absent arm changes no bit.
+
+    An action is an arm (``i32[]``) or a set of L distinct arms (``i32[L]``): one round, L pulls, one entry for the
+    accountant.
+    """
+
+    law: Law = leaf()
+    mean_reward: ArrayLike = leaf()  # i32[I, K]: true means in ticks
+    mean_cost: ArrayLike = leaf()  # i32[I, K], or [I, K, d] for d resources
+    present: ArrayLike = leaf()  # bool[I, K]
+
+    addressed: ClassVar[bool] = True
+
+    @staticmethod
+    def bernoulli(mean_reward: Any, mean_cost: Any, present: Any = None) -> FiniteArms:
+        """Rewards and costs 0 or 1 with the given means.
+
+        Args:
+            mean_reward: μ^r in [0, 1], ``[K]`` or ``[instance, K]``. Rounded to ticks: the instance is the rounded one.
+            mean_cost: μ^c in [0, 1], same shape; or ``[instance, K, d]`` for d resources, drawn independently.
+            present: which arms exist, same shape; all by default. Values of absent arms are ignored.
+
+        Raises:
+            InputError: a mean outside [0, 1] or not finite, shapes that differ.
+
+        Example:
+            >>> import jaxbandits as jb
+            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+            >>> arms.spec, arms.instances
+            (FiniteSpec(arms=2, resources=None, null_arm=False), 1)
+        """
+        reward, cost, exists = tables("mean", mean_reward, mean_cost, present)
+        r, c = ticks32(reward), ticks32(cost)
+        return FiniteArms(law=BernoulliLaw(r, c), mean_reward=r, mean_cost=c, present=exists)
+
+    @staticmethod
+    def generalised_bernoulli(reward_weights: Any, cost_weights: Any, present: Any = None) -> FiniteArms:
+        """Outcomes 0, ¼, ½, ¾, 1 with probabilities proportional to five weights each: ``[..., K, 5]``.
+
+        Raises:
+            InputError: negative, non-finite or all-zero weights, shapes that differ.
+        """
+        rw, cw = numbers("reward_weights", reward_weights), numbers("cost_weights", cost_weights)
+        if rw.shape != cw.shape or rw.ndim not in (2, 3) or rw.shape[-1] != 5:
+            raise InputError(
+                f"reward_weights, cost_weights: shapes {rw.shape} and {cw.shape} given; both must be [K, 5] or "
+                "[instance, K, 5]"
+            )
+        fits("reward_weights", (1, *rw.shape[:-1])[-2:], 8 * 4 + 3 * 8 * 5)
+        for name, w in (("reward_weights", rw), ("cost_weights", cw)):
+            if not (np.isfinite(w) & (w >= 0)).all() or (w.max(-1) <= 0).any():
+                raise InputError(f"{name}: weights must be finite, at least 0, and not all 0")
+        rw, cw = (w[None] if w.ndim == 2 else w for w in (rw, cw))
+        (rt, rm), (ct, cm) = quarter_thresholds(rw), quarter_thresholds(cw)
+        return FiniteArms(law=QuarterLaw(rt, ct), mean_reward=rm, mean_cost=cm, present=presence(present, rm.shape))
+
+    @staticmethod
+    def beta(reward_alpha: Any, reward_beta: Any, cost_alpha: Any, cost_beta: Any, present: Any = None) -> FiniteArms:
+        """Beta-distributed rewards and costs, independent; shape parameters above 0, ``[K]`` or ``[instance, K]``.
+
+        Drawn through a tabulated quantile function (its CDF error is bounded by a test); the true means are those of
+        the tabulated laws, within 10⁻⁵ of α/(α+β), or within 10⁻⁴ where both are below 0.1.
+
+        Raises:
+            InputError: shape parameters that are not above 0 and at most 10⁹, shapes that differ.
+        """
+        names = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
+        given = (reward_alpha, reward_beta, cost_alpha, cost_beta)
+        shapes = [numbers(name, x) for name, x in zip(names, given, strict=True)]
+        if len({x.shape for x in shapes}) != 1 or shapes[0].ndim not in (1, 2):
+            raise InputError(
+                f"reward_alpha, reward_beta, cost_alpha, cost_beta: shapes {[x.shape for x in shapes]} given; all must "
+                "be [K] or [instance, K]"
+            )
+        fits("reward_alpha", (1, *shapes[0].shape)[-2:], 2 * 4 * beta.KNOTS)
+        for name, x in zip(names, shapes, strict=True):
+            if (wrong := ~((x > 0) & (x <= beta.MOST_SHAPE))).any():
+                raise bad(name, float(x[wrong].flat[0]), f"finite, above 0 and at most {beta.MOST_SHAPE:g}")
+        ra, rb, ca, cb = (np.atleast_2d(x) for x in shapes)
+        reward, reward_mean = beta.quantile_table(ra, rb)
+        cost, cost_mean = beta.quantile_table(ca, cb)
+        beta.refuse_inexact("reward_alpha, reward_beta", ra, rb, reward_mean)
+        beta.refuse_inexact("cost_alpha, cost_beta", ca, cb, cost_mean)
+        return FiniteArms(
+            law=BetaLaw(reward, cost, *(np.maximum(x, SMALLEST).astype(np.float32) for x in (ra, rb, ca, cb))),
+            mean_reward=np.rint(reward_mean).astype(np.int32),
+            mean_cost=np.rint(cost_mean).astype(np.int32),
+            present=presence(present, ra.shape),
+        )
+
+    @staticmethod
+    def empirical(logs: Sequence[Sequence[tuple[Any, Any]]]) -> FiniteArms:
+        """Resample the rows of real logs: ``logs[instance][arm] = (rewards, costs)``, values in [0, 1].
+
+        A pull draws one row of its arm, so that reward and cost keep their dependence.
+
+        Raises:
+            InputError: an arm without rows, values outside [0, 1], lengths that differ.
+        """
+        checked = logged("logs", logs)
+        width = max(len(arms) for arms in checked)
+        depth = max(rewards.size for arms in checked for rewards, _ in arms)
+        fits("logs", (len(checked), width), 2 * 4 * depth)
+        reward, cost = (np.zeros((len(checked), width, depth), np.int32) for _ in range(2))
+        rows, present = np.ones((len(checked), width), np.int32), np.zeros((len(checked), width), bool)
+        for i, arms in enumerate(checked):
+            for k, (r, c) in enumerate(arms):
+                check_unit(f"logs[{i}][{k}] rewards", r, rows=True)
+                check_unit(f"logs[{i}][{k}] costs", c, rows=True)
+                reward[i, k, : r.size], cost[i, k, : r.size] = ticks.from_units(r), ticks.from_units(c)
+                rows[i, k], present[i, k] = r.size, True
+        law = RowsLaw(reward, cost, rows)
+        mean_r, mean_c = (np.rint(x.sum(-1, dtype=np.int64) / rows).astype(np.int32) for x in (reward, cost))
+        return FiniteArms(law=law, mean_reward=mean_r, mean_cost=mean_c, present=present)
+
+    def take(self, instances: Sequence[int], arms: int | None = None) -> FiniteArms:
+        """Some of the instances, cut to the first ``arms`` columns (which must hold all their present arms).
+
+        Raises:
+            InputError: if an arm that is present would be cut off.
+        """
+        chosen = np.asarray(instances)
+        if arms is not None and np.asarray(self.present)[chosen, arms:].any():
+            raise InputError(f"arms: {arms} given; it must leave every present arm of the instances {list(instances)}")
+        return jax.tree.map(lambda x: np.asarray(x)[chosen][:, :arms], self)
+
+    @property
+    def spec(self) -> FiniteSpec:
+        """Number of arms of the widest instance, and of resources."""
+        several = len(self.mean_cost.shape) - len(self.present.shape)
+        return FiniteSpec(
+            arms=int(self.present.shape[-1]), resources=int(self.mean_cost.shape[-1]) if several else None
+        )
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: an arm, or a set of at most 127."""
+        fits = is_arm(action) and len(action.shape) <= 1 and 1 <= np.prod(action.shape) <= MOST_IN_A_SET
+        return None if fits else f"an arm, int32[], or a set of L arms, int32[L], L from 1 to {MOST_IN_A_SET}"
+
+    def largest(self, action: Any) -> tuple[int, int]:
+        """See :meth:`Environment.largest`: one unit for each arm of a set."""
+        most = int(np.prod(action.shape)) * ticks.ONE
+        return most, most
+
+    def check(self) -> None:
+        """Means are whole ticks, and every instance has an arm: what a table made by hand may lack."""
+        for name in ("mean_reward", "mean_cost"):
+            table = np.asarray(getattr(self, name))
+            if table.dtype != np.int32:
+                raise bad(
+                    name, f"{table.dtype} values", "int32 ticks of 2**-24, as FiniteArms.bernoulli(...) makes them"
+                )
+        present = np.asarray(self.present)
+        if present.dtype != np.bool_ or not present.any(axis=-1).all():
+            raise bad("present", f"{present.dtype} values", "booleans, at least one of them true in every instance")
+
+    def available(self) -> jax.Array:
+        """The arms that this instance has."""
+        return self.present[:]
+
+    def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """True means of an arm that exists, in ticks."""
+        return self.mean_reward[arm], self.mean_cost[arm]
+
+    def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """See :class:`AddressedArms`; the cost is ``i32[d]`` for d resources."""
+        blocks = 1 + (self.spec.resources or 1) // 2
+        place = arm.astype(jnp.uint32)
+        words = [streams.words(key, n, place | np.uint32(block << 24)) for block in range(blocks)]
+        return self.law.outcome(arm, jnp.concatenate(words))
+
+    def pull(
+        self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
+    ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
+        """Play one arm, or a set of arms."""
+        width = self.spec.arms
+        arms = jnp.atleast_1d(action)
+        inside = (arms >= 0) & (arms < width)
+        arms = jnp.clip(arms, 0, width - 1)
+        n = state.at[arms].get(mode="promise_in_bounds")
+        reward, cost = jax.vmap(self.outcome, in_axes=(None, 0, 0))(key, arms, n)
+        mean_reward, mean_cost = self.means(arms)
+        ids = jax.lax.iota(jnp.int32, width)
+        hits = jnp.sum((ids[:, None] == arms[None, :]).astype(jnp.int32), axis=1, dtype=jnp.int32)
+        valid = jnp.all(inside & self.present[arms])
+        if arms.size > 1:
+            valid = valid & jnp.all(hits <= 1)  # no arm twice
+
+        def total(x: jax.Array) -> jax.Array:
+            return jnp.sum(x, axis=0, dtype=jnp.int32)
+
+        outcome = Outcome(
+            reward=total(reward),
+            cost=total(cost),
+            expected_reward=total(mean_reward),
+            expected_cost=total(mean_cost),
+            events={},
+            valid=valid,
+        )
+        feedback = Feedback(reward.reshape(action.shape), cost.reshape(action.shape + self.spec.cost_shape))
+        return state + hits, outcome, feedback, jnp.bool_(False)
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """True means of every arm, NaN where absent."""
+        exists = np.asarray(self.present)
+        reward, cost = ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
+        return np.where(exists, reward, np.nan), np.where(
+            exists[(...,) + (None,) * (cost.ndim - exists.ndim)], cost, np.nan
+        )
+
+
+def refuses_but_one_arm(action: Any) -> str | None:
+    """See :meth:`Environment.refuses`: one arm a round."""
+    return None if is_arm(action) and action.shape == () else "one arm, int32[]"
+
+
+# --- Worlds around a world; the null arm, a way to sit a round out
+
+
+class AroundWorld(Environment):
+    """A world around another one, :attr:`world`: what is not written is that one's. Write ``spec`` and ``pull``."""
+
+    @property
+    @abstractmethod
+    def world(self) -> Environment:
+        """The one inside."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        self.world.check()
+
+    def refuses(self, action: Any) -> str | None:
+        return self.world.refuses(action)
+
+    def largest(self, action: Any) -> tuple[int, int]:
+        return self.world.largest(action)
+
+    def available(self) -> jax.Array | None:
+        return self.world.available()
+
+    def start(self) -> Any:
+        return self.world.start()
+
+    def summary(self, state: Any) -> dict[str, jax.Array]:
+        return self.world.summary(state)
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.world.values()
+
+
+@pytree
+class WithNullArm(AroundWorld):
+    """Arms and, as arm number K, a known null arm: reward 0, cost 0. A skip (arm −1) does the same.
+
+    Both are rounds: the clock of rounds goes on. Neither teaches anything, so the observation is empty. They differ in
+    what is reported: ``event:null`` counts plays of arm K, ``event:skips`` counts skips.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.4, 0.8])
+        >>> jb.environments.WithNullArm(arms).spec.null_arm
+        True
+    """
+
+    arms: FiniteArms = leaf()
+
+    @property
+    def world(self) -> FiniteArms:
+        """The arms."""
+        return self.arms
+
+    @property
+    def spec(self) -> FiniteSpec:
+        """The spec of the arms, with a null arm."""
+        inner = self.arms.spec
+        return FiniteSpec(inner.arms, inner.resources, null_arm=True)
+
+    def refuses(self, action: Any) -> str | None:
+        """See :meth:`Environment.refuses`: one arm a round."""
+        return refuses_but_one_arm(action)
+
+    def pull(
+        self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array
+    ) -> tuple[Any, Outcome, Feedback, jax.Array]:
+        """Play an arm, the null arm (K), or skip (−1)."""
+        skip, null = action == SKIP, action == self.spec.arms
+        rests = skip | null
+        pulled, outcome, feedback, _ = self.arms.pull(state, jnp.where(rests, 0, action), key, round)
+        nothing = jax.tree.map(jnp.zeros_like, outcome)._replace(valid=jnp.bool_(True))
+        outcome = select_tree(rests, nothing, outcome)
+        events = dict(outcome.events) | {"skips": skip.astype(jnp.int32), "null": null.astype(jnp.int32)}
+        outcome = outcome._replace(events=events)
+        told = select_tree(rests, jax.tree.map(jnp.zeros_like, feedback), feedback)
+        return select_tree(rests, state, pulled), outcome, told, rests
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Means of the arms, and 0, 0 for the null arm."""
+        reward, cost = self.arms.values()
+        pad = [(0, 0)] * reward.ndim
+        pad[1] = (0, 1)
+        return np.pad(reward, pad), np.pad(cost, pad + [(0, 0)] * (cost.ndim - reward.ndim))
+
+
+# --- Random instances as in the experiments of the ω-UCB paper (Heyden et al., KDD 2024, §6.1; reference code)
+#
+# Instance i's parameters are addressed by (key, i, arm, what): more instances or arms change none of the others.
+# True means are used throughout, but where one asks for those of the reference code (``gbr_mean_bug``).
+
+
+def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
+    """S-Br: μ^r ~ U(0, 1), μ^c ~ U(0.01, 1), Bernoulli rewards and costs.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> jb.environments.random_bernoulli(jax.random.key(0), instances=100, arms=10).instances
+        100
+    """
+    u = uniforms(key, instances, arms, 2)
+    u[0][u[0] < 0.5 / ticks.ONE] = 0  # what rounds to no tick
+    return FiniteArms.bernoulli(u[0], 0.01 + 0.99 * u[1])
+
+
+def random_generalised_bernoulli(
+    key: jax.Array, instances: int, arms: int, *, gbr_mean_bug: bool = False
+) -> FiniteArms:
+    """S-GBr: outcomes 0, ¼, ½, ¾, 1; for reward and cost five weights iid U(0, 1) each, normalised.
+
+    Args:
+        key: of the parameters.
+        instances, arms: how many.
+        gbr_mean_bug: True to *state* the means of the paper's reference code, :math:`\\sum_j p_j\\, j/5` in place of
+            :math:`\\sum_j p_j\\, j/4`: 0.8 times the true ones of reward and cost (to a tick). Ratios stay; regret is
+            0.8 times what it is, and so is a budget in units of the smallest stated cost. Outcomes are the same, so
+            such a world breaks the contract, and the kit refuses it. For comparisons with published numbers only.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> draw = jb.environments.random_generalised_bernoulli
+        >>> true, stated = (draw(jax.random.key(0), 1, 2, gbr_mean_bug=bug).values()[1] for bug in (False, True))
+        >>> (stated / true).round(6).tolist()
+        [[0.8, 0.8]]
+    """
+    u = np.moveaxis(uniforms(key, instances, arms, 10), 0, -1)
+    made = FiniteArms.generalised_bernoulli(u[..., :5], u[..., 5:])
+    if not gbr_mean_bug:
+        return made
+    reward, cost = (np.rint(0.8 * np.asarray(x)).astype(np.int32) for x in (made.mean_reward, made.mean_cost))
+    return dataclasses.replace(made, mean_reward=reward, mean_cost=cost)
+
+
+def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
+    """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5).
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> jb.environments.random_beta(jax.random.key(0), instances=2, arms=3).instances
+        2
+    """
+    u = 5.0 * uniforms(key, instances, arms, 4)
+    return FiniteArms.beta(*u)
+
+
+def uniforms(key: jax.Array, instances: int, arms: int, kinds: int) -> np.ndarray:
+    """Float64 uniforms in (0, 1), ``[kinds, instance, arm]``; the address of each is (key, instance, kind, arm)."""
+    whole_number("instances", instances, 1, 2**32, "2**32")
+    whole_number("arms", arms, 1, MOST_ARMS, "2**24")
+    root = streams.root_key(key)
+    kind, instance, arm = np.meshgrid(np.arange(kinds), np.arange(instances), np.arange(arms), indexing="ij")
+    place = jnp.asarray((kind << 24 | arm).reshape(-1).astype(np.uint32))
+    words = jax.vmap(streams.words, in_axes=(None, 0, 0))(root, jnp.asarray(instance.reshape(-1)), place)
+    return (np.asarray(words[:, 0], np.float64).reshape(kind.shape) + 0.5) * 2.0**-32

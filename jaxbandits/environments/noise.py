@@ -1,0 +1,127 @@
+"""Laws of an outcome around a given mean: from one random word to ticks. For means that are computed, not tabulated."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._numerics import beta
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.checks import bad, positive_number
+
+
+def coin(mean: jax.Array, word: jax.Array) -> jax.Array:
+    """0 or 1 (ticks): 1 with probability exactly ``mean`` (ticks), if U < mean."""
+    return (streams.uniform_ticks(word) < mean).astype(jnp.int32) * ticks.ONE
+
+
+class Noise:
+    """A family of laws on [0, 1], one for each mean. Small, static and hashable: part of the compiled program."""
+
+    def check(self) -> None:
+        """Raise :class:`InputError` on impossible parameters."""
+
+    @abstractmethod
+    def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
+        """An outcome (ticks) of the law that belongs to ``mean`` (ticks, 0 … 2²⁴)."""
+        raise NotImplementedError
+
+    def mean(self, mean: jax.Array) -> jax.Array:
+        """The mean of that law as it is simulated (ticks)."""
+        return mean
+
+
+@dataclasses.dataclass(frozen=True)
+class Bernoulli(Noise):
+    """0 or 1.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits.environments.noise import Bernoulli
+        >>> int(Bernoulli().outcome(jnp.int32(2**23), jnp.uint32(2**31 - 1))) == 2**24
+        True
+    """
+
+    def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
+        """1 if U < mean, exactly."""
+        return coin(mean, word)
+
+
+@dataclasses.dataclass(frozen=True)
+class NoNoise(Noise):
+    """Always the mean itself."""
+
+    def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
+        """The mean."""
+        return mean
+
+
+_MEANS = 64  # laws are tabulated at the means 0, 1/64, …, 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Beta(Noise):
+    """Laws Beta(κμ, κ(1 − μ)) for μ = 0, 1/64, …, 1, and the interpolated quantile function in between.
+
+    The mean of the law in between is the interpolated mean, so the law's mean is μ within 10⁻⁵.
+
+    Args:
+        concentration: κ > 0; the variance is μ(1 − μ)/(κ + 1).
+
+    Raises:
+        InputError: at :func:`~jaxbandits.simulate`, if κ is not a number above 0 and at most 10⁹.
+
+    Example:
+        >>> from jaxbandits.environments.noise import Beta
+        >>> Beta(concentration=10.0)
+        Beta(concentration=10.0)
+    """
+
+    concentration: float = 10.0
+
+    def check(self) -> None:
+        if not positive_number("Beta.concentration", self.concentration) <= beta.MOST_SHAPE:
+            raise bad("Beta.concentration", self.concentration, f"above 0 and at most {beta.MOST_SHAPE:g}")
+        share = np.arange(1, _MEANS) / _MEANS
+        _, means = _tables(float(self.concentration))
+        beta.refuse_inexact(
+            "Beta.concentration", self.concentration * share, self.concentration * (1 - share), means[1:-1]
+        )
+
+    def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
+        """The quantile of one uniform."""
+        knots, _ = _tables(float(self.concentration))
+        row, share = _row_and_share(mean)
+        cell, fraction = beta.cell_of(word)
+        table = jnp.asarray(knots)
+        low, high = (beta.interpolate(table[r, cell], table[r, cell + 1], fraction) for r in (row, row + 1))
+        return beta.interpolate(low, high, share)
+
+    def mean(self, mean: jax.Array) -> jax.Array:
+        """The interpolated means of the tabulated laws."""
+        _, means = _tables(float(self.concentration))
+        row, share = _row_and_share(mean)
+        table = jnp.asarray(means)
+        return beta.interpolate(table[row], table[row + 1], share)
+
+
+def _row_and_share(mean: jax.Array) -> tuple[jax.Array, jax.Array]:
+    bits = ticks.BITS - 6
+    row = jnp.minimum(mean >> bits, _MEANS - 1)
+    share = (mean - (row << bits)) << (beta.FRACTION_BITS - bits)
+    return row, jnp.minimum(share, (1 << beta.FRACTION_BITS) - 1).astype(jnp.uint32)
+
+
+@cache
+def _tables(concentration: float) -> tuple[np.ndarray, np.ndarray]:
+    """Quantile knots ``i32[65, KNOTS]``, rising in both directions, and their means ``i32[65]``, in ticks."""
+    inner = np.arange(1, _MEANS) / _MEANS
+    tabulated, _ = beta.quantile_table(concentration * inner, concentration * (1 - inner))
+    ends = np.zeros((1, beta.KNOTS), np.int32), np.full((1, beta.KNOTS), ticks.ONE, np.int32)
+    knots = np.maximum.accumulate(np.concatenate([ends[0], tabulated, ends[1]]), axis=0)
+    return knots, np.rint(beta._mean_ticks(knots)).astype(np.int32)

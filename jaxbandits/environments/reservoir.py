@@ -1,0 +1,384 @@
+"""Infinitely many arms: arm j of an instance is a function of (instance key, j), and none is stored."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._numerics.arrays import ArrayLike, positive
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
+from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.tables import MOST_ARMS, check_unit
+from jaxbandits.environments.finite import AddressedArms
+from jaxbandits.environments.noise import coin
+
+# --- Laws: from (instance key, arm) to the arm's means, and from a mean and 32 bits to an outcome
+
+Words = tuple[jax.Array, jax.Array]
+OutcomeLaw = Callable[[jax.Array, jax.Array], jax.Array]  # (mean in ticks, 32 bits) → ticks
+Sampler = Callable[[jax.Array], tuple[jax.Array, jax.Array]]  # key → (mean reward, mean cost)
+
+INVALID = -1  # the mean cost of an arm that a sampler made of no use
+_SLACK = 1e-6  # float32 means, rounded to ticks, may pass a stated bound by so much
+
+
+def bernoulli_outcome(mean: jax.Array, word: jax.Array) -> jax.Array:
+    """0 or 1: 1 with probability exactly ``mean`` (ticks).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits.environments import bernoulli_outcome
+        >>> bernoulli_outcome(jnp.int32(2**23), jnp.array([0, 2**32 - 1], jnp.uint32)).tolist()
+        [16777216, 0]
+    """
+    return coin(mean, word)
+
+
+def uniform_outcome(mean: jax.Array, word: jax.Array) -> jax.Array:
+    """Uniform on the widest interval around ``mean`` that [0, 1] holds, a whole number of ticks.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits.environments import uniform_outcome
+        >>> uniform_outcome(jnp.int32(2**22), jnp.array([0, 2**32 - 1], jnp.uint32)).tolist()
+        [0, 8388608]
+    """
+    half = jnp.minimum(mean, ticks.ONE - mean)
+    return mean - half + streams.below(word, 2 * half + 1)
+
+
+class ReservoirLaw:
+    """How a reservoir's arms are distributed. Leaves carry a leading instance axis."""
+
+    @abstractmethod
+    def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(mean reward, mean cost) of an arm in ticks, one instance; a mean cost of −1: there is no such arm."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def extremes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Host: (mean reward, mean cost) ``[instance, 2]`` of an arm with the supremum ratio, and of a cheapest arm."""
+        raise NotImplementedError
+
+    def check(self, reservoir: Reservoir, tried: int) -> None:
+        """Raise :class:`InputError` if one of the first ``tried`` arms breaks what was promised."""
+
+
+def _draw(key: Words, arm: jax.Array) -> Words:
+    return streams.once(*streams.threefry2x32(key, (arm.astype(jnp.uint32), jnp.uint32(0))))
+
+
+@pytree
+class RatioLaw(ReservoirLaw):
+    """ρ = ρ*(1 − U^{1/β}), cost mean uniform on [λ, min(1, 1/ρ)], reward mean ρ times that (rounded down to ticks).
+
+    The mean cost is drawn in whole ticks. No product feeds a sum here: fused or not, on a CPU the bits are the same.
+    """
+
+    beta: ArrayLike = leaf()  # f32[I]
+    best_ratio: ArrayLike = leaf()  # f32[I]
+    least_cost: ArrayLike = leaf()  # i32[I]: ticks
+
+    def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        first, second = _draw(key, arm)
+        inputs = (streams.uniform(first), self.beta[()], self.best_ratio[()])
+        u, beta, best = jax.lax.optimization_barrier(inputs)
+        ratio = best * (1 - jnp.power(u, 1 / beta))
+        highest = jnp.minimum(np.float32(ticks.ONE) / ratio, ticks.ONE).astype(jnp.int32)
+        least = self.least_cost[()]
+        cost = least + streams.below(second, jnp.maximum(highest - least, 0) + 1)
+        reward = jnp.floor(ratio * cost.astype(jnp.float32)).astype(jnp.int32)
+        return jnp.minimum(reward, ticks.ONE), cost
+
+    def extremes(self) -> tuple[np.ndarray, np.ndarray]:
+        best = np.asarray(self.best_ratio, np.float64)
+        least = ticks.to_units(self.least_cost)
+        cost = np.stack([(least + np.minimum(1, 1 / best)) / 2, least], axis=1)
+        return cost * best[:, None], cost
+
+
+@pytree
+class SamplerLaw(ReservoirLaw):
+    """Means from a user's JAX function of a key."""
+
+    best_ratio: ArrayLike = leaf()  # f32[I]
+    least_cost: ArrayLike = leaf()  # f32[I]
+    sampler: Sampler = static()
+
+    def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        words = jax.lax.optimization_barrier(jnp.stack(_draw(key, arm)))
+        reward, cost = self.sampler(jax.random.wrap_key_data(words, impl="threefry2x32"))
+        reward, cost = (jnp.asarray(x, jnp.float32).reshape(()) for x in (reward, cost))
+        fine = (reward >= 0) & (reward <= 1) & (cost >= 0) & (cost <= 1)  # false for NaN
+        in_ticks = [jnp.rint(jnp.where(fine, x, 0) * ticks.ONE).astype(jnp.int32) for x in (reward, cost)]
+        return in_ticks[0], jnp.where(fine, in_ticks[1], INVALID)
+
+    def extremes(self) -> tuple[np.ndarray, np.ndarray]:
+        least = np.asarray(self.least_cost, np.float64)[:, None]
+        cost = np.broadcast_to(least, (least.shape[0], 2))
+        return cost * np.asarray(self.best_ratio, np.float64)[:, None], cost
+
+    def check(self, reservoir: Reservoir, tried: int) -> None:
+        reward, cost = reservoir.first_arms(tried)
+        least, best = (np.asarray(x, np.float64)[:, None] for x in (self.least_cost, self.best_ratio))
+        name = getattr(self.sampler, "__name__", "sampler")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = reward / cost
+            tests = (
+                (cost < 0, cost, "means that are finite and in [0, 1]"),
+                (cost < least - _SLACK, cost, "a mean cost of at least least_cost"),
+                (ratio > best + _SLACK, ratio, "a ratio of mean reward to mean cost of at most best_ratio"),
+            )
+        for wrong, values, wanted in tests:
+            if wrong.any():
+                i, j = (int(x) for x in np.argwhere(wrong)[0])
+                given = "means outside [0, 1]" if cost[i, j] < 0 else f"{values[i, j]:g}"
+                raise InputError(f"sampler: {name} gives arm {j} of instance {i} {given}; it must give {wanted}")
+
+
+@pytree
+class TableLaw(ReservoirLaw):
+    """A row of a table, drawn uniformly with replacement."""
+
+    reward: ArrayLike = leaf()  # i32[I, R]: ticks
+    cost: ArrayLike = leaf()  # i32[I, R]
+
+    def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        row = streams.below(_draw(key, arm)[0], self.reward.shape[-1])
+        return self.reward[row], self.cost[row]
+
+    def extremes(self) -> tuple[np.ndarray, np.ndarray]:
+        reward, cost = ticks.to_units(self.reward), ticks.to_units(self.cost)
+        which = np.stack([(reward / cost).argmax(axis=1), cost.argmin(axis=1)], axis=1)
+        return np.take_along_axis(reward, which, axis=1), np.take_along_axis(cost, which, axis=1)
+
+
+# --- The reservoir
+
+_TRIED = 256  # arms of every instance that a user's sampler is tried on, before anything runs
+
+
+@pytree
+class Reservoir(AddressedArms):
+    """A reservoir of infinitely many arms, of which the first ``capacity`` can be played.
+
+    The means of arm j are a pure function of (instance key, j): nothing is stored, and a larger capacity leaves the
+    arms before as they are. Only pull counts are kept. All policies that play finitely many arms play a reservoir; the
+    rules of :mod:`jaxbandits.policies.many_arms` say which of its arms take part.
+
+    The regret is measured against the reservoir's supremum ρ* of the ratio μ^r/μ^c, which no arm need attain.
+
+    Build one with :meth:`ratio`, :meth:`sampled` or :meth:`empirical`.
+    """
+
+    law: ReservoirLaw = leaf()
+    words: ArrayLike = leaf()  # u32[I, 2]: the instances' keys
+    capacity: int = static()
+    outcomes: OutcomeLaw = static(default=bernoulli_outcome)
+
+    addressed: ClassVar[bool] = True
+
+    @staticmethod
+    def ratio(
+        key: Any,
+        *,
+        instances: int,
+        capacity: int,
+        beta: Any = 1.0,
+        best_ratio: Any = 2.0,
+        least_cost: Any = 0.1,
+        outcomes: OutcomeLaw = bernoulli_outcome,
+    ) -> Reservoir:
+        """Arms with the ratio law :math:`\\rho = \\rho^* (1 - U^{1/\\beta})`: P(ρ > ρ* − ε) = (ε/ρ*)^β.
+
+        The mean cost is uniform on [λ, min(1, 1/ρ)], the mean reward ρ times that.
+
+        Args:
+            key: ``jax.random.key(seed)``; instance i's arms are addressed by (key, i, arm).
+            instances: number of independent reservoirs.
+            capacity: most arms that can be played.
+            beta: β > 0, scalar or ``[instance]``; the larger, the rarer are good arms.
+            best_ratio: ρ* > 0, scalar or ``[instance]``.
+            least_cost: λ in (0, 1], at most 1/ρ*, scalar or ``[instance]``.
+            outcomes: the law of a reward or cost given its mean: :func:`bernoulli_outcome` (the default),
+                :func:`uniform_outcome`, or a function of (mean in ticks, 32 random bits) that gives ticks.
+
+        Raises:
+            InputError: values outside these ranges.
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> arms = jb.environments.Reservoir.ratio(jax.random.key(0), instances=100, capacity=32, beta=1.0)
+            >>> arms.spec, arms.instances
+            (FiniteSpec(arms=32, resources=None, null_arm=False), 100)
+        """
+        words = _instance_words(key, instances)
+        b = _positive("beta", beta, instances)
+        best = _positive("best_ratio", best_ratio, instances)
+        least = _positive("least_cost", least_cost, instances)
+        if (wrong := (least > 1) | (least * best > 1)).any():
+            limit = min(1.0, 1 / best[wrong][0])
+            raise bad("least_cost", float(least[wrong][0]), f"at most {limit:g}, the smaller of 1 and 1/best_ratio")
+        if (ticks.from_units(least) < 1).any() or (ticks.from_units(np.minimum(best, 1)) < 1).any():
+            name, x = ("least_cost", least) if (ticks.from_units(least) < 1).any() else ("best_ratio", best)
+            raise bad(name, float(x.min()), f"at least a tick, {1 / ticks.ONE:.7g}")
+        law = RatioLaw(b.astype(np.float32), best.astype(np.float32), ticks.from_units(least).astype(np.int32))
+        return Reservoir(law, words, _capacity(capacity), outcomes)
+
+    @staticmethod
+    def sampled(
+        sampler: Sampler,
+        key: Any,
+        *,
+        instances: int,
+        capacity: int,
+        best_ratio: Any,
+        least_cost: Any,
+        outcomes: OutcomeLaw = bernoulli_outcome,
+    ) -> Reservoir:
+        """Arms from a sampler of one's own.
+
+        Args:
+            sampler: a JAX function of a key that gives an arm's (mean reward, mean cost), floats in [0, 1]; called
+                with the key of (instance, arm).
+            key, instances, capacity, outcomes: as in :meth:`ratio`.
+            best_ratio: the supremum ρ* of the ratios, which regret is measured against, scalar or ``[instance]``.
+            least_cost: λ > 0, a lower bound on the mean costs, scalar or ``[instance]``.
+
+        Raises:
+            InputError: before anything runs of ``simulate``, if one of the first arms breaks what was promised. (A
+                later arm with means outside [0, 1] ends its lane as invalid.)
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> def sampler(key):
+            ...     reward, cost = jax.random.uniform(key, (2,))
+            ...     return reward, 0.5 + 0.5 * cost
+            >>> arms = jb.environments.Reservoir.sampled(
+            ...     sampler, jax.random.key(0), instances=3, capacity=16, best_ratio=2.0, least_cost=0.5)
+            >>> [x.shape for x in arms.first_arms(5)]
+            [(3, 5), (3, 5)]
+        """
+        words = _instance_words(key, instances)
+        best = _positive("best_ratio", best_ratio, instances)
+        least = _positive("least_cost", least_cost, instances)
+        if (least * ticks.ONE < 1).any():
+            raise bad("least_cost", float(least.min()), f"at least a tick, {1 / ticks.ONE:.7g}")
+        law = SamplerLaw(best.astype(np.float32), least.astype(np.float32), sampler)
+        return Reservoir(law, words, _capacity(capacity), outcomes)
+
+    @staticmethod
+    def empirical(
+        mean_reward: Any,
+        mean_cost: Any,
+        key: Any,
+        *,
+        instances: int,
+        capacity: int,
+        outcomes: OutcomeLaw = bernoulli_outcome,
+    ) -> Reservoir:
+        """Arms drawn, with replacement, from a table of means ``[row]`` (pooled from real data, say).
+
+        Raises:
+            InputError: means that are not finite and in [0, 1], a mean cost of 0, shapes that differ.
+        """
+        words = _instance_words(key, instances)
+        reward, cost = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
+        if reward.shape != cost.shape or reward.ndim != 1 or reward.size == 0:
+            raise InputError(
+                f"mean_reward, mean_cost: shapes {reward.shape} and {cost.shape} given; both must be [row], rows ≥ 1"
+            )
+        for name, x, low in (("mean_reward", reward, 0.0), ("mean_cost", cost, 0.5 / ticks.ONE)):
+            if (wrong := ~(np.isfinite(x) & (x >= low) & (x <= 1))).any():
+                raise bad(name, float(x[wrong][0]), f"finite and in {'[0' if low == 0 else '(0'}, 1]")
+            check_unit(name, x)
+        rows = [np.broadcast_to(ticks.from_units(x).astype(np.int32), (instances, x.size)) for x in (reward, cost)]
+        return Reservoir(TableLaw(*rows), words, _capacity(capacity), outcomes)
+
+    def with_capacity(self, capacity: int) -> Reservoir:
+        """The same reservoir with room for more (or fewer) arms; arms that both have are the same.
+
+        Raises:
+            InputError: if it is not a whole number from 1 to 2²⁴.
+        """
+        return dataclasses.replace(self, capacity=_capacity(capacity))
+
+    def take(self, instances: Sequence[int]) -> Reservoir:
+        """Some of the instances."""
+        chosen = np.asarray(instances)
+        return jax.tree.map(lambda x: np.asarray(x)[chosen], self)
+
+    def first_arms(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean reward and mean cost of the first ``count`` arms, float64 ``[instance, arm]``: to look inside."""
+        reward, cost = _first_arms(jax.tree.map(jnp.asarray, self), count)
+        return ticks.to_units(reward), ticks.to_units(cost)
+
+    @property
+    def spec(self) -> FiniteSpec:
+        """As many arms as there is room for."""
+        return FiniteSpec(arms=self.capacity)
+
+    @property
+    def instances(self) -> int:
+        """Number of reservoirs."""
+        return int(self.words.shape[0])
+
+    def check(self) -> None:
+        """Try the first arms of every instance.
+
+        Raises:
+            InputError: means outside [0, 1], a mean cost below ``least_cost``, a ratio above ``best_ratio``.
+        """
+        self.law.check(self, min(self.capacity, _TRIED))
+
+    def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return self.law.means((self.words[0], self.words[1]), arm)
+
+    def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
+        reward, cost = self.means(arm)
+        words = streams.words(key, n, arm)
+        return self.outcomes(reward, words[0]), self.outcomes(cost, words[1])
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Two arms ``[instance, 2]``: one that has the supremum of the ratios, and one as cheap as any."""
+        return self.law.extremes()
+
+
+@jax.jit(static_argnames="count")
+def _first_arms(reservoir: Reservoir, count: int) -> tuple[jax.Array, jax.Array]:
+    arms = jax.lax.iota(jnp.int32, count)
+
+    def one(law: ReservoirLaw, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return jax.vmap(lambda arm: law.means((words[0], words[1]), arm))(arms)
+
+    return jax.vmap(one)(reservoir.law, reservoir.words)
+
+
+def _instance_words(key: Any, instances: Any) -> np.ndarray:
+    """The instances' keys, ``u32[I, 2]``."""
+    root = streams.root_key(key)
+    ids = jnp.arange(whole_number("instances", instances, 1, 2**32, "2**32"), dtype=jnp.uint32)
+    return np.asarray(jax.vmap(streams.words, in_axes=(None, 0, None))(root, ids, 0))
+
+
+def _capacity(capacity: Any) -> int:
+    return whole_number("capacity", capacity, 1, MOST_ARMS, "2**24")
+
+
+def _positive(name: str, value: Any, instances: int) -> np.ndarray:
+    """Float64 ``[instance]``, every number finite and above 0."""
+    array = positive(name, value)
+    if array.shape not in ((), (instances,)):
+        raise InputError(f"{name}: an array of shape {array.shape} given; it must be one number, or [{instances}]")
+    in_float32(name, array)
+    return np.broadcast_to(array, (instances,))

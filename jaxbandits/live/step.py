@@ -1,0 +1,231 @@
+"""Policies without the simulator: feed real observations one at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._engine.limits import check_spec
+from jaxbandits.core import ticks
+from jaxbandits.core.checks import MOST_INT, as_played, bad, booleans, number, numbers, whole_number
+from jaxbandits.core.protocol import Feedback, Observation, Policy, View
+from jaxbandits.core.pytrees import Pytree, walk
+from jaxbandits.core.specs import SKIP, FiniteSpec
+from jaxbandits.core.tables import check_unit, ticks32
+
+
+def start(
+    policy: Policy, spec: Any, *, left: float | None = None, available: Any = None, feedback: Pytree = None
+) -> tuple[Pytree, Observation]:
+    """Check the policy, and give its first state and its first (empty) observation.
+
+    Args:
+        policy: any policy.
+        spec: what it will play, e.g. ``FiniteSpec(arms=3)``.
+        feedback: in a setting of your own, a feedback of the right structure (its values do not matter).
+        left: budget left, in cost units, for policies that look at it. Give it always or never.
+        available: ``bool[K]``, which arms may be played in round 1; all by default.
+
+    Raises:
+        InputError: hyper-parameters out of range, or a policy for another setting.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> policy = jb.policies.OmegaUCB(rho=0.25)
+        >>> state, observation = jb.live.start(policy, jb.environments.FiniteSpec(arms=2))
+        >>> step, key = jax.jit(policy.step), jax.random.key(0)
+        >>> for reward, cost in [(1.0, 0.3), (0.0, 0.2), (1.0, 0.25)]:
+        ...     state, arm = step(state, key, observation)
+        ...     observation = jb.live.observe(observation, arm, reward=reward, cost=cost)
+        >>> state.pulls.tolist(), int(observation.view.round)
+        ([1, 1], 4)
+    """
+    if not isinstance(spec, policy.plays):
+        raise bad("spec", spec, f"a {policy.plays.__name__} for {type(policy).__name__}")
+    for leaf in walk(policy):
+        as_played(leaf.name, leaf.value, leaf.metadata)
+    check_spec(spec)
+    policy.check(spec)
+    action = jax.tree.map(np.asarray, policy.blank_action(spec))
+    arms, present = getattr(spec, "arms", None), None
+    if arms is not None:
+        present = np.ones(arms, bool) if available is None else _mask(available, arms)
+    if isinstance(spec, FiniteSpec):
+        cost = np.zeros(action.shape + spec.cost_shape, np.int32)
+        feedback = Feedback(np.zeros(action.shape, np.int32), cost)  # type: ignore[arg-type]
+    elif feedback is None:
+        raise bad("feedback", feedback, f"given for a {type(spec).__name__}: an example of what the learner sees")
+    view = View(np.int32(1), _left(left), present)  # type: ignore[arg-type]
+    observation = Observation(view, action, jax.tree.map(np.asarray, feedback), np.bool_(True))  # type: ignore[arg-type]
+    state = policy.init(spec)
+    _refuse_without_left(policy, state, observation)
+    return state, observation
+
+
+def _refuse_without_left(policy: Policy, state: Pytree, observation: Observation) -> None:
+    """A policy that reads what is left cannot go without: refused at once, in the words of who calls it."""
+
+    def fails(left: float | None) -> bool:
+        seen = observation._replace(view=observation.view._replace(left=_left(left)))
+        try:
+            jax.eval_shape(policy.step, state, jax.random.key(0), seen)
+        except Exception:  # whatever it is, the first step shows it in full
+            return True
+        return False
+
+    if observation.view.left is None and fails(None) and not fails(0.0):
+        raise bad("left", None, f"given in every round: {type(policy).__name__} reads how much may still be spent")
+
+
+def observe(
+    previous: Observation,
+    action: Any,
+    *,
+    reward: Any = 0.0,
+    cost: Any = 0.0,
+    empty: bool = False,
+    left: float | None = None,
+    available: Any = None,
+    feedback: Pytree = None,
+) -> Observation:
+    """The observation after a round, and the view of the next one.
+
+    May be traced (under ``jit`` or ``lax.scan``); then values are not checked, as there are none yet.
+
+    Args:
+        previous: the observation that the round began with.
+        action: what was really played (not always what the policy asked for). −1, a skip: an empty round.
+        reward, cost: what came of it, in [0, 1]: divide by your own bounds.
+        empty: True if nothing was played or nothing is known of it; the round counts all the same.
+        left, available: as in :func:`start`, for the next round. With no arm available the policy is not to be asked:
+            the round goes by with ``empty=True``.
+        feedback: in a setting of your own, what the learner sees, in place of ``reward`` and ``cost``.
+
+    Raises:
+        InputError: values outside [0, 1], or so small that they are no tick (2⁻²⁴); an arm that does not exist, a
+            feedback or an action of another structure, or ``left`` given once and not again.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> state, first = jb.live.start(jb.policies.OmegaUCB(), jb.environments.FiniteSpec(arms=2))
+        >>> second = jb.live.observe(first, 1, reward=0.5, cost=0.25)
+        >>> int(second.view.round), int(second.feedback.cost) / 2**24
+        (2, 0.25)
+    """
+    given = (previous, action, reward, cost, empty, left, available, feedback)
+    traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(given))
+    if (left is None) != (previous.view.left is None):
+        raise bad("left", left, "given in every round or in none")
+    if feedback is None and not isinstance(previous.feedback, Feedback):
+        raise bad("feedback", None, "given, as in every round")
+    if traced:  # values are not known yet: the same arithmetic, and nothing to check
+        action = jax.tree.map(lambda x, like: jnp.asarray(x).astype(jnp.result_type(like)), action, previous.action)
+        if feedback is None:
+            feedback = Feedback(*(jnp.rint(jnp.float32(x) * ticks.ONE).astype(jnp.int32) for x in (reward, cost)))
+        present = previous.view.available if available is None else jnp.asarray(available, bool)
+        if present is not None:
+            empty = jnp.asarray(empty) | jnp.all(action == SKIP)  # type: ignore[assignment]
+        money = None
+        if left is not None:
+            whole = jnp.floor(jnp.asarray(left, jnp.float32))
+            money = ticks.Total(whole.astype(jnp.int32), jnp.floor((left - whole) * ticks.ONE).astype(jnp.int32))
+        return Observation(View(previous.view.round + 1, money, present), action, feedback, jnp.asarray(empty))
+    action = _like("action", action, previous.action)
+    present = previous.view.available
+    if present is not None:
+        arms = np.shape(present)[0]
+        empty = empty or bool((action == SKIP).all())
+        if not empty and ((action < 0) | (action >= arms)).any():
+            raise bad("action", action.tolist(), f"an arm from 0 to {arms - 1}, -1 for a skip (or empty=True)")
+        present = present if available is None else _mask(available, arms)  # type: ignore[assignment]
+    if feedback is None:
+        feedback = Feedback(_in_ticks("reward", reward), _in_ticks("cost", cost))  # type: ignore[arg-type]
+    seen = _like("feedback", feedback, previous.feedback)
+    if int(previous.view.round) >= MOST_INT:
+        raise bad("previous", previous.view.round, f"of a round before {MOST_INT}")
+    view = View(np.int32(int(previous.view.round) + 1), _left(left), present)  # type: ignore[arg-type]
+    return Observation(view, action, seen, np.bool_(empty))  # type: ignore[arg-type]
+
+
+def _in_ticks(name: str, value: Any) -> np.ndarray:
+    array = numbers(name, value)
+    wrong = ~(np.isfinite(array) & (array >= 0) & (array <= 1))
+    if wrong.any():
+        raise bad(name, float(array[wrong].flat[0]), "finite and in [0, 1]; divide by its bound")
+    check_unit(name, array)
+    return ticks32(array)
+
+
+def widen(policy: Policy, state: Pytree, observation: Observation, arms: int) -> tuple[Pytree, Observation]:
+    """A state and an observation with room for more arms, which are not available yet; the others stay as they are.
+
+    Draws are addressed by an arm's number, so a further arm changes no decision until it is available.
+
+    Args:
+        policy: whose state it is; one without a parameter per arm.
+        state, observation: as they stand.
+        arms: how many there are to be, at least as many as there are.
+
+    Raises:
+        InputError: fewer arms than there are.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> policy = jb.policies.MUCB()
+        >>> state, observation = jb.live.start(policy, jb.environments.FiniteSpec(arms=2))
+        >>> state, observation = jb.live.widen(policy, state, observation, arms=4)
+        >>> state.pulls.shape, observation.view.available.tolist()
+        ((4,), [True, True, False, False])
+    """
+    before = np.shape(observation.view.available)[0]
+    whole_number("arms", arms, before)
+    spec = FiniteSpec(arms)
+    policy.check(spec)
+    wide = jax.tree.map(in_first_places, policy.init(spec), state)
+    present = in_first_places(np.zeros(arms, bool), observation.view.available)
+    return wide, observation._replace(view=observation.view._replace(available=present))  # type: ignore[arg-type]
+
+
+def in_first_places(wide: Any, narrow: Any) -> np.ndarray:
+    """``narrow`` in the first places of ``wide``."""
+    made = np.array(wide)
+    made[tuple(slice(0, n) for n in np.shape(narrow))] = np.asarray(narrow)
+    return made
+
+
+def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
+    """``given`` with the types of ``wanted``, so that the next step does not compile anew."""
+
+    def shape(tree: Pytree) -> tuple[str, list[tuple[int, ...]]]:
+        return str(jax.tree.structure(tree)), [np.shape(x) for x in jax.tree.leaves(tree)]
+
+    if shape(given) != shape(wanted):
+        raise bad(name, given, f"of the structure {jax.tree.map(np.shape, wanted)}")
+    return jax.tree.map(lambda x, like: _as(name, x, like.dtype), given, wanted)
+
+
+def _as(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
+    """``value`` in that type, if it is the same number there."""
+    if dtype == np.bool_:
+        return booleans(name, value)
+    array = as_played(name, value, {"integer": True}) if dtype == np.int32 else numbers(name, value)
+    return array.astype(dtype)
+
+
+def _mask(available: Any, arms: int) -> np.ndarray:
+    mask = booleans("available", available)
+    if mask.shape != (arms,):
+        raise bad("available", available, f"{arms} booleans")
+    return mask
+
+
+def _left(left: float | None) -> ticks.Total | None:
+    if left is None:
+        return None
+    if not 0 <= number("left", left) < 2**30:
+        raise bad("left", left, "a finite number from 0 to 2**30")
+    return ticks.split(ticks.floor_from_units(number("left", left)))

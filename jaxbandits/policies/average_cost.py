@@ -1,0 +1,468 @@
+"""Policies for a bound on the average cost: mixtures of arms and rest, up to SUAK."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits._numerics.knapsack_lp import Mixture, best_mixture, best_vertex, best_without, vertices
+from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core.arm_statistics import ArmStatistics
+from jaxbandits.core.protocol import Observation, View
+from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.specs import SKIP, FiniteSpec
+from jaxbandits.core.ticks import Total
+from jaxbandits.policies.base import (
+    MixturePolicy,
+    alone,
+    and_null,
+    bounds,
+    budget_rate,
+    either,
+    fewest,
+    first_pulls,
+    floor_ticks,
+    left,
+    means,
+    radius,
+)
+
+# --- The best fixed mixture: what a policy that knows the true means would do
+
+
+@pytree
+class FluidOracle(MixturePolicy):
+    """Draw every round from the solution of the fluid LP at the *true* means: max ⟨μ, π⟩ s.t. ⟨ρ, π⟩ ≤ c.
+
+    Its mean reward a round is r* and its mean cost at most c, but its path strays above c·t:
+    ``Guarded(FluidOracle(...))`` keeps the anytime constraint and shows what that costs.
+
+    Args:
+        mean_reward: μ, ``[K]`` (per instance ``[1, instance, K]``).
+        mean_cost: ρ, same shape.
+        c: the bound on the average cost, in (0, 1].
+
+    Raises:
+        InputError: before anything runs, for means outside [0, 1], c outside (0, 1], an environment without null arm or
+            with several resources.
+
+    Source: the LP relaxation of bandits with knapsacks; SUAK paper, Eq. (2).
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.FluidOracle([0.45, 0.7, 0.8], [0.3, 0.75, 0.8], c=0.5).c
+        0.5
+    """
+
+    mean_reward: ArrayLike = leaf(at_least=0, at_most=1, core=1)
+    mean_cost: ArrayLike = leaf(at_least=0, at_most=1, core=1)
+    c: ArrayLike = leaf(above=0, at_most=1)
+
+    def plan(self, state: ArmStatistics, view: View) -> tuple[ArmStatistics, Mixture]:
+        """The LP at the true means."""
+        allowed = and_null(view.available)
+        return state, best_mixture(jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost), self.c, allowed)
+
+
+# --- One-Phase: the optimistic LP on what is left of budget and time
+
+
+@pytree
+class OnePhase(MixturePolicy):
+    """One-Phase: each arm once, then every round a draw from the optimistic LP on the rest of budget and time.
+
+    .. math:: \\max_\\pi \\langle \\mu^U, \\pi \\rangle \\ \\text{ s.t. } \\ \\langle \\rho^L, \\pi \\rangle \\le
+        \\frac{cT - S_c(t-1)}{T - t + 1}, \\quad \\pi \\in \\Delta_K,
+
+    with :math:`\\mu^U, \\rho^L = \\bar\\mu + \\epsilon, \\bar\\rho - \\epsilon` clipped to [0, 1] and
+    :math:`\\epsilon = \\sqrt{a \\ln T / N}`. ``Guarded(OnePhase(...))`` is the SUAK paper's OPS.
+
+    Args:
+        c: the bound on the average cost, in (0, 1].
+        horizon: T ≥ 1 rounds, which this policy must know.
+        a: constant of the radius, above 0: 3 in the SUAK paper (Eqs. (8)–(9)), 2 in Li–Sun–Ye.
+
+    Raises:
+        InputError: before anything runs, for values outside their ranges, an environment without null arm or with
+            several resources.
+
+    Source: SUAK paper, Algorithm 1; Li, Sun, Ye: The symmetry between arms and knapsacks, ICML 2021.
+
+    Deviations: the LP printed in the SUAK paper lacks the time constraint, without which it always returns the one arm
+    with the largest μ^U/ρ^L; in Li–Sun–Ye time is one of the resources, as here. A draw of the null arm is a play, no
+    skip.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.Guarded(jb.policies.OnePhase(c=0.5, horizon=10_000)).policy.a
+        3.0
+    """
+
+    c: ArrayLike = leaf(above=0, at_most=1)
+    horizon: ArrayLike = leaf(integer=True, at_least=1)
+    a: ArrayLike = leaf(default=3.0, above=0)
+
+    def plan(self, state: ArmStatistics, view: View) -> tuple[ArmStatistics, Mixture]:
+        """The LP at the current rate."""
+        optimist = bounds(state, self.a, jnp.log(self.horizon.astype(jnp.float32)))
+        rate = budget_rate(view, self.c, self.horizon)
+        allowed = and_null(view.available)
+        return state, first_pulls(state, view, best_mixture(optimist.reward_high, optimist.cost_low, rate, allowed))
+
+
+# --- A primal-dual pacer: a price on the resource, moved by online mirror descent
+
+
+@cache
+def _mirror_descent() -> Any:
+    # optax takes a quarter as long to import as this whole package; one object, or each new one would be compiled.
+    import optax
+
+    return optax.sgd(1e-3)
+
+
+class PacerState(NamedTuple):
+    """Statistics, the price, and the optimiser's own state."""
+
+    learnt: ArmStatistics
+    price: jax.Array  # f32[]: λ
+    optimiser: Any
+    left: Total  # what was left when this policy last acted
+    round: jax.Array  # i32[]: when that was; 0: never
+
+
+@pytree
+class Pacer(MixturePolicy):
+    """Play the arm with the largest optimistic reward net of its optimistic cost at the current price λ:
+
+    .. math:: \\arg\\max_k \\ \\mu^U_k - \\lambda\\, \\rho^L_k / c \\quad \\text{(the null arm has 0)},
+
+    and let the price follow the spending: after each of its own actions λ descends along
+    :math:`g = (c - \\text{cost}) / c` and is clipped to [0, 1], where the optimal price of the fluid LP lies. The
+    radius is :math:`\\sqrt{a \\ln t / N}`. ``Guarded(Pacer(...))`` keeps the anytime constraint. The guard's skips do
+    not move the price: they save just as much as was overspent, so that with them no price would look too low.
+
+    Args:
+        c: the bound on the average cost, in (0, 1].
+        a: constant of the radius, above 0; default 1.
+        optimiser: an optax gradient transformation; ``optax.sgd(η)`` is Euclidean mirror descent (None: η = 10⁻³).
+            Static: keep one object, or each new one is compiled.
+
+    Raises:
+        InputError: before anything runs, for values outside their ranges, an environment without null arm or with
+            several resources.
+
+    Source: dual mirror descent for online allocation (Balseiro, Lu, Mirrokni, Operations Research 2023) with the
+    optimistic estimates of bandits with knapsacks; no paper of this project states it in this form.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.Pacer(c=0.1).a
+        1.0
+    """
+
+    c: ArrayLike = leaf(above=0, at_most=1)
+    a: ArrayLike = leaf(default=1.0, above=0)
+    optimiser: Any = static(default=None)
+
+    def init(self, spec: FiniteSpec) -> PacerState:
+        """Price 0."""
+        price = jnp.float32(0)
+        descent = self.optimiser or _mirror_descent()
+        return PacerState(arm_statistics.empty(spec.arms), price, descent.init(price), ticks.zero(), jnp.int32(0))
+
+    def plan(self, state: PacerState, view: View) -> tuple[PacerState, Mixture]:
+        """Move the price, then play the best arm at it."""
+        now = left(view)  # since the last action it grew by c − cost, and by c for every round skipped by a guard
+        skipped = (view.round - state.round - 1).astype(jnp.float32)
+        slope = ticks.to_float(ticks.minus(now, state.left)) / self.c - skipped
+        descent = self.optimiser or _mirror_descent()
+        step, optimiser = descent.update(jnp.where(state.round > 0, slope, 0.0), state.optimiser, state.price)
+        price = jnp.clip(state.price + step, 0.0, 1.0)
+        state = state._replace(price=price, optimiser=optimiser, left=now, round=view.round)
+
+        arms = state.learnt.pulls.shape[0]
+        at = bounds(state.learnt, self.a, jnp.log(view.round.astype(jnp.float32)))
+        net = jnp.where(view.available, at.reward_high - price * at.cost_low / self.c, -jnp.inf)
+        net = jnp.append(net, 0.0)
+        ids = jax.lax.iota(jnp.int32, arms + 1)
+        return state, alone(jnp.min(jnp.where(net == jnp.max(net), ids, arms + 1)))
+
+
+# --- Primal-Dual two-phase: identify the optimal support first, then spend on it
+
+
+class TwoPhaseState(NamedTuple):
+    """Statistics, and what has been identified."""
+
+    learnt: ArmStatistics
+    support: jax.Array  # bool[K + 1]: X*, the null arm last
+    slack: jax.Array  # bool[]: the cost does not bind (J')
+
+    def identified(self) -> jax.Array:
+        """Is phase 1 over? |X*| + |J'| ≥ 2."""
+        return jnp.sum(self.support, dtype=jnp.int32) + self.slack.astype(jnp.int32) >= 2
+
+
+@pytree
+class PrimalDualTwoPhase(MixturePolicy):
+    """Sweep over the arms until the optimal support is known, then One-Phase's rule on the support.
+
+    Phase 1 pulls the arms in turn. After each sweep, arm x (null arm included) joins X* if
+    :math:`\\mathrm{UCB}(OPT_{-x}) < \\mathrm{LCB}(OPT)`, where x is forbidden on the left; and the cost is found not to
+    bind if that holds for the optimum of :math:`\\langle\\mu,\\pi\\rangle - (c - \\langle\\rho,\\pi\\rangle)`. It ends
+    with two findings. UCB takes :math:`(\\mu^U, \\rho^L)`, LCB :math:`(\\mu^L, \\rho^U)`, radius
+    :math:`\\sqrt{a \\ln T / N}`. ``Guarded(PrimalDualTwoPhase(...))`` is the SUAK paper's PDS.
+
+    Args:
+        c: the bound on the average cost, in (0, 1].
+        horizon: T ≥ 1 rounds, which this policy must know.
+        a: constant of the radius, above 0; default 2.
+        rest: True if phase 2 may always use the null arm (time is an inequality), False if only when it is in X*.
+
+    Raises:
+        InputError: before anything runs, for values outside their ranges, an environment without null arm or with
+            several resources.
+
+    Source: Li, Sun, Ye: The symmetry between arms and knapsacks, ICML 2021; phase 1 as in Kumar and Kleinberg 2022.
+
+    Deviations: phase 2 and the constant of the radius are from memory of the original, which could not be opened.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.PrimalDualTwoPhase(c=0.5, horizon=1000).a
+        2.0
+    """
+
+    c: ArrayLike = leaf(above=0, at_most=1)
+    horizon: ArrayLike = leaf(integer=True, at_least=1)
+    a: ArrayLike = leaf(default=2.0, above=0)
+    rest: bool = static(default=True)
+
+    def init(self, spec: FiniteSpec) -> TwoPhaseState:
+        """Nothing pulled, nothing identified."""
+        return TwoPhaseState(arm_statistics.empty(spec.arms), jnp.zeros((spec.arms + 1,), jnp.bool_), jnp.bool_(False))
+
+    def update(self, state: TwoPhaseState, key: jax.Array, observation: Observation) -> TwoPhaseState:
+        """Book the pull; after a complete sweep of phase 1, test what is identified."""
+        state, mine = jax.lax.optimization_barrier((super().update(state, key, observation), self))
+        there = observation.view.available
+        pulls = state.learnt.pulls
+        swept = jnp.all(~there | (pulls == jnp.max(pulls))) & ~state.identified()
+        support, slack = mine.tests(state.learnt, and_null(there))
+        return state._replace(support=state.support | (swept & support), slack=state.slack | (swept & slack))
+
+    def tests(self, learnt: ArmStatistics, allowed: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(which actions are surely in the support, is the cost surely no binding constraint)."""
+        at = bounds(learnt, self.a, jnp.log(self.horizon.astype(jnp.float32)))
+        sure = best_mixture(at.reward_low, at.cost_high, self.c, allowed).value
+        found = vertices(at.reward_high, at.cost_low, self.c, allowed)
+        value, high, low = best_vertex(found)
+        ids = jax.lax.iota(jnp.int32, allowed.shape[0])
+        # Only a member of the best vertex can lower the optimum by its absence.
+        without = jnp.where(ids == high, best_without(found, high), value)
+        without = jnp.where(ids == low, best_without(found, low), without)
+        unused = best_mixture(at.reward_high + at.cost_high, at.cost_low, self.c, allowed).value - self.c
+        return allowed & (without < sure), unused < sure
+
+    def plan(self, state: TwoPhaseState, view: View) -> tuple[TwoPhaseState, Mixture]:
+        """Round robin, then the LP on the support."""
+        there = view.available
+        at = bounds(state.learnt, self.a, jnp.log(self.horizon.astype(jnp.float32)))
+        rate = budget_rate(view, self.c, self.horizon)
+        # Without null arm, and nothing in the support below the rate, the null arm is the only way out.
+        feasible = jnp.any(state.support[:-1] & (at.cost_low <= rate))
+        null = jnp.bool_(True) if self.rest else state.support[-1] | ~feasible
+        spend = best_mixture(at.reward_high, at.cost_low, rate, jnp.append(state.support[:-1], null))
+        return state, either(state.identified(), spend, alone(fewest(state.learnt.pulls, there)))
+
+
+# --- UCB-Simplex: an optimistic basis of the LP, kept in balance by its own account
+
+
+class SimplexState(NamedTuple):
+    """Statistics, and the account of every pair."""
+
+    learnt: ArmStatistics
+    balance: Total  # [K, K + 1]: c n_x − b_x of the pair x = (above c, below c or null)
+    above: jax.Array  # i32[]: the pair of the last round; K: there was none
+    below: jax.Array  # i32[]
+
+
+@pytree
+class UCBSimplex(MixturePolicy):
+    """UCB-Simplex: the basis with the best optimistic reward at *empirical* costs; inside a pair, load balancing.
+
+    .. math:: \\max_\\pi \\sum_k \\big(\\bar r_k + \\lambda \\sqrt{2 \\ln t / n_k}\\big) \\pi_k
+        \\ \\text{ s.t. } \\ \\langle \\bar c, \\pi \\rangle \\le c, \\quad \\pi \\in \\Delta_K.
+
+    Each arm once first. A single arm is played. Of a pair x = (j above c, k below c or null), j is played if
+    :math:`b_x \\le c\\, n_x`, else k, where :math:`n_x` counts the rounds in which x was selected and :math:`b_x` is
+    what they cost. ``Guarded(UCBSimplex(...))`` is the SUAK paper's USS.
+
+    Args:
+        c: the bound on the average cost, in (0, 1].
+        lam: λ = 1 + 2κ > 0 with κ ≥ ``max |Δμ|/|Δρ|`` known; 9 in the SUAK paper (5 is valid on both its instances).
+
+    Raises:
+        InputError: before anything runs, for values outside their ranges, an environment without null arm or with
+            several resources.
+
+    Source: Flajolet and Jaillet, arXiv 1510.01800, case "time horizon and one resource" (from memory); λ from the SUAK
+    paper, §5.
+
+    Deviations: the original pulls an arm at first until its observed cost is not 0; here once. Rewards are not clipped.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.UCBSimplex(c=0.5).lam
+        9.0
+    """
+
+    c: ArrayLike = leaf(above=0, at_most=1)
+    lam: ArrayLike = leaf(default=9.0, above=0)
+
+    def init(self, spec: FiniteSpec) -> SimplexState:
+        """Nothing pulled, no pair selected."""
+        none = jnp.int32(spec.arms)
+        return SimplexState(arm_statistics.empty(spec.arms), ticks.zero((spec.arms, spec.arms + 1)), none, none)
+
+    def update(self, state: SimplexState, key: jax.Array, observation: Observation) -> SimplexState:
+        """Book the pull, also in its pair's account."""
+        cost = jnp.where(_pair(state), -observation.feedback.cost, 0)
+        return super().update(state, key, observation)._replace(balance=ticks.add(state.balance, cost))
+
+    def plan(self, state: SimplexState, view: View) -> tuple[SimplexState, Mixture]:
+        """Step-Simplex, then Step-Load-Balance."""
+        arms = state.learnt.pulls.shape[0]
+        reward, cost = means(state.learnt)
+        there = view.available
+        boost = self.lam * radius(jnp.maximum(state.learnt.pulls, 1), 2.0, jnp.log(view.round.astype(jnp.float32)))
+        basis = best_mixture(reward + boost, cost, self.c, and_null(there))
+        started = ~jnp.any((state.learnt.pulls == 0) & there)
+        mixed = started & (basis.high != basis.low)
+        state = state._replace(above=jnp.where(mixed, basis.high, arms), below=jnp.where(mixed, basis.low, arms))
+
+        chosen = _pair(state)
+        in_debt = jnp.any(chosen & (state.balance.whole < 0))  # b_x > c n_x
+        played = jnp.where(mixed & in_debt, basis.low, basis.high)
+        balance = ticks.add(state.balance, jnp.where(chosen, floor_ticks(self.c), 0))
+        return state._replace(balance=balance), first_pulls(state.learnt, view, alone(played))
+
+
+def _pair(state: SimplexState) -> jax.Array:
+    above = jax.lax.iota(jnp.int32, state.balance.part.shape[0]) == state.above
+    below = jax.lax.iota(jnp.int32, state.balance.part.shape[1]) == state.below
+    return above[:, None] & below[None, :]
+
+
+# --- SUAK: strategic under-utilisation for anytime knapsacks
+
+
+class SUAKState(NamedTuple):
+    """What SUAK remembers."""
+
+    learnt: ArmStatistics
+    margin: Total  # [K]: N_l c − Σ cost of arm l, exactly: floats would cancel in ρ̄_l − c
+    slack: Total  # []: c N_p − S_p
+    exploring: jax.Array  # bool[]: the last pull was one of an uncertain arm
+
+
+@pytree
+class SUAK(MixturePolicy):
+    """SUAK: keep Σ_{s≤t} c_s ≤ c·t at every round, learn the best base, and under-use the budget to avoid skips.
+
+    Arm l is *uncertain* while :math:`|\\bar\\rho_l - c| \\le 7\\sqrt{1.5 \\ln t / N_l}`. While there is one: skip if
+    :math:`S_p + 1 > c N_p` (:math:`S_p, N_p`: cost and number of such rounds), else pull the uncertain arm with the
+    fewest pulls. Otherwise take the base of the optimistic LP, j above c and k below (or the null arm), from
+    :math:`\\mu^U, \\rho^L = \\bar\\mu + \\epsilon, \\bar\\rho - \\epsilon` clipped to [0, 1],
+    :math:`\\epsilon_l = \\sqrt{3 \\ln t / N_l}`, and play j with probability
+
+    .. math:: p = \\mathrm{clip}\\Big(\\frac{b - \\bar\\rho_k}{\\bar\\rho_j - \\bar\\rho_k}, \\omega, 1 - \\omega\\Big),
+        \\quad b = c t - S_c - \\frac{\\ln t}{\\omega^2}, \\quad \\omega = \\frac{d}{2 + d - c}, \\quad
+        d = \\min_l \\Big(|\\bar\\rho_l - c| - \\sqrt{1.5 \\ln t / N_l}\\Big).
+
+    Before every pull, skip if :math:`S_c + 1 > c t`, in exact ticks: the constraint is never violated.
+
+    Args:
+        c: the bound on the average cost, in (0, 1], in cost units per round; taken down to whole ticks of 2⁻²⁴.
+        horizon: None (anytime, default), or T to put ln T in place of ln t into ε.
+
+    Raises:
+        InputError: before anything runs, for c outside (0, 1], an environment without null arm or with several
+            resources.
+
+    Source: SUAK paper, §3.2, Algorithm 2, Eqs. (4)–(9), App. A.
+
+    Deviations: as printed, N_p counts pulls only, and the first round could never be played; here it counts skips of
+    this kind too (as the proof does). The test of S_p is made only while some arm is uncertain, that of S_c before
+    every pull. Which uncertain arm is pulled is not said there. ε with ln t is the proof's, with ln T the text's.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.45, 0.7, 0.8], [0.3, 0.75, 0.8])
+        >>> result = jb.simulate(jb.policies.SUAK(c=0.5), jb.environments.WithNullArm(arms),
+        ...                      jb.AverageCost(c=0.5, rounds=1000), key=jax.random.key(0), replicates=2)
+        >>> float(result.violation.max())
+        0.0
+    """
+
+    c: ArrayLike = leaf(above=0, at_most=1)
+    horizon: ArrayLike = leaf(default=None, integer=True, at_least=1)
+
+    def init(self, spec: FiniteSpec) -> SUAKState:
+        """Nothing pulled, nothing spent."""
+        return SUAKState(arm_statistics.empty(spec.arms), ticks.zero((spec.arms,)), ticks.zero(), jnp.bool_(False))
+
+    def update(self, state: SUAKState, key: jax.Array, observation: Observation) -> SUAKState:
+        """Book the pull; S_p grows only by pulls of uncertain arms."""
+        cost = observation.feedback.cost
+        pulled = jax.lax.iota(jnp.int32, state.learnt.pulls.shape[0]) == observation.action
+        return (
+            super()
+            .update(state, key, observation)
+            ._replace(
+                margin=ticks.add(state.margin, jnp.where(pulled, floor_ticks(self.c) - cost, 0)),
+                slack=ticks.add(state.slack, jnp.where(state.exploring, -cost, 0)),
+            )
+        )
+
+    def plan(self, state: SUAKState, view: View) -> tuple[SUAKState, Mixture]:
+        """Skip, explore, or play the optimistic base."""
+        there = view.available
+        log = jnp.log(view.round.astype(jnp.float32))
+        pulls = jnp.maximum(state.learnt.pulls, 1).astype(jnp.float32)
+        gap = jnp.abs(ticks.to_float(state.margin)) / pulls  # |ρ̄ − c|
+        middle = radius(state.learnt.pulls, 1.5, log)
+        uncertain = there & (gap <= 7 * middle)
+
+        explore = jnp.any(uncertain)
+        broke = ticks.exceeds(ticks.count(jnp.int32(1)), state.slack)  # S_p + 1 > c N_p
+        over = ticks.exceeds(ticks.count(jnp.int32(1)), left(view))  # S_c + 1 > c t
+        counts = explore & (broke | ~over)  # N_p grows
+        state = state._replace(
+            slack=ticks.add(state.slack, jnp.where(counts, floor_ticks(self.c), 0)),
+            exploring=explore & ~broke & ~over,
+        )
+        d = jnp.min(jnp.where(there, gap - middle, jnp.inf))
+        skip = over | (explore & broke)
+        main = either(explore, alone(fewest(state.learnt.pulls, uncertain)), self.base(state, view, log, d, there))
+        return state, either(skip, alone(jnp.int32(SKIP)), main)
+
+    def base(self, state: SUAKState, view: View, log: jax.Array, d: jax.Array, there: jax.Array) -> Mixture:
+        """The optimistic base, mixed so that the budget is under-used."""
+        optimist = bounds(state.learnt, 3.0, log if self.horizon is None else jnp.log(self.horizon.astype(jnp.float32)))
+        base = best_mixture(optimist.reward_high, optimist.cost_low, self.c, and_null(there))
+        omega = d / (2 + d - self.c)
+        spare = ticks.to_float(left(view)) - log / omega**2
+        cost = jnp.append(means(state.learnt)[1], 0.0)
+        ids = jax.lax.iota(jnp.int32, cost.shape[0])
+        high, low = (jnp.sum(jnp.where(ids == arm, cost, 0.0)) for arm in (base.high, base.low))
+        # One clip serves the three cases of the paper: ω ≤ ½ always, as d ≤ 1.
+        share = jnp.clip((spare - low) / (high - low), omega, 1 - omega)
+        return base._replace(weight=jnp.where(base.high == base.low, 1.0, share))

@@ -1,0 +1,543 @@
+"""What policies of finitely many arms share: statistics, the choice among scores, index and randomised policies."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple, TypeGuard
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._numerics.arrays import ArrayLike, by_device
+from jaxbandits._numerics.knapsack_lp import Mixture
+from jaxbandits.core import arm_statistics, streams, ticks
+from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.capabilities import own_method
+from jaxbandits.core.checks import InputError, bad, one_for_each_arm
+from jaxbandits.core.protocol import Observation, Policy, View
+from jaxbandits.core.pytrees import Pytree, leaf, pytree
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.streams import Role
+from jaxbandits.core.ticks import Total
+
+# --- How the confidence of an index grows with the round
+
+
+class Exploration:
+    """A sequence 𝓔_t ≥ 0, elementwise in t (float32).
+
+    Attributes:
+        rests: True if it never falls: a policy's score rests only if its exploration does.
+    """
+
+    rests: ClassVar[bool] = False
+
+    @abstractmethod
+    def at(self, t: jax.Array) -> jax.Array:
+        """𝓔_t."""
+        raise NotImplementedError
+
+
+@pytree
+class LogExploration(Exploration):
+    """𝓔_t = a·ln max(t, 2): for a = 1 the upper end of what the theory of RCB allows.
+
+    Args:
+        scale: a > 0, default 1.
+
+    Example:
+        >>> from jaxbandits.policies import LogExploration
+        >>> round(float(LogExploration(scale=2.0).at(100.0)), 3)
+        9.21
+    """
+
+    scale: ArrayLike = leaf(default=1.0, above=0)
+
+    rests: ClassVar[bool] = True
+
+    def at(self, t: jax.Array) -> jax.Array:
+        """a·ln max(t, 2)."""
+        return self.scale * jnp.log(jnp.maximum(t, 2))
+
+
+@pytree
+class LogLogExploration(Exploration):
+    """𝓔_t = 2 ln(4(log₂ t + 1)): the lower end of what the theory of RCB allows (above ln t for t < 2,391).
+
+    Example:
+        >>> from jaxbandits.policies import LogLogExploration
+        >>> round(float(LogLogExploration().at(128.0)), 3)
+        6.931
+    """
+
+    rests: ClassVar[bool] = True
+
+    def at(self, t: jax.Array) -> jax.Array:
+        """2 ln(4(log₂ max(t, 1) + 1))."""
+        return 2 * jnp.log(4 * (jnp.log2(jnp.maximum(t, 1)) + 1))
+
+
+@pytree
+class SlowLogExploration(Exploration):
+    """𝓔_t = 2 ln(10 ln t): the lower end that Wang, Audibert and Munos allow UCB-V(∞) (t ≥ 2 in the logarithm).
+
+    Example:
+        >>> from jaxbandits.policies import SlowLogExploration
+        >>> round(float(SlowLogExploration().at(100.0)), 2)
+        7.66
+    """
+
+    rests: ClassVar[bool] = True
+
+    def at(self, t: jax.Array) -> jax.Array:
+        """2 ln(10 ln max(t, 2))."""
+        return 2 * jnp.log(10 * jnp.log(jnp.maximum(t, 2)))
+
+
+# --- The arm with the largest score, exact ties broken by the round's hash
+
+
+def largest(
+    scores: jax.Array,
+    key: jax.Array,
+    view: View,
+    fresh: jax.Array | None = None,
+    arms: int | None = None,
+    order: jax.Array | None = None,
+) -> jax.Array:
+    """The available arm with the largest score, exact ties broken uniformly at random.
+
+    Args:
+        scores: ``f32[K]``. If any is NaN, the result is K, which no environment has: the lane ends as invalid.
+        key: the policy's key.
+        view: the round to be decided.
+        fresh: arms that come before all others, in index order (initial pulls).
+        arms: K, where ``scores`` (and ``fresh``) are longer; what stands behind the first K is no arm.
+        order: ``u32[K]``, who comes first among equals; default drawn for each arm from key and round.
+    """
+    width = scores.shape[0]
+    ids = jax.lax.iota(jnp.int32, width)
+    if order is None:
+        order = streams.priorities(streams.policy_words(key, view.round, Role.TIE)[0], width)
+    if fresh is not None:
+        scores = jnp.where(fresh, jnp.inf, scores)
+        order = jnp.where(fresh, ids.astype(jnp.uint32), behind_the_fresh(order))
+    keys, padding = sortable(scores), 0 if arms is None else width - arms
+    if view.available is not None:
+        keys = jnp.where(jnp.pad(view.available, (0, padding)), keys, ABSENT)
+    elif padding:
+        keys = jnp.where(ids < width - padding, keys, ABSENT)
+    best, arm = first_of_largest(keys, order, ids)
+    return jnp.where((best != NAN) & (best != ABSENT), arm, width - padding)
+
+
+ABSENT, NAN = np.int32(-(2**31)), np.int32(2**31 - 1)  # keys below and above those of all numbers
+
+
+def sortable(scores: jax.Array) -> jax.Array:
+    """Int32 keys in the order of the scores (−0 equals 0), NaN above all.
+
+    XLA on CPU reduces whole numbers at least twice as fast as floats, whose maximum must mind NaN.
+    """
+    bits = jax.lax.bitcast_convert_type(scores, jnp.int32)
+    minus_zero = bits == np.int32(-(2**31))  # XLA would drop an addition of 0, which would also make it 0
+    turned = bits ^ ((bits >> 31) & np.int32(2**31 - 1))  # negative floats sort the other way round
+    return jnp.where(jnp.isnan(scores), NAN, jnp.where(minus_zero, 0, turned))
+
+
+def first_of_largest(keys: jax.Array, order: jax.Array, ids: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(the largest key, the id of the arm that has it; of several the first in ``order``, then the smallest id)."""
+    best, last = jnp.max(keys), np.uint32(0xFFFFFFFF)
+    priority = jnp.where(keys == best, jnp.minimum(order, last - 1), last)
+    return best, jnp.min(jnp.where(priority == jnp.min(priority), ids, np.int32(2**31 - 1)))
+
+
+def behind_the_fresh(order: jax.Array) -> jax.Array:
+    """Priorities that come after every arm id."""
+    return (order >> 1) | jnp.uint32(1 << 31)
+
+
+def tie_winners(tied: jax.Array, key: jax.Array, rounds: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Whom :func:`largest` would draw in each of these rounds if just the arms ``tied`` shared the largest score.
+
+    One pass over arms and rounds: the arm is found again from its priority.
+
+    Args:
+        tied: ``bool[K]``.
+        key: the policy's key.
+        rounds: ``i32[h]``.
+
+    Returns:
+        The arms ``i32[h]``, K for none; and where that is certain (all but one time in 10⁹).
+    """
+    width = tied.shape[0]
+    words = jax.vmap(lambda round: streams.policy_words(key, round, Role.TIE)[0])(rounds)
+    ids, last = jax.lax.iota(jnp.uint32, width), np.uint32(0xFFFFFFFF)
+    others = jnp.where(tied, jnp.uint32(0), last)
+    # Arms before rounds: so it is a minimum of vectors, which XLA on CPU makes twice as fast.
+    order = behind_the_fresh(streams.priority(words[None, :], ids[:, None])) | others[:, None]
+    priority = jnp.min(order, axis=0)
+    both = jnp.stack([streams.arm_at(words, (priority << 1) | bit) for bit in np.arange(2, dtype=np.uint32)])
+    both = jnp.minimum(both, width).astype(jnp.int32)
+    arms = jnp.min(jnp.where(tied.at[both].get(mode="fill", fill_value=False), both, width), axis=0)
+    return arms, priority < last - 1
+
+
+# --- Policies that play arms of one cost: with a plan, or with totals of what each arm brought
+
+
+class OneCost(Policy):
+    """A policy of finitely many arms that reads one cost."""
+
+    plays: ClassVar[type] = FiniteSpec
+
+    def check(self, spec: FiniteSpec) -> None:
+        """One cost.
+
+        Raises:
+            InputError: if the environment has several resources.
+        """
+        if spec.resources is not None:
+            raise bad("environment", f"{spec.resources} resources", f"one with one cost for {type(self).__name__}")
+
+
+class Plan(OneCost):
+    """A policy that learns nothing. Write ``select``."""
+
+    def init(self, spec: FiniteSpec) -> jax.Array:
+        """Nothing to remember."""
+        return jnp.zeros((), jnp.int32)
+
+    def update(self, state: jax.Array, key: jax.Array, observation: Observation) -> jax.Array:
+        """Learn nothing."""
+        return state
+
+
+class ArmTotals(OneCost):
+    """A policy that remembers :class:`~jaxbandits.core.arm_statistics.ArmStatistics`. Write ``select``.
+
+    A state that is more than these statistics has them in its field ``learnt``.
+
+    Attributes:
+        spreads: True if it reads Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
+    """
+
+    spreads: ClassVar[bool] = False
+
+    def init(self, spec: FiniteSpec) -> Any:
+        """Empty statistics."""
+        return arm_statistics.empty(spec.arms, spreads=self.spreads)
+
+    def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
+        """Add the observed reward and cost to the arm's totals."""
+        feedback = observation.feedback
+        before = state if isinstance(state, ArmStatistics) else state.learnt
+        learnt = arm_statistics.record(before, observation.action, feedback.reward, feedback.cost)
+        return learnt if before is state else state._replace(learnt=learnt)
+
+    def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, jax.Array]:
+        """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""
+        if not isinstance(state, ArmStatistics):
+            return self.select(state, key, view)
+        return state, self.select(arm_statistics.counted(state, open), key, view)[1]
+
+
+# --- Index policies: one class, one method ``score``; initial pulls, ties, argmax and statistics are inherited
+
+NEVER = np.int32(2**31 - 1)  # a round that does not come
+# Off CPU a square root may be off by 1 and a quotient by 2 units in the last place instead of half a one (CUDA's
+# sqrt.approx and div.full), and need not grow with what they are taken of. What that does to a score is kept off by a
+# margin so many times as large, and what it does to ln t before a difference of nearly equal numbers by `safe_round`.
+COARSER = 4.0
+_LATER = 2.0**-18  # of ln t
+
+
+class IndexPolicy(ArmTotals):
+    """Pull each arm once in index order, then the arm with the largest :meth:`score`; exact ties at random.
+
+    Attributes:
+        spreads: True if the score reads Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
+        rests: True if an arm's score depends on its own statistics and t only, and never falls while the arm rests. A
+            capability: it counts where it is declared, and a subclass with another score must declare it again (see
+            :mod:`jaxbandits.core.capabilities`).
+        rounding: by how much of itself a float32 score that rests may fall all the same, times two; the leap engine
+            keeps this distance. 2⁻²⁰ covers formulas of some twenty operations (measured: 1.9·10⁻⁷).
+    """
+
+    rests: ClassVar[bool] = False
+    rounding: ClassVar[float] = 2.0**-20
+
+    @abstractmethod
+    def score(self, arms: Arms) -> jax.Array:
+        """The index of every arm, elementwise in ``arms`` (float32); +∞ forces a pull."""
+        raise NotImplementedError
+
+    def admits(self, state: ArmStatistics, view: View) -> jax.Array:
+        """Which arms take part in this round, ``bool[K]``: all that exist. (One that does not exist never does.)"""
+        return view.available
+
+    def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
+        """A round up to which :meth:`admits` and :meth:`status` say what they say at ``round``, ``i32[]``.
+
+        If the arms' totals change, but not which arms were pulled. A policy with an ``admits`` of its own must tell, or
+        no engine plays many of its rounds at once; a round before ``round`` says that nothing is known.
+        """
+        return jnp.int32(NEVER)
+
+    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+        """The arm with the largest index, of those that take part."""
+        view = view._replace(available=self.admits(state, view) & view.available)
+        scores = evaluate_totals(self, state, view.round)
+        return state, largest(scores, key, view, fresh=state.pulls == 0)
+
+
+_BY_SCORE = "init", "blank_action", "update", "select", "step", "admits", "steady", "status", "summary"
+
+
+def chooses_by_score(policy: object) -> TypeGuard[IndexPolicy]:
+    """Is it an index policy of which nothing but the score is its own, so that others may ask for that alone?"""
+    return isinstance(policy, IndexPolicy) and own_method(policy, IndexPolicy, *_BY_SCORE) is None
+
+
+def check_score_inside(owner: Policy, inner: object) -> None:
+    """The policy inside another one chooses by its score alone.
+
+    Raises:
+        InputError: another policy, or none.
+    """
+    if not chooses_by_score(inner):
+        what = f"an index policy that chooses by its score alone, such as RCB(), inside {type(owner).__name__}"
+        raise bad("policy", type(inner).__name__, what)
+
+
+def evaluate(policy: IndexPolicy, arms: Arms) -> jax.Array:
+    """The one place where a score is computed.
+
+    XLA may compile one formula to different bits in different surroundings, because it moves arithmetic through
+    broadcasts. Here every input is first broadcast to the full shape, and a barrier keeps the compiler from looking
+    behind it: what follows is the same elementwise program for every engine and batch.
+    """
+    wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), policy)
+    wide, arms = jax.lax.optimization_barrier((wide, arms))
+    return one_for_each_arm(policy, "score", wide.score(arms), arms.n.shape)
+
+
+def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array) -> jax.Array:
+    """:func:`evaluate` of exact totals, ``[K]``; ``round`` is a scalar or ``[K]``.
+
+    Only what was broadcast stands behind the barrier. Whole numbers become floats by exact products and one rounding,
+    wherever the compiler puts that, and on GPU what stands behind a barrier is written to memory and read again.
+    """
+    wide, at = jax.tree.map(lambda x: jnp.broadcast_to(x, totals.pulls.shape), (policy, round.astype(jnp.float32)))
+    wide, at = jax.lax.optimization_barrier((wide, at))
+    scores = wide.score(arm_statistics.as_floats(totals, at))
+    return one_for_each_arm(policy, "score", scores, totals.pulls.shape)
+
+
+def safe_round(round: jax.Array) -> jax.Array:
+    """On CPU ``round``; elsewhere a later one (``i32[]``) at which no score that rests is below its value at ``round``.
+
+    But for the margin of :func:`exceeds`. If the square root in ε falls by a unit in the last place, an index such as
+    :math:`(\\bar r + \\epsilon)/(\\bar c - \\epsilon)` may fall by any share of itself. ε reads ln t: where ln t is
+    larger by 2⁻¹⁸ of itself, ε is larger by 2⁻¹⁹, sixteen units.
+    """
+    t = round.astype(jnp.float32)
+    later = round + 1 + jnp.ceil(_LATER * t * jnp.log(t)).astype(jnp.int32)
+    return jnp.where(by_device(cpu=1.0, other=0.0) > 0, round, jnp.where(later > round, later, round))
+
+
+def exceeds(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Array:
+    """Is a score above a ceiling on the others by more than rounding may hide? −∞: there are no others."""
+    return score > ceiling + jnp.where(jnp.isfinite(ceiling), jnp.abs(ceiling) * margin(policy), 0)
+
+
+def margin(policy: IndexPolicy) -> jax.Array:
+    """By how much of itself a score that rests may fall on this kind of device, times two."""
+    return policy.rounding * by_device(cpu=1.0, other=COARSER)
+
+
+def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> jax.Array:
+    """Scores of a state at a round, ``f32[K]``: to look inside a policy."""
+    return evaluate_totals(policy, state, jnp.asarray(round, jnp.int32))
+
+
+# --- Randomised policies: an arm is drawn with a probability that is smooth in the policy's parameters
+
+_CHOICE = 32  # the role of these draws
+
+
+class RandomisedPolicy(ArmTotals):
+    """Draw arm k with probability p_k ∝ exp(ℓ_k). Write :meth:`logits`, which gives ℓ.
+
+    The draw is argmax_k (ℓ_k + G_k) with independent standard Gumbel G_k, addressed by (round, arm), so a small change
+    of a parameter changes few draws, and an arm that does not exist changes none.
+
+    Attributes:
+        spreads: True if the logits read Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
+        reads_costs: False if the logits do not depend on costs; exact values are then far cheaper.
+    """
+
+    reads_costs: ClassVar[bool] = True
+
+    @abstractmethod
+    def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
+        """ℓ, ``[K]``, up to a constant; −∞ for an arm that is not drawn, as those that are not ``available``."""
+        raise NotImplementedError
+
+    def log_probabilities(self, state: ArmStatistics, view: View) -> jax.Array:
+        """ln p of every arm at the round that ``view`` describes, ``f32[K]``."""
+        return jax.nn.log_softmax(self.logits(arm_statistics.as_floats(state, view.round), view.available))
+
+    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+        """Draw an arm."""
+        return state, largest(self.perturbed(state, key, view), key, view)
+
+    def perturbed(self, state: ArmStatistics, key: jax.Array, view: View) -> jax.Array:
+        """ℓ + G, ``f32[K]``: the arm that is drawn has the largest."""
+        arms = arm_statistics.as_floats(state, view.round)
+        mine, arms, available = jax.lax.optimization_barrier((self, arms, view.available))
+        given = one_for_each_arm(self, "logits", mine.logits(arms, available), state.pulls.shape)
+        return given + gumbel(key, view.round, state.pulls.shape[0])
+
+
+_BY_LOGITS = "blank_action", "update", "select", "step", "status", "perturbed", "log_probabilities"
+
+
+def chooses_by_logits(policy: object) -> TypeGuard[RandomisedPolicy]:
+    """Is it a randomised policy of which nothing but the logits is its own, so that others may ask for them alone?"""
+    return isinstance(policy, RandomisedPolicy) and own_method(policy, RandomisedPolicy, *_BY_LOGITS) is None
+
+
+def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:
+    """Standard Gumbel draws G = −ln E, ``f32[arms]``, E exponential from 32 bits of the address (round, arm)."""
+    ids = jax.lax.iota(jnp.uint32, arms)
+    word = jax.vmap(lambda arm: streams.policy_words(key, round, _CHOICE, arm)[0])(ids)
+    u = (word.astype(jnp.float32) + 0.5) * np.float32(2.0**-32)  # small u, the ones that win, are the finest
+    return -jnp.log(-jnp.log1p(-jnp.minimum(u, np.float32(1 - 2.0**-24))))
+
+
+# --- Policies for an average-cost constraint: a draw from a mixture; confidence bounds, what is left to spend
+
+
+class MixturePolicy(ArmTotals):
+    """A policy whose every round is a draw from at most two actions. Write :meth:`plan`.
+
+    Actions are the arms 0 … K−1, the null arm K, and −1 for a skip. One uniform U a round (role ``MIX``) decides: the
+    mixture's costlier member is played if and only if U < its weight.
+    """
+
+    @abstractmethod
+    def plan(self, state: Any, view: View) -> tuple[Any, Mixture]:
+        """(state, mixture) of the coming round."""
+        raise NotImplementedError
+
+    def check(self, spec: FiniteSpec) -> None:
+        """One cost, and a null arm.
+
+        Raises:
+            InputError: if the environment has several resources, or no null arm.
+        """
+        super().check(spec)
+        if not spec.null_arm:
+            raise bad("environment", "no null arm", f"wrapped as WithNullArm(arms) for {type(self).__name__}")
+
+    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
+        """Draw from the planned mixture."""
+        state, view, mine = jax.lax.optimization_barrier((state, view, self))
+        state, mixture = mine.plan(state, view)
+        uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
+        return state, stored(jnp.where(uniform < mixture.weight, mixture.high, mixture.low))
+
+
+def stored(x: jax.Array) -> jax.Array:
+    """``x`` (an int32 scalar), stored: computed once, whoever reads it.
+
+    XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end, here a whole hash in some
+    thirty kernels; the end of a reduction is stored instead.
+    """
+    first = jax.lax.iota(jnp.int32, 2) == 0
+    return jnp.max(jnp.where(first, x, jnp.int32(-(2**31))))
+
+
+class Bounds(NamedTuple):
+    """Confidence bounds of mean reward and mean cost, clipped to [0, 1]; ``f32[K]`` each."""
+
+    reward_low: jax.Array
+    reward_high: jax.Array
+    cost_low: jax.Array
+    cost_high: jax.Array
+
+
+def means(state: ArmStatistics) -> tuple[jax.Array, jax.Array]:
+    """(μ̄, ρ̄), ``f32[K]``; 0 for an arm without pulls."""
+    n = jnp.maximum(state.pulls, 1).astype(jnp.float32)
+    return ticks.to_float(state.reward) / n, ticks.to_float(state.cost) / n
+
+
+def radius(pulls: jax.Array, a: jax.Array | float, log: jax.Array) -> jax.Array:
+    """√(a · log / N), ``f32[K]``; +∞ for an arm without pulls."""
+    n = jnp.maximum(pulls, 1).astype(jnp.float32)
+    return jnp.where(pulls > 0, jnp.sqrt(a * log / n), jnp.inf)
+
+
+def bounds(state: ArmStatistics, a: jax.Array | float, log: jax.Array) -> Bounds:
+    """μ̄ ± √(a log / N) and ρ̄ ± √(a log / N), clipped to [0, 1]."""
+    reward, cost = means(state)
+    width = radius(state.pulls, a, log)
+    return Bounds(*(jnp.clip(x, 0.0, 1.0) for x in (reward - width, reward + width, cost - width, cost + width)))
+
+
+def alone(action: jax.Array) -> Mixture:
+    """The mixture that plays one action for sure."""
+    one = jnp.float32(1)
+    return Mixture(one, action, action, one)
+
+
+def either(condition: jax.Array, yes: Mixture, no: Mixture) -> Mixture:
+    """``yes`` where ``condition`` holds, else ``no``."""
+    return Mixture(*(jnp.where(condition, a, b) for a, b in zip(yes, no, strict=True)))
+
+
+def and_null(mask: jax.Array) -> jax.Array:
+    """A mask over the arms, extended by the null arm."""
+    return jnp.concatenate([mask, jnp.ones((1,), jnp.bool_)])
+
+
+def fewest(pulls: jax.Array, among: jax.Array) -> jax.Array:
+    """The arm with the fewest pulls ``among`` some, the lowest index first; K if there is none."""
+    most = jnp.int32(2**31 - 1)
+    least = jnp.min(jnp.where(among, pulls, most))
+    ids = jax.lax.iota(jnp.int32, pulls.shape[0])
+    return jnp.min(jnp.where(among & (pulls == least), ids, pulls.shape[0]))
+
+
+def first_pulls(state: ArmStatistics, view: View, then: Mixture) -> Mixture:
+    """Each arm once in index order, then the given mixture."""
+    fresh = (state.pulls == 0) & view.available
+    return either(jnp.any(fresh), alone(fewest(state.pulls, fresh)), then)
+
+
+def left(view: View) -> Total:
+    """c·t − Σ_{s<t} c_s, exactly.
+
+    Raises:
+        InputError: before anything runs, if the constraint does not tell what is left.
+    """
+    if view.left is None:
+        raise InputError(
+            "constraint: it tells nothing of what is left; it must be one that does, such as TotalBudget or AverageCost"
+        )
+    return view.left
+
+
+def floor_ticks(c: jax.Array) -> jax.Array:
+    """c in whole ticks, rounded down (exact: scaling a float by a power of two does not round)."""
+    return jnp.floor(c * ticks.ONE).astype(jnp.int32)
+
+
+def budget_rate(view: View, c: jax.Array, horizon: jax.Array) -> jax.Array:
+    """What is left per round that is left, [cT − Sc(t−1)]⁺ / (T − t + 1)."""
+    to_come = jnp.maximum(horizon - view.round, 0)
+    budget = ticks.plus(left(view), ticks.times(floor_ticks(c), to_come))
+    return jnp.maximum(ticks.to_float(budget), 0.0) / (to_come + 1).astype(jnp.float32)

@@ -1,0 +1,493 @@
+"""Policies that spend a known budget: a fixed split, ε-first, KUBE, MRCB and PD-BwK."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._numerics.arrays import ArrayLike, positive
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats, counted
+from jaxbandits.core.checks import bad, whole_number
+from jaxbandits.core.protocol import Observation, View
+from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.streams import Role
+from jaxbandits.core.ticks import Total
+from jaxbandits.policies.base import (
+    ABSENT,
+    ArmTotals,
+    IndexPolicy,
+    Plan,
+    evaluate,
+    fewest,
+    first_of_largest,
+    largest,
+    left,
+    sortable,
+)
+from jaxbandits.policies.ucb import radius
+
+_LARGEST, _SUM = 15, 30  # what the largest weight becomes, and what no sum of weights is above: powers of two
+
+
+@pytree
+class FixedSplit(Plan):
+    """Draw arm k in every round with probability :math:`w_k / \\sum_j w_j`, whatever was seen: a plan, not a learner.
+
+    With :math:`w_k \\propto b_k / \\mu^c_k` arm k gets the share :math:`b_k` of the money on average; with all weight
+    on one arm it is played for ever. Weights count to 2⁻¹⁵ of the largest (with K above 2¹⁵ arms to K · 2⁻³⁰).
+    One draw a round, addressed by the round (role ``MIX``); an arm of weight 0, as one that does not exist, changes
+    none.
+
+    Args:
+        weights: w ≥ 0, ``[K]`` (per instance ``[1, instance, K]``), not all 0 among the arms that exist.
+
+    Raises:
+        InputError: before anything runs, for negative weights, or an environment with several resources.
+
+    Does not leap, as it keeps no statistics; it costs little in the scan engine.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4, 0.5], [1.0, 1.0, 1.0])
+        >>> result = jb.simulate(
+        ...     jb.policies.FixedSplit([3.0, 0.0, 1.0]), arms, jb.Horizon(400), key=jax.random.key(0), marks=1)
+        >>> result.pulls.values.ravel().tolist()
+        [305, 0, 95]
+    """
+
+    weights: ArrayLike = leaf(at_least=0, core=1)
+
+    def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+        """The first arm at which the weights so far exceed a number drawn below their sum."""
+        weights = jnp.where(view.available, jnp.asarray(self.weights), 0)
+        # whole numbers, whose sums do not depend on how many arms there are
+        largest = 2 ** min(_LARGEST, _SUM - (weights.shape[0] - 1).bit_length())
+        whole = jnp.rint(weights / jnp.max(weights) * largest).astype(jnp.int32)
+        reached = jnp.cumsum(whole, dtype=jnp.int32)
+        number = streams.below(streams.policy_words(key, view.round, Role.MIX)[0], reached[-1])
+        ids = jax.lax.iota(jnp.int32, weights.shape[0])
+        return state, jnp.min(jnp.where(reached > number, ids, weights.shape[0]))
+
+
+# --- ε-first with a budget
+# Tran-Thanh, Chapman, Munoz de Cote, Rogers, Jennings: ε-first policies for budget-limited multi-armed bandits, AAAI
+# 2010.
+
+
+class EpsilonFirstState(NamedTuple):
+    """Statistics, what there was to spend, and whether the last pull was one of exploration."""
+
+    learnt: ArmStatistics
+    budget: Total  # B, as the view of round 1 told it
+    exploring: jax.Array  # bool[]
+
+
+@pytree
+class EpsilonFirst(ArmTotals):
+    """ε-first: pull the arms in turn until εB is spent, then play :math:`\\arg\\max_k \\bar r_k / \\bar c_k`.
+
+    The estimates are frozen when exploration ends. Exact ties at random. B is what the constraint says is left before
+    round 1, so it needs a constraint that tells (a total budget).
+
+    Args:
+        epsilon: ε in (0, 1], default 0.1 (the BTS paper's comparison, from memory). The loss is of order B^⅔ for
+            ε ∝ B^(−⅓).
+        online: True to keep learning after exploration; default False.
+
+    Raises:
+        InputError: before anything runs, for ε outside (0, 1], or an environment with several resources.
+
+    Does not leap: it reads what is left.
+
+    Source: AAAI 2010.
+
+    Deviations: costs are random and estimated (the original knows them), so phase 2 plays the best ratio instead of
+    filling the knapsack. An arm that exploration did not reach is not played while another has an estimate.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.EpsilonFirst().epsilon
+        0.1
+    """
+
+    epsilon: ArrayLike = leaf(default=0.1, above=0, at_most=1)
+    online: bool = static(default=False)
+
+    def init(self, spec: FiniteSpec) -> EpsilonFirstState:
+        """Nothing known."""
+        return EpsilonFirstState(super().init(spec), ticks.zero(), jnp.bool_(True))
+
+    def update(self, state: EpsilonFirstState, key: jax.Array, observation: Observation) -> EpsilonFirstState:
+        """Learn from a pull of exploration; from every pull if ``online``."""
+        learnt = super().update(state, key, observation).learnt
+        return state._replace(learnt=select_tree(state.exploring | self.online, learnt, state.learnt))
+
+    def select(self, state: EpsilonFirstState, key: jax.Array, view: View) -> tuple[EpsilonFirstState, jax.Array]:
+        """In turn, or greedily."""
+        money = left(view)
+        budget = select_tree(view.round == 1, money, state.budget)
+        spent = ticks.to_float(ticks.minus(budget, money))
+        exploring = spent < self.epsilon * ticks.to_float(budget)
+        in_turn = fewest(state.learnt.pulls, view.available)
+        arm = jnp.where(exploring, in_turn, largest(self.ratio(state.learnt), key, view))
+        return EpsilonFirstState(state.learnt, budget, exploring), arm
+
+    def ratio(self, learnt: ArmStatistics) -> jax.Array:
+        """r̄/c̄; +∞ while no cost was seen, −∞ for an arm never pulled."""
+        reward, cost = jax.lax.optimization_barrier((ticks.to_float(learnt.reward), ticks.to_float(learnt.cost)))
+        seen = jnp.where(cost > 0, reward / cost, jnp.inf)
+        return jnp.where(learnt.pulls > 0, seen, -jnp.inf)
+
+
+# --- KUBE and fractional KUBE
+# Tran-Thanh, Chapman, Rogers, Jennings: Knapsack based optimal policies for budget-limited multi-armed bandits, AAAI
+# 2012, Alg. 1, Eqs. 6 and 7.
+
+
+def density(arms: Arms) -> jax.Array:
+    """d_k = (r̄ + √(2 ln t / n)) / c̄; +∞ while no cost was seen."""
+    upper = arms.mean_reward + jnp.sqrt(2 * jnp.log(arms.t) / arms.n)
+    return jnp.where(arms.cost > 0, upper / arms.mean_cost, jnp.inf)
+
+
+@pytree
+class FractionalKUBE(IndexPolicy):
+    """Fractional KUBE: the arm with the largest density :math:`d_k = (\\bar r_k + \\sqrt{2 \\ln t / n_k}) / \\bar c_k`.
+
+    No parameter. Leaps: the density reads its own arm and rises with t.
+
+    Source: AAAI 2012, Eqs. 6 and 7.
+
+    Deviations: c̄ in place of costs that the original knows and that do not vary; +∞ while no cost was seen.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.FractionalKUBE().init(jb.environments.FiniteSpec(arms=2)).pulls.tolist()
+        [0, 0]
+    """
+
+    rests: ClassVar[bool] = True
+
+    def score(self, arms: Arms) -> jax.Array:
+        """(r̄ + √(2 ln t / n)) / c̄."""
+        return density(arms)
+
+
+class Packing(NamedTuple):
+    """The greedy packing of the knapsack so far."""
+
+    room: jax.Array  # f32[]: money not yet packed
+    units: jax.Array  # f32[]: Σm
+    arm: jax.Array  # i32[]: a unit drawn uniformly among those packed
+
+
+@pytree
+class KUBE(IndexPolicy):
+    """KUBE: fill the knapsack with what is left of the budget, then draw a unit of it.
+
+    Each arm once; then arms in order of falling density d_k, of each as many units as fit into the rest:
+    :math:`m_k = \\lfloor B' / \\bar c_k \\rfloor`, :math:`B' \\leftarrow B' - m_k \\bar c_k`; the next pull is arm k
+    with probability :math:`m_k / \\sum_j m_j`. While much is left nearly all units are the densest arm's, so that it
+    differs from :class:`FractionalKUBE` only near the end.
+
+    No parameter. Does not leap: it draws, and it reads what is left. Needs a constraint that tells what is left.
+
+    Source: AAAI 2012, Alg. 1.
+
+    Deviations: c̄ in place of known costs, arms without observed cost first; where nothing fits any more the densest arm
+    is played (the original stops; here the constraint ends a run).
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.KUBE().init(jb.environments.FiniteSpec(arms=2)).pulls.tolist()
+        [0, 0]
+    """
+
+    def score(self, arms: Arms) -> jax.Array:
+        """The density d_k."""
+        return density(arms)
+
+    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+        """Pack greedily, draw one unit."""
+        money = left(view)
+        arms = as_floats(state, view.round)
+        scores, price = evaluate(self, arms), arms.cost / arms.n
+        fresh = state.pulls == 0
+        densest = largest(scores, key, view, fresh=fresh)
+
+        def fits(room: jax.Array) -> jax.Array:
+            return view.available & (price <= room)
+
+        def pack(packed: Packing) -> Packing:
+            arm = largest(jnp.where(fits(packed.room), scores, -jnp.inf), key, view)
+            units = jnp.maximum(jnp.floor(packed.room / price[arm]), 1)
+            total = packed.units + units
+            coin = streams.uniform(streams.policy_words(key, view.round, Role.MIX, arm)[0])
+            return Packing(
+                jax.lax.rem(packed.room, price[arm]), total, jnp.where(coin * total < units, arm, packed.arm)
+            )
+
+        empty = Packing(ticks.to_float(money), jnp.float32(0), densest)
+        ready = ~jnp.any(view.available & (fresh | (arms.cost <= 0)))
+        drawn = jax.lax.while_loop(lambda packed: ready & jnp.any(fits(packed.room)), pack, empty)
+        return state, drawn.arm
+
+
+# --- MRCB: several arms a round
+# Xia, Qin, Ma, Yu, Liu: Budgeted multi-armed bandits with multiple plays, IJCAI 2016.
+
+_FEW = 8  # so few are found one by one: XLA on CPU sorts each lane on its own, which took 40 times as long at L = 2
+_MOST = 120  # arms in a set: what a total can take in one addition
+
+
+@pytree
+class MRCB(ArmTotals):
+    """MRCB: the set of L arms with the largest ratio of summed bounds.
+
+    .. math:: \\max_{|S| = L} \\frac{\\sum_{k \\in S} \\min(\\bar r_k + \\varepsilon_k, 1)}
+        {\\sum_{k \\in S} \\max(\\bar c_k - \\varepsilon_k, 0)}, \\qquad
+        \\varepsilon_k = \\alpha \\sqrt{\\ln(t-1) / n_k},
+
+    t counting rounds, each with L pulls. The set is found by Dinkelbach's method: the top L of U_k − θL_k, then θ as
+    their ratio, until θ stands still. Where L arms or more have a lower cost bound of 0 the ratio is +∞: L of those, at
+    random. At first the arms not yet pulled, L a round in index order, filled up from arm 0. With L = 1 it is
+    :class:`~jaxbandits.policies.MUCB`.
+
+    Args:
+        pulls: L from 1 to 120, at most the number of arms of the smallest instance (else its lanes end as invalid).
+        alpha: α ≥ 0, default 2⁻⁴, that of m-UCB.
+
+    Raises:
+        InputError: before anything runs, for L out of range, or an environment with several resources.
+
+    Does not leap: its action is a set. A result's regret is against the best single arm;
+    :func:`jaxbandits.oracles.optimum.best_set_rate` gives the best rate of a set.
+
+    Source: IJCAI 2016, of which only the abstract could be read; the rest is from memory, as is α.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> policy = jb.policies.MRCB(pulls=2)
+        >>> policy.blank_action(jb.environments.FiniteSpec(arms=5)).shape
+        (2,)
+    """
+
+    pulls: int = static(default=2)
+    alpha: ArrayLike = leaf(default=2.0**-4, at_least=0)
+
+    def check(self, spec: FiniteSpec) -> None:
+        """One cost, and L must fit the arms."""
+        super().check(spec)
+        whole_number("MRCB.pulls", self.pulls, 1, min(spec.arms, _MOST))
+
+    def blank_action(self, spec: FiniteSpec) -> jax.Array:
+        """A set of L arms."""
+        return jnp.zeros((self.pulls,), jnp.int32)
+
+    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+        """The best set."""
+        width = state.pulls.shape[0]
+        there, ids = view.available, jax.lax.iota(jnp.int32, width)
+        upper, lower = self.bounds(state, view.round)
+        order = streams.priorities(streams.policy_words(key, view.round, Role.TIE)[0], width)
+
+        def top(value: jax.Array, order: jax.Array) -> jax.Array:
+            """The L largest, smaller ``order`` first among equals, absent arms last."""
+            if self.pulls > _FEW:
+                keys = (jnp.where(there, -value, jnp.inf), order, ids)
+                return jax.lax.sort(keys, num_keys=2)[2][: self.pulls]
+            rest, found = jnp.where(there, sortable(value), ABSENT), []
+            for _ in range(self.pulls):
+                found.append(first_of_largest(rest, order, ids)[1])
+                rest = jnp.where(ids == found[-1], ABSENT, rest)
+            return jnp.stack(found)
+
+        def ratio(chosen: jax.Array) -> jax.Array:
+            return jnp.sum(upper[chosen]) / jnp.sum(lower[chosen])
+
+        free = there & (lower <= 0)
+        endless = jnp.sum(free, dtype=jnp.int32) >= self.pulls
+        first = top(jnp.where(endless, free.astype(jnp.float32), upper), order)
+
+        def improves(tried: tuple[jax.Array, jax.Array]) -> jax.Array:
+            chosen, before = tried
+            return ~endless & (ratio(chosen) > before)
+
+        def improve(tried: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            rate = ratio(tried[0])
+            return top(upper - rate * lower, order), rate
+
+        chosen, _ = jax.lax.while_loop(improves, improve, (first, jnp.float32(-1)))
+        fresh = there & (state.pulls == 0)
+        starting = top(fresh.astype(jnp.float32), ids.astype(jnp.uint32))
+        return state, jnp.where(jnp.any(fresh), starting, chosen)
+
+    def bounds(self, state: ArmStatistics, round: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(U, L): min(r̄ + ε, 1) and max(c̄ − ε, 0), ``f32[K]``; 1 and 0 for an arm never pulled."""
+        arms = jax.lax.optimization_barrier(as_floats(state, round))
+        epsilon = jnp.where(arms.n > 0, radius(self.alpha, arms), jnp.inf)
+        upper = jnp.where(arms.n > 0, jnp.minimum(arms.mean_reward + epsilon, 1), 1.0)
+        lower = jnp.where(arms.n > 0, jnp.maximum(arms.mean_cost - epsilon, 0), 0.0)
+        return upper, lower
+
+
+# --- PD-BwK, with money alone and with time beside it
+# Badanidiyuru, Kleinberg, Slivkins: Bandits with knapsacks, JACM 65, 2018.
+
+
+def rad(mean: jax.Array, n: jax.Array, c_rad: jax.Array) -> jax.Array:
+    """rad(ν, N) = √(C_rad ν / N) + C_rad / N."""
+    return jnp.sqrt(c_rad * mean / n) + c_rad / n
+
+
+@pytree
+class PDBwK(IndexPolicy):
+    """PD-BwK, the primal-dual policy, where money is the only resource.
+
+    .. math:: \\frac{\\min(\\bar r_k + \\mathrm{rad}(\\bar r_k, n_k), 1)}
+        {\\max(\\bar c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)}, \\qquad
+        \\mathrm{rad}(\\nu, N) = \\sqrt{C_{rad}\\, \\nu / N} + C_{rad} / N;
+
+    +∞ where the denominator is 0. With one resource and no horizon the dual weights are one common factor, whose rate
+    ε = √(ln d / B) is 0 besides, so nothing of them remains. Leaps: the index does not depend on t at all.
+
+    Args:
+        c_rad: C_rad > 0, a constant of order ln(dTm) that the paper leaves open. :meth:`for_budget` gives the value
+            that the BTS paper's comparison used, ¼ ln(B K), which needs the budget.
+
+    Source: §2 and §5 of the paper; its radius is rebuilt from the text and its Claim 4.6.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> round(float(jb.policies.PDBwK.for_budget(1e4, arms=10).c_rad), 6)
+        2.878231
+    """
+
+    c_rad: ArrayLike = leaf(above=0)
+
+    rests: ClassVar[bool] = True
+
+    @classmethod
+    def for_budget(cls, budget: Any, arms: Any) -> PDBwK:
+        """With C_rad = ¼ ln(B K), at least 0.1; arrays ``[instance]`` give one value per instance."""
+        return cls(c_rad=usual_c_rad(budget, arms))
+
+    def score(self, arms: Arms) -> jax.Array:
+        """min(r̄ + rad(r̄, n), 1) / max(c̄ − rad(c̄, n), 0)."""
+        upper, lower = ends(arms.mean_reward, arms.mean_cost, arms.n, self.c_rad)
+        return jnp.where(lower > 0, upper / lower, jnp.inf)
+
+
+def ends(reward: jax.Array, cost: jax.Array, n: jax.Array, c_rad: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(U, L): min(r̄ + rad(r̄, n), 1) and c̄ − rad(c̄, n), which may be below 0."""
+    return jnp.minimum(reward + rad(reward, n, c_rad), 1), cost - rad(cost, n, c_rad)
+
+
+def usual_c_rad(budget: Any, arms: Any) -> np.ndarray:
+    """¼ ln(B K), at least 0.1: a number, or ``[1, instance]``.
+
+    Raises:
+        InputError: a budget or a number of arms that is not finite and above 0.
+    """
+    c_rad = np.maximum(0.25 * np.log(positive("budget", budget) * positive("arms", arms)), 0.1)
+    return c_rad if c_rad.ndim == 0 else np.atleast_2d(c_rad)
+
+
+class TimedState(NamedTuple):
+    """Statistics, and what the weights are made of."""
+
+    learnt: ArmStatistics
+    money: Total  # Σ L of the arms played by their index, each rounded down to a tick
+    rounds: jax.Array  # i32[]: how many those were
+
+
+@pytree
+class PDBwKWithTime(ArmTotals):
+    """PD-BwK with two resources, money and time: a round uses B/T of a budget of time that is as large as the money's.
+
+    .. math:: \\arg\\max_k \\frac{U_k}{v_{money}\\, L_k + v_{time}\\, B/T}, \\qquad
+        v_i \\leftarrow v_i (1 + \\varepsilon)^{L_{i}}, \\quad \\varepsilon = \\sqrt{\\ln 2 / B},
+
+    :math:`U_k = \\min(\\bar r_k + \\mathrm{rad}(\\bar r_k, n_k), 1)` and
+    :math:`L_k = \\max(\\bar c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)` as in :class:`PDBwK`; :math:`L_i` is that of the
+    arm just played, B/T for time, and both weights begin at 1 when each arm was pulled once. Exact ties at random.
+    Where money is scarce its weight grows and this is :class:`PDBwK`; where time is, the index is the mean reward's
+    bound.
+
+    Args:
+        c_rad: C_rad > 0; :meth:`for_budget` gives ¼ ln(B K).
+        budget: B > 0, of money.
+        horizon: T ≥ B, in rounds. It is the policy's belief: the constraint ends the run.
+
+    Raises:
+        InputError: before anything runs, for values outside their ranges, T < B, or an environment with several
+            resources.
+
+    Does not leap: the weights change every round.
+
+    Source: §2 and §5 of the paper, Algorithm 2 with d = 2; as :class:`PDBwK`.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.PDBwKWithTime.for_budget(100.0, arms=3, horizon=400.0).horizon
+        400.0
+    """
+
+    c_rad: ArrayLike = leaf(above=0)
+    budget: ArrayLike = leaf(above=0)
+    horizon: ArrayLike = leaf(above=0)
+
+    @classmethod
+    def for_budget(cls, budget: Any, arms: Any, horizon: Any) -> PDBwKWithTime:
+        """With C_rad = ¼ ln(B K), at least 0.1; arrays ``[instance]`` give one value per instance."""
+        given: list[Any] = [usual_c_rad(budget, arms), budget, horizon]
+        if any(np.ndim(x) for x in given):
+            given = [np.atleast_2d(x) for x in np.broadcast_arrays(*given)]  # [1, instance]
+        return cls(*given)
+
+    def check(self, spec: FiniteSpec) -> None:
+        """One cost, and a round that uses no more than a unit of time."""
+        super().check(spec)
+        if (short := np.asarray(self.horizon) < np.asarray(self.budget)).any():
+            shown = float(np.broadcast_to(self.horizon, short.shape)[short].flat[0])
+            raise bad("PDBwKWithTime.horizon", shown, "at least the budget, so that a round uses one unit at most")
+
+    def init(self, spec: FiniteSpec) -> TimedState:
+        """Nothing known, nothing used."""
+        return TimedState(super().init(spec), ticks.zero(), jnp.int32(0))
+
+    def select(self, state: TimedState, key: jax.Array, view: View) -> tuple[TimedState, jax.Array]:
+        """The largest reward for what it uses, and what that is."""
+        fresh = state.learnt.pulls == 0
+        score, lower = self.score(state)
+        arm = largest(score, key, view, fresh=fresh)
+        there = fresh if view.available is None else fresh & view.available
+        by_index = ~jnp.any(there)
+        used = jnp.where(by_index & (jax.lax.iota(jnp.int32, fresh.shape[0]) == arm), jnp.floor(lower * ticks.ONE), 0)
+        money = ticks.add(state.money, jnp.sum(used.astype(jnp.int32), dtype=jnp.int32))
+        return TimedState(state.learnt, money, state.rounds + by_index.astype(jnp.int32)), arm
+
+    def select_while_open(
+        self, state: TimedState, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[TimedState, jax.Array]:
+        """Open pulls count at their arm's current means."""
+        used, arm = self.select(state._replace(learnt=counted(state.learnt, open)), key, view)
+        return used._replace(learnt=state.learnt), arm
+
+    def score(self, state: TimedState) -> tuple[jax.Array, jax.Array]:
+        """(U/(v L + v' B/T), L), ``f32[K]``; weights over the larger one, so that none overflows."""
+        reward, cost, n = (ticks.to_float(state.learnt.reward), ticks.to_float(state.learnt.cost), state.learnt.pulls)
+        reward, cost, n, money = jax.lax.optimization_barrier((reward, cost, n, ticks.to_float(state.money)))
+        n = jnp.maximum(n, 1).astype(jnp.float32)
+        upper, lower = ends(reward / n, cost / n, n, self.c_rad)
+        lower, share = jnp.maximum(lower, 0), self.budget / self.horizon
+        rate = jnp.log1p(jnp.sqrt(np.float32(np.log(2)) / self.budget))
+        ahead = rate * (money - share * state.rounds.astype(jnp.float32))  # ln of v_money / v_time
+        uses = lower * jnp.exp(jnp.minimum(ahead, 0)) + share * jnp.exp(jnp.minimum(-ahead, 0))
+        return jnp.where(uses > 0, upper / uses, jnp.inf), lower

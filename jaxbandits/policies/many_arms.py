@@ -1,0 +1,229 @@
+"""Which of infinitely many arms take part: K of them, or ever more. Any index policy plays inside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._numerics.arrays import ArrayLike, positive
+from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.checks import bad
+from jaxbandits.core.protocol import Status, View
+from jaxbandits.core.pytrees import leaf, pytree
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.tables import MOST_ARMS
+from jaxbandits.policies.base import NEVER, Exploration, IndexPolicy, LogExploration, check_score_inside
+from jaxbandits.policies.ucb import RCB
+
+_NEAR = np.float32(2.0**-20)  # relative: a float32 power this near to a whole number is that number
+
+
+class ManyArms(IndexPolicy):
+    """An index policy that some of the arms take part in; the formula is that of the policy inside."""
+
+    policy: IndexPolicy
+
+    @property
+    def spreads(self) -> bool:  # type: ignore[override]
+        return self.policy.spreads
+
+    @property
+    def rests(self) -> bool:  # type: ignore[override]
+        return self.policy.rests
+
+    @property
+    def rounding(self) -> float:  # type: ignore[override]
+        return self.policy.rounding
+
+    def check(self, spec: FiniteSpec) -> None:
+        """An index policy inside, that chooses by its score alone."""
+        check_score_inside(self, self.policy)
+        self.policy.check(spec)
+
+    def score(self, arms: Arms) -> jax.Array:
+        """The index of the policy inside."""
+        return self.policy.score(arms)
+
+
+@pytree
+class SampledArms(ManyArms):
+    """The first K arms of a reservoir, and an index policy on them: RCB-I with RCB, UCB-V(∞) with UCB-V.
+
+    Arms of a reservoir are independent, so its first K are K drawn at random.
+
+    Args:
+        policy: the index policy.
+        arms: K ≥ 1, e.g. from :func:`arms_to_sample`; an array is a sweep.
+
+    Raises:
+        InputError: before anything runs, if K exceeds the reservoir's capacity.
+
+    Source: Li and Xia 2017, Algorithm 2.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.policies import RCB, SampledArms, arms_to_sample
+        >>> arms = jb.environments.Reservoir.ratio(jax.random.key(0), instances=4, capacity=16)
+        >>> budget = 100.0
+        >>> policy = SampledArms(RCB(), arms=arms_to_sample(budget, beta=1.0))
+        >>> result = jb.simulate(policy, arms, jb.TotalBudget(budget, last_pull="forfeits"), key=jax.random.key(1))
+        >>> result.settings, bool((result.pulls[..., 10:] == 0).all())
+        (('SampledArms(RCB(LogExploration(scale=1)), arms=10)',), True)
+    """
+
+    policy: IndexPolicy = leaf()
+    arms: ArrayLike = leaf(integer=True, at_least=1)
+
+    def check(self, spec: FiniteSpec) -> None:
+        """Needs room for K arms."""
+        super().check(spec)
+        most = np.max(np.asarray(self.arms, np.float64))
+        if most > spec.arms:
+            raise bad("capacity", spec.arms, f"at least {most:g}, the arms of {type(self).__name__}")
+
+    def admits(self, state: ArmStatistics, view: View) -> jax.Array:
+        """The first K."""
+        first = jax.lax.iota(jnp.int32, state.pulls.shape[0]) < self.arms
+        return first & view.available
+
+    def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
+        """For ever."""
+        return jnp.int32(NEVER)
+
+
+@pytree
+class ArmIncreasing(ManyArms):
+    """The arm-increasing rule: a new arm whenever there are fewer than t^e; it is played at once.
+
+    .. math:: K_{t-1} < t^{e(\\beta)}, \\qquad e = \\beta/2 \\text{ if } \\beta < 1, \\quad
+        e = \\beta/(1+\\beta) \\text{ if } \\beta \\ge 1.
+
+    RCB-AIR with RCB, UCB-AIR with UCB-V: for any budget, which it need not know. A lane ends with the status
+    ``capacity`` in the round that wants more arms than the environment has room for: see
+    :func:`~jaxbandits.rerun_larger`.
+
+    Args:
+        policy: the index policy.
+        beta: β > 0, of the reservoir, or what is believed of it.
+
+    Raises:
+        InputError: before anything runs, for β ≤ 0.
+
+    Source: Li and Xia 2017, Algorithm 3.
+
+    Deviations: a new arm, whose index is +∞, comes before other arms with index +∞ (the paper breaks all ties at
+    random). t^e is a float32 power, and within 2⁻²⁰ of a whole number it is that number: exact at squares and cubes,
+    and for t beyond 2·10⁵ an arm may come up to t/(10⁶ e) rounds late. All arms of an instance must exist (as a
+    reservoir's do).
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.policies import RCB, ArmIncreasing
+        >>> ArmIncreasing(RCB(), beta=[0.5, 1.0, 2.0]).beta
+        [0.5, 1.0, 2.0]
+    """
+
+    policy: IndexPolicy = leaf()
+    beta: ArrayLike = leaf(above=0)
+
+    def wanted(self, opened: jax.Array, round: jax.Array) -> jax.Array:
+        """Is ``opened`` < t^e?"""
+        power = jnp.power(round.astype(jnp.float32), _exponent(self.beta))
+        return opened.astype(jnp.float32) < power * (1 - _NEAR)
+
+    def admits(self, state: ArmStatistics, view: View) -> jax.Array:
+        """The arms that were pulled, and the next one if the rule wants it."""
+        ids = jax.lax.iota(jnp.int32, state.pulls.shape[0])
+        opened = jnp.sum(state.pulls > 0, dtype=jnp.int32)
+        unopened = jnp.argmin(state.pulls > 0)  # the first; in flight, one whose only pull was lost comes again
+        taking = (state.pulls > 0) | ((ids == unopened) & self.wanted(opened, view.round))
+        return taking & view.available
+
+    def status(self, state: ArmStatistics) -> jax.Array:
+        """CAPACITY if all arms are open and the rule wants one more."""
+        opened = jnp.sum(state.pulls > 0, dtype=jnp.int32)
+        round = jnp.sum(state.pulls, dtype=jnp.int32) + 1
+        full = (opened == state.pulls.shape[0]) & self.wanted(opened, round)
+        return jnp.where(full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))
+
+    def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
+        """Safely below opened^{1/e}, the last round that does not want a further arm."""
+        opened = jnp.sum(state.pulls > 0, dtype=jnp.int32).astype(jnp.float32)
+        opens = jnp.power(opened, 1 / _exponent(self.beta)) * np.float32(1 - 2.0**-18)
+        return jnp.where(opens < NEVER // 2, opens, NEVER // 2).astype(jnp.int32)
+
+
+def _exponent(beta: jax.Array) -> jax.Array:
+    return jnp.where(beta < 1, beta / 2, beta / (1 + beta))
+
+
+def arms_to_sample(budget: Any, beta: Any, multiplier: Any = 1.0) -> Any:
+    """K = max(2, ⌈m·B^e⌉), e = β/2 if β < 1 and β/(1+β) if β ≥ 1.
+
+    The paper fixes the order only; the multiplier m is 1 unless given.
+
+    Args:
+        budget: B > 0 (for UCB-V(∞), the horizon: B/λ at most).
+        beta: β > 0.
+        multiplier: m > 0. All three may be arrays.
+
+    Returns:
+        An int, or an integer array.
+
+    Raises:
+        InputError: a value that is not finite and above 0.
+
+    Source: Li and Xia 2017, Eq. (5).
+
+    Example:
+        >>> from jaxbandits.policies import arms_to_sample
+        >>> arms_to_sample([1e3, 1e4, 1e5], beta=1.0).tolist()
+        [32, 100, 317]
+    """
+    b, shape, m = (positive(*x) for x in (("budget", budget), ("beta", beta), ("multiplier", multiplier)))
+    power = m * b ** np.where(shape < 1, shape / 2, shape / (1 + shape))
+    if (power > MOST_ARMS).any():
+        raise bad("budget", float(np.max(b)), f"such that at most 2**24 arms are sampled (here {np.max(power):.3g})")
+    k = np.maximum(2, np.ceil(power * (1 - 1e-12))).astype(np.int64)  # 1e6^(2/3) is 10,000 and not a hair more
+    return int(k) if k.ndim == 0 else k
+
+
+def rcb_i(budget: Any, beta: Any, *, multiplier: Any = 1.0, exploration: Exploration | None = None) -> SampledArms:
+    """RCB-I: :class:`RCB` on K sampled arms, K by the rule of :func:`arms_to_sample`. Knows B and β.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.rcb_i(budget=1e4, beta=1.0).arms
+        100
+    """
+    return SampledArms(_rcb(exploration), arms_to_sample(budget, beta, multiplier))
+
+
+def rcb_air(beta: Any, *, exploration: Exploration | None = None) -> ArmIncreasing:
+    """RCB-AIR: :class:`RCB` with the arm-increasing rule. Knows β only.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> type(jb.policies.rcb_air(beta=1.0).policy).__name__
+        'RCB'
+    """
+    return ArmIncreasing(_rcb(exploration), beta)
+
+
+def _rcb(exploration: Exploration | None) -> RCB:
+    return RCB(exploration=LogExploration() if exploration is None else exploration)
+
+
+def room_needed(rounds: float, beta: float) -> int:
+    """Arms that the arm-increasing rule has after so many rounds: ⌈rounds^e⌉, to choose a capacity by.
+
+    Example:
+        >>> from jaxbandits.policies import room_needed
+        >>> room_needed(10_000, beta=1.0)
+        100
+    """
+    return int(arms_to_sample(rounds, beta)) if rounds > 1 else 1

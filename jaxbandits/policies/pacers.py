@@ -1,0 +1,179 @@
+"""Pacers of budgets that renew: an even line, and a price on the money."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import constraints
+from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits.constraints import Allowance
+from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core.arm_statistics import ArmStatistics
+from jaxbandits.core.checks import InputError, whole_number
+from jaxbandits.core.protocol import Policy, View
+from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
+from jaxbandits.core.specs import SKIP, FiniteSpec
+from jaxbandits.policies.base import ArmTotals, largest
+from jaxbandits.policies.ucb import lower_bound, upper_bound
+from jaxbandits.policies.wrappers import Around
+
+# --- An even pace: at any moment no more may be spent than the share of the period's requests that have come
+
+
+@pytree
+class EvenPace(Around):
+    """The inner policy acts among the arms whose bounds fit under the even line; with none the request is skipped.
+
+    Held back is amount · (requests still expected − 1) / (requests expected in the period), of each budget.
+
+    Args:
+        policy: any policy for finitely many arms.
+        share: how much of the even line is held back, from 0 (nothing) to 1; default 1.
+
+    Raises:
+        InputError: before anything runs, under a constraint other than :class:`~jaxbandits.Renewing`.
+
+    Source: throttling, as ad servers do it.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.EvenPace(jb.policies.UCB1()).share
+        1.0
+    """
+
+    policy: Policy = leaf()
+    share: ArrayLike = leaf(default=1.0, at_least=0, at_most=1)
+
+    def _paced(self, view: View) -> tuple[View, jax.Array]:
+        money = allowance_of(view)
+        kept = self.share * ticks.to_float(money.amount) * ((money.requests - 1) / money.total)
+        whole = jnp.floor(kept)
+        back = ticks.Total(whole.astype(jnp.int32), jnp.floor((kept - whole) * np.float32(ticks.ONE)).astype(jnp.int32))
+        left = ticks.minus(ticks.Total(money.whole, money.part), back)
+        now = money._replace(whole=left.whole, part=left.part)
+        available = view.available & constraints.affordable(now, money.bound, money.scope)  # type: ignore[arg-type]
+        return view._replace(available=available), ~jnp.any(available)
+
+    def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
+        """Under the line, or a skip."""
+        return self.select_while_open(state, key, view, jnp.zeros(view.available.shape, jnp.int32))
+
+    def select_while_open(self, state: Pytree, key: jax.Array, view: View, open: jax.Array) -> tuple[Pytree, Pytree]:
+        """The inner policy's, under the line."""
+        view, none = self._paced(view)
+        acted, arm = self.policy.select_while_open(state, key, view, open)
+        return select_tree(none, state, acted), jnp.where(none, jnp.int32(SKIP), arm)
+
+
+# --- A price on the money of every budget that renews, moved by mirror descent
+
+_LEAST = np.float32(2.0**-10)  # of the first price: so deep may a price fall, or it would not come back in time
+
+
+class PricePacerState(NamedTuple):
+    """Statistics, and the price of each budget's money; below 0: not set yet."""
+
+    learnt: ArmStatistics
+    price: jax.Array  # f32[d]: reward for a unit of cost
+
+
+def allowance_of(view: View) -> Allowance:
+    """What the view tells of budgets that renew.
+
+    Raises:
+        InputError: before anything runs, under another constraint.
+    """
+    if not isinstance(view.left, Allowance) or view.left.scope is None:
+        raise InputError("constraint: none whose budgets renew given; it must be Renewing, and the policy in InFlight")
+    if view.left.requests is None:
+        raise InputError("traffic: None given; it must say how many requests are expected, or there is no pace to keep")
+    return view.left
+
+
+@pytree
+class PricePacer(ArmTotals):
+    """Play the arm with the largest optimistic reward net of its optimistic cost at the current prices:
+
+    .. math:: \\arg\\max_k \\ \\omega^+(\\bar r_k) - \\sum_{j \\text{ pays for } k} \\lambda_j\\, \\omega^-(\\bar c_k),
+
+    or skip the request if none is above 0; ω± are the bounds of ω-UCB, z² = 2ρ ln t. After each decision every price
+    follows what its budget is about to pay, by mirror descent with the entropy:
+
+    .. math:: \\lambda_j \\leftarrow \\lambda_j \\exp(\\eta\\, (\\bar c_{kj} / \\tau_j - 1)), \\qquad
+        \\tau_j = \\frac{\\text{money left of budget } j}{\\text{requests expected until it renews}}.
+
+    Of what is held for open requests, all but their arms' mean costs counts as left: it will come back.
+
+    c̄ is the mean known now (the bound of an arm of which nothing is known), so late costs disturb nothing, and what it
+    gets wrong returns through the money that is left. One step is at most a factor e; λτ stays at most 1, where its
+    optimum lies; prices live on over renewals. With ``start=0`` money is free: spend until it is gone.
+
+    Args:
+        eta: η > 0, default 0.02.
+        start: the first price, as λτ, at least 0; default 0.1.
+        rho: ρ > 0, default ¼.
+        budgets: how many there are.
+
+    Raises:
+        InputError: before anything runs, under a constraint other than :class:`~jaxbandits.Renewing`.
+
+    Source: dual mirror descent (Balseiro, Lu, Mirrokni, Operations Research 2023) with the bounds of ω-UCB; no paper of
+    this project states it in this form.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.PricePacer(eta=0.05).start
+        0.1
+    """
+
+    eta: ArrayLike = leaf(default=0.02, above=0)
+    start: ArrayLike = leaf(default=0.1, at_least=0)
+    rho: ArrayLike = leaf(default=0.25, above=0)
+    budgets: int = static(default=1)
+
+    def check(self, spec: FiniteSpec) -> None:
+        """A count of budgets."""
+        super().check(spec)
+        whole_number("PricePacer.budgets", self.budgets, 1, 64)
+
+    def init(self, spec: FiniteSpec) -> PricePacerState:
+        """No price yet."""
+        return PricePacerState(arm_statistics.empty(spec.arms), jnp.full((self.budgets,), -1, jnp.float32))
+
+    def select(self, state: PricePacerState, key: jax.Array, view: View) -> tuple[PricePacerState, jax.Array]:
+        """The best arm at these prices, and the prices after it."""
+        return self.select_while_open(state, key, view, jnp.zeros_like(state.learnt.pulls))
+
+    def select_while_open(
+        self, state: PricePacerState, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[PricePacerState, jax.Array]:
+        """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""
+        money, learnt = allowance_of(view), arm_statistics.counted(state.learnt, open)
+        if money.since.shape != (self.budgets,):
+            raise InputError(f"PricePacer.budgets: {self.budgets} given; it must be {money.since.shape[0]}")
+        arms = arm_statistics.as_floats(learnt, view.round)
+        scope, n = money.scope.astype(jnp.float32), jnp.maximum(arms.n, 1)  # type: ignore[union-attr]
+        bound = ticks.ticks_to_float(money.bound)  # type: ignore[arg-type]
+        mean = jnp.where(arms.n > 0, arms.cost / n, bound)
+        returns = jnp.sum(scope * (open * jnp.maximum(bound - mean, 0))[None, :], axis=1)
+        target = jnp.maximum(ticks.to_float(ticks.Total(money.whole, money.part)) + returns, 0) / money.requests
+        target = jnp.maximum(target, np.float32(1 / ticks.ONE))
+        price = jnp.where(state.price < 0, self.start / target, jnp.minimum(state.price, 1 / target))
+
+        k = 2 * self.rho * jnp.log(arms.t)
+        dear = jnp.sum(scope * price[:, None], axis=0)
+        high, low = upper_bound(arms.reward, arms.reward_rest, n, k), lower_bound(arms.cost, arms.cost_rest, n, k)
+        net = jnp.where(arms.n > 0, high - dear * low, jnp.inf)
+        best = largest(net, key, view, fresh=learnt.pulls == 0)
+        mine = jax.lax.iota(jnp.int32, net.shape[0]) == best
+        rests = ~jnp.any(mine & (net > 0))
+
+        paid = jnp.sum(jnp.where(mine & ~rests, mean, 0))
+        paid = jnp.any(money.scope & mine[None, :], axis=1) * paid  # type: ignore[operator]
+        moved = price * jnp.exp(jnp.minimum(self.eta * (paid / target - 1), 1))
+        moved = jnp.clip(moved, jnp.minimum(self.start * _LEAST, 1) / target, 1 / target)
+        return state._replace(price=moved), jnp.where(rests, jnp.int32(SKIP), best)

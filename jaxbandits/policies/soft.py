@@ -1,0 +1,177 @@
+"""Policies that draw their arm: SoftElim, the softmax of any index, budgeted Thompson sampling."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits._numerics import beta
+from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits.core import arm_statistics, streams
+from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.protocol import Observation, Policy, View
+from jaxbandits.core.pytrees import leaf, pytree
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.streams import Role
+from jaxbandits.policies.base import RandomisedPolicy, check_score_inside, largest
+
+# --- SoftElim
+# Boutilier, Hsu, Kveton, Mladenov, Szepesvari, Zaheer: Differentiable bandit exploration, NeurIPS 2020.
+
+
+@pytree
+class SoftElim(RandomisedPolicy):
+    """SoftElim: arms are eliminated softly, the sooner the surer it is that they are not the best.
+
+    .. math:: p_k \\propto \\exp\\Big(-\\frac{2 (\\bar r_{\\max} - \\bar r_k)^2\\, n_k}{\\theta^2}\\Big), \\qquad
+        \\bar r_{\\max} = \\max_j \\bar r_j,
+
+    with the mean of an arm without pulls taken as 1, so that such an arm has exponent 0. Costs are ignored: under a
+    budget it plays for the reward of a pull.
+
+    Args:
+        theta: θ > 0: how soft. The authors tune it by gradient; the default 1 is ours.
+
+    Source: arXiv 2002.06772 (p_k as restated there for tuning; the mean of an arm without pulls is our choice).
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [1.0, 1.0])
+        >>> result = jb.simulate(
+        ...     jb.policies.SoftElim(theta=0.5), arms, jb.Horizon(20), key=jax.random.key(0), replicates=2, marks=1)
+        >>> int(result.pulls.sum())
+        40
+    """
+
+    theta: ArrayLike = leaf(default=1.0, above=0)
+
+    reads_costs: ClassVar[bool] = False
+
+    def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
+        """−2 (max r̄ − r̄)² n / θ²."""
+        mean = jnp.where(arms.n > 0, arms.mean_reward, 1)
+        gap = jnp.max(jnp.where(available, mean, -jnp.inf)) - mean
+        return jnp.where(available, -2 * gap * gap * arms.n / (self.theta * self.theta), -jnp.inf)
+
+
+# --- The softmax of any index
+
+
+@pytree
+class SoftIndex(RandomisedPolicy):
+    """Draw arm k with probability ∝ exp(score_k / temperature), the scores being those of an index policy.
+
+    Each arm once first, in index order; while some score is +∞, uniformly among those. As the temperature falls to 0
+    it becomes the index policy itself, and its expected regret stays smooth in every parameter on the way.
+
+    Args:
+        policy: an index policy, e.g. ``OmegaUCB(rho=0.25)``.
+        temperature: above 0, in units of the score.
+
+    Raises:
+        InputError: before anything runs, for a policy that is no plain index policy.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> soft = jb.policies.SoftIndex(jb.policies.OmegaUCB(rho=0.25), temperature=0.1)
+        >>> soft.policy.rho, soft.temperature
+        (0.25, 0.1)
+    """
+
+    policy: Policy = leaf()
+    temperature: ArrayLike = leaf(above=0)
+
+    def check(self, spec: FiniteSpec) -> None:
+        """An index policy inside, that chooses by its score alone."""
+        check_score_inside(self, self.policy)
+        self.policy.check(spec)
+
+    def init(self, spec: FiniteSpec) -> ArmStatistics:
+        """Empty statistics, of the kind that the index reads."""
+        return arm_statistics.empty(spec.arms, spreads=type(self.policy).spreads)  # type: ignore[attr-defined]
+
+    def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
+        """score / temperature."""
+        wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.policy)
+        score = wide.score(arms)
+        fresh, endless = (arms.n == 0) & available, jnp.isposinf(score) & available
+        soft = jnp.where(jnp.any(endless), _among(endless), score / self.temperature)
+        first = fresh & (jnp.cumsum(fresh) == 1)
+        return jnp.where(available, jnp.where(jnp.any(fresh), _among(first), soft), -jnp.inf)
+
+
+def _among(arms: jax.Array) -> jax.Array:
+    return jnp.where(arms, 0.0, -jnp.inf)
+
+
+# --- Budgeted Thompson sampling
+# Xia, Li, Qin, Yu, Liu: Thompson sampling for budgeted bandits, IJCAI 2015.
+
+
+class Posterior(NamedTuple):
+    """Beta posteriors of mean reward and mean cost: trials and successes per arm."""
+
+    pulls: jax.Array  # i32[K]
+    rewards: jax.Array  # i32[K]: successes of the reward trials
+    costs: jax.Array  # i32[K]
+
+
+@pytree
+class BudgetedThompson(Policy):
+    """BTS: draw θ^r_k ~ Beta(1 + S^r_k, 1 + F^r_k), θ^c_k ~ Beta(1 + S^c_k, 1 + F^c_k); play argmax θ^r/θ^c.
+
+    No initial pulls, no parameter. A reward r in (0, 1) is turned into a Bernoulli(r) trial, a cost likewise; values
+    exactly 0 or 1 stay as they are.
+
+    Source: IJCAI 2015, Algorithm 1; Heyden et al., KDD 2024, App. B and reference code.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.BudgetedThompson().init(jb.environments.FiniteSpec(arms=3)).pulls.tolist()
+        [0, 0, 0]
+    """
+
+    plays: ClassVar[type] = FiniteSpec
+
+    def init(self, spec: FiniteSpec) -> Posterior:
+        """Uniform priors."""
+        return Posterior(*(jnp.zeros((spec.arms,), jnp.int32) for _ in range(3)))
+
+    def update(self, state: Posterior, key: jax.Array, observation: Observation) -> Posterior:
+        """Count one reward trial and one cost trial."""
+        coin = streams.policy_words(key, observation.view.round, Role.TRIAL)
+        arm = jax.lax.iota(jnp.int32, state.pulls.shape[0]) == observation.action
+        reward = streams.uniform_ticks(coin[0]) < observation.feedback.reward
+        cost = streams.uniform_ticks(coin[1]) < observation.feedback.cost
+        return Posterior(
+            state.pulls + arm.astype(jnp.int32),
+            state.rewards + (arm & reward).astype(jnp.int32),
+            state.costs + (arm & cost).astype(jnp.int32),
+        )
+
+    def draws(self, state: Posterior, key: jax.Array, round: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(θ^r, θ^c), ``f32[K]`` each."""
+        reward, cost = self._wide_draws(state, key, round)
+        arms = state.pulls.shape[0]
+        return reward[:arms], cost[:arms]
+
+    def _wide_draws(self, state: Posterior, key: jax.Array, round: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """:meth:`draws`, and behind them draws of no arm, as many as make all of them fast."""
+        arms = state.pulls.shape[0]
+        width = beta.fast_width(arms)
+        ids = jax.lax.iota(jnp.uint32, width)
+        pulls, rewards, costs = (jnp.pad(x, (0, width - arms)) for x in state)
+
+        def theta(role: Role, successes: jax.Array) -> jax.Array:
+            words = jax.vmap(lambda arm: streams.policy_words(key, round, role, arm))(ids)
+            return beta.beta_from_words(words.T, 1 + successes, 1 + pulls - successes)
+
+        return theta(Role.THETA_REWARD, rewards), theta(Role.THETA_COST, costs)
+
+    def select(self, state: Posterior, key: jax.Array, view: View) -> tuple[Posterior, jax.Array]:
+        """The arm with the largest ratio of the draws."""
+        reward, cost = self._wide_draws(state, key, view.round)
+        return state, largest(reward / cost, key, view, arms=state.pulls.shape[0])

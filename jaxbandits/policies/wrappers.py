@@ -1,0 +1,279 @@
+"""Policies around another policy: the guard of a constraint, and many requests in flight."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import constraints
+from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits.constraints import Allowance, BudgetState
+from jaxbandits.core import ticks
+from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.protocol import Feedback, Observation, Policy, Status, View
+from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree
+from jaxbandits.core.specs import SKIP, Arrivals, DelayedSpec, FiniteSpec
+from jaxbandits.policies.base import left
+
+
+class Around(Policy):
+    """A policy around another one, its field ``policy``: what is not written here is the inner policy's.
+
+    Write :meth:`select`; and :meth:`inside` and :meth:`learnt` where the inner policy's world, or its state, is only a
+    part of one's own.
+    """
+
+    policy: Policy
+
+    plays: ClassVar[type] = FiniteSpec
+
+    def inside(self, spec: Any) -> Any:
+        """The spec of what the inner policy plays."""
+        return spec
+
+    def learnt(self, state: Pytree) -> Pytree:
+        """The inner policy's state."""
+        return state
+
+    def check(self, spec: Any) -> None:
+        self.policy.check(self.inside(spec))
+
+    def init(self, spec: Any) -> Pytree:
+        return self.policy.init(self.inside(spec))
+
+    def blank_action(self, spec: Any) -> Pytree:
+        return self.policy.blank_action(self.inside(spec))
+
+    def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
+        """The inner policy learns."""
+        return self.policy.update(state, key, observation)
+
+    def status(self, state: Pytree) -> jax.Array:
+        return self.policy.status(self.learnt(state))
+
+
+# --- A wrapper that skips rounds in which a pull could overspend
+
+
+@pytree
+class Guarded(Around):
+    """Skip the round if even a pull that costs ``max_cost`` would break the constraint; else the inner policy acts.
+
+    Under :class:`~jaxbandits.AverageCost` that is the rule Sc(t−1) + 1 > c·t ⇒ skip, in exact ticks. A skipped round
+    changes nothing in the inner policy but its view of the round number.
+
+    Args:
+        policy: the policy to guard.
+        max_cost: the largest cost of one pull, in (0, 1], default 1.
+
+    Raises:
+        InputError: before anything runs, if the environment has no null arm to rest with, or the constraint does not
+            tell what is left.
+
+    Source: the "skip" wrapper of the SUAK paper's baselines.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.WithNullArm(jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.4, 0.8]))
+        >>> policy = jb.policies.Guarded(jb.policies.OnePhase(c=0.5, horizon=40))
+        >>> constraint = jb.AverageCost(c=0.5, rounds=40)
+        >>> result = jb.simulate(policy, arms, constraint, key=jax.random.key(0), marks=2)
+        >>> float(result.violation.max())
+        0.0
+    """
+
+    policy: Policy = leaf()
+    max_cost: ArrayLike = leaf(default=1.0, above=0, at_most=1)
+
+    def check(self, spec: FiniteSpec) -> None:
+        """Needs a way to sit a round out."""
+        if not spec.null_arm:
+            raise bad("environment", "no null arm", "wrapped as WithNullArm(arms) for Guarded")
+        super().check(spec)
+
+    def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
+        """Skip, or let the inner policy act."""
+        most = jnp.ceil(self.max_cost * ticks.ONE).astype(jnp.int32)
+        needed = ticks.add(ticks.zero(), most)
+        skip = jnp.any(ticks.exceeds(needed, left(view)))
+        acted, action = self.policy.select(state, key, view)
+        return select_tree(skip, state, acted), jnp.where(skip, jnp.int32(SKIP), action)
+
+
+# --- A policy with many requests in flight: it decides with what has arrived, and counts in what is open
+#
+# :func:`decide` and :func:`learn` are the whole rule. The simulator plays them through :class:`InFlight`, a service
+# through ``jb.live.Agent``: so both decide the same.
+
+
+class Known(NamedTuple):
+    """What whoever decides knows."""
+
+    learnt: Pytree  # the policy's state: all that has arrived
+    open: jax.Array  # i32[K]: requests whose outcome is not known
+    budgets: BudgetState  # what they and the others cost
+
+
+def decide(
+    policy: Policy, known: Known, key: jax.Array, view: View, bound: jax.Array, scope: jax.Array
+) -> tuple[Known, jax.Array]:
+    """Choose an arm that every budget can pay, and hold its bound: (what is known then, arm); −1 where there is none.
+
+    Args:
+        policy: who chooses.
+        known: as it stands.
+        key: the policy's key.
+        view: the round to be decided; ``left`` an :class:`~jaxbandits.constraints.Allowance`, or anything else if no
+            budget renews.
+        bound: the most that a request to each arm can cost, ``i32[K]``, ticks.
+        scope: which budget pays for which arm, ``bool[d, K]``.
+    """
+    if isinstance(view.left, Allowance):
+        known = known._replace(budgets=constraints.renewed(known.budgets, view.left))
+        told = constraints.left(known.budgets, view.left)._replace(bound=bound, scope=scope)
+        view = view._replace(left=told, available=view.available & constraints.affordable(told, bound, scope))
+    acted, arm = policy.select_while_open(known.learnt, key, view, known.open)
+    none = ~jnp.any(view.available)
+    arm = jnp.where(none, jnp.int32(SKIP), arm)
+    learnt = select_tree(none, known.learnt, acted)
+    return reserve(known._replace(learnt=learnt), arm, bound, scope), arm
+
+
+def reserve(known: Known, arm: jax.Array, bound: jax.Array, scope: jax.Array) -> Known:
+    """One more request is open, its bound is held; for a skip nothing."""
+    mine = jax.lax.iota(jnp.int32, known.open.shape[0]) == arm
+    held = jnp.sum(jnp.where(mine, bound, 0), dtype=jnp.int32)
+    budgets = constraints.charge(known.budgets, held, constraints.pays_for(scope, arm))
+    return known._replace(open=known.open + mine.astype(jnp.int32), budgets=budgets)
+
+
+def learn(
+    policy: Policy,
+    known: Known,
+    key: jax.Array,
+    available: jax.Array,
+    told: Arrivals,
+    bound: jax.Array,
+    scope: jax.Array,
+) -> Known:
+    """Learn from one arrival (a scalar each) and give back what it did not cost; a lost one costs its bound.
+
+    Args:
+        policy, known, key, bound, scope: as for :func:`decide`.
+        available: the arms that exist.
+        told: ``number`` says by how many the arm's open requests become fewer: 1, or 0 for one that was lost before.
+    """
+    # The round is that after the decision, as when nothing is late: what is drawn for it is drawn once.
+    seen = Observation(
+        View(told.round + 1, None, available), told.arm, Feedback(told.reward, told.cost), jnp.bool_(False)
+    )
+    learnt = select_tree(told.lost > 0, known.learnt, policy.update(known.learnt, key, seen))
+    difference = jnp.where(told.lost > 0, 0, bound[told.arm] - told.cost)
+    return refund(known, told.round, told.arm, difference, told.number, scope)._replace(learnt=learnt)
+
+
+def refund(known: Known, round: jax.Array, arm: jax.Array, difference: jax.Array, closes: Any, scope: Any) -> Known:
+    """Give money back without learning anything; ``closes`` says by how many the arm's open requests become fewer."""
+    budgets = constraints.settle(known.budgets, round, difference, constraints.pays_for(scope, arm))
+    mine = jax.lax.iota(jnp.int32, known.open.shape[0]) == arm
+    return known._replace(open=known.open - jnp.where(mine, closes, 0), budgets=budgets)
+
+
+def first(policy: Policy, spec: Any, budgets: int) -> Known:
+    """What is known before the first round."""
+    return Known(policy.init(spec), jnp.zeros((spec.arms,), jnp.int32), constraints.empty(budgets))
+
+
+class InFlightState(NamedTuple):
+    """What is known, and what does not change."""
+
+    known: Known
+    scope: jax.Array  # bool[d, K]
+    room: jax.Array  # i32[]: how many more requests may be open
+
+
+@pytree
+class InFlight(Around):
+    """Play a :class:`~jaxbandits.environments.Delayed` world with a policy for one observation at a time.
+
+    Outcomes are learnt in the order in which they arrive, each with the draws of its own round. Open requests are not
+    forgotten: an index policy counts them at their arm's current means, a randomised one spreads by the draws of its
+    rounds. Under :class:`~jaxbandits.Renewing`, money of open requests is held at their arm's bound, an arm that a
+    budget cannot pay at its bound is not available, and where none is, the round is skipped.
+
+    Without delay, and without budgets that renew, it plays what the policy itself plays.
+
+    Args:
+        policy: any policy for finitely many arms whose ``update`` takes one observation.
+        bound: the most that a pull of each arm can cost, ``[K]`` in (0, 1], default 1. A cost above it could be
+            overspent; the audit of ``Renewing`` would show it.
+
+    Raises:
+        InputError: before anything runs, for a policy that does not play the world's arms.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.InFlight(jb.policies.OmegaUCB(), bound=[0.2, 1.0]).policy
+        OmegaUCB(rho=0.25)
+    """
+
+    policy: Policy = leaf()
+    bound: ArrayLike = leaf(default=None, above=0, at_most=1, core=1)
+
+    plays: ClassVar[type] = DelayedSpec
+
+    def check(self, spec: DelayedSpec) -> None:
+        """The policy plays the world's arms, and every arm has a bound."""
+        if not isinstance(spec.inner, self.policy.plays):
+            name = type(self.policy).__name__
+            raise InputError(f"policy: {name} plays a {self.policy.plays.__name__}; it must play a FiniteSpec")
+        if self.bound is not None and np.shape(self.bound)[-1] != spec.arms:
+            raise InputError(
+                f"bound: {np.shape(self.bound)[-1]} bounds given; it must be one for each of {spec.arms} arms"
+            )
+        super().check(spec)
+
+    def inside(self, spec: DelayedSpec) -> FiniteSpec:
+        """The world without delay."""
+        return spec.inner
+
+    def learnt(self, state: InFlightState) -> Pytree:
+        """Among what is known."""
+        return state.known.learnt
+
+    def init(self, spec: DelayedSpec) -> InFlightState:
+        """Nothing known, nothing open."""
+        known = first(self.policy, spec.inner, len(spec.groups))
+        return InFlightState(known, jnp.asarray(spec.scope()), jnp.int32(spec.room))
+
+    def _bound(self, arms: int) -> jax.Array:
+        if self.bound is None:
+            return jnp.full((arms,), ticks.ONE, jnp.int32)
+        return jnp.ceil(jnp.asarray(self.bound) * ticks.ONE).astype(jnp.int32)
+
+    def update(self, state: InFlightState, key: jax.Array, observation: Observation) -> InFlightState:
+        """Learn what has arrived, in order."""
+        arrivals, bound = observation.feedback, self._bound(state.known.open.shape[0])
+
+        def one(carry: tuple[jax.Array, Known]) -> tuple[jax.Array, Known]:
+            place, known = carry
+            told = Arrivals(jnp.int32(1), *(x[place] for x in arrivals[1:]))
+            return place + 1, learn(self.policy, known, key, observation.view.available, told, bound, state.scope)
+
+        number = arrivals.number
+        _, known = jax.lax.while_loop(lambda carry: carry[0] < number, one, (jnp.int32(0), state.known))
+        return state._replace(known=known, room=state.room + jnp.maximum(number, 0))
+
+    def select(self, state: InFlightState, key: jax.Array, view: View) -> tuple[InFlightState, jax.Array]:
+        """Decide, and hold the bound."""
+        bound = self._bound(state.known.open.shape[0])
+        known, arm = decide(self.policy, state.known, key, view, bound, state.scope)
+        return state._replace(known=known, room=state.room - (arm >= 0).astype(jnp.int32)), arm
+
+    def status(self, state: InFlightState) -> jax.Array:
+        """CAPACITY where more requests would be open than there is room for; else the inner policy's."""
+        return jnp.where(state.room < 0, jnp.int32(Status.CAPACITY), super().status(state))

@@ -1,0 +1,489 @@
+"""Estimates with their intervals, and warnings where no interval can hold its level.
+
+Every interval of this room takes one way: :func:`interval` (or :func:`table`, the same as a dataset) brings a labelled
+array into ``[stratum, unit, place]``, asks for value, ends and doubts, and puts the labels back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from jaxbandits._tables import counted
+from jaxbandits.core.checks import bad
+from jaxbandits.statistics.sample import (
+    by_blocks,
+    check_axes,
+    check_level,
+    labelled,
+    mean_ends,
+    mean_parts,
+    moments,
+    paired,
+    quantile_ends,
+    t_quantile,
+    units,
+)
+
+if TYPE_CHECKING:
+    import xarray
+
+FEW, TOP, HALF = 10, 0.02, 0.5
+# Skewness of the sample (fewer units show less of it), and of its mean: seldom above for Exp(1).
+_SKEWED, _SKEWED_MEAN = 2.7, 0.25
+
+
+class Doubt(NamedTuple):
+    """Something doubtful about some of several samples.
+
+    Attributes:
+        name: by which it is known.
+        size: how bad it is, ``[place]``; above 0 where it is so.
+        text: what to say of the sample at a place.
+    """
+
+    name: str
+    size: np.ndarray
+    text: Callable[[int], str]
+
+
+def told(doubts: Sequence[Doubt]) -> tuple[str, ...]:
+    """A line for each that there is: its name, and what is to be said of the worst sample."""
+    lines = []
+    for doubt in doubts:
+        found, many = int((doubt.size > 0).sum()), doubt.size.size
+        if found:
+            several = f" (the worst of {found:,} such among {many:,})" if found > 1 else f" (1 among {many:,})"
+            lines.append(f"{doubt.name}: {doubt.text(int(np.argmax(doubt.size)))}{several if many > 1 else ''}")
+    return tuple(lines)
+
+
+def doubts_of(values: np.ndarray, over: str, what: str, level: float = 0.95) -> list[Doubt]:
+    """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``.
+
+    * *few units*: 10 or fewer (beyond one in each stratum), or two in each of several strata, where a skewed law cannot
+      be told from a symmetric one;
+    * *heavy tail*: the top 2 % of the units (one at least) carry more than half of the mean;
+    * *one unit decides*: without it, the mean moves by more than the whole width of the interval that is left;
+    * *skewed*: the skewness of the sample, and of its mean, are more than samples of an exponential law mostly have.
+    """
+    return [
+        _few(values, over),
+        heavy_tail(values, over, what),
+        _one_decides(values, over, what, level),
+        _skewed(values, over, what),
+    ]
+
+
+def _few(values: np.ndarray, over: str) -> Doubt:
+    strata, count, places = values.shape
+    many = units_of(over, count) + (f" of each of {strata}" if strata > 1 else "")
+    few, pairs = strata * (count - 1) < FEW, strata > 1 and count == 2
+    text = f"{many} show no skewness, which the interval then ignores; take 3 or more"
+    if few:
+        text = f"{many} are too few for an interval that holds its level; take {FEW + 1} or more"
+    return Doubt("few units", np.full(places, float(few or pairs)), lambda place: text)
+
+
+def heavy_tail(values: np.ndarray, over: str, what: str = "mean") -> Doubt:
+    """Whether the top 2 % of the units carry more than half of the mean, from ``[stratum, unit, place]``.
+
+    With several given instances only what a unit has beyond the median of its own instance counts as carried by it.
+    """
+    number = values.shape[0] * values.shape[1]
+    top = math.ceil(TOP * number)
+
+    def carried(part: np.ndarray) -> tuple[np.ndarray]:
+        size = np.abs(part)
+        beyond = size if len(part) == 1 else np.maximum(size - np.median(size, axis=1, keepdims=True), 0)
+        largest = np.partition(beyond.reshape(number, -1), number - top, axis=0)[number - top :].sum(axis=0)
+        whole = size.sum(axis=(0, 1))
+        return (np.divide(largest, whole, out=np.zeros_like(whole), where=whole > 0),)
+
+    (share,) = by_blocks(carried, values)
+
+    def text(place: int) -> str:
+        carry = "carry" if top > 1 else "carries"
+        part = f"{top} of {number:,} {units_of(over)} {carry} {share[place]:.0%}"
+        return f"{part} of this {what}: more {units_of(over)} will move it"
+
+    return Doubt("heavy tail", np.where((share > HALF) & (number > 1), share, 0.0), text)
+
+
+def _one_decides(values: np.ndarray, over: str, what: str, level: float) -> Doubt:
+    count = values.shape[1]
+
+    def moved(part: np.ndarray) -> tuple[np.ndarray]:
+        strata, (_, error, freedom) = len(part), moments(part)
+        apart = part - part.mean(axis=1, keepdims=True)
+        variance = part.var(axis=1, ddof=1, keepdims=True)
+        left = np.maximum(((count - 1) * variance - apart**2 * count / (count - 1)) / (count - 2), 0)
+        others = np.maximum(error**2 * strata**2 - variance / count, 0)
+        width = 2 * t_quantile(0.5 + level / 2, np.maximum(freedom - 1, 1)) * np.sqrt(others + left / (count - 1))
+        far = np.abs(apart) / (count - 1)
+        # rounding leaves a trace of variance where all others are equal
+        ratio = far / np.maximum(width, 1e-12 * np.maximum(far, 1e-300))
+        return (np.where(error > 0, ratio.max(axis=(0, 1)), 0.0),)
+
+    size = by_blocks(moved, values)[0] if count > 2 else np.zeros(values.shape[2])
+    text = f"without one of the {units_of(over)} the {what} would move by more than the whole width of its interval"
+    return Doubt("one unit decides", np.where(size > 1, size, 0.0), lambda place: text)
+
+
+def _skewed(values: np.ndarray, over: str, what: str) -> Doubt:
+    number = values.shape[0] * values.shape[1]
+    of_mean = np.abs(mean_parts(values).skew)
+    skew = of_mean * math.sqrt(number)
+    size = np.where((skew > _SKEWED * number / (number + 2.5)) & (of_mean > _SKEWED_MEAN), skew, 0.0)
+
+    def text(place: int) -> str:
+        seen = f"skewness {skew[place]:.1f} over {number:,} {units_of(over)}"
+        return f"{seen}: an interval of the {what} may miss more often than it says"
+
+    return Doubt("skewed", size, text)
+
+
+def no_end(low: np.ndarray, high: np.ndarray, count: int, over: str, q: float, level: float) -> Doubt:
+    """Whether a quantile has no lower or upper end, for the sample is too small."""
+    outer = min(q, 1 - q)
+    needed = math.ceil(math.log((1 - level) / 2) / math.log1p(-outer) - 1e-9)
+    text = f"{units_of(over, count)} cannot bound the {q:g} quantile on both sides; {needed:,} can"
+    return Doubt("no end", (np.isinf(low) | np.isinf(high)).astype(float), lambda place: text)
+
+
+def few_in_tail(count: int, places: int, tail: float, over: str) -> Doubt:
+    """Whether the tail holds 10 units or fewer."""
+    enough = math.ceil((FEW + 1) / tail)
+    few = f"{tail:.2g} of {units_of(over, count)} are {count * tail:.3g}: too few"
+    text = f"{few} for an interval that holds its level; take {enough:,}"
+    return Doubt("few in the tail", np.full(places, float(count * tail <= FEW)), lambda place: text)
+
+
+def tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> list[Doubt]:
+    """All that may be doubtful about the mean of the largest share ``tail``, from ``[unit, place]``."""
+    count, places = values.shape
+    largest = np.sort(values, axis=0)[count - math.ceil(count * tail - 1e-9) :]
+    found = doubts_of(largest[None], over, "mean of the tail", level)
+    return [few_in_tail(count, places, tail, over), *(doubt for doubt in found if doubt.name != "few units")]
+
+
+def units_of(over: str, count: int | None = None) -> str:
+    """What units are called: ``instances``, or ``1,200 runs`` with a count."""
+    one = "run" if over == "replicate" else over
+    return f"{one}s" if count is None else counted(count, one)
+
+
+def invisible(count: int, over: str = "replicate") -> str:
+    """How often something may happen that n units did not show, in words.
+
+    It may have any rate p with (1 − p)ⁿ ≥ 5 %, that is up to 1 − 0.05^(1/n), a little less than 3/n: at that rate n
+    units show none of it with probability 5 %.
+
+    Example:
+        >>> invisible(1000)
+        'what 1,000 runs did not show may still happen in up to 0.3% of all runs (95% confidence)'
+    """
+    rate = f"{100 * (1 - 0.05 ** (1 / count)):.2g}%"
+    units = units_of(over)
+    return f"what {units_of(over, count)} did not show may still happen in up to {rate} of all {units} (95% confidence)"
+
+
+# --- The one way to an interval
+
+
+class Ends(NamedTuple):
+    """Value and interval of samples, ``[place]`` each, and what is doubtful about them."""
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    doubts: list[Doubt]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A number of a law, estimated from units that were sampled.
+
+    Attributes:
+        value, low, high: the estimate and its interval, in the units of what was given: floats, or arrays over the axes
+            that were not sampled. NaN where there is no interval, ±∞ where the sample has no end for it.
+        units: how many were sampled; what happens more rarely than 3 in so many is likely in none of them.
+        warnings: lines that begin with the name of what is doubtful (see :mod:`jaxbandits.statistics`); mostly none.
+    """
+
+    value: Any
+    low: Any
+    high: Any
+    units: int
+    warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if np.ndim(self.value):
+            return f"{self.value.size} estimates from {self.units} units each"
+        return f"{self.value:.5g} ({self.low:.5g} to {self.high:.5g})"
+
+
+def interval(x: Any, over: str, level: float, ends: Callable[[np.ndarray], Ends]) -> Estimate:
+    """The estimate that ``ends`` makes of ``[stratum, unit, place]``, with the labels of the axes that are left.
+
+    Raises:
+        InputError: a missing axis, a level outside (0, 1), no unit, or numbers that are not finite.
+    """
+    check_level("level", level)
+    sample = units(labelled(x, over), over)
+    if sample.sizes["unit"] == 0 or not np.isfinite(sample.values).all():
+        raise bad("x", "NaN or infinity" if sample.sizes["unit"] else "no unit", "finite numbers, of one unit or more")
+    *parts, warnings = _found(sample, ends)
+    value, low, high = parts if parts[0].ndim else map(float, parts)
+    return Estimate(value, low, high, sample.sizes["stratum"] * sample.sizes["unit"], warnings)
+
+
+def table(sample: xarray.DataArray, level: float, ends: Callable[[np.ndarray], Ends], **attrs: Any) -> xarray.Dataset:
+    """What ``ends`` makes of a sample of :func:`units`, as a dataset of ``mean``, ``low`` and ``high``."""
+    import xarray
+
+    *parts, warnings = _found(sample, ends)
+    made = xarray.Dataset(dict(zip(("mean", "low", "high"), parts, strict=True)))
+    return made.assign_attrs(level=level, warnings=warnings, **attrs)
+
+
+def _found(sample: xarray.DataArray, ends: Callable[[np.ndarray], Ends]) -> tuple[Any, Any, Any, tuple[str, ...]]:
+    values = np.asarray(sample.values, float)
+    found = ends(values.reshape(*values.shape[:2], -1))
+    like = sample.isel(stratum=0, unit=0, drop=True)
+    value, low, high = (like.copy(data=part.reshape(like.shape)) for part in found[:3])
+    return value, low, high, told(found.doubts)
+
+
+def of_means(over: str, level: float) -> Callable[[np.ndarray], Ends]:
+    """Means, and what is doubtful about them: see :func:`mean`."""
+    return lambda values: Ends(*mean_ends(values, level), doubts_of(values, over, "mean", level))
+
+
+# --- Mean, median, quantile, mean of the worst, and what the worst carry
+
+
+def mean(x: xarray.DataArray | np.ndarray, *, over: str = "instance", level: float = 0.95) -> Estimate:
+    """Mean, with Student's t interval corrected for the skewness of the sample.
+
+    x̄ − se · g⁻¹(± t), g Hall's transformation; with several given instances Welch and Satterthwaite's t. It holds its
+    level for tame laws from 10 units on (docs/statistics.md shows how well); it warns where it may not.
+
+    Args:
+        x: a labelled array such as ``result.regret``, or a plain one with one axis: the units.
+        over: the axis that was sampled. Over ``"instance"`` each instance counts with the mean of its runs; over
+            ``"replicate"`` given instances weigh the same; any other axis is as it is. All further axes stay.
+        level: coverage of each single interval, in (0, 1).
+
+    Raises:
+        InputError: a missing axis, or an argument out of its range.
+
+    Source: Hall (1992), On the removal of skewness by transformation.
+
+    Example:
+        >>> import numpy as np
+        >>> found = mean(np.random.default_rng(0).exponential(size=100))
+        >>> found.low < 1 < found.high, found.units, found.warnings
+        (True, 100, ())
+    """
+    return interval(x, over, level, of_means(over, level))
+
+
+def median(x: xarray.DataArray | np.ndarray, *, over: str = "instance", level: float = 0.95) -> Estimate:
+    """:func:`quantile` at ½: of the typical unit.
+
+    Example:
+        >>> import numpy as np
+        >>> found = median(np.arange(41.0))
+        >>> found.value, round(found.low, 1), round(found.high, 1)
+        (20.0, 13.8, 26.2)
+    """
+    return quantile(x, 0.5, over=over, level=level)
+
+
+def quantile(x: xarray.DataArray | np.ndarray, q: float, *, over: str = "instance", level: float = 0.95) -> Estimate:
+    """The value that a share ``q`` of the units are below, with an interval from order statistics.
+
+    The interval holds for every continuous law, heavy tails too. A sample has no upper end for the 0.99 quantile before
+    it has 368 units (level 95 %): then ``high`` is ∞, with the warning ``no end``. Runs on several given instances
+    (``over="replicate"``) are pooled: a quantile of a run on one of them, drawn at random.
+
+    Args:
+        x, over, level: as in :func:`mean`.
+        q: in (0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> found = quantile(np.arange(401.0), 0.9)
+        >>> found.value, round(found.low, 1), round(found.high, 1)
+        (360.0, 348.3, 371.7)
+    """
+    check_level("q", q)
+
+    def ends(values: np.ndarray) -> Ends:
+        pooled = _pooled(values)
+        low, high = quantile_ends(pooled, q, level)
+        return Ends(np.quantile(pooled, q, axis=0), low, high, [no_end(low, high, len(pooled), over, q, level)])
+
+    return interval(x, over, level, ends)
+
+
+def cvar(x: xarray.DataArray | np.ndarray, tail: float, *, over: str = "instance", level: float = 0.95) -> Estimate:
+    """Conditional value at risk: the mean of the largest share ``tail`` of the units.
+
+    With the quantile v at 1 − tail it is v + E(x − v)₊ / tail. The largest are the worst of a regret; of a reward take
+    −x. The interval is that of the mean of v + (xᵢ − v)₊ / tail, whose error is of the same size to first order.
+
+    Args:
+        x, over, level: as in :func:`mean`; runs on several given instances are pooled.
+        tail: in (0, 1), such as 0.01.
+
+    Source: Rockafellar, Uryasev (2000), Optimization of conditional value-at-risk.
+
+    Example:
+        >>> import numpy as np
+        >>> cvar(np.arange(1.0, 101.0), 0.1).value
+        95.5
+    """
+    check_level("tail", tail)
+
+    def ends(values: np.ndarray) -> Ends:
+        pooled = _pooled(values)
+        return Ends(*mean_ends(_beyond(pooled, tail)[None], level), tail_doubts(pooled, tail, over, level))
+
+    return interval(x, over, level, ends)
+
+
+def tail_share(
+    x: xarray.DataArray | np.ndarray, tail: float, *, over: str = "instance", level: float = 0.95
+) -> Estimate:
+    """What part of the sum the largest share ``tail`` of the units carry: tail · :func:`cvar` / mean.
+
+    0.74 for ``tail = 0.02``: two of a hundred units carry 74 % of the mean, and a new sample has another mean. The
+    interval is that of ln(T / (1 − T)), T the share: of the mean of tᵢ = (tail · zᵢ − T xᵢ) / (x̄ T (1 − T)), z as in
+    :func:`cvar` (delta method), taken back to T. NaN where T is not between 0 and 1.
+
+    Args:
+        x: as in :func:`mean`, of one sign, such as a regret.
+        tail, over, level: as in :func:`cvar`.
+
+    Example:
+        >>> import numpy as np
+        >>> round(tail_share(np.r_[np.ones(98), 100.0, 179.0], 0.02).value, 2)
+        0.74
+    """
+    check_level("tail", tail)
+
+    def ends(values: np.ndarray) -> Ends:
+        pooled = _pooled(values)
+        parts, centre = tail * _beyond(pooled, tail), pooled.mean(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = parts.mean(axis=0) / centre
+            inner = np.where((share > 0) & (share < 1), share, 0.5)
+            spread = (parts - share * pooled) / centre / (inner * (1 - inner))
+        _, low, high = mean_ends(spread[None], level)
+        odds = np.log(inner / (1 - inner))
+        low, high = (np.where(inner == share, 1 / (1 + np.exp(-odds - end)), np.nan) for end in (low, high))
+        few = few_in_tail(len(pooled), pooled.shape[1], tail, over)
+        return Ends(share, low, high, [few, *doubts_of(pooled[None], over, "mean", level)])
+
+    return interval(x, over, level, ends)
+
+
+def _pooled(values: np.ndarray) -> np.ndarray:
+    """``[unit, place]`` of all strata together."""
+    return values.reshape(-1, values.shape[-1])
+
+
+def _beyond(values: np.ndarray, tail: float) -> np.ndarray:
+    """v + (x − v)₊ / tail, ``[unit, place]``; its mean is that of the largest share ``tail``, a part of a unit too."""
+    count = values.shape[0]
+    at = min(int(np.floor(count * tail + 1e-9)), count - 1)
+    v = np.sort(values, axis=0)[count - 1 - at]
+    return v + np.maximum(values - v, 0) / tail
+
+
+# --- Means with their intervals as datasets, and paired differences
+
+
+def mean_interval(
+    x: xarray.DataArray, *, over: str = "replicate", average_instances: bool = False, level: float = 0.95
+) -> xarray.Dataset:
+    """Mean over what was sampled and its interval, for every entry of the other axes.
+
+    With R replicates, mean x̄ᵢ and sample variance s²ᵢ of instance i:
+
+    * one instance: x̄ᵢ ± t(R − 1) · √(s²ᵢ / R);
+    * the average of I given instances: (Σᵢ x̄ᵢ) / I ± t(ν) · √(Σᵢ s²ᵢ / R) / I, with Welch and Satterthwaite's degrees
+      of freedom ν = (R − 1) (Σ s²ᵢ)² / Σ (s²ᵢ)². The spread between instances does not enter: they are not a sample.
+
+    Both ± t are then corrected for the skewness of the sample, as in :func:`mean`.
+
+    Args:
+        x: an array with the axis ``over``, such as ``result.regret``; any units.
+        over: what was sampled. ``"instance"``: the instances, each with the mean of its runs, are one sample.
+        average_instances: over ``"replicate"``: average over the axis ``instance`` too.
+        level: coverage of each single interval, in (0, 1).
+
+    Returns:
+        A dataset of ``mean``, ``low`` and ``high`` in the units of ``x``. With one unit there is no interval: ``low``
+        and ``high`` are NaN. Its attribute ``warnings`` says where an interval may not hold its level.
+
+    Raises:
+        InputError: an axis is missing, or ``level`` is not in (0, 1).
+
+    Example:
+        >>> import numpy as np, xarray
+        >>> x = xarray.DataArray([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0]], dims=("instance", "replicate"))
+        >>> mean_interval(x)["mean"].values.tolist()
+        [2.0, 5.0]
+        >>> whole = mean_interval(x, average_instances=True)
+        >>> [round(float(whole[name]), 3) for name in ("mean", "low", "high")]
+        [3.5, 2.258, 4.742]
+    """
+    check_axes(x, over, *(("instance",) if average_instances else ()))
+    check_level("level", level)
+    apart = over == "replicate" and "instance" in x.dims and not average_instances
+    sample = units(x.rename(instance="each instance") if apart else x, over)  # else the strata would be averaged
+    made = table(sample, level, of_means(over, level)).assign_attrs(x.attrs)
+    return made.rename({"each instance": "instance"}) if apart else made
+
+
+def paired_difference(
+    x: xarray.DataArray,
+    y: xarray.DataArray,
+    *,
+    over: str = "replicate",
+    average_instances: bool = False,
+    level: float = 0.95,
+) -> xarray.Dataset:
+    """:func:`mean_interval` of x − y, run by run: run r of ``x`` and run r of ``y`` met the same world.
+
+    Args:
+        x: an array with the axis ``over``.
+        y: the same runs under another policy; an axis that only one of them has is repeated in the other.
+        over, average_instances, level: as in :func:`mean_interval`.
+
+    Returns:
+        A dataset of ``mean``, ``low``, ``high``, and ``clear``: whether the interval leaves out 0.
+
+    Raises:
+        InputError: labels on an axis that both have are not the same.
+
+    Example:
+        >>> import xarray
+        >>> x = xarray.DataArray([5.0, 7.0, 9.0], dims="replicate")
+        >>> difference = paired_difference(x, x - 1)
+        >>> float(difference["mean"]), bool(difference["clear"])
+        (1.0, True)
+    """
+    return with_clear(mean_interval(paired(x, y), over=over, average_instances=average_instances, level=level))
+
+
+def with_clear(made: xarray.Dataset) -> xarray.Dataset:
+    """An interval of a difference, and whether it leaves out 0."""
+    return made.assign(clear=(made["low"] > 0) | (made["high"] < 0))

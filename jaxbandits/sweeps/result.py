@@ -1,0 +1,334 @@
+"""Regret against the parameters of a policy: the value to recommend, and which are not clearly worse."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxbandits.statistics import mean as mean_of
+from jaxbandits.statistics import mean_interval, paired_difference
+
+if TYPE_CHECKING:
+    import xarray
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from jaxbandits import _files
+from jaxbandits.core import ticks
+from jaxbandits.core.checks import bad
+from jaxbandits.core.protocol import Status
+from jaxbandits.sweeps.plan import SweepPlan, Unit
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped,unused-ignore]
+    import polars
+    import xarray
+
+
+LEVEL = 0.95
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """Regret against the parameters of one policy.
+
+    The settings that ``indistinguishable`` names contain the truly best one of the grid with a confidence of at least
+    95 %: a setting is left out only if its paired difference to the best mean is above 0 with an interval that holds
+    for all settings at once (Bonferroni over the others).
+
+    Attributes:
+        parameters: values of each swept parameter, ``[setting]``.
+        regret: (mean, low, high), each interval by itself, ``[setting]``.
+        best: the setting with the least mean.
+        apart: (mean, low, high) of the paired differences to the best, all intervals at once, ``[setting]``.
+        units: observations (runs, or sampled instances) behind each mean.
+        warnings: of the regret at the best setting, as :func:`jaxbandits.statistics.mean` says them.
+    """
+
+    policy: str
+    parameters: Mapping[str, np.ndarray]
+    regret: tuple[np.ndarray, ...]
+    best: int
+    apart: tuple[np.ndarray, ...]
+    units: int
+    warnings: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(policy: str, x: xarray.DataArray, names: Sequence[str], *, given: bool, unit: str = "replicate") -> Curve:
+        """From the regret of every run: ``[setting, replicate]``, or with ``given`` instances ``[…, instance, …]``.
+
+        The swept parameters ``names`` are coordinates along ``setting``; ``unit`` is what the replicates are.
+        """
+        count = x.sizes["setting"]
+        mean = mean_interval(x, average_instances=given, level=LEVEL)
+        best = int(np.argmin(mean["mean"].values))
+        against = x.isel(setting=best).reset_coords(drop=True)
+        level = 1 - (1 - LEVEL) / max(count - 1, 1)
+        apart = paired_difference(x, against, average_instances=given, level=level)
+        parts = ("mean", "low", "high")
+        return Curve(
+            policy,
+            {name: x[name].values.astype(float) for name in names},
+            tuple(mean[part].values for part in parts),
+            best,
+            tuple(apart[part].values for part in parts),
+            x.sizes["replicate"],
+            mean_of(against if given else against.rename(replicate=unit), over="replicate" if given else unit).warnings,
+        )
+
+    @property
+    def indistinguishable(self) -> np.ndarray:
+        """Settings that are not clearly worse than the best, ``bool[setting]``; all of them if there is no interval."""
+        return ~(self.apart[1] > 0)
+
+    @property
+    def at_edge(self) -> list[str]:
+        """Parameters whose best value is the smallest or largest of several."""
+        return [
+            name for name, x in self.parameters.items() if np.unique(x).size > 1 and x[self.best] in (x.min(), x.max())
+        ]
+
+    def recommendation(self) -> str:
+        """In words: ``rho = 0.22, indistinguishable from 0.12 to 0.31``."""
+        chosen = ", ".join(f"{name} = {x[self.best]:.3g}" for name, x in self.parameters.items())
+        if self.units < 2:
+            return f"{chosen} has the least regret of one run, which says nothing about the others"
+        alike = self.indistinguishable
+        if len(self.parameters) != 1:
+            return f"{chosen}, indistinguishable from {alike.sum() - 1} of the other {alike.size - 1} settings"
+        (x,) = self.parameters.values()
+        if alike.sum() == 1:
+            return f"{chosen}, clearly better than every other value"
+        return f"{chosen}, indistinguishable from {_stretches(x, alike)}"
+
+
+def _stretches(x: np.ndarray, alike: np.ndarray) -> str:
+    """``0.12 to 0.31``; with gaps ``0.12 to 0.18 and 0.31``."""
+    order = np.argsort(x)
+    x, alike = x[order], alike[order]
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], alike.astype(int), [0]])))
+    parts = [
+        f"{x[first]:.3g}" if first + 1 == last else f"{x[first]:.3g} to {x[last - 1]:.3g}"
+        for first, last in zip(edges[::2], edges[1::2], strict=True)
+    ]
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"
+
+
+# --- What a sweep found: a labelled dataset, curves over a parameter, the value to recommend and its uncertainty.
+
+
+AXES = ("setting", "environment", "budget", "instance", "replicate", "mark")
+_NAMES = {
+    "regret": ("reward", "pseudo-regret: best rate × expected clock − expected reward"),
+    "realised_regret": ("reward", "best rate × clock − reward, as drawn"),
+    "reward": ("reward", "reward collected"),
+    "spent": ("cost", "money spent"),
+    "rounds": ("rounds", "rounds played"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class SweepResult:
+    """All accounts of a sweep.
+
+    Attributes:
+        data: ``regret``, ``realised_regret``, ``reward``, ``spent``, ``rounds`` (and counts of events) with axes
+            setting, environment, budget, instance, replicate, mark; ``status`` without mark (a
+            :class:`~jaxbandits.Status`, −1 where an environment has fewer instances than the widest). The axis setting
+            carries ``policy`` and every swept parameter as coordinates.
+        plan: what was run.
+    """
+
+    data: xarray.Dataset
+    plan: SweepPlan
+
+    def __repr__(self) -> str:
+        parts = (f"{size:,} {axis}{'s' * (size != 1)}" for axis, size in self.data["regret"].sizes.items())
+        return f"SweepResult: {', '.join(parts)}; .data has them, .curve(…) a recommended value"
+
+    @property
+    def policies(self) -> list[str]:
+        """Names of the policies."""
+        return list(self.plan.spec.named_policies())
+
+    def parameters(self, policy: str) -> list[str]:
+        """The swept parameters of a policy."""
+        if policy not in self.policies:
+            raise bad("policy", policy, " or ".join(self.policies))
+        return list(self.plan.spec.settings(policy))
+
+    def cells(self) -> list[tuple[str, int]]:
+        """Every (environment, number of the budget)."""
+        return list(self.plan.layouts)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row for each setting, environment, budget, instance, replicate and mark, with the variables of ``data``.
+
+        Regret and reward are in the environment's unit of reward, money in its unit of cost: ``.attrs["units"]``.
+        ``status`` is a number, see :class:`~jaxbandits.Status`.
+        """
+        return _files.of_dataset(self.data, [*AXES, "policy"])
+
+    def to_polars(self) -> polars.DataFrame:
+        """The table of :meth:`to_pandas` for polars.
+
+        Raises:
+            InputError: polars is not installed (``pip install 'jaxbandits[polars]'``).
+        """
+        return _files.in_polars(self.to_pandas())
+
+    def curve(self, policy: str, environment: str, budget: int = 0) -> Curve:
+        """Regret at the end against the parameters of one policy, in one environment with one budget.
+
+        Raises:
+            InputError: an unknown name.
+        """
+        names = self.parameters(policy)
+        if (environment, budget) not in self.plan.layouts:
+            raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
+        x = self._ends(environment, budget).isel(setting=np.flatnonzero(self.data["policy"].values == policy))
+        over = self.plan.spec.over
+        return Curve.of(policy, x, names, given=over == "replicate", unit=over)
+
+    def _ends(self, environment: str, budget: int) -> xarray.DataArray:
+        """Regret at the end, ``[setting, instance, replicate]``; ``[setting, replicate]`` over sampled instances."""
+        instances = self.plan.layouts[environment, budget].tasks[0].instance_ids.size
+        x = self.data["regret"].sel(environment=environment).isel(budget=budget, mark=-1, instance=slice(instances))
+        if self.plan.spec.over == "instance":
+            return x.mean("replicate").rename(instance="replicate")
+        return x
+
+    def difference(self, first: Curve, second: Curve, environment: str, budget: int = 0) -> xarray.Dataset:
+        """Regret of one policy at its best value minus that of another at its own, paired, with a 95 % interval."""
+        x = self._ends(environment, budget)
+        ends = []
+        for curve in (first, second):
+            at = np.flatnonzero(self.data["policy"].values == curve.policy)[curve.best]
+            ends.append(x.isel(setting=at).reset_coords(drop=True))
+        return paired_difference(*ends, average_instances=self.plan.spec.over == "replicate", level=LEVEL)
+
+
+# --- from blocks to the dataset --------------------------------------------------------------------------------
+
+
+def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> SweepResult:
+    """The labelled dataset from all blocks; ``get(number)`` gives the accounts of a block."""
+    import xarray
+
+    made: dict[str, np.ndarray] = {}
+    names = list(plan.spec.named_policies())
+    counts = {name: unit.task.settings for unit in plan.units for name in (unit.policy,)}
+    first = dict(zip(names, np.cumsum([0, *(counts[name] for name in names)]), strict=False))
+    environments = list(plan.spec.named_environments())
+    widest = max(layout.tasks[0].instance_ids.size for layout in plan.layouts.values())
+    budgets = len(plan.spec.budget_axis())
+    shape = (sum(counts.values()), len(environments), budgets, widest, int(plan.spec.replicates), plan.shares.size)
+    for block in plan.blocks:
+        arrays = get(block.number)
+        unit = block.unit
+        setting, instance, replicate = np.unravel_index(block.lanes, unit.layout.lane_shape(unit.task))
+        at = (first[unit.policy] + setting, environments.index(unit.environment), unit.budget, instance, replicate)
+        for name, values in _views(arrays, unit, instance).items():
+            if name not in made:
+                fill = np.int8(-1) if name == "status" else np.nan
+                made[name] = np.full(shape[: 4 + values.ndim], fill)
+            made[name][at] = values
+    return SweepResult(_labelled(xarray, plan, made, counts), plan)
+
+
+def _views(arrays: Mapping[str, np.ndarray], unit: Unit, instance: np.ndarray) -> dict[str, np.ndarray]:
+    """Float64 ``[lane, mark]`` in the environment's units."""
+    rate = unit.layout.best_rate[instance][:, None]
+    units = {name: ticks.to_units(x) for name, x in arrays.items() if name not in ("ended", "rounds")}
+    found = {
+        "regret": rate * units["expected_clock"] - units["expected_reward"],
+        "realised_regret": rate * units["clock"] - units["reward"],
+        "reward": units["reward"],
+        "spent": units["clock"] if unit.task.constraint.clock_name == "spent" else units["spent"],
+        "rounds": arrays["rounds"].astype(np.float64),
+        "status": arrays["ended"],
+    }
+    for name, x in arrays.items():
+        if name.startswith("event:"):
+            found[name.removeprefix("event:")] = x.astype(np.float64)
+        elif name.startswith("audit:"):
+            found[name.removeprefix("audit:")] = units[name]
+    return {name: x for name, x in found.items() if x.ndim <= 2}  # one of several resources: blocks keep them
+
+
+def _labelled(
+    xarray: Any, plan: SweepPlan, made: Mapping[str, np.ndarray], counts: Mapping[str, int]
+) -> xarray.Dataset:
+    spec = plan.spec
+    policy = np.repeat(list(counts), list(counts.values()))
+    layout = next(iter(plan.layouts.values()))
+    coords: dict[str, Any] = {
+        "setting": [label for labels in _labels(plan, counts) for label in labels],
+        "policy": ("setting", policy, {"long_name": "policy"}),
+        "environment": list(spec.named_environments()),
+        "budget": ("budget", _budget_values(plan), {"long_name": "budget"}),
+        "instance": ("instance", np.arange(made["regret"].shape[3], dtype=np.int32), {"long_name": "instance id"}),
+        "replicate": ("replicate", np.arange(spec.replicates, dtype=np.int32), {"long_name": "replicate id"}),
+        "mark": ("mark", layout.shares, {"units": "1", "long_name": f"share of the clock ({_clock(plan)})"}),
+    }
+    for name in dict.fromkeys(key for one in counts for key in spec.settings(one)):
+        values = [spec.settings(one).get(name, np.full(count, np.nan)) for one, count in counts.items()]
+        column = np.array([float(str(x)) for x in np.concatenate(values)])
+        coords[name] = ("setting", column, {"long_name": f"parameter {name}"})
+    data: dict[str, Any] = {}
+    for name, x in made.items():
+        unit, long_name = _NAMES.get(name, ("rounds" if name != "violation" else "cost", name))
+        if name == "status":
+            meanings = {"flag_values": np.array(list(Status), np.int8)}
+            text = " ".join(status.name.lower() for status in Status)
+            data[name] = (AXES[:5], x, {"long_name": "how the lane ended", **meanings, "flag_meanings": text})
+        else:
+            data[name] = (AXES, x, {"units": unit, "long_name": long_name})
+    about = json.dumps({"title": spec.title, "seed": int(spec.seed), "over": spec.over, **plan.identity["versions"]})
+    return xarray.Dataset(data, coords=coords, attrs={"about": about})
+
+
+def _labels(plan: SweepPlan, counts: Mapping[str, int]) -> list[list[str]]:
+    """Every setting by its policy and its swept values."""
+    found = []
+    for name, count in counts.items():
+        values = plan.spec.settings(name)
+        texts = [", ".join(f"{key}={x[i]:.6g}" for key, x in values.items()) for i in range(count)]
+        found.append([f"{name} {text}".strip() if count > 1 else name for text in texts])
+    return found
+
+
+def _budget_values(plan: SweepPlan) -> np.ndarray:
+    """The budgets; without a list of them the one end of the clock, NaN if instances differ in it."""
+    if plan.spec.budgets is not None:
+        return np.asarray(plan.spec.budgets, np.float64)
+    ends = [ticks.join(task.marks)[:, -1] for layout in plan.layouts.values() for task in layout.tasks]
+    values = np.unique(np.concatenate(ends))
+    return np.array([ticks.to_units(values[0]) if values.size == 1 else np.nan])
+
+
+def _clock(plan: SweepPlan) -> str:
+    return plan.units[0].task.constraint.clock_name
+
+
+def rows(result: SweepResult) -> Sequence[dict[str, Any]]:
+    """One row per environment, budget, policy and setting: mean regret, difference to the best, and their intervals."""
+    found = []
+    names = [str(name) for name in result.data.coords if name not in (*AXES, "policy")]
+    budgets = result.data["budget"].values
+    for environment, budget in result.cells():
+        for policy in result.policies:
+            curve = result.curve(policy, environment, budget)
+            for i in range(curve.regret[0].size):
+                row: dict[str, Any] = {"environment": environment, "budget": budgets[budget], "policy": policy}
+                row |= {name: curve.parameters[name][i] if name in curve.parameters else None for name in names}
+                row |= {key: x[i] for key, x in zip(("regret", "low", "high"), curve.regret, strict=True)}
+                keys = ("difference", "difference_low", "difference_high")
+                row |= {key: x[i] for key, x in zip(keys, curve.apart, strict=True)}
+                row |= {"best": i == curve.best, "indistinguishable": bool(curve.indistinguishable[i])}
+                found.append(row)
+    return found

@@ -1,0 +1,453 @@
+"""Tune a policy's parameters by stochastic gradient descent on the expected regret over a distribution of instances."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbandits import _plots
+from jaxbandits._files import write_whole
+from jaxbandits._tables import Table
+from jaxbandits.constraints import Horizon, TotalBudget
+from jaxbandits.core.checks import as_played, bad, numbers, positive_number, whole_number
+from jaxbandits.core.protocol import Constraint, Environment, Policy
+from jaxbandits.core.settings import Settings, get, names_of, positive_parameters, put
+from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
+from jaxbandits.gradients import policy_score, smoothed
+from jaxbandits.policies import RandomisedPolicy
+from jaxbandits.simulation import simulate
+from jaxbandits.statistics import invisible, mean
+
+__all__ = [
+    "FAMILIES",
+    "Gain",
+    "Problem",
+    "Tuned",
+    "default_optimizer",
+    "fixed_problem",
+    "random_problem",
+    "tune",
+    "uniform_problem",
+]
+
+Problem = Callable[[Any, int], tuple[Environment, Constraint]]
+"""``problem(key, count)``: ``count`` fresh instances of a distribution, and their constraint."""
+
+
+FAMILIES = {
+    "bernoulli": random_bernoulli,
+    "generalised-bernoulli": random_generalised_bernoulli,
+    "beta": random_beta,
+}
+"""The families of :func:`random_problem` by name."""
+
+
+def random_problem(family: str, arms: int, budget: float = 1.5e5, last_pull: str = "counts") -> Problem:
+    """The random instances of the ω-UCB paper: budget = ``budget`` times the smallest mean cost of the instance.
+
+    Args:
+        family: ``"bernoulli"`` (S-Br), ``"generalised-bernoulli"`` (S-GBr) or ``"beta"`` (S-Bt).
+        arms: K of every instance.
+        budget: in units of the cheapest arm's mean cost, i.e. how many pulls of it could be paid.
+        last_pull: see :class:`~jaxbandits.TotalBudget`.
+
+    Raises:
+        InputError: another family, budget or number of arms.
+
+    Example:
+        >>> import jax
+        >>> from jaxbandits.tuning import random_problem
+        >>> arms, constraint = random_problem("bernoulli", arms=3, budget=50.0)(jax.random.key(0), 4)
+        >>> arms.instances, constraint.budget.shape
+        (4, (4,))
+    """
+    if family not in FAMILIES:
+        raise bad("family", family, " or ".join(map(repr, FAMILIES)))
+    positive_number("budget", budget)
+    whole_number("arms", arms, 2)
+
+    def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
+        drawn = FAMILIES[family](key, count, arms)
+        return drawn, TotalBudget(budget * drawn.values()[1].min(axis=1), last_pull=last_pull)
+
+    return problem
+
+
+def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
+    """Instances drawn at random, with replacement, from those of an environment (one constraint for all).
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.6]], [[0.9, 0.3], [0.4, 0.8]])
+        >>> problem = jb.tuning.fixed_problem(arms, jb.TotalBudget(20.0, last_pull="counts"))
+        >>> problem(jax.random.key(0), 5)[0].instances
+        5
+    """
+    several = int(environment.resources is not None)  # what several resources have has one axis more
+    axes = {"budget": several, "c": several, "rounds": 0}
+    if any(np.ndim(getattr(constraint, name, 0)) > axis for name, axis in axes.items()):
+        raise bad("constraint", constraint, "one with the same number for all instances")
+
+    def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
+        chosen = np.asarray(jax.random.randint(key, (count,), 0, environment.instances))
+        return environment.take(chosen.tolist()), constraint
+
+    return problem
+
+
+def uniform_problem(arms: int, rounds: int) -> Problem:
+    """Bernoulli arms with mean rewards uniform on (0, 1), costs of 1, and a horizon.
+
+    Example:
+        >>> import jax
+        >>> from jaxbandits.tuning import uniform_problem
+        >>> arms, constraint = uniform_problem(arms=4, rounds=100)(jax.random.key(0), 3)
+        >>> arms.spec.arms, constraint.rounds
+        (4, 100)
+    """
+
+    def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
+        means = np.asarray(jax.random.uniform(key, (count, arms)), np.float64)
+        return FiniteArms.bernoulli(means, np.ones_like(means)), Horizon(rounds)
+
+    return problem
+
+
+# --- What tuning found: values, gains, picture, files.
+
+
+FILES = ("path.png", "path.csv", "run.json")
+
+
+class Gain(NamedTuple):
+    """How much smaller the regret of the tuned policy is, in the mean over fresh instances, paired."""
+
+    mean: float
+    low: float  # of the 95 % interval
+    high: float
+
+    def text(self, what: str) -> str:
+        """How much less, or more, than ``what`` the tuned value's regret is."""
+        clear = "clear" if self.low > 0 or self.high < 0 else "not clear"
+        mean, low, high, how = *self, "less"
+        if mean < 0:
+            mean, low, high, how = -mean, -high, -low, "more"
+        return f"{mean:.4g} [{low:.4g}, {high:.4g}] {how} than {what} (paired, {clear})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuned:
+    """What :func:`tune` found.
+
+    Attributes:
+        policy: with the tuned values.
+        values: the tuned parameters by name.
+        path: parameters after every step, ``[step + 1, P]``, the start first.
+        regrets: mean regret of each step's own instances, ``[step]``.
+        slopes: gradient of ln(mean regret) by ln(parameter), ``[step, P]``.
+        start, best: parameters of the start, and of the best grid value (None without a grid).
+        grid, grid_regrets: grid values ``[G, P]`` and their mean regret on the grid's instances.
+        regret: (mean, low, high): regret of the tuned policy on fresh instances, 95 % interval.
+        over_start, over_best: paired gains over the start and over the best grid value, on the same fresh instances.
+        rounds: simulated rounds of the tuning, and of the grid.
+        seconds: of the tuning, compile included, and of the grid.
+        estimator: which one was used.
+        fresh: how many fresh instances the regret and the gains are of.
+        warnings: of that regret, as :func:`jaxbandits.statistics.mean` says them.
+    """
+
+    policy: Policy
+    values: dict[str, float]
+    path: np.ndarray
+    regrets: np.ndarray
+    slopes: np.ndarray
+    start: dict[str, float]
+    best: dict[str, float] | None
+    grid: np.ndarray
+    grid_regrets: np.ndarray
+    grid_errors: np.ndarray
+    regret: tuple[float, float, float]
+    over_start: Gain
+    over_best: Gain | None
+    rounds: tuple[int, int]
+    seconds: tuple[float, float]
+    estimator: str
+    fresh: int
+    warnings: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """A report in words."""
+        values = ", ".join(f"{name} = {value:.4g}" for name, value in self.values.items())
+        start = ", ".join(f"{value:.4g}" for value in self.start.values())
+        found = [
+            f"tuned: {values} (start {start}; {len(self.regrets)} steps of {self.estimator}, "
+            f"{self.rounds[0]:.3g} rounds, {self.seconds[0]:.0f} s)",
+            f"regret on fresh instances: {self.regret[0]:.5g} [{self.regret[1]:.5g}, {self.regret[2]:.5g}]",
+            *(f"  {text.split(': ', 1)[1]}" for text in self.warnings if not text.startswith("skewed")),
+            self.over_start.text("the start's"),
+        ]
+        if self.best is not None and self.over_best is not None:
+            best = ", ".join(f"{value:.4g}" for value in self.best.values())
+            found += [
+                f"best of {len(self.grid)} grid values: {best} ({self.rounds[1]:.3g} rounds, {self.seconds[1]:.0f} s; "
+                f"tuning took {self.rounds[0] / self.rounds[1]:.0%} of its rounds)",
+                self.over_best.text("the best grid value's"),
+            ]
+        return [*found, f"note: {invisible(self.fresh, 'instance')}"]
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def save(self, folder: str | os.PathLike[str], about: dict[str, Any] | None = None) -> list[Path]:
+        """Write path.png, path.csv and run.json, the last with what ``about`` adds."""
+        out = Path(folder)
+        out.mkdir(parents=True, exist_ok=True)
+        header = ["step", *self.values, "mean_regret", *(f"slope_{name}" for name in self.values)]
+        found = np.column_stack([self.regrets, self.slopes]).tolist()
+        found.append([""] * (1 + len(self.values)))  # nothing is played at the end of the path
+        rows = ([step, *at, *of_step] for step, (at, of_step) in enumerate(zip(self.path, found, strict=True)))
+        table = Table(header, list(rows)).csv(digits=None, line_end="\r\n")
+        facts = {
+            "values": self.values,
+            "start": self.start,
+            "best_grid_value": self.best,
+            "regret": self.regret,
+            "gain_over_start": self.over_start,
+            "gain_over_best_grid_value": self.over_best,
+            "rounds": self.rounds,
+            "seconds": self.seconds,
+            "estimator": self.estimator,
+            "report": self.lines(),
+        } | (about or {})
+        # run.json first: it says whose the others are
+        write_whole(out / FILES[2], lambda file: file.write(json.dumps(facts, indent=1, default=str).encode()))
+        write_whole(out / FILES[1], lambda file: file.write(table.encode()))
+        write_whole(out / FILES[0], lambda file: self.picture().savefig(file, format="png", dpi=130))
+        return [out / name for name in FILES]
+
+    def picture(self) -> Any:
+        """The path of every parameter beside the grid's regrets, as a matplotlib figure."""
+        figure = _plots.Picture(figsize=(9, 3.6 * len(self.values)), layout="constrained")
+        axes = figure.subplots(len(self.values), 2, squeeze=False)
+        value, low, high = self.regret
+        for i, (name, tuned) in enumerate(self.values.items()):
+            left, right = axes[i]
+            left.plot(self.path[:, i], color=_plots.BLUE, marker="o", markersize=3, label="path")
+            left.axhline(tuned, color=_plots.VERMILION, linestyle="--", label="tuned")
+            left.set(xlabel="step", ylabel=name, yscale="log", title=self.estimator)
+            _plots.plain_numbers(left.yaxis)
+            left.xaxis.get_major_locator().set_params(integer=True)
+            left.legend(frameon=False)
+            right.set(xlabel=name, ylabel="mean regret", xscale="log", title="grid and tuned value")
+            if len(self.grid):
+                right.errorbar(self.grid[:, i], self.grid_regrets, 1.96 * self.grid_errors, color=_plots.GREY,
+                               marker="s", markersize=4, capsize=2, label="grid, its own instances")  # fmt: skip
+            right.errorbar([tuned], [value], [[value - low], [high - value]], color=_plots.VERMILION, marker="D",
+                           capsize=3, label="tuned, fresh instances")  # fmt: skip
+            marks = {"share": 0.16} if len(self.grid) else {}
+            _plots.label_grid(right.xaxis, self.grid[:, i] if len(self.grid) else np.array([tuned]), log=True, **marks)
+            right.legend(frameon=False)
+        return figure
+
+
+# --- The search.
+
+
+def default_optimizer(steps: int) -> Any:
+    """Plain SGD with a cosine schedule from 1 in units of ln(parameter), gradients clipped to 3.
+
+    Regret is heavy-tailed: on most instances a smaller ρ is a little better, on a few it loses the best arm for good. A
+    step in proportion to the gradient follows the mean of the two. Adam, which divides by the gradient's own size,
+    follows the many: on 50 Bernoulli arms it ended at ρ = 0.10, where the mean regret is twice that of ρ = ½.
+
+    Example:
+        >>> from jaxbandits.tuning import default_optimizer
+        >>> sorted(name for name in dir(default_optimizer(8)) if name in ("init", "update"))
+        ['init', 'update']
+    """
+    import optax
+
+    return optax.chain(optax.clip(3.0), optax.sgd(optax.cosine_decay_schedule(1.0, steps, alpha=0.1)))
+
+
+def tune(
+    policy: Policy,
+    problem: Problem,
+    *,
+    wrt: str | Sequence[str],
+    key: Any,
+    steps: int = 8,
+    instances: int = 20,
+    optimizer: Any = None,
+    sigma: float = 0.7,
+    grid: Sequence[float] | Sequence[Sequence[float]] | np.ndarray = (),
+    grid_instances: int = 100,
+    fresh: int = 200,
+    **options: Any,
+) -> Tuned:
+    """Descend ln(parameters) along the gradient of ln E[regret], with fresh instances and fresh worlds in every step.
+
+    With x = ln(parameters), a step moves x against ∇_x E[R(eˣ)] / E[R(eˣ)], as the optimiser says.
+
+    A randomised policy is differentiated by its own score (``gradients.policy_score``), any other by antithetic
+    Gaussian smoothing (``gradients.smoothed``), each instance with a direction of its own. The result is the geometric
+    mean of the second half of the path. It is then played, with the start and the best grid value, on instances that
+    none of them has seen, all in the same worlds.
+
+    Args:
+        policy: where to start; its parameters named must be above 0 and scalar.
+        problem: fresh instances on demand, e.g. :func:`random_problem`.
+        wrt: names of parameters, as for the estimators.
+        key: ``jax.random.key(seed)``.
+        steps: of the optimiser.
+        instances: fresh ones in each step; two runs on each.
+        optimizer: any optax ``GradientTransformation`` on ln(parameters); default :func:`default_optimizer`.
+        sigma: of the smoothing, for policies that are not randomised.
+        grid: values to compare with, ``[G]`` or ``[G, P]``; the best is chosen on ``grid_instances`` instances.
+        grid_instances: how many instances the grid is played on, one run on each.
+        fresh: instances of the final comparison, one run on each, at least 2.
+        **options: passed to :func:`~jaxbandits.simulate`.
+
+    Returns:
+        A :class:`~jaxbandits.tuning.Tuned`: the tuned policy, its path, and its gains on fresh instances; regrets in
+        the environment's unit of reward.
+
+    Raises:
+        InputError: naming the argument, before anything is compiled.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> problem = jb.tuning.uniform_problem(arms=2, rounds=20)
+        >>> found = jb.tune(jb.policies.SoftElim(theta=2.0), problem, wrt="theta",
+        ...                 key=jax.random.key(0), steps=3, instances=8, fresh=8)
+        >>> found.path.shape, found.over_best is None
+        ((4, 1), True)
+    """
+    names = names_of(wrt)
+    for name, count, least in (("steps", steps, 1), ("instances", instances, 1), ("fresh", fresh, 2),
+                               ("grid_instances", grid_instances, 2)):  # fmt: skip
+        whole_number(name, count, least)
+    search = _Search(policy, problem, positive_parameters(policy, names), key, sigma, options)
+    start, values = search.start(), search.grid(grid)
+    began = time.perf_counter()
+    path, regrets, slopes, rounds = search.descend(start, steps, instances, optimizer or default_optimizer(steps))
+    tuned = np.exp(np.log(path[(len(path) + 1) // 2 :]).mean(axis=0))
+    seconds = time.perf_counter() - began
+    began = time.perf_counter()
+    samples, grid_rounds = search.play(values, 1, grid_instances) if len(values) else (np.zeros((0, 2)), 0)
+    grid_seconds = time.perf_counter() - began
+    best = values[samples.mean(axis=1).argmin()] if len(values) else None
+    played, _ = search.play(np.stack([tuned, start] + ([best] if best is not None else [])), 2, fresh)
+    gains = [Gain(*_interval(other - played[0])) for other in played[1:]]
+    named = [dict(zip(names, x.tolist(), strict=True)) for x in (tuned, start, *([] if best is None else [best]))]
+    return Tuned(
+        policy=put(policy, dict(zip(search.paths, tuned.tolist(), strict=True))),
+        values=named[0],
+        path=path,
+        regrets=regrets,
+        slopes=slopes,
+        start=named[1],
+        best=None if best is None else named[2],
+        grid=values,
+        grid_regrets=samples.mean(axis=1),
+        grid_errors=samples.std(axis=1, ddof=1) / math.sqrt(grid_instances),
+        regret=_interval(played[0]),
+        fresh=fresh,
+        warnings=mean(played[0]).warnings,
+        over_start=gains[0],
+        over_best=None if best is None else gains[1],
+        rounds=(rounds, grid_rounds),
+        seconds=(seconds, grid_seconds),
+        estimator="policy_score" if isinstance(policy, RandomisedPolicy) else "smoothed",
+    )
+
+
+class _Search(NamedTuple):
+    """What is tuned, where, and by which parameters."""
+
+    policy: Policy
+    problem: Problem
+    paths: Sequence[str]
+    key: Any
+    sigma: float
+    options: dict[str, Any]  # of simulate
+
+    def start(self) -> np.ndarray:
+        """The parameters' values, ``[P]``."""
+        for path in self.paths:
+            if np.size(get(self.policy, path)) != 1:
+                raise bad(path, get(self.policy, path), "one number, to start from")
+        return np.array([np.asarray(get(self.policy, path), np.float64).item() for path in self.paths])
+
+    def grid(self, given: Any) -> np.ndarray:
+        """The values to compare with, ``[G, P]``."""
+        values, many = numbers("grid", given, "numbers, [G] or [G, parameter]"), len(self.paths)
+        values = values.reshape(0, many) if values.size == 0 else values.reshape(len(values), -1)
+        if values.shape[1] != many or not (np.isfinite(values) & (values > 0)).all():
+            raise bad("grid", given, f"finite numbers above 0, [G] or [G, {many}]")
+        return values
+
+    def descend(self, start: np.ndarray, steps: int, instances: int, optimizer: Any) -> tuple[Any, Any, Any, int]:
+        """The path ``[step + 1, P]``, regrets ``[step]``, relative slopes ``[step, P]``, and the rounds played."""
+        import optax
+
+        here = np.log(start)
+        state = optimizer.init(here.astype(np.float32))
+        path, regrets, slopes, rounds = [start], [], [], 0
+        for step in range(steps):
+            at = _fold(_fold(self.key, 3), step)
+            world = self.problem(_fold(at, 0), instances)
+            regret, slope, played = self._slopes(np.exp(here), *world, _fold(at, 1))
+            relative = slope.mean(axis=0) / max(float(regret.mean()), 1e-12)
+            updates, state = optimizer.update(relative.astype(np.float32), state, here.astype(np.float32))
+            here = np.asarray(optax.apply_updates(here.astype(np.float32), updates), np.float64)
+            for name, value in zip(self.paths, np.exp(here), strict=True):
+                as_played(name, value, {})
+            path.append(np.exp(here))
+            regrets.append(float(regret.mean()))
+            slopes.append(relative)
+            rounds += played
+        return np.stack(path), np.array(regrets), np.stack(slopes), rounds
+
+    def _slopes(
+        self, values: np.ndarray, environment: Environment, constraint: Constraint, key: Any
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Of every instance: regret ``[I]`` and its slopes by ln(parameter) ``[I, P]``, from two runs each."""
+        policy = put(self.policy, dict(zip(self.paths, values.tolist(), strict=True)))
+        if isinstance(policy, RandomisedPolicy):
+            found = policy_score.pairs(policy, environment, constraint, self.paths, key, **self.options)
+            return found[0], found[1] * values, found[2]
+        leaves = Settings.of(policy, environment.instances, environment.spec).policy
+        given = leaves, environment, constraint, self.paths, key, self.sigma
+        regret, slope, rounds = smoothed.slopes(*given, 1, **self.options)
+        return regret[0, :, 0], slope[0, :, 0], rounds
+
+    def play(self, values: np.ndarray, part: int, instances: int) -> tuple[np.ndarray, int]:
+        """Regret of every row of values on fresh instances, ``[row, instance]``, and the rounds played."""
+        key = _fold(self.key, part)
+        environment, constraint = self.problem(_fold(key, 0), instances)
+        leaves = Settings.of(self.policy, environment.instances, environment.spec).policy
+        many = jax.tree.map(lambda x: np.repeat(x, len(values), axis=0), leaves)
+        many = put(many, {path: values[:, i, None] for i, path in enumerate(self.paths)})
+        result = simulate(many, environment, constraint, key=_fold(key, 1), marks=1, **self.options)
+        return result.regret.values[:, :, 0, -1], int(result.ledger["rounds"][..., -1].sum())
+
+
+def _interval(samples: np.ndarray) -> tuple[float, float, float]:
+    found = mean(samples)
+    return found.value, found.low, found.high
+
+
+def _fold(key: Any, number: int) -> Any:
+    return jax.random.fold_in(key, number)
