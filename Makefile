@@ -41,8 +41,8 @@ docs: $(STAMP)
 test: lint types doctest experiments-smoke unit
 
 # What an edit breaks first: rules, shapes, messages, one engine against another; no statistics, no whole commands.
-FAST := tests/test_capabilities.py tests/test_house.py tests/test_leap.py tests/test_pytree.py tests/test_dry_run.py \
-    tests/test_regret.py tests/test_streams.py tests/test_ticks.py tests/test_zooming.py
+FAST := tests/core/test_capabilities.py tests/test_house.py tests/engine/test_leap.py tests/core/test_pytree.py tests/engine/test_dry_run.py \
+    tests/test_regret.py tests/core/test_streams.py tests/core/test_ticks.py tests/policies/test_zooming.py
 test-fast: lint types
 	$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration'
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import hypothesis
 import jax
@@ -26,20 +25,9 @@ def compiled_programs_go_with_their_module():
     jax.clear_caches()
 
 
-ROWS = Path(__file__).parent / "integration_rows.txt"
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests named in ``integration_rows.txt`` have the mark ``integration``: others of their kind play in every run."""
-    wanted = {line for line in ROWS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")}
-    found = set()
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Rows that ``integration_rows`` names count as integration: others of their kind play in every run."""
     for item in items:
-        name = item.nodeid.removeprefix("tests/")
-        for one in (name, name.partition("[")[0]):
-            if one in wanted:
-                item.add_marker(pytest.mark.integration)
-                found.add(one)
-    files = {item.nodeid.removeprefix("tests/").partition("::")[0] for item in items}
-    whole = not any("::" in argument for argument in config.args) and not config.option.keyword
-    if whole and (stale := {one for one in wanted - found if one.partition("::")[0] in files}):
-        raise pytest.UsageError(f"integration_rows.txt names tests that are not there: {', '.join(sorted(stale))}")
+        rows = {row for mark in item.iter_markers("integration_rows") for row in mark.args}
+        if rows and item.name.partition("[")[2].removesuffix("]") in rows:
+            item.add_marker(pytest.mark.integration)

@@ -11,8 +11,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.core import ticks
-
-from .contract.worlds import KEY, world
+from tests.contract.worlds import KEY, world
 
 gymnax = pytest.importorskip("gymnax", reason="gymnax is not installed: pip install 'jaxbandits[gymnax]'")
 BUDGET = jb.TotalBudget(6.0, last_pull="forfeits")

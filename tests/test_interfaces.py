@@ -14,8 +14,7 @@ import pytest
 import jaxbandits as jb
 from jaxbandits.core import ticks
 from jaxbandits.interfaces import Episodes, gymnax_environment
-
-from .contract.worlds import KEY, world
+from tests.contract.worlds import KEY, world
 
 ROUNDS = 40
 SETTINGS: dict[str, tuple[str, Any]] = {
@@ -25,6 +24,7 @@ SETTINGS: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.integration_rows("a budget whose last pull forfeits")
 def test_an_episode_is_a_lane_of_simulate(name: str) -> None:
     """The arms that a policy chose in `rollout`, sent one by one: the same account, tick for tick, the same end."""
     kind, constraint = SETTINGS[name]

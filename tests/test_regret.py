@@ -64,6 +64,7 @@ def run(policies: Any, environment: Any, constraint: Any, **changes: Any) -> jb.
 
 
 @pytest.mark.parametrize("name", ["bernoulli", "beta", "empirical"])
+@pytest.mark.integration_rows("beta", "empirical")
 def test_pseudo_regret_is_that_of_the_pulls(name: str) -> None:
     """best_rate · Σ n_k μ^c_k − Σ n_k μ^r_k, from pull counts by NumPy."""
     arms = world(name)

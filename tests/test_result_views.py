@@ -13,8 +13,7 @@ import xarray
 
 import jaxbandits as jb
 from jaxbandits.policies import MUCB, OmegaUCB, SoftIndex
-
-from .contract.worlds import KEY, world
+from tests.contract.worlds import KEY, world
 
 
 @cache

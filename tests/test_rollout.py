@@ -22,8 +22,7 @@ from jaxbandits.policies import (
     SinglePhaseBZoom,
     SoftElim,
 )
-
-from .contract.worlds import KEY, world
+from tests.contract.worlds import KEY, world
 
 COUNTS = jb.TotalBudget([6.0, 9.0, 7.0], last_pull="counts")
 
@@ -56,6 +55,7 @@ ROWS: dict[str, tuple[Any, Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
+@pytest.mark.integration_rows("censored", "continuum", "reservoir")
 def test_the_bits_of_simulate(name: str) -> None:
     policy, make, constraint = ROWS[name]
     environment, row, length = make(), 1, 40

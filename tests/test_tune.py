@@ -69,6 +69,7 @@ def test_a_problem_of_fixed_instances_draws_from_them() -> None:
     assert set(map(tuple, drawn.values()[0])) == set(map(tuple, arms.values()[0]))
 
 
+@pytest.mark.integration
 def test_the_worst_instance_is_about_as_bad_as_a_grid_can_find() -> None:
     policy, horizon = SoftElim(theta=1.0), jb.Horizon(15)
     axis = np.linspace(0.05, 0.95, 31)

@@ -99,6 +99,12 @@ class Restless(IndexPolicy):
         (Restless(), "scores_rest_as_declared", "a score falls from"),
     ],
 )
+@pytest.mark.integration_rows(
+    "policy1-what_it_is_played_with_changes_nothing-with two absent arms: .* differs",
+    "policy2-agrees_without_jit-scores without jit",
+    "policy3-draws_change_from_round_to_round-128 rounds with one key all the same",
+    "policy4-scores_rest_as_declared-a score falls from",
+)
 def test_a_broken_policy_is_caught(policy: Policy, rule: str, message: str) -> None:
     subject = Subject(policy, world("bernoulli"), jb.Horizon(40), KEY)
     with pytest.raises(AssertionError, match=message):
@@ -248,6 +254,7 @@ def test_a_broken_environment_is_caught(broken: Any, message: str) -> None:
         check_environment(broken(**fields), key=KEY)
 
 
+@pytest.mark.integration
 def test_the_means_of_the_reference_code_are_caught() -> None:
     """``gbr_mean_bug`` keeps every other rule of the contract: this one is the last that is looked at."""
     arms = jb.environments.random_generalised_bernoulli(KEY, 1, 2, gbr_mean_bug=True)

@@ -1,0 +1,464 @@
+"""Arms files of thirty kinds with what a careful reader says of each: the means of its arms, or that it must ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxbandits.core.checks import InputError
+from tests.comparison.reading import read
+
+Arms = dict[str, tuple[float, float]]  # mean reward, mean cost
+ASKED = "asked"
+FILES: dict[str, tuple[str, Arms | dict[str, Arms] | str]] = {
+"ab_discount_cost": ("""\
+Experiment,Arm,Exposed users,Purchases,Discount cost ($)
+E1,Control,3669,132,1271.08
+E1,Variant A,3748,243,4244.93
+E1,Variant B,4201,277,9326.58
+""", ASKED),
+"ab_no_cost": ("""\
+variant,users,conversions,p_value
+Control,3669,132,
+Variant A,3748,243,0.04
+Variant B,4201,277,0.04
+""", ASKED),
+"ab_optimizely": ("""\
+Variation,Visitors,Conversions,Conversion rate,Improvement,Statistical significance,Cost
+Control,3669,132,3.60%,--,--,1271.08
+Variant A,3748,243,6.48%,+3.1%,87%,4244.93
+Variant B,4201,277,6.59%,+6.2%,87%,9326.58
+""", {"Control": (0.03597711, 0.3464377), "Variant A": (0.06483458, 1.132585), "Variant B": (0.06593668, 2.220086)}),
+"ab_rate_only": ("""\
+variant,conversion rate,cost
+Control,3.60%,1271.08
+Variant A,6.48%,4244.93
+Variant B,6.59%,9326.58
+""", ASKED),
+"ads_currency_column_mixed": ("""\
+Campaign,Clicks,Cost,Currency,Conversions
+P1,4915,8698.34,USD,499
+P2,6550,2044.57,EUR,555
+P3,5794,4085.39,USD,289
+""", ASKED),
+"ads_no_cost": ("""\
+Campaign,Clicks,Conversions
+P1,4915,499
+P2,6550,555
+P3,5794,289
+""", ASKED),
+"ads_revenue": ("""\
+Campaign,Clicks,Cost,Revenue
+Mail A,7661,15624.47,12655.56
+Mail B,2001,1691.86,3390.00
+Mail C,7407,13752.36,32750.23
+""", {"Mail A": (1.651946, 2.039482), "Mail B": (1.694153, 0.8455072), "Mail C": (4.421524, 1.856671)}),
+"ads_two_click_columns": ("""\
+Ad,Clicks (mobile),Clicks (desktop),Cost,Conversions
+P1,1638,3277,8698.34,499
+P2,2183,4367,2044.57,555
+P3,1931,3863,4085.39,289
+""", ASKED),
+"apple_search_taps": ("""\
+Campaign Name,Spend,Impressions,Taps,Installs,Avg CPT,TTR
+Discovery,7200.26,261924,5345,420,1.35,0.0204
+Brand exact,5212.00,126627,3088,231,1.69,0.0244
+Category,3334.41,44441,2222,37,1.50,0.0500
+""", {"Discovery": (0.07857811, 1.347102), "Brand exact": (0.0748057, 1.687824), "Category": (0.01665167, 1.500635)}),
+"cells_k_suffix": ("""\
+Campaign,Clicks,Cost,Conversions
+a,1.2k,$350.00,40
+b,900,$280.50,31
+c,2.5K,$1.1k,75
+""", {"a": (0.03333333, 0.2916667), "b": (0.03444444, 0.3116667), "c": (0.03, 0.44)}),
+"cells_pence": ("""\
+Campaign,Clicks,Cost,Conversions
+a,120,£35.00,4
+b,90,85p,3
+""", ASKED),
+"cells_percent_reward": ("""\
+name,clicks,spent,conversions
+a,100,10.00,5%
+b,200,15.00,7%
+c,250,18.00,4%
+""", {"a": (0.05, 0.1), "b": (0.07, 0.075), "c": (0.04, 0.072)}),
+"french_meta": ("""\
+Nom de la campagne;Impressions;Clics;Montant dépensé (EUR);Résultats;Coût par résultat
+Frühjahr;216 762;5 704;13 193,13;113;116,75
+Händler;199 672;4 870;5 870,13;67;87,61
+Größe XL;105 045;4 040;6 698,81;475;14,10
+""", {"Frühjahr": (0.01981066, 2.312961), "Händler": (0.0137577, 1.205366), "Größe XL": (0.1175743, 1.658121)}),
+"german_google": ("""\
+Kampagnenbericht
+1. März 2024 – 31. März 2024
+Kampagne;Impressionen;Klicks;CTR;Durchschn. CPC;Kosten;Conversions
+Frühjahr;216.762;5.704;2,63 %;2,31;13.193,13;113,00
+Händler;199.672;4.870;2,44 %;1,21;5.870,13;67,00
+Größe XL;105.045;4.040;3,85 %;1,66;6.698,81;475,00
+""", {"Frühjahr": (0.01981066, 2.312961), "Händler": (0.0137577, 1.205366), "Größe XL": (0.1175743, 1.658121)}),
+"google_ads_campaigns": ("""\
+Campaign report
+"March 1, 2024 - March 31, 2024"
+Campaign status,Campaign,Currency code,Impr.,Clicks,CTR,Avg. CPC,Cost,Conversions,Cost / conv.,Conv. rate
+Enabled,Brand - Search,USD,"66,213","2,207",3.33%,0.60,"1,329.73",160.00,8.31,7.25%
+Enabled,Generic - Search,USD,"18,869",898,4.76%,1.99,"1,788.92",37.00,48.35,4.12%
+Enabled,PMax | Shoes,USD,"184,177","8,371",4.55%,1.45,"12,172.55",292.00,41.69,3.49%
+Enabled,Video: launch,USD,"53,346","1,778",3.33%,0.47,842.49,52.00,16.20,2.92%
+Total: Campaigns, --,USD,"322,605","13,254",4.11%,1.22,"16,133.69",541.00,29.82,4.08%
+""", {"Brand - Search": (0.0724966, 0.6025057), "Generic - Search": (0.04120267, 1.992116),
+  "PMax | Shoes": (0.03488233, 1.454133), "Video: launch": (0.02924634, 0.4738414)}),
+"google_api_micros": ("""\
+campaign.name,metrics.impressions,metrics.clicks,metrics.cost_micros,metrics.conversions
+Kw 1,57002,1500,1995170000,41.0
+Kw 2,164474,3103,5382170000,320.0
+Kw 3,383812,8529,16753070000,608.0
+""", {"Kw 1": (0.02733333, 1.330113), "Kw 2": (0.103126, 1.734505), "Kw 3": (0.0712862, 1.964248)}),
+"groups_campaign_above_ads_plain": ("""\
+name,clicks,spent,conversions
+Winter,9891,9652.17,797
+Winter ad a,6553,1852.81,412
+Winter ad b,3338,7799.36,385
+Sommer,11733,7000.91,1061
+Sommer ad a,3415,1009.65,210
+Sommer ad b,1914,4303.40,155
+Sommer ad c,6404,1687.86,696
+""", ASKED),
+"groups_campaign_and_ad": ("""\
+Campaign,Ad,Clicks,Cost,Conversions
+Shoes,Shoes ad 1,2601,4797.39,204
+Shoes,Shoes ad 2,6113,7395.74,729
+Shoes,Shoes ad 3,6665,15229.77,550
+Hats,Hats ad 1,2421,2103.20,67
+Hats,Hats ad 2,8418,15946.88,160
+Hats,Hats ad 3,5124,4361.16,420
+""", {"Shoes ad 1": (0.07843137, 1.844441), "Shoes ad 2": (0.119254, 1.209838), "Shoes ad 3": (0.08252063, 2.285037),
+  "Hats ad 1": (0.02767451, 0.8687319), "Hats ad 2": (0.01900689, 1.894379), "Hats ad 3": (0.08196721, 0.8511241)}),
+"groups_experiment": ("""\
+experiment,variant,sessions,orders,cost
+checkout,control,4594,175,4537.30
+checkout,v1,669,17,307.35
+checkout,v2,8837,127,12541.87
+landing,control,4808,508,10762.23
+landing,v1,3738,54,3549.19
+landing,v2,8873,485,4454.46
+""", {"checkout": {"control": (0.03809316, 0.9876578), "v1": (0.02541106, 0.459417), "v2": (0.01437139, 1.419245)},
+  "landing": {"control": (0.1056572, 2.238401), "v1": (0.01444623, 0.949489), "v2": (0.05466021, 0.5020241)}}),
+"groups_same_ad_names": ("""\
+Campaign,Ad,Clicks,Cost,Conversions
+Shoes,ad 1,8658,9940.26,994
+Shoes,ad 2,8371,3652.88,305
+Hats,ad 1,2920,1523.37,345
+Hats,ad 2,886,488.91,59
+""", {"Shoes / ad 1": (0.1148071, 1.148101), "Shoes / ad 2": (0.03643531, 0.4363732),
+  "Hats / ad 1": (0.1181507, 0.5217021), "Hats / ad 2": (0.06659142, 0.5518172)}),
+"indian_lakh": ("""\
+Campaign,Clicks,Cost (INR),Conversions
+a,"1,23,456","12,34,567.50","4,321"
+b,"98,765","5,00,000.00","3,210"
+""", {"a": (0.03500032, 10.00006), "b": (0.03250139, 5.062522)}),
+"layout_header_case": ("""\
+  CAMPAIGN ,CLICKS,Amount Spent (usd),CONVERSIONS
+Kite,476,682.71,12
+Surf,751,1709.97,35
+Dive,728,662.73,71
+Sail,787,949.64,35
+""", {"Kite": (0.02521008, 1.434265), "Surf": (0.04660453, 2.276924), "Dive": (0.09752747, 0.9103434),
+  "Sail": (0.04447268, 1.206658)}),
+"layout_no_header": ("""\
+Kite,476,682.71,12
+Surf,751,1709.97,35
+Dive,728,662.73,71
+Sail,787,949.64,35
+""", ASKED),
+"layout_pandas_index": ("""\
+,name,clicks,spent,conversions
+0,Kite,476,682.71,12
+1,Surf,751,1709.97,35
+2,Dive,728,662.73,71
+3,Sail,787,949.64,35
+""", {"Kite": (0.02521008, 1.434265), "Surf": (0.04660453, 2.276924), "Dive": (0.09752747, 0.9103434),
+  "Sail": (0.04447268, 1.206658)}),
+"layout_sep_line": ("""\
+sep=;
+name;clicks;spent;conversions
+Kite;476;682.71;12
+Surf;751;1709.97;35
+Dive;728;662.73;71
+Sail;787;949.64;35
+""", {"Kite": (0.02521008, 1.434265), "Surf": (0.04660453, 2.276924), "Dive": (0.09752747, 0.9103434),
+  "Sail": (0.04447268, 1.206658)}),
+"llm_accuracy_cost_per_request": ("""\
+model,accuracy,cost per request ($)
+gpt-4o,0.73,0.00328
+claude-3.5-sonnet,0.886,0.00532
+llama-3.1-70b,0.812,0.01760
+mistral-large,0.604,0.01054
+""", {"gpt-4o": (0.73, 0.00328), "claude-3.5-sonnet": (0.886, 0.00532), "llama-3.1-70b": (0.812, 0.0176),
+  "mistral-large": (0.604, 0.01054)}),
+"llm_accuracy_pct": ("""\
+Model,Accuracy (%),Cost per request (USD)
+gpt-4o,73.0,0.00328
+claude-3.5-sonnet,88.6,0.00532
+llama-3.1-70b,81.2,0.01760
+mistral-large,60.4,0.01054
+""", {"gpt-4o": (0.73, 0.00328), "claude-3.5-sonnet": (0.886, 0.00532), "llama-3.1-70b": (0.812, 0.0176),
+  "mistral-large": (0.604, 0.01054)}),
+"llm_accuracy_total_cost_no_n": ("""\
+model,accuracy,total_cost
+gpt-4o,0.73,1.64
+claude-3.5-sonnet,0.886,2.66
+llama-3.1-70b,0.812,8.8
+mistral-large,0.604,5.27
+""", ASKED),
+"llm_cents": ("""\
+model,requests,solved,cost (cents)
+gpt-4o,500,365,164
+claude-3.5-sonnet,500,443,266
+llama-3.1-70b,500,406,880
+mistral-large,500,302,527
+""", ASKED),
+"log_one_row_each": ("""\
+name,reward,cost
+m1,0,0.5762
+m2,1,0.2063
+m3,0,0.1789
+m4,1,0.3187
+""", ASKED),
+"log_one_row_each_time": ("""\
+time,arm,reward,cost
+2024-05-01T00:00:00Z,m1,0,0.5762
+2024-05-06T01:07:00Z,m2,1,0.2063
+2024-05-11T02:14:00Z,m3,0,0.1789
+2024-05-16T03:21:00Z,m4,1,0.3187
+""", ASKED),
+"means_avg_titles": ("""\
+variant,avg reward,avg cost
+m1,0.3533,0.7121
+m2,0.1574,0.5309
+m3,0.6683,0.207
+""", {"m1": (0.3533, 0.7121), "m2": (0.1574, 0.5309), "m3": (0.6683, 0.207)}),
+"means_pct_title": ("""\
+name,success rate (%),cost per call (USD)
+m1,35.33,0.7121
+m2,15.74,0.5309
+m3,66.83,0.207
+""", {"m1": (0.3533, 0.7121), "m2": (0.1574, 0.5309), "m3": (0.6683, 0.207)}),
+"means_percent": ("""\
+name,mean_reward,mean_cost
+m1,35.33%,0.7121
+m2,15.74%,0.5309
+m3,66.83%,0.207
+""", {"m1": (0.3533, 0.7121), "m2": (0.1574, 0.5309), "m3": (0.6683, 0.207)}),
+"means_semicolon_commas": ("""\
+name;mean_reward;mean_cost
+Anna;0,1364;0,6738
+Bernd;0,2739;0,2391
+Clara;0,4076;0,7918
+""", {"Anna": (0.1364, 0.6738), "Bernd": (0.2739, 0.2391), "Clara": (0.4076, 0.7918)}),
+"mixed_decimals": ("""\
+name;clicks;spent;conversions
+a;100;12,34;4
+b;150;23.45;6
+""", ASKED),
+"more_conversions_than_clicks": ("""\
+name,clicks,spent,conversions
+a,100,12.34,140
+b,150,23.45,6
+""", ASKED),
+"negative_cost": ("""\
+name,clicks,spent,conversions
+a,100,12.34,4
+b,150,-23.45,6
+c,90,9.00,2
+""", ASKED),
+"one_arm": ("""\
+name,clicks,spent,conversions
+a,100,12.34,4
+""", ASKED),
+"pivot_arms_are_columns": ("""\
+metric,Kite,Surf,Dive,Sail
+clicks,476,751,728,787
+spent,682.71,1709.97,662.73,949.64
+conversions,12,35,71,35
+""", ASKED),
+"pivot_days_across": ("""\
+name,clicks 2024-03-01,clicks 2024-03-02,spent,conversions
+Kite,238,238,682.71,12
+Surf,375,376,1709.97,35
+Dive,364,364,662.73,71
+Sail,393,394,949.64,35
+""", ASKED),
+"pivot_name_once": ("""\
+Campaign,Date,Clicks,Cost,Conversions
+Kite,2024-03-01,200,473.31,23
+,2024-03-02,173,225.27,2
+,2024-03-03,111,245.45,12
+Surf,2024-03-01,86,150.14,1
+,2024-03-02,274,167.91,22
+,2024-03-03,163,172.26,9
+""", ASKED),
+"plain_blank_name_sum": ("""\
+name,clicks,spent,conversions
+North,2457,3713.81,138
+South,4660,7524.70,270
+East,7825,16529.70,296
+West,6909,10435.92,274
+Centre,2408,5378.57,152
+,24259,43582.70,1130
+""", {"North": (0.05616606, 1.511522), "South": (0.05793991, 1.614742), "East": (0.03782748, 2.112422),
+  "West": (0.03965842, 1.510482), "Centre": (0.06312292, 2.233625)}),
+"plain_grand_total_colon": ("""\
+name,clicks,spent,conversions
+North,2457,3713.81,138
+South,4660,7524.70,270
+East,7825,16529.70,296
+West,6909,10435.92,274
+Centre,2408,5378.57,152
+Grand Total:,24259,43582.70,1130
+""", {"North": (0.05616606, 1.511522), "South": (0.05793991, 1.614742), "East": (0.03782748, 2.112422),
+  "West": (0.03965842, 1.510482), "Centre": (0.06312292, 2.233625)}),
+"plain_total_is_brand": ("""\
+name,clicks,spent,conversions
+Total,2457,3713.81,138
+Shell,4660,7524.70,270
+BP,7825,16529.70,296
+""", ASKED),
+"plain_total_partial": ("""\
+name,clicks,spent,conversions
+South,4660,7524.70,270
+East,7825,16529.70,296
+West,6909,10435.92,274
+Centre,2408,5378.57,152
+Total,24259,43582.70,1130
+""", ASKED),
+"polish_unknown_words": ("""\
+Kampania;Kliknięcia;Koszt;Konwersje
+Frühjahr;5704;13 193,13;113
+Händler;4870;5 870,13;67
+Größe XL;4040;6 698,81;475
+""", ASKED),
+"price_avg_cost": ("""\
+Keyword,Clicks,Conversions,Avg. cost
+k1,800,23,0.35
+k2,1200,43,0.52
+k3,1600,63,0.69
+k4,2000,83,0.86
+""", ASKED),
+"price_avg_cpc": ("""\
+Keyword,Clicks,Conversions,Avg. CPC
+k1,800,23,0.35
+k2,1200,43,0.52
+k3,1600,63,0.69
+k4,2000,83,0.86
+""", {"k1": (0.02875, 0.35), "k2": (0.03583333, 0.52), "k3": (0.039375, 0.69), "k4": (0.0415, 0.86)}),
+"price_cost_per_click": ("""\
+Keyword,Clicks,Conversions,Cost per click (USD)
+k1,800,23,0.35
+k2,1200,43,0.52
+k3,1600,63,0.69
+k4,2000,83,0.86
+""", {"k1": (0.02875, 0.35), "k2": (0.03583333, 0.52), "k3": (0.039375, 0.69), "k4": (0.0415, 0.86)}),
+"price_cout_par_clic": ("""\
+Campagne;Clics;Conversions;Coût par clic
+k1;800;23;0,35
+k2;1200;43;0,52
+k3;1600;63;0,69
+k4;2000;83;0,86
+""", {"k1": (0.02875, 0.35), "k2": (0.03583333, 0.52), "k3": (0.039375, 0.69), "k4": (0.0415, 0.86)}),
+"rate_ctr_log_like": ("""\
+Ad,CTR,CPC
+k1,2.67%,0.35
+k2,3.00%,0.52
+k3,3.20%,0.69
+k4,3.33%,0.86
+""", ASKED),
+"spanish": ("""\
+Campaña;Clics;Coste;Conversiones
+Frühjahr;5.704;13.193,13 €;113
+Händler;4.870;5.870,13 €;67
+Größe XL;4.040;6.698,81 €;475
+""", {"Frühjahr": (0.01981066, 2.312961), "Händler": (0.0137577, 1.205366), "Größe XL": (0.1175743, 1.658121)}),
+"swiss": ("""\
+Kampagne;Klicks;Kosten (CHF);Conversions
+Frühjahr;5’704;13’193.13;113
+Händler;4’870;5’870.13;67
+Größe XL;4’040;6’698.81;475
+""", {"Frühjahr": (0.01981066, 2.312961), "Händler": (0.0137577, 1.205366), "Größe XL": (0.1175743, 1.658121)}),
+"three_arms_sum": ("""\
+name,clicks,spent,conversions
+a,100,30.00,4
+b,150,45.50,6
+c,250,75.50,10
+""", ASKED),
+"tiktok": ("""\
+Campaign name,Primary status,Cost,Impressions,Clicks (destination),Conversions,CPC (destination),CPA,Currency
+TT one,Active,14892.90,351410,7809,878,1.91,16.96,EUR
+TT two,Active,794.54,33787,563,47,1.41,16.91,EUR
+TT three,Active,4747.35,278363,5567,480,0.85,9.89,EUR
+TT four,Active,1997.52,369811,8600,805,0.23,2.48,EUR
+Total of 4 results,Active,22432.31,1033371,22539,2210,1.00,10.15,EUR
+""", {"TT one": (0.1124344, 1.907146), "TT two": (0.08348135, 1.411261), "TT three": (0.08622238, 0.8527663),
+  "TT four": (0.09360465, 0.2322698)}),
+"total_in_index_column": ("""\
+Row,Campaign,Clicks,Cost,Conversions
+1,North,2457,3713.81,138
+2,South,4660,7524.70,270
+3,East,7825,16529.70,296
+4,West,6909,10435.92,274
+5,Centre,2408,5378.57,152
+Total,,24259,43582.70,1130
+""", {"North": (0.05616606, 1.511522), "South": (0.05793991, 1.614742), "East": (0.03782748, 2.112422),
+  "West": (0.03965842, 1.510482), "Centre": (0.06312292, 2.233625)}),
+"two_arms_equal": ("""\
+name,clicks,spent,conversions
+one,6127,12488.11,82
+two,6127,12488.11,82
+""", {"one": (0.01338339, 2.03821), "two": (0.01338339, 2.03821)}),
+"unit_cent_sign": ("""\
+Campaign,Clicks,Cost (¢),Conversions
+U1,4985,334512,317
+U2,5999,421313,281
+U3,7242,1040303,140
+""", {"U1": (0.06359077, 0.6710371), "U2": (0.04684114, 0.7023054), "U3": (0.01933168, 1.436486)}),
+"unit_clicks_k": ("""\
+Campaign,Clicks (k),Cost,Conversions
+U1,4.985,3345.12,317
+U2,5.999,4213.13,281
+U3,7.242,10403.03,140
+""", {"U1": (0.06359077, 0.6710371), "U2": (0.04684114, 0.7023054), "U3": (0.01933168, 1.436486)}),
+"unit_cost_p": ("""\
+Campaign,Clicks,Cost (p),Conversions
+U1,4985,334512,317
+U2,5999,421313,281
+U3,7242,1040303,140
+""", ASKED),
+"word_in_number": ("""\
+name,clicks,spent,conversions
+a,100,12.34,4
+b,many,23.45,6
+c,90,9.00,2
+""", ASKED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_read_as_it_says_or_asks(tmp_path: Path, name: str) -> None:
+    text, truth = FILES[name]
+    if isinstance(truth, str):
+        with pytest.raises(InputError):
+            read(tmp_path, text)
+        return
+    found = {one.name: one for one in read(tmp_path, text).instances}
+    wanted = truth if all(isinstance(arms, dict) for arms in truth.values()) else {"arms": truth}
+    assert found.keys() == wanted.keys()
+    for instance, arms in wanted.items():
+        means = zip(found[instance].mean_reward.tolist(), found[instance].mean_cost.tolist(), strict=True)
+        of_arm = dict(zip(found[instance].arms, means, strict=True))
+        assert of_arm.keys() == arms.keys()
+        assert all(of_arm[arm] == pytest.approx(of, rel=1e-5) for arm, of in arms.items())
+
+
+def test_no_file_is_too_easy() -> None:
+    asked = sum(truth == ASKED for _, truth in FILES.values())
+    assert len(FILES) >= 60 and len(FILES) // 3 < asked < 2 * len(FILES) // 3

@@ -1,0 +1,379 @@
+"""Requests in flight and budgets that renew: against a plain twin, and the service against the simulator."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.core import arm_statistics, streams, ticks
+from jaxbandits.core.protocol import View
+from jaxbandits.core.streams import Domain
+from jaxbandits.environments import Batched, Delayed, FiniteArms, FixedDelay, Reservoir, TableDelay
+from jaxbandits.environments.delayed import delay_words
+from jaxbandits.live.budgets import budget_state
+from jaxbandits.policies import (
+    RCB,
+    ArmIncreasing,
+    BudgetedThompson,
+    EvenPace,
+    InFlight,
+    OmegaUCB,
+    PDBwKWithTime,
+    PricePacer,
+    SoftIndex,
+)
+from jaxbandits.policies.wrappers import Known
+from jaxbandits.testing import check_constraint, check_environment
+from jaxbandits.testing.lanes import lane_words
+from tests.policies.reference.service import Budget, Pacer, Twin, even_line, expected_left, with_returns
+
+KEY = jax.random.key(26)
+BOUNDS = (0.25, 0.5, 1.0)
+REQUESTS = [5, 9, 0, 14, 7, 3, 12, 10]
+EXPECTED = [6, 8, 1, 12, 7, 4, 10, 12]
+AMOUNT, EVERY, CARRIES = (1.5, 2.0), (2, 4), (False, True)
+GROUPS = (None, (1, 2))
+ROUNDS, RUNS, PATIENCE, M = sum(REQUESTS), 4, 12, 2
+
+
+@cache
+def logs() -> list[list[tuple[Any, Any]]]:
+    rng = np.random.default_rng(1)
+    quality = (0.3, 0.6, 0.9)
+    return [
+        [
+            (np.clip(q + 0.3 * rng.random(9) - 0.15, 0, 1), b * rng.random(9))
+            for q, b in zip(quality, BOUNDS, strict=True)
+        ]
+    ]
+
+
+@cache
+def world() -> Delayed:
+    law = TableDelay.geometric(4.0, lost=0.1)
+    return Delayed(FiniteArms.empirical(logs()), law, room=32, arrivals=M, patience=PATIENCE, groups=GROUPS)
+
+
+RENEWING = jb.Renewing(AMOUNT, EVERY, REQUESTS, EXPECTED, CARRIES)
+
+
+@cache
+def lanes(name: str) -> jb.Trajectory:
+    """Some lanes of a policy, ``[run, round]``."""
+    policy = InFlight(POLICIES[name], bound=BOUNDS)
+
+    def one(run: jax.Array) -> jb.Trajectory:
+        return jb.rollout(policy, world(), RENEWING, key=KEY, rounds=ROUNDS, replicate=run)
+
+    return jax.device_get(jax.jit(jax.vmap(one))(jnp.arange(RUNS)))
+
+
+POLICIES = {
+    "omega_ucb": OmegaUCB(),
+    "pacer": PricePacer(eta=0.05, budgets=2),
+    "thompson": BudgetedThompson(),
+    "even_pace": EvenPace(OmegaUCB()),
+}
+SLOTS = np.repeat(np.arange(len(REQUESTS)), REQUESTS)
+
+
+def delays(run: int, arms: np.ndarray) -> np.ndarray:
+    """Of each round, with the simulator's own draws."""
+    key = jax.random.wrap_key_data(lane_words(streams.root_key(KEY), 0, run, Domain.WORLD))
+    words = jax.vmap(lambda t, k: delay_words(key, t, k)[0])(
+        jnp.arange(1, arms.size + 1), jnp.asarray(np.maximum(arms, 0))
+    )
+    table = np.asarray(world().law.cumulated[0])
+    later = (np.asarray(words >> 8)[:, None] >= table).sum(1)
+    return np.where(later < table.size, later, 1 << 30)
+
+
+def fresh_twin() -> Twin:
+    budgets = [
+        Budget(int(a * ticks.ONE), e, set(range(3)) if g is None else set(g), c)
+        for a, e, g, c in zip(AMOUNT, EVERY, GROUPS, CARRIES, strict=True)
+    ]
+    return Twin([int(b * ticks.ONE) for b in BOUNDS], budgets, PATIENCE)
+
+
+def told(run: int, name: str) -> list[list[tuple[int, int, int, int, bool]]]:
+    """What arrives after each round, by the twin."""
+    lane, twin = jax.tree.map(lambda x: x[run], lanes(name)), fresh_twin()
+    wait, out = delays(run, lane.action), []
+    for t, arm in enumerate(lane.action.tolist(), start=1):
+        if arm >= 0:
+            cost = int(lane.outcome.cost[t - 1].max())
+            twin.play(t, int(SLOTS[t - 1]), arm, int(lane.outcome.reward[t - 1]), cost, int(wait[t - 1]))
+        out.append(twin.arrive(t, M))
+    return out
+
+
+def test_the_simulator_agrees_with_a_plain_twin():
+    """Queue, statistics, open requests, money of every round in whole ticks; decisions by float64 scores."""
+    skips = lost = late = 0
+    for run in range(RUNS):
+        lane, twin = jax.tree.map(lambda x, run=run: x[run], lanes("omega_ucb")), fresh_twin()
+        wait = delays(run, lane.action)
+        assert lane.played.all()
+        for t, arm in enumerate(lane.action.tolist(), start=1):
+            i, slot = t - 1, int(SLOTS[t - 1])
+            can = twin.affordable(slot)
+            assert (arm >= 0) == bool(can), (run, t)
+            if arm >= 0:
+                assert arm in can
+                scores = twin.scores(t, 0.25)
+                best = max(scores[k] for k in can)
+                new = [k for k in can if twin.n[k] + twin.open[k] == 0]
+                assert arm == new[0] if new else scores[arm] >= best * (1 - 1e-5), (run, t, scores)
+                cost = int(lane.outcome.cost[i].max())
+                twin.play(t, slot, arm, int(lane.outcome.reward[i]), cost, int(wait[i]))
+            skips += arm < 0
+            known = jax.tree.map(lambda x, i=i: x[i], lane.state.known)
+            assert known.open.tolist() == twin.open
+            assert known.learnt.pulls.tolist() == twin.n
+            assert ticks.join(known.learnt.reward).tolist() == twin.reward
+            assert ticks.join(known.learnt.cost).tolist() == twin.cost
+            for j, budget in enumerate(twin.budgets):
+                charged = int(ticks.join(known.budgets.charged)[j])
+                granted = budget.amount * (slot // budget.every + 1 if budget.carries else 1)
+                assert granted - charged == budget.left(slot), (run, t, j)
+            arrived = twin.arrive(t, M)
+            lost += sum(x[4] for x in arrived)
+            late += len(arrived) == M and any(x[0] <= t for x in twin.waiting)
+        violation = ticks.join(lane.ledger.audit["violation"])[-1]
+        assert violation.tolist() == [0, 0] == [budget.overspent() for budget in twin.budgets]
+        spent = ticks.join(lane.ledger.spent)[-1]
+        assert spent.tolist() == [sum(budget.paid.values()) for budget in twin.budgets]
+    assert skips and lost and late  # or nothing was tried
+
+
+def serve(name: str, run: int) -> None:
+    """The same requests and arrivals, delays, losses and reservations included: the same decisions and state."""
+    lane, now = jax.tree.map(lambda x: x[run], lanes(name)), [0.0]
+    key = jax.random.wrap_key_data(lane_words(streams.root_key(KEY), 0, run, Domain.POLICY))
+    names = ("a", "b", "c")
+    budgets = [
+        jb.live.Budget(a, float(e), None if g is None else tuple(names[k] for k in g), c, str(j))
+        for j, (a, e, g, c) in enumerate(zip(AMOUNT, EVERY, GROUPS, CARRIES, strict=True))
+    ]
+    agent = jb.live.Agent(
+        POLICIES[name],
+        arms=dict(zip(names, BOUNDS, strict=True)),
+        reward_bound=1.0,
+        budgets=budgets,
+        traffic=jb.live.Traffic(EXPECTED, slot=1.0),
+        key=key,
+        clock=lambda: now[0],
+    )
+    arrivals = told(run, name)
+    for t, arm in enumerate(lane.action.tolist(), start=1):
+        now[0] = float(SLOTS[t - 1])
+        ticket = agent.choose()
+        assert (names.index(ticket.arm) if ticket else -1) == arm, (name, run, t)
+        if t < ROUNDS:
+            for round, _, reward, cost, lost in arrivals[t - 1]:
+                if lost:
+                    agent._give_up([round], now[0])
+                else:
+                    agent.learn(round, reward=reward / ticks.ONE, cost=cost / ticks.ONE)
+    known = Known(agent._learnt, agent._waiting, budget_state(agent._accounts))
+    simulated = jax.tree.map(lambda x: x[-1], lane.state.known)
+    for mine, must in zip(jax.tree.leaves(known), jax.tree.leaves(simulated), strict=True):
+        if mine.ndim and mine.shape != must.shape:  # an agent has room for more arms
+            mine, more = mine[: must.shape[0]], mine[must.shape[0] :]
+            assert not np.asarray(more).any()
+        assert np.array_equal(mine, must), (name, run)
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.integration) for name in ("pacer", "thompson", "even_pace")]
+
+
+@pytest.mark.parametrize("name", ["omega_ucb", *SLOW])
+def test_a_service_decides_as_the_simulator(name: str) -> None:
+    for run in range(RUNS):
+        serve(name, run)
+
+
+SEEN = np.concatenate([np.arange(n) for n in REQUESTS])
+
+
+@pytest.mark.integration
+def test_the_pacer_agrees_with_its_twin():
+    """Prices to 10⁻³ over a whole lane in float32, decisions but for near-ties."""
+    moved = 0
+    for run in range(RUNS):
+        lane, twin, pacer = jax.tree.map(lambda x, run=run: x[run], lanes("pacer")), fresh_twin(), Pacer(eta=0.05)
+        wait = delays(run, lane.action)
+        for t, arm in enumerate(lane.action.tolist(), start=1):
+            i, slot, seen = t - 1, int(SLOTS[t - 1]), int(SEEN[t - 1])
+            can = twin.affordable(slot)
+            if can:
+                left = with_returns(twin, pacer, slot)
+                ahead = [expected_left(slot, seen, budget.every, EXPECTED) for budget in twin.budgets]
+                targets = [max(a / ticks.ONE / b, 1 / ticks.ONE) for a, b in zip(left, ahead, strict=True)]
+                net = pacer.play(twin, t, targets, can)
+                new = [k for k in can if net[k] == np.inf]
+                best = max(net[k] for k in can)
+                if arm < 0:
+                    assert best < 1e-3
+                else:
+                    assert arm == new[0] if new else net[arm] >= best - 1e-3
+                pacer.move(twin, targets, arm)
+                price = lane.state.known.learnt.price[i]
+                assert np.allclose(price, pacer.price, rtol=1e-3), (run, t)
+                moved += 1
+            else:
+                assert arm < 0
+            if arm >= 0:
+                cost = int(lane.outcome.cost[i].max())
+                twin.play(t, slot, arm, int(lane.outcome.reward[i]), cost, int(wait[i]))
+            twin.arrive(t, M)
+    assert moved > ROUNDS
+
+
+@pytest.mark.integration
+def test_an_even_pace_stays_under_its_line():
+    for run in range(RUNS):
+        lane, twin = jax.tree.map(lambda x, run=run: x[run], lanes("even_pace")), fresh_twin()
+        wait, skips = delays(run, lane.action), 0
+        for t, arm in enumerate(lane.action.tolist(), start=1):
+            i, slot = t - 1, int(SLOTS[t - 1])
+            line = [even_line(budget, slot, int(SEEN[i]), EXPECTED) for budget in twin.budgets]
+            fits = [
+                k
+                for k, bound in enumerate(twin.bounds)
+                if all(k not in b.arms or bound <= x + 8 for b, x in zip(twin.budgets, line, strict=True))
+            ]
+            assert arm in fits if arm >= 0 else not fits, (run, t)
+            skips += arm < 0
+            if arm >= 0:
+                cost = int(lane.outcome.cost[i].max())
+                twin.play(t, slot, arm, int(lane.outcome.reward[i]), cost, int(wait[i]))
+            twin.arrive(t, M)
+        assert skips
+
+
+def test_without_delay_it_is_the_policy_itself():
+    arms, rounds = FiniteArms.empirical(logs()), 60
+    plain = jb.rollout(OmegaUCB(), arms, jb.Horizon(rounds), key=KEY, rounds=rounds)
+    flying = jb.rollout(InFlight(OmegaUCB()), Delayed(arms), jb.Horizon(rounds), key=KEY, rounds=rounds)
+    assert np.array_equal(plain.action, flying.action)
+    assert np.array_equal(plain.outcome.reward, flying.outcome.reward)
+    for mine, own in zip(jax.tree.leaves(flying.state.known.learnt), jax.tree.leaves(plain.state), strict=True):
+        assert np.array_equal(mine, own)
+
+
+def test_decisions_of_a_batch_see_nothing_of_each_other():
+    """Statistics change between batches only, and an index policy spreads: all arms before any comes twice."""
+    rounds, size = 24, 6
+    batches = Delayed(FiniteArms.empirical(logs()), Batched(size), room=size)
+    lane = jb.rollout(InFlight(OmegaUCB()), batches, jb.Horizon(rounds), key=KEY, rounds=rounds)
+    pulls = np.asarray(lane.state.known.learnt.pulls).sum(1)
+    assert pulls.tolist() == [t // size * size for t in range(rounds)]
+    assert sorted(lane.action[:3].tolist()) == [0, 1, 2] and sorted(lane.action[3:6].tolist()) == [0, 1, 2]
+
+
+def test_too_many_open_requests_end_the_lane_with_a_status():
+    full = Delayed(FiniteArms.empirical(logs()), FixedDelay(10), room=6)
+    lane = jb.rollout(InFlight(OmegaUCB()), full, jb.Horizon(24), key=KEY, rounds=8)
+    assert jb.Status(int(lane.status[-1])) == jb.Status.CAPACITY and int(lane.played.sum()) == 6
+
+
+def test_open_pulls_count_at_their_arms_means():
+    rng = np.random.default_rng(0)
+    n = np.array([0, 0, 1, 7, 2**20, 2**30], np.int64)
+    reward, cost = (np.array([rng.integers(0, x * ticks.ONE + 1) for x in n]) for _ in range(2))
+    cost[3] = 7 * ticks.ONE
+    open_ = np.array([0, 3, 1000, 5, 10**6, 10**6])
+    stats = arm_statistics.ArmStatistics(jnp.asarray(n, jnp.int32), ticks.split(reward), ticks.split(cost), None, None)
+    got = arm_statistics.counted(stats, jnp.asarray(open_, jnp.int32))
+    known = np.maximum(n, 1)
+    assert ticks.join(got.reward).tolist() == (reward + open_ * (reward // known)).tolist()
+    assert ticks.join(got.cost).tolist() == (cost + open_ * np.where(n > 0, cost // known, ticks.ONE)).tolist()
+    assert got.pulls.tolist() == (n + open_).tolist()
+
+
+@pytest.mark.integration
+def test_delayed_worlds_and_renewing_budgets_keep_the_contract():
+    assert check_environment(world(), key=KEY, counted=False) < 5
+    check_constraint(RENEWING, world(), InFlight(OmegaUCB(), bound=BOUNDS), key=KEY)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Delayed(FiniteArms.empirical(logs()), room=0), r"^room: 0 given"),
+        (lambda: Delayed(FiniteArms.empirical(logs()), FixedDelay(-1)), r"^rounds: -1 given"),
+        (lambda: Delayed(FiniteArms.empirical(logs()), groups=((3,),)), r"^groups: \(3,\) given; .* arms from 0 to 2"),
+    ],
+)
+def test_a_delayed_world_is_checked(make: Any, message: str) -> None:
+    with pytest.raises(jb.InputError, match=message):
+        jb.simulate(InFlight(OmegaUCB()), make(), jb.Horizon(5), key=KEY)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"amount": [1.0]}, r"^environment: '2 resources' given; it must be one with 1 resources"),
+        ({"amount": [0.0, 1.0]}, r"^amount: 0.0 given"),
+        ({"every": [0, 1]}, r"^every: .* whole numbers of slots"),
+        ({"requests": [-1, 4]}, r"^requests: -1.0 given"),
+        ({"expected": [1, 2]}, r"^expected: .* given; it must be of the shape of requests"),
+    ],
+)
+def test_renewing_budgets_are_checked(change: dict[str, Any], message: str) -> None:
+    given = {"amount": AMOUNT, "every": EVERY, "requests": REQUESTS} | change
+    with pytest.raises(jb.InputError, match=message):
+        jb.simulate(InFlight(OmegaUCB()), world(), jb.Renewing(**given), key=KEY)
+
+
+def test_those_who_pace_say_what_they_miss():
+    with pytest.raises(jb.InputError, match=r"it must be Renewing, and the policy in InFlight"):
+        jb.simulate(InFlight(PricePacer()), Delayed(FiniteArms.empirical(logs())), jb.Horizon(5), key=KEY)
+    with pytest.raises(jb.InputError, match=r"traffic: None given"):
+        budgets = [jb.live.Budget(1.0, 10.0)]
+        jb.live.Agent(PricePacer(), arms={"a": 0.5}, reward_bound=1.0, budgets=budgets, key=KEY)
+
+
+@pytest.mark.parametrize("carries", [False, True])
+def test_amounts_without_end_do_not_wrap(carries: bool) -> None:
+    """10⁹ in each of 600 periods is more than a total holds: it is as much as one holds, and never less than before."""
+    prepared = jb.Renewing([1e9, 2.0], [1, 1], [1] * 600, carry_over=carries).prepare(world())
+    granted = ticks.join(prepared.granted)
+    assert (granted > 0).all() and (np.diff(granted, axis=1) >= 0).all()
+    assert (ticks.join(prepared.grants) >= granted[:, -1]).all()
+    assert np.isfinite(prepared.best_rate(*world().values())).all()
+
+
+def test_what_draws_and_what_weighs_count_open_requests_too() -> None:
+    """Answers come after 40 rounds; until then every arm is served once before any is again."""
+    slow = Delayed(FiniteArms.bernoulli([0.5] * 6, [0.5] * 6), FixedDelay(40), room=64)
+    limit = jb.Renewing([100.0], [1], [30])
+    timed = PDBwKWithTime(c_rad=0.5, budget=40.0, horizon=80.0)
+    for policy in (SoftIndex(OmegaUCB(), 0.1), timed):
+        lane = jb.rollout(InFlight(policy), slow, limit, key=KEY, rounds=30)
+        assert sorted(np.asarray(lane.action[:6]).tolist()) == [*range(6)]
+        assert np.bincount(np.asarray(lane.action), minlength=6).max() < 20
+
+
+def test_an_arm_whose_only_answer_was_lost_is_tried_again() -> None:
+    state = arm_statistics.empty(4)._replace(pulls=jnp.array([3, 0, 2, 0]))
+    taken = ArmIncreasing(RCB(), beta=1.0).admits(state, View(jnp.int32(100), None, jnp.ones(4, bool)))
+    assert taken.tolist() == [True, True, True, False]
+
+
+def test_a_reservoir_may_answer_late() -> None:
+    late = Delayed(Reservoir.ratio(KEY, instances=2, capacity=8, beta=1.0), FixedDelay(2), room=4)
+    late.check()
+    reward, cost = late.values()
+    assert cost.shape == (*reward.shape, 1)
+    named = Delayed(Reservoir.ratio(KEY, instances=2, capacity=8, beta=1.0), FixedDelay(2), room=4, groups=((1,),))
+    with pytest.raises(jb.InputError, match=r"groups: \(\(1,\),\) given; it must be \(None,\)"):
+        named.check()

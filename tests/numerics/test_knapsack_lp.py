@@ -1,0 +1,111 @@
+"""The knapsack LPs against scipy's linprog and against brute force in float64."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from jaxbandits._numerics import knapsack_lp as lp
+from tests.policies.reference.knapsack import lp_pair
+
+EPS = float(np.finfo(np.float32).eps)
+
+
+def highs(mu, rows, limits):
+    """(value, solution) by scipy; +inf if unbounded."""
+    found = linprog(-mu, A_ub=rows, b_ub=limits, bounds=(0, None), method="highs")
+    return (-found.fun, found.x) if found.status == 0 else (np.inf, None)
+
+
+def random_lps(seed, count, arms):
+    rng = np.random.default_rng(seed)
+    draws = (rng.random((count, arms)), rng.random((count, arms)), rng.uniform(0.02, 1.0, count))
+    return [x.astype(np.float32) for x in draws]
+
+
+@pytest.mark.parametrize("arms", [1, 2, 3, 8, 40])
+def test_one_resource_against_linprog_and_float64(arms):
+    mu, rho, c = random_lps(arms, 300, arms)
+    best = jax.jit(jax.vmap(lp.best_mixture))(mu, rho, c)
+    host = lp.mixture_values(*(x.astype(np.float64) for x in (mu, rho, c)))
+    for i in range(300):
+        m, r, limit = mu[i].astype(float), rho[i].astype(float), float(c[i])
+        value, _ = highs(m, np.stack([r, np.ones(arms)]), [limit, 1.0])
+        assert host[i] == pytest.approx(value, abs=1e-12)
+        # float32: a few roundings of numbers up to 1
+        assert float(best.value[i]) == pytest.approx(value, abs=4 * EPS)
+        pi = np.zeros(arms + 1)
+        pi[int(best.low[i])] += 1 - float(best.weight[i])
+        pi[int(best.high[i])] += float(best.weight[i])
+        assert pi @ np.append(m, 0) == pytest.approx(value, abs=8 * EPS)
+        assert pi @ np.append(r, 0) <= limit + 8 * EPS
+
+
+def test_exact_ties_go_to_a_single_arm_then_to_the_lowest_index():
+    def choice(mu, rho, c=0.5):
+        best = lp.best_mixture(jnp.array(mu, jnp.float32), jnp.array(rho, jnp.float32), jnp.float32(c))
+        ref = lp_pair(mu, rho, c)
+        assert (int(best.high), int(best.low)) == (ref.high if ref.high >= 0 else ref.low, ref.low)
+        return int(best.high), int(best.low), float(best.weight)
+
+    assert choice([1.0, 1.0, 1.0], [0.9, 0.3, 0.3]) == (1, 1, 1.0)  # the pair (0, 1) has the same value
+    assert choice([0.75, 0.75], [0.75, 0.75]) == (0, 2, pytest.approx(2 / 3))
+    assert choice([0.0, 0.0], [0.25, 0.75]) == (0, 0, 1.0)
+    assert choice([0.5], [0.5]) == (0, 0, 1.0)  # a cost of exactly c is below
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_forbidden_actions(seed):
+    mu, rho, c = random_lps(seed, 200, 5)
+    for i in range(200):
+        banned = i % 6
+        allowed = np.arange(6) != banned
+        best = lp.best_mixture(mu[i], rho[i], c[i], jnp.asarray(allowed))
+        ref = lp_pair(mu[i], rho[i], float(c[i]), forbidden={banned})
+        assert float(best.value) == pytest.approx(ref.value, abs=4 * EPS)
+        table = lp.vertices(jnp.asarray(mu[i]), jnp.asarray(rho[i]), c[i])
+        assert float(lp.best_without(table, jnp.int32(banned))) == float(best.value)
+        if ref.low < 0:
+            assert (int(best.high), int(best.low)) == (6, 6)
+
+
+@pytest.mark.parametrize("resources", [1, 2, 3])
+def test_bases_against_linprog(resources):
+    rng = np.random.default_rng(resources)
+    for _ in range(150):
+        arms = int(rng.integers(1, 7))
+        cost = rng.random((resources, arms)) * (rng.random((resources, arms)) < 0.85)
+        mu, limit = rng.random(arms), rng.uniform(0.05, 2.0, resources)
+        value, x = lp.best_basis(mu, cost, limit)
+        expected, _ = highs(mu, cost, limit)
+        assert float(value) == pytest.approx(expected, rel=1e-9)
+        if np.isfinite(expected):
+            assert mu @ x == pytest.approx(expected, rel=1e-9)
+            assert (x >= -1e-9).all() and (cost @ x <= limit + 1e-9).all()
+
+
+def test_host_values_of_padded_instances_and_of_several_resources():
+    reward = np.array([[0.45, 0.7, 0.8], [0.5, np.nan, 0.9]])
+    cost = np.array([[0.3, 0.75, 0.8], [0.25, np.nan, 0.75]])
+    values = lp.mixture_values(reward, cost, np.array([0.5, 0.5]))
+    np.testing.assert_allclose(values, [0.59, 0.7], atol=1e-15)
+    np.testing.assert_allclose(lp.mixture_values(reward, cost[..., None], np.full((2, 1), 0.5)), values, atol=1e-15)
+    twice = np.stack([cost, cost], axis=-1)
+    np.testing.assert_allclose(lp.mixture_values(reward, twice, np.full((2, 2), 0.5)), values, atol=1e-12)
+    np.testing.assert_allclose(lp.fluid_values(reward, cost, np.array([6.0, 5.0])), [9.0, 10.0], atol=1e-12)
+
+
+def test_many_arms_and_resources_fall_back_on_linprog():
+    rng = np.random.default_rng(5)
+    reward, cost, budget = rng.random((1, 60)), rng.uniform(0.1, 1, (1, 60, 4)), np.full((1, 4), 10.0)
+    assert lp.fluid_values(reward, cost, budget)[0] == pytest.approx(highs(reward[0], cost[0].T, budget[0])[0])
+
+
+def test_the_paper_s_instances():
+    mu2, rho2 = [0.35, 0.45, 0.52, 0.72, 0.84, 0.90, 0.92, 0.90], [0.25, 0.30, 0.40, 0.60, 0.70, 0.75, 0.80, 0.85]
+    assert lp.mixture_values(np.array([mu2]), np.array([rho2]), np.array([0.5]))[0] == pytest.approx(0.65, abs=1e-15)
+    best = lp.best_mixture(jnp.array(mu2), jnp.array(rho2), jnp.float32(0.5))
+    assert (int(best.high), int(best.low)) == (5, 1) and float(best.weight) == pytest.approx(4 / 9, abs=EPS)

@@ -1,0 +1,181 @@
+"""Policies of censored arms against the float64 twins: scores to 1e-5, decisions equal except at such ties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits._engine.scan import at_instance
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.protocol import Observation, Status, View
+from jaxbandits.core.specs import OVER
+from jaxbandits.core.streams import Role
+from jaxbandits.environments import RevealConsumption, g1
+from jaxbandits.policies import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
+from jaxbandits.policies.censored import on_grid
+from tests.policies.reference import censored as twins
+
+ROUNDS = 400
+
+
+class Told(NamedTuple):
+    """One round, on the host, in user units."""
+
+    state: Any  # the policy's state before it acted, having learnt from the round before
+    view: Any
+    arm: int
+    limit: int
+    reward: float
+    consumption: float | None
+    true: float
+
+
+def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Told]:
+    """Play one lane of instance 0 round by round; ``world`` must reveal, the policy is told only what it may know."""
+    key = jax.random.key(seed)
+    spec = world.spec
+    inner = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(0))
+
+    @jax.jit
+    def one(state: Any, place: Any, observation: Observation) -> Any:
+        learnt, action = policy.step(state, key, observation)
+        place, _, feedback, _ = inner.pull(place, action, jax.random.key(seed + 1), observation.view.round)
+        return learnt, place, action, feedback
+
+    state, place, action = policy.init(spec), inner.start(), policy.blank_action(spec)
+    shapes = jax.eval_shape(lambda: inner.pull(inner.start(), policy.blank_action(spec), key, jnp.int32(1))[2])
+    feedback, empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes), True
+    for t in range(1, count + 1):
+        observation = Observation(
+            View(jnp.int32(t), None, jnp.ones(spec.arms, bool)), action, feedback, jnp.bool_(empty)
+        )
+        state, place, action, feedback = one(state, place, observation)
+        empty = False
+        exceeded = bool(feedback.exceeded)
+        true = int(feedback.consumption) / ticks.ONE
+        yield Told(
+            state,
+            observation.view,
+            int(action.arm),
+            int(action.limit),
+            0.0 if exceeded else int(feedback.reward) / ticks.ONE,
+            None if exceeded else true,
+            float("inf") if int(feedback.consumption) == OVER else true,
+        )
+
+
+def near_best(scores: np.ndarray, pair: tuple[int, int]) -> bool:
+    best = scores.max()
+    slack = 1e-5 * max(1.0, abs(best)) if np.isfinite(best) else 0.0
+    return bool(scores[pair] >= (best - slack if slack else best))
+
+
+def units(spec: Any) -> np.ndarray:
+    return spec.limit_ticks / ticks.ONE
+
+
+def same(ours: np.ndarray, theirs: np.ndarray) -> None:
+    assert np.array_equal(np.isinf(ours), np.isinf(theirs))
+    seen = np.isfinite(theirs)
+    np.testing.assert_allclose(ours[seen], theirs[seen], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["PosCorr", "NegCorr"])
+@pytest.mark.parametrize("survival", ["literal", "legal", "infinite", "kaplan_meier"])
+def test_rcucb(survival: str, name: str) -> None:
+    world = RevealConsumption(g1([name], arms=4, limits=5))
+    policy, spec = RCUCB(survival, alpha=0.7), world.spec
+    if survival == "kaplan_meier":
+        twin = twins.RCUCBKaplanMeier(4, units(spec), alpha=0.7)
+    else:
+        twin = twins.RCUCB(4, units(spec), alpha=0.7, survival=survival)
+    score = jax.jit(policy.scores)
+    for told in rounds(policy, world, ROUNDS):
+        first = twin.initial_pair()
+        if first is not None:
+            assert (told.arm, told.limit) == first
+        else:
+            theirs = twin.scores()
+            same(np.asarray(score(told.state, told.view.round)).reshape(4, 5), theirs)
+            assert near_best(theirs, (told.arm, told.limit))
+        twin.update(told.arm, told.limit, told.reward, told.consumption, told.true)
+
+
+@pytest.mark.parametrize("width", ["lambda", "one"])
+def test_ucb_reduction(width: str) -> None:
+    world = RevealConsumption(g1(["PosCorr"], arms=4, limits=5))
+    policy, spec = UCBReduction(width, alpha=0.5), world.spec
+    twin = twins.UCBReduction(4, units(spec), alpha=0.5, width=width)
+    score = jax.jit(policy.scores)
+    for told in rounds(policy, world, ROUNDS):
+        first = twin.initial_pair()
+        if first is not None:
+            assert (told.arm, told.limit) == first
+        else:
+            theirs = twin.scores()
+            same(np.asarray(score(told.state, told.view.round)).reshape(4, 5), theirs)
+            assert near_best(theirs, (told.arm, told.limit))
+        twin.update(told.arm, told.limit, told.reward, told.consumption)
+
+
+@pytest.mark.parametrize("scaling", ["global", "per_arm"])
+def test_thompson_reduction(scaling: str) -> None:
+    world = RevealConsumption(g1(["Indep"], arms=4, limits=5))
+    policy, spec, seed = ThompsonReduction(scaling), world.spec, 3
+    twin = twins.ThompsonReduction(4, units(spec), scaling)
+    draw = jax.jit(lambda state, t: policy.draws(state, jax.random.key(seed), t))
+    last: Told | None = None
+    for told in rounds(policy, world, ROUNDS, seed):
+        successes = np.asarray(told.state.successes).reshape(4, 5)
+        if last is not None:
+            coin = streams.policy_words(jax.random.key(seed), told.view.round, Role.TRIAL)[0]
+            u = int(streams.uniform_ticks(coin)) / ticks.ONE
+            y = int(successes[last.arm, last.limit]) - sum(twin.trials[last.arm][last.limit])
+            probability = twin.probability(last.limit, last.reward, last.consumption)
+            assert y == (u < probability) or abs(u - probability) < 1e-6
+            twin.update(last.arm, last.limit, last.reward, last.consumption, y, probability)
+        a, b = twin.posterior()
+        pulls = np.asarray(told.state.pulls).reshape(4, 5)
+        assert np.array_equal(successes + 1, a) and np.array_equal(pulls - successes + 1, b)
+        theta = np.asarray(draw(told.state, told.view.round), np.float64).reshape(4, 5)
+        assert near_best(twin.values(theta), (told.arm, told.limit))
+        last = told
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("survival", ["literal", "legal", "infinite"])
+def test_z_rcucb(survival: str, m: int) -> None:
+    depth = {2: 4, 3: 3}[m]
+    cells = m**depth
+    # A small alpha (the class refuses it before anything runs) refines within a short run.
+    policy = ZRCUCB(survival, horizon=ROUNDS, alpha=0.02, m=m)
+    world = RevealConsumption(g1(["NegCorr"], arms=3, limits=list(fine_limits(depth, m))))
+    twin = twins.ZRCUCB(3, alpha=0.02, m=m, T=ROUNDS, depth=depth, capacity=cells, survival=survival)
+    score, recommended = jax.jit(policy.scores), jax.jit(policy.recommend)
+    finest = cells
+    for told in rounds(policy, world, ROUNDS):
+        ours = np.asarray(score(told.state)).reshape(3, cells)
+        grid = np.asarray(on_grid(told.state)).reshape(3, cells)
+        assert np.array_equal(np.isneginf(ours), ~grid)
+        if int(policy.status(told.state)) == Status.CAPACITY:
+            break
+        for arm in range(3):
+            points = np.asarray(twin.ticks(arm)) - 1
+            assert np.flatnonzero(grid[arm]).tolist() == points.tolist()
+            same(ours[arm, points], twin.scores(arm))
+        assert near_best(ours, (told.arm, told.limit)) and (told.arm, told.limit + 1) in twin.choices()
+        final = recommended(told.state)
+        assert (int(final.arm), int(final.limit) + 1) in twin.finest()
+        finest = min(finest, int(told.state.cell.min()))
+        tick = told.limit + 1
+        twin.update(told.arm, tick, told.reward, _inside(told, tick / cells), told.true)
+    assert finest <= cells // m**2, "the run must refine to mean anything"
+
+
+def _inside(told: Told, limit: float) -> float | None:
+    return None if told.consumption is None else min(told.consumption, limit)

@@ -1,0 +1,186 @@
+"""Where the library differs from a paper or from published code: one named test for each row of docs/deviations.md that
+no other test keeps. What the published code does is an argument of the twins, and nowhere in the library."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import policies
+from jaxbandits.core import ticks
+from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.environments.finite import uniforms
+from jaxbandits.policies.base import IndexPolicy, evaluate
+from tests.policies.reference import budgeted as twin
+from tests.policies.reference.budgeted import Seen
+
+NEAR = 1e-5
+
+
+def score(policy: IndexPolicy, t: float, n: float, mean_r: float, mean_c: float) -> float:
+    """The library's index of an arm with outcomes of 0 and 1."""
+    values = (t, n, n * mean_r, n * mean_c, n * (1 - mean_r), n * (1 - mean_c), 0.0, 0.0)
+    arms = Arms(*(jnp.full((1,), x, jnp.float32) for x in values))
+    return float(evaluate(jax.tree.map(jnp.float32, policy), arms)[0])
+
+
+def seen(t: float, n: float, mean_r: float, mean_c: float) -> Seen:
+    return Seen(*(np.array([x]) for x in (t, n, n * mean_r, n * mean_c, n * mean_r, n * mean_c)))
+
+
+STATE = (12.0, 4.0, 0.5, 0.75)  # a small t, where ln(t − 1) and ln(t − 2) differ
+
+
+def test_logarithm_of_the_round_as_printed() -> None:
+    """m-, c-, i-UCB, Budget-UCB: ln(t − 1); UCB-SC+: ln(t/n). The code counts completed rounds: one less in each."""
+    ours = score(policies.BudgetUCB(min_cost=0.1), *STATE)
+    assert ours == pytest.approx(twin.budget_ucb(seen(*STATE), 0.1)[0], rel=NEAR)
+    assert ours != pytest.approx(twin.budget_ucb(seen(*STATE), 0.1, lag=2)[0], rel=0.01)
+    ours = score(policies.UCBSCPlus(), *STATE)
+    assert ours == pytest.approx(twin.ucb_sc_plus(seen(*STATE))[0], rel=NEAR)
+    assert ours != pytest.approx(twin.ucb_sc_plus(seen(*STATE), completed=True)[0], rel=0.01)
+    ours = score(policies.MUCB(alpha=0.25), *STATE)
+    assert ours == pytest.approx(twin.m_ucb(seen(*STATE), 0.25)[0], rel=NEAR)
+
+
+def test_budget_ucb_factor_two_by_default_one_as_printed() -> None:
+    assert policies.BudgetUCB(min_cost=0.1).factor == 2.0
+    for factor in (1.0, 2.0):
+        ours = score(policies.BudgetUCB(min_cost=0.1, factor=factor), *STATE)
+        assert ours == pytest.approx(twin.budget_ucb(seen(*STATE), 0.1, factor=factor)[0], rel=NEAR)
+
+
+def test_oracle_least_cost_is_a_visible_argument() -> None:
+    """The reference code hands the true least cost to Budget-UCB and UCB-B2 behind the scenes."""
+    for policy in (policies.BudgetUCB, policies.UCBBV1):
+        with pytest.raises(TypeError, match="min_cost"):
+            policy()
+    assert policies.UCBB2().min_cost == 0.0, "no oracle unless given"
+    other = score(policies.BudgetUCB(min_cost=0.7), *STATE)
+    assert other < score(policies.BudgetUCB(min_cost=0.1), *STATE)
+
+
+def test_budget_ucb_without_oracle_reads_the_least_mean_cost_seen() -> None:
+    n, c = jnp.array([10.0, 10.0, 0.0]), jnp.array([8.0, 4.0, 0.0])
+    arms = Arms(jnp.full(3, 30.0), n, 0.5 * n, c, 0.5 * n, n - c, None, None)
+    estimated = evaluate(policies.EstimatedBudgetUCB(factor=jnp.float32(2)), arms)
+    given = evaluate(policies.BudgetUCB(min_cost=jnp.float32(0.4), factor=jnp.float32(2)), arms)
+    np.testing.assert_array_equal(estimated[:2], given[:2])
+
+
+def test_m_ucb_is_infinite_where_the_lower_bound_is_not_above_zero() -> None:
+    assert score(policies.MUCB(alpha=1.0), *STATE) == np.inf
+    assert score(policies.MUCB(alpha=0.5), *STATE) < np.inf
+
+
+def test_z_of_omega_ucb_is_that_of_the_paper_not_an_exact_quantile() -> None:
+    """Example 2 and Figure 1 of the paper use the quantile; its policy, like ours, √(2ρ ln t)."""
+    arms = (10_000.0, 1000.0, 0.8, 0.2)
+    ours = score(policies.OmegaUCB(rho=1.0), *arms)
+    assert ours == pytest.approx(5.607, abs=1e-3)
+    assert ours != pytest.approx(5.504, abs=0.05)
+
+
+def test_ucb_sc_plus_rises_to_infinity_at_its_pole() -> None:
+    """+∞ where c̄² ≤ ln(t/n)/(2n), equality included (the code divides by zero there); never negative beside it."""
+    n, mean_c = 50.0, 0.25
+    critical = n * np.exp(2 * n * mean_c**2)
+    t = jnp.asarray(critical * (1 + np.linspace(-2e-6, 2e-6, 4001)), jnp.float32)
+    full = jnp.full_like(t, 1.0)
+    arms = Arms(t, n * full, 15 * full, n * mean_c * full, 35 * full, n * (1 - mean_c) * full, None, None)
+    scores = np.asarray(evaluate(policies.UCBSCPlus(), arms))
+    assert not np.isnan(scores).any() and (scores > 100).all()
+    assert np.isinf(scores[-1]) and np.isfinite(scores[0]) and (np.diff(scores[np.isfinite(scores)]) >= 0).all()
+
+
+def test_kl_ucb_sc_plus_is_finite_once_a_cost_was_seen() -> None:
+    assert score(policies.KLUCBSCPlus(), 1e6, 1.0, 1.0, 0.01) == pytest.approx(1e30)
+    assert score(policies.KLUCBSCPlus(), 1e6, 1000.0, 1.0, 0.0) == np.inf
+
+
+def test_kube_uses_mean_costs_and_plays_the_densest_where_nothing_fits() -> None:
+    key = jax.random.wrap_key_data(jnp.array([1, 2], jnp.uint32), impl="threefry2x32")
+    policy = policies.KUBE()
+    state = policy.init(jb.environments.FiniteSpec(arms=2))
+    for arm, reward, cost in ((0, 0.5, 0.5), (1, 0.1, 0.25)):
+        told = jb.Feedback(jnp.int32(reward * ticks.ONE), jnp.int32(cost * ticks.ONE))
+        seen = jb.Observation(jb.View(jnp.int32(2)), jnp.int32(arm), told, jnp.bool_(False))
+        state = policy.update(state, key, seen)
+
+    def chosen(left: float) -> int:
+        budget = jax.tree.map(jnp.asarray, ticks.split(ticks.floor_from_units(left)))
+        return int(policy.select(state, key, jb.View(jnp.int32(3), budget, jnp.ones(2, bool)))[1])
+
+    # densities at t = 3: (0.5 + 1.48)/0.5 = 3.96 and (0.1 + 1.48)/0.25 = 6.33
+    assert chosen(10.0) == 1 and chosen(0.3) == 1 and chosen(0.2) == 1
+
+
+def test_epsilon_first_needs_no_known_costs_and_skips_arms_it_never_reached() -> None:
+    arms = jb.environments.FiniteArms.bernoulli([0.5, 0.5, 0.9], [1.0, 1.0, 0.1])
+    result = jb.simulate(
+        policies.EpsilonFirst(epsilon=0.15),
+        arms,
+        jb.TotalBudget(10.0, last_pull="counts"),
+        key=jax.random.key(0),
+        replicates=8,
+        marks=2,
+    )
+    assert (result.final["pulls"].reshape(8, 3).sum(0)[2]) == 0  # two pulls of cost 1 spend 15 % of 10
+
+
+def test_ucb_bv1_forces_a_pull_where_its_formula_is_negative() -> None:
+    """One public coding forgets that λ ≤ s means +∞, and would shun the arm instead."""
+    state = (1000.0, 50.0, 0.3, 0.4)
+    assert twin.ucb_bv1(seen(*state), 0.05, guarded=False)[0] < 0
+    assert score(policies.UCBBV1(min_cost=0.05), *state) == np.inf
+
+
+def test_ucb_b2_guard_is_on_the_mean_cost() -> None:
+    """The reference code compares the cost radius with the mean reward."""
+    rich, poor = (2000.0, 200.0, 0.05, 0.9), (2000.0, 200.0, 0.9, 0.05)
+    assert score(policies.UCBB2(), *rich) == pytest.approx(twin.ucb_b2(seen(*rich))[0], rel=NEAR)
+    assert np.isfinite(twin.ucb_b2(seen(*rich))[0]) and np.isinf(twin.ucb_b2(seen(*rich), guard="reward")[0])
+    assert score(policies.UCBB2(), *poor) == np.inf and np.isfinite(twin.ucb_b2(seen(*poor), guard="reward")[0])
+
+
+def test_pd_bwk_with_one_resource_has_no_weights() -> None:
+    """Its index does not depend on t, and C_rad = ¼ ln(BK) is an argument."""
+    policy = policies.PDBwK.for_budget(1e4, arms=10)
+    assert score(policy, 100.0, 50.0, 0.3, 0.4) == score(policy, 1e6, 50.0, 0.3, 0.4)
+    assert policies.PDBwK.for_budget([1e2, 1e4], arms=10).c_rad.shape == (1, 2)
+
+
+def test_instances_are_not_sorted_and_cost_something() -> None:
+    """The reference code sorts arms best first; its Bernoulli costs are U(0.01, 1), where the paper says U(0, 1)."""
+    arms = jb.environments.random_bernoulli(jax.random.key(0), instances=200, arms=4)
+    reward, cost = arms.values()
+    best = (reward / cost).argmax(1)
+    assert (np.bincount(best, minlength=4) > 20).all()
+    assert cost.min() >= 0.01 and cost.min() < 0.02
+
+
+def test_gbr_mean_bug_states_the_means_of_the_reference_code() -> None:
+    """Its five-valued arms have 0.8 times the true means, of reward and cost: the same runs, 0.8 times the regret."""
+    key = jax.random.key(0)
+    weights = np.moveaxis(uniforms(key, 3, 4, 10), 0, -1)
+    found = {}
+    for bug in (False, True):
+        arms = jb.environments.random_generalised_bernoulli(key, instances=3, arms=4, gbr_mean_bug=bug)
+        for stated, w in zip(arms.values(), (weights[..., :5], weights[..., 5:]), strict=True):
+            assert np.abs(stated - twin.gbr_means(w, gbr_mean_bug=bug)).max() < 4 / 2**24
+        limit = jb.TotalBudget(30.0, last_pull="counts")
+        found[bug] = jb.simulate(policies.MUCB(), arms, limit, key=key, marks=2, engine="scan")
+    assert np.array_equal(found[True].final["pulls"], found[False].final["pulls"])
+    np.testing.assert_allclose(found[True].regret.values, 0.8 * found[False].regret.values, rtol=1e-4, atol=1e-4)
+    assert (found[False].regret.values[..., -1] > 0.1).all()
+
+
+def test_the_pull_that_exceeds_the_budget_counts_or_forfeits() -> None:
+    arms = jb.environments.FiniteArms.empirical([[([0.75], [0.75])]])
+    for rule, reward in (("counts", 1.5), ("forfeits", 0.75)):
+        constraint = jb.TotalBudget(1.0, last_pull=rule)
+        result = jb.simulate(policies.UCB1(), arms, constraint, key=jax.random.key(0), marks=1, engine="scan")
+        assert float(result.reward.values.ravel()[-1]) == reward

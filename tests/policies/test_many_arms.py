@@ -1,0 +1,373 @@
+"""Infinitely many arms: the rules, their twins, the growing set, and what bad input is told."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.core import ticks
+from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.core.protocol import Status
+from jaxbandits.environments import Reservoir, uniform_outcome
+from jaxbandits.policies import (
+    RCB,
+    ArmIncreasing,
+    IndexPolicy,
+    LogExploration,
+    LogLogExploration,
+    OmegaStarUCB,
+    OmegaUCB,
+    SampledArms,
+    SlowLogExploration,
+    UCBVRatio,
+    UCBVReward,
+    arms_to_sample,
+    rcb_air,
+    rcb_i,
+    room_needed,
+)
+from jaxbandits.policies.base import evaluate, evaluate_state
+from jaxbandits.testing import assert_same_results, episode
+from tests.policies.reference import infinite as twins
+
+KEY = jax.random.key(90)
+FORFEITS = "forfeits"
+
+
+def reservoir(capacity: int = 24, instances: int = 2, **changes: Any) -> Reservoir:
+    return Reservoir.ratio(jax.random.key(5), instances=instances, capacity=capacity, **changes)
+
+
+# --- the twins ----------------------------------------------------------------------------------------------------
+
+K = 12
+TWINS: list[tuple[str, IndexPolicy, Callable[[], Any], bool]] = [
+    ("rcb-i", SampledArms(RCB(), K), lambda: twins.Sampled(twins.RCB(), K), False),
+    ("rcb-i-low", SampledArms(RCB(LogLogExploration()), K), lambda: twins.Sampled(
+        twins.RCB(twins.lower_sequence), K), True),
+    ("rcb-air", rcb_air(1.0), lambda: twins.Increasing(twins.RCB(), 1.0), False),
+    ("ucb-v-slow", SampledArms(UCBVReward(SlowLogExploration()), K), lambda: twins.Sampled(
+        twins.UCBVReward(twins.slow_sequence), K), False),
+    ("ucb-v-ratio", SampledArms(UCBVRatio(), K), lambda: twins.Sampled(twins.UCBVRatio(), K), True),
+    ("ucb-air", ArmIncreasing(UCBVReward(), 1.0), lambda: twins.Increasing(twins.UCBVReward(), 1.0), False),
+    ("ucb-air-ratio", ArmIncreasing(UCBVRatio(), 1.0), lambda: twins.Increasing(twins.UCBVRatio(), 1.0), True),
+    ("omega-air", ArmIncreasing(OmegaUCB(), 1.0), lambda: twins.Increasing(twins.Omega(), 1.0), True),
+    ("omega*", SampledArms(OmegaStarUCB(), K), lambda: twins.Sampled(twins.OmegaStar(), K), True),
+]  # fmt: skip
+ROUNDS = 300
+
+
+@pytest.mark.parametrize(("name", "policy", "twin", "smooth"), TWINS, ids=[row[0] for row in TWINS])
+@pytest.mark.integration_rows("rcb-air", "rcb-i-low", "rcb-i", "ucb-air-ratio", "ucb-v-slow")
+def test_twins(name: str, policy: IndexPolicy, twin: Callable[[], Any], smooth: bool) -> None:
+    """Scores to 1e-4 relative away from poles, +∞ where the twin has +∞ but for a pole, decisions but for near-ties.
+
+    Near a pole, where the lower bound on the cost is below 0.01, its float32 error of about 1e-7 decides.
+    """
+    world = reservoir(outcomes=uniform_outcome) if smooth else reservoir()
+    lanes = 2
+    played = episode(policy, world, jb.Horizon(ROUNDS), KEY, ROUNDS, replicates=lanes)
+    scores = jax.jit(jax.vmap(jax.vmap(lambda s, t: evaluate_state(policy, s, t))))(
+        played.after, played.observation.view.round
+    )
+    scores, action = np.asarray(scores, np.float64), np.asarray(played.action)
+    reward, cost = (ticks.to_units(x) for x in (played.outcome.reward, played.outcome.cost))
+    joined = near = 0
+    for lane in range(lanes):
+        one = twin()
+        for i in range(ROUNDS):
+            one.begin()
+            inside, arm = one.inside, int(action[lane, i])
+            assert arm < inside.size, f"round {i + 1}: arm {arm} has not joined, {inside.size} have"
+            joined = max(joined, inside.size)
+            if fresh := inside.unpulled():
+                assert arm == fresh[0], f"round {i + 1}: arm {arm}, but arm {fresh[0]} is new"
+            else:
+                must, got = inside.scores(), scores[lane, i, : inside.size]
+                pole = (must > 100) | (got > 100)
+                with np.errstate(invalid="ignore"):
+                    off = ~pole & ~(np.abs(got / must - 1) < 1e-4)
+                assert not off.any(), f"round {i + 1}: {got} and {must}"
+                best = must.max()
+                same = must[arm] == best or (got[arm] == np.inf and pole[arm] and best > 1e4)
+                near += not same
+                assert same or must[arm] >= best * (1 - 2e-4), f"round {i + 1}: arm {arm} of {must}"
+            inside.learn(arm, reward[lane, i], cost[lane, i])
+    assert joined > 8 and near < 0.02 * lanes * ROUNDS
+
+
+def state_f() -> Arms:
+    def f(x: float) -> jax.Array:
+        return jnp.full((1,), x, jnp.float32)
+
+    return Arms(f(1000), f(50), f(15), f(20), f(35), f(30), None, None)
+
+
+@pytest.mark.parametrize(("sequence", "index"), [(LogExploration(), 4.102303), (LogLogExploration(), 4.599499)])
+def test_the_printed_vectors(sequence: Any, index: float) -> None:
+    leaves = jax.tree.map(jnp.float32, RCB(sequence))
+    assert float(evaluate(leaves, state_f())[0]) == pytest.approx(index, rel=1e-5)
+    twin = twins.RCB(twins.log_sequence if isinstance(sequence, LogExploration) else twins.lower_sequence)
+    twin.join()
+    twin.rewards, twin.costs, twin.rounds = [[0.3] * 50], [[0.4] * 50], 999
+    assert twin.index(0) == pytest.approx(index, abs=5.1e-7)
+
+
+def test_the_lower_end_is_above_the_upper_until_round_2391() -> None:
+    t = jnp.arange(2, 3000, dtype=jnp.float32)
+    above = np.asarray(LogLogExploration().at(t) > LogExploration(1.0).at(t))
+    assert above[t < 2390].all() and not above[t > 2391].any()
+
+
+# --- how many arms ------------------------------------------------------------------------------------------------
+
+
+def test_arms_to_sample() -> None:
+    assert arms_to_sample([1e3, 1e4, 1e5, 1e6], 1.0).tolist() == [32, 100, 317, 1000]
+    assert arms_to_sample([1e4, 1e6], 2.0).tolist() == [465, 10_000]
+    assert arms_to_sample([1e4, 1e6], 0.5).tolist() == [10, 32]
+    assert (arms_to_sample(1.5, 1.0), arms_to_sample(1e4, 1.0, 3.0), rcb_i(1e4, 1.0, multiplier=0.5).arms) == (
+        2,
+        300,
+        50,
+    )
+    for budget in (7.0, 1234.5, 4096.0, 15625.0):
+        for beta in (0.3, 0.999, 1.0, 2.0, 3.7):
+            assert arms_to_sample(budget, beta) == twins.sampled(budget, beta)
+    assert (room_needed(1, 1.0), room_needed(1e6, 2.0)) == (1, 10_000)
+
+
+@pytest.mark.parametrize("beta", [0.3, 0.5, 1.0, 2.0, 3.5])
+def test_a_new_arm_joins_exactly_when_the_rule_says(beta: float) -> None:
+    """The number of arms after round t is ⌈t^e⌉, for every t up to 2·10⁵; float32 may be late by t·2⁻¹⁹/e rounds."""
+    t = np.arange(1, 200_001)
+    power = t.astype(float) ** twins.exponent(beta) * (1 - 1e-12)
+    rule = ArmIncreasing(RCB(), jnp.float32(beta))
+
+    def wants(opened: np.ndarray) -> np.ndarray:
+        return np.asarray(jax.jit(jax.vmap(rule.wanted))(jnp.asarray(opened, jnp.int32), jnp.asarray(t, jnp.int32)))
+
+    after = np.ceil(power)
+    assert not wants(after).any(), "one arm too many"
+    few = ~wants(after - 1)
+    assert (after - 1 >= power * (1 - 2.0**-19))[few].all(), "one arm too few"
+
+
+def test_the_set_is_steady_for_as_long_as_promised() -> None:
+    opened = jnp.asarray(np.unique(np.geomspace(1, 2000, 100).astype(int)), jnp.int32)
+    state = RCB().init(jb.environments.FiniteSpec(2001))
+    ids = jnp.arange(2001)
+
+    def steady(rule: ArmIncreasing, k: jax.Array) -> tuple[jax.Array, jax.Array]:
+        until = rule.steady(state._replace(pulls=(ids < k).astype(jnp.int32)), jnp.int32(1))
+        return until, rule.wanted(k, jnp.maximum(until, 0))
+
+    for beta in (0.5, 1.0, 2.0):
+        until, wanted = jax.jit(jax.vmap(steady, in_axes=(None, 0)))(ArmIncreasing(RCB(), jnp.float32(beta)), opened)
+        exact = np.minimum(np.asarray(opened, float) ** (1 / twins.exponent(beta)), 2.0**30)
+        assert (np.asarray(until) <= exact).all() and (np.asarray(until) >= (1 - 1e-4) * exact - 3).all()
+        assert not np.asarray(wanted).any()
+
+
+# --- the reservoir ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
+def test_the_ratio_law(beta: float) -> None:
+    arms = Reservoir.ratio(jax.random.key(1), instances=8, capacity=1, beta=beta, best_ratio=1.6, least_cost=0.2)
+    reward, cost = arms.first_arms(5000)
+    ratio, count = (reward / cost).ravel(), reward.size
+    for share in (0.01, 0.1, 0.5, 0.9):
+        chance = share**beta
+        error = np.sqrt(chance * (1 - chance) / count)
+        assert abs((ratio > 1.6 * (1 - share)).mean() - chance) < 3.5 * error
+    assert ratio.max() <= 1.6 * (1 + 1e-6) and cost.min() >= 0.2 - 1e-7 and cost.max() <= 1 and reward.max() <= 1
+    place = (cost.ravel() - 0.2) / (np.minimum(1, 1 / ratio) - 0.2)  # uniform on [0, 1], whatever the ratio
+    assert abs(place.mean() - 0.5) < 3.5 / np.sqrt(12 * count)
+    assert abs(np.corrcoef(place, ratio)[0, 1]) < 3.5 / np.sqrt(count)
+
+
+def test_arms_do_not_depend_on_capacity_batch_or_count() -> None:
+    many, few = reservoir(4096).first_arms(4096), reservoir(3).first_arms(3)
+    assert all(np.array_equal(a[:, :3], b) for a, b in zip(many, few, strict=True))
+    one = reservoir(3).take([1]).first_arms(700)
+    assert all(np.array_equal(a[1:2, :700], b) for a, b in zip(many, one, strict=True))
+    assert np.unique(many[0]).size > 8000, "arms and instances differ"
+
+
+def test_uniform_outcomes_have_their_mean() -> None:
+    means = jnp.asarray([0, 1, 2**20, 2**23, 2**24 - 5, 2**24], jnp.int32)
+    words = jax.random.bits(jax.random.key(0), (20_000,))
+    x = np.asarray(jax.vmap(lambda m: jax.vmap(lambda w: uniform_outcome(m, w))(words))(means), np.float64)
+    assert x.min() >= 0 and x.max() <= ticks.ONE
+    error = np.maximum(x.std(axis=1) / np.sqrt(x.shape[1]), 1e-9)
+    assert (np.abs(x.mean(axis=1) - np.asarray(means)) / error < 3.5).all()
+
+
+def test_the_regret_is_against_the_supremum() -> None:
+    arms = reservoir(instances=3)
+    result = jb.simulate(rcb_i(60.0, 1.0), arms, jb.TotalBudget(60.0, last_pull=FORFEITS), key=KEY, marks=2)
+    assert result.best_rate == pytest.approx([2.0] * 3, rel=1e-6)
+    spent, reward = (ticks.to_units(result.ledger[f"expected_{x}"]) for x in ("clock", "reward"))
+    np.testing.assert_allclose(result.regret.values, 2.0 * spent - reward, rtol=1e-6)
+
+
+def test_a_table_and_a_sampler() -> None:
+    table = Reservoir.empirical([0.1, 0.8, 0.3], [0.5, 0.4, 1.0], KEY, instances=2, capacity=300)
+    reward, cost = table.first_arms(300)
+    rows = {(round(float(r), 6), round(float(c), 6)) for r, c in zip(reward.ravel(), cost.ravel(), strict=True)}
+    assert rows == {(0.1, 0.5), (0.8, 0.4), (0.3, 1.0)}
+    assert table.values()[0][0] / table.values()[1][0] == pytest.approx([2.0, 2.0]) and table.values()[1].min() < 0.41
+
+    def sampler(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return jax.random.uniform(key), jnp.float32(0.5)
+
+    arms = Reservoir.sampled(sampler, KEY, instances=2, capacity=9, best_ratio=2.0, least_cost=0.5)
+    arms.check()
+    assert arms.first_arms(9)[1].tolist() == [[0.5] * 9] * 2
+    result = jb.simulate(SampledArms(RCB(), 9), arms, jb.TotalBudget(20.0, last_pull=FORFEITS), key=KEY, marks=1)
+    assert set(result.status.values.ravel()) == {"exhausted"}
+
+
+# --- the growing set ----------------------------------------------------------------------------------------------
+
+
+def grow(room: int, budget: float = 60.0) -> jb.Result:
+    return jb.simulate(
+        ArmIncreasing(RCB(), [0.5, 1.0]), reservoir(room, 4), jb.TotalBudget(budget, last_pull=FORFEITS), key=KEY,
+        replicates=2, marks=[0.1, 0.5, 1.0],
+    )  # fmt: skip
+
+
+@pytest.mark.integration
+def test_a_full_set_ends_the_lane_says_so_and_is_a_prefix_of_a_larger_run() -> None:
+    with pytest.warns(UserWarning, match="status capacity.*growing set is full.*rerun with more capacity"):
+        small = grow(8)
+    assert (small.ended[1] == Status.CAPACITY).all() and (small.ended[0] == Status.EXHAUSTED).all()
+    assert (small.rounds.values[1, ..., -1] == 64).all(), "eight arms serve until round 64 of √t"
+    large = grow(64)
+    assert (large.ended == Status.EXHAUSTED).all()
+    for name in ("rounds", "reward", "spent"):
+        assert np.array_equal(small.ledger[name][0], large.ledger[name][0]), "lanes with room enough are the same"
+    short = episode(rcb_air(1.0), reservoir(8), jb.Horizon(64), KEY, 64)
+    long = episode(rcb_air(1.0), reservoir(64), jb.Horizon(64), KEY, 64)
+    assert np.array_equal(short.action, long.action) and np.array_equal(short.outcome.reward, long.outcome.reward)
+
+
+def test_rerun_larger() -> None:
+    rooms: list[int] = []
+
+    def run(room: int) -> jb.Result:
+        rooms.append(room)
+        return grow(room)
+
+    result, room = jb.rerun_larger(run, 8)
+    assert rooms in ([8, 16], [8, 16, 32]) and room == rooms[-1] and (result.ended == Status.EXHAUSTED).all()
+    assert_same_results(result_without_room(result), result_without_room(grow(64)), "as much room as needed, and more")
+    with pytest.warns(UserWarning, match="status capacity"):
+        _, room = jb.rerun_larger(run, 8, most=15)
+    assert room == 8
+    with pytest.raises(jb.InputError, match="capacity: 0 given; it must be a whole number from 1 to most"):
+        jb.rerun_larger(run, 0)
+
+
+def result_without_room(result: jb.Result) -> jb.Result:
+    pulls = result.final["pulls"]
+    assert not pulls[..., 16:].any()
+    return dataclasses.replace(result, final={**result.final, "pulls": pulls[..., :16]})
+
+
+# --- bad input ----------------------------------------------------------------------------------------------------
+
+
+def build(**changes: Any) -> Reservoir:
+    return Reservoir.ratio(jax.random.key(0), **({"instances": 2, "capacity": 4} | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"beta": 0.0}, r"beta: 0\.0 given; it must be a finite number above 0"),
+        ({"beta": [1.0, -2.0]}, r"beta: -2\.0 given; it must be a finite number above 0"),
+        ({"beta": "flat"}, r"beta: 'flat' given; it must be a finite number above 0"),
+        ({"beta": [1.0] * 3}, r"beta: an array of shape \(3,\) given; it must be one number, or \[2\]"),
+        ({"least_cost": 0.6}, r"least_cost: 0\.6 given; it must be at most 0\.5, the smaller of 1 and 1/best_ratio"),
+        ({"least_cost": 1.5, "best_ratio": 0.1}, r"least_cost: 1\.5 given; it must be at most 1,"),
+        ({"least_cost": 0.0}, r"least_cost: 0\.0 given; it must be a finite number above 0"),
+        ({"best_ratio": np.inf}, r"best_ratio: inf given; it must be a finite number above 0"),
+        ({"capacity": 0}, r"capacity: 0 given; it must be a whole number from 1 to 2\*\*24"),
+        ({"instances": 0}, r"instances: 0 given; it must be a whole number from 1 to 2\*\*32"),
+    ],
+)  # fmt: skip
+def test_a_reservoir_that_cannot_be(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(jb.InputError, match=message):
+        build(**changes)
+
+
+def play(policy: Any, arms: Any = None, budget: float = 10.0) -> jb.Result:
+    return jb.simulate(policy, build() if arms is None else arms, jb.TotalBudget(budget, last_pull=FORFEITS), key=KEY)
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (SampledArms(RCB(), 5), r"capacity: 4 given; it must be at least 5, the arms of SampledArms"),
+        (SampledArms(RCB(), [2, 9]), r"capacity: 4 given; it must be at least 9"),
+        (SampledArms(RCB(), 0), r"SampledArms\.arms: 0\.0 given; it must be .* at least 1"),
+        (SampledArms(RCB(), 2.5), r"SampledArms\.arms: 2\.5 given; it must be a finite whole number"),
+        (ArmIncreasing(RCB(), 0.0), r"ArmIncreasing\.beta: 0\.0 given; it must be a finite number above 0"),
+        (ArmIncreasing(RCB(LogExploration(-1.0)), 1.0), r"LogExploration\.scale: -1\.0 given; it must be .* above 0"),
+        (ArmIncreasing(jb.policies.BudgetedThompson(), 1.0), r"policy: .* it must be an index policy that"),
+    ],
+)  # fmt: skip
+def test_a_policy_that_cannot_be(policy: Any, message: str) -> None:
+    with pytest.raises(jb.InputError, match=message):
+        play(policy)
+
+
+def test_a_rule_without_numbers() -> None:
+    for arguments, name in (((0.0, 1.0), "budget"), ((1e3, -1.0), "beta"), ((1e3, 1.0, np.nan), "multiplier")):
+        with pytest.raises(jb.InputError, match=f"{name}: .* given; it must be a finite number above 0"):
+            arms_to_sample(*arguments)
+    with pytest.raises(jb.InputError, match=r"mean_cost: 0\.0 given; it must be finite and in"):
+        Reservoir.empirical([0.5], [0.0], KEY, instances=1, capacity=2)
+
+
+def test_a_sampler_that_breaks_its_promise() -> None:
+    def arms(sampler: Any, **changes: Any) -> Reservoir:
+        given = {"instances": 2, "capacity": 4, "best_ratio": 1.0, "least_cost": 0.5} | changes
+        return Reservoir.sampled(sampler, KEY, **given)
+
+    half = jnp.float32(0.5)
+    with pytest.raises(jb.InputError, match=r"sampler: .* gives arm 0 of instance 0 means outside \[0, 1\]"):
+        play(SampledArms(RCB(), 2), arms(lambda key: (half, jnp.float32(1.5))))
+    with pytest.raises(jb.InputError, match=r"gives arm 0 of instance 0 0\.25; it must give a mean cost of at least"):
+        play(SampledArms(RCB(), 2), arms(lambda key: (half / 4, half / 2)))
+    with pytest.raises(jb.InputError, match=r"gives arm 0 of instance 0 1; it must give a ratio .* at most best_ratio"):
+        play(SampledArms(RCB(), 2), arms(lambda key: (half, half), best_ratio=0.5))
+
+    def late(
+        key: jax.Array,
+    ) -> tuple[jax.Array, jax.Array]:  # NaN for about one arm in 1,000: unseen before anything runs
+        u = jax.random.uniform(key)
+        return jnp.where(u < 1e-3, jnp.nan, u * 0.5), half
+
+    hidden = arms(late, instances=1, capacity=2000)
+    bad = np.flatnonzero(hidden.first_arms(2000)[1][0] < 0)
+    assert bad.size and bad[0] > 256
+    with pytest.warns(UserWarning, match="status invalid"):
+        result = play(SampledArms(RCB(), 2000), hidden, budget=5000.0)
+    assert result.rounds.values.max() == bad[0], "the round that asked for the arm without means is not booked"
+
+
+def test_a_budget_below_one_pull_is_forfeited() -> None:
+    result = play(rcb_i(2**-20, 1.0), budget=2**-20)
+    assert (result.reward.values == 0).all() and (result.spent.values[..., -1] == 2**-20).all()
+    assert set(result.status.values.ravel()) == {"exhausted"}

@@ -1,0 +1,144 @@
+"""Several resources: constraints against a plain loop over exact integers, and the oracles against linprog."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import jaxbandits as jb
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.streams import Domain, Role
+from jaxbandits.environments import FiniteArms, FiniteSpec, WithNullArm
+
+KEY = jax.random.key(7)
+MU = np.array([[0.3, 0.6, 0.9], [0.5, 0.2, 0.7]])
+RHO = np.array([[[0.2, 0.5], [0.6, 0.3], [0.9, 0.8]], [[0.4, 0.1], [0.3, 0.6], [0.5, 0.5]]])
+INT_FIELDS = ("reward", "spent", "rounds")
+
+
+@jb.pytree
+class Anything(jb.Policy):
+    """A uniformly random action, rests included where there are any."""
+
+    plays = FiniteSpec
+    actions: int = jb.static(default=3)
+    first: int = jb.static(default=0)
+
+    def init(self, spec):
+        return jnp.zeros((), jnp.int32)
+
+    def update(self, state, key, observation):
+        return state
+
+    def select(self, state, key, view):
+        return state, self.first + streams.below(streams.policy_words(key, view.round, Role.EXPLORE)[0], self.actions)
+
+
+def trace(environment, policy, instance, replicate, rounds):
+    """(action, reward, cost[d]) of every round in ticks, by the addresses alone."""
+    arms = environment.arms if isinstance(environment, WithNullArm) else environment
+    key = streams.lane_key(KEY, instance, replicate)
+    world, mine = streams.domain_key(key, Domain.WORLD), streams.domain_key(key, Domain.POLICY)
+    words = jax.vmap(lambda t: streams.policy_words(mine, t, Role.EXPLORE)[0])(jnp.arange(1, rounds + 1))
+    actions = np.asarray(policy.first + streams.below(words, policy.actions))
+    one = jax.tree.map(lambda x: jnp.asarray(x)[instance], arms)
+    outcome = jax.vmap(jax.vmap(lambda a, n: one.outcome(world, a, n), (None, 0)), (0, None))
+    reward, cost = (np.asarray(x, np.int64) for x in outcome(jnp.arange(3), jnp.arange(rounds)))
+    seen = np.zeros(3, int)
+    rows = []
+    for action in actions:
+        if 0 <= action < 3:
+            rows.append((reward[action, seen[action]], cost[action, seen[action]]))
+            seen[action] += 1
+        else:
+            rows.append((0, np.zeros(cost.shape[-1], np.int64)))
+    return rows
+
+
+@pytest.mark.parametrize("last_pull", ["counts", "forfeits"])
+@pytest.mark.integration_rows("counts")
+def test_total_budgets(last_pull):
+    environment, policy = FiniteArms.bernoulli(MU, RHO), Anything()
+    budget = np.array([60.3, 47.7])
+    result = jb.simulate(
+        policy, environment, jb.TotalBudget(budget, last_pull=last_pull), key=KEY, replicates=5, marks=3
+    )
+    limits = [int(x * ticks.ONE) for x in budget]
+    for i in range(2):
+        for r in range(5):
+            reward, spent, rounds = 0, [0, 0], 0
+            for gain, cost in trace(environment, policy, i, r, 400):
+                rounds += 1
+                spent = [s + int(c) for s, c in zip(spent, cost, strict=True)]
+                over = any(s > b for s, b in zip(spent, limits, strict=True))
+                if last_pull == "counts" or not over:
+                    reward += int(gain)
+                if last_pull == "forfeits":
+                    spent = [min(s, b) for s, b in zip(spent, limits, strict=True)]
+                if any(s >= b for s, b in zip(spent, limits, strict=True)):
+                    break
+            assert result.ledger["reward"][0, i, r, -1] == reward
+            assert result.ledger["spent"][0, i, r, -1].tolist() == spent
+            assert result.ledger["rounds"][0, i, r, -1] == rounds
+
+
+def test_average_costs_are_audited_every_round():
+    environment, policy = WithNullArm(FiniteArms.bernoulli(MU, RHO)), Anything(actions=5, first=-1)
+    c = np.array([0.31, 0.29])
+    result = jb.simulate(policy, environment, jb.AverageCost(c, rounds=300), key=KEY, replicates=5, marks=4)
+    limit = np.floor(c * ticks.ONE).astype(np.int64)
+    positive = 0
+    for i in range(2):
+        for r in range(5):
+            spent, worst, reward = np.zeros(2, np.int64), np.zeros(2, np.int64), 0
+            for t, (gain, cost) in enumerate(trace(environment, policy, i, r, 300), start=1):
+                spent, reward = spent + cost, reward + int(gain)
+                worst = np.maximum(worst, spent - limit * t)
+            assert result.ledger["audit:violation"][0, i, r, -1].tolist() == worst.tolist()
+            assert result.ledger["audit:slack"][0, i, r, -1].tolist() == (limit * 300 - spent).tolist()
+            assert result.ledger["reward"][0, i, r, -1] == reward
+            positive += int((worst > 0).any())
+    assert positive == 10  # the random policy does not keep it: the audit has something to see
+
+
+def test_the_oracles_with_two_resources():
+    environment = FiniteArms.bernoulli(MU, RHO)
+    mu, rho = environment.values()
+    for constraint, extra, c in (
+        (jb.AverageCost([0.4, 0.35], rounds=10), True, np.floor(np.array([0.4, 0.35]) * ticks.ONE) / ticks.ONE),
+        (jb.TotalBudget([80.0, 50.0], last_pull="counts"), False, np.array([80.0, 50.0])),
+    ):
+        rate = constraint.prepare(environment).best_rate(mu, rho)
+        for i in range(2):
+            rows = np.vstack([rho[i].T, np.ones(3)]) if extra else rho[i].T
+            value = -linprog(-mu[i], A_ub=rows, b_ub=np.append(c, 1.0) if extra else c, bounds=(0, None)).fun
+            assert rate[i] == pytest.approx(value if extra else value / 80.0, rel=1e-9)
+
+
+def test_the_guard_minds_every_resource():
+    guarded = jb.policies.Guarded(Anything(actions=5, first=-1))
+    environment = WithNullArm(FiniteArms.bernoulli(MU, RHO))
+    result = jb.simulate(guarded, environment, jb.AverageCost([0.3, 0.35], rounds=500), key=KEY, replicates=20)
+    assert float(result.violation.max()) == 0.0
+    assert (result.spent[..., -1, :] > 100).all()
+
+
+def test_wrong_budgets_name_the_argument():
+    environment = FiniteArms.bernoulli(MU, RHO)
+    with pytest.raises(jb.InputError, match=r"budget: an array of shape \(3,\) given; it must be \[2\] or \[2, 2\]"):
+        jb.simulate(Anything(), environment, jb.TotalBudget([1.0, 2.0, 3.0], last_pull="counts"), key=KEY)
+    with pytest.raises(jb.InputError, match=r"c: 1\.5 given; it must be a number in \(0, 1\]"):
+        jb.simulate(Anything(), environment, jb.AverageCost([0.5, 1.5], rounds=10), key=KEY)
+    with pytest.raises(jb.InputError, match=r"c: 0\.15 given; it must be at least 0\.2, the smallest mean cost"):
+        jb.simulate(Anything(), environment, jb.AverageCost([0.15, 0.5], rounds=10), key=KEY)
+
+
+def test_several_resources_are_columns_not_rows():
+    limit = jb.TotalBudget([6.0, 9.0], last_pull="counts")
+    result = jb.simulate(Anything(), FiniteArms.bernoulli(MU, RHO), limit, key=KEY, replicates=3, marks=2)
+    table = result.to_pandas()
+    assert len(table) == 12 and {"spent_0", "spent_1"} <= set(table) and not {"spent", "resource"} & set(table)
+    assert table["spent_1"].tolist() == result.spent.values[..., 1].ravel().tolist()

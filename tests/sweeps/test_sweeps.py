@@ -1,0 +1,654 @@
+"""Sweeps: the same numbers as simulate, whatever way they were made; folders that refuse, repair and continue."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+import xarray
+
+import jaxbandits as jb
+from jaxbandits import _files
+from jaxbandits._cli.console import main
+from jaxbandits._cli.sweep import status_lines
+from jaxbandits.sweeps import Curve, StorageError, Sweep, forecast, make_plan, report, store, sweep
+from jaxbandits.sweeps import spec as spec_module
+from jaxbandits.sweeps.spec import describe, first_difference, load_spec
+from jaxbandits.sweeps.store import Folder, block_name, decode, encode, read_logs
+from tests.sweeps.test_sweeps_processes import contents
+
+RHO = [0.0625, 0.25, 1.0]
+
+
+def budget_of(environment, budget):
+    return jb.TotalBudget(budget, last_pull="counts")
+
+
+def world(instances=3):
+    return jb.environments.random_bernoulli(jax.random.key(1), instances=instances, arms=3)
+
+
+def spec(**changes):
+    usual = {
+        "policies": [jb.policies.OmegaUCB(rho=RHO), jb.grid(jb.policies.MUCB, alpha=[0.0625, 0.25])],
+        "environments": {"three": world(), "two": world(2)},
+        "constraint": budget_of,
+        "budgets": [4.0, 16.0],
+        "replicates": 2,
+        "seed": 5,
+        "marks": 3,
+        "engine": "scan",
+        "block_seconds": 2e-5,
+    }
+    return Sweep(**(usual | changes))
+
+
+def blocks_begun(folder):
+    """For each run of the folder, how many blocks it had to do."""
+    return [[note["missing"] for note in notes if note["event"] == "start"] for notes in read_logs(Path(folder))]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A finished sweep: its folder and its result."""
+    folder = tmp_path_factory.mktemp("done")
+    return folder, sweep(spec(), folder)
+
+
+# ---- what comes out
+
+
+def test_the_numbers_are_those_of_simulate(done):
+    _, result = done
+    data = result.data
+    assert data["regret"].dims == ("setting", "environment", "budget", "instance", "replicate", "mark")
+    for name, environment in (("three", world()), ("two", world(2))):
+        for budget in (4.0, 16.0):
+            alone = jb.simulate(
+                [jb.policies.OmegaUCB(rho=RHO), jb.policies.MUCB(alpha=np.array([0.0625, 0.25]))],
+                environment,
+                budget_of(environment, budget),
+                key=jax.random.key(5),
+                replicates=2,
+                marks=3,
+                engine="scan",
+            )
+            part = data.sel(environment=name, budget=budget).isel(instance=slice(environment.instances))
+            for what in ("regret", "realised_regret", "reward", "spent", "rounds"):
+                np.testing.assert_array_equal(part[what].values, getattr(alone, what).values, err_msg=what)
+            np.testing.assert_array_equal(part["status"].values, alone.ended)
+    absent = data.sel(environment="two").isel(instance=2)
+    assert np.isnan(absent["regret"].values).all() and (absent["status"].values == -1).all()
+
+
+def test_the_dataset_is_labelled_and_survives_the_disk(done):
+    folder, result = done
+    data = result.data
+    assert data["policy"].values.tolist() == ["OmegaUCB"] * 3 + ["MUCB"] * 2
+    np.testing.assert_array_equal(data["rho"].values, [*RHO, np.nan, np.nan])
+    np.testing.assert_array_equal(data["alpha"].values, [np.nan] * 3 + [0.0625, 0.25])
+    assert data["setting"].values[1] == "OmegaUCB rho=0.25"
+    for name in ("regret", "spent", "rounds"):
+        assert data[name].attrs["units"] and data[name].attrs["long_name"]
+    with xarray.open_dataset(folder / "result.nc", engine="scipy") as stored:
+        xarray.testing.assert_equal(stored.load(), data)
+        assert stored["regret"].attrs == data["regret"].attrs
+        assert json.loads(stored.attrs["about"])["seed"] == 5
+
+
+def test_as_data_frames(done):
+    data, table = done[1].data, done[1].to_pandas()
+    assert list(table.columns[:7]) == ["setting", "environment", "budget", "instance", "replicate", "mark", "policy"]
+    assert len(table) == data["regret"].size and table.attrs["units"]["spent"] == "cost"
+    one = table[(table.setting == "OmegaUCB rho=0.25") & (table.environment == "three") & (table.budget == 16.0)]
+    chosen = data["regret"].sel(setting="OmegaUCB rho=0.25", environment="three", budget=16.0)
+    np.testing.assert_array_equal(one.regret.to_numpy(), chosen.values.ravel())
+    pytest.importorskip("polars")
+    assert done[1].to_polars().shape == table.shape
+
+
+def test_a_result_is_one_line(done):
+    shown = repr(done[1])
+    assert shown.startswith("SweepResult: ") and "\n" not in shown and "instance" in shown
+
+
+def test_in_memory_as_on_disk(done):
+    xarray.testing.assert_identical(sweep(spec()).data, done[1].data)
+
+
+def test_settings_and_environments_do_not_touch_each_other(done):
+    one = sweep(spec(policies=jb.policies.OmegaUCB(rho=[0.25]), environments={"two": world(2)}, budgets=[16.0]))
+    whole = done[1].data.sel(environment=["two"], budget=[16.0]).isel(setting=[1], instance=slice(2))
+    np.testing.assert_array_equal(one.data["regret"].values, whole["regret"].values)
+
+
+@pytest.mark.integration
+def test_policies_that_compile_at_once_do_not_mix():
+    """Three classes with the same leaves, on three workers: each plays by its own scores."""
+    policies = [policy(alpha=[0.1, 1.0]) for policy in (jb.policies.MUCB, jb.policies.CUCB, jb.policies.IUCB)]
+    constraint = jb.TotalBudget(20.0, last_pull="counts")
+    jax.clear_caches()
+    found = sweep(
+        Sweep(policies=policies, environments=world(), constraint=constraint, engine="scan", replicates=2), workers=3
+    )
+    alone = jb.simulate(
+        policies, world(), constraint, key=jax.random.key(0), replicates=2, marks=1, engine="scan"
+    ).regret.values
+    np.testing.assert_array_equal(found.data["regret"].values[:, 0, 0], alone)
+    assert not any((alone[i] == alone[j]).all() for i in range(6) for j in range(i))
+
+
+def test_censored_arms_on_a_horizon():
+    found = sweep(
+        Sweep(
+            policies=jb.policies.RCUCB("legal", alpha=[0.1, 1.0]),
+            environments=jb.environments.g1(["PosCorr"], arms=2, limits=2),
+            constraint=jb.Horizon(30),
+            replicates=3,
+        )
+    )
+    assert found.data.sizes["budget"] == 1 and found.data["budget"].values[0] == 30
+    assert "RCUCB" in found.policies[0] and found.parameters(found.policies[0]) == ["alpha"]
+    assert set(found.data["rounds"].values.ravel()) == {30.0}
+    assert (found.data["censored"].values >= 0).all()
+
+
+# ---- blocks
+
+
+def test_again_computes_nothing_and_changes_nothing(done, tmp_path):
+    folder, _ = done
+    before, runs = contents(folder), blocks_begun(folder)
+    assert runs == [[len(make_plan(spec()).blocks)]] and runs[0][0] >= 12
+    sweep(spec(), folder)
+    assert blocks_begun(folder) == [*runs, []]
+    assert contents(folder) == before
+    sweep(spec(), tmp_path / "elsewhere")
+    assert contents(tmp_path / "elsewhere") == before
+
+
+def test_blocks_hold_every_lane_once_the_long_ones_first():
+    plan = make_plan(spec(block_seconds=5e-6))
+    for unit in plan.units:
+        blocks = [block for block in plan.blocks if block.unit is unit]
+        lanes = np.concatenate([block.lanes for block in blocks])
+        assert sorted(lanes) == list(range(unit.task.order.size))
+        _, instance, _ = np.unravel_index(lanes, unit.layout.lane_shape(unit.task))
+        assert (np.diff(unit.layout.expected[instance]) <= 0).all()
+        assert len(blocks) > 1 and min(block.lanes.size for block in blocks) >= 1
+    assert [block.number for block in plan.blocks] == list(range(len(plan.blocks)))
+
+
+def test_harmed_blocks_are_named_and_computed_anew(done):
+    folder, _ = done
+    before = contents(folder)
+    flipped, cut, empty, missing, unfinished, *_ = sorted((folder / "blocks").iterdir())
+    content = flipped.read_bytes()
+    flipped.write_bytes(content[:-200] + bytes([content[-200] ^ 1]) + content[-199:])
+    cut.write_bytes(cut.read_bytes()[:1000])
+    empty.write_bytes(b"")
+    missing.unlink()
+    unfinished.rename(unfinished.parent / f".jaxbandits-{7:016x}.tmp")
+    notices = []
+    sweep(spec(), folder, notice=notices.append)
+    assert contents(folder) == before
+    assert blocks_begun(folder)[-1] == [5]
+    assert len(notices) == 3
+    for path, text in zip((flipped, cut, empty), notices, strict=True):
+        assert str(path) in text and "computed anew" in text
+
+
+def test_the_checksum_is_held_against_the_bytes_when_a_block_is_used(done):
+    """Not only when the folder is opened."""
+    path = sorted((done[0] / "blocks").iterdir())[1]
+    whole = path.read_bytes()
+    path.write_bytes(encode({name: x + 1 for name, x in decode(whole).items()}))
+    try:
+        with pytest.raises(jb.InputError, match="block 1: missing or damaged"):
+            Folder(done[0]).get(1)
+    finally:
+        path.write_bytes(whole)
+    assert Folder(done[0]).get(1) == whole
+
+
+def test_a_block_is_written_again_with_the_same_bytes(tmp_path):
+    arrays = {"rounds": np.arange(6).reshape(2, 3), "ended": np.ones(2, np.int8)}
+    content = encode(arrays)
+    assert content == encode(dict(arrays)) and len(block_name(7, content)) == len("00007-.npz") + 32
+    for name, x in decode(content).items():
+        np.testing.assert_array_equal(x, arrays[name])
+        assert x.dtype == arrays[name].dtype
+
+
+@pytest.mark.parametrize(
+    "changes, where",
+    [
+        ({"seed": 6}, "seed"),
+        ({"replicates": 3}, "replicates"),
+        ({"marks": 4}, "marks"),
+        ({"budgets": [4.0, 17.0]}, "budgets"),
+        ({"engine": "auto"}, "engine"),
+        ({"over": "instance"}, "over"),
+        ({"title": "other"}, "title"),
+        ({"policies": [jb.policies.OmegaUCB(rho=[0.0625, 0.25, 2.0]), spec().policies[1]]}, "policies.OmegaUCB.rho"),
+        ({"policies": jb.policies.OmegaUCB(rho=RHO)}, "policies.MUCB"),
+        # Blocks are numbered by the order: names alone would give one policy's blocks to another.
+        ({"policies": spec().policies[::-1]}, "order"),
+        ({"environments": dict(reversed(spec().environments.items()))}, "order"),
+        ({"environments": {"three": world(), "two": world(1)}}, "environments.two"),
+        ({"constraint": lambda e, b: jb.TotalBudget(b, last_pull="forfeits")}, "last_pull"),
+    ],
+)
+def test_a_changed_spec_is_refused_by_name(done, changes, where):
+    folder, _ = done
+    before = contents(folder)
+    with pytest.raises(jb.InputError, match=re.escape(where) + r".* given, but .* was begun with"):
+        sweep(spec(**changes), folder)
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("what", ["jaxbandits", "code", "jax"])
+def test_another_version_is_refused_by_name(done, what, monkeypatch):
+    other = {**spec_module.versions(), what: "another"}
+    monkeypatch.setattr("jaxbandits.sweeps.plan.versions", lambda: other)
+    with pytest.raises(jb.InputError, match=rf"versions\.{what}: 'another' given, but"):
+        sweep(spec(), done[0])
+
+
+def test_equal_values_in_other_clothes_are_the_same_sweep(done):
+    same = spec(policies=[jb.policies.OmegaUCB(rho=np.float32(RHO)), jb.policies.MUCB(alpha=(0.0625, 0.25))])
+    assert first_difference(make_plan(same).identity, make_plan(spec()).identity) is None
+    sweep(same, done[0])
+
+
+def test_a_folder_with_other_things_or_another_run_is_refused(tmp_path, done):
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(jb.InputError, match=r"out: .* a new or empty folder; there is 'thesis.tex'"):
+        sweep(spec(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    with Folder(done[0]).alone(), pytest.raises(jb.InputError, match="no other run works"):
+        sweep(spec(), done[0])
+
+
+def test_blocks_without_their_manifest_are_nobody_s(done, tmp_path):
+    (tmp_path / "blocks").mkdir()
+    for path in (done[0] / "blocks").iterdir():
+        (tmp_path / "blocks" / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(jb.InputError, match=r"out: .* a new or empty folder; there is 'blocks/00000-"):
+        sweep(spec(), tmp_path)
+
+
+HOLD = """
+import sys, time
+from jaxbandits.sweeps.store import Folder
+with Folder(sys.argv[1]).alone():
+    print("held", flush=True)
+    time.sleep(300)
+"""
+
+
+def test_a_run_keeps_others_out_until_it_dies(done):
+    command = [sys.executable, "-c", HOLD, str(done[0])]
+    environment = {**os.environ, "PYTHONPATH": str(Path(jb.__file__).parents[1])}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        assert Folder(done[0]).in_use()
+        with pytest.raises(jb.InputError, match=r"out: .* no other run works now"):
+            sweep(spec(), done[0])
+        process.kill()
+        process.wait()
+    assert not Folder(done[0]).in_use()
+    sweep(spec(), done[0])
+
+
+def test_disk_full(tmp_path, done, monkeypatch, capsys):
+    """The fifth write fails: the error says so, what is there is whole, and the next run ends with the same bytes."""
+    write, calls = _files.write_whole, []
+
+    def full(path, do):
+        calls.append(path)
+        if len(calls) > 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, do)
+
+    monkeypatch.setattr(store, "write_whole", full)
+    text = r"block \d+ could not be written to .*: no space left; 4 finished blocks are intact"
+    with pytest.raises(StorageError, match=text):
+        sweep(spec(), tmp_path / "out", workers=1)
+    assert len(Folder(tmp_path / "out").sound()[0]) == 4
+    monkeypatch.setattr(store, "write_whole", write)
+    sweep(spec(), tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(done[0])
+
+
+# ---- the recommended value
+
+
+def of_runs(values, x, **coords):
+    return xarray.DataArray(values, dims=("setting", "replicate"), coords={"rho": ("setting", x), **coords})
+
+
+def test_the_indistinguishable_values_contain_the_best_one():
+    """With 12 values, two of them equally best: left out in at most 5 % of 400 tables, but for chance."""
+    rng = np.random.default_rng(3)
+    means = np.array([6, 4, 2, 1, 0.5, 0, 0, 0.5, 1, 2, 4, 6.0])
+    grid = np.geomspace(0.01, 1, means.size)
+    lost = narrow = 0
+    for _ in range(400):
+        noise = rng.normal(0, 5, 30) + rng.gamma(2, 1, (means.size, 30)) - 2
+        curve = Curve.of("p", of_runs(means[:, None] + noise, grid), ["rho"], given=False)
+        lost += not curve.indistinguishable[5]
+        narrow += not curve.indistinguishable[[0, 1, 10, 11]].any()
+    assert lost / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+    assert narrow > 380  # and what is clearly worse is left out
+
+
+def test_recommendation_in_words():
+    grid = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    common = np.random.default_rng(0).normal(0, 10, 20)
+    wiggle = np.random.default_rng(1).normal(0, 0.1, (5, 20))
+
+    def said(means, given=grid):
+        return Curve.of("p", of_runs(np.array(means)[:, None] + common + wiggle, given), ["rho"], given=False)
+
+    assert said([9, 1.01, 1, 1.02, 9]).recommendation() == "rho = 0.3, indistinguishable from 0.2 to 0.4"
+    assert said([9, 5, 1, 5, 9]).recommendation() == "rho = 0.3, clearly better than every other value"
+    assert said([1.01, 9, 1, 1.02, 9]).recommendation() == "rho = 0.3, indistinguishable from 0.1 and 0.3 to 0.4"
+    assert said([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation() == "rho = 0.3, indistinguishable from 0.2 to 0.4"
+    assert said([1, 5, 9, 9, 9]).at_edge == ["rho"] and said([9, 1, 5, 5, 5]).at_edge == []
+    one = Curve.of("p", of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2]), ["rho"], given=False)
+    assert "rho = 0.2" in one.recommendation() and one.indistinguishable.all()
+
+
+def test_two_parameters_give_a_heat_map(tmp_path):
+    both = Sweep(
+        policies={"soft": jb.grid(jb.policies.OmegaUCB, rho=RHO), "pair": two_parameters()},
+        environments=world(),
+        constraint=jb.TotalBudget(5.0, last_pull="counts"),
+        replicates=2,
+        engine="scan",
+    )
+    found = sweep(both, tmp_path)
+    assert found.parameters("pair") == ["rho", "floor"]
+    assert re.search(r"pair: rho = .*, floor = .*, indistinguishable from \d of the other 5 settings", read(tmp_path))
+    for name in ("heatmap_pair.png", "sensitivity_rho.png"):
+        assert (tmp_path / name).read_bytes()[1:4] == b"PNG"
+
+
+def test_a_curve_says_what_a_few_units_carry():
+    means = np.linspace(5, 1, 2)[:, None] + np.random.default_rng(1).normal(size=(2, 60)) / 10
+    means[1, :2] = 40.0
+    curve = Curve.of("p", of_runs(means, [0.1, 0.2]), ["rho"], given=False, unit="instance")
+    assert curve.best == 1 and curve.warnings[0] == (
+        "heavy tail: 2 of 60 instances carry 58% of this mean: more instances will move it"
+    )
+    assert report._about(curve)[1] == "    2 of 60 instances carry 58% of this mean: more instances will move it"
+    few = Curve.of("p", of_runs(means[:, 2:8], [0.1, 0.2]), ["rho"], given=False)
+    assert few.warnings == ("few units: 6 runs are too few for an interval that holds its level; take 11 or more",)
+
+
+def read(folder):
+    return (Path(folder) / "summary.txt").read_text()
+
+
+@jb.pytree
+class TwoParameters(jb.policies.OmegaUCB):
+    floor: float = jb.leaf(default=0.0, at_least=0)
+
+    def score(self, arms):
+        return super().score(arms) + self.floor / arms.n
+
+
+def two_parameters():
+    return jb.grid(TwoParameters, rho=[0.25, 1.0], floor=[0.0, 0.5, 1.0])
+
+
+def test_a_name_is_no_formula(tmp_path):
+    policies = {"=cmd()|x": jb.policies.MUCB(alpha=[0.25, 1.0]), "plain": jb.policies.MUCB()}
+    sweep(spec(policies=policies, environments={"two": world(2)}, budgets=[4.0]), tmp_path)
+    with (tmp_path / "sensitivity.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["policy"] for row in rows} == {"'=cmd()|x", "plain"}
+    assert all(float(row["regret"]) is not None for row in rows), "numbers stay numbers"
+
+
+def test_the_report_says_it_in_words(done):
+    folder, result = done
+    text = read(folder)
+    for line in (
+        "100 runs; seed 5; the instances are given",
+        "What 2 runs did not show may still happen in up to 78% of all runs (95% confidence).",
+        "three, budget 16 (3 instances × 2 replicates)",
+        "MUCB minus OmegaUCB, each at its best",
+        "In all 4 cases at once:",
+    ):
+        assert line in text or line.replace("MUCB minus OmegaUCB", "OmegaUCB minus MUCB") in text, line
+    table = (folder / "sensitivity.csv").read_text().splitlines()
+    assert table[0].startswith("environment,budget,policy,rho,alpha,regret,low,high,difference,")
+    assert len(table) == 1 + 4 * 5
+    row = dict(zip(table[0].split(","), table[2].split(","), strict=True))
+    mean = result.data["regret"].sel(environment="three", budget=4.0).isel(setting=1, mark=-1).mean()
+    assert float(row["regret"]) == pytest.approx(float(mean), rel=1e-8)
+
+
+# ---- what a sweep is
+
+
+def test_descriptions():
+    assert describe(np.float32([0.5])) == {"dtype": "<f4", "values": [0.5]}
+    assert describe(np.zeros(100)) != describe(np.ones(100))
+    assert describe(world()) == describe(world()) != describe(world(2))
+    assert "file_sha256" in describe(two_parameters()) and "file_sha256" not in describe(jb.policies.OmegaUCB())
+    with pytest.raises(jb.InputError, match="cannot be told from another"):
+        describe({"x": object()})
+    assert first_difference({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2}) == ("a.b", 1, 3)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"seed": -1}, "seed: -1 given"),
+        ({"replicates": 0}, "replicates: 0 given"),
+        ({"over": "lane"}, "over: 'lane' given"),
+        ({"budgets": [2.0, 1.0]}, "budgets: .* given; it must be increasing"),
+        ({"budgets": None}, "constraint: .* a constraint, or budgets"),
+        ({"constraint": jb.Horizon(5)}, "constraint: .* a function"),
+        ({"constraint": lambda e, b: b}, "constraint: gives a float for budget 4"),
+        ({"constraint": lambda e, b: 1 / 0}, "constraint: fails for budget 4: ZeroDivisionError"),
+        ({"policies": [jb.policies.OmegaUCB(), jb.policies.OmegaUCB(rho=1.0)]}, "policies: OmegaUCB given twice"),
+        ({"policies": {"a/b": jb.policies.OmegaUCB()}}, "policies: name: 'a/b' given"),
+        ({"policies": jb.policies.OmegaUCB(rho=-1.0)}, "OmegaUCB.rho: -1.0 given"),
+        ({"constraint": lambda e, b: budget_of(e, -b)}, r"budget: -4.0 given.*\(environment three, budget 4\)"),
+        ({"environments": 3}, "environments: 3 given"),
+        ({"block_seconds": 0}, "block_seconds: 0 given"),
+        ({"replicates": 10**8}, "replicates: 100000000 given; with 3 marks"),
+    ],
+)
+def test_bad_specs_are_refused_by_name(changes, message):
+    with pytest.raises(jb.InputError, match=message):
+        make_plan(spec(**changes))
+
+
+def test_forecast_counts_programs_by_shape():
+    plan = make_plan(spec(environments={"a": world(), "b": world()}))
+    about = forecast(plan, workers=2)
+    assert about.programs == 2  # one per policy: environments of one shape and budgets share it
+    assert forecast(make_plan(spec()), workers=2).programs == 4
+    assert about.memory > 50 << 20 and about.seconds > 0
+
+
+# ---- the command
+
+SPEC = """
+import jax, jaxbandits as jb
+sweep = jb.Sweep(
+    policies=jb.policies.OmegaUCB(rho=[0.25, 1.0]),
+    environments=jb.environments.random_bernoulli(jax.random.key(1), instances=2, arms=3),
+    constraint=jb.TotalBudget(8.0, last_pull="counts"), replicates=2, engine="scan")
+"""
+
+
+def test_the_commands(tmp_path, capsys):
+    (tmp_path / "spec.py").write_text(SPEC)
+    out = tmp_path / "out"
+    assert main(["sweep", str(tmp_path / "spec.py"), "--out", str(out), "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "= 8 lanes" in said and "memory: at most" in said and "time: about" in said and not out.exists()
+    assert main(["sweep", str(tmp_path / "spec.py"), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "OmegaUCB: rho = " in said and "written:" in said
+    assert main(["status", str(out)]) == 0
+    assert "1 of 1 blocks done, 100% of the work" in capsys.readouterr().out
+    assert main(["sweep", str(tmp_path / "spec.py"), "--dry-run", "--out", str(out)]) == 0
+    assert "1 of them done" in capsys.readouterr().out
+
+
+def test_status_of_an_unfinished_sweep(done, tmp_path):
+    folder = Folder(tmp_path / "part")
+    with folder.alone():
+        folder.open(make_plan(spec()))
+        assert status_lines(folder.path)[-1] == "a run works on it now"
+    lines = status_lines(folder.path)
+    assert lines[0].endswith("blocks done, 0% of the work") and "no run works on it now" in lines[-1]
+    assert any("unknown before the first block" in line for line in lines)
+    work = [block["seconds"] for block in folder.manifest()["blocks"]]
+    for number in (0, 1):
+        folder.put(number, Folder(done[0]).get(number))
+    notes = [{"time": 100.0, "event": "start"}]
+    notes += [{"time": 100.0 + 5 * (i + 1), "event": "block", "seconds": work[i], "worker": "a"} for i in (0, 1)]
+    (folder.path / "log" / "a.jsonl").write_text("\n".join(map(json.dumps, notes)) + '\n{"cut')
+    left = sum(work[2:]) / (sum(work[:2]) / 10)
+    shown = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
+    assert any(f"time left: about {shown}" in line for line in status_lines(folder.path))
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("sweep = 3", "sweep: 3 given; it must be a jaxbandits.Sweep"),
+        ("x = 1\ny = 1 / 0", "line 2: ZeroDivisionError"),
+        ("import jaxbandits as jb\nraise jb.InputError('mine')", "line 2: mine"),
+        ("raise SystemExit(0)", "line 1: SystemExit: 0"),
+    ],
+)
+def test_bad_spec_files(tmp_path, text, message):
+    (tmp_path / "spec.py").write_text(text)
+    with pytest.raises(jb.InputError, match=message):
+        load_spec(str(tmp_path / "spec.py"))
+    assert sum(name.startswith("jaxbandits_spec_spec") for name in sys.modules) == (text == "sweep = 3")
+    sys.modules.pop("jaxbandits_spec_spec", None)
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (["sweep", "nowhere.py", "--out", "o"], "SPEC.py: 'nowhere.py' given; it must be a Python file"),
+        (["sweep", __file__], "--out: missing"),
+        (["sweep", __file__, "--out", "o", "--workers", "0"], "--workers: '0' given"),
+        (["sweep", __file__, "--out", "o", "part-0"], "'part-0': not expected here"),
+        (["sweep", __file__, "--out", "o", "--on", "processes:2", "--workers", "1"], "left out with --on"),
+        (["status", "nowhere"], "DIR: 'nowhere' given; it must be the folder of a sweep"),
+    ],
+)
+def test_bad_arguments(given, message, capsys):
+    assert main(given) == 2
+    assert message in capsys.readouterr().err
+
+
+def made(k, d=1):
+    """A function with a closure and a default."""
+
+    def f(x, d=d):
+        return k * x + d
+
+    return f
+
+
+def test_functions_are_told_by_what_they_hold():
+    """Closures, defaults, the object of a method, what is wrapped."""
+
+    class Scale:
+        def __init__(self, k):
+            self.k = k
+
+        def __repr__(self):
+            return f"Scale({self.k})"
+
+        def f(self, x):
+            return self.k * x
+
+    def odd(n):
+        return n and even(n - 1)
+
+    def even(n):
+        return not n or odd(n - 1)
+
+    key = jax.random.key(3)
+    assert describe(made(1)) == describe(made(1)) != describe(made(2))
+    assert describe(made(1)) != describe(made(1, d=2))
+    assert describe(Scale(1).f) == describe(Scale(1).f) != describe(Scale(2).f)
+    assert describe(odd) == describe(odd) != describe(even)
+    assert describe(made(key)) == describe(made(jax.random.key(3))) != describe(made(jax.random.key(4)))
+    assert describe(made(1, d=object())) == describe(made(1, d=object()))
+    for wrap in (jax.jit, jax.vmap, functools.lru_cache, lambda f: jax.vmap(f, in_axes=1)):
+        assert describe(wrap(made(1))) == describe(wrap(made(1))) != describe(wrap(made(2)))
+    assert describe(jax.vmap(made(1))) != describe(jax.vmap(made(1), in_axes=1))
+
+
+SESSION = """
+def f(x):
+    return {body} if x in {{"aa", "bb", "cc", "dd"}} else 0
+
+class Base:
+    def f(self):
+        return {body}
+
+class Inherits(Base):
+    pass
+
+class Static:
+    f = staticmethod(lambda x: {body})
+
+class Property:
+    f = property(lambda self: {body})
+"""
+
+
+def of_a_session(body):
+    names = {"__name__": "no_such_module"}
+    exec(SESSION.format(body=body), names)
+    return [describe(names[name]) for name in ("f", "Base", "Inherits", "Static", "Property")]
+
+
+def test_code_of_a_session_is_told_apart():
+    """A notebook or ``python -c`` has no file whose digest could change; a set has another order in each process."""
+    assert of_a_session("3") == of_a_session("3")
+    assert all(a != b for a, b in zip(of_a_session("3"), of_a_session("4"), strict=True))
+    script = f"from tests.sweeps.test_sweeps import of_a_session; print(of_a_session({'3'!r}))"
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", script], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(told) == 1
+
+
+def test_a_parameter_named_as_an_axis_keeps_the_axis():
+    timed = jb.policies.PDBwKWithTime(c_rad=0.5, budget=[1.0, 2.0, 4.0], horizon=16.0)
+    found = sweep(spec(policies=[timed], environments={"three": world()}))
+    assert found.data["budget"].values.tolist() == [4.0, 16.0] and found.data["budget"].dims == ("budget",)
+    (name,) = found.parameters("PDBwKWithTime")
+    assert name == "PDBwKWithTime.budget" and found.data[name].values.tolist() == [1.0, 2.0, 4.0]
+    rows = report.summary(found)
+    assert "PDBwKWithTime.budget" in rows

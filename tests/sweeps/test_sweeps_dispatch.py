@@ -1,0 +1,287 @@
+"""Blocks handed out and taken in, with executors of this process: the same bytes, and what goes wrong is named."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import os
+import pickle
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import jax
+import pytest
+
+import jaxbandits as jb
+from jaxbandits._cli.sweep import status_lines
+from jaxbandits._engine import pool
+from jaxbandits.sweeps import Processes, Sweep, UnfinishedError, make_plan, open_engine, run
+from jaxbandits.sweeps.executors import WorkerDied, shared_programs
+from jaxbandits.sweeps.run import play, request_of
+from jaxbandits.sweeps.spec import load_spec
+from jaxbandits.sweeps.store import Folder, read_logs
+from tests.sweeps.test_sweeps_processes import contents
+
+TEXT = """
+import jax, jaxbandits as jb
+
+sweep = jb.Sweep(
+    policies=jb.policies.OmegaUCB(rho=[0.25, 1.0]),
+    environments=jb.environments.random_bernoulli(jax.random.key(1), instances=3, arms=3),
+    budgets=[4.0, 16.0], constraint=lambda arms, budget: jb.TotalBudget(budget, last_pull="counts"),
+    replicates=2, engine="scan", block_seconds=2e-5)
+"""
+
+
+def spec(**changes):
+    usual = {
+        "policies": jb.policies.OmegaUCB(rho=[0.25, 1.0]),
+        "environments": jb.environments.random_bernoulli(jax.random.key(1), instances=3, arms=3),
+        "constraint": lambda arms, budget: jb.TotalBudget(budget, last_pull="counts"),
+        "budgets": [4.0, 16.0],
+        "replicates": 2,
+        "engine": "scan",
+        "block_seconds": 2e-5,
+    }
+    return Sweep(**(usual | changes))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The bytes that this process makes."""
+    folder = tmp_path_factory.mktemp("whole")
+    jb.sweep(spec(), folder)
+    return contents(folder)
+
+
+class Inline:
+    """An executor that plays at once, and does ``odd`` to what comes out: it may change it, raise, or give a future."""
+
+    def __init__(self, odd=lambda answer, numbers, call: answer):
+        self.odd, self.calls = odd, []
+
+    def submit(self, function, request, numbers):
+        self.calls.append(list(numbers))
+        future = Future()
+        try:
+            answer = self.odd(pickle.loads(pickle.dumps(function(request, numbers))), numbers, len(self.calls))
+            if isinstance(answer, Future):
+                return answer
+            future.set_result(answer)
+        except RuntimeError as problem:
+            future.set_exception(problem)
+        return future
+
+
+def blocks_of(found):
+    return sorted(name for name in found if name.startswith("blocks/"))
+
+
+# ---- the same bytes
+
+
+@pytest.mark.integration
+def test_any_executor_makes_the_same_bytes(whole, tmp_path, monkeypatch):
+    assert len(blocks_of(whole)) >= 6
+    with ThreadPoolExecutor(2) as threads:
+        jb.sweep(spec(), tmp_path / "threads", executor=threads)
+    monkeypatch.setattr(run, "_PART", 3)  # calls of up to a third of the work
+    bundles = Inline()
+    jb.sweep(spec(), tmp_path / "bundles", executor=bundles)
+    assert contents(tmp_path / "threads") == contents(tmp_path / "bundles") == whole
+    assert max(map(len, bundles.calls)) > 1 and sorted(number for call in bundles.calls for number in call) == list(
+        range(len(blocks_of(whole)))
+    )
+    found = jb.sweep(spec(), executor=Inline())
+    assert found.data.identical(jb.sweep(spec()).data)
+
+
+@pytest.mark.integration
+def test_worker_processes_play_and_are_replaced(whole, tmp_path):
+    with Processes(1) as processes:
+        with pytest.raises(WorkerDied, match=r"worker process \d+ ended \(3\)"):
+            processes.submit(os._exit, 3).result(60)
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            processes.submit(divmod, 1, 0).result(60)
+        jb.sweep(spec(), tmp_path / "out", executor=processes)
+        (worker,) = {note["worker"] for note in read_logs(tmp_path / "out")[0] if note["event"] == "block"}
+        assert int(worker.rpartition(":")[2]) != os.getpid()
+        waiting = [processes.submit(sum, [n]) for n in range(3)]
+    assert all(future.done() for future in waiting) and contents(tmp_path / "out") == whole
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        processes.submit(sum, [])
+
+
+def test_a_spec_travels_as_its_text(whole, tmp_path):
+    path = tmp_path / "spec.py"
+    path.write_text(TEXT)
+    plan = make_plan(load_spec(str(path)))
+    request = request_of(plan)
+    path.unlink()  # a worker elsewhere has no such file
+    assert request["how"] == "source" and request["spec"] == (str(path), TEXT.encode())
+    answer = play(request, [0, 2])
+    assert sorted(answer["blocks"]) == [0, 2]
+    ours = [name.removeprefix("blocks/") for name in blocks_of(whole)]
+    assert [answer["blocks"][number][0] for number in (0, 2)] == [ours[0], ours[2]]
+    request["spec"] = (str(path), TEXT.replace("0.25", "0.5").encode())
+    assert "policies.OmegaUCB.rho.values" in play(request, [0])["refused"]
+
+
+# ---- what goes wrong
+
+
+def test_a_block_that_fails_three_times_is_named_and_the_rest_goes_on(whole, tmp_path):
+    def without_3(answer, numbers, call):
+        if 3 in numbers:
+            raise RuntimeError("MemoryError: none left")
+        return answer
+
+    told, count = [], len(blocks_of(whole))
+    executor = Inline(without_3)
+    with pytest.raises(UnfinishedError) as caught:
+        jb.sweep(spec(), tmp_path / "out", executor=executor, notice=told.append)
+    assert str(caught.value) == (
+        "one block failed 3 times: block 3 (OmegaUCB on FiniteArms, budget 16): RuntimeError: MemoryError: none left; "
+        f"{count - 1} of {count} blocks are finished"
+    )
+    assert "is left out" in told[-1] and [3] in executor.calls
+    assert len(Folder(tmp_path / "out").listed()) == count - 1
+    jb.sweep(spec(), tmp_path / "out")
+    assert contents(tmp_path / "out") == whole
+
+
+def test_dead_workers_and_harmed_bytes_cost_a_block(whole, tmp_path):
+    def odd(answer, numbers, call):
+        if call in (1, 4):
+            raise WorkerDied("worker process 7 was killed (signal 9)")
+        if call == 2:
+            name, content = answer["blocks"][numbers[0]]
+            answer["blocks"][numbers[0]] = name, content[:-1] + b"?"
+        return answer
+
+    jb.sweep(spec(), tmp_path / "out", executor=Inline(odd))
+    assert contents(tmp_path / "out") == whole
+    why = [note["why"] for note in read_logs(tmp_path / "out")[0] if note["event"] == "failed"]
+    assert len(why) >= 3 and all(any(part in text for text in why) for part in ("was killed (signal 9)", "checksum"))
+
+
+def test_workers_that_could_make_other_bits_are_refused_in_one_line(monkeypatch):
+    request = request_of(make_plan(spec()))
+    assert "blocks" in play(request, [0])
+    for field in ("jax", "code", "platform"):
+        identity = json.loads(request["identity"])
+        identity["versions"][field] = "0.0.1"
+        refused = play({**request, "identity": json.dumps(identity)}, [0])["refused"]
+        assert f"its {field} is '" in refused and "it must be '0.0.1', as where the sweep began" in refused
+    assert "its python is" in play({**request, "how": "2.7", "spec": b"never read"}, [0])["refused"]
+    identity = json.loads(request["identity"])
+    identity["seed"] = 7  # a spec that makes something else there
+    assert "seed: 0 here; it must be 7" in play({**request, "identity": json.dumps(identity)}, [0])["refused"]
+    everybody = Inline(lambda answer, numbers, call: {"worker": "old:1", "refused": "its jax is '0.1'"})
+    with pytest.raises(UnfinishedError, match=r"worker old:1 may not play: its jax is '0.1'; 0 of \d+ blocks"):
+        jb.sweep(spec(), executor=everybody)
+
+
+def test_an_executor_that_ends_is_told_of_in_one_line(tmp_path):
+    class Broken(Inline):
+        def submit(self, *args):
+            raise concurrent.futures.BrokenExecutor("a process was terminated")
+
+    def cancelled(answer, numbers, call):
+        future = Future()
+        future.cancel()
+        future.set_running_or_notify_cancel()
+        return future if call == 2 else answer
+
+    with pytest.raises(UnfinishedError, match=r"takes no work \(BrokenExecutor: a process was terminated\); 0 of"):
+        jb.sweep(spec(), executor=Broken())
+    with pytest.raises(UnfinishedError, match=r"has lost its work \(CancelledError\); \d of \d+ blocks are finished"):
+        jb.sweep(spec(), tmp_path / "out", executor=Inline(cancelled))
+
+
+def test_ctrl_c_cancels_what_waits(monkeypatch):
+    waiting = []
+
+    def never(answer, numbers, call):
+        waiting.append(Future())
+        return waiting[-1]
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(concurrent.futures, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        jb.sweep(spec(), executor=Inline(never))
+    assert len(waiting) > 3 and all(future.cancelled() for future in waiting)
+
+
+def test_a_failure_in_this_process_is_told_too(monkeypatch):
+    monkeypatch.setattr(pool.Queue, "serve", lambda *_: 1 / 0)
+    with pytest.raises(
+        UnfinishedError, match=r"blocks failed 3 times: block 0 .* ZeroDivisionError: division by zero; 0"
+    ):
+        jb.sweep(spec(), notice=lambda text: None)
+
+
+# ---- at the door
+
+
+def test_what_is_no_executor_and_what_cannot_be_sent():
+    with pytest.raises(jb.InputError, match=r"executor: 3 given; it must be an object with submit"):
+        jb.sweep(spec(), executor=3)
+    with pytest.raises(jb.InputError, match="workers: 2 given; it must be left out: the executor has"):
+        jb.sweep(spec(), executor=Inline(), workers=2)
+    lock = __import__("threading").Lock()
+    odd = spec(constraint=lambda arms, budget: jb.TotalBudget(budget, last_pull="counts") if lock else None)
+    with pytest.raises(jb.InputError, match="spec: cannot be sent to another process"):
+        jb.sweep(odd, executor=Inline())
+
+
+@pytest.mark.parametrize(
+    "name", ["", "processes", "processes:0", "processes:x", "dask:4", "dask:local:0", "dask:host", "slurm", "ray:4"]
+)
+def test_unknown_engines(name):
+    with pytest.raises(jb.InputError, match=r"executor: .* given; it must be processes:N, dask:tcp"), open_engine(name):
+        raise AssertionError
+
+
+def test_an_engine_without_its_package_and_one_that_does_not_answer(monkeypatch):
+    monkeypatch.setattr("jaxbandits.sweeps.executors._PATIENCE", "0.2s")
+    address = "dask:tcp://127.0.0.1:9"
+    with pytest.raises(jb.InputError, match="the address of a Dask scheduler that runs"), open_engine(address):
+        raise AssertionError
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(jb.InputError, match=r"pip install 'jaxbandits\[dask\]'"), open_engine("dask:local:1"):
+        raise AssertionError
+
+
+def test_workers_of_this_machine_share_their_programs(tmp_path):
+    before = jax.config.jax_compilation_cache_dir
+    try:
+        jax.config.update("jax_compilation_cache_dir", None)
+        with shared_programs() as variables:
+            folder = variables["JAX_COMPILATION_CACHE_DIR"]
+            assert os.path.isdir(folder)
+        assert not os.path.exists(folder)
+        jax.config.update("jax_compilation_cache_dir", str(tmp_path))
+        with shared_programs() as variables:
+            assert variables["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path)
+        assert tmp_path.exists()
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
+
+
+def test_status_says_who_played_what(tmp_path):
+    def odd(answer, numbers, call):
+        if 2 in numbers:
+            raise RuntimeError("MemoryError")
+        return {**answer, "worker": f"node-{numbers[0] % 2}:1"}
+
+    with pytest.raises(UnfinishedError):
+        jb.sweep(spec(), tmp_path / "out", executor=Inline(odd), notice=lambda text: None)
+    plan = make_plan(spec())
+    for parity in (0, 1):
+        made = [block for block in plan.blocks if block.number % 2 == parity and block.number != 2]
+        lanes = sum(block.lanes.size for block in made)
+        (line,) = [x for x in status_lines(tmp_path / "out") if f"worker node-{parity}:1" in x]
+        assert line.startswith(f"  worker node-{parity}:1: {len(made)} blocks, {lanes} lanes, ") and "rounds/s" in line
