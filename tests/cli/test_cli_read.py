@@ -9,7 +9,7 @@ import pytest
 
 from jaxbandits._cli.console import main
 
-FOLDER = Path(__file__).parent / "arms_files"
+FOLDER = Path(__file__).parents[1] / "comparison" / "arms_files"
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
