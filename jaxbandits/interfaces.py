@@ -104,13 +104,13 @@ class Episodes:
             raise bad("environment", type(environment).__name__, "a world of finitely many arms with one cost")
         self.arms, self.actions = spec.arms, spec.arms + spec.null_arm
         self.instances = environment.instances
-        self._root = jax.random.key_data(streams.root_key(key))
+        self._root = streams.root_key(key)
         self._constraint, self._told, self._cap = prepared(Told(), environment, constraint, max_rounds)
         self._tables = jax.tree.map(jnp.asarray, environment)
         self.max_rounds = int(self._cap.max())
 
     def _lane(self, instance: jax.Array, replicate: jax.Array, arm: Any = 0) -> scan.Lane:
-        lane = lane_of(self._constraint, self._told, self._cap, instance, replicate)
+        lane = lane_of(self._constraint, self._told, self._cap, self._root, instance, replicate)
         return lane._replace(policy=Told(jnp.asarray(arm, jnp.int32)))
 
     def reset(self, key: jax.Array) -> Episode:
@@ -122,8 +122,9 @@ class Episodes:
     def begin(self, instance: Any, replicate: Any) -> Episode:
         """The episode that is this lane of ``simulate``."""
         lane = self._lane(instance, replicate)
-        state = scan.start(self._tables, lane, self._root).state
-        return Episode(jnp.int32(0), lane.row, lane.replicate, state, arm_statistics.empty(self.arms))
+        state = scan.start(self._tables, lane).state
+        known = arm_statistics.empty(self.arms)
+        return Episode(jnp.int32(0), lane.row, jnp.asarray(replicate, jnp.uint32), state, known)
 
     def step(self, episode: Episode, arm: Any) -> tuple[Episode, jax.Array]:
         """Play an arm: the episode after it, and the reward ``f32[]``.
@@ -132,7 +133,7 @@ class Episodes:
         """
         lane = self._lane(episode.instance, episode.replicate, arm)
         before = episode.lane
-        after, _ = scan.play(self._tables, lane, scan.start(self._tables, lane, self._root).constants, before)
+        after, _ = scan.play(self._tables, lane, scan.at_instance(self._tables, lane.row).available(), before)
         after = select_tree(episode.done, before, after)
         played = after.ledger.rounds > before.ledger.rounds
         seen = after.feedback
@@ -148,7 +149,7 @@ class Episodes:
         reward = jnp.where(seen, ticks.to_float(episode.known.reward) / count, 0.0)
         cost = jnp.where(seen, ticks.to_float(episode.known.cost) / count, 1.0)
         lane = self._lane(episode.instance, episode.replicate)
-        exists = scan.start(self._tables, lane, self._root).constants.available
+        exists = scan.at_instance(self._tables, lane.row).available()
         clock, end = (ticks.to_float(x) for x in (lane.constraint.clock(episode.ledger), lane.constraint.end()))
         view = lane.constraint.view(episode.ledger)
         spendable = jnp.float32(1.0) if view is None else ticks.to_float(view)

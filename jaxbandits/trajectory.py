@@ -84,16 +84,15 @@ def rollout(
     whole_number("rounds", rounds, 1, 2**30, "2**30")
     with jax.ensure_compile_time_eval():  # what is not traced is checked and prepared on the host, under jit too
         ready, leaves, cap = prepared(policy, environment, constraint, max_rounds)
-    lane = lane_of(
-        ready, leaves, cap, _id("instance", instance, environment.instances), _id("replicate", replicate, 2**32)
-    )
-    words = jax.random.key_data(key if isinstance(key, jax.core.Tracer) else streams.root_key(key))
+    root = key if isinstance(key, jax.core.Tracer) else streams.root_key(key)
+    ids = _id("instance", instance, environment.instances), _id("replicate", replicate, 2**32)
+    lane = lane_of(ready, leaves, cap, root, *ids)
     tables = jax.tree.map(jnp.asarray, environment)
-    begin = scan.start(tables, lane, words)
+    begin = scan.start(tables, lane)
 
     def one(state: scan.LaneState, _: None) -> tuple[scan.LaneState, Trajectory]:
         running = state.status == Status.RUNNING
-        after, outcome = scan.play(tables, lane, begin.constants, state)
+        after, outcome = scan.play(tables, lane, begin.available, state)
         after = select_tree(running, after, state)
         played = after.ledger.rounds > state.ledger.rounds
         outcome = jax.tree.map(lambda x: jnp.where(played, x, jnp.zeros_like(x)), outcome)

@@ -52,9 +52,9 @@ def lowered(made: Any, slots: int, device: Any, options: dict[str, Any]) -> Any:
     task = layout.tasks[0]
     seats = driver.SEATS_PER_SLOT * slots
     lanes = task.lanes(np.zeros(seats, np.int64))
-    pool = driver.blank(task.engine, slots, driver.blank_shapes(slots, task.environment, lanes, task.root))
+    pool = driver.blank(task.engine, slots, driver.blank_shapes(slots, task.environment, lanes))
     limits = driver.CallLimits(*(np.int32(0) for _ in driver.CallLimits._fields))  # type: ignore[arg-type]
-    given = task.environment, lanes, task.root, np.zeros(seats, np.int32), np.int32(0), pool, limits
+    given = task.environment, lanes, np.zeros(seats, np.int32), np.int32(0), pool, limits
     place = SingleDeviceSharding(device)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), np.asarray(x).dtype, sharding=place), given)
     named: Any = {"static_argnames": ("engine",), "donate_argnames": ("pool",)}

@@ -36,6 +36,7 @@ from jaxbandits.core import arm_statistics, capabilities, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Ledger, Outcome, Policy, Status, View
 from jaxbandits.core.pytrees import select_tree, walk
+from jaxbandits.core.streams import typed
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.finite import AddressedArms
 from jaxbandits.policies.base import IndexPolicy, evaluate_totals, exceeds, largest, safe_round, tie_winners
@@ -142,7 +143,7 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) ->
     policy, known, ledger = lane.policy, now.known, now.ledger
     assert isinstance(policy, IndexPolicy)
     t = ledger.rounds + 1
-    view = View(t, lane.constraint.view(ledger), carry.constants.available)  # type: ignore[arg-type]
+    view = View(t, lane.constraint.view(ledger), carry.available)  # type: ignore[arg-type]
     taking = policy.admits(known, view) & view.available
     fresh, steady = known.pulls == 0, policy.steady(known, t)
     initial = jnp.any(fresh & taking)  # type: ignore[operator]
@@ -150,7 +151,7 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) ->
     single = now.pace.single | initial | (steady < t)
     until = jnp.where(single, t, jnp.minimum(t + now.pace.reach, steady))
     scores = evaluate_totals(policy, known, jnp.where(single, t, safe_round(until)))
-    key = jax.random.wrap_key_data(carry.constants.policy_key, impl="threefry2x32")
+    key = typed(lane.policy_key)
     choice = largest(scores, key, view._replace(available=taking), fresh=fresh)
     others = taking & (jax.lax.iota(jnp.int32, scores.shape[0]) != choice)  # type: ignore[operator]
     ceiling = jnp.max(jnp.where(others, scores, -jnp.inf))
@@ -175,7 +176,7 @@ def block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, lea
     policy, ledger, known = lane.policy, leader.ledger, leader.known
     assert isinstance(policy, IndexPolicy)
     world = at_instance(environment, lane.row)
-    key = jax.random.wrap_key_data(carry.constants.world_key, impl="threefry2x32")
+    key = typed(lane.world_key)
     steps = jax.lax.iota(jnp.int32, length)
 
     # What the pulls bring, and prefix sums of it. Without the barrier XLA draws everything anew for every sum.
@@ -259,8 +260,7 @@ def play_ties(
     policy, ledger, pace = lane.policy, now.ledger, now.pace
     assert isinstance(policy, IndexPolicy)
     world = at_instance(environment, lane.row)
-    both = carry.constants.policy_key, carry.constants.world_key
-    policy_key, world_key = (jax.random.wrap_key_data(x, impl="threefry2x32") for x in both)
+    policy_key, world_key = typed(lane.policy_key), typed(lane.world_key)
     leader = leader._replace(alive=jnp.where(leader.single, leader.alive, leader.tied))
     steps = jax.lax.iota(jnp.int32, TIE_ROUNDS)
     rounds = ledger.rounds + 1 + steps

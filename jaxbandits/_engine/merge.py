@@ -34,6 +34,7 @@ from jaxbandits._numerics.covering import Balls
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, View
 from jaxbandits.core.pytrees import select_tree
+from jaxbandits.core.streams import typed
 from jaxbandits.core.ticks import Total
 from jaxbandits.environments.continuum import Continuum
 from jaxbandits.policies.zooming import Active, ZoomingPolicy, evaluate
@@ -104,7 +105,7 @@ def begin(
     """What the lane has learnt, and a level that some ``wanted`` pulls should lead to."""
     policy, state = lane.policy, carry.state
     assert isinstance(policy, ZoomingPolicy)
-    key = jax.random.wrap_key_data(carry.constants.policy_key, impl="threefry2x32")
+    key = typed(lane.policy_key)
     view = View(state.ledger.rounds + 1)
     told = policy.update(state.policy, key, Observation(view, state.action, state.feedback, state.empty))
     points: Active = select_tree(state.empty, state.policy, told)
@@ -176,7 +177,7 @@ def block(
     """Pull the point of the largest index until its index is at most θ, or a block is full."""
     policy = lane.policy
     assert isinstance(policy, ZoomingPolicy)
-    key = jax.random.wrap_key_data(carry.constants.world_key, impl="threefry2x32")
+    key = typed(lane.world_key)
     ids, steps = jax.lax.iota(jnp.int32, merge_state.index.shape[0]), jax.lax.iota(jnp.int32, LENGTH)
     top = jnp.max(merge_state.index)
     goes_on = _goes_on(constants, merge_state)

@@ -22,6 +22,7 @@ import numpy as np
 from jaxbandits._engine import driver, scan
 from jaxbandits._engine.driver import SEATS_PER_SLOT, RunBuffer, Task, blank, blank_shapes
 from jaxbandits.core import checks
+from jaxbandits.core.protocol import Status
 
 _SECONDS_PER_CALL = 0.3  # how often the host looks: progress, lanes, Ctrl-C
 
@@ -176,6 +177,8 @@ class Queue:
     Args:
         task: what is played.
         slots: lanes in flight per worker.
+        batches: a worker plays as many lanes as it has slots to their ends before it takes others, by the smaller
+            program; otherwise a slot whose lane has ended takes the next one.
 
     Attributes:
         total, done: lanes there are, lanes that have ended.
@@ -184,8 +187,8 @@ class Queue:
         stop: set it, and they leave at their next look.
     """
 
-    def __init__(self, task: Task, slots: int):
-        self.task, self.slots, self.stop = task, slots, threading.Event()
+    def __init__(self, task: Task, slots: int, batches: bool = False):
+        self.task, self.slots, self.batches, self.stop = task, slots, batches, threading.Event()
         self.total = self.done = self.workers = 0
         self.expected = 0.0
         self._line = np.zeros(0, np.int64)  # lanes that no worker has taken, the next one first
@@ -196,8 +199,8 @@ class Queue:
         self._lock = threading.Lock()
         self._shares: dict[int, float] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
         # Here and not by the workers: another thread, or another device, would trace it anew.
-        seats = task.lanes(np.zeros(SEATS_PER_SLOT * slots, np.int64))
-        self._shapes = blank_shapes(slots, task.environment, seats, task.root)
+        seats = task.lanes(np.zeros(slots if batches else SEATS_PER_SLOT * slots, np.int64))
+        self._shapes = blank_shapes(slots, task.environment, seats)
 
     def add(self, job: Job) -> Future[Any]:
         """More lanes at the end of the line; a worker that serves it takes them too."""
@@ -245,9 +248,43 @@ class Queue:
 
     def serve(self, number: int, device: Any) -> None:
         """Run lanes until none waits and those begun have ended, or until ``stop``; for worker ``number``."""
+        (self._serve_batches if self.batches else self._serve_line)(number, device)
+
+    def _serve_batches(self, number: int, device: Any) -> None:
         task, slots, stop = self.task, self.slots, self.stop
         environment = jax.device_put(task.environment, device)
-        root = jax.device_put(task.root, device)
+        batch: driver.Batch | None = None
+        call = CallLength(task.chunk)
+        while not stop.is_set() and (taken := self._take_batch()).size:
+            lanes = jax.device_put(task.lanes(np.resize(taken, slots)), device)
+            running, fresh = taken.size, True
+            while running and not stop.is_set():
+                limits = driver.CallLimits(*(np.int32(x) for x in (call.chunk, call.chunks, 0, slots - 1)))  # type: ignore[arg-type]
+                given = environment, lanes, np.int32(taken.size), np.bool_(fresh)
+                began = time.perf_counter()
+                if batch is None:
+                    batch = self._prepared(device, given, limits)
+                if stop.is_set():  # while this one waited for another one's compiling
+                    return
+                batch, outcome, report = driver.compiled(device.platform, True)(task.engine, *given, batch, limits)
+                running, fresh = int(report.running), False
+                call.learn(time.perf_counter() - began, int(report.chunks))
+                self._shares[number] = float(report.share)
+            self._shares[number] = float(taken.size)
+            ended = np.flatnonzero(np.asarray(outcome.status)[: taken.size] != Status.RUNNING)
+            found = jax.tree.map(lambda x, ended=ended: np.asarray(x)[ended], outcome)
+            self._keep(number, [(taken[ended], found)])
+
+    def _take_batch(self) -> np.ndarray:
+        """Lanes for all slots of a worker, but no more than its part of what is left."""
+        with self._lock:
+            part = min(self.slots, -(-self._line.size // max(self.workers, 1)))
+            numbers, self._line = self._line[:part], self._line[part:]
+            return numbers
+
+    def _serve_line(self, number: int, device: Any) -> None:
+        task, slots, stop = self.task, self.slots, self.stop
+        environment = jax.device_put(task.environment, device)
         seats = RunBuffer(task, SEATS_PER_SLOT * slots, device)
         line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
         seat_in = np.full(slots, -1)  # by slot
@@ -271,7 +308,7 @@ class Queue:
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
             limits = driver.CallLimits(*(np.int32(x) for x in (call.chunk, call.chunks, slots // 16, quota)))  # type: ignore[arg-type]
-            given = environment, seats.lanes, root, padded, np.int32(line.size)
+            given = environment, seats.lanes, padded, np.int32(line.size)
             began = time.perf_counter()
             if pool is None:
                 pool = self._prepared(device, given, limits)
@@ -289,15 +326,17 @@ class Queue:
             self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in left)
         self._keep(number, left)
 
-    def _prepared(self, device: Any, given: tuple, limits: driver.CallLimits) -> driver.Pool:
-        """A pool of empty slots, and the program that is going to play them compiled."""
+    def _prepared(self, device: Any, given: tuple, limits: driver.CallLimits) -> Any:
+        """The state of empty slots, and the program that is going to play them compiled."""
         engine = self.task.engine
         with _TRACING:
             # its memory is going to be written: no alias
-            pool = jax.device_put(blank(engine, self.slots, self._shapes), device, may_alias=False)
+            empty = blank(engine, self.slots, self._shapes)
+            state = driver.Batch(empty.carry, empty.tuner) if self.batches else empty
+            pool = jax.device_put(state, device, may_alias=False)
             if self.stop.is_set():
                 return pool
-            lowered = driver.compiled(device.platform).lower(engine, *given, pool, limits)
+            lowered = driver.compiled(device.platform, self.batches).lower(engine, *given, pool, limits)
             shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((given, pool))]
             program = device, engine, jax.tree.structure((given, pool)), *shapes
             compiling = _COMPILING.setdefault(program, threading.Lock())
@@ -397,7 +436,8 @@ class Workers:
         if found is None:
             lanes = job.in_line or job.lanes.size
             slots = self._slots or usual_slots(job.task, min(self.count, lanes), self.devices, lanes)
-            found = self._queues[id(job.task)] = Queue(job.task, slots)
+            batches = lanes <= slots * self.count or job.task.is_short
+            found = self._queues[id(job.task)] = Queue(job.task, slots, batches)
         return found
 
     def _choose(self) -> Queue | None:

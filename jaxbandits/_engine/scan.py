@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.core import streams, ticks
+from jaxbandits.core import ticks
 from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, Status, View, post
 from jaxbandits.core.pytrees import Pytree, T, select_tree
-from jaxbandits.core.streams import Domain
+from jaxbandits.core.streams import typed
 from jaxbandits.core.ticks import Total
 
 
@@ -117,20 +117,12 @@ class Lane(NamedTuple):
     """Who plays what: the constants of one lane."""
 
     row: jax.Array  # i32[]: row of the environment's tables
-    instance: jax.Array  # u32[]: instance id, part of every address
-    replicate: jax.Array  # u32[]
+    world_key: jax.Array  # u32[2]: of the address (root key, instance id, replicate id), see :mod:`core.streams`
+    policy_key: jax.Array  # u32[2]
     policy: Policy  # leaves of one setting
     constraint: Constraint  # leaves of one instance
     marks: Total  # [M]: where on the clock to record
     cap: jax.Array  # i32[]: most rounds
-
-
-class RunConstants(NamedTuple):
-    """What is computed once when a lane starts."""
-
-    world_key: jax.Array  # u32[2]
-    policy_key: jax.Array  # u32[2]
-    available: jax.Array | None  # bool[K]
 
 
 class LaneState(NamedTuple):
@@ -148,25 +140,19 @@ class LaneState(NamedTuple):
 class Carry(NamedTuple):
     """The state of one lane."""
 
-    constants: RunConstants
+    available: jax.Array | None  # bool[K]: the arms that exist, looked up once
     state: LaneState  # after the last round
     rows: jax.Array  # i32[M, F]: the packed account at each mark, 0 where nothing was written
     next_mark: jax.Array  # i32[]: how many marks are passed
     goal: Total  # where the next mark is: the lane waits there until its row is written
 
 
-def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
-    """A lane before its first round. ``root`` is the root key's words, ``u32[2]``."""
+def start(environment: Environment, lane: Lane) -> Carry:
+    """A lane before its first round."""
     spec = environment.spec
-    key = streams.lane_key(jax.random.wrap_key_data(root, impl="threefry2x32"), lane.instance, lane.replicate)
     world = at_instance(environment, lane.row)
-    constants = RunConstants(
-        world_key=jax.random.key_data(streams.domain_key(key, Domain.WORLD)),
-        policy_key=jax.random.key_data(streams.domain_key(key, Domain.POLICY)),
-        available=world.available(),
-    )
     world_state, action = world.start(), lane.policy.blank_action(spec)
-    _, outcome, feedback, _ = jax.eval_shape(world.pull, world_state, action, key, jnp.int32(1))
+    _, outcome, feedback, _ = jax.eval_shape(world.pull, world_state, action, typed(lane.world_key), jnp.int32(1))
     ledger = open_ledger(lane.constraint, outcome)
     state = LaneState(
         policy=lane.policy.init(spec),
@@ -178,20 +164,18 @@ def start(environment: Environment, lane: Lane, root: jax.Array) -> Carry:
         status=jnp.int32(Status.RUNNING),
     )
     rows = jnp.zeros((lane.marks.whole.shape[0], pack(account(lane.constraint, ledger)).shape[0]), jnp.int32)
-    return Carry(constants, state, rows, jnp.int32(0), Total(lane.marks.whole[0], lane.marks.part[0]))
+    return Carry(world.available(), state, rows, jnp.int32(0), Total(lane.marks.whole[0], lane.marks.part[0]))
 
 
-def play(environment: Environment, lane: Lane, constants: RunConstants, state: LaneState) -> tuple[LaneState, Outcome]:
+def play(environment: Environment, lane: Lane, available: Any, state: LaneState) -> tuple[LaneState, Outcome]:
     """One round of a running lane, and what its action brought."""
     constraint, ledger = lane.constraint, state.ledger
-    view = View(ledger.rounds + 1, constraint.view(ledger), constants.available)  # type: ignore[arg-type]
+    view = View(ledger.rounds + 1, constraint.view(ledger), available)  # type: ignore[arg-type]
     observation = Observation(view, state.action, state.feedback, state.empty)
-    policy_key = jax.random.wrap_key_data(constants.policy_key, impl="threefry2x32")
-    world_key = jax.random.wrap_key_data(constants.world_key, impl="threefry2x32")
 
-    learnt, action = lane.policy.step(state.policy, policy_key, observation)
+    learnt, action = lane.policy.step(state.policy, typed(lane.policy_key), observation)
     world = at_instance(environment, lane.row)
-    world_state, outcome, feedback, empty = world.pull(state.environment, action, world_key, view.round)
+    world_state, outcome, feedback, empty = world.pull(state.environment, action, typed(lane.world_key), view.round)
     charged = book(constraint, ledger, outcome)
 
     status = status_after(lane, charged)
@@ -229,7 +213,7 @@ def may_play(lane: Lane, carry: Carry, ledger: Ledger, status: jax.Array) -> jax
 def step(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     """One round, unless the lane has ended or waits at a mark."""
     runs = may_play(lane, carry, carry.state.ledger, carry.state.status)
-    played, _ = play(environment, lane, carry.constants, carry.state)
+    played, _ = play(environment, lane, carry.available, carry.state)
     return carry._replace(state=select_tree(runs, played, carry.state))
 
 

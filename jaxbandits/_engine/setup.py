@@ -42,7 +42,7 @@ from jaxbandits.core.protocol import (
 )
 from jaxbandits.core.pytrees import leaf_fields
 from jaxbandits.core.settings import Settings
-from jaxbandits.core.streams import root_key
+from jaxbandits.core.streams import Domain, domain_key, lane_key, root_key
 
 ENGINES = ("auto", "leap", "scan")
 
@@ -129,6 +129,7 @@ def lay_out(
                 cap=np.minimum(cap, most).astype(np.int32),
                 chunk=_chunk(chunk, cap, expected, shares),
                 order=np.argsort(-lengths.ravel(), kind="stable"),
+                rounds=float(lengths.sum()),
             )
         )
     return Layout(
@@ -502,13 +503,16 @@ def prepared(
     return ready, jax.tree.map(cast, policy), np.minimum(cap, most).astype(np.int32)
 
 
-def lane_of(constraint: Constraint, policy: Policy, cap: np.ndarray, instance: Any, replicate: Any) -> scan.Lane:
-    """The constants of a lane; ``instance`` and ``replicate`` may be traced."""
+def lane_of(
+    constraint: Constraint, policy: Policy, cap: np.ndarray, root: jax.Array, instance: Any, replicate: Any
+) -> scan.Lane:
+    """The constants of a lane; the key ``root``, ``instance`` and ``replicate`` may be traced."""
     here = jax.tree.map(lambda x: jnp.asarray(x)[instance], constraint)
+    key = lane_key(root, jnp.asarray(instance, jnp.uint32), jnp.asarray(replicate, jnp.uint32))
     return scan.Lane(
         row=jnp.asarray(instance, jnp.int32),
-        instance=jnp.asarray(instance, jnp.uint32),
-        replicate=jnp.asarray(replicate, jnp.uint32),
+        world_key=jax.random.key_data(domain_key(key, Domain.WORLD)),
+        policy_key=jax.random.key_data(domain_key(key, Domain.POLICY)),
         policy=jax.tree.map(lambda x: jnp.asarray(x)[instance if x.shape[0] > 1 else 0], policy),
         constraint=here,
         marks=jax.tree.map(lambda x: x[None], here.end()),

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import enum
 import warnings
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +32,7 @@ from jax.interpreters import batching, mlir
 from jaxbandits.core.checks import InputError, bad, refuse_traced, whole_number
 
 _IMPL = "threefry2x32"
+_Words = TypeVar("_Words", jax.Array, np.ndarray)
 
 
 class Role(enum.IntEnum):
@@ -82,22 +84,24 @@ def root_key(key: object) -> jax.Array:
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
-@jax.jit
-def threefry2x32(key: tuple[jax.Array, jax.Array], place: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-    """The threefry2x32 block cipher (20 rounds; Salmon et al., SC 2011), elementwise on uint32 arrays.
+def threefry2x32_of(key: tuple[_Words, _Words], place: tuple[_Words, _Words]) -> tuple[_Words, _Words]:
+    """The threefry2x32 block cipher (20 rounds; Salmon et al., SC 2011), elementwise on uint32 arrays of jax or NumPy.
 
     Written out so that it fuses with what surrounds it: jax's own rolls its rounds into a loop on CPU, which costs
     three times as much inside a scan. Tested against the published vectors and against jax's.
     """
-    schedule = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA))
+    schedule = (key[0], key[1], key[0] ^ key[1] ^ np.uint32(0x1BD11BDA))
     x, y = place[0] + schedule[0], place[1] + schedule[1]
     for group in range(5):
         for turn in _ROTATIONS[group % 2]:
             x = x + y
-            y = ((y << jnp.uint32(turn)) | (y >> jnp.uint32(32 - turn))) ^ x
+            y = ((y << np.uint32(turn)) | (y >> np.uint32(32 - turn))) ^ x
         x = x + schedule[(group + 1) % 3]
-        y = y + schedule[(group + 2) % 3] + jnp.uint32(group + 1)
+        y = y + schedule[(group + 2) % 3] + np.uint32(group + 1)
     return x, y
+
+
+threefry2x32 = jax.jit(threefry2x32_of)  # traced once, however often it is used
 
 
 def words(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
@@ -151,6 +155,11 @@ def at(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.A
     return jax.random.wrap_key_data(words(key, first, second), impl=_IMPL)
 
 
+def typed(words: jax.Array) -> jax.Array:
+    """The key of these words, ``u32[2]``."""
+    return jax.random.wrap_key_data(words, impl=_IMPL)
+
+
 def lane_key(root: jax.Array, instance: jax.Array | int, replicate: jax.Array | int) -> jax.Array:
     """The key of one independent run."""
     return at(root, instance, replicate)
@@ -159,6 +168,20 @@ def lane_key(root: jax.Array, instance: jax.Array | int, replicate: jax.Array | 
 def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
     """The world's, the policy's or the means' own key in a lane."""
     return at(lane, 0, int(domain))
+
+
+def lane_words(root: np.ndarray, instance: np.ndarray, replicate: np.ndarray, domain: Domain) -> np.ndarray:
+    """Host: words ``u32[lane, 2]`` of :func:`domain_key` for many lanes, so that no program hashes them again.
+
+    Example:
+        >>> root = jax.random.key(7)
+        >>> lane_words(np.asarray(jax.random.key_data(root)), np.array([3]), np.array([5]), Domain.WORLD)[0].tolist()
+        [2046061029, 4011060811]
+        >>> jax.random.key_data(domain_key(lane_key(root, 3, 5), Domain.WORLD)).tolist()
+        [2046061029, 4011060811]
+    """
+    key = threefry2x32_of((root[:1], root[1:]), (instance.astype(np.uint32), replicate.astype(np.uint32)))
+    return np.stack(threefry2x32_of(key, (np.zeros(1, np.uint32), np.full(1, int(domain), np.uint32))), axis=1)
 
 
 def policy_words(key: jax.Array, round: jax.Array, role: int, arm: jax.Array | int = 0) -> jax.Array:

@@ -85,10 +85,11 @@ def test_ties_are_decided_for_many_rounds_at_a_time() -> None:
     limit, world = (jax.tree.map(jnp.asarray, x) for x in (limit, world))
     ids = jnp.arange(lanes_)
     marks = jax.tree.map(lambda x: jnp.asarray(x)[:, None], limit.end())
-    lanes = scan.Lane(
-        ids, ids.astype(jnp.uint32), ids.astype(jnp.uint32), policy, limit, marks, jnp.full((lanes_,), 2**30, jnp.int32)
-    )
-    carry = jax.vmap(partial(scan.start, world), in_axes=(0, None))(lanes, jax.random.key_data(KEY))
+    root, numbers = np.asarray(jax.random.key_data(KEY)), np.arange(lanes_)
+    keys = (jnp.asarray(streams.lane_words(root, numbers, numbers, one)) for one in streams.Domain)
+    world_keys, policy_keys, _ = keys
+    lanes = scan.Lane(ids, world_keys, policy_keys, policy, limit, marks, jnp.full((lanes_,), 2**30, jnp.int32))
+    carry = jax.vmap(partial(scan.start, world))(lanes)
     tuner = leap.tuner(lanes_)
     chunk = jax.jit(lambda carry, tuner: leap.chunk(world, lanes, carry, tuner, jnp.int32(1)))
     for _ in range(12 + 6):  # 96 first pulls, one a macro-step; then ties

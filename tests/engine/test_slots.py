@@ -59,9 +59,9 @@ def count_calls(monkeypatch):
     real = pool.driver.compiled
 
     class Counted:
-        def __init__(self, platform):
-            self.lower = real(platform).lower
-            self.play = real(platform)
+        def __init__(self, *which):
+            self.lower = real(*which).lower
+            self.play = real(*which)
 
         def __call__(self, *given):
             calls.append(given)
@@ -74,6 +74,7 @@ def count_calls(monkeypatch):
 
 def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
     calls = count_calls(monkeypatch)
+    monkeypatch.setattr(driver, "_SHORT", 0)
     # A long chunk, so that a call is not over before its lanes are.
     usual = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", chunk=64)
     alone = len(calls)
@@ -82,13 +83,23 @@ def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
     assert len(calls) - alone < 17, len(calls) - alone  # with a call for every pair of lanes it would be 20 at least
 
 
+def test_batches_give_the_bits_of_slots_that_are_handed_on(monkeypatch):
+    calls = count_calls(monkeypatch)
+    given = {"key": jax.random.key(1), "engine": "scan", "replicates": 3, "slots": 16}
+    batches = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, **given)
+    assert {len(call) for call in calls} == {7} and len(calls) >= 8  # 120 lanes, 16 at a time
+    monkeypatch.setattr(driver, "_SHORT", 0)
+    handed_on = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, **given)
+    chex.assert_trees_all_equal(*((dict(x.ledger), dict(x.final), x.ended) for x in (batches, handed_on)))
+
+
 def test_lanes_that_have_ended_are_handed_over_though_the_worker_is_stopped(monkeypatch):
     queue = pool.Queue(the_task(), 32)
     real = pool.driver.compiled
 
     class Stopping:
-        def __init__(self, platform):
-            self.lower, self.play = real(platform).lower, real(platform)
+        def __init__(self, *which):
+            self.lower, self.play = real(*which).lower, real(*which)
 
         def __call__(self, *given):
             played, report = self.play(*given)
