@@ -29,6 +29,7 @@ from jaxbandits.core.checks import (
     whole_number,
     written,
 )
+from jaxbandits.core.fingerprint import refresh
 from jaxbandits.core.protocol import (
     Constraint,
     Environment,
@@ -40,7 +41,7 @@ from jaxbandits.core.protocol import (
     Status,
     View,
 )
-from jaxbandits.core.pytrees import leaf_fields
+from jaxbandits.core.pytrees import check_static, leaf_fields
 from jaxbandits.core.settings import Settings
 from jaxbandits.core.streams import Domain, domain_key, lane_key, root_key
 
@@ -226,12 +227,14 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
     for name, noun, kind in [*nouns, ("constraint", constraint, Constraint)]:
         if not isinstance(noun, kind):
             raise bad(name, noun, example[kind])
+        refresh(noun)
         data = jax.tree.structure(noun).node_data()  # type: ignore[attr-defined]
         if not (data and isinstance(data[1], tuple) and data[1][:1] == (type(noun),)):
             raise InputError(
                 f"{name}: {type(noun).__name__} is not decorated with @jb.pytree; without it jit may take another "
                 "class's program"
             )
+        check_static(noun)
         if forgotten := capabilities.forgotten(noun):
             raise InputError(f"{name}: {forgotten}; it must")
         refuse_traced(name, noun)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
+
+from jaxbandits.core.checks import bad
+from jaxbandits.core.fingerprint import exactly, made_of
 
 T = TypeVar("T")
 
@@ -60,6 +63,23 @@ def static(*, default: Any = dataclasses.MISSING) -> Any:
     return dataclasses.field(default=default, metadata={"static": True})
 
 
+class _Fixed:
+    """What is part of a program: the static fields of an object, and what its class is made of."""
+
+    def __init__(self, owner: Any, names: Sequence[str]):
+        self.values = tuple(getattr(owner, name) for name in names)
+        self.key = made_of(type(owner)), *map(exactly, self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Fixed) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return ", ".join(map(repr, self.values))
+
+
 @dataclass_transform(field_specifiers=(leaf, static, dataclasses.field), frozen_default=True, eq_default=False)
 def pytree(cls: type[T]) -> type[T]:
     """Make ``cls`` a frozen dataclass that jax flattens: fields are leaves unless declared :func:`static`.
@@ -84,7 +104,7 @@ def pytree(cls: type[T]) -> type[T]:
     fixed = [name for name in names if name not in leaves]
 
     def flatten(self: T) -> tuple[tuple, tuple]:
-        return tuple(getattr(self, name) for name in leaves), (made, *(getattr(self, name) for name in fixed))
+        return tuple(getattr(self, name) for name in leaves), (made, _Fixed(self, fixed))
 
     def flatten_with_keys(self: T) -> tuple[tuple, tuple]:
         children, aux = flatten(self)
@@ -92,7 +112,7 @@ def pytree(cls: type[T]) -> type[T]:
 
     def unflatten(aux: tuple, children: Any) -> T:
         self = object.__new__(made)
-        for name, value in (*zip(leaves, children, strict=True), *zip(fixed, aux[1:], strict=True)):
+        for name, value in (*zip(leaves, children, strict=True), *zip(fixed, aux[1].values, strict=True)):
             object.__setattr__(self, name, value)
         return self
 
@@ -123,11 +143,14 @@ def _shown(value: Any) -> str:
 def select_tree(condition: jax.Array, yes: T, no: T) -> T:
     """``yes`` where ``condition`` (a scalar) holds, else ``no``, leaf by leaf.
 
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxbandits.core import select_tree
-        >>> [int(x) for x in select_tree(jnp.bool_(False), (1, 2), (3, 4))]
-        [3, 4]
+        Example:
+            >>> import jax.numpy as jnp
+
+    from jaxbandits.core.checks import bad
+    from jaxbandits.core.fingerprint import exactly, made_of
+            >>> from jaxbandits.core import select_tree
+            >>> [int(x) for x in select_tree(jnp.bool_(False), (1, 2), (3, 4))]
+            [3, 4]
     """
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
 
@@ -144,6 +167,21 @@ class Leaf(NamedTuple):
 def leaf_fields(owner: Any) -> list[dataclasses.Field[Any]]:
     """The fields of a :func:`pytree` class, or of an object of one, that are not static."""
     return [field for field in dataclasses.fields(owner) if not field.metadata.get("static", False)]
+
+
+def check_static(owner: Any) -> None:
+    """Are all static fields, nested objects' included, part of what jit can tell apart?
+
+    Raises:
+        InputError: a list, an array or another value without a hash.
+    """
+    for field in dataclasses.fields(owner):
+        value = getattr(owner, field.name)
+        if dataclasses.is_dataclass(value):
+            check_static(value)
+        elif field.metadata.get("static", False) and not isinstance(value, Hashable):
+            may_be = "hashable, such as a number or a tuple: a static field is part of the program"
+            raise bad(f"{type(owner).__name__}.{field.name}", value, may_be)
 
 
 def walk(owner: Any, prefix: str = "") -> Iterator[Leaf]:

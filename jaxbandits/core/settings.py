@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from jaxbandits.core.checks import InputError, as_played, bad, called, numbers
+from jaxbandits.core.fingerprint import refresh
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import map_leaves, walk
 
@@ -51,6 +52,7 @@ class Settings:
         Raises:
             InputError: a leaf out of its range, or whose leading axes do not fit; what ``Policy.check`` raises.
         """
+        refresh(policy)
         counts: dict[str, int] = {}
 
         def shape(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:

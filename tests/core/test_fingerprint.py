@@ -1,0 +1,147 @@
+"""Edited code plays its own program (a new cell, autoreload, patching); static values are told apart exactly."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import jaxbandits as jb
+from jaxbandits.core.fingerprint import refresh
+from jaxbandits.policies.base import IndexPolicy
+
+ARMS = jb.environments.FiniteArms.bernoulli([0.9, 0.5, 0.1], [0.2, 0.5, 0.9])
+
+
+def pulls(policy: Any) -> list[int]:
+    result = jb.simulate(policy, ARMS, jb.Horizon(90), key=jax.random.key(0), marks=1)
+    return [int(n) for n in result.final["pulls"][0, 0, 0]]
+
+
+MODULE = """
+import jaxbandits as jb
+from jaxbandits.policies.base import IndexPolicy
+
+SIGN = [{sign}]
+
+def best(arms):
+    return {sign} * arms.reward
+
+@jb.pytree
+class Mine(IndexPolicy):
+    def score(self, arms):
+        return {score}
+"""
+# The method's own code; a function that it calls; a list of the module that it reads.
+EDITS = [
+    ("best(arms)", 1),
+    ("-arms.reward", 1),
+    ("best(arms)", -1),
+    ("SIGN[0] * arms.cost", 1),
+    ("SIGN[0] * arms.cost", -1),
+]
+
+
+def of_a_new_process(score: str, sign: int) -> list[int]:
+    """A class that was never seen, and no program of any other."""
+    space: dict[str, Any] = {"__name__": "fresh"}
+    exec(compile(MODULE.format(score=score, sign=sign), "fresh.py", "exec"), space)
+    jax.clear_caches()
+    return pulls(space["Mine"]())
+
+
+@pytest.fixture(scope="module")
+def wanted() -> list[list[int]]:
+    found = [of_a_new_process(*edit) for edit in EDITS]
+    assert len(set(map(tuple, found))) >= 3  # else no edit would show
+    return found
+
+
+@pytest.fixture
+def cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(tmp_path)
+    shell = InteractiveShell()
+    shell.push({"pulls": pulls})
+
+    def run(code: str) -> Any:
+        done = shell.run_cell(code)
+        done.raise_error()
+        return done.result
+
+    return run
+
+
+def test_a_new_cell(cell: Any, wanted: list[list[int]]) -> None:
+    found = []
+    for score, sign in EDITS:
+        cell(MODULE.format(score=score, sign=sign))
+        found.append(cell("pulls(Mine())"))
+    assert found == wanted
+
+
+def test_autoreload(cell: Any, wanted: list[list[int]], tmp_path: Path) -> None:
+    module, found = tmp_path / "edited.py", []
+    for number, (score, sign) in enumerate(EDITS):
+        module.write_text(MODULE.format(score=score, sign=sign))
+        os.utime(module, (time.time() + 10 * number,) * 2)  # an editor is slower than the clock of a file
+        if number == 0:
+            cell("%load_ext autoreload\n%autoreload 2\nimport edited\nmine = edited.Mine()")
+        found.append(cell("pulls(edited.Mine())"))
+        assert cell("pulls(mine)") == found[-1]  # an object that was made before the edit
+    assert found == wanted
+
+
+def test_patching_and_globals_of_the_session(cell: Any, wanted: list[list[int]]) -> None:
+    cell(MODULE.format(score="best(arms)", sign=1))
+    found = [cell("pulls(Mine())")]
+    found.append(cell("Mine.score = lambda self, arms: -arms.reward\npulls(Mine())"))
+    found.append(cell("SIGN = [-1]\nMine.score = lambda self, arms: SIGN[0] * arms.reward\npulls(Mine())"))
+    found.append(cell("SIGN[0] = 1\nMine.score = lambda self, arms: SIGN[0] * arms.cost\npulls(Mine())"))
+    found.append(cell("SIGN[0] = -1\npulls(Mine())"))
+    assert found == wanted
+
+
+def test_a_class_of_the_package_that_is_patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = pulls(jb.policies.UCB1())
+    monkeypatch.setattr(jb.policies.UCB1, "score", lambda self, arms: -arms.reward)
+    assert pulls(jb.policies.UCB1()) != before
+    monkeypatch.undo()
+    assert pulls(jb.policies.UCB1()) == before
+
+
+@jb.pytree
+class Held(IndexPolicy):
+    fixed: Any = jb.static(default=0)
+
+    def score(self, arms: Any) -> Any:
+        return arms.reward * (1 if isinstance(self.fixed, float) and np.signbit(self.fixed) else -1)
+
+
+def test_static_values_that_are_equal_but_not_the_same() -> None:
+    values = [1, 1.0, True, 0.0, -0.0, (1,), (1.0,), "1", None]
+    structures = [jax.tree.structure(Held(value)) for value in values]
+    assert [structures.index(one) for one in structures] == list(range(len(values)))
+    assert structures == [jax.tree.structure(Held(value)) for value in values]
+    assert pulls(Held(0.0)) != pulls(Held(-0.0))
+
+
+@pytest.mark.parametrize("value", [[1], np.ones(2), {1: 2}])
+def test_a_static_value_without_a_hash_is_refused(value: Any) -> None:
+    with pytest.raises(jb.InputError, match=r"Held\.fixed: .* given; it must be hashable"):
+        pulls(Held(value))
+
+
+def test_looking_costs_less_than_a_millisecond() -> None:
+    owners = jb.policies.OmegaUCB(), Held(), ARMS, jb.Horizon(90)
+    took = []
+    for _ in range(20):
+        began = time.perf_counter()
+        refresh(*owners)
+        took.append(time.perf_counter() - began)
+    assert min(took) < 1e-3
