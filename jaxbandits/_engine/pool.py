@@ -259,8 +259,10 @@ class Queue:
             lanes = jax.device_put(task.lanes(np.resize(taken, slots)), device)
             running, fresh = taken.size, True
             while running and not stop.is_set():
-                limits = driver.CallLimits(*(np.int32(x) for x in (call.chunk, call.chunks, 0, slots - 1)))  # type: ignore[arg-type]
-                given = environment, lanes, np.int32(taken.size), np.bool_(fresh)
+                limits = driver.CallLimits(*map(np.int32, (call.chunk, call.chunks, 0, slots - 1)))  # type: ignore[arg-type]
+                told = np.int32(taken.size), np.bool_(fresh), limits
+                *filled, limits = jax.device_put(told, device)
+                given = environment, lanes, *filled
                 began = time.perf_counter()
                 if batch is None:
                     batch = self._prepared(device, given, limits)
@@ -271,8 +273,8 @@ class Queue:
                 call.learn(time.perf_counter() - began, int(report.chunks))
                 self._shares[number] = float(report.share)
             self._shares[number] = float(taken.size)
-            ended = np.flatnonzero(np.asarray(outcome.status)[: taken.size] != Status.RUNNING)
-            found = jax.tree.map(lambda x, ended=ended: np.asarray(x)[ended], outcome)
+            ended = np.flatnonzero(jax.device_get(outcome.status)[: taken.size] != Status.RUNNING)
+            found = jax.tree.map(lambda x, ended=ended: jax.device_get(x)[ended], outcome)
             self._keep(number, [(taken[ended], found)])
 
     def _take_batch(self) -> np.ndarray:
@@ -307,8 +309,9 @@ class Queue:
             padded[: line.size] = line
             # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
             quota = slots // 8 if self.waiting else slots - 1
-            limits = driver.CallLimits(*(np.int32(x) for x in (call.chunk, call.chunks, slots // 16, quota)))  # type: ignore[arg-type]
-            given = environment, seats.lanes, padded, np.int32(line.size)
+            limits = driver.CallLimits(*map(np.int32, (call.chunk, call.chunks, slots // 16, quota)))  # type: ignore[arg-type]
+            *line_of, limits = jax.device_put((padded, np.int32(line.size), limits), device)
+            given = environment, seats.lanes, *line_of
             began = time.perf_counter()
             if pool is None:
                 pool = self._prepared(device, given, limits)
@@ -316,7 +319,7 @@ class Queue:
                 break
             pool, report = driver.compiled(device.platform)(task.engine, *given, pool, limits)
             self._keep(number, left)  # while the device plays
-            seat_in = np.asarray(pool.seat)
+            seat_in = jax.device_get(pool.seat)
             call.learn(time.perf_counter() - began, int(report.chunks))
             line = line[int(report.begun) :]
             ended = seats.lane_of >= 0
@@ -329,7 +332,7 @@ class Queue:
     def _prepared(self, device: Any, given: tuple, limits: driver.CallLimits) -> Any:
         """The state of empty slots, and the program that is going to play them compiled."""
         engine = self.task.engine
-        with _TRACING:
+        with _TRACING, jax.transfer_guard("allow"):  # constants, while it is traced
             # its memory is going to be written: no alias
             empty = blank(engine, self.slots, self._shapes)
             state = driver.Batch(empty.carry, empty.tuner) if self.batches else empty
@@ -349,7 +352,7 @@ class Queue:
         """Hand over what stays of lanes to their jobs; nothing is left."""
         while left:
             numbers, outcome = left.pop()
-            rows, last, status, final = jax.tree.map(lambda x, n=numbers.size: np.asarray(x)[:n], outcome)
+            rows, last, status, final = jax.tree.map(lambda x, n=numbers.size: jax.device_get(x)[:n], outcome)
             accounts = Accounts(scan.unpack(rows, last), status, final)
             jobs, complete = self._job_of[numbers], []
             with self._lock:

@@ -174,6 +174,7 @@ def play(environment: Environment, lane: Lane, available: Any, state: LaneState)
     observation = Observation(view, state.action, state.feedback, state.empty)
 
     learnt, action = lane.policy.step(state.policy, typed(lane.policy_key), observation)
+    action = jax.tree.map(lambda given, last: jnp.asarray(given, last.dtype), action, state.action)  # of a plain number
     world = at_instance(environment, lane.row)
     world_state, outcome, feedback, empty = world.pull(state.environment, action, typed(lane.world_key), view.round)
     charged = book(constraint, ledger, outcome)

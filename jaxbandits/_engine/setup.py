@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -46,6 +46,7 @@ from jaxbandits.core.settings import Settings
 from jaxbandits.core.streams import Domain, domain_key, lane_key, root_key
 
 ENGINES = ("auto", "leap", "scan")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +74,18 @@ class Layout:
         return task.settings, task.instance_ids.size, task.replicate_ids.shape[-1]
 
 
+def _moves_its_own(function: F) -> F:
+    """What is moved here is small and ours: a user's ``jax.transfer_guard`` is about the user's arrays."""
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **given: Any) -> Any:
+        with jax.transfer_guard("allow"):
+            return function(*args, **given)
+
+    return guarded  # type: ignore[return-value]
+
+
+@_moves_its_own
 def lay_out(
     policies: Policy | Sequence[Policy],
     environment: Environment,
@@ -136,7 +149,7 @@ def lay_out(
     return Layout(
         tasks=tuple(tasks),
         settings=tuple(one.labels for one in settings),
-        names=_names(ids if instance_names is None else instance_names, environment.instances),
+        names=_names(ids if instance_names is None else instance_names, ids),
         shares=shares,
         expected=expected,
         best_rate=_best_rate(ready, environment),
@@ -147,7 +160,7 @@ def _settings(policy: Policy, environment: Environment, constraint: Constraint) 
     """The settings of a policy, after a dry run; warns of what does not fit this world."""
     found = Settings.of(policy, environment.instances, environment.spec)
     check_dry_run(found.policy, environment, constraint)
-    for text in called(policy, "warnings", partial(found.policy.warnings, environment)):
+    for text in called(policy, "warnings", functools.partial(found.policy.warnings, environment)):
         warnings.warn(text, stacklevel=5)
     return found
 
@@ -275,14 +288,18 @@ def _best_rate(ready: Constraint, environment: Environment) -> np.ndarray:
     return rate
 
 
-def _names(given: Any, instances: int) -> tuple[str, ...]:
-    """Labels of the instances."""
+def _names(given: Any, ids: np.ndarray) -> tuple[str, ...]:
+    """Labels of the instances, none for two ids."""
     plain = isinstance(given, (list, tuple, np.ndarray)) and all(isinstance(x, (str, int, np.integer)) for x in given)
     if not plain:
         raise bad("instance_names", given, "a list of names, one for each instance")
-    if len(given) != instances:
-        raise InputError(f"instance_names: {len(given)} names given; it must be one for each of {instances}")
-    return tuple(map(str, given))
+    if len(given) != ids.size:
+        raise InputError(f"instance_names: {len(given)} names given; it must be one for each of {ids.size}")
+    names = tuple(map(str, given))
+    if len(set(zip(names, ids.tolist(), strict=True))) > len(set(names)):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise bad("instance_names", twice, "given to one instance only")
+    return names
 
 
 # --- a dry run of one round on shapes alone: a mistake in a user's method is one line, and nothing is compiled
@@ -458,9 +475,10 @@ def lane_lengths(
     reward, cost = environment.values()
     if environment.resources is not None:
         cost = cost[..., 0]  # the clock is resource 0
-    if max_rounds is None and np.nanmin(cost) <= 0:
+    if (free := cost <= 0).any() and (max_rounds is None or (reward[free] > 0).any()):
         raise InputError(
-            "environment: an arm with mean cost 0 given; it must be above 0 under a budget, or max_rounds must be given"
+            "environment: an arm with mean cost 0 given; it must be above 0 under a budget, for no reward per unit of "
+            "money is the best then (one that pays nothing either may be there if max_rounds is given)"
         )
     with np.errstate(divide="ignore", invalid="ignore"):
         # A learner ends up with the best arm, which may be far cheaper than the average one.
@@ -479,6 +497,7 @@ def _cap(rounds: np.ndarray, max_rounds: int | None) -> np.ndarray:
 # --- one lane by itself: what ``rollout`` and episodes of other libraries play with the engine's own round
 
 
+@_moves_its_own
 def prepared(
     policy: Policy, environment: Environment, constraint: Constraint, max_rounds: int | None
 ) -> tuple[Constraint, Policy, np.ndarray]:

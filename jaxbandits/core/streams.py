@@ -20,12 +20,14 @@ meet the same world (common random numbers).
 from __future__ import annotations
 
 import enum
+import os
 import warnings
 from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src import xla_bridge  # backends_are_initialized has no public name
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
@@ -54,6 +56,11 @@ class Domain(enum.IntEnum):
     MEANS = 3
 
 
+_FORKED: list[int] = []  # processes that were forked from one in which jax had started: its threads are not there
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: xla_bridge.backends_are_initialized() and _FORKED.append(os.getpid()))
+
+
 def root_key(key: object) -> jax.Array:
     """Check a user's key and give it back as a typed threefry key.
 
@@ -61,7 +68,13 @@ def root_key(key: object) -> jax.Array:
 
     Raises:
         InputError: anything else than one scalar threefry2x32 key.
+        RuntimeError: in a process that was forked after jax had started, where every call of jax waits for ever.
     """
+    if _FORKED:
+        raise RuntimeError(
+            "this process was forked after jax had started, and jax would wait here for ever; start processes by "
+            "multiprocessing.get_context('spawn') or 'forkserver'"
+        )
     refuse_traced("key", key)
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         if key.shape != ():

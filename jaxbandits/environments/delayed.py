@@ -120,10 +120,11 @@ class TableDelay(DelayLaw):
             [[8388608, 8388608, 16777216]]
         """
         w = numbers("weights", weights)
-        if w.ndim != 1 or not w.size or not (np.isfinite(w) & (w >= 0)).all() or w.sum() <= 0:
+        if w.ndim != 1 or not w.size or not (np.isfinite(w) & (w >= 0)).all() or not w.any():
             raise bad("weights", weights, "a list of finite numbers of at least 0, not all 0")
         if not 0 <= lost < 1:
             raise bad("lost", lost, "at least 0 and below 1")
+        w = w / w.max()  # their sum may be beyond all numbers
         share = np.cumsum(w) / w.sum() * (1 - lost)
         table = np.rint(share * (1 << 24)).astype(np.int32)
         return TableDelay(np.broadcast_to(table, (instances, table.size)).copy())

@@ -102,7 +102,7 @@ class RatioLaw(ReservoirLaw):
         best = np.asarray(self.best_ratio, np.float64)
         least = ticks.to_units(self.least_cost)
         cost = np.stack([(least + np.minimum(1, 1 / best)) / 2, least], axis=1)
-        return cost * best[:, None], cost
+        return np.minimum(cost * best[:, None], 1), cost  # λ in ticks may lie above 1/ρ*
 
 
 @pytree

@@ -61,7 +61,14 @@ class FixedSplit(Plan):
         [305, 0, 95]
     """
 
-    weights: ArrayLike = leaf(at_least=0, core=1)
+    weights: ArrayLike = leaf(at_least=0, at_most=2.0**100, core=1)
+
+    def check(self, spec: Any) -> None:
+        """One weight for each arm, and not all of them 0."""
+        super().check(spec)
+        weights = np.asarray(self.weights)
+        if weights.shape[-1] != spec.arms or not weights.any(axis=-1).all():
+            raise bad("FixedSplit.weights", weights, f"{spec.arms} weights, one for each arm and not all of them 0")
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """The first arm at which the weights so far exceed a number drawn below their sum."""
