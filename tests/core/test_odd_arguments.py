@@ -84,7 +84,8 @@ def test_a_plain_number_is_an_action() -> None:
 
 
 def test_an_arm_that_pays_nothing_may_be_free() -> None:
-    assert play(arms=FiniteArms.bernoulli([[0.0, 0.4]], [[0.0, 0.5]]), max_rounds=300, marks=1).best_rate == pytest.approx(0.8)
+    arms = FiniteArms.bernoulli([[0.0, 0.4]], [[0.0, 0.5]])
+    assert play(arms=arms, max_rounds=300, marks=1).best_rate == pytest.approx(0.8)
 
 
 def test_delays_of_any_size_of_weight() -> None:
