@@ -445,6 +445,8 @@ def _engine(
     if not isinstance(found, str):
         if engine == "auto" and found.is_short(environment, rounds):
             return scan, f"about {rounds:,.0f} rounds are played sooner than the program of many at once is compiled"
+        if engine == "auto" and found is leap and environment.spec.arms > policy.leaps_up_to:  # type: ignore[attr-defined]
+            return scan, f"{type(policy).__name__} changes its leader too often with so many arms"
         return found, None
     if engine == "leap":
         raise InputError(f"engine: 'leap' given, but {found}; it must be 'auto' or 'scan'")

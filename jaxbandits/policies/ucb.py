@@ -364,7 +364,8 @@ class EstimatedBudgetUCB(IndexPolicy):
 class UCB1(IndexPolicy):
     """UCB1: :math:`\\bar r_k + \\sqrt{2 \\ln t / n_k}`; costs are ignored.
 
-    No parameter. Leaps: the index reads its own arm and rises with t.
+    No parameter. Leaps with up to 32 arms: the index reads its own arm and rises with t. With more of them its leader
+    changes every few rounds, and ``engine="auto"`` plays it round by round (measured: docs/benchmarks.md).
 
     Source: Auer, Cesa-Bianchi and Fischer 2002, Fig. 1; as run in the B-Zoom paper, §4.
 
@@ -375,6 +376,7 @@ class UCB1(IndexPolicy):
     """
 
     rests: ClassVar[bool] = True
+    leaps_up_to: ClassVar[int] = 32
 
     def score(self, arms: Arms) -> jax.Array:
         """r̄ + √(2 ln t / n)."""
