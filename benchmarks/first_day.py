@@ -1,124 +1,260 @@
-"""python -m benchmarks.first_day [--lanes N,…] [--out DIR]: for the day when a device is there.
+"""python -m benchmarks.first_day [--part NAME] [--out DIR] [--rehearse KIND]: for the day when a device is there.
 
-1. Same bits: the scan and the leap engine, three laws.
-2. Resting scores: the most by which an index falls while its arm rests, against what the leap engine allows for.
-3. Rounds per second of scan, leap and Thompson sampling over numbers of lanes, on a GPU also with whole loops in one
-   CUDA graph; beside them a loop as it is usually written in JAX. Off CPU also the share of the time in which the
-   device did nothing, from jax's profiler: it waited for a launch, or for the host.
-4. first_day.csv, and whether what docs/accelerators.md expects has come true.
+Four parts, each a process of its own and below seven minutes on the devices that :data:`KINDS` knows:
 
-It runs on CPU too, with fewer lanes. Exit status 1 if bits differ, or a score falls by more than is allowed for.
+correctness  the same bits from all engines, slots and workers; resting scores; the five settings; agreement with CPU
+speed        rounds per second over numbers of lanes, beside a textbook loop, and the share of the device's bandwidth
+memory       what a slot takes, against what the pool expects
+graphs       whole loops in one CUDA graph: last, each in a child of its own, for such graphs have aborted processes
+
+Every row is in first_day.csv as soon as it is known. A part that dies keeps its rows, and the next one goes on.
+``--rehearse "NVIDIA H200"`` plays the whole plan in small sizes on the CPU, under that name. Exit status 1 if bits
+differ, or a score falls by more than is allowed for.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import gzip
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits as jb
-from benchmarks.common import both_engines, laws, write
+from benchmarks.common import both_engines, laws
 from benchmarks.textbook import run_textbook
+from jaxbandits._engine import driver, pool
+from jaxbandits._engine.setup import lay_out
 from jaxbandits.core import ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.policies.base import evaluate_state, margin, safe_round
 
-ARMS, RHO, ROUNDS = 100, 0.25, 2000
-LANES = {"cpu": (64, 256), "gpu": (10**3, 10**4, 10**5, 10**6), "tpu": (10**3, 10**4, 10**5)}
-EXPECTED = {("scan", ARMS): 300e6, ("leap", ARMS): 1.4e9}
-"""Rounds per second on an H100 by docs/accelerators.md, from bytes and launches alone."""
-HEADER = ("device", "what", "K", "lanes", "rounds_per_s", "compile_s", "idle_share")
+HEADER = ("device", "part", "what", "K", "lanes", "value", "unit", "compile_s", "idle_share", "verdict")
+KINDS = {"H100": 3.35e12, "H200": 4.8e12, "A100": 2.0e12, "L4": 0.3e12}
+"""Bytes per second by the data sheet. Of another kind a copy is measured, which is done first on every device."""
+BYTES = {("scan", 10): 1_367, ("scan", 100): 10_682, ("bts", 10): 9_097, ("bts", 100): 31_888}
+"""That a round of a slot moves on CUDA, as compiled ahead of time: see docs/accelerators.md."""
 GRAPHS = "JAXBANDITS_CUDA_GRAPHS"
+RHO, ROUNDS = 0.25, 2000
 
 
-def main():
-    """Read the options, run everything, write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lanes", type=lambda text: tuple(int(float(x)) for x in text.split(",")), metavar="N,…")
-    parser.add_argument("--out", type=Path, default=Path("jaxbandits-out"), metavar="DIR")
-    given = parser.parse_args()
+class Plan(NamedTuple):
+    """Sizes of a run."""
 
-    device = jax.devices()[0]
-    print(f"{device.device_kind} ({device.platform}), jax {jax.__version__}, {time.strftime('%Y-%m-%d')}", flush=True)
-    wrong = same_bits() + resting_scores()
-    rows = speeds(device, given.lanes or LANES.get(device.platform, LANES["cpu"]))
-    given.out.mkdir(parents=True, exist_ok=True)
-    write(given.out / "first_day.csv", [HEADER, *rows])
-    print("\n".join([*verdict(device, rows), *wrong, f"written to {given.out}/"]))
-    return int(bool(wrong))
+    kind: str  # the device's name
+    rehearsal: bool
+    out: Path
+    abort: str | None  # the graph whose child dies, to see what becomes of the others
+
+    @property
+    def lanes(self) -> tuple[int, ...]:
+        """How many are played at a time."""
+        return (64, 128) if self.rehearsal else (1 << 10, 1 << 12, 1 << 14, 1 << 17)
+
+    @property
+    def rounds(self) -> int:
+        """Pulls that a lane's budget pays for, at the mean cost."""
+        return 50 if self.rehearsal else ROUNDS
+
+    def bandwidth(self) -> float | None:
+        """By the data sheet, bytes per second."""
+        return next((rate for name, rate in KINDS.items() if name in self.kind), None)
+
+    def row(self, part: str, what: str, value: object, unit: str, **more: object) -> None:
+        """Write a row at once, and say it."""
+        cells = {"device": self.kind, "part": part, "what": what, "value": value, "unit": unit} | more
+        path = self.out / "first_day.csv"
+        new = not path.exists()
+        with open(path, "a", newline="") as file:
+            rows = csv.DictWriter(file, HEADER)
+            if new:
+                rows.writeheader()
+            rows.writerow(cells)
+        print(", ".join(f"{x}" for x in cells.values() if x != ""), flush=True)
 
 
-def world(instances):
-    """Random Bernoulli arms, and a budget that pays ROUNDS pulls at the mean cost, and more cheap ones."""
-    made = jb.environments.random_bernoulli(jax.random.key(0), instances=instances, arms=ARMS)
-    return made, jb.TotalBudget(ROUNDS * np.mean(made.values()[1], axis=1), last_pull="counts")
+# --- correctness
 
 
-def same_bits():
-    """Lines about laws where the engines differ."""
-    wrong = []
+def correctness(plan: Plan) -> bool:
+    """Is everything as it must be?"""
+    fine = True
     for law in laws():
         lanes, _, equal = both_engines(law, arms=10, budget=200, replicates=3, instances=32)
-        print(f"{law}: {lanes} lanes, scan and leap {'equal' if equal else 'DIFFER'}", flush=True)
-        wrong += [] if equal else [f"{law}: scan and leap differ"]
-    return wrong
+        plan.row("correctness", f"scan and leap, {law}", "equal" if equal else "DIFFER", "bits", lanes=lanes)
+        fine &= equal
+    fine &= _same_bits(plan)
+    fine &= resting_scores(plan)
+    _five_settings(plan)
+    _beside_cpu(plan)
+    _pure_functions(plan)
+    return fine
 
 
-def resting_scores(many=1 << 18):
-    """A line for each index that falls, from a round to the one that the leap engine aims at for the next, by too much.
+def _same_bits(plan: Plan) -> bool:
+    """Other numbers of slots, lanes handed on or played in batches, one worker or two: the same results."""
+    arms, limit = world(8, 10, plan.rounds)
+    usual = digest(jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=jax.random.key(1), replicates=9))
+    short, workers, fine = driver._SHORT, pool.usual_workers, True
+    for what, slots, least, number in (("few slots", 4, 0, 2), ("batches", 16, short, 2), ("one worker", None, 0, 1)):
+        driver._SHORT, pool.usual_workers = least, lambda devices, number=number: number
+        try:
+            found = jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=jax.random.key(1), replicates=9, slots=slots)
+        finally:
+            driver._SHORT, pool.usual_workers = short, workers
+        equal = digest(found) == usual
+        plan.row("correctness", what, "equal" if equal else "DIFFER", "bits", K=10, lanes=72)
+        fine &= equal
+    return fine
 
-    Too much is half of the engine's margin. M-UCB and UCB-SC+ take differences of nearly equal numbers.
+
+def digest(result: jb.Result) -> bytes:
+    """All exact accounts of a result, as bytes."""
+    return b"".join(np.ascontiguousarray(x).tobytes() for _, x in sorted({**result.ledger, **result.final}.items()))
+
+
+def resting_scores(plan: Plan, many: int = 1 << 18) -> bool:
+    """Does no index fall by half of the leap engine's margin, from a round to the one that it aims at for the next?
+
+    M-UCB and UCB-SC+ take differences of nearly equal numbers.
     """
-    drawn, wrong = np.random.default_rng(0), []
+    drawn, fine = np.random.default_rng(0), True
     pulls = np.rint(10 ** drawn.uniform(0, 6, many)).astype(np.int64)
     reward, cost = (ticks.split((drawn.random(many) * pulls * ticks.ONE).astype(np.int64)) for _ in range(2))
     known = ArmStatistics(pulls.astype(np.int32), reward, cost, None, None)
     for policy in (jb.policies.OmegaUCB(rho=RHO), jb.policies.MUCB(), jb.policies.UCBSCPlus()):
-        name, worst = type(policy).__name__, 0.0
+        worst = 0.0
         score = jax.jit(lambda t, policy=policy: evaluate_state(policy, jax.tree.map(jnp.asarray, known), t))
         for t in (10, 1000, 30_000, 1_000_000):
             rounds = jnp.int32(t), safe_round(jnp.int32(t + 1))
             now, later = (np.asarray(score(round_), np.float64) for round_ in rounds)
             falls = (now - later) / np.abs(now)
             worst = max(worst, float(falls[np.isfinite(falls)].max()))
-        allowed = float(margin(policy))
-        print(f"{name}: at rest it falls by {worst:.2e} of itself at most; the margin is {allowed:.2e}", flush=True)
-        if worst >= allowed / 2:
-            wrong.append(f"{name}: at rest it falls by {worst:.2e}; the leap engine needs below {allowed / 2:.2e}")
-    return wrong
+        kept = worst < float(margin(policy)) / 2
+        said = "below half the margin" if kept else f"TOO MUCH: the margin is {float(margin(policy)):.2e}"
+        plan.row("correctness", f"{type(policy).__name__} falls at rest", f"{worst:.2e}", "of itself", verdict=said)
+        fine &= kept
+    return fine
 
 
-def speeds(device, lanes):
-    """Rows of the table."""
+def _five_settings(plan: Plan) -> None:
+    """Each paper's policy, once, through the engine that `auto` chooses."""
+    p, e, key = jb.policies, jb.environments, jax.random.key(0)
+    ten = e.random_bernoulli(key, instances=4, arms=10)
+    counts, forfeits = (jb.TotalBudget(30.0, last_pull=kind) for kind in ("counts", "forfeits"))
+    valley = e.cost_valley([0.35, 0.6], lam=0.3)
+    played = {
+        "omega_ucb": (p.OmegaUCB(), ten, counts),
+        "rcucb": (p.RCUCB(), e.g1(), jb.Horizon(100)),
+        "b_zoom": (p.SinglePhaseBZoom(budget=40.0, lam=0.3, lipschitz=5.0), valley, forfeits),
+        "suak": (p.SUAK(c=0.5), e.WithNullArm(ten), jb.AverageCost(c=0.5, rounds=200)),
+        "rcb": (p.rcb_air(beta=1.0), e.Reservoir.ratio(key, instances=4, capacity=64), forfeits),
+    }
+    for name, (policy, environment, constraint) in played.items():
+        result = jb.simulate(policy, environment, constraint, key=key, replicates=4, marks=2)
+        done = np.isin(result.ended, (jb.Status.EXHAUSTED, jb.Status.HORIZON)).mean()
+        plan.row("correctness", name, f"{done:.3g}", "of lanes ended as they should", lanes=result.ended.size)
+
+
+def _beside_cpu(plan: Plan) -> None:
+    """The mean reward of twenty cells here and on the CPU, with keys of their own, in standard errors."""
+    arms, limit = world(4, 10, plan.rounds)
+    policies = [
+        jb.policies.OmegaUCB(rho=[0.25, 1.0]),
+        jb.policies.MUCB(),
+        jb.policies.BudgetedThompson(),
+        jb.policies.UCB1(),
+    ]
+    found = []
+    for seed, devices in ((3, None), (4, jax.local_devices(backend="cpu"))):
+        result = jb.simulate(policies, arms, limit, key=jax.random.key(seed), replicates=64, marks=1, devices=devices)
+        found.append(result.reward.values[..., -1])
+    (here, there), runs = found, found[0].shape[-1]
+    error = np.sqrt((here.var(axis=-1, ddof=1) + there.var(axis=-1, ddof=1)) / runs)
+    z = (here.mean(axis=-1) - there.mean(axis=-1)) / error
+    within = "within chance" if (np.abs(z) < 4).all() and np.sqrt(np.mean(z**2)) < 1.6 else "NOT within chance"
+    value = f"{np.sqrt(np.mean(z**2)):.2f} (largest {np.abs(z).max():.1f})"
+    plan.row("correctness", f"beside CPU, rms z of {z.size} cells", value, "standard errors", verdict=within)
+
+
+def _pure_functions(plan: Plan) -> None:
+    """A rollout has the bits of simulate, and a gradient is a number, on the device."""
+    arms, limit = world(2, 5, 20)
+    key, policy = jax.random.key(5), jb.policies.OmegaUCB()
+    lane = jb.rollout(policy, arms, limit, key=key, rounds=4000, instance=1, replicate=2)
+    whole = jb.simulate(policy, arms, limit, key=key, replicates=3, marks=1)
+    equal = int(lane.played.sum()) == int(whole.ledger["rounds"][0, 1, 2, -1])
+    plan.row("correctness", "rollout and simulate", "equal" if equal else "DIFFER", "rounds")
+    soft = jb.policies.SoftElim(theta=0.5)
+    found = jb.gradients.policy_score.estimate(soft, arms, jb.Horizon(20), wrt="theta", key=key, replicates=64)
+    slope, error = found.gradient["theta"].ravel()[0], found.standard_error["theta"].ravel()[0]
+    said = "finite" if np.isfinite([slope, error]).all() else "NOT finite"
+    plan.row("correctness", "a gradient of SoftElim's regret", f"{slope:.3g} ± {error:.2g}", "per theta", verdict=said)
+
+
+# --- speed
+
+
+def world(instances: int, arms: int, rounds: int) -> tuple[Any, jb.TotalBudget]:
+    """Random Bernoulli arms, and a budget that pays so many pulls at the mean cost, and more cheap ones."""
+    made = jb.environments.random_bernoulli(jax.random.key(0), instances=instances, arms=arms)
+    return made, jb.TotalBudget(rounds * np.mean(made.values()[1], axis=1), last_pull="counts")
+
+
+def speed(plan: Plan) -> bool:
+    """Rounds per second of scan, leap, BTS and a textbook loop; what they move beside a plain copy."""
+    copied = copy_rate(1 << 22 if plan.rehearsal else 1 << 30)
+    stated = plan.bandwidth()
+    said = f"{copied / stated:.2f} of the data sheet" if stated else "a kind without a data sheet here"
+    plan.row("speed", "copy", f"{copied:.3g}", "bytes/s", verdict=said)
     omega, thompson = jb.policies.OmegaUCB(rho=RHO), jb.policies.BudgetedThompson()
-    kinds = [("scan", omega, "scan", ""), ("leap", omega, "leap", ""), ("bts", thompson, "scan", "")]
-    if device.platform == "gpu":
-        kinds += [("scan, one graph", omega, "scan", "1"), ("leap, one graph", omega, "leap", "1")]
-    rows = []
-    for many in lanes:
-        plays = {name: (ours(policy, engine, many), graphs) for name, policy, engine, graphs in kinds}
-        plays["textbook"] = plain(many), ""
-        for name, (play, graphs) in plays.items():
-            os.environ[GRAPHS] = graphs
-            speed, compiling = timed(play)
-            idle = "" if device.platform == "cpu" else f"{idle_share(lambda play=play: play(4)):.2f}"
-            rows.append((device.device_kind, name, ARMS, many, f"{speed:.4g}", f"{compiling:.1f}", idle))
-            print(f"{many:>9,} lanes  {name:<15} {speed:>16,.0f} rounds/s  idle {idle or 'unknown'}", flush=True)
-    os.environ[GRAPHS] = ""
-    return rows
+    kinds = (("scan", omega, "scan"), ("leap", omega, "leap"), ("bts", thompson, "scan"))
+    for arms in (10, 100):
+        for lanes in plan.lanes:
+            plays = {name: ours(plan, policy, engine, arms, lanes) for name, policy, engine in kinds}
+            if lanes <= 1 << 14:
+                plays["textbook"] = plain(plan, arms, lanes)
+            for name, play in plays.items():
+                rate, compiling = timed(play)
+                idle_ = "" if plan.rehearsal else f"{idle_share(lambda play=play: play(4)):.2f}"
+                of = {"K": arms, "lanes": lanes, "compile_s": f"{compiling:.1f}", "idle_share": idle_}
+                plan.row("speed", name, f"{rate:.4g}", "rounds/s", **of, verdict=verdict(name, arms, rate, copied))
+    return True
 
 
-def timed(play):
+def copy_rate(size: int) -> float:
+    """Bytes per second of a copy on the device: read and written."""
+    x = jnp.zeros(size // 4, jnp.float32)
+    move = jax.jit(lambda x: x + 1.0)
+    seconds = []
+    for _ in range(6):
+        began = time.perf_counter()
+        x = jax.block_until_ready(move(x))
+        seconds.append(time.perf_counter() - began)
+    return 2 * size / statistics.median(seconds[1:])
+
+
+def verdict(name: str, arms: int, rate: float, copied: float) -> str:
+    """What share of a copy's bandwidth a round's bytes are moved at."""
+    if (moved := BYTES.get((name, arms))) is None:
+        return ""
+    share = rate * moved / copied
+    held = "the estimate held" if 0.25 <= share <= 1.2 else "the estimate did NOT hold"
+    return f"{share:.2f} of the copy's bytes/s; {held} (0.25 to 1.2)"
+
+
+def timed(play: Any) -> tuple[float, float]:
     """Rounds a second, the median of three, and the seconds that the first run took beyond that."""
     seconds, rates = [], []
     for seed in range(4):
@@ -129,8 +265,8 @@ def timed(play):
     return statistics.median(rates[1:]), max(seconds[0] - statistics.median(seconds[1:]), 0.0)
 
 
-def idle_share(play):
-    """The share of the time of a run in which the device did nothing."""
+def idle_share(play: Any) -> float:
+    """The share of the time of a run in which the device did nothing: it waited for a launch, or for the host."""
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             play()
@@ -138,7 +274,7 @@ def idle_share(play):
         return idle(json.loads(gzip.decompress(written.read_bytes()))["traceEvents"])
 
 
-def idle(events):
+def idle(events: list[dict[str, Any]]) -> float:
     """Of the profiler's events: 1 − the time that any of the device's covers / from its first to its last; else NaN."""
     named = (e for e in events if e.get("name") == "process_name")
     devices = {e["pid"] for e in named if "/device:" in e["args"]["name"]}
@@ -152,37 +288,113 @@ def idle(events):
     return 1 - busy / (until - spans[0][0])
 
 
-def ours(policy, engine, lanes):
+def ours(plan: Plan, policy: Any, engine: str, arms: int, lanes: int) -> Any:
     """One run of all lanes: its rounds."""
-    arms, limit = world(min(lanes, 64))
+    made, limit = world(min(lanes, 64), arms, plan.rounds)
     more = {"engine": engine, "replicates": max(lanes // 64, 1), "marks": 1}
 
-    def play(seed):
-        result = jb.simulate(policy, arms, limit, key=jax.random.key(seed), **more)
+    def play(seed: int) -> float:
+        result = jb.simulate(policy, made, limit, key=jax.random.key(seed), **more)
         return float(result.ledger["rounds"][..., -1].sum())
 
     return play
 
 
-def plain(lanes):
+def plain(plan: Plan, arms: int, lanes: int) -> Any:
     """vmap and scan, keys split, floats summed."""
-    arms, limit = world(64)
-    reward, cost = (jnp.asarray(np.resize(x, (lanes, ARMS)), jnp.float32) for x in arms.values())
+    made, limit = world(64, arms, plan.rounds)
+    reward, cost = (jnp.asarray(np.resize(x, (lanes, arms)), jnp.float32) for x in made.values())
     budget = jnp.asarray(np.resize(np.asarray(limit.budget), lanes), jnp.float32)
-    return lambda seed: run_textbook(reward, cost, budget, RHO, seed, most=5 * ROUNDS)
+    return lambda seed: run_textbook(reward, cost, budget, RHO, seed, most=2 * plan.rounds)
 
 
-def verdict(device, rows):
-    """Whether the paper estimate held, in words."""
-    best = {name: max(float(row[4]) for row in rows if row[1] == name) for name in {row[1] for row in rows}}
-    lines = [f"at most {best[name] / 1e6:,.1f} million rounds/s: {name}" for name in sorted(best)]
-    if "H100" not in device.device_kind:
-        return [*lines, f"docs/accelerators.md expects nothing of this device ({device.device_kind})"]
-    for (name, _), expected in EXPECTED.items():
-        share = best[name] / expected
-        held = "held" if 0.5 <= share <= 2 else "did not hold"
-        lines.append(f"{name}: {share:.2f} times what docs/accelerators.md expects: the estimate {held}")
-    return lines
+# --- memory
+
+
+def memory(plan: Plan) -> bool:
+    """The most memory in use while so many slots play, beside what the pool expects of them."""
+    device = jax.local_devices()[0]
+    for lanes in plan.lanes:
+        made, limit = world(64, 100, min(plan.rounds, 100))
+        policy, more = jb.policies.OmegaUCB(rho=RHO), {"replicates": max(lanes // 64, 1), "marks": 1, "engine": "scan"}
+        (task,) = lay_out(policy, made, limit, key=jax.random.key(0), **more).tasks
+        expected = pool.STATES.get(device.platform, pool.STATES["tpu"]) * driver.state_bytes(task, lanes)
+        jb.simulate(policy, made, limit, key=jax.random.key(0), slots=lanes, **more)
+        peak = (device.memory_stats() or {}).get("peak_bytes_in_use")
+        said = "unknown here" if peak is None else f"{peak / expected:.2f} of what the pool expects"
+        plan.row("memory", "scan", f"{expected:.4g}", "bytes expected", K=100, lanes=lanes, verdict=said)
+    return True
+
+
+# --- graphs
+
+
+def graphs(plan: Plan) -> bool:
+    """Each kind in a process of its own, since one that aborts takes its process along."""
+    for name in ("scan", "leap", "bts"):
+        words = [sys.executable, "-m", "benchmarks.first_day", "--part", f"graph:{name}", "--out", str(plan.out)]
+        words += ["--rehearse", plan.kind] if plan.rehearsal else []
+        words += ["--abort", plan.abort] if plan.abort else []
+        code = subprocess.run(words, env=os.environ | {GRAPHS: "1"}, timeout=300).returncode
+        if code:
+            plan.row("graphs", f"{name}, one graph", "died", f"exit status {code}")
+    return True
+
+
+def graph(plan: Plan, name: str) -> bool:
+    """One kind with whole loops in one CUDA graph, twice: the second execution is the one that has aborted."""
+    if plan.abort == name:
+        os.abort()
+    policy = jb.policies.BudgetedThompson() if name == "bts" else jb.policies.OmegaUCB(rho=RHO)
+    lanes = plan.lanes[-2]
+    rate, compiling = timed(ours(plan, policy, "leap" if name == "leap" else "scan", 100, lanes))
+    of = {"K": 100, "lanes": lanes, "compile_s": f"{compiling:.1f}"}
+    plan.row("graphs", f"{name}, one graph", f"{rate:.4g}", "rounds/s", **of)
+    return True
+
+
+# --- the plan
+
+
+PARTS = {"correctness": correctness, "speed": speed, "memory": memory, "graphs": graphs}
+
+
+def forecast(plan: Plan, part: str) -> float:
+    """Seconds that a part should take: programs at 20 s each, and rounds at a fifth of what their bytes allow."""
+    programs = {"correctness": 14, "speed": 2 * 4 * 1.2, "memory": 2, "graphs": 3}[part]
+    if plan.rehearsal:
+        return 5.0 * programs * (2 if part == "speed" else 1)
+    rate = 0.2 * (plan.bandwidth() or 3e11)
+    rounds = {"speed": sum(plan.lanes) * plan.rounds * 5, "graphs": 12 * plan.lanes[-2] * plan.rounds}.get(part, 1e7)
+    return 20.0 * programs + rounds * (BYTES["scan", 10] + BYTES["scan", 100] + BYTES["bts", 100]) / rate
+
+
+def main() -> int:
+    """Read the options, and play one part here or all of them in children."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", help=" | ".join(PARTS))
+    parser.add_argument("--out", type=Path, default=Path("jaxbandits-out"), metavar="DIR")
+    parser.add_argument("--rehearse", metavar="KIND", help="on the CPU, in small sizes, as if it were such a device")
+    parser.add_argument("--abort", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    kind = given.rehearse or jax.devices()[0].device_kind
+    plan = Plan(kind, given.rehearse is not None, given.out, given.abort)
+    if given.part and given.part.startswith("graph:"):
+        return int(not graph(plan, given.part.removeprefix("graph:")))
+    if given.part:
+        return int(not PARTS[given.part](plan))
+    print(f"{kind}, jax {jax.__version__}, {time.strftime('%Y-%m-%d')}", flush=True)
+    codes = []
+    for part in PARTS:
+        print(f"{part}: about {forecast(plan, part):.0f} s", flush=True)
+        began = time.perf_counter()
+        words = [sys.executable, "-m", "benchmarks.first_day", "--part", part, *sys.argv[1:]]
+        codes.append(subprocess.run(words).returncode)
+        died = f"; it ended with exit status {codes[-1]}, and its rows are kept" if codes[-1] else ""
+        print(f"{part}: {time.perf_counter() - began:.0f} s{died}", flush=True)
+    print(f"written to {given.out}/first_day.csv")
+    return int(any(codes))
 
 
 if __name__ == "__main__":
