@@ -10,10 +10,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits._engine import driver, pool
+from jaxbandits._engine import driver, limits, pool
 from jaxbandits._engine.scan import ledger_of
 from jaxbandits._engine.setup import Layout, check_count, lay_out
 from jaxbandits._progress import Progress, check_progress, progress_of, unfinished
+from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad, refuse_beyond_memory
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.result import Result, join_settings
@@ -111,9 +112,20 @@ def simulate(
         found = workers.wait(workers.submit(jobs), shown.start(names, runs))
     parts = [_result(accounts, layout, number, constraint) for number, accounts in enumerate(found)]
     result = join_settings(parts)
-    for line in unfinished(result.ended):
+    for line in [*unfinished(result.ended), *_before_the_clock(result, layout.tasks[0].constraint)]:
         warnings.warn(f"{line}; see result.status", stacklevel=2)
     return result
+
+
+def _before_the_clock(result: Result, constraint: Constraint) -> list[str]:
+    """A line if lanes ended by what the clock does not measure: the benchmark of their regret stands still with it."""
+    if getattr(constraint, "resources", None) is not None or limits.ends_before_its_clock(constraint) is None:
+        return []
+    stood = result.ledger["clock"][..., -1] < ticks.join(constraint.end())[:, None]
+    early, kind = int(((result.ended == constraint.ends_with) & stood).sum()), type(constraint).__name__
+    if not early:
+        return []
+    return [f"{early} of {stood.size} lanes ended by {kind}.ended before their clock did: their regret means nothing"]
 
 
 def _checked_devices(devices: Any) -> list[Any]:

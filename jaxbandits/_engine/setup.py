@@ -146,6 +146,9 @@ def lay_out(
                 rounds=float(lengths.sum()),
             )
         )
+    played_singly = (task for task in tasks if engine == "auto" and task.engine is scan)
+    for reason in dict.fromkeys(reason for task in played_singly for reason in _lost(task)):
+        warnings.warn(f"played round by round, because {reason}", stacklevel=4)
     return Layout(
         tasks=tuple(tasks),
         settings=tuple(one.labels for one in settings),
@@ -450,12 +453,14 @@ def _engine(
         return found, None
     if engine == "leap":
         raise InputError(f"engine: 'leap' given, but {found}; it must be 'auto' or 'scan'")
-    promises = (policy, capabilities.RESTS), (environment, capabilities.ADDRESSED), (constraint, capabilities.ADDITIVE)
-    for owner, capability in promises:
-        if capabilities.undone(owner, capability):
-            reason = capabilities.why_not(owner, capability)
-            warnings.warn(f"played round by round, because {reason}", stacklevel=4)
     return scan, found
+
+
+def _lost(task: Task) -> list[str]:
+    """The promises that somebody made for a task, and that do not count."""
+    promises = (task.policy, capabilities.RESTS), (task.environment, capabilities.ADDRESSED)
+    every = [*promises, (task.constraint, capabilities.ADDITIVE)]
+    return [str(capabilities.why_not(*one)) for one in every if capabilities.undone(*one)]
 
 
 def time_parallel(policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType | str:

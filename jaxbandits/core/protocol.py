@@ -319,5 +319,10 @@ class Constraint(_Fields):
 
     @abstractmethod
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """Host: the best reward per unit of the clock, float64 ``[instance]``, from :meth:`Environment.values`."""
+        """Host: the best reward per unit of the clock, float64 ``[instance]``; leaves are those of :meth:`prepare`.
+
+        Args:
+            reward, cost: true means ``[instance, action(, resource)]`` (:meth:`Environment.values`), NaN for an arm
+                that an instance has not.
+        """
         raise NotImplementedError
