@@ -164,7 +164,7 @@ def _settings(policy: Policy, environment: Environment, constraint: Constraint) 
     found = Settings.of(policy, environment.instances, environment.spec)
     check_dry_run(found.policy, environment, constraint)
     for text in called(policy, "warnings", functools.partial(found.policy.warnings, environment)):
-        warnings.warn(text, stacklevel=5)
+        warnings.warn(text, stacklevel=6)
     return found
 
 
