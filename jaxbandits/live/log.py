@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
-import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,13 +38,7 @@ def versions() -> dict[str, str]:
 
 
 def written(policy: Policy) -> str:
-    """Class, parameters as float32 or int32 plays them, and static fields, nested policies included.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> written(jb.policies.InFlight(jb.policies.OmegaUCB(rho=0.3)))
-        'InFlight(policy=OmegaUCB(rho=0.3))'
-    """
+    """Class, parameters as float32 or int32 plays them, static fields: ``InFlight(policy=OmegaUCB(rho=0.3))``."""
     parts = []
     for field in dataclasses.fields(policy):  # type: ignore[arg-type]
         value = getattr(policy, field.name)
@@ -67,11 +60,7 @@ def _digits(x: np.ndarray) -> str:
 
 
 def policy_of(text: str, given: Policy | None) -> Policy:
-    """The policy that was :func:`written` so: the one that is given, or one of this package, made again.
-
-    Raises:
-        InputError: another one is given; or none, and it is no policy of this package.
-    """
+    """The policy that was :func:`written` so: the one that is given, or one of this package, made again."""
     if given is None:
         try:
             given = _made_again(ast.parse(text, mode="eval").body)
@@ -123,11 +112,7 @@ class Log:
             raise bad("log", str(place), "a log that no other agent writes") from None
 
     def write(self, event: dict[str, Any]) -> None:
-        """Add one line.
-
-        Raises:
-            OSError: the disk is full, or broken. Nothing has happened then, but for a torn line at the end.
-        """
+        """Add one line. Where the disk is full nothing has happened, but for a torn line at the end."""
         line = json.dumps(event, separators=(",", ":")).encode() + b"\n"
         while line:
             line = line[self._file.write(line) :]
@@ -154,18 +139,11 @@ def never_begun(place: Path) -> bool:
 def mend(place: Path) -> None:
     """Cut off a torn last line, so that the next event begins a line of its own."""
     with open(place, "rb+") as file:
-        if file.seek(0, os.SEEK_END):
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                end = content.rfind(b"\n") + 1
-            file.truncate(end)
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def read(place: Path) -> Iterator[dict[str, Any]]:
-    """The events of a log, in order, the first of them its beginning; a last line that is torn is left out.
-
-    Raises:
-        InputError: no such file, another one, or a line that is no event, which is named.
-    """
+    """The events of a log, in order, the first of them its beginning; a last line that is torn is left out."""
     number, begun = 0, False
     try:
         with open(place, "rb") as file:

@@ -116,13 +116,13 @@ def observe(
         >>> int(second.view.round), int(second.feedback.cost) / 2**24
         (2, 0.25)
     """
-    given = (previous, action, reward, cost, empty, left, available, feedback)
-    traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(given))
     if (left is None) != (previous.view.left is None):
         raise bad("left", left, "given in every round or in none")
     if feedback is None and not isinstance(previous.feedback, Feedback):
         raise bad("feedback", None, "given, as in every round")
-    if traced:  # values are not known yet: the same arithmetic, and nothing to check
+    given = (previous, action, reward, cost, empty, left, available, feedback)
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(given)):
+        # Values are not known yet: the same arithmetic, and nothing to check.
         action = jax.tree.map(lambda x, like: jnp.asarray(x).astype(jnp.result_type(like)), action, previous.action)
         if feedback is None:
             feedback = Feedback(*(jnp.rint(jnp.float32(x) * ticks.ONE).astype(jnp.int32) for x in (reward, cost)))
@@ -203,17 +203,15 @@ def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
     def shape(tree: Pytree) -> tuple[str, list[tuple[int, ...]]]:
         return str(jax.tree.structure(tree)), [np.shape(x) for x in jax.tree.leaves(tree)]
 
+    def cast(value: Any, like: Any) -> np.ndarray:
+        if like.dtype == np.bool_:
+            return booleans(name, value)
+        whole = like.dtype == np.int32
+        return (as_played(name, value, {"integer": True}) if whole else numbers(name, value)).astype(like.dtype)
+
     if shape(given) != shape(wanted):
         raise bad(name, given, f"of the structure {jax.tree.map(np.shape, wanted)}")
-    return jax.tree.map(lambda x, like: _as(name, x, like.dtype), given, wanted)
-
-
-def _as(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
-    """``value`` in that type, if it is the same number there."""
-    if dtype == np.bool_:
-        return booleans(name, value)
-    array = as_played(name, value, {"integer": True}) if dtype == np.int32 else numbers(name, value)
-    return array.astype(dtype)
+    return jax.tree.map(cast, given, wanted)
 
 
 def _mask(available: Any, arms: int) -> np.ndarray:
@@ -226,6 +224,6 @@ def _mask(available: Any, arms: int) -> np.ndarray:
 def _left(left: float | None) -> ticks.Total | None:
     if left is None:
         return None
-    if not 0 <= number("left", left) < 2**30:
+    if not 0 <= (money := number("left", left)) < 2**30:
         raise bad("left", left, "a finite number from 0 to 2**30")
-    return ticks.split(ticks.floor_from_units(number("left", left)))
+    return ticks.split(ticks.floor_from_units(money))
