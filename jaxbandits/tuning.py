@@ -149,7 +149,8 @@ class Tuned:
         slopes: gradient of ln(mean regret) by ln(parameter), ``[step, P]``.
         start, best: parameters of the start, and of the best grid value (None without a grid).
         grid, grid_regrets: grid values ``[G, P]`` and their mean regret on the grid's instances.
-        regret: of the tuned policy on fresh instances, with its 95 % interval: a :class:`jaxbandits.statistics.Estimate`.
+        regret: of the tuned policy on fresh instances, with its 95 % interval, as
+            :class:`jaxbandits.statistics.Estimate`.
         over_start, over_best: how much less it is than that of the start, and of the best grid value: paired, on the
             same fresh instances, and as an estimate too (None without a grid).
         rounds: simulated rounds of the tuning, and of the grid.

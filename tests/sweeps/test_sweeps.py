@@ -25,7 +25,6 @@ from jaxbandits.sweeps import Curve, StorageError, Sweep, forecast, make_plan, r
 from jaxbandits.sweeps import spec as spec_module
 from jaxbandits.sweeps.spec import describe, first_difference, load_spec
 from jaxbandits.sweeps.store import Folder, decode, encode, read_logs
-from tests.sweeps.test_sweeps_processes import contents
 
 RHO = [0.0625, 0.25, 1.0]
 
@@ -51,6 +50,17 @@ def spec(**changes):
         "block_seconds": 2e-5,
     }
     return Sweep(**(usual | changes))
+
+
+def contents(folder):
+    """Every file outside the log, by name."""
+    files = [path for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != "log"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def blocks(folder):
+    """How many are finished."""
+    return len(Folder(folder).listed())
 
 
 def blocks_begun(folder):

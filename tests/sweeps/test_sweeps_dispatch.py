@@ -20,7 +20,7 @@ from jaxbandits.sweeps.executors import WorkerDied, shared_programs
 from jaxbandits.sweeps.run import play, request_of
 from jaxbandits.sweeps.spec import load_spec
 from jaxbandits.sweeps.store import Folder, read_logs
-from tests.sweeps.test_sweeps_processes import contents
+from tests.sweeps.test_sweeps import contents
 
 TEXT = """
 import jax, jaxbandits as jb
