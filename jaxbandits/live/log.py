@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from jaxbandits import policies
-from jaxbandits._files import path_of, save_arrays
+from jaxbandits._files import path_of, read_arrays, save_arrays
 from jaxbandits.core.checks import InputError, bad, shown
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import Pytree
@@ -197,7 +197,7 @@ def save_with(path: Any, state: Pytree, about: dict[str, Any]) -> None:
     """The leaves of ``state`` as arrays, its structure and ``about`` as JSON."""
     place, leaves = path_of("path", path), {}
     for i, (at, value) in enumerate(jax.tree_util.tree_flatten_with_path(state)[0]):
-        kind = getattr(value, "dtype", None) or np.asarray(value).dtype
+        kind = getattr(value, "dtype", None) or np.asarray(value).dtype  # a key of jax has a type without a kind
         if getattr(kind, "kind", "") not in ("b", "i", "u", "f"):
             name = jax.tree_util.keystr(at) or "."
             raise bad(f"state: {name}", value, "an array of numbers or truth values (nothing is pickled)")
@@ -234,11 +234,11 @@ def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = 
 def load_with(place: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
     """What :func:`save_with` wrote: the JSON, and the leaves."""
     try:
-        with np.load(place, allow_pickle=False) as file:
-            about = json.loads(str(file["about"]))
-            if about["format"] == FORMAT:
-                return about, [file[f"leaf{i}"] for i in range(len(file.files) - 1)]
-            reason = f"it has no format {FORMAT}"
+        arrays = read_arrays(place)
+        about = json.loads(str(arrays.pop("about")))
+        if about["format"] == FORMAT:
+            return about, [arrays[f"leaf{i}"] for i in range(len(arrays))]
+        reason = f"it has no format {FORMAT}"
     except OSError as problem:
         reason = problem.strerror or "it is cut off"
     except Exception:  # whatever is wrong with a file that is none of ours
