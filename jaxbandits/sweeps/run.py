@@ -96,7 +96,7 @@ def sweep(
         notice(f"dashboard: {link}")
 
     def play_blocks(blocks: Sequence[Block], put: Put, note: Note) -> None:
-        player = here(places, count) if executor is None else elsewhere(plan, executor)
+        player = on_threads(places, count) if executor is None else on_executor(plan, executor)
         note("start", missing=len(blocks), **player.about)
         Dispatch(plan, player, put, note, notice).run(blocks, progress)
 
@@ -138,7 +138,7 @@ class Player(NamedTuple):
     rounds: Callable[[], float]  # played so far, those of unfinished blocks too
 
 
-def here(devices: Sequence[Any], workers: int) -> Player:
+def on_threads(devices: Sequence[Any], workers: int) -> Player:
     """The threads of this process. A call costs nothing, so each is one block, and all are handed out at once."""
     threads = pool.Workers(devices, workers)
 
@@ -149,7 +149,7 @@ def here(devices: Sequence[Any], workers: int) -> Player:
     return Player(submit, threads.close, about, math.inf, 0.0, lambda: threads.work)
 
 
-def elsewhere(plan: SweepPlan, executor: Any) -> Player:
+def on_executor(plan: SweepPlan, executor: Any) -> Player:
     """The workers of an executor, which is its owner's to close. Several blocks a call: the lanes of one follow those
     of another. What is played of a block is unknown before it is here.
     """
