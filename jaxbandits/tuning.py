@@ -42,11 +42,7 @@ Problem = Callable[[Any, int], tuple[Environment, Constraint]]
 """``problem(key, count)``: ``count`` fresh instances of a distribution, and their constraint."""
 
 
-FAMILIES = {
-    "bernoulli": random_bernoulli,
-    "generalised-bernoulli": random_generalised_bernoulli,
-    "beta": random_beta,
-}
+FAMILIES = {"bernoulli": random_bernoulli, "generalised-bernoulli": random_generalised_bernoulli, "beta": random_beta}
 """The families of :func:`random_problem` by name."""
 
 

@@ -24,12 +24,7 @@ Bound = tuple[Callable[..., Any], dict[str, np.ndarray], str]
 
 
 def estimate(
-    policy: Policy,
-    environment: Environment,
-    constraint: Constraint,
-    *,
-    wrt: str | Sequence[str],
-    key: Any = None,
+    policy: Policy, environment: Environment, constraint: Constraint, *, wrt: str | Sequence[str], key: Any = None
 ) -> Estimate:
     """Value and gradient of the regret *bound* of a policy. Nothing is simulated, nothing is random.
 

@@ -154,12 +154,7 @@ def play_runs(
 
 
 def pairs(
-    policy: Policy,
-    environment: Environment,
-    constraint: Constraint,
-    paths: Sequence[str],
-    key: Any,
-    **options: Any,
+    policy: Policy, environment: Environment, constraint: Constraint, paths: Sequence[str], key: Any, **options: Any
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """One world an instance and two runs in it: regret ``[I]``, its slopes ``[I, P]``, and the rounds played."""
     regret, score, rounds = play_runs(policy, environment, constraint, paths, key, 1, 2, **options)

@@ -9,16 +9,7 @@ import numpy as np
 
 from jaxbandits.core.checks import whole_number
 from jaxbandits.statistics.estimates import Ends, doubts_of, of_means, table, with_clear
-from jaxbandits.statistics.sample import (
-    Moments,
-    check_axes,
-    check_level,
-    corrected,
-    moments,
-    paired,
-    t_quantile,
-    units,
-)
+from jaxbandits.statistics.sample import Moments, check_axes, check_level, corrected, moments, paired, t_quantile, units
 
 if TYPE_CHECKING:
     import xarray
