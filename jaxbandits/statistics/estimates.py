@@ -56,20 +56,13 @@ def told(doubts: Sequence[Doubt]) -> tuple[str, ...]:
 
 
 def doubts_of(values: np.ndarray, over: str, what: str, level: float = 0.95) -> list[Doubt]:
-    """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``.
+    """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``: see the room's page.
 
-    * *few units*: 10 or fewer (beyond one in each stratum), or two in each of several strata, where a skewed law cannot
-      be told from a symmetric one;
-    * *heavy tail*: the top 2 % of the units (one at least) carry more than half of the mean;
-    * *one unit decides*: without it, the mean moves by more than the whole width of the interval that is left;
-    * *skewed*: the skewness of the sample, and of its mean, are more than samples of an exponential law mostly have.
+    Few units are 10 or fewer beyond one in each stratum; and two in each of several strata, where a skewed law cannot
+    be told from a symmetric one. One unit decides if without it the mean moves by more than the interval that is left.
     """
-    return [
-        _few(values, over),
-        heavy_tail(values, over, what),
-        _one_decides(values, over, what, level),
-        _skewed(values, over, what),
-    ]
+    tail, one = heavy_tail(values, over, what), _one_decides(values, over, what, level)
+    return [_few(values, over), tail, one, _skewed(values, over, what)]
 
 
 def _few(values: np.ndarray, over: str) -> Doubt:
