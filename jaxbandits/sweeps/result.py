@@ -209,7 +209,7 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> S
     environments, shares = list(plan.environments), plan.shares
     widest = max(environment.instances for environment in plan.environments.values())
     shape = (sum(counts.values()), len(environments), len(plan.budgets), widest, int(plan.spec.replicates), shares.size)
-    made: dict[str, np.ndarray] = {}
+    made: dict[str, np.ndarray] = {}  # places that an environment has not, for it has fewer instances, stay NaN or −1
     for block in plan.blocks:
         unit = block.unit
         setting, instance, replicate = unit.task.places(block.lanes)

@@ -240,10 +240,10 @@ class Dispatch:
     def _next_call(self) -> list[Block]:
         """Some blocks: few when little is left; one that has failed is played alone."""
         most = min(self._player.seconds_per_call, self._left / max(_PART, 4 * len(self._workers)))
-        call, seconds = [self._waiting.popleft()], 0.0
-        while self._waiting and not self._tries[call[-1].number] and not self._tries[self._waiting[0].number]:
-            seconds += call[-1].seconds
-            if seconds + self._waiting[0].seconds > most:
+        call = [self._waiting.popleft()]
+        while self._waiting:
+            more = [*call, self._waiting[0]]
+            if any(self._tries[block.number] for block in more) or sum(block.seconds for block in more) > most:
                 break
             call.append(self._waiting.popleft())
         return call
@@ -262,6 +262,7 @@ class Dispatch:
         if "refused" in answer:
             raise self._unfinished(f"worker {worker} may not play: {answer['refused']}")
         for block in blocks:
+            # A worker's word is not taken for it: a block counts if its bytes have the checksum that the worker named.
             name, content = answer.get("blocks", {}).get(block.number, ("", b""))
             if name != block_name(block.number, content):
                 self._fail(block, why)
