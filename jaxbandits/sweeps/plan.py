@@ -143,9 +143,9 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
         8
     """
     spec.check()
-    environments = spec.named_environments()
+    given, environments = spec.named_policies(), spec.named_environments()
     instances = [environment.instances for environment in environments.values()]
-    policies = {name: Settings.of(policy, instances[0]) for name, policy in spec.named_policies().items()}
+    policies = {name: Settings.of(policy, instances[0]) for name, policy in given.items()}
     budgets = (None,) if spec.budgets is None else tuple(map(float, spec.budgets))
     marks, settings = mark_shares(spec.marks).size, sum(one.count for one in policies.values())
     values = settings * len(environments) * len(budgets) * max(instances) * int(spec.replicates) * marks
@@ -161,7 +161,7 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
         at_budget = "" if budget is None else f", budget {budget:g}"
         try:
             layout = layouts[where, number] = lay_out(
-                [one.policy for one in policies.values()],
+                list(given.values()),  # as they were given, for messages
                 environment,
                 spec.constraint_of(environment, budget),
                 key=jax.random.key(spec.seed),
