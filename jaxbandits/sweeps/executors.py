@@ -26,9 +26,10 @@ def shared_programs() -> Iterator[dict[str, str]]:
 
     They name the folder of programs that this process has, or else a new one that goes away in the end.
     """
+    config: Any = jax.config
     with contextlib.ExitStack() as made:
-        seconds = jax.config.jax_persistent_cache_min_compile_time_secs
-        if not (folder := jax.config.jax_compilation_cache_dir):
+        seconds = config.jax_persistent_cache_min_compile_time_secs
+        if not (folder := config.jax_compilation_cache_dir):
             new = tempfile.TemporaryDirectory(prefix="jaxbandits-programs-", ignore_cleanup_errors=True)
             folder, seconds = made.enter_context(new), 0.0
         yield {"JAX_COMPILATION_CACHE_DIR": folder, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(seconds)}
