@@ -62,12 +62,6 @@ def start(
     view = View(np.int32(1), _left(left), present)  # type: ignore[arg-type]
     observation = Observation(view, action, jax.tree.map(np.asarray, feedback), np.bool_(True))  # type: ignore[arg-type]
     state = policy.init(spec)
-    _refuse_without_left(policy, state, observation)
-    return state, observation
-
-
-def _refuse_without_left(policy: Policy, state: Pytree, observation: Observation) -> None:
-    """A policy that reads what is left cannot go without: refused at once, in the words of who calls it."""
 
     def fails(left: float | None) -> bool:
         seen = observation._replace(view=observation.view._replace(left=_left(left)))
@@ -77,8 +71,10 @@ def _refuse_without_left(policy: Policy, state: Pytree, observation: Observation
             return True
         return False
 
-    if observation.view.left is None and fails(None) and not fails(0.0):
+    # A policy that reads what is left cannot go without: refused at once, in the words of who calls it.
+    if left is None and fails(None) and not fails(0.0):
         raise bad("left", None, f"given in every round: {type(policy).__name__} reads how much may still be spent")
+    return state, observation
 
 
 def observe(

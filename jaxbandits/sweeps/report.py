@@ -23,10 +23,10 @@ def pictures(result: SweepResult) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     by_parameter: dict[str, list[str]] = {}
     for policy in result.policies:
-        names = result.parameters(policy)
+        names, values = result.parameters(policy), list(result.plan.parameters[policy].values())
         if len(names) == 1:
             by_parameter.setdefault(names[0], []).append(policy)
-        elif len(names) == 2 and _is_grid(result.curve(policy, *result.cells()[0])):
+        elif len(names) == 2 and np.unique(values[0]).size * np.unique(values[1]).size == values[0].size:  # a grid
             found[_file_name("heatmap", policy, found)] = _heat_maps(result, policy)
     for name, policies in by_parameter.items():
         found[_file_name("sensitivity", name, found)] = _curves(result, name, policies)
@@ -103,11 +103,6 @@ def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None
     look = {"linestyle": "none", "marker": marker, "markersize": 4.5, "color": colour}
     axis.plot(x[~alike], mean[~alike], markerfacecolor="white", **look)
     axis.plot(x[alike], mean[alike], label=curve.policy.replace("$", r"\$"), **look)
-
-
-def _is_grid(curve: Curve) -> bool:
-    first, second = (np.unique(x) for x in curve.parameters.values())
-    return first.size * second.size == curve.regret[0].size
 
 
 def _heat_maps(result: SweepResult, policy: str) -> bytes:
