@@ -72,6 +72,7 @@ def dominance(
         [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
     """
     import xarray
+    from scipy.special import stdtr
 
     check_level("level", level)
     sample = units(x, over)
@@ -84,8 +85,10 @@ def dominance(
     difference, p = np.zeros((count, count)), np.ones((count, count))
     for row in range(count - 1):
         apart = np.moveaxis(values[row] - values[row + 1 :], 0, -1)  # [stratum, unit, column]
-        difference[row, row + 1 :] = apart.mean(axis=(0, 1))
-        p[row, row + 1 :] = _t_test(apart)
+        mean, error, freedom, _ = moments(apart)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(mean == 0, 0.0, np.abs(mean) / error)
+        difference[row, row + 1 :], p[row, row + 1 :] = mean, 2 * stdtr(freedom, -t)
     upper = np.triu_indices(count, 1)
     adjusted = np.ones_like(p)
     adjusted[upper] = holm(p[upper])
@@ -105,16 +108,6 @@ def square(x: xarray.DataArray, among: str, values: np.ndarray) -> xarray.DataAr
 
     labels = {name: list(x[among].values) for name in (among, "against")} if among in x.coords else {}
     return xarray.DataArray(values, dims=(among, "against"), coords=labels)
-
-
-def _t_test(apart: np.ndarray) -> np.ndarray:
-    """Two-sided p of mean 0, ``[column]``; with one stratum it is scipy.stats.ttest_1samp's."""
-    from scipy.special import stdtr
-
-    mean, error, freedom, _ = moments(apart)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(mean == 0, 0.0, np.abs(mean) / error)
-    return 2 * stdtr(freedom, -t)
 
 
 # --- How many more runs until a difference is clear
