@@ -418,8 +418,8 @@ def tuned(options: Options) -> list[Row]:
 def _told(item: str, found: list[Any], best: str, fresh: int) -> list[Row]:
     rhos = ", ".join(f"{each.values['rho']:.3g}" for each in found)
     on_grid = "best grid value " + ", ".join(f"{each.best['rho']:.3g}" for each in found) + "; start 1"
-    over_best = np.array([each.over_best.mean / each.regret[0] for each in found])
-    over_start = np.array([each.over_start.mean / each.regret[0] for each in found])
+    over_best = np.array([each.over_best.value / each.regret.value for each in found])
+    over_start = np.array([each.over_start.value / each.regret.value for each in found])
     share = max(each.rounds[0] / each.rounds[1] for each in found)
     seconds = max(each.seconds[0] for each in found)
     many = f"{len(found)} keys, {fresh} fresh instances each"
@@ -449,7 +449,7 @@ def gain(item: str, gains: np.ndarray, level: float, note: str) -> Row:
 def _draw_tuned(axis: Any, found: Any, on_grid: int, fresh: int) -> None:
     style = {"color": GREY, "marker": "s", "capsize": 2, "label": f"grid, {on_grid} instances"}
     axis.errorbar(found.grid[:, 0], found.grid_regrets, 1.96 * found.grid_errors, **style)
-    mean, low, high = found.regret
+    mean, low, high = found.regret.value, found.regret.low, found.regret.high
     style = {"color": VERMILION, "marker": "D", "capsize": 4, "label": f"tuned, {fresh} fresh instances"}
     axis.errorbar([float(found.values["rho"])], [mean], [[mean - low], [high - mean]], zorder=4, **style)
     for i, rho in enumerate(found.path[:, 0]):

@@ -26,22 +26,14 @@ UNFINISHED = re.compile(r"\.jaxbandits-[0-9a-f]{16}\.tmp")  # a name that nobody
 
 
 def path_of(argument: str, path: Any) -> Path:
-    """``path`` as a :class:`~pathlib.Path`.
-
-    Raises:
-        InputError: it is no text and no path, or empty.
-    """
+    """``path`` as a :class:`~pathlib.Path`, if it is text or a path."""
     if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
         raise bad(argument, path, "a name, as text or as a path")
     return Path(path)
 
 
 def write_whole(path: str | os.PathLike[str], write: Any) -> None:
-    """Call ``write(binary file)`` and put the file in place only when it is complete and on the disk.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Call ``write(binary file)`` and put the file in place only when it is complete and on the disk."""
     target = Path(path)
     name = target.parent / f".jaxbandits-{secrets.token_hex(8)}.tmp"
     try:
@@ -65,59 +57,26 @@ def reason_of(problem: OSError) -> str:
 # --- arrays in ``.npz`` files: numbers, truth values and text; nothing is pickled ------------------------------
 
 
-class NotArrays(ValueError):
-    """A file is no ``.npz`` file of plain arrays; the message says why, to be read after "it"."""
-
-
-def check_plain(arrays: Mapping[str, Any], argument: str) -> dict[str, np.ndarray]:
-    """The arrays as NumPy arrays, all of which a file can hold without pickling.
-
-    Raises:
-        InputError: naming the first that is not plain: objects, keys of jax, types that NumPy does not know.
-    """
-    plain = {}
-    for name, value in arrays.items():
-        try:
-            plain[name] = np.asarray(value)
-        except TypeError:  # a key of jax
-            plain[name] = np.empty((), object)
-        if plain[name].dtype.kind not in "biufU":
-            what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-            raise bad(f"{argument}: {name}", what, "an array of numbers, truth values or text (nothing is pickled)")
-    return plain
-
-
 def write_arrays(file: BinaryIO, arrays: Mapping[str, Any], compressed: bool = False) -> None:
-    """Write plain arrays; equal arrays are equal bytes.
-
-    Raises:
-        InputError: one of them is not plain.
-    """
+    """Write arrays of numbers, truth values or text; equal arrays are equal bytes."""
+    for name, value in arrays.items():
+        if getattr(getattr(value, "dtype", None), "kind", None) not in tuple("biufU"):  # an object, a key of jax
+            raise bad(f"arrays: {name}", value, "an array of numbers, truth values or text (nothing is pickled)")
     save = np.savez_compressed if compressed else np.savez
-    save(file, **check_plain(arrays, "arrays"))  # type: ignore[arg-type]
+    save(file, **arrays)  # type: ignore[arg-type]
 
 
 def read_arrays(file: str | os.PathLike[str] | BinaryIO) -> dict[str, np.ndarray]:
-    """What :func:`write_arrays` wrote, by name.
-
-    Raises:
-        NotArrays: saying what is wrong.
-        OSError: it is not there, or may not be read.
-    """
+    """What :func:`write_arrays` wrote, by name; a ValueError says what is wrong, to be read after "it"."""
     try:
         with np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except (zipfile.BadZipFile, ValueError, EOFError, KeyError, AttributeError) as problem:
-        raise NotArrays(f"is no .npz file of plain arrays ({type(problem).__name__}: {problem})") from None
+        raise ValueError(f"is no .npz file of plain arrays ({type(problem).__name__}: {problem})") from None
 
 
 def save_arrays(argument: str, path: Path, arrays: Mapping[str, Any], compressed: bool = False) -> None:
-    """:func:`write_arrays` to a file, whole or not at all.
-
-    Raises:
-        InputError: there can be no file of that name; an array is not plain.
-        OSError: the disk is full, or broken.
-    """
+    """:func:`write_arrays` to a file, whole or not at all; an OSError if the disk is full, or broken."""
     try:
         write_whole(path, lambda file: write_arrays(file, arrays, compressed))
     except OSError as problem:
@@ -155,37 +114,23 @@ def of_rows(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> pand
 
 
 def in_polars(table: pandas.DataFrame) -> polars.DataFrame:
-    """The same table for polars, without pyarrow.
-
-    Raises:
-        InputError: polars is not installed.
-    """
+    """The same table for polars, without pyarrow."""
     try:
         import polars
     except ImportError:
         raise InputError("polars: it is not installed: pip install 'jaxbandits[polars]'") from None
-    plain = {
-        name: column.to_numpy() if column.dtype.kind in "iufb" else column.to_list() for name, column in table.items()
-    }
-    return polars.DataFrame(plain)
+    return polars.DataFrame(
+        {name: x.to_numpy() if x.dtype.kind in "iufb" else x.to_list() for name, x in table.items()}
+    )
 
 
 # --- the folder of a command's results -------------------------------------------------------------------------
-
-_RECORD = "run.json"
 
 
 def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> None:
     """Find out before the work whether the files can be written, and replace nothing but results of the same job.
 
-    Args:
-        argument: its name, for messages.
-        out: the folder; it need not be there, nor its parents.
-        files: that will be written, ``run.json`` among them.
-        job: the command that writes them, such as ``compare``.
-
-    Raises:
-        InputError: the folder cannot be made or written, or holds files of these names that are somebody else's.
+    ``files`` are those that the command ``job`` will write, ``run.json`` among them; the folder need not be there yet.
     """
     if not out.strip():
         raise bad(argument, out, "the name of a folder")
@@ -199,13 +144,9 @@ def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> Non
         reason = f"{shown(str(nearest))}: {reason_of(problem)}"
         raise bad(argument, out, f"a folder that can be written ({reason})") from None
     there = [name for name in files if (Path(out) / name).exists()]
-    if there and _writer(Path(out) / _RECORD) != job:
-        raise bad(argument, out, f"another folder: {', '.join(there)} in it would be replaced, and is of somebody else")
-
-
-def _writer(record: Path) -> str:
-    """The command of whose results a ``run.json`` tells; empty if it is none of ours."""
     try:
-        return str(json.loads(record.read_bytes())["command"]).split()[1]
-    except (OSError, ValueError, LookupError, TypeError):
-        return ""
+        writer = str(json.loads((Path(out) / "run.json").read_bytes())["command"]).split()[1]
+    except (OSError, ValueError, LookupError, TypeError):  # none of ours
+        writer = ""
+    if there and writer != job:
+        raise bad(argument, out, f"another folder: {', '.join(there)} in it would be replaced, and is of somebody else")

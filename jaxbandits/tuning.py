@@ -25,11 +25,10 @@ from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, r
 from jaxbandits.gradients import policy_score, smoothed
 from jaxbandits.policies import RandomisedPolicy
 from jaxbandits.simulation import simulate
-from jaxbandits.statistics import invisible, mean
+from jaxbandits.statistics import Estimate, invisible, mean
 
 __all__ = [
     "FAMILIES",
-    "Gain",
     "Problem",
     "Tuned",
     "default_optimizer",
@@ -43,11 +42,7 @@ Problem = Callable[[Any, int], tuple[Environment, Constraint]]
 """``problem(key, count)``: ``count`` fresh instances of a distribution, and their constraint."""
 
 
-FAMILIES = {
-    "bernoulli": random_bernoulli,
-    "generalised-bernoulli": random_generalised_bernoulli,
-    "beta": random_beta,
-}
+FAMILIES = {"bernoulli": random_bernoulli, "generalised-bernoulli": random_generalised_bernoulli, "beta": random_beta}
 """The families of :func:`random_problem` by name."""
 
 
@@ -129,20 +124,13 @@ def uniform_problem(arms: int, rounds: int) -> Problem:
 FILES = ("path.png", "path.csv", "run.json")
 
 
-class Gain(NamedTuple):
-    """How much smaller the regret of the tuned policy is, in the mean over fresh instances, paired."""
-
-    mean: float
-    low: float  # of the 95 % interval
-    high: float
-
-    def text(self, what: str) -> str:
-        """How much less, or more, than ``what`` the tuned value's regret is."""
-        clear = "clear" if self.low > 0 or self.high < 0 else "not clear"
-        mean, low, high, how = *self, "less"
-        if mean < 0:
-            mean, low, high, how = -mean, -high, -low, "more"
-        return f"{mean:.4g} [{low:.4g}, {high:.4g}] {how} than {what} (paired, {clear})"
+def _less(gain: Estimate, what: str) -> str:
+    """How much less, or more, than ``what`` the tuned value's regret is."""
+    clear = "clear" if gain.low > 0 or gain.high < 0 else "not clear"
+    value, low, high, how = gain.value, gain.low, gain.high, "less"
+    if value < 0:
+        value, low, high, how = -value, -high, -low, "more"
+    return f"{value:.4g} [{low:.4g}, {high:.4g}] {how} than {what} (paired, {clear})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,13 +145,13 @@ class Tuned:
         slopes: gradient of ln(mean regret) by ln(parameter), ``[step, P]``.
         start, best: parameters of the start, and of the best grid value (None without a grid).
         grid, grid_regrets: grid values ``[G, P]`` and their mean regret on the grid's instances.
-        regret: (mean, low, high): regret of the tuned policy on fresh instances, 95 % interval.
-        over_start, over_best: paired gains over the start and over the best grid value, on the same fresh instances.
+        regret: of the tuned policy on fresh instances, with its 95 % interval, as
+            :class:`jaxbandits.statistics.Estimate`.
+        over_start, over_best: how much less it is than that of the start, and of the best grid value: paired, on the
+            same fresh instances, and as an estimate too (None without a grid).
         rounds: simulated rounds of the tuning, and of the grid.
         seconds: of the tuning, compile included, and of the grid.
         estimator: which one was used.
-        fresh: how many fresh instances the regret and the gains are of.
-        warnings: of that regret, as :func:`jaxbandits.statistics.mean` says them.
     """
 
     policy: Policy
@@ -176,14 +164,12 @@ class Tuned:
     grid: np.ndarray
     grid_regrets: np.ndarray
     grid_errors: np.ndarray
-    regret: tuple[float, float, float]
-    over_start: Gain
-    over_best: Gain | None
+    regret: Estimate
+    over_start: Estimate
+    over_best: Estimate | None
     rounds: tuple[int, int]
     seconds: tuple[float, float]
     estimator: str
-    fresh: int
-    warnings: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """A report in words."""
@@ -192,18 +178,18 @@ class Tuned:
         found = [
             f"tuned: {values} (start {start}; {len(self.regrets)} steps of {self.estimator}, "
             f"{self.rounds[0]:.3g} rounds, {self.seconds[0]:.0f} s)",
-            f"regret on fresh instances: {self.regret[0]:.5g} [{self.regret[1]:.5g}, {self.regret[2]:.5g}]",
-            *(f"  {text.split(': ', 1)[1]}" for text in self.warnings if not text.startswith("skewed")),
-            self.over_start.text("the start's"),
+            f"regret on fresh instances: {self.regret.value:.5g} [{self.regret.low:.5g}, {self.regret.high:.5g}]",
+            *(f"  {text.split(': ', 1)[1]}" for text in self.regret.warnings if not text.startswith("skewed")),
+            _less(self.over_start, "the start's"),
         ]
         if self.best is not None and self.over_best is not None:
             best = ", ".join(f"{value:.4g}" for value in self.best.values())
             found += [
                 f"best of {len(self.grid)} grid values: {best} ({self.rounds[1]:.3g} rounds, {self.seconds[1]:.0f} s; "
                 f"tuning took {self.rounds[0] / self.rounds[1]:.0%} of its rounds)",
-                self.over_best.text("the best grid value's"),
+                _less(self.over_best, "the best grid value's"),
             ]
-        return [*found, f"note: {invisible(self.fresh, 'instance')}"]
+        return [*found, f"note: {invisible(self.regret.units, 'instance')}"]
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())
@@ -215,31 +201,32 @@ class Tuned:
         header = ["step", *self.values, "mean_regret", *(f"slope_{name}" for name in self.values)]
         found = np.column_stack([self.regrets, self.slopes]).tolist()
         found.append([""] * (1 + len(self.values)))  # nothing is played at the end of the path
-        rows = ([step, *at, *of_step] for step, (at, of_step) in enumerate(zip(self.path, found, strict=True)))
-        table = Table(header, list(rows)).csv(digits=None, line_end="\r\n")
+        rows = [[step, *at, *of_step] for step, (at, of_step) in enumerate(zip(self.path, found, strict=True))]
+        table = Table(header, rows).csv(digits=None, line_end="\r\n").encode()
         facts = {
             "values": self.values,
             "start": self.start,
             "best_grid_value": self.best,
-            "regret": self.regret,
-            "gain_over_start": self.over_start,
-            "gain_over_best_grid_value": self.over_best,
+            "regret": _ends(self.regret),
+            "gain_over_start": _ends(self.over_start),
+            "gain_over_best_grid_value": self.over_best and _ends(self.over_best),
             "rounds": self.rounds,
             "seconds": self.seconds,
             "estimator": self.estimator,
             "report": self.lines(),
         } | (about or {})
-        # run.json first: it says whose the others are
-        write_whole(out / FILES[2], lambda file: file.write(json.dumps(facts, indent=1, default=str).encode()))
-        write_whole(out / FILES[1], lambda file: file.write(table.encode()))
-        write_whole(out / FILES[0], lambda file: self.picture().savefig(file, format="png", dpi=130))
+        picture, record = _plots.encoded(self.picture(), dpi=130), json.dumps(facts, indent=1, default=str).encode()
+        for name, content in (("run.json", record), ("path.csv", table), ("path.png", picture)):
+            write_whole(
+                out / name, lambda file, content=content: file.write(content)
+            )  # the first says whose the rest is
         return [out / name for name in FILES]
 
     def picture(self) -> Any:
         """The path of every parameter beside the grid's regrets, as a matplotlib figure."""
         figure = _plots.Picture(figsize=(9, 3.6 * len(self.values)), layout="constrained")
         axes = figure.subplots(len(self.values), 2, squeeze=False)
-        value, low, high = self.regret
+        value, low, high = _ends(self.regret)
         for i, (name, tuned) in enumerate(self.values.items()):
             left, right = axes[i]
             left.plot(self.path[:, i], color=_plots.BLUE, marker="o", markersize=3, label="path")
@@ -343,32 +330,29 @@ def tune(
     began = time.perf_counter()
     path, regrets, slopes, rounds = search.descend(start, steps, instances, optimizer or default_optimizer(steps))
     tuned = np.exp(np.log(path[(len(path) + 1) // 2 :]).mean(axis=0))
-    seconds = time.perf_counter() - began
-    began = time.perf_counter()
+    ended = time.perf_counter()
     samples, grid_rounds = search.play(values, 1, grid_instances) if len(values) else (np.zeros((0, 2)), 0)
-    grid_seconds = time.perf_counter() - began
-    best = values[samples.mean(axis=1).argmin()] if len(values) else None
-    played, _ = search.play(np.stack([tuned, start] + ([best] if best is not None else [])), 2, fresh)
-    gains = [Gain(*_interval(other - played[0])) for other in played[1:]]
-    named = [dict(zip(names, x.tolist(), strict=True)) for x in (tuned, start, *([] if best is None else [best]))]
+    seconds = ended - began, time.perf_counter() - ended
+    compared = [tuned, start, *([values[samples.mean(axis=1).argmin()]] if len(values) else [])]
+    played, _ = search.play(np.stack(compared), 2, fresh)
+    found, first, *best = (dict(zip(names, x.tolist(), strict=True)) for x in compared)
+    gains = [mean(other - played[0]) for other in played[1:]]
     return Tuned(
         policy=put(policy, dict(zip(search.paths, tuned.tolist(), strict=True))),
-        values=named[0],
+        values=found,
         path=path,
         regrets=regrets,
         slopes=slopes,
-        start=named[1],
-        best=None if best is None else named[2],
+        start=first,
+        best=best[0] if best else None,
         grid=values,
         grid_regrets=samples.mean(axis=1),
         grid_errors=samples.std(axis=1, ddof=1) / math.sqrt(grid_instances),
-        regret=_interval(played[0]),
-        fresh=fresh,
-        warnings=mean(played[0]).warnings,
+        regret=mean(played[0]),
         over_start=gains[0],
-        over_best=None if best is None else gains[1],
+        over_best=gains[1] if best else None,
         rounds=(rounds, grid_rounds),
-        seconds=(seconds, grid_seconds),
+        seconds=seconds,
         estimator="policy_score" if isinstance(policy, RandomisedPolicy) else "smoothed",
     )
 
@@ -406,9 +390,9 @@ class _Search(NamedTuple):
         state = optimizer.init(here.astype(np.float32))
         path, regrets, slopes, rounds = [start], [], [], 0
         for step in range(steps):
-            at = _fold(_fold(self.key, 3), step)
-            world = self.problem(_fold(at, 0), instances)
-            regret, slope, played = self._slopes(np.exp(here), *world, _fold(at, 1))
+            at = jax.random.fold_in(jax.random.fold_in(self.key, 3), step)
+            world = self.problem(jax.random.fold_in(at, 0), instances)
+            regret, slope, played = self._slopes(np.exp(here), *world, jax.random.fold_in(at, 1))
             relative = slope.mean(axis=0) / max(float(regret.mean()), 1e-12)
             updates, state = optimizer.update(relative.astype(np.float32), state, here.astype(np.float32))
             here = np.asarray(optax.apply_updates(here.astype(np.float32), updates), np.float64)
@@ -435,19 +419,14 @@ class _Search(NamedTuple):
 
     def play(self, values: np.ndarray, part: int, instances: int) -> tuple[np.ndarray, int]:
         """Regret of every row of values on fresh instances, ``[row, instance]``, and the rounds played."""
-        key = _fold(self.key, part)
-        environment, constraint = self.problem(_fold(key, 0), instances)
+        key = jax.random.fold_in(self.key, part)
+        environment, constraint = self.problem(jax.random.fold_in(key, 0), instances)
         leaves = Settings.of(self.policy, environment.instances, environment.spec).policy
         many = jax.tree.map(lambda x: np.repeat(x, len(values), axis=0), leaves)
         many = put(many, {path: values[:, i, None] for i, path in enumerate(self.paths)})
-        result = simulate(many, environment, constraint, key=_fold(key, 1), marks=1, **self.options)
+        result = simulate(many, environment, constraint, key=jax.random.fold_in(key, 1), marks=1, **self.options)
         return result.regret.values[:, :, 0, -1], int(result.ledger["rounds"][..., -1].sum())
 
 
-def _interval(samples: np.ndarray) -> tuple[float, float, float]:
-    found = mean(samples)
+def _ends(found: Estimate) -> tuple[float, float, float]:
     return found.value, found.low, found.high
-
-
-def _fold(key: Any, number: int) -> Any:
-    return jax.random.fold_in(key, number)

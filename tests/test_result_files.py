@@ -89,7 +89,7 @@ def test_arrays_are_plain_equal_bytes_or_refused():
     pickled = io.BytesIO()
     np.savez(pickled, x=np.array([None]))
     for content in (b"", b"text", file.getvalue()[:-30], pickled.getvalue()):
-        with pytest.raises(_files.NotArrays, match=r"is no \.npz file of plain arrays"):
+        with pytest.raises(ValueError, match=r"is no \.npz file of plain arrays"):
             _files.read_arrays(io.BytesIO(content))
 
 

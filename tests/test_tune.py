@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 
@@ -47,20 +48,29 @@ def test_smoothed_tuning_is_reproducible_and_takes_any_optimizer() -> None:
     ]
     np.testing.assert_array_equal(found[0].path, found[1].path)
     assert found[0].estimator == "smoothed"
-    assert (
-        found[0].warnings[0].startswith("few units: 4 instances") and "  4 instances are too few" in found[0].lines()[2]
-    )
+    assert found[0].regret.warnings[0].startswith("few units: 4 instances")
+    assert "  4 instances are too few" in found[0].lines()[2]
     assert found[0].lines()[-1] == f"note: {jb.statistics.invisible(4, 'instance')}"
+    for gain, said in ((2.0, 1.0, 3.0), "2 [1, 3] less"), ((-2.0, -3.0, 0.5), "2 [-0.5, 3] more"):
+        told = dataclasses.replace(found[0], over_start=jb.statistics.Estimate(*gain, 4, ()))
+        assert said in repr(told)  # a difference without a double negative
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"wrt": "alpha"}, {"steps": 0}, {"grid": [-1.0]}, {"fresh": 1}, {"grid": [[1.0, 2.0]]}],
+    [
+        {"wrt": "alpha"},
+        {"steps": 0},
+        {"grid": [-1.0]},
+        {"fresh": 1},
+        {"grid": [[1.0, 2.0]]},
+        {"policy": BudgetedThompson()},
+    ],
 )
 def test_bad_input_is_refused(options: dict) -> None:
-    given = {"wrt": "rho", "key": KEY} | options
+    given = {"policy": OmegaUCB(), "wrt": "rho", "key": KEY} | options
     with pytest.raises(jb.InputError):
-        tune(OmegaUCB(), random_problem("beta", 3), **given)
+        tune(problem=random_problem("beta", 3), **given)
 
 
 def test_a_problem_of_fixed_instances_draws_from_them() -> None:
@@ -118,18 +128,6 @@ def test_command_refuses_in_one_line(words: list[str], capsys: pytest.CaptureFix
     assert main(["tune", *words]) == 2
     said = capsys.readouterr().err
     assert said.startswith("jaxbandits: error: ") and said.count("\n") == 1
-
-
-def test_thompson_has_nothing_to_tune() -> None:
-    with pytest.raises(jb.InputError, match="left out, the parameters of BudgetedThompson"):
-        tune(BudgetedThompson(), random_problem("beta", 3), wrt="rho", key=KEY)
-
-
-def test_a_difference_is_told_without_a_double_negative():
-    from jaxbandits.tuning import Gain
-
-    assert Gain(2.0, 1.0, 3.0).text("the start's") == "2 [1, 3] less than the start's (paired, clear)"
-    assert Gain(-2.0, -3.0, 0.5).text("the start's") == "2 [-0.5, 3] more than the start's (paired, not clear)"
 
 
 def test_one_constraint_serves_instances_that_are_drawn() -> None:

@@ -24,12 +24,7 @@ Bound = tuple[Callable[..., Any], dict[str, np.ndarray], str]
 
 
 def estimate(
-    policy: Policy,
-    environment: Environment,
-    constraint: Constraint,
-    *,
-    wrt: str | Sequence[str],
-    key: Any = None,
+    policy: Policy, environment: Environment, constraint: Constraint, *, wrt: str | Sequence[str], key: Any = None
 ) -> Estimate:
     """Value and gradient of the regret *bound* of a policy. Nothing is simulated, nothing is random.
 
@@ -95,8 +90,7 @@ def regret_bound(policy: Policy, environment: Environment, constraint: Constrain
 def _(policy: OmegaUCB, environment: Environment, constraint: Constraint) -> Bound:
     arms = _fits(policy, environment, constraint, FiniteArms, TotalBudget)
     reward, cost = _means(arms)
-    instances = arms.instances
-    budget = np.broadcast_to(np.asarray(constraint.budget, np.float64), (instances,))  # type: ignore[attr-defined]
+    budget = np.broadcast_to(np.asarray(constraint.budget, np.float64), (arms.instances,))  # type: ignore[attr-defined]
     taus = [int(2 * b / c.min()) for b, c in zip(budget, cost, strict=True)]
 
     def bound(i: int, rho: Any, mean_reward: Any, mean_cost: Any) -> Any:
@@ -136,9 +130,8 @@ def _(policy: RCUCB, environment: Environment, constraint: Constraint) -> Bound:
 def _(policy: SUAK, environment: Environment, constraint: Constraint) -> Bound:
     arms = _fits(policy, environment, constraint, WithNullArm, AverageCost)
     reward, cost = _means(arms)
-    instances = arms.instances
-    c = np.broadcast_to(np.asarray(constraint.c, np.float64), (instances,))  # type: ignore[attr-defined]
-    rounds = np.broadcast_to(np.asarray(constraint.rounds), (instances,))  # type: ignore[attr-defined]
+    c = np.broadcast_to(np.asarray(constraint.c, np.float64), (arms.instances,))  # type: ignore[attr-defined]
+    rounds = np.broadcast_to(np.asarray(constraint.rounds), (arms.instances,))  # type: ignore[attr-defined]
 
     def bound(i: int, c: Any, mean_reward: Any, mean_cost: Any) -> Any:
         return bounds.suak_regret(mean_reward, mean_cost, c, int(rounds[i]))
@@ -165,9 +158,7 @@ def _means(arms: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _one_setting(policy: Any, environment: Any) -> Any:
-    chosen = Settings.of(policy, environment.instances, environment.spec)
-    leaves, settings = chosen.policy, chosen.count
-    if settings != 1:
+    chosen, every = Settings.of(policy, environment.instances, environment.spec), environment.instances
+    if chosen.count != 1:
         raise bad("policy", policy, "one setting")
-    every = environment.instances
-    return jax.tree.map(lambda x: np.broadcast_to(np.asarray(x[0], np.float64), (every, *x.shape[2:])), leaves)
+    return jax.tree.map(lambda x: np.broadcast_to(np.asarray(x[0], np.float64), (every, *x.shape[2:])), chosen.policy)

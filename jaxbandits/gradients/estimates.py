@@ -42,11 +42,7 @@ class Estimate(NamedTuple):
 
 
 def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
-    """An environment whose outcomes have a density in the named parameters.
-
-    Raises:
-        InputError: another environment or law, or a name that is none of its parameters.
-    """
+    """The environment, if its outcomes have a density in the named parameters."""
     if not isinstance(environment, FiniteArms) or environment.resources is not None:
         raise bad("environment", type(environment).__name__, "FiniteArms with one cost")
     law = environment.law
@@ -75,17 +71,7 @@ def play(
 ) -> tuple[Result, np.ndarray, int]:
     """Runs to the end of the clock on ``copies`` of every instance, side by side: row ``i·copies + j`` is a copy of i.
 
-    Args:
-        policy: one, or canonical leaves ``[setting, 1 or instance·copies, …]``.
-        environment, constraint: as given by the user.
-        copies: how many rows each instance becomes.
-        **options: passed to :func:`~jaxbandits.simulate`.
-
-    Returns:
-        The result, the regret ``[setting, instance·copies, replicate]``, and the rounds played.
-
-    Raises:
-        InputError: naming the status of a run that did not end.
+    Gives the result, the regret ``[setting, instance·copies, replicate]``, and the rounds played.
     """
     if copies > 1:
         constraint = _copied(constraint, environment, copies)
@@ -111,10 +97,7 @@ def mean_and_error(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return samples.mean(axis=2), samples.std(axis=2, ddof=1) / np.sqrt(samples.shape[2])
 
 
-MeanAndError = tuple[np.ndarray, np.ndarray]
-
-
-def by_name(names: Sequence[str], samples: np.ndarray) -> dict[str, MeanAndError]:
+def by_name(names: Sequence[str], samples: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """:func:`mean_and_error` of ``[setting, instance, sample, parameter]`` by name of the parameter.
 
     Of all parameters at once: NumPy sums one column of several in another order, to another last bit.
@@ -123,8 +106,8 @@ def by_name(names: Sequence[str], samples: np.ndarray) -> dict[str, MeanAndError
     return {name: (mean[..., i], error[..., i]) for i, name in enumerate(names)}
 
 
-def estimated(regret: np.ndarray, found: Mapping[str, MeanAndError], **about: Any) -> Estimate:
-    """An :class:`Estimate` from samples of the regret ``[setting, instance, sample]``, and slopes by name."""
+def estimated(regret: np.ndarray, found: Mapping[str, tuple[np.ndarray, np.ndarray]], **about: Any) -> Estimate:
+    """An :class:`Estimate` from samples of the regret ``[setting, instance, sample]``; means and errors of slopes."""
     value, error = mean_and_error(regret)
     errors = {"value": error} | {name: error for name, (_, error) in found.items()}
     return Estimate(value, {name: mean for name, (mean, _) in found.items()}, errors, about)
@@ -136,8 +119,8 @@ def certain(value: np.ndarray, gradient: Mapping[str, np.ndarray], **about: Any)
     return Estimate(value, dict(gradient), none, about)
 
 
-def centred(regret: np.ndarray, baseline: str) -> np.ndarray:
-    """Regret minus its baseline, both along the last axis (independent runs, at least 2).
+def centred(regret: np.ndarray, baseline: str, axis: int = -1) -> np.ndarray:
+    """Regret minus its baseline, both along an axis of independent runs, at least 2.
 
     A baseline is independent of the run from which it is subtracted, so it biases nothing. ``leave_one_out``: the mean
     of the other runs; ``self_play``: the next run; ``none``: 0.
@@ -145,9 +128,8 @@ def centred(regret: np.ndarray, baseline: str) -> np.ndarray:
     if baseline == "none":
         return regret
     if baseline == "self_play":
-        return regret - np.roll(regret, -1, axis=-1)
-    runs = regret.shape[-1]
-    return regret - (regret.sum(axis=-1, keepdims=True) - regret) / (runs - 1)
+        return regret - np.roll(regret, -1, axis=axis)
+    return regret - (regret.sum(axis=axis, keepdims=True) - regret) / (regret.shape[axis] - 1)
 
 
 # --- Policies that act as another one and report what they saw, in exact totals.

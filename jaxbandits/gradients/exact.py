@@ -95,9 +95,6 @@ def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
     """A policy as the oracles take it: probabilities of arms, and their derivatives by parameters (full names).
 
     An index policy is asked in float32, as the engines do, and splits ties evenly; a randomised one in float64.
-
-    Raises:
-        InputError: a parameter of an argmax policy; a policy that is neither.
     """
     if chooses_by_logits(policy):
         return partial(_soft_choice, policy, tuple(wrt))

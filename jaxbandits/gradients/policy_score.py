@@ -121,9 +121,10 @@ def estimate(
     whole_number("runs", runs, 2 if baseline == "self_play" else 1)
     paths = real_parameters(policy, names)
     regret, score, rounds = play_runs(policy, environment, constraint, paths, key, replicates, runs, **options)
-    advantage = (
-        estimates.centred(regret, "leave_one_out") if baseline == "self_play" else _over_worlds(regret, baseline)
-    )
+    if baseline == "self_play":  # the other runs in the same world
+        advantage = estimates.centred(regret, "leave_one_out")
+    else:
+        advantage = estimates.centred(regret, baseline, axis=2)
     samples = (advantage[..., None] * score).mean(axis=3)  # [setting, instance, replicate, P]
     about = {"unbiased_for": "expected regret", "baseline": baseline, "runs": runs, "rounds": rounds}
     slopes = estimates.by_name(names, samples)
@@ -142,30 +143,20 @@ def play_runs(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, and the rounds played."""
     chosen = Settings.of(policy, environment.instances, environment.spec)
-    leaves, settings = chosen.policy, chosen.count
-    each = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), leaves)
-    scored = Scored(each, run=np.tile(np.arange(runs), settings), wrt=tuple(paths))
+    each = jax.tree.map(lambda x: np.repeat(x, runs, axis=0), chosen.policy)
+    scored = Scored(each, run=np.tile(np.arange(runs), chosen.count), wrt=tuple(paths))
     result, regret, rounds = estimates.play(scored, environment, constraint, key=key, replicates=replicates, **options)
 
     def by_run(x: np.ndarray) -> np.ndarray:
-        return np.moveaxis(x.reshape(settings, runs, *x.shape[1:]), 1, 3)
+        return np.moveaxis(x.reshape(chosen.count, runs, *x.shape[1:]), 1, 3)
 
     return by_run(regret), by_run(estimates.read(result, "score")), rounds
 
 
 def pairs(
-    policy: Policy,
-    environment: Environment,
-    constraint: Constraint,
-    paths: Sequence[str],
-    key: Any,
-    **options: Any,
+    policy: Policy, environment: Environment, constraint: Constraint, paths: Sequence[str], key: Any, **options: Any
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """One world an instance and two runs in it: regret ``[I]``, its slopes ``[I, P]``, and the rounds played."""
     regret, score, rounds = play_runs(policy, environment, constraint, paths, key, 1, 2, **options)
     slope = (estimates.centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
     return regret[0, :, 0].mean(axis=1), slope[0, :, 0], rounds
-
-
-def _over_worlds(regret: np.ndarray, baseline: str) -> np.ndarray:
-    return np.moveaxis(estimates.centred(np.moveaxis(regret, 2, -1), baseline), -1, 2)

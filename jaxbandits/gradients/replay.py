@@ -24,8 +24,8 @@ from jaxbandits.environments.finite import FiniteArms
 _BLOCK = 64  # outcomes of a pair at a time; their parts fit one int32
 _PAIRS = 1 << 12
 
+# (reward, cost) of a pull in ticks -> f32[S], numbers to be summed (below 2²⁴ in size).
 Statistic = Callable[[jax.Array, jax.Array], jax.Array]
-"""(reward, cost) of a pull in ticks -> ``f32[S]``, numbers to be summed (below 2²⁴ in size)."""
 
 
 def sums(
@@ -38,12 +38,7 @@ def sums(
 ) -> np.ndarray:
     """Σ statistic over the first ``pulls`` outcomes of every arm, float64 ``[..., instance, replicate, arm, S]``.
 
-    Args:
-        environment: the arms that were played.
-        statistic: a hashable function, compiled once.
-        key: the root key of the run.
-        instance_ids, replicate_ids: ids of the run.
-        pulls: ``[..., instance, replicate, arm]``.
+    ``statistic`` is hashable, so that it is compiled once; ``key`` the root key of the run, whose ids are given.
     """
     lead = pulls.shape[:-3]
     flat = pulls.reshape(-1)

@@ -77,10 +77,12 @@ def estimate(
     names = names_of(wrt)
     arms = estimates.check_law(environment, names)
     estimates.check_runs(replicates, baseline)
-    _check_inside(arms, names)
+    bernoulli = isinstance(arms.law, BernoulliLaw)
+    for name, mean in zip(MEANS, arms.values(), strict=True) if bernoulli else ():
+        if name in names and (edge := (mean <= 0) | (mean >= 1)).any():
+            raise bad(name, float(mean[edge][0]), "strictly between 0 and 1 (at the edge the score is undefined)")
     result, regret, rounds = estimates.play(policy, arms, constraint, key=key, replicates=replicates, **options)
     pulls = np.asarray(result.final["pulls"])
-    bernoulli = isinstance(arms.law, BernoulliLaw)
     lanes = np.asarray(result.about["instance_ids"]), np.asarray(result.replicates)
     totals = replay.sums(arms, _outcome if bernoulli else _logs, key, *lanes, pulls)
     score = (_bernoulli_scores if bernoulli else _beta_scores)(arms, pulls, totals)
@@ -93,15 +95,6 @@ def estimate(
         slopes[name] = mean + exists, error + exists
     about = {"unbiased_for": "expected regret", "baseline": baseline, "rounds": rounds, "replicates": replicates}
     return estimates.estimated(regret, slopes, estimator="score_function", **about)
-
-
-def _check_inside(arms: FiniteArms, names: Sequence[str]) -> None:
-    if not isinstance(arms.law, BernoulliLaw):
-        return
-    for name, mean in zip(MEANS, arms.values(), strict=True):
-        edge = (mean <= 0) | (mean >= 1)
-        if name in names and edge.any():
-            raise bad(name, float(mean[edge][0]), "strictly between 0 and 1 (at the edge the score is undefined)")
 
 
 # --- Scores of the outcomes that were seen.
@@ -121,12 +114,8 @@ def _bernoulli_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -
 
 
 def _logs(reward: jax.Array, cost: jax.Array) -> jax.Array:
-    return jnp.concatenate([_log_pair(reward), _log_pair(cost)])
-
-
-def _log_pair(x: jax.Array) -> jax.Array:
-    """(ln x or 0, 1 if x is rounded to 0; ln(1 − x) or 0, 1 if 1 − x is)."""
-    return jnp.stack([*_log_or_none(x), *_log_or_none(ticks.ONE - 1 - x)])
+    """Of both x: (ln x or 0, 1 if x is rounded to 0; ln(1 − x) or 0, 1 if 1 − x is)."""
+    return jnp.stack([part for x in (reward, cost) for side in (x, ticks.ONE - 1 - x) for part in _log_or_none(side)])
 
 
 def _log_or_none(x: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -95,12 +95,10 @@ def slopes(
     replicates: int = 1,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Antithetic pairs: (mean regret of a pair, its slopes by log parameters, rounds played).
+    """Of antithetic pairs, ``directions`` an instance, each with an ε and ``replicates`` worlds of its own.
 
-    Every instance has ``directions`` pairs, each with an ε and ``replicates`` worlds of its own.
-
-    Returns:
-        ``[setting, instance, direction]``, ``[setting, instance, direction, parameter]``, a count.
+    Gives the mean regret of a pair ``[setting, instance, direction]``, its slopes by log parameters
+    ``[setting, instance, direction, parameter]``, and the rounds played.
     """
     instances = environment.instances
     settings = jax.tree.leaves(leaves)[0].shape[0]
@@ -120,16 +118,11 @@ def moved(leaves: Policy, paths: Sequence[str], step: np.ndarray) -> Policy:
     both = jax.tree.map(lambda x: np.concatenate([x, x]), leaves)
     values = {}
     for i, path in enumerate(paths):
-        theta = np.asarray(get(leaves, path), np.float64)
-        values[path] = _within(
-            leaves_of(leaves)[path], np.concatenate([theta * np.exp(s * step[:, i]) for s in (1, -1)])
-        )
+        theta, declared = np.asarray(get(leaves, path), np.float64), leaves_of(leaves)[path]
+        there = np.concatenate([theta * np.exp(s * step[:, i]) for s in (1, -1)])
+        # Held in the range of the parameter: beyond it, R is what it is at its end.
+        least, most = declared.get("at_least"), declared.get("at_most")
+        if (above := declared.get("above")) is not None:
+            least = np.nextafter(np.float32(above), np.float32(np.inf))
+        values[path] = np.clip(there, least, most) if (least, most) != (None, None) else there
     return put(both, values)
-
-
-def _within(declared: Mapping[str, Any], values: np.ndarray) -> np.ndarray:
-    """Held in the range of the parameter: beyond it, R is what it is at its end."""
-    least, most = declared.get("at_least"), declared.get("at_most")
-    if (above := declared.get("above")) is not None:
-        least = np.nextafter(np.float32(above), np.float32(np.inf))
-    return np.clip(values, least, most) if (least, most) != (None, None) else values

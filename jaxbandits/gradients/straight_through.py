@@ -154,8 +154,7 @@ def estimate(
     relax = positive_number("relax", relax)
     paths = real_parameters(policy, names)
     chosen = Settings.of(policy, environment.instances, environment.spec)
-    leaves, settings = chosen.policy, chosen.count
-    softened = Softened(leaves, relax=np.full(settings, relax), wrt=paths)
+    softened = Softened(chosen.policy, relax=np.full(chosen.count, relax), wrt=paths)
     result, regret, rounds = estimates.play(
         softened, environment, constraint, key=key, replicates=replicates, **options
     )

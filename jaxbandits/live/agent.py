@@ -149,16 +149,25 @@ class Agent:
         clock: Callable[[], float] = time.time,
         sync: bool = False,
     ):
-        self._policy = _checked_policy(policy)
+        self._policy, self._unit = _checked(policy, arms, unit, budgets, traffic)
         self._per_arm = next((leaf.path for leaf in walk(self._policy) if leaf.metadata.get("core", 0)), None)
-        self._unit = _checked_arms(policy, arms, unit)
-        _check_budgets(budgets, traffic, self._unit, list(arms))
         self._reward_bound, self._start = positive_number("reward_bound", reward_bound), number("start", start)
         self._words = np.asarray(jax.random.key_data(streams.root_key(key)))
         self._clock, self._lock = clock, threading.RLock()
         self._log: logs.Log | None = None
         self._broken = False  # the log is behind the state: nothing more may happen
-        self._begin = self._first_event(dict(arms), budgets, traffic)
+        terms = {
+            "policy": logs.written(self._policy),
+            "reward_bound": self._reward_bound,
+            "unit": self._unit,
+            "budgets": [dataclasses.asdict(budget) for budget in budgets],
+            "traffic": None if traffic is None else dataclasses.asdict(traffic),
+            "key": self._words.tolist(),
+            "start": self._start,
+        }
+        begin = {"do": "begin", "format": logs.FORMAT, "by": logs.versions(), "terms": terms}
+        # With what it was made, as the first line of its log, read back: so the two can be compared.
+        self._begin = json.loads(json.dumps(begin | {"arms": {name: float(bound) for name, bound in arms.items()}}))
         self._events = 1  # lines of the log; the beginning is one
 
         self._round, self._now = 0, -math.inf
@@ -184,24 +193,10 @@ class Agent:
             else:
                 raise bad("log", str(place), "a new file; an old one is continued with resume=True, or Agent.from_log")
 
-    def _first_event(self, arms: dict[str, float], budgets: Any, traffic: Traffic | None) -> dict[str, Any]:
-        """With what the agent was made, as the first line of its log."""
-        terms = {
-            "policy": logs.written(self._policy),
-            "reward_bound": self._reward_bound,
-            "unit": self._unit,
-            "budgets": [dataclasses.asdict(budget) for budget in budgets],
-            "traffic": None if traffic is None else dataclasses.asdict(traffic),
-            "key": self._words.tolist(),
-            "start": self._start,
-        }
-        event = {"do": "begin", "format": logs.FORMAT, "by": logs.versions(), "terms": terms}
-        return json.loads(json.dumps(event | {"arms": {name: float(bound) for name, bound in arms.items()}}))
-
     def __repr__(self) -> str:
         """Policy, arms, money that is left, open requests."""
         with self._lock:
-            arms = [name for name, there in zip(self._names, self._active, strict=True) if there]
+            arms = self._present()
             named = ", ".join(arms) if len(arms) <= _MOST_NAMED else f"{len(arms):,}"
             left = "".join(f"; {name}: {money:,.6g} left" for name, money in self.left().items())
             return f"<Agent: {self._begin['terms']['policy']}; arms: {named}{left}; {len(self.open()):,} open>"
@@ -380,10 +375,12 @@ class Agent:
         self._bounds.append(held)
         self._active.append(True)
 
+    def _present(self) -> list[str]:
+        return [name for name, there in zip(self._names, self._active, strict=True) if there]
+
     def _index(self, name: Any) -> int:
-        there = [n for n, active in zip(self._names, self._active, strict=True) if active]
-        if name not in there:
-            raise bad("arm", name, f"one of {', '.join(there) or 'none'}")
+        if name not in self._present():
+            raise bad("arm", name, f"one of {', '.join(self._present()) or 'none'}")
         return self._names.index(name)
 
     def _lay_out(self) -> None:
@@ -487,7 +484,7 @@ class Agent:
             "now": self._now,
             "arms": [list(x) for x in zip(self._names, self._bounds, self._active, strict=True)],
             "requests": [dataclasses.asdict(request) for request in self._requests.values()],
-            "accounts": [account.plain() for account in self._accounts],
+            "accounts": [[x.period, x.begun, x.since, sorted(x.charged.items())] for x in self._accounts],
             "pace": None if self._pace is None else [self._pace.slot, self._pace.seen],
         }
 
@@ -527,26 +524,25 @@ class Agent:
         if "agent" not in about:
             raise bad("path", str(place), "a saved agent (it holds a state alone; see jb.live.load)")
         agent = cls._made_by(about["begin"], policy, clock)
-        agent._restore(place, about, leaves)
+        plain = about["agent"]
+        agent._round, agent._now, agent._events = plain["round"], plain["now"], about["events"]
+        agent._names, agent._bounds, agent._active = (list(x) for x in zip(*plain["arms"], strict=True))
+        agent._lay_out()
+        agent._requests = {x["id"]: _Request(**x) for x in plain["requests"]}
+        for request in agent._requests.values():
+            agent._waiting[request.arm] += not request.lost
+        for account, (period, begun, since, charged) in zip(agent._accounts, plain["accounts"], strict=True):
+            account.period, account.begun, account.since = period, begun, since
+            for of, paid in charged:
+                account.charge(of, paid)
+        if agent._pace is not None:
+            agent._pace.slot, agent._pace.seen = plain["pace"]
+        agent._learnt = jax.tree.map(jnp.asarray, logs.like_before(place, agent._learnt, about, leaves))
         if log is not None:
             if logs.never_begun(where := path_of("log", log)):
                 raise bad("log", str(where), "the log that this agent wrote (only a new agent begins one)")
             agent._go_on(where, sync)
         return agent
-
-    def _restore(self, place: Path, about: dict[str, Any], leaves: list[np.ndarray]) -> None:
-        plain = about["agent"]
-        self._round, self._now, self._events = plain["round"], plain["now"], about["events"]
-        self._names, self._bounds, self._active = (list(x) for x in zip(*plain["arms"], strict=True))
-        self._lay_out()
-        self._requests = {x["id"]: _Request(**x) for x in plain["requests"]}
-        for request in self._requests.values():
-            self._waiting[request.arm] += not request.lost
-        for account, state in zip(self._accounts, plain["accounts"], strict=True):
-            account.restore(state)
-        if self._pace is not None:
-            self._pace.slot, self._pace.seen = plain["pace"]
-        self._learnt = jax.tree.map(jnp.asarray, logs.like_before(place, self._learnt, about, leaves))
 
     @classmethod
     def from_log(
@@ -583,7 +579,11 @@ class Agent:
         """Play what a log says happened since, and continue it; a log that is refused is let go."""
         log = logs.Log(place, sync)
         try:
-            self._refuse_other_log(next(logs.read(place)))
+            begin, mine = next(logs.read(place)), self._begin
+            names = [name for name in mine["terms"] if (begin.get("terms") or {}).get(name) != mine["terms"][name]]
+            if names or list(begin["arms"].items()) != list(mine["arms"].items()):
+                what = f"its terms are others ({', '.join(names)})" if names else "it began with other arms"
+                raise InputError(f"log: {what}; it must be the log of this agent")
             logs.mend(place)  # only now: it is a log, and this agent's
             number, done = 0, self._events
             for number, event in enumerate(logs.read(place), start=1):
@@ -596,16 +596,10 @@ class Agent:
             raise
         self._log = log
 
-    def _refuse_other_log(self, begin: dict[str, Any]) -> None:
-        mine, others = self._begin["terms"], begin.get("terms") or {}
-        names = [name for name in mine if others.get(name) != mine[name]]
-        what = f"its terms are others ({', '.join(names)})" if names else "it began with other arms"
-        if names or list(begin["arms"].items()) != list(self._begin["arms"].items()):
-            raise InputError(f"log: {what}; it must be the log of this agent")
-
     def _play(self, event: dict[str, Any], number: int) -> None:
         """Decide, learn or change again what a line of a log says."""
-        do = event["do"]
+        said = dict(event)
+        do = said.pop("do")
         if do == "choose":
             ticket = self._choose(event["t"], event.get("among"))
             arm = None if ticket is None else ticket.arm
@@ -614,16 +608,12 @@ class Agent:
                     f"log: line {number} says {shown(event['arm'])} for request {event['id']}, and {shown(arm)} comes "
                     "out; it must be played by the version that wrote it, on the same kind of processor"
                 )
-        elif do == "learn":
-            self.learn(event["id"], reward=event["reward"], cost=event["cost"])
-        elif do == "cancel":
-            self.cancel(event["id"])
         elif do == "expire":
             self._give_up(event["ids"], event["t"])
-        elif do == "add_arm":
-            self.add_arm(event["name"], event["bound"])
-        elif do == "remove_arm":
-            self.remove_arm(event["name"])
+        elif do in ("learn", "cancel"):
+            getattr(self, do)(said.pop("id"), **said)
+        elif do in ("add_arm", "remove_arm"):
+            getattr(self, do)(**said)
         else:
             raise InputError(f"log: line {number} says {shown(do)}; it must be an event of format {logs.FORMAT}")
 
@@ -644,24 +634,19 @@ class Agent:
                 self._broken = True
 
 
-# --- What an agent is made with, checked.
-
-
-def _checked_policy(policy: Any) -> Policy:
-    """Its leaves as float32 or int32, so that numbers of another kind do not compile anew."""
+def _checked(
+    policy: Any, arms: Any, unit: Any, budgets: Sequence[Budget], traffic: Traffic | None
+) -> tuple[Policy, float]:
+    """What an agent is made with: the policy, its leaves float32 or int32 of one setting, and the money of one unit of
+    cost, a power of two, so that bounds and costs become ticks exactly.
+    """
     if not isinstance(policy, Policy):
         raise bad("policy", policy, "a policy, such as OmegaUCB(rho=0.25)")
     if not issubclass(FiniteSpec, policy.plays):
         raise bad("policy", type(policy).__name__, "one for finitely many arms")
     chosen = Settings.of(policy, 1)
-    leaves, settings = chosen.policy, chosen.count
-    if settings != 1:
+    if chosen.count != 1:
         raise bad("policy", policy, "one setting: one value of each parameter")
-    return jax.tree.map(lambda x: jnp.asarray(x[0, 0]), leaves)
-
-
-def _checked_arms(policy: Policy, arms: Any, unit: Any) -> float:
-    """The money of one unit of cost: a power of two, so that bounds and costs become ticks exactly."""
     if not isinstance(arms, Mapping) or not arms:
         raise bad("arms", arms, "a bound for each name, such as {'small': 0.01, 'large': 0.2}")
     for name, bound in arms.items():
@@ -678,21 +663,18 @@ def _checked_arms(policy: Policy, arms: Any, unit: Any) -> float:
     power = 2.0 ** math.ceil(math.log2(largest if unit is None else positive_number("unit", unit)))
     if largest > power:
         raise bad("unit", unit, "at least the largest bound")
-    return power
-
-
-def _check_name(name: Any) -> None:
-    if not isinstance(name, str) or not name:
-        raise bad("arms", name, "names, as text")
-
-
-def _check_budgets(budgets: Sequence[Budget], traffic: Traffic | None, unit: float, arms: list[str]) -> None:
     for budget in budgets:
         if not isinstance(budget, Budget):
             raise bad("budgets", budget, "a list of jb.live.Budget")
-        budget.check(unit, arms)
+        budget.check(power, list(arms))
     names = [budget.name for budget in budgets]
     if len(set(names)) < len(names):
         raise bad("budgets", names, "of different names")
     if traffic is not None:
         traffic.check(budgets)
+    return jax.tree.map(lambda x: jnp.asarray(x[0, 0]), chosen.policy), power
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise bad("arms", name, "names, as text")

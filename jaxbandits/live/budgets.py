@@ -38,12 +38,7 @@ class Budget:
     name: str = "budget"
 
     def check(self, unit: float, arms: Sequence[str]) -> None:
-        """Raise :class:`InputError` on what is no budget.
-
-        Args:
-            unit: the money of one unit of cost.
-            arms: names of those that are there at the beginning.
-        """
+        """Raise :class:`InputError` on what is no budget for these arms; ``unit`` is the money of a unit of cost."""
         positive_number(f"{self.name}.amount", self.amount)
         positive_number(f"{self.name}.every", self.every)
         if not self.amount / unit * ticks.ONE >= 1 or self.amount / unit >= 2**30:
@@ -95,7 +90,7 @@ class Account:
         self.begun: int | None = None  # the first period in which a decision was made
         self.since = 0  # the first round of `period`
         self.charged: dict[int, int] = {}  # by period: costs that are known, and bounds that are held
-        self.total = 0  # the sum of `charged`
+        self.total = 0  # the sum of `charged`, which grows with every period
 
     def at(self, now: float) -> int:
         """The number of the period."""
@@ -131,16 +126,6 @@ class Account:
         self.charged[period] = self.charged.get(period, 0) + amount
         self.total += amount
 
-    def plain(self) -> list[Any]:
-        """The state as JSON."""
-        return [self.period, self.begun, self.since, sorted(self.charged.items())]
-
-    def restore(self, plain: list[Any]) -> None:
-        """What :meth:`plain` gave."""
-        self.period, self.begun, self.since = plain[:3]
-        self.charged = {period: amount for period, amount in plain[3]}
-        self.total = sum(self.charged.values())
-
 
 class Pace:
     """Where in its traffic an agent is."""
@@ -170,13 +155,13 @@ class Pace:
         return np.array(left, np.int32), np.array(total, np.int32)
 
 
+_MOST = (1 << 55) - 1  # what a total holds
+
+
 def budget_state(accounts: Sequence[Account]) -> BudgetState:
     """The accounts in the periods of the decision that was begun, as the policy's code takes them."""
     charged = np.array([x.paid(x.period or 0) for x in accounts], np.int64)
     return BudgetState(ticks.split(charged), *_since_and_carries(accounts))
-
-
-_MOST = (1 << 55) - 1  # what a total holds
 
 
 def allowance(accounts: Sequence[Account], pace: Pace | None) -> Allowance | None:

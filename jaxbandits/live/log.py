@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
-import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ import jax
 import numpy as np
 
 from jaxbandits import policies
-from jaxbandits._files import path_of, save_arrays
+from jaxbandits._files import path_of, read_arrays, save_arrays
 from jaxbandits.core.checks import InputError, bad, shown
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import Pytree
@@ -39,13 +38,7 @@ def versions() -> dict[str, str]:
 
 
 def written(policy: Policy) -> str:
-    """Class, parameters as float32 or int32 plays them, and static fields, nested policies included.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> written(jb.policies.InFlight(jb.policies.OmegaUCB(rho=0.3)))
-        'InFlight(policy=OmegaUCB(rho=0.3))'
-    """
+    """Class, parameters as float32 or int32 plays them, static fields: ``InFlight(policy=OmegaUCB(rho=0.3))``."""
     parts = []
     for field in dataclasses.fields(policy):  # type: ignore[arg-type]
         value = getattr(policy, field.name)
@@ -67,11 +60,7 @@ def _digits(x: np.ndarray) -> str:
 
 
 def policy_of(text: str, given: Policy | None) -> Policy:
-    """The policy that was :func:`written` so: the one that is given, or one of this package, made again.
-
-    Raises:
-        InputError: another one is given; or none, and it is no policy of this package.
-    """
+    """The policy that was :func:`written` so: the one that is given, or one of this package, made again."""
     if given is None:
         try:
             given = _made_again(ast.parse(text, mode="eval").body)
@@ -123,11 +112,7 @@ class Log:
             raise bad("log", str(place), "a log that no other agent writes") from None
 
     def write(self, event: dict[str, Any]) -> None:
-        """Add one line.
-
-        Raises:
-            OSError: the disk is full, or broken. Nothing has happened then, but for a torn line at the end.
-        """
+        """Add one line. Where the disk is full nothing has happened, but for a torn line at the end."""
         line = json.dumps(event, separators=(",", ":")).encode() + b"\n"
         while line:
             line = line[self._file.write(line) :]
@@ -154,18 +139,11 @@ def never_begun(place: Path) -> bool:
 def mend(place: Path) -> None:
     """Cut off a torn last line, so that the next event begins a line of its own."""
     with open(place, "rb+") as file:
-        if file.seek(0, os.SEEK_END):
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                end = content.rfind(b"\n") + 1
-            file.truncate(end)
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def read(place: Path) -> Iterator[dict[str, Any]]:
-    """The events of a log, in order, the first of them its beginning; a last line that is torn is left out.
-
-    Raises:
-        InputError: no such file, another one, or a line that is no event, which is named.
-    """
+    """The events of a log, in order, the first of them its beginning; a last line that is torn is left out."""
     number, begun = 0, False
     try:
         with open(place, "rb") as file:
@@ -219,7 +197,7 @@ def save_with(path: Any, state: Pytree, about: dict[str, Any]) -> None:
     """The leaves of ``state`` as arrays, its structure and ``about`` as JSON."""
     place, leaves = path_of("path", path), {}
     for i, (at, value) in enumerate(jax.tree_util.tree_flatten_with_path(state)[0]):
-        kind = getattr(value, "dtype", None) or np.asarray(value).dtype
+        kind = getattr(value, "dtype", None) or np.asarray(value).dtype  # a key of jax has a type without a kind
         if getattr(kind, "kind", "") not in ("b", "i", "u", "f"):
             name = jax.tree_util.keystr(at) or "."
             raise bad(f"state: {name}", value, "an array of numbers or truth values (nothing is pickled)")
@@ -256,11 +234,11 @@ def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = 
 def load_with(place: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
     """What :func:`save_with` wrote: the JSON, and the leaves."""
     try:
-        with np.load(place, allow_pickle=False) as file:
-            about = json.loads(str(file["about"]))
-            if about["format"] == FORMAT:
-                return about, [file[f"leaf{i}"] for i in range(len(file.files) - 1)]
-            reason = f"it has no format {FORMAT}"
+        arrays = read_arrays(place)
+        about = json.loads(str(arrays.pop("about")))
+        if about["format"] == FORMAT:
+            return about, [arrays[f"leaf{i}"] for i in range(len(arrays))]
+        reason = f"it has no format {FORMAT}"
     except OSError as problem:
         reason = problem.strerror or "it is cut off"
     except Exception:  # whatever is wrong with a file that is none of ours

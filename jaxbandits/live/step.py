@@ -62,12 +62,6 @@ def start(
     view = View(np.int32(1), _left(left), present)  # type: ignore[arg-type]
     observation = Observation(view, action, jax.tree.map(np.asarray, feedback), np.bool_(True))  # type: ignore[arg-type]
     state = policy.init(spec)
-    _refuse_without_left(policy, state, observation)
-    return state, observation
-
-
-def _refuse_without_left(policy: Policy, state: Pytree, observation: Observation) -> None:
-    """A policy that reads what is left cannot go without: refused at once, in the words of who calls it."""
 
     def fails(left: float | None) -> bool:
         seen = observation._replace(view=observation.view._replace(left=_left(left)))
@@ -77,8 +71,10 @@ def _refuse_without_left(policy: Policy, state: Pytree, observation: Observation
             return True
         return False
 
-    if observation.view.left is None and fails(None) and not fails(0.0):
+    # A policy that reads what is left cannot go without: refused at once, in the words of who calls it.
+    if left is None and fails(None) and not fails(0.0):
         raise bad("left", None, f"given in every round: {type(policy).__name__} reads how much may still be spent")
+    return state, observation
 
 
 def observe(
@@ -116,13 +112,13 @@ def observe(
         >>> int(second.view.round), int(second.feedback.cost) / 2**24
         (2, 0.25)
     """
-    given = (previous, action, reward, cost, empty, left, available, feedback)
-    traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(given))
     if (left is None) != (previous.view.left is None):
         raise bad("left", left, "given in every round or in none")
     if feedback is None and not isinstance(previous.feedback, Feedback):
         raise bad("feedback", None, "given, as in every round")
-    if traced:  # values are not known yet: the same arithmetic, and nothing to check
+    given = (previous, action, reward, cost, empty, left, available, feedback)
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(given)):
+        # Values are not known yet: the same arithmetic, and nothing to check.
         action = jax.tree.map(lambda x, like: jnp.asarray(x).astype(jnp.result_type(like)), action, previous.action)
         if feedback is None:
             feedback = Feedback(*(jnp.rint(jnp.float32(x) * ticks.ONE).astype(jnp.int32) for x in (reward, cost)))
@@ -203,17 +199,15 @@ def _like(name: str, given: Pytree, wanted: Pytree) -> Pytree:
     def shape(tree: Pytree) -> tuple[str, list[tuple[int, ...]]]:
         return str(jax.tree.structure(tree)), [np.shape(x) for x in jax.tree.leaves(tree)]
 
+    def cast(value: Any, like: Any) -> np.ndarray:
+        if like.dtype == np.bool_:
+            return booleans(name, value)
+        whole = like.dtype == np.int32
+        return (as_played(name, value, {"integer": True}) if whole else numbers(name, value)).astype(like.dtype)
+
     if shape(given) != shape(wanted):
         raise bad(name, given, f"of the structure {jax.tree.map(np.shape, wanted)}")
-    return jax.tree.map(lambda x, like: _as(name, x, like.dtype), given, wanted)
-
-
-def _as(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
-    """``value`` in that type, if it is the same number there."""
-    if dtype == np.bool_:
-        return booleans(name, value)
-    array = as_played(name, value, {"integer": True}) if dtype == np.int32 else numbers(name, value)
-    return array.astype(dtype)
+    return jax.tree.map(cast, given, wanted)
 
 
 def _mask(available: Any, arms: int) -> np.ndarray:
@@ -226,6 +220,6 @@ def _mask(available: Any, arms: int) -> np.ndarray:
 def _left(left: float | None) -> ticks.Total | None:
     if left is None:
         return None
-    if not 0 <= number("left", left) < 2**30:
+    if not 0 <= (money := number("left", left)) < 2**30:
         raise bad("left", left, "a finite number from 0 to 2**30")
-    return ticks.split(ticks.floor_from_units(number("left", left)))
+    return ticks.split(ticks.floor_from_units(money))

@@ -9,17 +9,7 @@ import numpy as np
 
 from jaxbandits.core.checks import whole_number
 from jaxbandits.statistics.estimates import Ends, doubts_of, of_means, table, with_clear
-from jaxbandits.statistics.sample import (
-    MeanParts,
-    check_axes,
-    check_level,
-    corrected,
-    mean_parts,
-    moments,
-    paired,
-    t_quantile,
-    units,
-)
+from jaxbandits.statistics.sample import Moments, check_axes, check_level, corrected, moments, paired, t_quantile, units
 
 if TYPE_CHECKING:
     import xarray
@@ -151,7 +141,7 @@ def simultaneous_band(
     groups = int(np.prod([sample.sizes[axis] for axis in alone]))
 
     def ends(values: np.ndarray) -> Ends:
-        parts = mean_parts(values)
+        parts = moments(values)
         if values.shape[1] >= _FEW_CURVES:
             t = studentised(values, resamples, seed).reshape(resamples, groups, -1)
             most = np.quantile(t.max(axis=-1), 0.5 + level / 2, axis=0, method="higher")
@@ -167,7 +157,7 @@ def simultaneous_band(
 
 
 def _normal_ends(
-    values: np.ndarray, parts: MeanParts, groups: int, level: float, resamples: int, seed: int
+    values: np.ndarray, parts: Moments, groups: int, level: float, resamples: int, seed: int
 ) -> list[np.ndarray]:
     """Upper and lower critical values, ``[place]``, for curves of few units in a stratum."""
     from scipy.special import ndtr

@@ -21,7 +21,6 @@ from jaxbandits.statistics.sample import (
     check_level,
     labelled,
     mean_ends,
-    mean_parts,
     moments,
     paired,
     quantile_ends,
@@ -38,17 +37,11 @@ _SKEWED, _SKEWED_MEAN = 2.7, 0.25
 
 
 class Doubt(NamedTuple):
-    """Something doubtful about some of several samples.
+    """Something doubtful about some of several samples."""
 
-    Attributes:
-        name: by which it is known.
-        size: how bad it is, ``[place]``; above 0 where it is so.
-        text: what to say of the sample at a place.
-    """
-
-    name: str
-    size: np.ndarray
-    text: Callable[[int], str]
+    name: str  # by which it is known
+    size: np.ndarray  # how bad it is, [place]; above 0 where it is so
+    text: Callable[[int], str]  # what to say of the sample at a place
 
 
 def told(doubts: Sequence[Doubt]) -> tuple[str, ...]:
@@ -63,20 +56,13 @@ def told(doubts: Sequence[Doubt]) -> tuple[str, ...]:
 
 
 def doubts_of(values: np.ndarray, over: str, what: str, level: float = 0.95) -> list[Doubt]:
-    """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``.
+    """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``: see the room's page.
 
-    * *few units*: 10 or fewer (beyond one in each stratum), or two in each of several strata, where a skewed law cannot
-      be told from a symmetric one;
-    * *heavy tail*: the top 2 % of the units (one at least) carry more than half of the mean;
-    * *one unit decides*: without it, the mean moves by more than the whole width of the interval that is left;
-    * *skewed*: the skewness of the sample, and of its mean, are more than samples of an exponential law mostly have.
+    Few units are 10 or fewer beyond one in each stratum; and two in each of several strata, where a skewed law cannot
+    be told from a symmetric one. One unit decides if without it the mean moves by more than the interval that is left.
     """
-    return [
-        _few(values, over),
-        heavy_tail(values, over, what),
-        _one_decides(values, over, what, level),
-        _skewed(values, over, what),
-    ]
+    tail, one = heavy_tail(values, over, what), _one_decides(values, over, what, level)
+    return [_few(values, over), tail, one, _skewed(values, over, what)]
 
 
 def _few(values: np.ndarray, over: str) -> Doubt:
@@ -118,7 +104,7 @@ def _one_decides(values: np.ndarray, over: str, what: str, level: float) -> Doub
     count = values.shape[1]
 
     def moved(part: np.ndarray) -> tuple[np.ndarray]:
-        strata, (_, error, freedom) = len(part), moments(part)
+        strata, (_, error, freedom, _) = len(part), moments(part)
         apart = part - part.mean(axis=1, keepdims=True)
         variance = part.var(axis=1, ddof=1, keepdims=True)
         left = np.maximum(((count - 1) * variance - apart**2 * count / (count - 1)) / (count - 2), 0)
@@ -136,7 +122,7 @@ def _one_decides(values: np.ndarray, over: str, what: str, level: float) -> Doub
 
 def _skewed(values: np.ndarray, over: str, what: str) -> Doubt:
     number = values.shape[0] * values.shape[1]
-    of_mean = np.abs(mean_parts(values).skew)
+    of_mean = np.abs(moments(values).skew)
     skew = of_mean * math.sqrt(number)
     size = np.where((skew > _SKEWED * number / (number + 2.5)) & (of_mean > _SKEWED_MEAN), skew, 0.0)
 
@@ -228,11 +214,7 @@ class Estimate:
 
 
 def interval(x: Any, over: str, level: float, ends: Callable[[np.ndarray], Ends]) -> Estimate:
-    """The estimate that ``ends`` makes of ``[stratum, unit, place]``, with the labels of the axes that are left.
-
-    Raises:
-        InputError: a missing axis, a level outside (0, 1), no unit, or numbers that are not finite.
-    """
+    """The estimate that ``ends`` makes of ``[stratum, unit, place]``, with the labels of the axes that are left."""
     check_level("level", level)
     sample = units(labelled(x, over), over)
     if sample.sizes["unit"] == 0 or not np.isfinite(sample.values).all():

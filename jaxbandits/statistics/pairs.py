@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandits._numerics.arrays import one_of
-from jaxbandits.core.checks import InputError, bad
-from jaxbandits.statistics.sample import check_level, moments, paired, t_above, t_quantile, units
+from jaxbandits.core.checks import InputError
+from jaxbandits.statistics.sample import check_level, moments, paired, t_quantile, units
 
 if TYPE_CHECKING:
     import xarray
-
-TESTS = ("t", "wilcoxon")
 
 
 def holm(p: np.ndarray) -> np.ndarray:
@@ -44,12 +41,13 @@ def holm(p: np.ndarray) -> np.ndarray:
 
 
 def dominance(
-    x: xarray.DataArray, *, among: str = "setting", over: str = "instance", level: float = 0.95, test: str = "t"
+    x: xarray.DataArray, *, among: str = "setting", over: str = "instance", level: float = 0.95
 ) -> xarray.Dataset:
-    """Every setting against every other, paired, with Holm's control over all pairs.
+    """Every setting against every other by paired t-tests of the means, with Holm's control over all pairs.
 
-    Since all pairs are counted, the table may be read in any order: also "the winner against the rest", though the
-    winner was found by looking.
+    With one stratum it is :func:`scipy.stats.ttest_rel`, with several given instances Welch and Satterthwaite's. Since
+    all pairs are counted, the table may be read in any order: also "the winner against the rest", though the winner was
+    found by looking.
 
     Args:
         x: an array with the axes ``among`` and ``over`` (and perhaps ``instance``, ``replicate``), no others, such as
@@ -57,9 +55,6 @@ def dominance(
         among: the axis whose entries are compared.
         over: what was sampled, ``"instance"`` or ``"replicate"`` (see :mod:`jaxbandits.statistics`).
         level: the chance that no pair is wrongly called clear.
-        test: ``"t"``: paired t-test of the means (:func:`scipy.stats.ttest_rel`; with several given instances Welch and
-            Satterthwaite's). ``"wilcoxon"``: signed ranks (:func:`scipy.stats.wilcoxon`), about the typical unit rather
-            than the mean, which a few units may dominate; with one stratum only.
 
     Returns:
         A dataset over ``(among, against)``: ``difference`` (mean of row − column), ``p`` (two-sided), ``adjusted``
@@ -77,23 +72,23 @@ def dominance(
         [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
     """
     import xarray
+    from scipy.special import stdtr
 
     check_level("level", level)
-    one_of("test", test, TESTS)
     sample = units(x, over)
     if sorted(map(str, sample.dims)) != sorted(("stratum", "unit", among)):
         raise InputError(f"x: an array with axes {tuple(x.dims)} given; it must have {among!r} and {over!r} only")
     values = np.asarray(sample.transpose(among, "stratum", "unit").values, float)
     if values.shape[2] < 2:
         raise InputError(f"x: 1 {over} given; it must have 2 or more, or there is nothing to test")
-    if test == "wilcoxon" and values.shape[1] > 1:
-        raise bad("test", test, "'t' for several given instances")
     count = values.shape[0]
     difference, p = np.zeros((count, count)), np.ones((count, count))
     for row in range(count - 1):
         apart = np.moveaxis(values[row] - values[row + 1 :], 0, -1)  # [stratum, unit, column]
-        difference[row, row + 1 :] = apart.mean(axis=(0, 1))
-        p[row, row + 1 :] = _t_test(apart) if test == "t" else _signed_ranks(apart[0])
+        mean, error, freedom, _ = moments(apart)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(mean == 0, 0.0, np.abs(mean) / error)
+        difference[row, row + 1 :], p[row, row + 1 :] = mean, 2 * stdtr(freedom, -t)
     upper = np.triu_indices(count, 1)
     adjusted = np.ones_like(p)
     adjusted[upper] = holm(p[upper])
@@ -104,7 +99,7 @@ def dominance(
     parts = {"difference": difference, "p": p, "adjusted": adjusted, "clear": clear}
     parts |= {"larger": clear & (difference > 0), "smaller": clear & (difference < 0)}
     made = xarray.Dataset({name: square(x, among, part) for name, part in parts.items()})
-    return made.assign_attrs(level=level, test=test, **x.attrs)
+    return made.assign_attrs(level=level, **x.attrs)
 
 
 def square(x: xarray.DataArray, among: str, values: np.ndarray) -> xarray.DataArray:
@@ -113,20 +108,6 @@ def square(x: xarray.DataArray, among: str, values: np.ndarray) -> xarray.DataAr
 
     labels = {name: list(x[among].values) for name in (among, "against")} if among in x.coords else {}
     return xarray.DataArray(values, dims=(among, "against"), coords=labels)
-
-
-def _t_test(apart: np.ndarray) -> np.ndarray:
-    """Two-sided p of mean 0, ``[column]``; with one stratum it is scipy.stats.ttest_1samp's."""
-    mean, error, freedom = moments(apart)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(mean == 0, 0.0, np.abs(mean) / error)
-    return 2 * t_above(t, freedom)
-
-
-def _signed_ranks(apart: np.ndarray) -> np.ndarray:
-    from scipy import stats
-
-    return np.array([stats.wilcoxon(d).pvalue if (d != 0).any() else 1.0 for d in apart.T])
 
 
 # --- How many more runs until a difference is clear
@@ -177,7 +158,7 @@ def runs_needed(
     now = values.shape[1]
     if now < 2:
         raise InputError(f"x: 1 {over} given; it must have 2 or more, or its spread is unknown")
-    mean, error, freedom = moments(values)
+    mean, error, freedom, _ = moments(values)
     half = error * t_quantile(0.5 + level / 2, freedom)
     size = np.abs(mean)
 

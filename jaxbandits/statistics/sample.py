@@ -12,31 +12,12 @@ from jaxbandits.core.checks import InputError, bad, numbers
 if TYPE_CHECKING:
     import xarray
 
-# --- Student's t, from scipy.special: scipy.stats takes longer to import than a small comparison to play
-
 
 def t_quantile(p: Any, freedom: Any) -> np.ndarray:
-    """x with P(T ≤ x) = p, elementwise; freedom may be infinite (normal), NaN where it is not above 0.
-
-    Example:
-        >>> [round(float(t_quantile(0.975, freedom)), 4) for freedom in (1, 10, float("inf"))]
-        [12.7062, 2.2281, 1.96]
-    """
-    from scipy.special import stdtrit
+    """x with P(T ≤ x) = p, elementwise; freedom may be infinite (normal), NaN where it is not above 0."""
+    from scipy.special import stdtrit  # scipy.stats takes longer to import than a small comparison to play
 
     return np.where(np.equal(p, 0), -np.inf, stdtrit(freedom, p))
-
-
-def t_above(x: Any, freedom: Any) -> np.ndarray:
-    """P(T > x), elementwise, without cancellation.
-
-    Example:
-        >>> round(float(t_above(2.2281, 10)), 4)
-        0.025
-    """
-    from scipy.special import stdtr
-
-    return stdtr(freedom, np.negative(x))
 
 
 # --- Units and their moments
@@ -46,11 +27,12 @@ _AT_ONCE = 1 << 22  # values that a function of a sample copies at a time
 
 
 class Moments(NamedTuple):
-    """Mean of the strata's means, its standard error, its degrees of freedom (NaN with one unit)."""
+    """Of the mean of the strata's means, ``[…]`` each."""
 
     mean: np.ndarray
-    error: np.ndarray
-    freedom: np.ndarray
+    error: np.ndarray  # its standard error
+    freedom: np.ndarray  # Welch and Satterthwaite's, n − 1 with one stratum; NaN with one unit
+    skew: np.ndarray  # of the mean itself; with one stratum that of the sample over √n
 
 
 def units(x: xarray.DataArray, over: str) -> xarray.DataArray:
@@ -59,9 +41,6 @@ def units(x: xarray.DataArray, over: str) -> xarray.DataArray:
     Over ``"replicate"`` each instance is a stratum and its runs are the units; over ``"instance"`` there is one
     stratum, whose units are the instances, averaged over their runs. Over any other axis there is one stratum, its
     entries are the units, and all other axes stay.
-
-    Raises:
-        InputError: ``x`` is no labelled array, or has no such axis.
     """
     check_axes(x, over)
     if over == "replicate":
@@ -74,11 +53,7 @@ def units(x: xarray.DataArray, over: str) -> xarray.DataArray:
 
 
 def labelled(x: Any, over: str) -> xarray.DataArray:
-    """``x`` as it is, or a plain array with one axis, along ``over``.
-
-    Raises:
-        InputError: anything else.
-    """
+    """``x`` as it is, or a plain array with one axis, along ``over``."""
     import xarray
 
     if isinstance(x, xarray.DataArray):
@@ -90,11 +65,7 @@ def labelled(x: Any, over: str) -> xarray.DataArray:
 
 
 def check_axes(x: xarray.DataArray, *axes: str) -> None:
-    """Whether ``x`` is a labelled array with these axes.
-
-    Raises:
-        InputError: it is none, or lacks one.
-    """
+    """Raise :class:`InputError` unless ``x`` is a labelled array with these axes."""
     if not hasattr(x, "dims"):
         raise bad("x", x, "a labelled array (xarray.DataArray), such as result.regret")
     for axis in axes:
@@ -103,14 +74,25 @@ def check_axes(x: xarray.DataArray, *axes: str) -> None:
 
 
 def moments(values: np.ndarray) -> Moments:
-    """Of ``[stratum, unit, …]``; Welch and Satterthwaite's degrees of freedom (n − 1 with one stratum)."""
+    """Of ``[stratum, unit, …]``; strata of fewer than 3 units have no skewness to speak of, and count as symmetric."""
+    found = by_blocks(_moments, values.reshape(*values.shape[:2], -1))
+    return Moments(*(part.reshape(values.shape[2:]) for part in found))
+
+
+def _moments(values: np.ndarray) -> Moments:
     strata, count = values.shape[:2]
     one = np.full((strata, *values.shape[2:]), np.nan)  # one unit: no variance
     variance = values.var(axis=1, ddof=1) if count > 1 else one
     total, squares = variance.sum(0), (variance**2).sum(0)
+    mean, error = values.mean(axis=(0, 1)), np.sqrt(total / count) / strata
+    third = np.zeros(mean.shape)  # the third cumulant of the mean is the sum of the strata's, as its variance is
+    if count > 2:
+        cubes = ((values - values.mean(axis=1, keepdims=True)) ** 3).sum(axis=1)
+        third = cubes.sum(axis=0) / count / ((count - 1) * (count - 2)) / strata**3
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(squares > 0, total**2 / squares, 1.0)
-    return Moments(values.mean(axis=(0, 1)), np.sqrt(total / count) / strata, (count - 1) * ratio)
+        skew = np.where(error > 0, third / error**3, 0.0)
+    return Moments(mean, error, (count - 1) * ratio, skew)
 
 
 def by_blocks(function: Callable[[np.ndarray], tuple[np.ndarray, ...]], values: np.ndarray) -> list[np.ndarray]:
@@ -123,11 +105,7 @@ def by_blocks(function: Callable[[np.ndarray], tuple[np.ndarray, ...]], values: 
 
 
 def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
-    """x − y, where both met the same runs of the same instances.
-
-    Raises:
-        InputError: labels on an axis that both have are not the same.
-    """
+    """x − y, where both met the same runs of the same instances: their labels must be the same."""
     for axis in x.dims:
         if axis in y.dims and list(x[axis].values) != list(y[axis].values):
             raise InputError(f"y: other labels on the axis {axis!r} given; it must have those of x, to be paired")
@@ -135,11 +113,7 @@ def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
 
 
 def check_level(name: str, value: float) -> None:
-    """A number in (0, 1).
-
-    Raises:
-        InputError: anything else.
-    """
+    """Raise :class:`InputError` unless it is a number in (0, 1)."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.floating)) or not 0 < value < 1:
         raise bad(name, value, "a number in (0, 1)")
 
@@ -185,38 +159,6 @@ def _end(ordered: np.ndarray, q: float, beta: float) -> np.ndarray:
 _CAUTIOUS = 0.95  # of the skewness: see :func:`corrected`
 
 
-class MeanParts(NamedTuple):
-    """Of the mean of the strata's means, ``[…]`` each.
-
-    Attributes:
-        mean, error, freedom: as in :class:`~jaxbandits.statistics.sample.Moments`.
-        skew: a, the skewness of the mean itself; of one stratum that of the sample over √n.
-    """
-
-    mean: np.ndarray
-    error: np.ndarray
-    freedom: np.ndarray
-    skew: np.ndarray
-
-
-def mean_parts(values: np.ndarray) -> MeanParts:
-    """Of ``[stratum, unit, …]``; strata of fewer than 3 units have no skewness to speak of, and count as symmetric."""
-    found = by_blocks(_mean_parts, values.reshape(*values.shape[:2], -1))
-    return MeanParts(*(part.reshape(values.shape[2:]) for part in found))
-
-
-def _mean_parts(values: np.ndarray) -> MeanParts:
-    centre = moments(values)
-    strata, count = values.shape[:2]
-    third = np.zeros(centre.mean.shape)
-    if count > 2:
-        cubes = ((values - values.mean(axis=1, keepdims=True)) ** 3).sum(axis=1)
-        third = cubes.sum(axis=0) / count / ((count - 1) * (count - 2)) / strata**3
-    with np.errstate(divide="ignore", invalid="ignore"):
-        skew = np.where(centre.error > 0, third / centre.error**3, 0.0)
-    return MeanParts(*centre, skew)
-
-
 def corrected(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
     """The value of (x̄ − μ)/se that Hall's transformation takes to ``critical``:
 
@@ -234,12 +176,11 @@ def corrected(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
 def mean_ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and the ends of its interval, from ``[stratum, unit, …]``; NaN with one unit in a stratum.
 
-    x̄ − se · g⁻¹(± t(ν)) with :func:`corrected`, ν Welch and Satterthwaite's degrees of freedom. The third cumulant of
-    the mean is the sum of the strata's, as its variance is.
+    x̄ − se · g⁻¹(± t(ν)) with :func:`corrected`, ν Welch and Satterthwaite's degrees of freedom.
 
     Source: Hall (1992), On the removal of skewness by transformation.
     """
-    parts = mean_parts(values)
+    parts = moments(values)
     half = t_quantile(0.5 + level / 2, parts.freedom)
     low, high = (parts.mean - corrected(y, parts.skew) * parts.error for y in (half, -half))
     return parts.mean, low, high

@@ -19,8 +19,6 @@ import jax
 from jaxbandits.core import checks
 from jaxbandits.core.checks import InputError, bad, brief, whole_number
 
-_CACHE = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
-
 
 @contextlib.contextmanager
 def shared_programs() -> Iterator[dict[str, str]]:
@@ -28,13 +26,13 @@ def shared_programs() -> Iterator[dict[str, str]]:
 
     They name the folder of programs that this process has, or else a new one that goes away in the end.
     """
-    folder, seconds = (getattr(jax.config, name, None) for name in _CACHE)
+    config: Any = jax.config
     with contextlib.ExitStack() as made:
-        if not folder:
+        seconds = config.jax_persistent_cache_min_compile_time_secs
+        if not (folder := config.jax_compilation_cache_dir):
             new = tempfile.TemporaryDirectory(prefix="jaxbandits-programs-", ignore_cleanup_errors=True)
-            folder = made.enter_context(new)
-        values = folder, 0.0 if seconds is None else seconds
-        yield {name.upper(): str(value) for name, value in zip(_CACHE, values, strict=True)}
+            folder, seconds = made.enter_context(new), 0.0
+        yield {"JAX_COMPILATION_CACHE_DIR": folder, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(seconds)}
 
 
 # --- worker processes ------------------------------------------------------------------------------------------

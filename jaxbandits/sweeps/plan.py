@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ from jaxbandits._engine.pool import usual_slots, usual_workers
 from jaxbandits._engine.setup import Layout, lay_out, mark_shares
 from jaxbandits.core import checks
 from jaxbandits.core.checks import InputError
+from jaxbandits.core.protocol import Environment
 from jaxbandits.core.settings import Settings
 from jaxbandits.sweeps.spec import Sweep, describe, versions
 
@@ -25,35 +27,25 @@ _REPORT_BYTES = 150 << 20  # what the report imports
 _CARRIES = 4  # copies of the state of all slots while a program runs
 _MOST_VALUES = 1 << 28  # float64 in one variable of a NetCDF-3 file
 
+# Names of a result's own, that a parameter must not take.
+_TAKEN = {
+    *("setting", "environment", "budget", "instance", "replicate", "mark", "policy"),
+    *("regret", "realised_regret", "reward", "spent", "rounds", "status", "skips", "violation"),
+    *("low", "high", "difference", "best", "indistinguishable"),
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """One policy, all its settings, on one environment with one budget: one queue of lanes.
+    """One policy, all its settings, on one environment with one budget: one queue of lanes."""
 
-    Attributes:
-        name: names it for people.
-        budget: its number among the budgets.
-        number: its policy's number among the layout's tasks.
-        cuts: bounds of its blocks in ``task.order``, which is sorted by expected length; so the lanes of a block are
-            of similar length.
-        first: number of its first block.
-        seconds: expected work of one core for each lane of ``task.order``.
-    """
-
-    name: str
+    name: str  # for people
     policy: str
     environment: str
-    budget: int
+    budget: int  # its number among the budgets
     layout: Layout
-    number: int
-    cuts: np.ndarray
-    first: int
-    seconds: np.ndarray
-
-    @property
-    def task(self) -> driver.Task:
-        """What the engines run."""
-        return self.layout.tasks[self.number]
+    task: driver.Task  # what the engines run
+    blocks: int  # how many it is cut into
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,15 +64,19 @@ class SweepPlan:
     """A checked sweep.
 
     Attributes:
-        identity: what it is, as JSON (see :mod:`~jaxbandits.sweeps.spec`).
+        policies, environments, budgets: what is along the axes, by name; one budget None where there is no list.
         layouts: for each (environment, budget number).
+        platform: the kind of device that it is for.
     """
 
     spec: Sweep
-    identity: dict[str, Any]
+    policies: dict[str, Settings]
+    environments: dict[str, Environment]
+    budgets: tuple[float | None, ...]
     layouts: dict[tuple[str, int], Layout]
     units: tuple[Unit, ...]
     blocks: tuple[Block, ...]
+    platform: str
 
     @property
     def lanes(self) -> int:
@@ -90,7 +86,44 @@ class SweepPlan:
     @property
     def shares(self) -> np.ndarray:
         """The marks."""
-        return next(iter(self.layouts.values())).shares
+        return self.units[0].layout.shares
+
+    @cached_property
+    def parameters(self) -> dict[str, dict[str, np.ndarray]]:
+        """For each policy the parameters that are one number in every setting and differ between settings."""
+        found: dict[str, dict[str, np.ndarray]] = {policy: {} for policy in self.policies}
+        for policy, settings in self.policies.items():
+            for name in settings.parameters[0]:
+                values = [of[name] for of in settings.parameters]
+                if name != "policy" and len(set(values)) > 1:
+                    own = f"{type(settings.policy).__name__}.{name}" if name in _TAKEN else name
+                    found[policy][own] = np.array(values, np.float64)
+        return found
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What it is, as JSON, of values as the engines get them: 0.1, float32(0.1) and an array of it are the same."""
+        spec = self.spec
+        constraints = {
+            f"{name}, budget {self.budgets[number]}": describe(layout.tasks[0].constraint, "constraint")
+            for (name, number), layout in self.layouts.items()
+        }
+        return {
+            "title": spec.title,
+            "seed": int(spec.seed),
+            "replicates": int(spec.replicates),
+            "over": spec.over,
+            "engine": spec.engine,
+            "max_rounds": None if spec.max_rounds is None else int(spec.max_rounds),
+            "marks": self.shares.tolist(),
+            "budgets": list(self.budgets),
+            "policies": {name: describe(one.policy, name) for name, one in self.policies.items()},
+            "environments": {name: describe(one, name) for name, one in self.environments.items()},
+            "constraints": constraints,
+            "order": [list(self.policies), list(self.environments)],  # which blocks are numbered by
+            "block_seconds": float(spec.block_seconds),
+            "versions": {**versions(), "platform": self.platform},
+        }
 
 
 def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
@@ -106,105 +139,66 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
         ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0]),
         ...     environments=jb.environments.random_bernoulli(jax.random.key(0), instances=4, arms=3),
         ...     constraint=jb.TotalBudget(10.0, last_pull="counts"), engine="scan")
-        >>> sum(unit.task.order.size for unit in jb.sweeps.make_plan(spec).units)  # lanes
+        >>> jb.sweeps.make_plan(spec).lanes
         8
     """
     spec.check()
-    policies, environments = spec.named_policies(), spec.named_environments()
-    _check_size(spec)
-    layouts: dict[tuple[str, int], Layout] = {}
-    for name, environment in environments.items():
-        for number, budget in enumerate(spec.budget_axis()):
-            try:
-                layouts[name, number] = lay_out(
-                    list(policies.values()),
-                    environment,
-                    spec.constraint_of(environment, budget),
-                    key=jax.random.key(spec.seed),
-                    replicates=int(spec.replicates),
-                    marks=spec.marks,
-                    engine=spec.engine,
-                    max_rounds=spec.max_rounds,
-                )
-            except InputError as problem:
-                where = f" (environment {name}" + ("" if budget is None else f", budget {budget:g}") + ")"
-                raise InputError(f"{problem}{where}") from None
-    units: list[Unit] = []
-    blocks: list[Block] = []
-    for (name, budget), layout in layouts.items():
-        for number, policy in enumerate(policies):
-            unit = _unit(spec, policy, name, budget, layout, number, len(blocks))
-            units.append(unit)
-            blocks += _blocks(unit)
-    identity = _identity(spec, layouts, platform or jax.default_backend())
-    return SweepPlan(spec, identity, layouts, tuple(units), tuple(blocks))
-
-
-def _unit(spec: Sweep, policy: str, name: str, budget: int, layout: Layout, number: int, first: int) -> Unit:
-    task = layout.tasks[number]
-    _, instance, _ = np.unravel_index(task.order, layout.lane_shape(task))
-    world = task.environment.spec
-    base, each, _ = _speed(task)
-    seconds = layout.expected[instance] * (base + each * getattr(world, "pairs", getattr(world, "arms", 16)))
-    sums = np.cumsum(seconds)
-    count = int(np.clip(np.ceil(sums[-1] / spec.block_seconds), 1, seconds.size))
-    cuts = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
-    value = spec.budget_axis()[budget]
-    title = f"{policy} on {name}" + ("" if value is None else f", budget {value:g}")
-    return Unit(title, policy, name, budget, layout, number, np.unique([0, *cuts, seconds.size]), first, seconds)
-
-
-def _blocks(unit: Unit) -> list[Block]:
-    _, instance, _ = np.unravel_index(unit.task.order, unit.layout.lane_shape(unit.task))
-    rounds = unit.layout.expected[instance]
-    parts = [slice(*cut) for cut in itertools.pairwise(unit.cuts)]
-    return [
-        Block(unit.first + i, unit, unit.task.order[part], float(unit.seconds[part].sum()), float(rounds[part].sum()))
-        for i, part in enumerate(parts)
-    ]
-
-
-def _identity(spec: Sweep, layouts: dict[tuple[str, int], Layout], platform: str) -> dict[str, Any]:
-    """Values as the engines get them: 0.1, float32(0.1) and an array of it are one and the same."""
-    first = next(iter(layouts.values()))
-    policies = {
-        name: describe(task.policy, name) for name, task in zip(spec.named_policies(), first.tasks, strict=True)
-    }
-    environments = {name: describe(environment, name) for name, environment in spec.named_environments().items()}
-    constraints = {
-        f"{name}, budget {spec.budget_axis()[number]}": describe(layout.tasks[0].constraint, "constraint")
-        for (name, number), layout in layouts.items()
-    }
-    return {
-        "title": spec.title,
-        "seed": int(spec.seed),
-        "replicates": int(spec.replicates),
-        "over": spec.over,
-        "engine": spec.engine,
-        "max_rounds": None if spec.max_rounds is None else int(spec.max_rounds),
-        "marks": first.shares.tolist(),
-        "budgets": spec.budget_axis(),
-        "policies": policies,
-        "environments": environments,
-        "constraints": constraints,
-        "order": [list(policies), list(environments)],  # which blocks are numbered by
-        "block_seconds": float(spec.block_seconds),
-        "versions": {**versions(), "platform": platform},
-    }
-
-
-def _check_size(spec: Sweep) -> None:
-    """Before any array of that size is made."""
-    environments, marks = spec.named_environments().values(), mark_shares(spec.marks).size
-    widest = max(environment.instances for environment in environments)
-    first = next(iter(environments))
-    settings = sum(Settings.of(x, first.instances, first.spec).count for x in spec.named_policies().values())
-    values = settings * len(environments) * len(spec.budget_axis()) * widest * int(spec.replicates) * marks
-    if values > _MOST_VALUES:
+    given, environments = spec.named_policies(), spec.named_environments()
+    instances = [environment.instances for environment in environments.values()]
+    policies = {name: Settings.of(policy, instances[0]) for name, policy in given.items()}
+    budgets = (None,) if spec.budgets is None else tuple(map(float, spec.budgets))
+    marks, settings = mark_shares(spec.marks).size, sum(one.count for one in policies.values())
+    values = settings * len(environments) * len(budgets) * max(instances) * int(spec.replicates) * marks
+    if values > _MOST_VALUES:  # before any array of that size is made
         raise InputError(
             f"replicates: {spec.replicates} given; with {marks} marks the result has {values:,} values in one "
             f"variable; it must be at most {_MOST_VALUES:,}, so split the sweep or take fewer marks"
         )
+    layouts: dict[tuple[str, int], Layout] = {}
+    units: list[Unit] = []
+    blocks: list[Block] = []
+    for (where, environment), (number, budget) in itertools.product(environments.items(), enumerate(budgets)):
+        at_budget = "" if budget is None else f", budget {budget:g}"
+        try:
+            layout = layouts[where, number] = lay_out(
+                list(given.values()),  # as they were given, for messages
+                environment,
+                spec.constraint_of(environment, budget),
+                key=jax.random.key(spec.seed),
+                replicates=int(spec.replicates),
+                marks=spec.marks,
+                engine=spec.engine,
+                max_rounds=spec.max_rounds,
+            )
+        except InputError as problem:
+            raise InputError(f"{problem} (environment {where}{at_budget})") from None
+        for policy, task in zip(policies, layout.tasks, strict=True):
+            made = Unit(f"{policy} on {where}{at_budget}", policy, where, number, layout, task, 0)
+            blocks += _blocks(made, spec.block_seconds, len(blocks))
+            units.append(blocks[-1].unit)
+    platform = platform or jax.default_backend()
+    return SweepPlan(spec, policies, environments, budgets, layouts, tuple(units), tuple(blocks), platform)
+
+
+def _blocks(unit: Unit, block_seconds: float, first: int) -> list[Block]:
+    """The unit's lanes, cut so that each block is about as much work.
+
+    ``task.order`` is sorted by expected length, so the lanes of a block are of similar length.
+    """
+    order, world = unit.task.order, unit.task.environment.spec
+    a_round, an_arm, _ = _speed(unit.task)
+    rounds = unit.layout.expected[unit.task.places(order)[1]]
+    seconds = rounds * (a_round + an_arm * getattr(world, "pairs", getattr(world, "arms", 16)))
+    sums = np.cumsum(seconds)
+    count = int(np.clip(np.ceil(sums[-1] / block_seconds), 1, seconds.size))
+    inner = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
+    cuts = np.unique([0, *inner, seconds.size])
+    unit = dataclasses.replace(unit, blocks=cuts.size - 1)
+    parts = [slice(*cut) for cut in itertools.pairwise(cuts)]
+    return [
+        Block(first + i, unit, order[part], float(seconds[part].sum()), float(rounds[part].sum()))
+        for i, part in enumerate(parts)
+    ]
 
 
 # --- the forecast ----------------------------------------------------------------------------------------------

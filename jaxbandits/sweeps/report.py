@@ -1,8 +1,7 @@
-"""Pictures of a sweep: sensitivity curves, one panel per case, and heat maps for two parameters."""
+"""The report of a sweep: ``result.nc``, ``sensitivity.csv``, ``summary.txt`` and pictures, as bytes."""
 
 from __future__ import annotations
 
-import io
 import itertools
 import re
 from collections.abc import Iterable
@@ -10,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits._plots import label_grid, nth_look, plain_numbers, tick_values
-from jaxbandits._tables import Table
+from jaxbandits._plots import Picture, encoded, label_grid, nth_look, plain_numbers, tick_values
+from jaxbandits._tables import Table, counted
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import invisible
-from jaxbandits.sweeps.result import LEVEL, Curve, SweepResult, rows
+from jaxbandits.sweeps.result import AXES, LEVEL, Curve, SweepResult
 
 _MOST_PANELS = 24
 
@@ -24,10 +23,10 @@ def pictures(result: SweepResult) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     by_parameter: dict[str, list[str]] = {}
     for policy in result.policies:
-        names = result.parameters(policy)
+        names, values = result.parameters(policy), list(result.plan.parameters[policy].values())
         if len(names) == 1:
             by_parameter.setdefault(names[0], []).append(policy)
-        elif len(names) == 2 and _is_grid(result.curve(policy, *result.cells()[0])):
+        elif len(names) == 2 and np.unique(values[0]).size * np.unique(values[1]).size == values[0].size:  # a grid
             found[_file_name("heatmap", policy, found)] = _heat_maps(result, policy)
     for name, policies in by_parameter.items():
         found[_file_name("sensitivity", name, found)] = _curves(result, name, policies)
@@ -44,14 +43,10 @@ def _file_name(kind: str, text: str, taken: Iterable[str]) -> str:
 
 
 def _panels(result: SweepResult, width: float, height: float) -> tuple[Any, list[Any], list[tuple[str, int]]]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     cells = result.cells()[:_MOST_PANELS]
     columns = min(3, len(cells))
     lines = -(-len(cells) // columns)
-    figure = Figure(figsize=(max(width * columns, 5.5), height * lines + 0.9), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = Picture(figsize=(max(width * columns, 5.5), height * lines + 0.9), layout="constrained")
     axes = list(np.ravel(figure.subplots(lines, columns, squeeze=False)))
     for axis in axes[len(cells) :]:
         axis.set_visible(False)
@@ -64,12 +59,6 @@ def _title(result: SweepResult, cell: tuple[str, int]) -> str:
     environment, budget = cell
     several = result.data.sizes["budget"] > 1
     return environment + (f", budget {result.data['budget'].values[budget]:,.6g}" if several else "")
-
-
-def _png(figure: Any) -> bytes:
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=130, metadata={"Software": None})
-    return file.getvalue()
 
 
 def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
@@ -99,7 +88,7 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
     )
     figure.suptitle(title if len(axes) > 1 else title.replace("; ", ";\n"), fontsize=8)
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
-    return _png(figure)
+    return encoded(figure, dpi=130)
 
 
 def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None:
@@ -114,11 +103,6 @@ def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None
     look = {"linestyle": "none", "marker": marker, "markersize": 4.5, "color": colour}
     axis.plot(x[~alike], mean[~alike], markerfacecolor="white", **look)
     axis.plot(x[alike], mean[alike], label=curve.policy.replace("$", r"\$"), **look)
-
-
-def _is_grid(curve: Curve) -> bool:
-    first, second = (np.unique(x) for x in curve.parameters.values())
-    return first.size * second.size == curve.regret[0].size
 
 
 def _heat_maps(result: SweepResult, policy: str) -> bytes:
@@ -141,21 +125,32 @@ def _heat_maps(result: SweepResult, policy: str) -> bytes:
         axis.set(xlabel=across, ylabel=up)
         axis.set_title(_title(result, cell), fontsize=9)
     figure.suptitle(f"{policy}: star: least regret; dots: not clearly worse than it", fontsize=9)
-    return _png(figure)
+    return encoded(figure, dpi=130)
 
 
-# --- The report of a sweep: ``result.nc``, ``sensitivity.csv``, ``summary.txt`` and pictures, as bytes.
-#
-# Equal results are equal bytes: nothing here knows what time it is or where the work was done.
+# --- the files: equal results are equal bytes, nothing here knows what time it is or where the work was done
 
 
 def write_report(result: SweepResult) -> dict[str, bytes]:
     """All files of the report by name; ``result.nc`` comes last, so that its presence means that all are there."""
-
-    table = rows(result)
-    sensitivity = Table(list(table[0]), [list(row.values()) for row in table]).csv()
-    files = {"sensitivity.csv": sensitivity.encode(), "summary.txt": summary(result).encode(), **pictures(result)}
+    table = sensitivity(result).csv()
+    files = {"sensitivity.csv": table.encode(), "summary.txt": summary(result).encode(), **pictures(result)}
     return {**files, "result.nc": bytes(result.data.to_netcdf(engine="scipy", format="NETCDF3_64BIT"))}
+
+
+def sensitivity(result: SweepResult) -> Table:
+    """A row for each environment, budget, policy and setting: mean regret, difference to the best, their intervals."""
+    names = [str(name) for name in result.data.coords if name not in (*AXES, "policy")]
+    numbers = ("regret", "low", "high", "difference", "difference_low", "difference_high")
+    rows = []
+    for (environment, budget), policy in itertools.product(result.cells(), result.policies):
+        curve = result.curve(policy, environment, budget)
+        for i in range(curve.regret[0].size):
+            values = (curve.parameters[name][i] if name in curve.parameters else None for name in names)
+            found = (x[i] for x in (*curve.regret, *curve.apart))
+            at = (environment, result.data["budget"].values[budget], policy)
+            rows.append([*at, *values, *found, i == curve.best, bool(curve.indistinguishable[i])])
+    return Table(["environment", "budget", "policy", *names, *numbers, "best", "indistinguishable"], rows)
 
 
 def summary(result: SweepResult) -> str:
@@ -177,57 +172,47 @@ def _head(result: SweepResult) -> list[str]:
     else:
         what = "the instances are given; intervals are about other runs on them, and not about other instances"
     ended = result.data["status"].values
-    odd = [(status.name.lower(), int((ended == status).sum())) for status in Status]
-    odd = [(name, count) for name, count in odd if count and name not in ("exhausted", "horizon")]
+    counts = {status.name.lower(): int((ended == status).sum()) for status in Status}
+    tasks = [layout.tasks[0] for layout in plan.layouts.values()]
+    fewest = min(t.instance_ids.size if spec.over == "instance" else t.replicate_ids.size for t in tasks)
+    unseen = invisible(fewest, spec.over)
     return [
         spec.title or "Sweep",
         f"{plan.lanes:,} runs; seed {spec.seed}; {what}.",
         "Regret is the pseudo-regret at the end of the clock. All settings met the same world: differences are paired.",
         f"What is called clearly worse is so with {100 * LEVEL:.0f} % confidence for all values of a policy at once, "
         "case by case.",
-        f"{_capital(invisible(_fewest(result), spec.over))}.",
-        *(f"Note: {count} runs ended by {name}, so their regret is not comparable." for name, count in odd),
+        f"{unseen[0].upper()}{unseen[1:]}.",
+        *(
+            f"Note: {count} runs ended by {name}, so their regret is not comparable."
+            for name, count in counts.items()
+            if count and name not in ("exhausted", "horizon")
+        ),
     ]
 
 
-def _fewest(result: SweepResult) -> int:
-    """Units behind the means of the case with fewest."""
-    tasks = [layout.tasks[0] for layout in result.plan.layouts.values()]
-    return min(t.instance_ids.size if result.plan.spec.over == "instance" else t.replicate_ids.size for t in tasks)
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
-
-
 def _cell(result: SweepResult, environment: str, budget: int) -> str:
-    layout = result.plan.layouts[environment, budget]
-    task = layout.tasks[0]
+    task = result.plan.layouts[environment, budget].tasks[0]
     value = result.data["budget"].values[budget]
-    amount = "" if np.isnan(value) else f", {value:,.6g} {'rounds' if task.constraint.clock_name == 'rounds' else ''}"
+    amount = "" if np.isnan(value) else f", {value:,.6g}" + " rounds" * (task.constraint.clock_name == "rounds")
     if result.plan.spec.budgets is not None:
         amount = f", budget {value:,.6g}"
-    count, runs = task.instance_ids.size, task.replicate_ids.size
-    shape = f"{count} instance{'s' * (count > 1)} × {runs} replicate{'s' * (runs > 1)}"
-    return f"{environment}{amount.rstrip()} ({shape})"
+    shape = f"{counted(task.instance_ids.size, 'instance')} × {counted(task.replicate_ids.size, 'replicate')}"
+    return f"{environment}{amount} ({shape})"
 
 
 def _about(curve: Curve) -> list[str]:
     mean, low, high = (part[curve.best] for part in curve.regret)
-    interval = f" ({low:,.5g} to {high:,.5g})" if np.isfinite(low) else ""
-    carried = [
-        f"    {text.split(': ', 1)[1]}" for text in curve.warnings if text.startswith(("heavy tail", "few units"))
-    ]
+    regret = f"regret {mean:,.5g}" + (f" ({low:,.5g} to {high:,.5g})" if np.isfinite(low) else "")
+    told = [f"    {text.split(': ', 1)[1]}" for text in curve.warnings if text.startswith(("heavy tail", "few units"))]
     if curve.regret[0].size == 1:
-        return [f"{curve.policy}: regret {mean:,.5g}{interval}", *carried]
-    lines = [f"{curve.policy}: {curve.recommendation()}; regret {mean:,.5g}{interval}", *carried]
+        return [f"{curve.policy}: {regret}", *told]
+    lines = [f"{curve.policy}: {curve.recommendation()}; {regret}", *told]
     worst = int(np.argmax(curve.regret[0]))
     if curve.units > 1 and not curve.indistinguishable[worst]:
         values = ", ".join(f"{name} = {x[worst]:.3g}" for name, x in curve.parameters.items())
-        lines.append(
-            f"    worst is {values}: {curve.apart[0][worst]:+,.4g} "
-            f"({curve.apart[1][worst]:+,.4g} to {curve.apart[2][worst]:+,.4g})"
-        )
+        apart, low, high = (part[worst] for part in curve.apart)
+        lines.append(f"    worst is {values}: {apart:+,.4g} ({low:+,.4g} to {high:+,.4g})")
     if curve.at_edge:
         lines.append(f"    the best {' and '.join(curve.at_edge)} is at the edge of the grid: extend it")
     return lines
@@ -239,15 +224,12 @@ def _against(result: SweepResult, curves: list[Curve], environment: str, budget:
         return []
     best = min(curves, key=lambda curve: float(curve.regret[0][curve.best]))
     lines = []
-    for curve in curves:
-        if curve is not best:
-            apart = result.difference(curve, best, environment, budget)
-            mean, low, high = (float(apart[part]) for part in ("mean", "low", "high"))
-            clear = "" if low > 0 or high < 0 else ", not clear"
-            apart_by = f"{mean:+,.4g} ({low:+,.4g} to {high:+,.4g}){clear}"
-            if low == high == 0:
-                apart_by = "the same in every run"
-            lines.append(f"{curve.policy} minus {best.policy}, each at its best: {apart_by}")
+    for curve in (curve for curve in curves if curve is not best):
+        apart = result.difference(curve, best, environment, budget)
+        mean, low, high = (float(apart[part]) for part in ("mean", "low", "high"))
+        clear = "" if low > 0 or high < 0 else ", not clear"
+        by = "the same in every run" if low == high == 0 else f"{mean:+,.4g} ({low:+,.4g} to {high:+,.4g}){clear}"
+        lines.append(f"{curve.policy} minus {best.policy}, each at its best: {by}")
     return lines
 
 

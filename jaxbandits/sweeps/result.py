@@ -1,35 +1,39 @@
-"""Regret against the parameters of a policy: the value to recommend, and which are not clearly worse."""
+"""What a sweep found: all accounts, labelled; regret against a policy's parameters, and the value to recommend."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits.statistics import mean as mean_of
-from jaxbandits.statistics import mean_interval, paired_difference
-
-if TYPE_CHECKING:
-    import xarray
-import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
 from jaxbandits import _files
+from jaxbandits._tables import counted
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Status
+from jaxbandits.statistics import mean as mean_of
+from jaxbandits.statistics import mean_interval, paired_difference
 from jaxbandits.sweeps.plan import SweepPlan, Unit
+from jaxbandits.sweeps.spec import versions
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
     import polars
     import xarray
 
-
 LEVEL = 0.95
+AXES = ("setting", "environment", "budget", "instance", "replicate", "mark")
+_NAMES = {
+    "regret": ("reward", "pseudo-regret: best rate × expected clock − expected reward"),
+    "realised_regret": ("reward", "best rate × clock − reward, as drawn"),
+    "reward": ("reward", "reward collected"),
+    "spent": ("cost", "money spent"),
+    "rounds": ("rounds", "rounds played"),
+    "violation": ("cost", "violation"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,21 +67,20 @@ class Curve:
 
         The swept parameters ``names`` are coordinates along ``setting``; ``unit`` is what the replicates are.
         """
-        count = x.sizes["setting"]
         mean = mean_interval(x, average_instances=given, level=LEVEL)
         best = int(np.argmin(mean["mean"].values))
         against = x.isel(setting=best).reset_coords(drop=True)
-        level = 1 - (1 - LEVEL) / max(count - 1, 1)
+        level = 1 - (1 - LEVEL) / max(x.sizes["setting"] - 1, 1)
         apart = paired_difference(x, against, average_instances=given, level=level)
         parts = ("mean", "low", "high")
         return Curve(
-            policy,
-            {name: x[name].values.astype(float) for name in names},
-            tuple(mean[part].values for part in parts),
-            best,
-            tuple(apart[part].values for part in parts),
-            x.sizes["replicate"],
-            mean_of(against if given else against.rename(replicate=unit), over="replicate" if given else unit).warnings,
+            policy=policy,
+            parameters={name: x[name].values.astype(float) for name in names},
+            regret=tuple(mean[part].values for part in parts),
+            best=best,
+            apart=tuple(apart[part].values for part in parts),
+            units=x.sizes["replicate"],
+            warnings=mean_of(against if given else against.rename(replicate=unit), over=unit).warnings,
         )
 
     @property
@@ -88,9 +91,8 @@ class Curve:
     @property
     def at_edge(self) -> list[str]:
         """Parameters whose best value is the smallest or largest of several."""
-        return [
-            name for name, x in self.parameters.items() if np.unique(x).size > 1 and x[self.best] in (x.min(), x.max())
-        ]
+        best = {name: x[self.best] for name, x in self.parameters.items() if np.unique(x).size > 1}
+        return [name for name, at in best.items() if at in (self.parameters[name].min(), self.parameters[name].max())]
 
     def recommendation(self) -> str:
         """In words: ``rho = 0.22, indistinguishable from 0.12 to 0.31``."""
@@ -118,19 +120,6 @@ def _stretches(x: np.ndarray, alike: np.ndarray) -> str:
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"
 
 
-# --- What a sweep found: a labelled dataset, curves over a parameter, the value to recommend and its uncertainty.
-
-
-AXES = ("setting", "environment", "budget", "instance", "replicate", "mark")
-_NAMES = {
-    "regret": ("reward", "pseudo-regret: best rate × expected clock − expected reward"),
-    "realised_regret": ("reward", "best rate × clock − reward, as drawn"),
-    "reward": ("reward", "reward collected"),
-    "spent": ("cost", "money spent"),
-    "rounds": ("rounds", "rounds played"),
-}
-
-
 @dataclasses.dataclass(frozen=True)
 class SweepResult:
     """All accounts of a sweep.
@@ -147,19 +136,19 @@ class SweepResult:
     plan: SweepPlan
 
     def __repr__(self) -> str:
-        parts = (f"{size:,} {axis}{'s' * (size != 1)}" for axis, size in self.data["regret"].sizes.items())
+        parts = (counted(size, str(axis)) for axis, size in self.data["regret"].sizes.items())
         return f"SweepResult: {', '.join(parts)}; .data has them, .curve(…) a recommended value"
 
     @property
     def policies(self) -> list[str]:
         """Names of the policies."""
-        return list(self.plan.spec.named_policies())
+        return list(self.plan.policies)
 
     def parameters(self, policy: str) -> list[str]:
         """The swept parameters of a policy."""
         if policy not in self.policies:
             raise bad("policy", policy, " or ".join(self.policies))
-        return list(self.plan.spec.settings(policy))
+        return list(self.plan.parameters[policy])
 
     def cells(self) -> list[tuple[str, int]]:
         """Every (environment, number of the budget)."""
@@ -182,11 +171,7 @@ class SweepResult:
         return _files.in_polars(self.to_pandas())
 
     def curve(self, policy: str, environment: str, budget: int = 0) -> Curve:
-        """Regret at the end against the parameters of one policy, in one environment with one budget.
-
-        Raises:
-            InputError: an unknown name.
-        """
+        """Regret at the end against the parameters of one policy, in one environment with one budget."""
         names = self.parameters(policy)
         if (environment, budget) not in self.plan.layouts:
             raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
@@ -219,25 +204,43 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> S
     """The labelled dataset from all blocks; ``get(number)`` gives the accounts of a block."""
     import xarray
 
-    made: dict[str, np.ndarray] = {}
-    names = list(plan.spec.named_policies())
-    counts = {name: unit.task.settings for unit in plan.units for name in (unit.policy,)}
-    first = dict(zip(names, np.cumsum([0, *(counts[name] for name in names)]), strict=False))
-    environments = list(plan.spec.named_environments())
-    widest = max(layout.tasks[0].instance_ids.size for layout in plan.layouts.values())
-    budgets = len(plan.spec.budget_axis())
-    shape = (sum(counts.values()), len(environments), budgets, widest, int(plan.spec.replicates), plan.shares.size)
+    counts = {name: settings.count for name, settings in plan.policies.items()}
+    first = dict(zip(counts, np.cumsum([0, *counts.values()]), strict=False))
+    environments, shares = list(plan.environments), plan.shares
+    widest = max(environment.instances for environment in plan.environments.values())
+    shape = (sum(counts.values()), len(environments), len(plan.budgets), widest, int(plan.spec.replicates), shares.size)
+    made: dict[str, np.ndarray] = {}  # places that an environment has not, for it has fewer instances, stay NaN or −1
     for block in plan.blocks:
-        arrays = get(block.number)
         unit = block.unit
-        setting, instance, replicate = np.unravel_index(block.lanes, unit.layout.lane_shape(unit.task))
+        setting, instance, replicate = unit.task.places(block.lanes)
         at = (first[unit.policy] + setting, environments.index(unit.environment), unit.budget, instance, replicate)
-        for name, values in _views(arrays, unit, instance).items():
+        for name, values in _views(get(block.number), unit, instance).items():
             if name not in made:
-                fill = np.int8(-1) if name == "status" else np.nan
-                made[name] = np.full(shape[: 4 + values.ndim], fill)
+                made[name] = np.full(shape[: 4 + values.ndim], np.int8(-1) if name == "status" else np.nan)
             made[name][at] = values
-    return SweepResult(_labelled(xarray, plan, made, counts), plan)
+    policies = np.repeat(list(counts), list(counts.values()))
+    clock = plan.units[0].task.constraint.clock_name
+    coords: dict[str, Any] = {
+        "setting": [label for policy, count in counts.items() for label in _labels(policy, plan, count)],
+        "policy": ("setting", policies, {"long_name": "policy"}),
+        "environment": environments,
+        "budget": ("budget", _budget_values(plan), {"long_name": "budget"}),
+        "instance": ("instance", np.arange(widest, dtype=np.int32), {"long_name": "instance id"}),
+        "replicate": ("replicate", np.arange(shape[4], dtype=np.int32), {"long_name": "replicate id"}),
+        "mark": ("mark", shares, {"units": "1", "long_name": f"share of the clock ({clock})"}),
+    }
+    for name in dict.fromkeys(name for swept in plan.parameters.values() for name in swept):
+        of_each = [plan.parameters[policy].get(name, np.full(count, np.nan)) for policy, count in counts.items()]
+        coords[name] = ("setting", np.concatenate(of_each), {"long_name": f"parameter {name}"})
+    data: dict[str, Any] = {}
+    for name, x in made.items():
+        unit_of, long_name = _NAMES.get(name, ("rounds", name))
+        data[name] = (AXES, x, {"units": unit_of, "long_name": long_name})
+    flags = {"flag_values": np.array(list(Status), np.int8), "flag_meanings": " ".join(x.name.lower() for x in Status)}
+    data["status"] = (AXES[:5], made["status"], {"long_name": "how the lane ended", **flags})
+    about = {"title": plan.spec.title, "seed": int(plan.spec.seed), "over": plan.spec.over}
+    about |= {**versions(), "platform": plan.platform}
+    return SweepResult(xarray.Dataset(data, coords=coords, attrs={"about": json.dumps(about)}), plan)
 
 
 def _views(arrays: Mapping[str, np.ndarray], unit: Unit, instance: np.ndarray) -> dict[str, np.ndarray]:
@@ -260,75 +263,16 @@ def _views(arrays: Mapping[str, np.ndarray], unit: Unit, instance: np.ndarray) -
     return {name: x for name, x in found.items() if x.ndim <= 2}  # one of several resources: blocks keep them
 
 
-def _labelled(
-    xarray: Any, plan: SweepPlan, made: Mapping[str, np.ndarray], counts: Mapping[str, int]
-) -> xarray.Dataset:
-    spec = plan.spec
-    policy = np.repeat(list(counts), list(counts.values()))
-    layout = next(iter(plan.layouts.values()))
-    coords: dict[str, Any] = {
-        "setting": [label for labels in _labels(plan, counts) for label in labels],
-        "policy": ("setting", policy, {"long_name": "policy"}),
-        "environment": list(spec.named_environments()),
-        "budget": ("budget", _budget_values(plan), {"long_name": "budget"}),
-        "instance": ("instance", np.arange(made["regret"].shape[3], dtype=np.int32), {"long_name": "instance id"}),
-        "replicate": ("replicate", np.arange(spec.replicates, dtype=np.int32), {"long_name": "replicate id"}),
-        "mark": ("mark", layout.shares, {"units": "1", "long_name": f"share of the clock ({_clock(plan)})"}),
-    }
-    for name in dict.fromkeys(key for one in counts for key in spec.settings(one)):
-        values = [spec.settings(one).get(name, np.full(count, np.nan)) for one, count in counts.items()]
-        column = np.array([float(str(x)) for x in np.concatenate(values)])
-        coords[name] = ("setting", column, {"long_name": f"parameter {name}"})
-    data: dict[str, Any] = {}
-    for name, x in made.items():
-        unit, long_name = _NAMES.get(name, ("rounds" if name != "violation" else "cost", name))
-        if name == "status":
-            meanings = {"flag_values": np.array(list(Status), np.int8)}
-            text = " ".join(status.name.lower() for status in Status)
-            data[name] = (AXES[:5], x, {"long_name": "how the lane ended", **meanings, "flag_meanings": text})
-        else:
-            data[name] = (AXES, x, {"units": unit, "long_name": long_name})
-    about = json.dumps({"title": spec.title, "seed": int(spec.seed), "over": spec.over, **plan.identity["versions"]})
-    return xarray.Dataset(data, coords=coords, attrs={"about": about})
-
-
-def _labels(plan: SweepPlan, counts: Mapping[str, int]) -> list[list[str]]:
+def _labels(policy: str, plan: SweepPlan, count: int) -> list[str]:
     """Every setting by its policy and its swept values."""
-    found = []
-    for name, count in counts.items():
-        values = plan.spec.settings(name)
-        texts = [", ".join(f"{key}={x[i]:.6g}" for key, x in values.items()) for i in range(count)]
-        found.append([f"{name} {text}".strip() if count > 1 else name for text in texts])
-    return found
+    swept = plan.parameters[policy].items()
+    texts = [", ".join(f"{name}={x[i]:.6g}" for name, x in swept) for i in range(count)]
+    return [f"{policy} {text}".strip() if count > 1 else policy for text in texts]
 
 
 def _budget_values(plan: SweepPlan) -> np.ndarray:
     """The budgets; without a list of them the one end of the clock, NaN if instances differ in it."""
     if plan.spec.budgets is not None:
-        return np.asarray(plan.spec.budgets, np.float64)
-    ends = [ticks.join(task.marks)[:, -1] for layout in plan.layouts.values() for task in layout.tasks]
-    values = np.unique(np.concatenate(ends))
+        return np.asarray(plan.budgets, np.float64)
+    values = np.unique(np.concatenate([ticks.join(unit.task.marks)[:, -1] for unit in plan.units]))
     return np.array([ticks.to_units(values[0]) if values.size == 1 else np.nan])
-
-
-def _clock(plan: SweepPlan) -> str:
-    return plan.units[0].task.constraint.clock_name
-
-
-def rows(result: SweepResult) -> Sequence[dict[str, Any]]:
-    """One row per environment, budget, policy and setting: mean regret, difference to the best, and their intervals."""
-    found = []
-    names = [str(name) for name in result.data.coords if name not in (*AXES, "policy")]
-    budgets = result.data["budget"].values
-    for environment, budget in result.cells():
-        for policy in result.policies:
-            curve = result.curve(policy, environment, budget)
-            for i in range(curve.regret[0].size):
-                row: dict[str, Any] = {"environment": environment, "budget": budgets[budget], "policy": policy}
-                row |= {name: curve.parameters[name][i] if name in curve.parameters else None for name in names}
-                row |= {key: x[i] for key, x in zip(("regret", "low", "high"), curve.regret, strict=True)}
-                keys = ("difference", "difference_low", "difference_high")
-                row |= {key: x[i] for key, x in zip(keys, curve.apart, strict=True)}
-                row |= {"best": i == curve.best, "indistinguishable": bool(curve.indistinguishable[i])}
-                found.append(row)
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import functools
 import json
 import math
@@ -16,7 +17,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -34,6 +35,7 @@ from jaxbandits.sweeps.store import Folder, Note, block_name, decode, encode
 
 Answer = dict[str, Any]  # "worker": who; "blocks": {number: (name with checksum, bytes)}, or "refused": why
 Notice = Callable[[str], None]
+Put = Callable[[int, bytes], None]  # keeps a finished block
 
 
 class UnfinishedError(RuntimeError):
@@ -90,14 +92,14 @@ def sweep(
     places = list(devices) if devices is not None else jax.local_devices()
     count = pool.usual_workers(places) if workers is None else whole_number("workers", workers, 1, 4096)
     plan = make_plan(spec, places[0].platform)
+    if link := getattr(executor, "dashboard_link", None):  # Dask has one
+        notice(f"dashboard: {link}")
 
-    def play_blocks(blocks: Sequence[Block], put: Callable[[int, bytes], None], note: Note) -> None:
-        player = Here(plan, places, count) if executor is None else Elsewhere(plan, executor)
+    def play_blocks(blocks: Sequence[Block], put: Put, note: Note) -> None:
+        player = on_threads(places, count) if executor is None else on_executor(plan, executor)
         note("start", missing=len(blocks), **player.about)
         Dispatch(plan, player, put, note, notice).run(blocks, progress)
 
-    if link := getattr(executor, "dashboard_link", None):  # Dask has one
-        notice(f"dashboard: {link}")
     if out is None:
         kept: dict[int, bytes] = {}
         play_blocks(plan.blocks, kept.__setitem__, lambda event, **values: None)
@@ -125,6 +127,42 @@ def sweep(
 # --- who plays: the threads of this process, or the workers of an executor -------------------------------------
 
 
+class Player(NamedTuple):
+    """Who plays calls, each of one block or several."""
+
+    submit: Callable[[Sequence[Sequence[Block]]], list[Future[Answer]]]
+    close: Callable[[], None]
+    about: dict[str, Any]  # for the log
+    ahead: float  # calls that are handed out before any is answered
+    seconds_per_call: float  # of one core: how many blocks make a call
+    rounds: Callable[[], float]  # played so far, those of unfinished blocks too
+
+
+def on_threads(devices: Sequence[Any], workers: int) -> Player:
+    """The threads of this process. A call costs nothing, so each is one block, and all are handed out at once."""
+    threads = pool.Workers(devices, workers)
+
+    def submit(calls: Sequence[Sequence[Block]]) -> list[Future[Answer]]:
+        return threads.submit([block_job(block, block.unit.task.order.size) for (block,) in calls])
+
+    about = {"devices": len(devices), "platform": devices[0].platform, "workers": workers}
+    return Player(submit, threads.close, about, math.inf, 0.0, lambda: threads.work)
+
+
+def on_executor(plan: SweepPlan, executor: Any) -> Player:
+    """The workers of an executor, which is its owner's to close. Several blocks a call: the lanes of one follow those
+    of another. What is played of a block is unknown before it is here.
+    """
+    # A Dask client would answer an equal call from its memory, and its futures are not Python's.
+    to = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
+    request = request_of(plan)
+
+    def submit(calls: Sequence[Sequence[Block]]) -> list[Future[Answer]]:
+        return [to.submit(play, request, [block.number for block in call]) for call in calls]
+
+    return Player(submit, lambda: None, {"executor": type(executor).__name__}, 16, 10.0, lambda: 0.0)
+
+
 def block_job(block: Block, in_line: int) -> pool.Job:
     """A block as a job of the pool, whose future gives an :data:`Answer`."""
     task = block.unit.task
@@ -132,9 +170,8 @@ def block_job(block: Block, in_line: int) -> pool.Job:
     def store(accounts: pool.Accounts) -> Answer:
         rows = np.searchsorted(np.sort(block.lanes), block.lanes)  # a block keeps its lanes in the order of play
         ledger, status = jax.tree.map(lambda x: x[rows], (accounts.rows, accounts.status))
-        content = encode(
-            {**ledger_of(ledger, task.constraint, task.places(block.lanes)[1]), "ended": status.astype(np.int8)}
-        )
+        arrays = ledger_of(ledger, task.constraint, task.places(block.lanes)[1])
+        content = encode({**arrays, "ended": status.astype(np.int8)})
         return {"worker": worker_name(), "blocks": {block.number: (block_name(block.number, content), content)}}
 
     return pool.Job(task, block.lanes, block.rounds, in_line, store)
@@ -145,51 +182,6 @@ def worker_name() -> str:
     return f"{platform.node()}:{os.getpid()}"
 
 
-class Here:
-    """The threads of this process."""
-
-    ahead = math.inf  # calls that are handed out before any is answered
-    seconds_per_call = 0.0  # one block: a call costs nothing
-
-    def __init__(self, plan: SweepPlan, devices: Sequence[Any], workers: int):
-        self._pool = pool.Workers(devices, workers)
-        self.about = {"devices": len(devices), "platform": devices[0].platform, "workers": workers}
-
-    def submit(self, calls: Sequence[Sequence[Block]]) -> list[Future[Answer]]:
-        """Begin to play; each call is one block."""
-        return self._pool.submit([block_job(block, block.unit.task.order.size) for (block,) in calls])
-
-    @property
-    def rounds(self) -> float:
-        """Rounds played so far, those of unfinished blocks too."""
-        return self._pool.work
-
-    def close(self) -> None:
-        """Stop."""
-        self._pool.close()
-
-
-class Elsewhere:
-    """The workers of an executor."""
-
-    ahead = 16
-    seconds_per_call = 10.0  # of one core: so that the lanes of one block follow those of another
-    rounds = 0.0  # unknown before a block is here
-
-    def __init__(self, plan: SweepPlan, executor: Any):
-        # A Dask client would answer an equal call from its memory, and its futures are not Python's.
-        self._executor = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
-        self._request = request_of(plan)
-        self.about = {"executor": type(executor).__name__}
-
-    def submit(self, calls: Sequence[Sequence[Block]]) -> list[Future[Answer]]:
-        """Send these."""
-        return [self._executor.submit(play, self._request, [block.number for block in call]) for call in calls]
-
-    def close(self) -> None:
-        """Nothing: the executor is its owner's."""
-
-
 # --- hand blocks out, check what comes back, and keep it -------------------------------------------------------
 
 _TRIES = 3
@@ -198,39 +190,20 @@ _LOOK = 0.1  # seconds between two looks at the bar
 
 
 class Dispatch:
-    """One go at the blocks that are missing.
+    """One go at the blocks that are missing. A block is waiting, under way, kept, or given up after some tries."""
 
-    Args:
-        plan: the sweep.
-        player: who plays.
-        put: keeps a finished block, ``put(number, content)``.
-        note: writes to the log.
-        notice: is told of blocks that are left out.
-    """
-
-    def __init__(
-        self,
-        plan: SweepPlan,
-        player: Here | Elsewhere,
-        put: Callable[[int, bytes], None],
-        note: Note,
-        notice: Notice,
-    ):
+    def __init__(self, plan: SweepPlan, player: Player, put: Put, note: Note, notice: Notice):
         self._plan, self._player, self._put, self._note, self._notice = plan, player, put, note, notice
         self._waiting: deque[Block] = deque()
         self._under_way: dict[Future[Answer], list[Block]] = {}
         self._tries: Counter[int] = Counter()  # by block: how often it has failed
-        self._given_up: dict[int, str] = {}
+        self._given_up: list[tuple[int, str]] = []  # block, and why
         self._workers: set[str] = set()  # that have answered
         self._finished = self._lanes = 0
         self._left = self._rounds = 0.0  # expected work, rounds played
 
     def run(self, blocks: Sequence[Block], progress: bool | str = False) -> None:
-        """Play these blocks.
-
-        Raises:
-            UnfinishedError: some could not be played; the others were.
-        """
+        """Play these blocks; an UnfinishedError if some could not be played, when all others were."""
         self._waiting.extend(_in_order(blocks))
         self._finished = len(self._plan.blocks) - len(blocks)
         self._left = sum(block.seconds for block in blocks)
@@ -241,7 +214,7 @@ class Dispatch:
                     self._hand_out()
                     for future in concurrent.futures.wait(self._under_way, _LOOK, "FIRST_COMPLETED").done:
                         self._take(self._under_way.pop(future), future)
-                    rounds = max(self._rounds, self._player.rounds)
+                    rounds = max(self._rounds, self._player.rounds())
                     pace = f"{rounds / (time.perf_counter() - began):.2g} rounds/s" if rounds else "compiling"
                     blocks_done = f"{self._finished}/{len(self._plan.blocks)} blocks"
                     bar.show(f"{blocks_done}, {self._lanes:,} lanes, {pace}", rounds)
@@ -250,11 +223,9 @@ class Dispatch:
                     future.cancel()
                 self._player.close()
         if self._given_up:
-            first, count = min(self._given_up), len(self._given_up)
-            blocks_failed = f"{count} blocks" if count > 1 else "one block"
-            raise self._unfinished(
-                f"{blocks_failed} failed {_TRIES} times: {self._name(first)}: {self._given_up[first]}"
-            )
+            (first, why), count = min(self._given_up), len(self._given_up)
+            which = f"{count} blocks" if count > 1 else "one block"
+            raise self._unfinished(f"{which} failed {_TRIES} times: {self._name(first)}: {why}")
 
     def _hand_out(self) -> None:
         """Keep the workers busy: two calls for each that was heard of, and some for those that were not."""
@@ -269,10 +240,10 @@ class Dispatch:
     def _next_call(self) -> list[Block]:
         """Some blocks: few when little is left; one that has failed is played alone."""
         most = min(self._player.seconds_per_call, self._left / max(_PART, 4 * len(self._workers)))
-        call, seconds = [self._waiting.popleft()], 0.0
-        while self._waiting and not self._tries[call[-1].number] and not self._tries[self._waiting[0].number]:
-            seconds += call[-1].seconds
-            if seconds + self._waiting[0].seconds > most:
+        call = [self._waiting.popleft()]
+        while self._waiting:
+            more = [*call, self._waiting[0]]
+            if any(self._tries[block.number] for block in more) or sum(block.seconds for block in more) > most:
                 break
             call.append(self._waiting.popleft())
         return call
@@ -291,6 +262,7 @@ class Dispatch:
         if "refused" in answer:
             raise self._unfinished(f"worker {worker} may not play: {answer['refused']}")
         for block in blocks:
+            # A worker's word is not taken for it: a block counts if its bytes have the checksum that the worker named.
             name, content = answer.get("blocks", {}).get(block.number, ("", b""))
             if name != block_name(block.number, content):
                 self._fail(block, why)
@@ -310,7 +282,7 @@ class Dispatch:
         if self._tries[block.number] < _TRIES:
             self._waiting.appendleft(block)
         else:
-            self._given_up[block.number] = why
+            self._given_up.append((block.number, why))
             self._notice(f"{self._name(block.number)} failed {_TRIES} times and is left out: {why}")
 
     def _name(self, number: int) -> str:
@@ -326,17 +298,16 @@ def _in_order(blocks: Sequence[Block]) -> list[Block]:
     One block of each unit comes before all others: so different workers compile different programs. Then the blocks of
     one unit in turn: so the lanes of the next fill the slots that the last leaves.
     """
-    units: dict[int, list[Block]] = {}
+    units: dict[str, list[Block]] = {}
     for block in blocks:
-        units.setdefault(block.unit.first, []).append(block)
+        units.setdefault(block.unit.name, []).append(block)
     ordered = sorted(units.values(), key=lambda unit: -max(block.seconds for block in unit))
     return [unit[0] for unit in ordered] + [block for unit in ordered for block in unit[1:]]
 
 
 def _told(problem: BaseException) -> str:
     """An exception in one line."""
-    text = brief(problem, 300)
-    return f"{type(problem).__name__}{': ' if text else ''}{text}"
+    return f"{type(problem).__name__}: {brief(problem, 300)}".rstrip(": ")
 
 
 # --- what is sent to another process, and what it does with it -------------------------------------------------
@@ -345,14 +316,11 @@ def _told(problem: BaseException) -> str:
 # say so. The spec in it is source, or was pickled by value.
 
 _ARRIVING = threading.Lock()  # one spec at a time; and no block is begun twice
+_PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def request_of(plan: SweepPlan) -> dict[str, Any]:
-    """What a worker needs to know.
-
-    Raises:
-        InputError: the spec cannot be pickled.
-    """
+    """What a worker needs to know: the spec's source, or what pickles it here and only under this Python."""
     how, content = "source", source_of(plan.spec)
     if content is None:
         try:
@@ -360,7 +328,7 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
         except ImportError:
             pickler = pickle
         try:
-            how, content = f"{sys.version_info[0]}.{sys.version_info[1]}", pickler.dumps(plan.spec)
+            how, content = _PYTHON, pickler.dumps(plan.spec)
         except Exception as problem:
             raise InputError(
                 f"spec: cannot be sent to another process ({type(problem).__name__}: {brief(problem)}); it must be "
@@ -371,12 +339,7 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
 
 
 def play(request: dict[str, Any], numbers: Sequence[int]) -> Answer:
-    """In a worker: play blocks and give their bytes, or say why this worker must not play.
-
-    Args:
-        request: of :func:`request_of`.
-        numbers: which blocks.
-    """
+    """In a worker: play the blocks of these numbers and give their bytes, or say why this worker must not play."""
     try:
         with _ARRIVING:
             _refuse_other_versions(request)
@@ -384,8 +347,7 @@ def play(request: dict[str, Any], numbers: Sequence[int]) -> Answer:
             new = [number for number in numbers if number not in open_]
             jobs = []
             for block in (plan.blocks[number] for number in new):
-                lanes = block.unit.task.order.size
-                jobs.append(block_job(block, in_line=-(-lanes // (block.unit.cuts.size - 1))))
+                jobs.append(block_job(block, in_line=-(-block.unit.task.order.size // block.unit.blocks)))
             open_.update(zip(new, workers.submit(jobs), strict=True))
             futures = [open_[number] for number in numbers]
         try:
@@ -395,21 +357,15 @@ def play(request: dict[str, Any], numbers: Sequence[int]) -> Answer:
                 open_.pop(number, None)
     except InputError as problem:
         return {"worker": worker_name(), "refused": brief(problem, 400)}
-    return {
-        "worker": worker_name(),
-        "blocks": {n: found for answer in answers for n, found in answer["blocks"].items()},
-    }
+    blocks = {number: found for answer in answers for number, found in answer["blocks"].items()}
+    return {"worker": worker_name(), "blocks": blocks}
 
 
 def _refuse_other_versions(request: dict[str, Any]) -> None:
-    """Before anything of the spec is touched.
-
-    Raises:
-        InputError: this process could make other bits.
-    """
+    """Before anything of the spec is touched: this process could make other bits."""
     here, there = {**versions(), "platform": jax.default_backend()}, json.loads(request["identity"])["versions"]
     if request["how"] != "source":
-        here["python"], there["python"] = f"{sys.version_info[0]}.{sys.version_info[1]}", request["how"]
+        here["python"], there["python"] = _PYTHON, request["how"]
     if found := first_difference(here, there):
         name, mine, wanted = found
         raise InputError(f"its {name} is {shown(mine)}; it must be {shown(wanted)}, as where the sweep began")
@@ -417,30 +373,20 @@ def _refuse_other_versions(request: dict[str, Any]) -> None:
 
 @functools.lru_cache(maxsize=1)
 def _resident(identity: str, how: str, spec: Any) -> tuple[SweepPlan, pool.Workers, dict[int, Future[Answer]]]:
-    """The sweep in this process, who plays it, and the blocks under way; it stays between calls, and so do programs.
-
-    Raises:
-        InputError: the spec makes something else here.
-    """
+    """The sweep in this process, who plays it, and the blocks under way; it stays between calls, and so do programs."""
     found: Sweep = run_spec(*spec) if how == "source" else pickle.loads(spec)
     devices = jax.local_devices()
     plan = make_plan(found, devices[0].platform)
     sent, mine = json.loads(identity), json.loads(json.dumps(plan.identity))
     if how != "source":  # the code of the caller's main program came along; here no file has it
         sent, mine = by_reference(sent), by_reference(mine)
-    if difference := first_difference(mine, sent):
+    if difference := first_difference(mine, sent):  # it draws numbers without a seed, say
         where, now, then = difference
         raise InputError(f"{where}: {shown(now)} here; it must be {shown(then)}, as where the sweep began")
-    return plan, pool.Workers(devices, _threads(devices)), {}
-
-
-def _threads(devices: Sequence[Any]) -> int:
-    """As many as Dask gave this process, if it is one of Dask's, but no more than is usual."""
-    if "distributed" in sys.modules and devices[0].platform == "cpu":
+    threads = pool.usual_workers(devices)
+    if "distributed" in sys.modules and devices[0].platform == "cpu":  # no more than Dask gave this process
         from distributed import get_worker
 
-        try:
-            return min(get_worker().state.nthreads, pool.usual_workers(devices))
-        except ValueError:
-            pass
-    return pool.usual_workers(devices)
+        with contextlib.suppress(ValueError):  # it is none of Dask's
+            threads = min(get_worker().state.nthreads, threads)
+    return plan, pool.Workers(devices, threads), {}

@@ -7,7 +7,6 @@ import enum
 import functools
 import hashlib
 import inspect
-import re
 import sys
 import traceback
 import types
@@ -20,20 +19,10 @@ import jax.numpy as jnp
 import jaxlib
 import numpy as np
 
-from jaxbandits._engine.setup import mark_shares
 from jaxbandits._files import path_of, reason_of
-from jaxbandits.core.checks import InputError, bad, brief, in_a_line, numbers, positive_number, shown, whole_number
+from jaxbandits.core.checks import InputError, bad, brief, called, numbers, positive_number, shown, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
-from jaxbandits.core.pytrees import walk
-from jaxbandits.core.settings import Settings, label
-
-# Names of a result's own, that a parameter must not take.
-_TAKEN = {"setting", "environment", "budget", "instance", "replicate", "mark", "policy"} | {
-    *("regret", "realised_regret", "reward", "spent", "rounds", "status", "skips", "violation"),
-    *("low", "high", "difference", "best", "indistinguishable"),
-}
-
-OVER = ("replicate", "instance")
+from jaxbandits.core.settings import label
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,8 +55,8 @@ class Sweep:
         >>> spec = jb.Sweep(
         ...     policies=jb.policies.OmegaUCB(rho=[0.125, 0.25, 0.5]), environments=arms, budgets=[20, 40],
         ...     constraint=lambda arms, budget: jb.TotalBudget(budget, last_pull="counts"), replicates=8)
-        >>> spec.named_policies().keys(), spec.settings("OmegaUCB")
-        (dict_keys(['OmegaUCB']), {'rho': array([0.125, 0.25 , 0.5  ], dtype=float32)})
+        >>> list(spec.named_policies())
+        ['OmegaUCB']
     """
 
     policies: Policy | Sequence[Policy] | Mapping[str, Policy]
@@ -84,24 +73,14 @@ class Sweep:
     title: str = ""
 
     def check(self) -> None:
-        """What no later check would find, or not by name.
-
-        Raises:
-            InputError: naming the field, its value, and what it may be.
-        """
+        """Raise :class:`~jaxbandits.InputError` on what no later check would find, or not by name."""
         whole_number("seed", self.seed, 0, 2**32 - 1, "2**32 - 1")
         whole_number("replicates", self.replicates, 1)
-        if self.over not in OVER:
-            raise bad("over", self.over, " or ".join(map(repr, OVER)))
         positive_number("block_seconds", self.block_seconds)
-        mark_shares(self.marks)
-        self._check_budgets()
-        self.named_policies()
-        self.named_environments()
+        if self.over not in ("replicate", "instance"):
+            raise bad("over", self.over, "'replicate' or 'instance'")
         if not isinstance(self.title, str) or not self.title.isprintable():
             raise bad("title", self.title, "one line of text")
-
-    def _check_budgets(self) -> None:
         if self.budgets is None:
             if not isinstance(self.constraint, Constraint):
                 raise bad("constraint", self.constraint, "a constraint, or budgets must be given too")
@@ -110,31 +89,23 @@ class Sweep:
         if values.ndim != 1 or not values.size or not (np.diff(values, prepend=0) > 0).all():
             raise bad("budgets", self.budgets, "increasing numbers above 0")
         if isinstance(self.constraint, Constraint) or not callable(self.constraint):
-            raise bad(
-                "constraint", self.constraint, "a function (environment, budget) -> Constraint, as budgets are given"
-            )
+            may_be = "a function (environment, budget) -> Constraint, as budgets are given"
+            raise bad("constraint", self.constraint, may_be)
 
     def named_policies(self) -> dict[str, Policy]:
-        """Policies by name: the class, with its static fields if it has any.
-
-        Raises:
-            InputError: two of one name, or something that is no policy.
-        """
+        """Policies by name: the class, with its static fields if it has any."""
         if isinstance(self.policies, Mapping):
-            given: list[tuple[Any, Any]] = list(self.policies.items())
-        else:
-            given = [(None, x) for x in (self.policies if isinstance(self.policies, Iterable) else [self.policies])]
+            return _named("policies", self.policies, Policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])")
         found: dict[str, Policy] = {}
-        for name, policy in given:
+        for policy in self.policies if isinstance(self.policies, Iterable) else [self.policies]:
             if not isinstance(policy, Policy):
                 raise bad("policies", policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])")
-            key = _checked_name("policies", label(policy) if name is None else name)
-            if key in found:
+            if (name := label(policy)) in found:
                 raise InputError(
-                    f"policies: {key} given twice; its values must be in one (an array, or jb.grid), or policies must "
+                    f"policies: {name} given twice; its values must be in one (an array, or jb.grid), or policies must "
                     "be a mapping of names"
                 )
-            found[key] = policy
+            found[name] = policy
         if not found:
             raise bad("policies", self.policies, "a policy or several")
         return found
@@ -143,56 +114,24 @@ class Sweep:
         """Environments by name; a single one has its class's name."""
         if isinstance(self.environments, Environment):
             return {type(self.environments).__name__: self.environments}
-        if not isinstance(self.environments, Mapping) or not self.environments:
-            raise bad("environments", self.environments, "an environment, or a mapping of names to environments")
-        for name, environment in self.environments.items():
-            _checked_name("environments", name)
-            if not isinstance(environment, Environment):
-                raise bad(f"environments: {name}", environment, "an environment, such as FiniteArms.bernoulli(...)")
-        return dict(self.environments)
+        return _named("environments", self.environments, Environment, "an environment, or a mapping of names to them")
 
     def constraint_of(self, environment: Environment, budget: float | None) -> Constraint:
         """What ends a run on this environment with this budget (None: the only one)."""
-        if budget is None:
-            assert isinstance(self.constraint, Constraint)
-            return self.constraint
-        assert callable(self.constraint)
-        try:
-            made = self.constraint(environment, budget)
-        except InputError:
-            raise
-        except Exception as problem:
-            raise InputError(f"constraint: fails for budget {budget:g}: {in_a_line(problem)}") from problem
-        if not isinstance(made, Constraint):
-            raise InputError(
-                f"constraint: gives a {type(made).__name__} for budget {budget:g}; it must give a Constraint"
-            )
-        return made
-
-    def budget_axis(self) -> list[float | None]:
-        """The budgets, or one None."""
-        return [None] if self.budgets is None else [float(budget) for budget in self.budgets]
-
-    def settings(self, name: str) -> dict[str, np.ndarray]:
-        """The swept parameters of a policy: those fields that differ between its settings, each ``[setting]``.
-
-        A parameter that is an array per arm or per instance has no one value and is left out.
-        """
-        environment = next(iter(self.named_environments().values()))
-        chosen = Settings.of(self.named_policies()[name], environment.instances, environment.spec)
-        leaves, count = chosen.policy, chosen.count
-        found: dict[str, np.ndarray] = {}
-        for leaf in walk(leaves):
-            if leaf.value.size == count and np.unique(leaf.value).size > 1:
-                short = leaf.name.split(".")[-1]
-                found[leaf.name if short in found or short in _TAKEN else short] = leaf.value.reshape(count)
-        return found
+        made: Any = self.constraint
+        return made if budget is None else called(self, "constraint", lambda: made(environment, budget))
 
 
-def _checked_name(argument: str, name: Any) -> str:
-    if not isinstance(name, str) or not 0 < len(name) <= 200 or not name.isprintable() or re.search(r"[/\\]", name):
-        raise bad(f"{argument}: name", name, "printable text of 1 to 200 characters, without slashes")
-    return name
+def _named(argument: str, given: Any, kind: type, may_be: str) -> dict[str, Any]:
+    """``given``, if it is a mapping of names to objects of that kind."""
+    if not isinstance(given, Mapping) or not given:
+        raise bad(argument, given, may_be)
+    for name, value in given.items():
+        if not isinstance(name, str) or not name or not name.isprintable():
+            raise bad(f"{argument}: name", name, "one line of text")
+        if not isinstance(value, kind):
+            raise bad(f"{argument}: {name}", value, may_be)
+    return dict(given)
 
 
 # --- a spec is a Python file ------------------------------------------------------------------------------------
@@ -202,14 +141,7 @@ SPEC_TEXT = "__spec_text__"  # under this name a spec's module holds what was ex
 
 
 def load_spec(path: str) -> Sweep:
-    """The :class:`~jaxbandits.Sweep` in a file, which is executed: run none that you would not run yourself.
-
-    Args:
-        path: the file.
-
-    Raises:
-        InputError: there is no such file, it fails or exits, or it sets no sweep.
-    """
+    """The :class:`~jaxbandits.Sweep` in a file, which is executed: run none that you would not run yourself."""
     file = path_of("SPEC.py", path)
     if file.suffix != ".py":
         raise bad("SPEC.py", path, "a Python file (its name must end in .py)")
@@ -235,8 +167,9 @@ def run_spec(path: str, content: bytes) -> Sweep:
         raise
     except BaseException as problem:  # SystemExit too: a spec must not end us as if all were well
         del sys.modules[module.__name__]
+        lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == str(file)]
+        at = lines[-1] if lines else getattr(problem, "lineno", 0)  # of a SyntaxError
         kind = "" if isinstance(problem, InputError) else f"{type(problem).__name__}: "
-        at = _line_of(problem, str(file))
         raise InputError(f"{path}: line {at}: {kind}{brief(problem, 400)}".rstrip(": ")) from problem
     found = vars(module).get("sweep")
     if not isinstance(found, Sweep):
@@ -252,14 +185,6 @@ def source_of(spec: Sweep) -> tuple[str, bytes] | None:
     return None
 
 
-def _line_of(problem: BaseException, path: str) -> int:
-    """The line of the spec at which it failed; 0 if none is to blame."""
-    if isinstance(problem, SyntaxError) and problem.filename == path:
-        return problem.lineno or 0
-    frames = reversed(traceback.extract_tb(problem.__traceback__))
-    return next((frame.lineno or 0 for frame in frames if frame.filename == path), 0)
-
-
 # --- identity: what a folder, or a worker, compares -------------------------------------------------------------
 
 _PACKAGE = Path(__file__).parents[1]
@@ -268,41 +193,37 @@ _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as
 
 
 def describe(value: Any, where: str = "spec", seen: frozenset[int] = frozenset()) -> Any:
-    """A value as JSON that is equal if and only if the value is: numbers, arrays, dataclasses, functions.
+    """A value as JSON that is equal if and only if the value is; an InputError for what cannot be told apart.
 
     Functions and classes from outside this package bring the digest of the file that they stand in, or of their code
     where there is none; functions also what they were made with: the object of a method, closures, defaults, what they
     wrap. ``seen`` are the functions on the way there, which may call themselves.
-
-    Raises:
-        InputError: an object that has no description of its own.
     """
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)):
         return value
     if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
-        return {"key": _array(np.asarray(jax.random.key_data(value)))}
+        return {"key": describe(np.asarray(jax.random.key_data(value)))}
     if isinstance(value, (np.ndarray, jax.Array, np.generic)):
-        return _array(np.asarray(value))
+        x = np.asarray(value)
+        if x.size <= _SHOWN and x.dtype.kind in "biuf" and not (x != x).any():  # NaN is not equal to itself
+            return {"dtype": x.dtype.str, "values": x.tolist()}
+        return {"dtype": x.dtype.str, "shape": list(x.shape), "sha256": _digest(np.ascontiguousarray(x).tobytes())}
     if isinstance(value, Mapping):
         return {str(key): describe(item, f"{where}.{key}", seen) for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        return {
-            **fingerprint(type(value)),
-            **{name: describe(item, f"{where}.{name}", seen) for name, item in fields.items()},
-        }
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {name: describe(getattr(value, name), f"{where}.{name}", seen) for name in value._fields}
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return fingerprint(type(value)) | describe(fields, where, seen)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return describe(value._asdict(), where, seen)
     if isinstance(value, (list, tuple)):
         return [describe(item, f"{where}[{i}]", seen) for i, item in enumerate(value)]
     if isinstance(value, functools.partial):
-        held = describe([list(value.args), value.keywords], where, seen)
-        return {"partial": describe(value.func, where, seen), "args": held}
+        return {"partial": describe([value.func, list(value.args), value.keywords], where, seen)}
     if isinstance(value, types.ModuleType):
         return {"module": value.__name__}
     if inspect.isroutine(value) or hasattr(value, "__wrapped__"):
         held = {} if id(value) in seen else _held(value, where, seen | {id(value)})
-        return {**fingerprint(value), **held}
+        return fingerprint(value) | held
     if isinstance(value, type):
         return fingerprint(value)
     text = repr(value)
@@ -311,30 +232,27 @@ def describe(value: Any, where: str = "spec", seen: frozenset[int] = frozenset()
             f"{where}: {shown(value)} cannot be told from another such object; it must be a number, an array, a "
             "dataclass or a function, so that a continued sweep can be recognised"
         )
-    return {**fingerprint(type(value)), "repr": text}
+    return fingerprint(type(value)) | {"repr": text}
 
 
-def _array(x: np.ndarray) -> Any:
-    if x.size <= _SHOWN and x.dtype.kind in "biuf" and not (x != x).any():  # NaN is not equal to itself
-        return {"dtype": x.dtype.str, "values": x.tolist()}
-    digest = hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()
-    return {"dtype": x.dtype.str, "shape": list(x.shape), "sha256": digest}
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
-def fingerprint(thing: Any) -> dict[str, str]:
+def fingerprint(thing: Any) -> dict[str, Any]:
     """What a class or function is: its name, and the digest of its file, or of its code, if it is not ours."""
     module = getattr(thing, "__module__", None) or "builtins"
     name = {"is": f"{module}.{getattr(thing, '__qualname__', repr(thing))}"}
     path = getattr(sys.modules.get(module), "__file__", None)
     text = getattr(sys.modules.get(module), SPEC_TEXT, None)  # of a spec, which may have come without its file
     if isinstance(text, bytes):
-        return {**name, "file_sha256": hashlib.sha256(text).hexdigest()}
+        return {**name, "file_sha256": _digest(text)}
     if path is not None and (_PACKAGE in Path(path).parents or module.split(".")[0] in _LIBRARIES):
         return name
     if path is not None and Path(path).is_file():
-        return {**name, "file_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
-    code = _compiled(thing)  # of a session, which has no file; what is compiled has neither
-    return {**name, "file_sha256": hashlib.sha256(repr(code).encode()).hexdigest()} if code else name
+        return {**name, "file_sha256": _digest(Path(path).read_bytes())}
+    code = _code(thing)  # of a session, which has no file; what is compiled has neither
+    return {**name, "file_sha256": _digest(repr(code).encode())} if code else name
 
 
 def _held(function: Any, where: str, seen: frozenset[int]) -> dict[str, Any]:
@@ -347,10 +265,10 @@ def _held(function: Any, where: str, seen: frozenset[int]) -> dict[str, Any]:
         found["wrapped"] = describe(wrapped, where, seen)
     plain = getattr(function, "__func__", function)
     names = getattr(getattr(plain, "__code__", None), "co_freevars", ())
-    cells = dict(zip(names, getattr(plain, "__closure__", None) or (), strict=False))
-    defaults, named = getattr(plain, "__defaults__", None) or (), getattr(plain, "__kwdefaults__", None) or {}
-    inside = {name: cell.cell_contents for name, cell in cells.items() if cell != types.CellType()}
-    for name, x in (*inside.items(), *((f"default {i}", x) for i, x in enumerate([*defaults, *named.values()]))):
+    cells = zip(names, getattr(plain, "__closure__", None) or (), strict=False)
+    inside = {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
+    defaults = [*(getattr(plain, "__defaults__", None) or ()), *(getattr(plain, "__kwdefaults__", None) or {}).values()]
+    for name, x in (inside | {f"default {i}": x for i, x in enumerate(defaults)}).items():
         if type(x) is object:
             continue  # a mark, as defaults have: there is nothing to it
         try:
@@ -361,71 +279,51 @@ def _held(function: Any, where: str, seen: frozenset[int]) -> dict[str, Any]:
     return found
 
 
-def _compiled(thing: Any) -> Any:
-    """The code of a function, or of all methods of a class and its bases, without the places where it stood."""
-    if isinstance(thing, type):
-        members = {name: x for base in reversed(thing.__mro__[:-1]) for name, x in vars(base).items()}
-        found = {name: _member(x) for name, x in members.items() if name not in ("__module__", "__doc__", "__dict__")}
-        return sorted((name, x) for name, x in found.items() if x is not None)
-    code = thing if inspect.iscode(thing) else getattr(getattr(thing, "__func__", thing), "__code__", None)
-    if code is None:
-        return None
-    return [code.co_code.hex(), _constant(code.co_consts), code.co_names, code.co_varnames, code.co_freevars]
+def _code(x: Any) -> Any:
+    """Code without the places where it stood, of a function or of all that a class has; of a constant its text.
 
-
-def _member(x: Any) -> Any:
-    """Of a class: a method of any kind, or a plain value."""
-    for name in ("__func__", "fget", "func", "__wrapped__"):
+    None for all else. It is the same in every process; a set has another order in each.
+    """
+    if isinstance(x, type):
+        members = {name: value for base in reversed(x.__mro__[:-1]) for name, value in vars(base).items()}
+        kept = {name: value for name, value in members.items() if name not in ("__module__", "__doc__", "__dict__")}
+        return sorted((name, _code(value)) for name, value in kept.items() if not isinstance(value, type))
+    for name in ("__func__", "fget", "func", "__wrapped__", "__code__"):  # the function in a method of any kind
         x = getattr(x, name, x)
-    return _compiled(x) if hasattr(x, "__code__") else _constant(x)
-
-
-def _constant(x: Any) -> Any:
-    """The same text in every process: a set has another order in each."""
     if inspect.iscode(x):
-        return _compiled(x)
+        return [x.co_code.hex(), _code(x.co_consts), x.co_names, x.co_varnames, x.co_freevars]
     if isinstance(x, (set, frozenset)):
-        return sorted(repr(_constant(item)) for item in x)
+        return sorted(repr(_code(item)) for item in x)
     if isinstance(x, tuple):
-        return [_constant(item) for item in x]
-    return repr(x) if isinstance(x, (type(None), bool, int, float, complex, str, bytes, type(...))) else None
+        return [_code(item) for item in x]
+    plain = isinstance(x, (types.NoneType, bool, int, float, complex, str, bytes, types.EllipsisType))
+    return repr(x) if plain else None
 
 
 @functools.cache
 def package_digest() -> str:
     """Of all source files of this package: two checkouts may bear the same version."""
-    digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(
-            f"{path.relative_to(_PACKAGE).as_posix()}\0".encode() + hashlib.sha256(path.read_bytes()).digest()
-        )
-    return digest.hexdigest()
+    files = {path.relative_to(_PACKAGE).as_posix(): _digest(path.read_bytes()) for path in _PACKAGE.rglob("*.py")}
+    return _digest(repr(sorted(files.items())).encode())
 
 
 def versions() -> dict[str, str]:
     """Whatever may change a bit of the results."""
     from jaxbandits import __version__
 
-    return {
-        "jaxbandits": __version__,
-        "code": package_digest(),
-        "jax": jax.__version__,
-        "jaxlib": jaxlib.__version__,
-        "numpy": np.__version__,
-    }
+    libraries = {"jax": jax.__version__, "jaxlib": jaxlib.__version__, "numpy": np.__version__}
+    return {"jaxbandits": __version__, "code": package_digest(), **libraries}
 
 
 def first_difference(now: Any, before: Any, where: str = "") -> tuple[str, Any, Any] | None:
     """Where two descriptions first differ, and what each says there: (where, now, before)."""
-    if isinstance(now, dict) and isinstance(before, dict):
-        for key in [*now, *(key for key in before if key not in now)]:
-            at = f"{where}.{key}" if where else str(key)
-            if key not in now or key not in before:
-                return at, now.get(key, "nothing"), before.get(key, "nothing")
-            if found := first_difference(now[key], before[key], at):
-                return found
-        return None
-    return None if now == before else (where, now, before)
+    if not (isinstance(now, dict) and isinstance(before, dict)):
+        return None if now == before else (where, now, before)
+    for key in {**now, **before}:
+        at = f"{where}.{key}" if where else str(key)
+        if found := first_difference(now.get(key, "nothing"), before.get(key, "nothing"), at):
+            return found
+    return None
 
 
 def by_reference(identity: Any) -> Any:

@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from jaxbandits import _files
 from jaxbandits._files import UNFINISHED, path_of, reason_of, write_whole
+from jaxbandits._tables import counted
 from jaxbandits.core.checks import InputError, bad, shown
 from jaxbandits.sweeps.plan import SweepPlan
 from jaxbandits.sweeps.spec import first_difference
@@ -60,11 +62,7 @@ def block_name(number: int, content: bytes) -> str:
 
 
 class Folder:
-    """A sweep on disk.
-
-    Args:
-        path: the folder; made if it is missing.
-    """
+    """A sweep on disk. What cannot be read is an InputError, what cannot be written a StorageError."""
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = path_of("out", path)
@@ -72,31 +70,24 @@ class Folder:
     # --- the manifest ------------------------------------------------------------------------------------------
 
     def open(self, plan: SweepPlan) -> None:
-        """Begin in an empty folder, or check that it was begun by this very sweep.
-
-        Raises:
-            InputError: another sweep's folder, naming the first difference; a folder with other things in it.
-            StorageError: it cannot be written.
-        """
-        begun = self.begun()
-        if begun:
+        """Begin in an empty folder, or check that it was begun by this very sweep."""
+        if self.begun():
             self.check(plan)
-        with self._writing(MANIFEST):
+        else:
+            blocks = [
+                {"of": x.unit.name, "lanes": int(x.lanes.size), "rounds": x.rounds, "seconds": x.seconds}
+                for x in plan.blocks
+            ]
+            about = {"format": _FORMAT, "identity": plan.identity, "blocks": blocks}
+            self.write(MANIFEST, f"{json.dumps(about, indent=1)}\n".encode())
+        with self._writing(BLOCKS):
             (self.path / BLOCKS).mkdir(exist_ok=True)
-            if not begun:
-                text = json.dumps(_manifest_of(plan), indent=1) + "\n"
-                write_whole(self.path / MANIFEST, lambda file: file.write(text.encode()))
-        for place in (self.path, self.path / BLOCKS):  # what a run leaves that was killed while it wrote
-            for entry in place.glob(".*"):
-                if UNFINISHED.fullmatch(entry.name):
+            for entry in (*self.path.glob(".*"), *(self.path / BLOCKS).glob(".*")):
+                if UNFINISHED.fullmatch(entry.name):  # what a run leaves that was killed while it wrote
                     entry.unlink()
 
     def begun(self) -> bool:
-        """Is there a sweep in it, finished or not?
-
-        Raises:
-            InputError: something else is: blocks without a manifest are nobody's, too.
-        """
+        """Is there a sweep in it, finished or not? Something else is refused; blocks without a manifest are, too."""
         if self.path.exists() and not self.path.is_dir():
             raise bad("out", str(self.path), "a folder; it is a file")
         if (self.path / MANIFEST).exists():
@@ -108,11 +99,7 @@ class Folder:
         return False
 
     def check(self, plan: SweepPlan) -> None:
-        """Hold the manifest against a sweep.
-
-        Raises:
-            InputError: it is missing, or another sweep's: naming the first difference.
-        """
+        """Hold the manifest against a sweep: the first difference is named."""
         if found := first_difference(json.loads(json.dumps(plan.identity)), self.manifest()["identity"]):
             where, now, then = found
             raise InputError(
@@ -121,16 +108,12 @@ class Folder:
             )
 
     def manifest(self) -> dict[str, Any]:
-        """The manifest: ``identity`` and ``blocks``.
-
-        Raises:
-            InputError: there is none, or it cannot be read.
-        """
+        """``identity``: what the sweep is, and ``blocks``: how it was cut."""
         try:
             found = json.loads((self.path / MANIFEST).read_bytes())
-            if found["format"] != _FORMAT:
-                raise ValueError(f"format {shown(found['format'])}; it must be {_FORMAT}")
-            return found
+            if found["format"] == _FORMAT:
+                return found
+            reason = f"it has no format {_FORMAT}"
         except OSError as problem:
             reason = reason_of(problem)
         except (ValueError, KeyError, TypeError) as problem:
@@ -139,17 +122,13 @@ class Folder:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep a second run out, as long as this process lives.
-
-        Raises:
-            InputError: another run works on the folder, or it cannot be written.
-        """
+        """Keep a second run out, as long as this process lives."""
         self.begun()
-        lock, busy = self._lock()
+        lock = self._lock()
         try:
             (self.path / LOG).mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=_PATIENCE)
-        except busy:
+        except Timeout:
             raise bad("out", str(self.path), "a folder on which no other run works now") from None
         except OSError as problem:
             raise bad("out", str(self.path), f"a folder that can be written ({reason_of(problem)})") from None
@@ -162,38 +141,23 @@ class Folder:
         """Does a run work on it now?"""
         if not (self.path / LOG).is_dir():
             return False
-        lock, busy = self._lock()
         try:
-            with lock.acquire(timeout=0):
+            with self._lock().acquire(timeout=0):
                 return False
-        except busy:
-            return True
-        except OSError:
-            return False
+        except OSError as problem:  # else it is the folder of somebody who lets nobody write
+            return isinstance(problem, Timeout)
 
-    def _lock(self) -> tuple[Any, type[Exception]]:
-        """The lock, and what it raises while another one holds it."""
-        from filelock import FileLock, Timeout
-
-        return FileLock(self.path / LOG / "lock"), Timeout
+    def _lock(self) -> FileLock:
+        return FileLock(self.path / LOG / "lock")
 
     # --- blocks ------------------------------------------------------------------------------------------------
 
     def put(self, number: int, content: bytes) -> None:
-        """Save a finished block.
-
-        Raises:
-            StorageError: it could not be written.
-        """
-        with self._writing(f"block {number}"):
-            write_whole(self.path / BLOCKS / block_name(number, content), lambda file: file.write(content))
+        """Save a finished block."""
+        self.write(f"{BLOCKS}/{block_name(number, content)}", content, f"block {number}")
 
     def get(self, number: int) -> bytes:
-        """The bytes of a finished block.
-
-        Raises:
-            InputError: there is none whose checksum is right.
-        """
+        """The bytes of a finished block, if its checksum is right."""
         path = self.listed().get(number)
         content = path.read_bytes() if path is not None else b""
         if path is None or path.name != block_name(number, content):
@@ -202,26 +166,20 @@ class Folder:
 
     def sound(self) -> tuple[frozenset[int], list[Path]]:
         """Numbers of the blocks whose checksum is right, and the files of those whose checksum is not."""
-        broken = [path for number, path in self.listed().items() if path.name != block_name(number, path.read_bytes())]
-        return frozenset(number for number, path in self.listed().items() if path not in broken), broken
+        files = self.listed()
+        good = frozenset(number for number, path in files.items() if path.name == block_name(number, path.read_bytes()))
+        return good, [path for number, path in files.items() if number not in good]
 
     def listed(self) -> dict[int, Path]:
         """The files of blocks, by their names alone."""
-        found = {}
-        for path in sorted((self.path / BLOCKS).glob("*.npz")):
-            if match := _NAME.fullmatch(path.name):
-                found[int(match[1])] = path
-        return found
+        paths = [(_NAME.fullmatch(path.name), path) for path in sorted((self.path / BLOCKS).glob("*.npz"))]
+        return {int(match[1]): path for match, path in paths if match}
 
     # --- results and logs --------------------------------------------------------------------------------------
 
-    def write(self, name: str, content: bytes) -> None:
-        """Put a file of results in place.
-
-        Raises:
-            StorageError: it could not be written.
-        """
-        with self._writing(name):
+    def write(self, name: str, content: bytes, what: str = "") -> None:
+        """Put a file in place, whole."""
+        with self._writing(what or name):
             write_whole(self.path / name, lambda file: file.write(content))
 
     @contextlib.contextmanager
@@ -230,11 +188,9 @@ class Folder:
             yield
         except OSError as problem:
             count = len(self.listed())
-            raise StorageError(
-                problem.errno,
-                f"{what} could not be written to {self.path}: {reason_of(problem)}; {count} finished "
-                f"block{'s' * (count != 1)} {'is' if count == 1 else 'are'} intact, the same command continues",
-            ) from problem
+            intact = f"{counted(count, 'finished block')} {'is' if count == 1 else 'are'} intact"
+            failed = f"{what} could not be written to {self.path}: {reason_of(problem)}"
+            raise StorageError(problem.errno, f"{failed}; {intact}, the same command continues") from problem
 
     def log(self) -> Note:
         """Where a run notes its events, one JSON object a line, with times. A full disk stops no run for its log."""
@@ -258,11 +214,3 @@ def read_logs(folder: Path) -> list[list[dict[str, Any]]]:
                 notes.append(json.loads(entry))
         runs.append(notes)
     return runs
-
-
-def _manifest_of(plan: SweepPlan) -> dict[str, Any]:
-    """What the sweep is, and how it was cut into blocks."""
-    blocks = [
-        {"of": b.unit.name, "lanes": int(b.lanes.size), "rounds": b.rounds, "seconds": b.seconds} for b in plan.blocks
-    ]
-    return {"format": _FORMAT, "identity": plan.identity, "blocks": blocks}

@@ -55,7 +55,6 @@ HANDED_BACK = {
     "Exact": "oracles.evaluate",
     "Feedback": "testing.episode",
     "Forecast": "sweeps.forecast",
-    "Gain": "tune",
     "Instance": "comparison.compare",
     "InputError": "core.bad",
     "Interrupted": "raised at Ctrl-C",

@@ -130,6 +130,11 @@ def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tupl
     """Requests in any order: learnt, twice, given back, given up, answered after all. (decided, arm, ticks) of all."""
     rng, open_, lost, paid = random.Random(seed), [], [], {}
     unit = agent._unit
+
+    def answer(ticket: jb.live.Ticket, reward: float | None, cost: float) -> None:
+        agent.learn(ticket, reward=reward, cost=cost)
+        paid[ticket.id] = (*paid[ticket.id][:2], -(-Fraction(cost) * ticks.ONE // Fraction(unit)))
+
     for _ in range(requests):
         clock.now += rng.expovariate(1 / 60.0)
         if (ticket := agent.choose()) is not None:
@@ -143,8 +148,7 @@ def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tupl
                 agent.cancel(ticket)
                 del paid[ticket.id]
             else:
-                agent.learn(ticket, reward=rng.random(), cost=cost)
-                paid[ticket.id] = (*paid[ticket.id][:2], -(-Fraction(cost) * ticks.ONE // Fraction(unit)))
+                answer(ticket, rng.random(), cost)
                 if what > 0.9:
                     with pytest.raises(jb.InputError, match="settled already"):
                         agent.learn(ticket, reward=1.0, cost=0.0)
@@ -155,8 +159,7 @@ def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tupl
         if lost and rng.random() < 0.02:
             ticket = lost.pop(rng.randrange(len(lost)))
             cost = rng.random() * ARMS[ticket.arm]
-            agent.learn(ticket, reward=rng.choice([None, 1.0]), cost=cost)
-            paid[ticket.id] = (*paid[ticket.id][:2], -(-Fraction(cost) * ticks.ONE // Fraction(unit)))
+            answer(ticket, rng.choice([None, 1.0]), cost)
     return paid
 
 
@@ -220,11 +223,9 @@ def test_a_log_that_was_killed_in_its_first_line_begins_anew(tmp_path: Path, tor
 def test_another_file_is_no_log_to_begin(tmp_path: Path, other: bytes) -> None:
     log = tmp_path / "notes"
     log.write_bytes(other)
-    with pytest.raises(jb.InputError, match="a new file"):
-        made(Clock(), log=log)
-    for call in (lambda: made(Clock(), log=log, resume=True), lambda: Agent.from_log(log)):
+    for call in (made, lambda clock, log: made(clock, log=log, resume=True), lambda clock, log: Agent.from_log(log)):
         with pytest.raises(jb.InputError, match=r"^log: "):
-            call()
+            call(Clock(), log=log)
     assert log.read_bytes() == other
 
 
@@ -279,16 +280,10 @@ def test_files_of_another_agent_are_refused_by_name(tmp_path: Path) -> None:
     agent.close()
     made(clock, log=tmp_path / "other", reward_bound=1.0).close()
     for call, message in (
-        (
-            lambda: Agent.load(file, log=tmp_path / "other"),
-            "log: its terms are others .reward_bound.; it must be the log of this agent",
-        ),
+        (lambda: Agent.load(file, log=tmp_path / "other"), "log: its terms are others .reward_bound.; it must be"),
         (lambda: made(clock, log=log), "a new file; an old one is continued"),
         (lambda: Agent.load(tmp_path / "no"), r"path: .* \(No such file"),
-        (
-            lambda: Agent.load(file, log=tmp_path / "new"),
-            r"log: '.*new' given; it must be the log that this agent wrote",
-        ),
+        (lambda: Agent.load(file, log=tmp_path / "new"), r"log: '.*new' given; it must be the log that this agent"),
         (lambda: Agent.load(log), "it must be a saved state .it holds no state"),
         (lambda: Agent.from_log(file), "line 1 .* is no event"),
     ):
@@ -307,10 +302,7 @@ def test_files_of_another_agent_are_refused_by_name(tmp_path: Path) -> None:
         ({"policy": OmegaUCB(rho=[0.1, 0.2])}, "policy: .* one setting"),
         ({"policy": OmegaUCB(rho=-1.0)}, r"OmegaUCB.rho: -1.0 given"),
         ({"policy": jb.policies.Zooming(lipschitz=1.0)}, "policy: 'Zooming' given; it must be one for finitely many"),
-        (
-            {"policy": jb.policies.Guarded(OmegaUCB())},
-            "policy: Guarded cannot serve requests for 3 arms: .* 'no null arm'",
-        ),
+        ({"policy": jb.policies.Guarded(OmegaUCB())}, "policy: Guarded cannot serve requests for 3 arms: .* 'no null"),
         ({"arms": {}}, "arms: {} given"),
         ({"arms": {"a": 0.0}}, r"arms\['a'\]: 0.0 given"),
         ({"unit": 0.1}, "unit: 0.1 given; it must be at least the largest bound"),

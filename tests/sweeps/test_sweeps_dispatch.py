@@ -15,12 +15,13 @@ import pytest
 import jaxbandits as jb
 from jaxbandits._cli.sweep import status_lines
 from jaxbandits._engine import pool
-from jaxbandits.sweeps import Processes, Sweep, UnfinishedError, make_plan, open_engine, run
+from jaxbandits.sweeps import Processes, UnfinishedError, make_plan, open_engine, run
 from jaxbandits.sweeps.executors import WorkerDied, shared_programs
 from jaxbandits.sweeps.run import play, request_of
 from jaxbandits.sweeps.spec import load_spec
 from jaxbandits.sweeps.store import Folder, read_logs
-from tests.sweeps.test_sweeps_processes import contents
+from tests.sweeps.test_sweeps import contents, world
+from tests.sweeps.test_sweeps import spec as usual_spec
 
 TEXT = """
 import jax, jaxbandits as jb
@@ -34,16 +35,8 @@ sweep = jb.Sweep(
 
 
 def spec(**changes):
-    usual = {
-        "policies": jb.policies.OmegaUCB(rho=[0.25, 1.0]),
-        "environments": jb.environments.random_bernoulli(jax.random.key(1), instances=3, arms=3),
-        "constraint": lambda arms, budget: jb.TotalBudget(budget, last_pull="counts"),
-        "budgets": [4.0, 16.0],
-        "replicates": 2,
-        "engine": "scan",
-        "block_seconds": 2e-5,
-    }
-    return Sweep(**(usual | changes))
+    policies = jb.policies.OmegaUCB(rho=[0.25, 1.0])
+    return usual_spec(**({"policies": policies, "environments": world(), "seed": 0, "marks": 1} | changes))
 
 
 @pytest.fixture(scope="module")

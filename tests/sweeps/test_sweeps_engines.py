@@ -1,8 +1,9 @@
-"""Real engines on this machine: Dask's scheduler and workers, worker processes; killed, added, refused."""
+"""Whole commands and real engines on this machine: killed, continued on other devices, workers added and refused."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import re
@@ -17,7 +18,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.sweeps.store import read_logs
-from tests.sweeps.test_sweeps_processes import blocks, contents
+from tests.sweeps.test_sweeps import blocks, contents
 
 pytestmark = pytest.mark.integration
 
@@ -43,14 +44,15 @@ def work(tmp_path_factory):
     return folder, contents(folder / "whole")
 
 
-def environment(path=ROOT):
-    return {**os.environ, "PYTHONPATH": str(path)}
+def environment(path=ROOT, devices=1):
+    flags = f"--xla_force_host_platform_device_count={devices}"
+    return {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": str(path)}
 
 
-def begin(folder, out, *more):
+def begin(folder, out, *more, devices=1):
     words = [sys.executable, "-m", "jaxbandits", "sweep", "spec.py", "--out", out, *more]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(words, cwd=folder, env=environment(), **pipes)
+    return subprocess.Popen(words, cwd=folder, env=environment(devices=devices), **pipes)
 
 
 def told(process, seconds=180):
@@ -207,3 +209,33 @@ def test_ctrl_c_ends_the_workers_and_keeps_what_is_finished(work):
     assert code == 130 and "finished blocks are in interrupted, the same command continues" in err
     assert 2 <= blocks(folder / "interrupted") < blocks(folder / "whole")
     wait_for(lambda: not any(map(alive, workers)), seconds=20)
+
+
+def test_killed_again_and_again_and_ended_on_eight_devices(work):
+    folder, whole = work
+    total = blocks(folder / "whole")
+    out, moments, done = folder / "again", random.Random(7), []
+    for share, devices in ((0, 1), (0.1, 1), (0.5, 2)):
+        process = begin(folder, out.name, devices=devices)
+        wait_for(lambda least=int(share * total): blocks(out) >= least, process)
+        time.sleep(moments.uniform(0.0, 0.2))
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL and "result.nc" not in contents(out)
+        done.append(blocks(out))
+    assert done == sorted(done) and 0 < done[1] < done[2] < total
+    code, said, err = told(begin(folder, out.name, "--workers", "8", devices=8))
+    assert code == 0 and "OmegaUCB: rho = " in said, err
+    assert contents(out) == whole
+    begun = next(note for note in read_logs(out)[-1] if note["event"] == "start")
+    assert begun["devices"] == begun["workers"] == 8 and begun["missing"] == total - done[-1]
+
+
+def test_memory_stays_below_what_the_dry_run_said_and_the_manifest_knows_no_time(work):
+    folder, whole = work
+    _, said, _ = told(begin(folder, "whole", "--dry-run"))
+    bound = float(said.split("memory: at most ")[1].split(" MiB")[0].replace(",", ""))
+    peak = [n["peak_memory_bytes"] for notes in read_logs(folder / "whole") for n in notes if n["event"] == "end"]
+    assert bound / 2.5 < peak[0] / 2**20 < bound
+    assert set(json.loads(whole["sweep.json"])) == {"format", "identity", "blocks"}
+    assert f"{time.gmtime().tm_year}-" not in whole["sweep.json"].decode()
