@@ -29,7 +29,7 @@ from jaxbandits.comparison._reading.arms import NOT_KNOWN, Arm, arms_of, default
 from jaxbandits.comparison._reading.columns import REWARD, ROLES, Asked
 from jaxbandits.comparison._reading.facebook import facebook_rows
 from jaxbandits.comparison._reading.rows import Choices, Notes, Rows, read_rows, unit_of_rewards
-from jaxbandits.comparison._reading.sheet import Problems, Sheet, read_sheet
+from jaxbandits.comparison._reading.sheet import Problems, Sheet, coded, read_sheet
 from jaxbandits.comparison.arms_table import ArmsTable, Instance, KeptOut
 from jaxbandits.core.checks import InputError, bad, positive_number, shown
 
@@ -122,20 +122,20 @@ def read_arms(
     sheet = read_sheet(path, _asked(columns, reward), encoding)
     problems = Problems(sheet.source)
     if sheet.columns.kind == "facebook":
-        rows, told = facebook_rows(sheet, repair=instances == "repaired")
-        notes = Notes(told)
+        rows, note = facebook_rows(sheet, repair=instances == "repaired")
+        notes = Notes((note,))
     else:
         notes = Notes((), (*sheet.notes, *_of_columns(sheet)))
         rows, told_of_rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, choices, problems)
-        notes += told_of_rows
+        notes = notes.also(told_of_rows)
     kind = rows.columns.kind
     for name, given, of in (("instances", instances != "published", "facebook"), ("prior", prior, "counts")):
         if given and kind != of:
             value = instances if name == "instances" else prior
-            notes += Notes((), (f"{name}={value!r} has no effect on a file of {kind}",))
+            notes = notes.also(Notes((), (f"{name}={value!r} has no effect on a file of {kind}",)))
     found, out = _instances(rows, prior, (reward_max, cost_max), problems)
     problems.tell()
-    notes += _of_arms(rows, found, out, prior, reward_max)
+    notes = notes.also(_of_arms(rows, found, out, prior, reward_max))
     units = unit_of_rewards(rows), "cost" if kind in ("means", "log") else "spent"
     told = (*notes.changes, *notes.others)
     return ArmsTable(
@@ -217,10 +217,10 @@ def _of_arms(
     rows: Rows, found: Sequence[Instance], out: Sequence[KeptOut], prior: float, reward_max: float | None
 ) -> Notes:
     """Sums, gaps, arms that are kept out, the prior, a bound of the rewards that was set."""
-    kind, changes, names = rows.columns.kind, tuple[str, ...](), set(zip(rows.instance, rows.arm, strict=True))
+    kind, changes, names = rows.columns.kind, tuple[str, ...](), coded(rows.instance, rows.arm)[1]
     others: tuple[str, ...] = ()
-    if kind == "counts" and len(names) < len(rows.sheet.line):
-        others += (f"{len(rows.sheet.line):,} rows summed to {len(names):,} arms",)
+    if kind == "counts" and names < len(rows.arm):
+        others += (f"{len(rows.arm):,} rows summed to {names:,} arms",)
     gaps = int((np.isnan(rows.value) | np.isnan(rows.spent)).sum()) if kind == "log" else 0
     if gaps:
         changes += (f"{gaps:,} {'row is a gap' if gaps == 1 else 'rows are gaps'}: without reward or cost",)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,64 +18,49 @@ _ZERO_REWARD_BECOMES = 0.01
 _UNREADABLE = "with unreadable cells"
 
 
-@dataclass(frozen=True)
-class _Ad:
-    """A row that became an arm: its position in the file, and its numbers."""
-
-    row: int
-    instance: str
-    arm: str
-    clicks: float
-    conversions: float
-    spent: float
-
-
-def facebook_rows(sheet: Sheet, repair: bool) -> tuple[Rows, tuple[str, ...]]:
-    """The ads that are arms, in file order, and a note on the others; rules in `arms_file.read_arms`.
-
-    Raises:
-        InputError: no ad is left.
-    """
-    ads, notes = _ads(sheet, sheet.columns.at, repair)
-    clicks, value, spent = (np.array([getattr(ad, x) for ad in ads]) for x in ("clicks", "conversions", "spent"))
-    means = np.where(value == 0, _ZERO_REWARD_BECOMES, value / clicks), spent / clicks
-    # the published rule makes every row an arm, also where one ad has several rows
-    times = Counter((ad.instance, ad.arm) for ad in ads)
-    names = [f"{ad.arm} (line {sheet.line[ad.row]})" if times[ad.instance, ad.arm] > 1 else ad.arm for ad in ads]
-    own, instances = sheet.only([ad.row for ad in ads]), [ad.instance for ad in ads]
-    return Rows(own, sheet.columns, NumberStyle(), instances, names, clicks, value, spent, None, means), notes
-
-
-def _ads(sheet: Sheet, at: Mapping[str, int], repair: bool) -> tuple[list[_Ad], tuple[str, ...]]:
-    dropped, ads, repaired = Counter[str](), list[_Ad](), 0
+def facebook_rows(sheet: Sheet, repair: bool) -> tuple[Rows, str]:
+    """The ads that are arms, in file order, and a note on the others; rules in `arms_file.read_arms`."""
+    at, dropped, repaired = sheet.columns.at, Counter[str](), 0
     own = zip(sheet.line, zip(*sheet.cells, strict=True), strict=True)
     rows = [(*cells, "one more") if line in sheet.wide else cells for line, cells in own]
     start, width = at["campaign_id"], at["age"] - at["campaign_id"]
+    place, instances, names, numbers = list[int](), list[str](), list[str](), list[list[float]]()
     for i, (cells, campaign) in enumerate(zip(rows, _campaigns(rows, at), strict=True)):
         if _is_shifted(cells, at):
             if not repair or campaign is None:
                 dropped[f"shifted {width} columns left" + (", campaign unknown" if repair else "")] += 1
                 continue
-            missing = (campaign, *[""] * (width - 1))
-            cells = cells[:start] + missing + cells[start : len(cells) - width]
+            cells = (*cells[:start], campaign, *[""] * (width - 1), *cells[start : len(cells) - width])
             repaired += 1
         group = [cells[at[column]] for column in ("campaign_id", "age", "gender")]
-        numbers = [plain_number(cells[at[column]]) for column in ("clicks", "total_conversion", "spent")]
-        if why := _unusable(numbers) if all(group) and len(cells) <= len(sheet.titles) else _UNREADABLE:
+        found = [plain_number(cells[at[column]]) for column in ("clicks", "total_conversion", "spent")]
+        if why := _unusable(found) if all(group) and len(cells) <= len(sheet.titles) else _UNREADABLE:
             dropped[why] += 1
             continue
-        name = cells[at["ad_id"]] if "ad_id" in at else ""
-        ads.append(_Ad(i, "/".join(group), name or f"line {sheet.line[i]}", *(x or 0.0 for x in numbers)))
-    sizes = Counter(ad.instance for ad in ads)
-    kept = [ad for ad in ads if sizes[ad.instance] > 1]
-    dropped["alone in its group"] = len(ads) - len(kept)
+        place.append(i)
+        instances.append("/".join(group))
+        names.append((cells[at["ad_id"]] if "ad_id" in at else "") or f"line {sheet.line[i]}")
+        numbers.append([x or 0.0 for x in found])
+    sizes = Counter(instances)
+    kept = np.array([i for i, name in enumerate(instances) if sizes[name] > 1], np.int64)
+    dropped["alone in its group"] = len(instances) - len(kept)
     reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
     how = f" (moved {width} columns right)" if repaired else ""
     why = f" ({reasons})" if reasons else ""
     note = f"{len(rows)} rows read, {repaired} repaired{how}, {dropped.total()} dropped{why}, {len(kept)} arms kept"
-    if not kept:
+    if not kept.size:
         raise InputError(f"{sheet.source}: no (campaign_id, age, gender) has two usable ads; {note}")
-    return kept, (note,)
+    clicks, value, spent = np.array(numbers)[kept].T
+    means = np.where(value == 0, _ZERO_REWARD_BECOMES, value / clicks), spent / clicks
+    instance, arm, at_row = np.array(instances, object)[kept], np.array(names, object)[kept], np.array(place)[kept]
+    # the published rule makes every row an arm, also where one ad has several rows
+    times = Counter(zip(instance, arm, strict=True))
+    line = sheet.line[at_row]
+    for i in (i for i, key in enumerate(zip(instance, list(arm), strict=True)) if times[key] > 1):
+        arm[i] = f"{arm[i]} (line {line[i]})"
+    return Rows(
+        sheet.only(at_row), sheet.columns, NumberStyle(), instance, arm, clicks, value, spent, None, means
+    ), note
 
 
 def _unusable(numbers: Sequence[float | None]) -> str:

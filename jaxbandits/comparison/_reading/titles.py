@@ -6,8 +6,13 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Texts = NDArray[np.object_]  # the cells of a column
 
 CODES = (
     "AED|ARS|AUD|BGN|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EGP|EUR|GBP|HKD|HUF|IDR|ILS|INR|ISK|JPY|KES|KRW|MXN|MYR|NGN|NOK|"
@@ -35,40 +40,30 @@ _BEFORE = re.compile(
 _BEHIND = re.compile(r"[\s_-]+(?:total|gesamt|insgesamt|count|sum|#)\s*$", re.IGNORECASE)
 _BRACKETED = re.compile(r"[\(\[]\s*(?:in\s+)?([^()\[\]]*?)\s*[\)\]]")
 _VALUE = re.compile(r"(?<!high[ -])(?<!low[ -])\bvalue|(?<!\bvon )wert\b|\bvaleur|\bvalor", re.IGNORECASE)
+# A title that says "per something", a mean or a rate, and so is no total.
 OF_ONE = re.compile(
     r"\b(?:per|pro|par|por|je|each|apiece|unit|avg|average|mean|rate|ø)\b|[^\W\d]\s?/\s?[^\W\d]|% (?:of|von|de)\b|"
     r"durchschn|mittlere",
     re.IGNORECASE,
 )
-"""A title that says "per something", a mean or a rate, and so is no total."""
+_NO_TOTAL = re.compile(rf"{OF_ONE.pattern}|%|share|million|mio", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Title:
-    """A column's title, taken apart.
+class Title(NamedTuple):
+    """A column's title, taken apart: "Amount spent (USD)" and "amount_spent" have one key."""
 
-    Attributes:
-        key: letters and digits in lower case without accents: "Amount spent (USD)" and "amount_spent" agree.
-        unit: currency, "%", "micros", "cents" or "thousand" that the title ends in; empty if none.
-        others: keys of what is left without brackets, "7 Day", "Sum of", or what stands behind a colon.
-        bracket: what stands in brackets and is no unit that is known.
-
-    Example:
-        >>> title("Amount spent (USD)"), title("Coût").key, title("cost_micros").unit, title("Cost (pence)").bracket
-        (Title(key='amountspent', unit='USD', others=(), bracket=''), 'cout', 'micros', 'pence')
-        >>> title("7 Day Total Orders (#)").others, title("Sum of Clicks").others
-        (('totalorders', 'orders'), ('clicks',))
-    """
-
-    key: str
-    unit: str
-    others: tuple[str, ...] = ()
-    bracket: str = ""
+    key: str  # letters and digits in lower case without accents
+    unit: str  # currency, "%", "micros", "cents" or "thousand" that the title ends in; empty if none
+    others: tuple[str, ...] = ()  # keys of what is left without brackets, "7 Day", "Sum of", or what follows a colon
+    bracket: str = ""  # what stands in brackets and is no unit that is known
 
     def is_any(self, words: Iterable[str]) -> bool:
         """Whether it is one of these words."""
-        words = set(words)
-        return self.key in words or not words.isdisjoint(self.others)
+        return not set(words).isdisjoint((self.key, *self.others))
+
+    def rank(self, role: str) -> int:
+        """Its rank among the words of a role; −1 if it is none."""
+        return next((rank_of()[role][word] for word in (self.key, *self.others) if word in rank_of()[role]), -1)
 
 
 def key(text: str) -> str:
@@ -96,9 +91,7 @@ def title(text: str) -> Title:
         for bare in (part, _BEHIND.sub("", part), _BEFORE.sub("", part), _BEFORE.sub("", _BEFORE.sub("", part))):
             others += [other] if (other := key(bare)) and other not in (own, *others) else []
     # Beside the name a mean, a price, a value or a share is said: then the name alone is not what it is.
-    if any(
-        OF_ONE.search(part) or "%" in part or re.search("share|million|mio", part, re.IGNORECASE) for part in beside
-    ):
+    if any(map(_NO_TOTAL.search, beside)):
         roles: tuple[str, ...] = ("clicks", "spent", "conversions", "value", "reward", "cost")
     else:
         roles = ("clicks", "conversions") if any(map(_VALUE.search, beside)) else ()
@@ -137,24 +130,13 @@ def rank_of() -> dict[str, dict[str, int]]:
     return found
 
 
-def is_word(one: Title) -> bool:
-    """Whether the whole title, with what stands in brackets, is one of the usual words."""
-    return any(one.key in words for words in rank_of().values())
-
-
-def matches(keyed: Sequence[Title], roles: Sequence[str]) -> list[int]:
-    """All columns with a word of these roles, the likeliest first."""
-    found = []
+def best_match(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int] = ()) -> int | None:
+    """The column with the likeliest word of these roles; the first of several that are equally likely."""
+    taken, found = set(taken), []
     for i, one in enumerate(keyed):
         for less, word in enumerate((one.key, *one.others)):
             ranks = [(order, rank_of()[role][word]) for order, role in enumerate(roles) if word in rank_of()[role]]
             if ranks:
-                found.append((*min(ranks), less, i))
+                found += [(*min(ranks), less, i)] if i not in taken else []
                 break
-    return [at for *_, at in sorted(found)]
-
-
-def best_match(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int] = ()) -> int | None:
-    """The column with the likeliest word of these roles; the first of several that are equally likely."""
-    taken = set(taken)
-    return next((i for i in matches(keyed, roles) if i not in taken), None)
+    return min(found)[-1] if found else None
