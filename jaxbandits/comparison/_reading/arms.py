@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandits.comparison._reading.numbers import MAY_BE, is_nothing
 from jaxbandits.comparison._reading.rows import Rows
-from jaxbandits.comparison._reading.sheet import Problems, coded
+from jaxbandits.comparison._reading.sheet import coded, grouped
 from jaxbandits.comparison.arms_table import Daily, Evidence, FloatArray, Instance, KeptOut, Pulls
 from jaxbandits.core.checks import InputError, bad, shown
 
@@ -34,52 +34,44 @@ class Arm:
     error: InputError | None = None  # the same, which is told if too few arms are left
 
 
-def grouped(code: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
-    """These rows, those of equal code together, in order of first appearance."""
-    own = code[rows]
-    order = np.argsort(own, kind="stable")
-    groups = np.split(rows[order], np.flatnonzero(np.diff(own[order])) + 1) if rows.size else []
-    return sorted(groups, key=lambda group: int(group[0]))
-
-
-def arms_of(rows: Rows, prior: float, problems: Problems) -> list[list[Arm]]:
-    """The arms of each instance, the unplayable ones among them; ``problems`` then has names that stand twice."""
+def arms_of(rows: Rows, prior: float) -> list[list[Arm]]:
+    """The arms of each instance, the unplayable ones among them; names that stand twice are problems of the sheet."""
     found = []
     code = coded(rows.arm)[0]
     for own in grouped(coded(rows.instance)[0], np.arange(len(rows.arm))):
         clicks, value, spent = (float(np.nansum(x[own])) for x in (rows.clicks, rows.value, rows.spent))
         rates = (value / clicks, spent / clicks) if clicks > 0 else (0.0, 0.0)
-        found.append([_arm(rows, at, prior, rates, problems) for at in grouped(code, own)])
+        found.append([_arm(rows, at, prior, rates) for at in grouped(code, own)])
     return found
 
 
-def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float], problems: Problems) -> Arm:
+def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float]) -> Arm:
     sheet, kind, first = rows.sheet, rows.columns.kind, int(at[0])
     arm = Arm(rows.instance[first], rows.arm[first], at, at)
     if rows.ads is not None:
         return replace(arm, reward=float(rows.ads[0][first]), cost=float(rows.ads[1][first]))
     if kind != "counts":
         for again in at[1:] if kind == "means" else ():
-            where = f"{sheet.source}, line {sheet.line[again]}, instance {shown(arm.instance)}, name"
-            problems.note(bad(where, arm.name, f"another name, line {sheet.line[first]} has this one"))
+            where = sheet.where(again, f"instance {shown(arm.instance)}, name")
+            sheet.note(bad(where, arm.name, f"another name, line {sheet.line[first]} has this one"))
         return _arm_of_means(rows, arm)
     for role, column in (("conversions", rows.value), ("spent", rows.spent)):
         if (total := float(np.nansum(column[at]))) < 0:  # refunds may make a row negative, not an arm
-            where = f"{sheet.where(int(at[np.nanargmin(column[at])]), role)} (arm {shown(arm.name)} in all)"
-            problems.note(bad(where, total, MAY_BE))
+            where = f"{sheet.cell(int(at[np.nanargmin(column[at])]), role)} (arm {shown(arm.name)} in all)"
+            sheet.note(bad(where, total, MAY_BE))
     known = at[~np.isnan(rows.clicks[at])]
     if not known.size:
         texts = {role: sheet.of(role)[first] for role in rows.columns.numeric()}
         role, text = next(((role, text) for role, text in texts.items() if is_nothing(text)), ("spent", ""))
-        return replace(arm, why=NOT_KNOWN, error=bad(sheet.where(first, role), text, MAY_BE))
+        return replace(arm, why=NOT_KNOWN, error=bad(sheet.cell(first, role), text, MAY_BE))
     first = int(known[0])
     clicks, value, spent = (math.fsum(x[known]) for x in (rows.clicks, rows.value, rows.spent))
     if clicks + prior == 0:
         but = [f"{rows.style.money(spent)} spent"] * (spent > 0) + [f"a reward of {value:g}"] * (value > 0)
         why = f"no {rows.columns.pull_unit}s" + (f" but {' and '.join(but)}" if but else "")
-        text = (sheet.of("clicks")[first] if "clicks" in sheet.position else "") or "0"
+        text = sheet.of("clicks")[first] or "0"
         may_be = "above 0, since means are per click" + (" (--prior 10 keeps such arms)" if average[1] > 0 else "")
-        return replace(arm, rows=known, why=why, error=bad(sheet.where(first, "clicks"), text, may_be))
+        return replace(arm, rows=known, why=why, error=bad(sheet.cell(first, "clicks"), text, may_be))
     if prior:
         value, spent, clicks = value + prior * average[0], spent + prior * average[1], clicks + prior
     return _costing(rows, replace(arm, rows=known, reward=value / clicks, cost=spent / clicks), value)
@@ -92,8 +84,8 @@ def _arm_of_means(rows: Rows, arm: Arm) -> Arm:
         first = int(at[0])
         what = "reward" if np.isnan(rows.value[first]) else "cost"
         role = what if kind == "log" else f"mean_{what}"
-        text = rows.sheet.of(role)[first] if role in rows.sheet.position else ""
-        return replace(arm, why=f"no {what}", error=bad(rows.sheet.where(first, role), text, MAY_BE))
+        error = bad(rows.sheet.cell(first, role), rows.sheet.of(role)[first], MAY_BE)
+        return replace(arm, why=f"no {what}", error=error)
     # rounding may lift the mean of equal values above them, and so above the bound
     reward, cost = (float(min(np.mean(x[complete]), np.max(x[complete]))) for x in (rows.value, rows.spent))
     return _costing(rows, replace(arm, rows=complete, reward=reward, cost=cost))
@@ -107,7 +99,7 @@ def _costing(rows: Rows, arm: Arm, value: float = 0.0) -> Arm:
 
 
 def _unplayable(rows: Rows, arm: Arm, why: str) -> Arm:
-    where = f"{rows.sheet.source}, line {rows.sheet.line[arm.rows[0]]}, arm {shown(arm.name)}, mean cost"
+    where = rows.sheet.where(arm.rows[0], f"arm {shown(arm.name)}, mean cost")
     return replace(arm, why=why, error=bad(where, arm.cost, "finite and above 0"))
 
 
@@ -128,19 +120,18 @@ def default_bounds(rows: Rows, arms: Sequence[Arm]) -> tuple[float, float]:
     return reward / share if own_reward or either else 1.0, cost / share if own_cost or either else 1.0
 
 
-def fitting(rows: Rows, arms: Sequence[Arm], bounds: tuple[float, float], problems: Problems) -> list[Arm]:
-    """The arms, unplayable where a cost vanishes beside its bound; ``problems`` then has what is above a bound."""
-    single = rows.columns.kind in ("log", "means")
+def fitting(rows: Rows, arms: Sequence[Arm], bounds: tuple[float, float]) -> list[Arm]:
+    """The arms, unplayable where a cost vanishes beside its bound; what is above a bound is a problem of the sheet."""
+    kind, single = rows.columns.kind, rows.columns.kind in ("log", "means")
     for what, bound, column in zip(("reward", "cost"), bounds, (rows.value, rows.spent), strict=True):
         for arm in arms:
             found = column[arm.rows] if single else np.array([getattr(arm, what)])
             for i in np.flatnonzero(~(found <= bound)):
-                where = f"{rows.sheet.source}, line {rows.sheet.line[arm.rows[i]]}, arm {shown(arm.name)}"
-                told = f"{'' if rows.columns.kind == 'log' else 'mean '}{what} {float(found[i])} is above its bound {bound}"
+                told = f"{'mean ' * (kind != 'log')}{what} {float(found[i])} is above its bound {bound}"
                 told += f"; raise {what}_max (--{what}-max)"
                 if what == "reward" and not single:
                     told += f" to {max(arm.reward for arm in arms):.6g} or more"
-                problems.note(InputError(f"{where}: {told}"))
+                rows.sheet.note(InputError(f"{rows.sheet.where(arm.rows[i], f'arm {shown(arm.name)}')}: {told}"))
     vanishing = [arm.cost / bounds[1] == 0 for arm in arms]
     return [_unplayable(rows, a, "its cost is too small") if v else a for a, v in zip(arms, vanishing, strict=True)]
 

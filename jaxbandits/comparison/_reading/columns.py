@@ -1,14 +1,152 @@
-"""Which column of an arms file is what: by plain names, by the usual words, or as the user says."""
+"""Which column of an arms file is what: by plain names, by the usual words (words.txt), or as the user says."""
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
 
-from jaxbandits.comparison._reading.titles import OF_ONE, Title, best_match, key, rank_of, titles_of
+import numpy as np
+from numpy.typing import NDArray
+
 from jaxbandits.core.checks import InputError, bad, brief, shown
+
+Texts = NDArray[np.object_]  # the cells of a column
+
+CODES = (
+    "AED|ARS|AUD|BGN|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EGP|EUR|GBP|HKD|HUF|IDR|ILS|INR|ISK|JPY|KES|KRW|MXN|MYR|NGN|NOK|"
+    "NZD|PEN|PHP|PKR|PLN|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|UYU|VND|ZAR"
+)
+SIGNS = "$¢£¤¥֏฿₠-⃀＄￡￥￦"  # of a character class
+_MONEY = rf"(?:[{SIGNS}]|R\$|{CODES})"
+_UNIT = re.compile(rf"{_MONEY}|%|percent|micros?|cents?|UTC|GMT", re.IGNORECASE)
+_THOUSANDS = re.compile(
+    rf"{_MONEY}\s?(?:k|'?000s?|thousands?)|(?:[kt]|tsd\.?|thousands?)\s?{_MONEY}|(?P<bare>k|'?000s?|thousands?|tsd\.?)",
+    re.IGNORECASE,
+)
+# What may stand in brackets behind an amount of money and says nothing of its size.
+_NO_UNIT = re.compile(
+    r"(?:(?:all|total|sum|net|gross|incl?\.?|excl?\.?|including|excluding|vat|tax|taxes|fees|account|local|your|adv|"
+    r"advertiser|campaign|media|ads?|lifetime|to|date|last|past|previous|the|in|currency|usd equivalent|netto|brutto|"
+    r"gesamt|kontowährung|devise|moneda|\d+[- ]?(?:d|days?|day|months?)?)[\s,./-]*)+",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(
+    r"^\s*(?:\d+[ -]?days?\b|#|(?:sum|total|count|number|no\.|anzahl|summe|somme|nombre|suma|n[uú]mero|soma|somma"
+    r"|aantal)(?=[\s_-])(?:[\s_-]+(?:of|von|de|di|der)\b)?)[\s_-]*",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(r"[\s_-]+(?:total|gesamt|insgesamt|count|sum|#)\s*$", re.IGNORECASE)
+_BRACKETED = re.compile(r"[\(\[]\s*(?:in\s+)?([^()\[\]]*?)\s*[\)\]]")
+_VALUE = re.compile(r"(?<!high[ -])(?<!low[ -])\bvalue|(?<!\bvon )wert\b|\bvaleur|\bvalor", re.IGNORECASE)
+# A title that says "per something", a mean or a rate, and so is no total.
+OF_ONE = re.compile(
+    r"\b(?:per|pro|par|por|je|each|apiece|unit|avg|average|mean|rate|ø)\b|[^\W\d]\s?/\s?[^\W\d]|% (?:of|von|de)\b|"
+    r"durchschn|mittlere",
+    re.IGNORECASE,
+)
+_NO_TOTAL = re.compile(rf"{OF_ONE.pattern}|%|share|million|mio", re.IGNORECASE)
+
+
+class Title(NamedTuple):
+    """A column's title, taken apart: "Amount spent (USD)" and "amount_spent" have one key."""
+
+    key: str  # letters and digits in lower case without accents
+    unit: str  # currency, "%", "micros", "cents" or "thousand" that the title ends in; empty if none
+    others: tuple[str, ...] = ()  # keys of what is left without brackets, "7 Day", "Sum of", or what follows a colon
+    bracket: str = ""  # what stands in brackets and is no unit that is known
+
+    def is_any(self, words: Iterable[str]) -> bool:
+        """Whether it is one of these words."""
+        return not set(words).isdisjoint((self.key, *self.others))
+
+    def rank(self, role: str) -> int:
+        """Its rank among the words of a role; −1 if it is none."""
+        return next((rank_of()[role][word] for word in (self.key, *self.others) if word in rank_of()[role]), -1)
+
+
+def key(text: str) -> str:
+    """Letters and digits in lower case, without accents."""
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(x for x in plain if x.isalnum())
+
+
+@functools.lru_cache(maxsize=4096)
+def title(text: str) -> Title:
+    """The title's key, the unit that it ends in, and what else it may be called."""
+    text, unit, bracket = text[:200], "", ""
+    if found := _BRACKETED.search(text):
+        if unit := _unit(found[1]):
+            text = text[: found.start()] + " " + text[found.end() :]
+        elif not _NO_UNIT.fullmatch(found[1]):
+            bracket = found[1]
+    text = re.sub(r"^(?:metrics|segments|stats)[._]", "", text.strip(), flags=re.IGNORECASE)
+    words = re.split(r"[\s_.,/\-]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).strip(" _.,/-"))
+    if not unit and len(words) > 1 and (unit := _unit(words[-1], alone=words[-2].lower() == "in")):
+        text = " ".join(words[:-2] if words[-2].lower() == "in" else words[:-1])
+    own, others = key(text), list[str]()
+    beside = [*_BRACKETED.findall(text), *text.split(":")[1:]]
+    for part in (_BRACKETED.sub(" ", text), text.split(":")[0], _BRACKETED.sub(" ", text.split(":")[0])):
+        for bare in (part, _BEHIND.sub("", part), _BEFORE.sub("", part), _BEFORE.sub("", _BEFORE.sub("", part))):
+            others += [other] if (other := key(bare)) and other not in (own, *others) else []
+    # Beside the name a mean, a price, a value or a share is said: then the name alone is not what it is.
+    if any(map(_NO_TOTAL.search, beside)):
+        roles: tuple[str, ...] = ("clicks", "spent", "conversions", "value", "reward", "cost")
+    else:
+        roles = ("clicks", "conversions") if any(map(_VALUE.search, beside)) else ()
+    others = [other for other in others if not any(other in rank_of()[role] for role in roles)]
+    unit = unit.upper() if unit.upper() in CODES.split("|") else unit.lower()
+    return Title(own, "%" if unit == "percent" else unit, tuple(others), bracket)
+
+
+def _unit(text: str, alone: bool = True) -> str:
+    """The text if it is a unit, "thousand" if it is one of thousands (``alone`` also without a currency), or empty."""
+    thousands = _THOUSANDS.fullmatch(text)
+    if thousands and (alone or not thousands["bare"]):
+        return "thousand"
+    return text if _UNIT.fullmatch(text) else ""
+
+
+def titles_of(texts: Sequence[str]) -> list[Title]:
+    """All titles, without a first word that all of them share, such as the name of a view."""
+    words = [re.split(r"[\s_.]+", text.strip()) for text in texts if text.strip()]
+    if len(words) > 2 and len({own[0].casefold() for own in words}) == 1 and all(len(own) > 1 for own in words):
+        texts = [re.sub(r"^\s*[^\s_.]+[\s_.]+", "", text) for text in texts]
+    return [title(text) for text in texts]
+
+
+@functools.cache
+def rank_of() -> dict[str, dict[str, int]]:
+    """Of each role its words, as keys, and the rank of each: the likeliest is 0."""
+    found: dict[str, dict[str, int]] = {}
+    ranks: dict[str, int] = {}
+    for line in Path(__file__).with_name("words.txt").read_text(encoding="utf-8").splitlines():
+        role, colon, words = line.partition(":")
+        if colon and not line.startswith("#"):
+            rank = ranks[role] = ranks.get(role, -1) + 1
+            for word in words.split(","):
+                found.setdefault(role, {}).setdefault(key(word), rank)
+    return found
+
+
+def best_match(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int] = ()) -> int | None:
+    """The column with the likeliest word of these roles; the first of several that are equally likely."""
+    taken, found = set(taken), []
+    for i, one in enumerate(keyed):
+        for less, word in enumerate((one.key, *one.others)):
+            ranks = [(order, rank_of()[role][word]) for order, role in enumerate(roles) if word in rank_of()[role]]
+            if ranks:
+                found += [(*min(ranks), less, i)] if i not in taken else []
+                break
+    return min(found)[-1] if found else None
+
+
+# --- Columns.
 
 # What ``columns`` may name; ``price`` is a cost per pull, ``reward_rate`` a reward per pull.
 ROLES = (
@@ -21,6 +159,7 @@ PLAIN = {
     "log": ("name", "reward", "cost"),
     "facebook": ("campaign_id", "age", "gender", "clicks", "spent", "total_conversion"),
 }
+_FORMATS = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in PLAIN.items())
 _REWARD_OF = {"means": "mean_reward", "counts": "conversions", "log": "reward"}
 COSTS = ("spent", "cost", "mean_cost")  # for them a number may be given instead of a title
 _ALIASES = {
@@ -102,9 +241,9 @@ def find_columns(titles: Sequence[str], asked: Asked, source: str, *, plain: boo
     """Those of a header, in plain form or in the usual words; None if something is missing."""
     if plain:
         return None if asked else _plain(titles, source)
-    if _unknown(titles, asked) is not None:
+    given, unknown = _resolved(titles, asked)
+    if unknown is not None:
         return None
-    given = _given(titles, asked)
     kinds: tuple[str, ...] = ("counts", "means", "log")
     if {"mean_reward", "mean_cost"} & asked.keys():
         kinds = ("means",)
@@ -114,35 +253,28 @@ def find_columns(titles: Sequence[str], asked: Asked, source: str, *, plain: boo
     return next((found for kind in kinds if (found := _of_kind(kind, titles, keyed, given, asked))), None)
 
 
-def formats() -> str:
-    """The plain forms, for messages."""
-    return "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in PLAIN.items())
-
-
 def _plain(titles: Sequence[str], source: str) -> Columns | None:
     lower = [text.lower() for text in titles]
-
-    def hits(column: str) -> list[int]:
-        return [i for i, text in enumerate(lower) if text in (column, *_ALIASES.get(column, ()))]
-
-    fits = [kind for kind, columns in PLAIN.items() if all(hits(c) for c in columns)]
+    names = {"instance", "ad_id"}.union(*PLAIN.values())
+    known = {column: (column, *_ALIASES.get(column, ())) for column in names}
+    hits = {column: [i for i, text in enumerate(lower) if text in words] for column, words in known.items()}
+    fits = [kind for kind, columns in PLAIN.items() if all(hits[column] for column in columns)]
     if not fits:
         return None
     if len(fits) > 1:
-        only = f"it must have the columns of only one of {formats()} (or give --columns)"
+        only = f"it must have the columns of only one of {_FORMATS} (or give --columns)"
         raise InputError(f"{source}: the header fits {' and '.join(fits)}; {only}")
-    kind = fits[0]
-    found = {column: hits(column) for column in (*PLAIN[kind], "ad_id" if kind == "facebook" else "instance")}
-    for column, positions in found.items():
-        if len(positions) > 1:
-            named = " and ".join(lower[i] for i in positions)
+    kind, at = fits[0], dict[str, int]()
+    for column in (*PLAIN[kind], "ad_id" if kind == "facebook" else "instance"):
+        if len(hits[column]) > 1:
+            named = " and ".join(lower[i] for i in hits[column])
             raise InputError(f"{source}: columns {named} all stand for {column}; only one may be there")
-    at = {column: positions[0] for column, positions in found.items() if positions}
-    if kind == "facebook":
-        return Columns(kind, at, plain=True, pull_unit="click")
+        if hits[column]:
+            at[column] = hits[column][0]
     keyed = titles_of(titles)
-    _add_beside(kind, keyed, at)
-    unit = {"means": "pull", "counts": "click", "log": "row"}[kind]
+    if kind != "facebook":
+        _add_beside(kind, keyed, at)
+    unit = {"means": "pull", "log": "row"}.get(kind, "click")
     return Columns(kind, at, plain=True, title={role: keyed[i] for role, i in at.items()}, pull_unit=unit)
 
 
@@ -186,17 +318,12 @@ def _found(role: str, text: str, titles: Sequence[str]) -> tuple[int, Terms] | N
     return at, tuple(terms)
 
 
-def _unknown(titles: Sequence[str], asked: Asked) -> str | None:
-    """The first role whose title is not there, and which is no number of costs."""
-    for role, text in asked.items():
-        if _found(role, text, titles) is None and not (role in (*COSTS, "clicks") and _NUMBER.fullmatch(text)):
-            return role
-    return None
-
-
-def _given(titles: Sequence[str], asked: Asked) -> Given:
-    """A number instead of a title is no column (see Columns.constant)."""
-    return {role: at for role, text in asked.items() if (at := _found(role, text, titles)) is not None}
+def _resolved(titles: Sequence[str], asked: Asked) -> tuple[Given, str | None]:
+    """The columns that the user named; and the first role whose title is not there, and which is no number of costs."""
+    found = {role: _found(role, text, titles) for role, text in asked.items()}
+    numbers = {role for role, text in asked.items() if role in (*COSTS, "clicks") and _NUMBER.fullmatch(text)}
+    unknown = next((role for role, at in found.items() if at is None and role not in numbers), None)
+    return {role: at for role, at in found.items() if at is not None}, unknown
 
 
 def _positions(kind: str, keyed: Sequence[Title], given: Given) -> tuple[Given, list[str]]:
@@ -249,6 +376,8 @@ def _of_kind(kind: str, titles: Sequence[str], keyed: Sequence[Title], given: Gi
         at |= {"result_kind": kind_of} if kind_of is not None else {}
     of_rates = {f"{role} rate": given[name] for role, name in _NAMED_RATES.items() if name in given and role in rates}
     titled = {role: keyed[i] for role, i in at.items()} | {f"{x} rate": keyed[i] for x, (i, _, _) in rates.items()}
+    of_results = rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
+    result = titled.get("conversions rate") or titled.get("conversions")
     return Columns(
         kind,
         at,
@@ -256,7 +385,7 @@ def _of_kind(kind: str, titles: Sequence[str], keyed: Sequence[Title], given: Gi
         rates=rates,
         constant=constant,
         terms={role: terms for role, (_, terms) in (*found.items(), *of_rates.items()) if terms},
-        is_value=kind == "counts" and "conversions" not in asked and not _is_number_of(titled, rates),
+        is_value=kind == "counts" and "conversions" not in asked and not (result and result.is_any(of_results)),
         pull_unit={"means": "pull", "log": "row"}.get(kind) or pull_unit(titled.get("clicks")),
         levels=_levels(keyed, at, given),
         other=other,
@@ -264,12 +393,6 @@ def _of_kind(kind: str, titles: Sequence[str], keyed: Sequence[Title], given: Gi
         given=frozenset(named),
         given_log=kind == "log" and asked.get("clicks") == "1",
     )
-
-
-def _is_number_of(titled: Mapping[str, Title], rates: Mapping[str, object]) -> bool:
-    """Is the reward of a file of counts a number of conversions, and no amount?"""
-    words = rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
-    return titled["conversions rate" if "conversions" in rates else "conversions"].is_any(words)
 
 
 def _check_totals(titles: Sequence[str], keyed: Sequence[Title], given: Given) -> None:
@@ -341,31 +464,29 @@ def samples(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked: Asked) -> InputError:
-    """The error of a file in whose first rows (of each separator) no header was found.
-
-    It shows the columns with two samples each, and a command in which what is not known stands open.
-    """
-    best = list[tuple[tuple[float, int, int], int, Sequence[Sequence[str]], Given, list[str]]]()
+    """The error of a file in whose first rows (of each separator) no header was found: the row that lacks least, and a
+    command in which what is not known stands open."""
+    best = None
     for rows in heads:
         for at, cells in enumerate(rows):
+            given, unknown = _resolved(cells, asked)
             words = sum(not _AMOUNT.fullmatch(cell) for cell in cells if cell)
             for kind in ("counts", "means", "log"):
-                found, missing = _positions(kind, titles_of(cells), _given(cells, asked))
-                rank = len(missing) / len(PLAIN[kind]), -min(words, 3), len(best)
-                best.append((rank, at, rows, found, missing))
-    _, at, rows, found, missing = min(best, key=lambda one: one[0])
-    header = rows[at]
-    if (role := _unknown(header, asked)) is not None:
+                found, missing = _positions(kind, titles_of(cells), given)
+                rank = len(missing) / len(PLAIN[kind]), -min(words, 3)
+                if best is None or rank < best[0]:
+                    best = rank, cells, rows[at + 1 : at + 3], found, missing, unknown
+    assert best is not None  # a file that is not empty has a row
+    _, header, below, found, missing, role = best
+    if role is not None:
         must = f"a title of the file: {brief(', '.join(filter(None, header)))}"
-        return bad(*(("reward", asked[role]) if role == REWARD else ("columns", f"{role}={asked[role]}")), must)
-    say = {
-        **{role: header[i] for role, (i, _) in found.items()},
-        **{role: text for role, text in asked.items() if role != REWARD},
-        **dict.fromkeys(missing, "…"),
-    }
-    option = shlex.quote(",".join(f"{role}={text}" for role, text in say.items()))
+        return bad(
+            "reward" if role == REWARD else "columns", asked[role] if role == REWARD else f"{role}={asked[role]}", must
+        )
+    say = {role: header[i] for role, (i, _) in found.items()} | {x: text for x, text in asked.items() if x != REWARD}
+    option = shlex.quote(",".join(f"{role}={text}" for role, text in (say | dict.fromkeys(missing, "…")).items()))
     return InputError(
-        f"{source}: no column is known to be {' or '.join(missing)}. The columns are "
-        f"{samples(header, rows[at + 1 : at + 3])}. Say which is which: --columns {option} (a number as cost: what "
-        f"every pull costs), or use the titles of one of {formats()}"
+        f"{source}: no column is known to be {' or '.join(missing)}. The columns are {samples(header, below)}. Say "
+        f"which is which: --columns {option} (a number as cost: what every pull costs), or use the titles of one of "
+        f"{_FORMATS}"
     )

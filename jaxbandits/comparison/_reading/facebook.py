@@ -18,13 +18,12 @@ _ZERO_REWARD_BECOMES = 0.01
 _UNREADABLE = "with unreadable cells"
 
 
-def facebook_rows(sheet: Sheet, repair: bool) -> tuple[Rows, str]:
-    """The ads that are arms, in file order, and a note on the others; rules in `arms_file.read_arms`."""
-    at, dropped, repaired = sheet.columns.at, Counter[str](), 0
+def facebook_rows(sheet: Sheet, repair: bool) -> Rows:
+    """The ads that are arms, in file order, with a note on the others; rules in `arms_file.read_arms`."""
+    at, dropped, repaired, ads = sheet.columns.at, Counter[str](), 0, list[tuple]()
     own = zip(sheet.line, zip(*sheet.cells, strict=True), strict=True)
     rows = [(*cells, "one more") if line in sheet.wide else cells for line, cells in own]
     start, width = at["campaign_id"], at["age"] - at["campaign_id"]
-    place, instances, names, numbers = list[int](), list[str](), list[str](), list[list[float]]()
     for i, (cells, campaign) in enumerate(zip(rows, _campaigns(rows, at), strict=True)):
         if _is_shifted(cells, at):
             if not repair or campaign is None:
@@ -33,34 +32,30 @@ def facebook_rows(sheet: Sheet, repair: bool) -> tuple[Rows, str]:
             cells = (*cells[:start], campaign, *[""] * (width - 1), *cells[start : len(cells) - width])
             repaired += 1
         group = [cells[at[column]] for column in ("campaign_id", "age", "gender")]
-        found = [plain_number(cells[at[column]]) for column in ("clicks", "total_conversion", "spent")]
-        if why := _unusable(found) if all(group) and len(cells) <= len(sheet.titles) else _UNREADABLE:
+        numbers = [plain_number(cells[at[column]]) for column in ("clicks", "total_conversion", "spent")]
+        if why := _unusable(numbers) if all(group) and len(cells) <= len(sheet.titles) else _UNREADABLE:
             dropped[why] += 1
             continue
-        place.append(i)
-        instances.append("/".join(group))
-        names.append((cells[at["ad_id"]] if "ad_id" in at else "") or f"line {sheet.line[i]}")
-        numbers.append([x or 0.0 for x in found])
-    sizes = Counter(instances)
-    kept = np.array([i for i, name in enumerate(instances) if sizes[name] > 1], np.int64)
-    dropped["alone in its group"] = len(instances) - len(kept)
+        name = (cells[at["ad_id"]] if "ad_id" in at else "") or f"line {sheet.line[i]}"
+        ads.append((i, "/".join(group), name, *numbers))
+    sizes = Counter(ad[1] for ad in ads)
+    kept = [ad for ad in ads if sizes[ad[1]] > 1]
+    dropped["alone in its group"] = len(ads) - len(kept)
     reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
     how = f" (moved {width} columns right)" if repaired else ""
     why = f" ({reasons})" if reasons else ""
     note = f"{len(rows)} rows read, {repaired} repaired{how}, {dropped.total()} dropped{why}, {len(kept)} arms kept"
-    if not kept.size:
+    if not kept:
         raise InputError(f"{sheet.source}: no (campaign_id, age, gender) has two usable ads; {note}")
-    clicks, value, spent = np.array(numbers)[kept].T
-    means = np.where(value == 0, _ZERO_REWARD_BECOMES, value / clicks), spent / clicks
-    instance, arm, at_row = np.array(instances, object)[kept], np.array(names, object)[kept], np.array(place)[kept]
+    sheet.report.changes.append(note)
     # the published rule makes every row an arm, also where one ad has several rows
-    times = Counter(zip(instance, arm, strict=True))
-    line = sheet.line[at_row]
-    for i in (i for i, key in enumerate(zip(instance, list(arm), strict=True)) if times[key] > 1):
-        arm[i] = f"{arm[i]} (line {line[i]})"
-    return Rows(
-        sheet.only(at_row), sheet.columns, NumberStyle(), instance, arm, clicks, value, spent, None, means
-    ), note
+    times = Counter(ad[1:3] for ad in kept)
+    names = [f"{ad[2]} (line {sheet.line[ad[0]]})" if times[ad[1:3]] > 1 else ad[2] for ad in kept]
+    place, instance, _, *found = (np.array(of) for of in zip(*kept, strict=True))
+    clicks, value, spent = found
+    means = np.where(value == 0, _ZERO_REWARD_BECOMES, value / clicks), spent / clicks
+    arm, instance = np.array(names, object), instance.astype(object)
+    return Rows(sheet.only(place), sheet.columns, NumberStyle(), instance, arm, clicks, value, spent, None, means)
 
 
 def _unusable(numbers: Sequence[float | None]) -> str:

@@ -1,4 +1,4 @@
-"""Numbers as people and their programs write them: decimal commas, thousands, currencies, percent, nothing at all."""
+"""Numbers and times as people and their programs write them: decimal commas, thousands, currencies, percent, days."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from jaxbandits.comparison._reading.columns import COSTS
-from jaxbandits.comparison._reading.sheet import Problems, Sheet
-from jaxbandits.comparison._reading.titles import CODES, SIGNS, Texts, rank_of
-from jaxbandits.comparison._reading.titles import title as find_title
+from jaxbandits.comparison._reading.columns import CODES, COSTS, SIGNS, Texts, rank_of
+from jaxbandits.comparison._reading.columns import title as find_title
+from jaxbandits.comparison._reading.sheet import Sheet
 from jaxbandits.comparison.arms_table import FloatArray, NumberStyle
 from jaxbandits.core.checks import bad, brief, shown
 
@@ -25,6 +26,7 @@ NUMBER, NOTHING, UNKNOWN, BAD, NEGATIVE = range(5)
 
 MAY_BE = "a finite number of at least 0"
 _PARTS = {"micro": 1_000_000, "cent": 100, "¢": 100}
+_NO_CURRENCY = ("", "%", "micro", "micros", "cent", "cents", "¢", "thousand", "utc", "gmt")
 _PRICED = ("spent", "cost", "mean_cost", "spent rate", "clicks rate")  # roles whose columns are money for sure
 _NOTHING = re.compile(r"[-–—−]*|- -|\(none\)")
 _UNKNOWN = re.compile(
@@ -212,103 +214,194 @@ def _note(cells: Sequence[tuple[str, _Cell]], point: str, sure: bool) -> str:
     return f"decimal {'commas' if point == ',' else 'points'}: {', '.join(dict.fromkeys(told))}{either}"
 
 
+# --- Days and times: ISO, days in numbers, English months, seconds since 1970, rounds.
+
+Times = NDArray[np.datetime64]
+
+_NO_TIME = ("", "na", "n/a", "null", "none", "nan", "-", "--", "nat")
+_SHORT = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(?:\d{4}|\d\d)(?: .*)?", re.ASCII)
+_ROUND = re.compile(r"\d{1,9}(\.\d*)?", re.ASCII)  # of rounds
+_ISO_LINES = re.compile(r"(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z?)?(?:\n|\Z))+", re.ASCII)
+_AROUND = re.compile(r"^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? +|\s*(?:Z|UTC|GMT)$", re.IGNORECASE)
+_EPOCHS = ((9e8, 5e9, 1.0), (9e11, 5e12, 1e3), (9e14, 5e15, 1e6), (9e17, 5e18, 1e9))  # s, ms, µs, ns: 1998 to 2128
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
+_DAYS = (
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%Y.%m.%d",
+    "%d %b %Y",
+    "%d %B %Y",
+    "%d-%b-%Y",
+    "%d-%b-%y",
+    "%d %b %y",
+    "%b %d %Y",
+    "%B %d %Y",
+)
+_MONTHS = ("%Y-%m", "%Y/%m", "%b %Y", "%B %Y")
+
+
+def read_times(cells: Texts, custom: bool = False) -> tuple[Times | None, str]:
+    """datetime64[us], NaT for what is empty, UTC where the cells say so; and a note. None if a cell is no time.
+
+    A day before the month or after it: as some cell of the column shows; else the day first where that is the
+    ``custom``, as the note says. Numbers that are no date (rounds, weeks) order the rows: each a day of its own.
+    """
+    if _ISO_LINES.fullmatch("\n".join(cells)):
+        try:
+            return np.array([cell.removesuffix("Z") for cell in cells]).astype("datetime64[us]"), ""
+        except ValueError:  # the 31st of February
+            pass
+    bare = {text: re.sub("[,.]? ", " ", _AROUND.sub("", text)) for text in dict.fromkeys(cells)}
+    short = {text: found for text, own in bare.items() if (found := _SHORT.fullmatch(own))}
+    month_shown = any(int(found[3]) > 12 for found in short.values())
+    day_shown = any(int(found[1]) > 12 or found[2] == "." for found in short.values())
+    day_first = day_shown or (custom and not month_shown)
+    order = "%d{0}%m{0}" if day_first else "%m{0}%d{0}"
+    days = [order.format(sign) + year for sign in "./-" for year in ("%Y", "%y")]
+    formats = [day + clock for clock in _CLOCKS for day in (*days, *_DAYS)] + [*_MONTHS]
+    known = dict[str, datetime | None]()
+    for text, own in bare.items():
+        known[text] = _read(own, formats)
+        if known[text] is None and text.lower() not in _NO_TIME:
+            if all(x.lower() in _NO_TIME or _ROUND.fullmatch(x) for x in bare):
+                return _ordered(cells), f"{text[:40]!r} is read as a number that orders the rows"
+            return None, f"{text[:40]!r} is no date or time that is known (2024-03-31, 31/03/2024, Mar 31, 2024)"
+    note = ""
+    if short and not (day_shown or month_shown):
+        example = next(iter(short))
+        note = f"{example!r} read with the {'day' if day_first else 'month'} first: {known[example]:%Y-%m-%d}"
+    return np.array([known[text] for text in cells], dtype="datetime64[us]"), note
+
+
+def _ordered(cells: Texts) -> Times:
+    numbers = np.array([float(x) if _ROUND.fullmatch(x) else np.nan for x in cells])
+    known = ~np.isnan(numbers)
+    day = np.full(numbers.size, np.datetime64("NaT", "D"))
+    day[known] = np.unique(numbers[known], return_inverse=True)[1].astype("datetime64[D]")
+    return day.astype("datetime64[us]")
+
+
+def _read(text: str, formats: list[str]) -> datetime | None:
+    """The time that is written so; the format that fits comes first from then on, for the next cell is alike."""
+    if re.fullmatch(r"\d+(\.\d*)?", text, re.ASCII) and len(text) != 8:
+        value = float(text[:40])
+        unit = next((unit for low, high, unit in _EPOCHS if low <= value <= high), None)
+        return None if unit is None else datetime(1970, 1, 1) + timedelta(microseconds=round(value / unit * 1e6))
+    try:
+        found = datetime.fromisoformat(text)
+        return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        pass
+    for n, form in enumerate(formats):
+        try:
+            found = datetime.strptime(text, form)
+        except ValueError:
+            continue
+        formats.insert(0, formats.pop(n))
+        return found
+    return None
+
+
 # --- The columns of numbers of a file: units of their titles, rates made to totals, one currency.
 
 
-@dataclass(frozen=True, eq=False)
-class Amounts:
+class Amounts(NamedTuple):
     """The numbers of the rows, [N] each."""
 
     values: dict[str, FloatArray]  # of each role, NaN where there is none; units of the title are taken into account
     state: dict[str, np.ndarray]  # of each role: NUMBER and so on
     style: NumberStyle  # how they are written
-    changes: tuple[str, ...]  # notes on what was divided, multiplied or worked out
 
     def only(self, rows: np.ndarray) -> Amounts:
         """Those of these rows only."""
-        values, state = ({role: of[rows] for role, of in found.items()} for found in (self.values, self.state))
-        return replace(self, values=values, state=state)
+        values, state = ({role: of[rows] for role, of in found.items()} for found in self[:2])
+        return Amounts(values, state, self.style)
 
 
-def read_amounts(sheet: Sheet, decimal: str | None, problems: Problems) -> Amounts:
-    """All columns of numbers; ``problems`` then holds two currencies in one file, and units that are not known."""
-    columns = sheet.columns
-    roles = columns.numeric()
+def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
+    """All columns of numbers; two currencies in one file, and units that are not known, are problems of the sheet."""
+    columns, roles, changes = sheet.columns, sheet.columns.numeric(), sheet.report.changes
     beside = list({at for of in columns.terms.values() for _, at in of if isinstance(at, int)})
     counts = [role == "clicks" for role in roles] + [False] * len(beside)
     texts = [sheet.cells[i] for i in (*roles.values(), *beside)]
     read, style, note = read_numbers(texts, counts, sheet.separator, decimal)
+    changes += [note] if note else []
     by_role = {role: _without_percent(role, numbers) for role, numbers in zip(roles, read, strict=False)}
     of_term = {i: numbers for i, numbers in zip(beside, read[len(roles) :], strict=True)}
     values = dict[str, FloatArray]()
-    changes: tuple[str, ...] = (note,) if note else ()
     for role, numbers in by_role.items():
-        by_role[role] = _joined(sheet, role, numbers, of_term, problems)
-        values[role], told = _scaled(sheet, role, by_role[role], problems)
-        changes += told
+        by_role[role] = _joined(sheet, role, numbers, of_term)
+        values[role] = _scaled(sheet, role, by_role[role])
     results = by_role.get("conversions")
     if results is not None and "clicks" in values and (columns.unit("conversions") == "%" or results.percent.any()):
         values["conversions"] = np.rint(values["conversions"] * values["clicks"])
-        changes += (f"conversions worked out: {shown(sheet.titles[columns.at['conversions']])} × clicks, rounded",)
+        changes.append(f"conversions worked out: {shown(sheet.titles[columns.at['conversions']])} × clicks, rounded")
+    _complete(sheet, values)
+    seen = [(int(np.argmax(sheet.of(x) == text)), x, s) for x, of in by_role.items() for s, text in of.symbols.items()]
     if "currency" not in columns.at:
-        _check_symbols(sheet, by_role, problems)
-    state = {role: numbers.state for role, numbers in by_role.items()}
-    return _completed(Amounts(values, state, style, changes), sheet)
+        firsts = {symbol: (row, role) for row, role, symbol in sorted(seen, reverse=True)}
+        _check_one(sheet, firsts, "one currency for all rows")
+    return Amounts(values, {role: numbers.state for role, numbers in by_role.items()}, _with_currency(style, sheet))
 
 
-def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers], problems: Problems) -> Numbers:
+def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers]) -> Numbers:
     """With its terms: what one of them lacks is not known; but in a sum that is no cost an empty cell is 0."""
-    values, state, percent, symbols = numbers
+    values, state = numbers.values, numbers.state
     terms = sheet.columns.terms.get(role, ())
     for sign, term in terms:
-        right = np.full_like(values, term) if isinstance(term, float) else beside[int(term)].values
+        right = np.full_like(values, term)
         if isinstance(term, int):
-            other = beside[term].state
+            right, other = beside[term].values, beside[term].state
             for i in np.flatnonzero(other == BAD):
-                where = f"{sheet.source}, line {sheet.line[i]}, column {brief(sheet.titles[term], 60)}"
-                problems.note(bad(where, sheet.cells[term][i], MAY_BE))
+                title = brief(sheet.titles[term], 60)
+                sheet.note(bad(sheet.where(i, f"column {title}"), sheet.cells[term][i], MAY_BE))
+            lacks = other == UNKNOWN
             if sign == "+" and role not in (*COSTS, "spent rate"):
                 values, right = (np.where(of == NOTHING, 0.0, x) for of, x in ((state, values), (other, right)))
                 state = np.where(state == NOTHING, other, state)
             else:
-                state = np.where((other == NOTHING) & (state != BAD), np.int8(UNKNOWN), state)
-            state = np.where((other == UNKNOWN) & (state != BAD), np.int8(UNKNOWN), state)
+                lacks |= other == NOTHING
+            state = np.where(lacks & (state != BAD), np.int8(UNKNOWN), state)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             values = {"+": np.add, "*": np.multiply, "/": np.divide}[sign](values, right)
     if terms:
         known = np.isin(state, (NUMBER, NEGATIVE))
         state = np.where(known & ~np.isfinite(values), np.int8(UNKNOWN), state)
         values = np.where(np.isin(state, (NUMBER, NEGATIVE)), values, np.nan)
-    return Numbers(values, state, percent, symbols)
+    return numbers._replace(values=values, state=state)
 
 
-def _scaled(sheet: Sheet, role: str, numbers: Numbers, problems: Problems) -> tuple[FloatArray, tuple[str, ...]]:
+def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     """The values in the unit of the title, and a note if that changes them."""
-    columns, at = sheet.columns, sheet.columns.numeric()[role]
+    columns, at, changes = sheet.columns, sheet.columns.numeric()[role], sheet.report.changes
     title, unit, named = columns.title.get(role), columns.unit(role), {role, role.removesuffix(" rate")}
     is_money = (role in _PRICED or columns.is_value) and columns.given.isdisjoint(named)
-    shown_title, values, terms = shown(sheet.titles[at]), numbers.values, columns.terms.get(role, ())
+    own, values, terms = shown(sheet.titles[at]), numbers.values, columns.terms.get(role, ())
     is_word = title is not None and any(title.key in words for words in rank_of().values())
     if title is not None and title.bracket and is_money and not is_word:
         option = shlex.quote(f"{role if role in columns.at else 'price'}={sheet.titles[at]}")
         must = f"a unit that is known; --columns {option} takes the numbers as they are (' / 100' behind it divides)"
-        problems.note(bad(f"{sheet.source}, title {shown_title}", title.bracket, must))
+        sheet.note(bad(f"{sheet.source}, title {own}", title.bracket, must))
     units = {unit, *(find_title(sheet.titles[of]).unit for sign, of in terms if sign == "+" and isinstance(of, int))}
     if len(units) > 1:
-        problems.note(bad("columns", f"{role}: {', '.join(sorted(units))}", "of one unit where columns are added"))
-    if any(isinstance(of, float) for _, of in terms):
-        return values, ()  # with a number in it, an expression takes the numbers as they are
-    if parts := _PARTS.get(unit.removesuffix("s")):
-        return values / parts, (f"{shown_title} is divided by {parts:,}",)
-    if unit == "thousand" and not any(text[-1:] in ("k", "K") for text in sheet.cells[at]):
-        return values * 1000, (f"{shown_title} is in thousands",)
-    if unit == "%" and not numbers.percent.any():
-        return values / 100, (f"{shown_title} is in percent",)
+        sheet.note(bad("columns", f"{role}: {', '.join(sorted(units))}", "of one unit where columns are added"))
     is_rate = title is not None and title.is_any(rank_of()["rate"]) and not columns.plain
     above = bool(np.nanmax(values, initial=0) > 1) and not numbers.percent.any() and not unit
+    if any(isinstance(of, float) for _, of in terms):
+        return values  # with a number in it, an expression takes the numbers as they are
+    if parts := _PARTS.get(unit.removesuffix("s")):
+        changes.append(f"{own} is divided by {parts:,}")
+        return values / parts
+    if unit == "thousand" and not any(text[-1:] in ("k", "K") for text in sheet.cells[at]):
+        changes.append(f"{own} is in thousands")
+        return values * 1000
+    if unit == "%" and not numbers.percent.any():
+        changes.append(f"{own} is in percent")
+        return values / 100
     if is_rate and role in ("conversions rate", "mean_reward") and above:
-        return values / 100, (f"{shown_title} is read in percent, for a rate is at most 1",)
-    return values, ()
+        changes.append(f"{own} is read in percent, for a rate is at most 1")
+        return values / 100
+    return values
 
 
 def _without_percent(role: str, numbers: Numbers) -> Numbers:
@@ -320,9 +413,9 @@ def _without_percent(role: str, numbers: Numbers) -> Numbers:
     return numbers._replace(state=state, percent=np.zeros_like(numbers.percent))
 
 
-def _completed(amounts: Amounts, sheet: Sheet) -> Amounts:
-    """With the totals that the file does not have, but rates for, or a constant cost."""
-    values, changes, columns = dict(amounts.values), amounts.changes, sheet.columns
+def _complete(sheet: Sheet, values: dict[str, FloatArray]) -> None:
+    """Work out the totals that the file does not have, but rates for, or a constant cost."""
+    columns = sheet.columns
     for role, (at, beside, how) in columns.rates.items():
         rate, other = values.pop(f"{role} rate"), np.nan_to_num(values[beside])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -330,68 +423,65 @@ def _completed(amounts: Amounts, sheet: Sheet) -> Amounts:
         whole = role == "clicks" or (not columns.is_value and role == "conversions")
         found = np.where((other == 0) | ~np.isfinite(found), 0.0, found)
         values[role] = np.rint(found) if whole else found
-        title = shown(sheet.titles[at])
-        by = shown(sheet.titles[columns.at[beside]]) if beside in columns.at else beside
+        by, title = beside, shown(sheet.titles[at])
+        if beside in columns.at:
+            by = shown(sheet.titles[columns.at[beside]])
         made = f"{title} × {by}" if how == "times" else f"{by} / {title}"
-        changes += (f"{role} worked out: {made}{', rounded' if whole else ''}",)
+        sheet.report.changes.append(f"{role} worked out: {made}{', rounded' if whole else ''}")
     for role, constant in columns.constant.items():
-        pulls = values["clicks"] if role == "spent" else np.ones_like(next(iter(values.values())))
-        values[role] = constant * pulls
-        changes += (f"every {columns.pull_unit} costs {constant:g}, as --columns says",)
-    return replace(amounts, values=values, changes=changes)
+        values[role] = constant * (values["clicks"] if role == "spent" else np.ones(len(sheet.line)))
+        sheet.report.changes.append(f"every {columns.pull_unit} costs {constant:g}, as --columns says")
 
 
-def _check_symbols(sheet: Sheet, by_role: dict[str, Numbers], problems: Problems) -> None:
-    """Amounts of two currencies have no sum."""
-    seen = dict[str, tuple[int, str]]()
-    for role, numbers in by_role.items():
-        for symbol, text in numbers.symbols.items():
-            row = int(np.argmax(sheet.of(role) == text))
-            seen[symbol] = min(seen.get(symbol, (row, role)), (row, role))
-    found = sorted(seen.items(), key=lambda item: item[1][0])
-    for _, (row, role) in found[1:]:
-        may_be = f"in one currency for all rows, and line {sheet.line[found[0][1][0]]} has {shown(found[0][0])}"
-        problems.note(bad(sheet.where(row, role), sheet.of(role)[row], may_be))
+def _with_currency(style: NumberStyle, sheet: Sheet) -> NumberStyle:
+    """The currency of a title or of a column of its own, where the numbers have none."""
+    codes = {cell for cell in sheet.of("currency") if not is_nothing(cell)}
+    units = [sheet.columns.unit(role) for role in (*COSTS, *(f"{role} rate" for role in sheet.columns.rates))]
+    named = [unit for unit in (*(codes if len(codes) == 1 else ()), *units) if unit not in _NO_CURRENCY]
+    if style.symbol or not named:
+        return style
+    apart = named[0][-1:].isalpha()
+    return replace(style, symbol=named[0][:8], symbol_first=not apart, symbol_apart=apart)
 
 
-def check_cells(sheet: Sheet, amounts: Amounts, keep: np.ndarray, problems: Problems) -> np.ndarray:
+def check_cells(sheet: Sheet, amounts: Amounts, keep: np.ndarray) -> np.ndarray:
     """Note every cell that cannot be read, row by row; the rows that can be used, bool [N]."""
-    at, width, roles = sheet.columns.at, len(sheet.titles), list(amounts.state)
+    at, width = sheet.columns.at, len(sheet.titles)
     refunds = ("spent", "conversions") if sheet.columns.kind == "counts" else ()  # their sums must be at least 0
-    wrong = {role: np.isin(amounts.state[role], (BAD,) if role in refunds else (BAD, NEGATIVE)) for role in roles}
+    wrong = {role: (of == BAD) | ((of == NEGATIVE) & (role not in refunds)) for role, of in amounts.state.items()}
     for role in ("name", "instance") if "instance" in at and not sheet.columns.by_test else ("name",):
         wrong[role] = sheet.of(role) == ""
     odd = np.any(list(wrong.values()), axis=0) | np.isin(sheet.line, list(sheet.wide))
     for i in np.flatnonzero(odd & keep).tolist():
-        line, where = sheet.line[i], f"{sheet.source}, line {sheet.line[i]}"
-        if line in sheet.wide:
-            problems.note(bad(f"{where}, number of cells", sheet.wide[line], f"at most {width}, as in the header"))
+        if (line := sheet.line[i]) in sheet.wide:
+            may_be = f"at most {width}, as in the header"
+            sheet.note(bad(sheet.where(i, "number of cells"), sheet.wide[line], may_be))
         for role in (role for role, of in wrong.items() if of[i]):
             text = sheet.of(role)[i]
             signs = text[:1].isdigit() and set(text) & {",", "."}
             decimal = f" (decimal sign: {amounts.style.decimal!r})" if signs else ""
             percent = " (percent beside numbers, or of an amount)" if text.endswith("%") else ""
-            may_be = MAY_BE + decimal + percent if role in roles else "a name"
-            problems.note(bad(sheet.where(i, role), text, may_be))
+            may_be = MAY_BE + decimal + percent if role in amounts.state else "a name"
+            sheet.note(bad(sheet.cell(i, role), text, may_be))
     usable = keep & ~odd
-    title = sheet.titles[at["conversions"]] if "result_kind" in at else ""
-    paid = usable & (np.nan_to_num(amounts.values["conversions"]) > 0) if title else usable
-    as_it_is = f"--columns {shlex.quote(brief(f'conversions={title}', 60))} takes them as they are"
-    _check_one(sheet, "result_kind", paid, f"results of two kinds are not compared; {as_it_is}", problems)
+
+    def firsts(role: str, rows: np.ndarray) -> dict[str, tuple[int, str]]:
+        own = sheet.of(role)
+        return {x: (int(np.argmax(rows & (own == x))), role) for x in set(own[rows]) if not is_nothing(x)}
+
+    if "result_kind" in at:
+        option = shlex.quote(brief(f"conversions={sheet.titles[at['conversions']]}", 60))
+        say = f"results of two kinds are not compared; --columns {option} takes them as they are"
+        _check_one(sheet, firsts("result_kind", usable & (np.nan_to_num(amounts.values["conversions"]) > 0)), say)
     if "currency" in at and at.get("instance") != at["currency"]:
         option = shlex.quote(f"instance={sheet.titles[at['currency']]}")
-        _check_one(sheet, "currency", np.ones(len(keep), bool), f"--columns {option} plays each by itself", problems)
+        _check_one(sheet, firsts("currency", keep | True), f"--columns {option} plays each by itself")
     return usable
 
 
-def _check_one(sheet: Sheet, role: str, rows: np.ndarray, else_say: str, problems: Problems) -> None:
-    """Amounts of two currencies, and results of two kinds, have no sum: such a column must say one thing."""
-    words = (
-        {}
-        if role not in sheet.columns.at
-        else {word: i for i in np.flatnonzero(rows)[::-1].tolist() if not is_nothing(word := sheet.of(role)[i])}
-    )
-    (_, first), *others = sorted(words.items(), key=lambda item: item[1]) or [("", 0)]
-    for word, i in others:
-        may_be = f"{shown(brief(sheet.of(role)[first], 40))} as in line {sheet.line[first]} ({else_say})"
-        problems.note(bad(sheet.where(i, role), brief(word, 40), may_be))
+def _check_one(sheet: Sheet, first: Mapping[str, tuple[int, str]], say: str) -> None:
+    """Amounts of two currencies, and results of two kinds, have no sum. ``first``: row and role where each stands."""
+    above, *others = sorted(first.items(), key=lambda item: item[1]) or [("", (0, ""))]
+    for _, (row, role) in others:
+        may_be = f"{shown(brief(above[0], 40))} as in line {sheet.line[above[1][0]]} ({say})"
+        sheet.note(bad(sheet.cell(row, role), brief(sheet.of(role)[row], 40), may_be))

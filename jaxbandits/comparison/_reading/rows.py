@@ -15,21 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandits.comparison._reading.columns import Columns, pull_unit, samples
-from jaxbandits.comparison._reading.numbers import (
-    NEGATIVE,
-    NOTHING,
-    NUMBER,
-    UNKNOWN,
-    Amounts,
-    check_cells,
-    is_nothing,
-    is_number,
-    read_amounts,
-)
-from jaxbandits.comparison._reading.sheet import Problems, Sheet, coded
-from jaxbandits.comparison._reading.times import Times, read_times
-from jaxbandits.comparison._reading.titles import Texts, best_match, rank_of, titles_of
+from jaxbandits.comparison._reading import numbers
+from jaxbandits.comparison._reading.columns import Columns, Texts, best_match, pull_unit, rank_of, samples, titles_of
+from jaxbandits.comparison._reading.sheet import Sheet, coded, grouped
 from jaxbandits.comparison.arms_table import FloatArray, NumberStyle
 from jaxbandits.core.checks import InputError, brief, shown
 
@@ -67,61 +55,48 @@ class Rows:
     clicks: FloatArray  # [N], pulls that the row sums; 1 for means and logs
     value: FloatArray  # [N], what they brought (means: the mean reward); NaN where a mean or a pull has none
     spent: FloatArray  # [N], what they cost (means: the mean cost); NaN as above
-    time: Times | None = None
+    time: numbers.Times | None = None
     ads: tuple[FloatArray, FloatArray] | None = None  # the Facebook file's own means, (reward, cost) [N] each
 
 
-class Notes(NamedTuple):
-    """What the user is told: what changes a number, and what else."""
-
-    changes: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-
-    def also(self, more: Notes) -> Notes:
-        """Both."""
-        return Notes(self.changes + more.changes, self.others + more.others)
-
-
-def read_rows(
-    sheet: Sheet, default_name: str, decimal: str | None, choices: Choices, problems: Problems
-) -> tuple[Rows, Notes]:
-    """The rows of a file of means, counts or pulls, and notes; ``problems`` then holds what cannot be used."""
-    sheet, others = _without_extras(sheet, choices)
-    amounts = read_amounts(sheet, decimal, problems)
-    keep, changes = _without_sums(sheet, amounts, choices, problems)
-    found = np.flatnonzero(check_cells(sheet, amounts, keep, problems))
+def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Choices) -> Rows:
+    """The rows of a file of means, counts or pulls."""
+    sheet = _without_extras(sheet, choices)
+    amounts = numbers.read_amounts(sheet, decimal)
+    keep = _without_sums(sheet, amounts, choices)
+    found = np.flatnonzero(numbers.check_cells(sheet, amounts, keep))
     sheet, amounts = sheet.only(found), amounts.only(found)
-    columns, told = _of_kind(sheet, amounts)
-    (clicks, value, spent), filled = _filled(columns.kind, sheet, amounts)
+    columns = _of_kind(sheet, amounts)
+    clicks, value, spent = _filled(columns.kind, sheet, amounts)
     if columns.is_value and columns.kind != sheet.columns.kind:  # then the reward may be a number of successes
         columns = replace(columns, is_value=not ((value % 1 == 0) & (value <= clicks)).all())
-    arms, over = _names(sheet)
-    instances = _instances(sheet, default_name)
-    day_first = amounts.style.decimal == "," or amounts.style.symbol in _DAY_FIRST
-    time, note = read_times(sheet.of("time"), day_first) if "time" in columns.at else (None, "")
-    _check_names(sheet, columns, instances, arms, time is not None, choices, problems)
-    if note:
-        told += (f"column {sheet.label('time')}: {note}",)
-    if note and time is None and columns.kind == "log":
-        say = "write it so, leave that column out of the file, or say --columns time=… for another"
-        problems.note(InputError(f"{sheet.source}, column {sheet.label('time')}: {note}; {say}"))
-    made = Rows(sheet, columns, amounts.style, instances, arms, clicks, value, spent, time)
-    return made, Notes((*changes, *amounts.changes, *filled), (*others, *told, *over))
+    instances, arms, time = _instances(sheet, default_name), _names(sheet), None
+    if "time" in columns.at:
+        day_first = amounts.style.decimal == "," or amounts.style.symbol in _DAY_FIRST
+        time, note = numbers.read_times(sheet.of("time"), day_first)
+        note = f"column {sheet.label('time')}: {note}" if note else ""
+        sheet.report.others += [note] if note else []
+        if time is None and columns.kind != "means" and not choices.add and coded(instances, arms)[1] < len(arms):
+            say = "write it so, say --columns time=… for another column, or --sum, which takes the rows as they come"
+            sheet.note(InputError(f"{sheet.source}, {note}; {say}"))
+    if columns.kind != "means" and not choices.add:
+        _check_names(sheet, columns, instances, arms)
+    return Rows(sheet, columns, amounts.style, instances, arms, clicks, value, spent, time)
 
 
 # --- Rows that are no arms, whatever their numbers say.
 
 
-def _without_extras(sheet: Sheet, choices: Choices) -> tuple[Sheet, list[str]]:
+def _without_extras(sheet: Sheet, choices: Choices) -> Sheet:
     """Without the header once more, a second table, remarks below the table, and what the user drops."""
-    numeric, notes, name = set(sheet.columns.numeric().values()), list[str](), sheet.columns.at["name"]
-    again = [i for i in np.flatnonzero(sheet.cells[0] == sheet.titles[0]) if sheet.row(i) == sheet.titles]
-    rows = [i for i in range(len(sheet.line)) if i not in again] if again else list(range(len(sheet.line)))
+    numeric, notes, name = set(sheet.columns.numeric().values()), sheet.report.others, sheet.of("name")
+    again = [i for i in np.flatnonzero(sheet.cells[0] == sheet.titles[0]).tolist() if sheet.row(i) == sheet.titles]
     notes += [f"{sheet.lines(again)} skipped: the header once more"] if again else []
+    rows = np.setdiff1d(np.arange(len(sheet.line)), again).tolist()
     for n in [n for n, i in enumerate(rows) if n and sheet.line[i] in sheet.gaps] if sheet.gaps else []:
         # Another header stands here, perhaps behind lines of one cell, with a row below it.
         filled = [i for i in rows[n:] if sum(map(bool, sheet.row(i))) > 1]
-        if len(filled) > 1 and not any(map(is_number, sheet.row(filled[0]))):
+        if len(filled) > 1 and not any(map(numbers.is_number, sheet.row(filled[0]))):
             notes.append(f"lines {sheet.line[rows[n]]} to {sheet.line[rows[-1]]} skipped: another table")
             rows = rows[:n]
             break
@@ -133,21 +108,19 @@ def _without_extras(sheet: Sheet, choices: Choices) -> tuple[Sheet, list[str]]:
     notes += [f"{sheet.lines(below)} below the table skipped: no numbers"] if below else []
     dropped = np.zeros(len(sheet.line), bool)
     for text in choices.drop:  # a name if there is such a name (or none), else a cell of any column of words
-        of_name = sheet.cells[name] == text
-        words = (cells == text for n, cells in enumerate(sheet.cells) if n not in numeric)
-        dropped |= of_name if not text or of_name.any() else np.any([*words], axis=0)
+        named = not text or text in name
+        words = [name] if named else [cells for n, cells in enumerate(sheet.cells) if n not in numeric]
+        dropped |= np.any([cells == text for cells in words], axis=0)
     notes += [f"{sheet.lines(np.flatnonzero(dropped))} dropped, as --drop says"] if dropped.any() else []
-    return sheet.only(np.array([i for i in rows if not dropped[i]], np.int64)), notes
+    return sheet.only(np.array([i for i in rows if not dropped[i]], np.int64))
 
 
 # --- Sums. One rule: a row that is called a total and adds up is skipped; one that is called so, or adds up, but not
 # both, is asked about.
 
 
-def _without_sums(
-    sheet: Sheet, amounts: Amounts, choices: Choices, problems: Problems
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Which rows are neither totals nor without a name, bool [N]; ``problems`` then has those that may be totals."""
+def _without_sums(sheet: Sheet, amounts: numbers.Amounts, choices: Choices) -> np.ndarray:
+    """Which rows are neither totals nor without a name, bool [N]; those that may be totals are a problem."""
     columns, names = sheet.columns, sheet.of("name")
     own = [names, *(sheet.cells[n] for n in _text_columns(sheet))]
     words = set[str]().union(*own)
@@ -165,7 +138,7 @@ def _without_sums(
         (skipped if _adds_up(sums, own, called, i) else doubt).append(i)
     blank = {text for text in set(names) if not text.strip("-–—")} if columns.kind != "means" else set()
     for i in np.flatnonzero(~called & _is_any(names, blank)).tolist():
-        if i in looks_like or all(is_nothing(sheet.cells[n][i]) for n in columns.numeric().values()):
+        if i in looks_like or all(numbers.is_nothing(sheet.cells[n][i]) for n in columns.numeric().values()):
             skipped.append(i)
             looks_like.discard(i)
             keep[i] = False
@@ -174,9 +147,11 @@ def _without_sums(
             keep[i] = False
     doubt += sorted(looks_like)
     if doubt:
-        problems.note(_asked(sheet, own, doubt, called))
-    named = ", ".join(dict.fromkeys(shown(names[i] or "no name") for i in skipped[:3]))
-    return keep, (f"{sheet.lines(sorted(skipped))} skipped: totals ({named})",) if skipped else ()
+        sheet.note(_asked(sheet, own, doubt, called))
+    if skipped:
+        named = ", ".join(dict.fromkeys(shown(names[i] or "no name") for i in skipped[:3]))
+        sheet.report.changes.insert(0, f"{sheet.lines(sorted(skipped))} skipped: totals ({named})")
+    return keep
 
 
 def _is_any(cells: Texts, texts: Iterable[str]) -> np.ndarray:
@@ -189,7 +164,7 @@ def _text_columns(sheet: Sheet) -> list[int]:
     found = []
     for n, title in enumerate(sheet.titles):
         words = dict.fromkeys(sheet.cells[n]) if title and n not in used else ()
-        if any(not is_nothing(word) for word in words) and not any(map(is_number, list(words)[:2000])):
+        if any(not numbers.is_nothing(word) for word in words) and not any(map(numbers.is_number, list(words)[:2000])):
             found.append(n)
     return found
 
@@ -256,39 +231,35 @@ def _asked(sheet: Sheet, texts: Sequence[Texts], doubt: Sequence[int], called: n
 # --- What a file is, and what its empty cells mean.
 
 
-def _of_kind(sheet: Sheet, amounts: Amounts) -> tuple[Columns, tuple[str, ...]]:
+def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
     """A file of counts whose every row is one pull is a log; a log whose rows count pulls is of counts."""
-    columns, at = sheet.columns, sheet.columns.at
+    columns, at, notes = sheet.columns, sheet.columns.at, sheet.report.others
     most = max(Counter(sheet.of("name")).values(), default=0)
     clicks = amounts.values.get("clicks", np.ones(len(sheet.line)))
     if columns.kind == "counts" and most > 1 and "clicks" in at and (clicks == 1).all():
-        log = replace(columns, kind="log", is_value=False, pull_unit="row")
-        return log, ("every row is one pull: read as a log",)
+        notes.append("every row is one pull: read as a log")
+        return replace(columns, kind="log", is_value=False, pull_unit="row")
     if columns.kind != "log":
-        return columns, ()
-    if (clicks > 1).any():
-        own = sheet.titles[at["clicks"]]
-        if most == 1:
-            _check_price(sheet)
-            counts = replace(columns, kind="counts", is_value=True, pull_unit=pull_unit(columns.title["clicks"]))
-            return counts, (f"read as counts, for {shown(own)} counts pulls and no arm has two rows",)
-        if (amounts.values["reward"] > 1).any():
-            raise InputError(
-                f"{sheet.source}: {shown(own)} is above 1, and names have several rows: if it counts a row's pulls, say "
-                f"--columns {shlex.quote(f'clicks={own}')}; if a row is one pull, leave that column out of the file"
-            )
-    if not columns.given_log and most == 1:
-        raise InputError(
-            f"{sheet.source}: no name has two rows, so this is no log, and no column is known to count pulls. "
-            f"The columns are {samples(sheet.titles, [sheet.row(i) for i in (0, 1)[: len(sheet.line)]])}. Say "
-            "--columns clicks=… (what counts pulls), or mean_reward=… and mean_cost=… if the numbers are per pull"
-        )
-    if not columns.given_log and most > 1 and _is_table(sheet):
-        raise InputError(
-            f"{sheet.source}: every name has one row for each {'day' if 'time' in at else 'kind'}: is a row one pull, "
-            "or does a column count pulls? Say --columns clicks=… (1: every row is one pull)"
-        )
-    return columns, ()
+        return columns
+    own = sheet.titles[at["clicks"]] if (clicks > 1).any() else ""
+    if own and most == 1:
+        _check_price(sheet)
+        notes.append(f"read as counts, for {shown(own)} counts pulls and no arm has two rows")
+        return replace(columns, kind="counts", is_value=True, pull_unit=pull_unit(columns.title["clicks"]))
+    said = ""
+    if own and (amounts.values["reward"] > 1).any():
+        said = f"{shown(own)} is above 1, and names have several rows: if it counts a row's pulls, say --columns "
+        said += f"{shlex.quote(f'clicks={own}')}; if a row is one pull, leave that column out of the file"
+    elif most == 1 and not columns.given_log:
+        said = "no name has two rows, so this is no log, and no column is known to count pulls. The columns are "
+        said += f"{samples(sheet.titles, [sheet.row(i) for i in range(min(len(sheet.line), 2))])}. Say --columns "
+        said += "clicks=… (what counts pulls), or mean_reward=… and mean_cost=… if the numbers are per pull"
+    elif most > 1 and not columns.given_log and _is_table(sheet):
+        said = f"every name has one row for each {'day' if 'time' in at else 'kind'}: is a row one pull, or does a "
+        said += "column count pulls? Say --columns clicks=… (1: every row is one pull)"
+    if said:
+        raise InputError(f"{sheet.source}: {said}")
+    return columns
 
 
 def _check_price(sheet: Sheet) -> None:
@@ -314,33 +285,32 @@ def _is_table(sheet: Sheet) -> bool:
     return False
 
 
-def _filled(
-    kind: str, sheet: Sheet, amounts: Amounts
-) -> tuple[tuple[FloatArray, FloatArray, FloatArray], tuple[str, ...]]:
-    """Clicks, value and spent of all rows, and notes. In a file of counts what is empty is 0, but not what pulls cost;
-    NaN is not known."""
-    values, state, ones = amounts.values, amounts.state, np.ones(len(sheet.line))
+def _filled(kind: str, sheet: Sheet, amounts: numbers.Amounts) -> Sequence[FloatArray]:
+    """Clicks, value and spent of all rows; in a file of counts what is empty is 0, but not what pulls cost. NaN is not
+    known."""
+    values, state, ones, changes = amounts.values, amounts.state, np.ones(len(sheet.line)), sheet.report.changes
     value = next(values[role] for role in ("conversions", "reward", "mean_reward") if role in values)
     spent = next(values[role] for role in ("spent", "cost", "mean_cost") if role in values)
     if kind == "log":
         of = next(state[role] for role in ("reward", "conversions") if role in state)
-        empty, given = np.isin(of, (NOTHING, UNKNOWN)), of == NUMBER
+        empty, given = np.isin(of, (numbers.NOTHING, numbers.UNKNOWN)), of == numbers.NUMBER
         if empty.sum() > given.sum() > 0 and not (value[given] == 0).any():
-            note = f"{empty.sum():,} empty rewards read as 0: most are empty, and none is 0"
-            return (ones, np.where(empty, 0.0, value), spent), (note,)
+            changes.append(f"{empty.sum():,} empty rewards read as 0: most are empty, and none is 0")
+            return ones, np.where(empty, 0.0, value), spent
     if kind != "counts":
-        return (ones, value, spent), ()
-    unknown = np.any([x == UNKNOWN for x in state.values()], axis=0)
+        return ones, value, spent
+    unknown = np.any([x == numbers.UNKNOWN for x in state.values()], axis=0)
     for role in {"spent", "spent rate", "cost"} & state.keys():  # pulls that nobody priced are not free
-        unknown |= (state[role] == NOTHING) & (np.nan_to_num(values["clicks"]) > 0)
-    empty_in = {role: np.flatnonzero(~unknown & (x == NOTHING)) for role, x in state.items() if " rate" not in role}
-    changes = [f"{role} empty in {sheet.lines(at)}: read as 0" for role, at in empty_in.items() if at.size]
-    if (refunds := np.any([x == NEGATIVE for x in state.values()], axis=0)).any():
-        changes.append(f"below 0 in {sheet.lines(np.flatnonzero(refunds))}: summed as it is")
-    if unknown.any():
-        changes.append(f"{sheet.lines(np.flatnonzero(unknown))} not summed: a number is not known")
-    clicks, value, spent = (np.where(unknown, np.nan, np.nan_to_num(x)) for x in (values["clicks"], value, spent))
-    return (clicks, value, spent), tuple(changes)
+        unknown |= (state[role] == numbers.NOTHING) & (np.nan_to_num(values["clicks"]) > 0)
+    told = {
+        f"{x} empty in {{}}: read as 0": ~unknown & (of == numbers.NOTHING)
+        for x, of in state.items()
+        if " rate" not in x
+    }
+    told["below 0 in {}: summed as it is"] = np.any([of == numbers.NEGATIVE for of in state.values()], axis=0)
+    told["{} not summed: a number is not known"] = unknown
+    changes += [text.format(sheet.lines(np.flatnonzero(of))) for text, of in told.items() if of.any()]
+    return [np.where(unknown, np.nan, np.nan_to_num(x)) for x in (values["clicks"], value, spent)]
 
 
 # --- Names.
@@ -357,7 +327,7 @@ def _instances(sheet: Sheet, default_name: str) -> Texts:
     return default if alone else named
 
 
-def _names(sheet: Sheet) -> tuple[Texts, tuple[str, ...]]:
+def _names(sheet: Sheet) -> Texts:
     """The arms' names; where an ad's name stands in several campaigns, with the campaign's before it."""
     names, over = sheet.of("name"), list[str]()
     for level in sheet.columns.levels:
@@ -366,56 +336,45 @@ def _names(sheet: Sheet) -> tuple[Texts, tuple[str, ...]]:
             names = np.array([f"{parent} / {own}" if parent else own for parent, own in pairs], object)
             over.append(shown(sheet.titles[level]))
     own = shown(sheet.titles[sheet.columns.at["name"]])
-    return names, (f"{own} repeats over {' and '.join(over)}: an arm is {shown(names[0])}",) if over else ()
+    sheet.report.others += [f"{own} repeats over {' and '.join(over)}: an arm is {shown(names[0])}"] if over else []
+    return names
 
 
-def _check_names(
-    sheet: Sheet, columns: Columns, instances: Texts, arms: Texts, timed: bool, choices: Choices, problems: Problems
-) -> None:
+def _check_names(sheet: Sheet, columns: Columns, instances: Texts, arms: Texts) -> None:
     """Rows of one arm and time are added only if nothing else tells them apart, or the user says so."""
-    if columns.kind == "means" or choices.add:
-        return
     if columns.kind == "log":  # other words in a log tell of a pull, but experiments are problems of their own
         tests = best_match(titles_of(sheet.titles), ("test",), columns.used())
         if tests is not None and coded(instances, arms, sheet.cells[tests])[1] > coded(instances, arms)[1]:
-            problems.note(_differing(sheet, "names stand in several", tests))
+            _ask_to_add(sheet, "names stand in several", tests)
         return
-    group, many = coded(instances, arms, *((sheet.of("time"),) if timed else ()))
+    group, many = coded(instances, arms, sheet.of("time"))
     if many == len(group):
         return
-    used = columns.used() - (set() if timed else {columns.at.get("time", -1)})
-    several = [of.tolist() for of in np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])]
-    several = [of for of in several if len(of) > 1]
-    for n, title in enumerate(sheet.titles):
+    several = [of.tolist() for of in grouped(group, np.arange(len(group))) if len(of) > 1]
+    for n in (n for n, title in enumerate(sheet.titles) if title and n not in columns.used()):
         cells = sheet.cells[n]
-        differ = next((of for of in several if len({cells[i] for i in of}) > 1), None) if n not in used else None
-        if differ is None or not title:
-            continue
+        differ = next((of for of in several if len({cells[i] for i in of}) > 1), [])
         # Numbers that every arm repeats, such as windows of 7 and 30 days, tell rows apart as words do.
         each = {tuple(sorted(cells[i] for i in of)) for of in several}
         repeats = len(each) == 1 and len(several) > 1 and len(set(*each)) == len(differ)
-        if repeats or not any(map(is_number, cells[:2000])):
+        if differ and (repeats or not any(map(numbers.is_number, cells[:2000]))):
             texts = brief(", ".join(dict.fromkeys(cells[i] for i in differ)), 60)
-            problems.note(
-                _differing(sheet, f"{shown(arms[differ[0]])} has several rows that differ in", n, f" ({texts})")
-            )
+            _ask_to_add(sheet, f"{shown(arms[differ[0]])} has several rows that differ in", n, f" ({texts})")
             return
 
 
-def _differing(sheet: Sheet, what: str, n: int, texts: str = "") -> InputError:
+def _ask_to_add(sheet: Sheet, what: str, n: int, texts: str = "") -> None:
     title = sheet.titles[n]
     say = " or ".join(f"--columns {shlex.quote(f'{role}={title}')}" for role in ("name", "instance"))
-    return InputError(f"{sheet.source}: {what} {shown(title)}{texts}; --sum adds them, {say} keeps them apart")
+    sheet.note(InputError(f"{sheet.source}: {what} {shown(title)}{texts}; --sum adds them, {say} keeps them apart"))
 
 
 def unit_of_rewards(rows: Rows) -> str:
     """What rewards are counted in: the file's own word, where it is not in plain form."""
     columns = rows.columns
+    usual = "value" if columns.is_value else "conversions" if columns.kind in ("counts", "facebook") else "reward"
     role = next((role for role in ("conversions", "reward") if role in columns.at), "")
-    title = brief(rows.sheet.titles[columns.at[role]], 40) if role else ""
-    if columns.kind == "counts" and (not columns.plain or columns.is_value):
-        is_rate = not role or columns.title[role].is_any(rank_of()["rate"])
-        return ("value" if columns.is_value else "conversions") if is_rate else title
-    if columns.kind == "log" and not columns.plain:
-        return title
-    return "reward" if columns.kind in ("means", "log") else "conversions"
+    is_rate = not role or (columns.kind == "counts" and columns.title[role].is_any(rank_of()["rate"]))
+    if columns.kind not in ("counts", "log") or (columns.plain and not columns.is_value) or is_rate:
+        return usual
+    return brief(rows.sheet.titles[columns.at[role]], 40)

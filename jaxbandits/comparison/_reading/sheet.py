@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import hashlib
 import io
@@ -10,17 +11,15 @@ import itertools
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jaxbandits.comparison._reading.columns import Asked, Columns, find_columns, missing_columns
-from jaxbandits.comparison._reading.titles import Texts, key
-from jaxbandits.core.checks import InputError, bad, brief, shown
-from jaxbandits.core.checks import line as on_one_line
+from jaxbandits.comparison._reading.columns import Asked, Columns, Texts, find_columns, key, missing_columns
+from jaxbandits.core.checks import InputError, bad, brief, line, shown
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEADER_WITHIN = 60  # rows: how far down the header is looked for
@@ -28,6 +27,25 @@ _MOST_TOLD = 20
 _AS_TEXT = re.compile(r'^="(.*)"$', re.DOTALL)  # so some programs keep a spreadsheet from reading a cell as a number
 _MAY_BE = "text in UTF-8, UTF-16 or Latin-1, saved as CSV (or say --encoding)"
 _NO_TEXT = ((b"PK\x03\x04", "a workbook or a zip file"), (b"\xd0\xcf\x11\xe0", "an old workbook (.xls)"))
+
+
+@dataclass
+class Report:
+    """What the user is told of a file: problems all together, so that they are mended in one go; and notes."""
+
+    problems: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)  # notes on what changes a number
+    others: list[str] = field(default_factory=list)
+
+    def tell(self, source: str) -> None:
+        """Raise InputError if there was a problem; several with their number in the first line."""
+        found = self.problems
+        if len(found) == 1:
+            raise InputError(found[0])
+        if found:
+            told = [text.removeprefix(f"{source}, ").removeprefix(f"{source}: ") for text in found[:_MOST_TOLD]]
+            told += [f"… and {len(found) - _MOST_TOLD:,} more"] if len(found) > _MOST_TOLD else []
+            raise InputError("\n  ".join([f"{source}: {len(found):,} problems", *told]))
 
 
 @dataclass(frozen=True)
@@ -42,8 +60,8 @@ class Sheet:
     wide: Mapping[int, int]  # how many cells a line has, where there are more than titles
     gaps: frozenset[int]  # line numbers of rows that stand below a blank line
     separator: str
-    notes: tuple[str, ...]  # what was read in another way than as the plain form, or left out
     sha256: str = ""  # of the bytes that were read
+    report: Report = field(default_factory=Report)
 
     @property
     def position(self) -> dict[str, int]:
@@ -51,8 +69,9 @@ class Sheet:
         return {**self.columns.at, **self.columns.numeric()}
 
     def of(self, role: str) -> Texts:
-        """The cells of a role."""
-        return self.cells[self.position[role]]
+        """The cells of a role; empty ones if there is no such column."""
+        at = self.position.get(role)
+        return np.full(len(self.line), "", object) if at is None else self.cells[at]
 
     def row(self, i: int) -> tuple[str, ...]:
         """The cells of the ``i``-th row."""
@@ -64,23 +83,29 @@ class Sheet:
             return self
         return replace(self, line=self.line[rows], cells=[cells[rows] for cells in self.cells])
 
+    def note(self, problem: InputError) -> None:
+        """Keep it for :meth:`Report.tell`."""
+        self.report.problems.append(str(problem))
+
     def label(self, role: str) -> str:
         """What messages call the column of a role: the role, or the file's own title where that says something else."""
-        own = self.titles[self.position[role]]
+        own = self.titles[self.position[role]] if role in self.position else role
         return role if (self.columns.plain and role != "clicks") or key(own) == key(role) else brief(own, 60)
 
-    def where(self, row: int, role: str) -> str:
+    def where(self, row: int, what: str) -> str:
+        """A place of the file, for messages."""
+        return f"{self.source}, line {self.line[row]}, {what}"
+
+    def cell(self, row: int, role: str) -> str:
         """The place of a cell, for messages."""
-        label = self.label(role) if role in self.position else role
-        return f"{self.source}, line {self.line[row]}, column {label}"
+        return self.where(row, f"column {self.label(role)}")
 
     def lines(self, rows: Iterable[int]) -> str:
         """``line 3``, ``lines 3, 5`` or ``lines 3, 5, 8, 9, 12 and 4 more``, of these rows."""
-        return lines_of([self.line[i] for i in rows])
+        return _lines([self.line[i] for i in rows])
 
 
-def lines_of(lines: Sequence[int]) -> str:
-    """``line 3``, ``lines 3, 5`` or ``lines 3, 5, 8, 9, 12 and 4 more``."""
+def _lines(lines: Sequence[int]) -> str:
     more = f" and {len(lines) - 5:,} more" if len(lines) > 5 else ""
     return f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines[:5]))}{more}"
 
@@ -93,27 +118,12 @@ def coded(*columns: Texts) -> tuple[np.ndarray, int]:
     return numbers, len(place)
 
 
-@dataclass
-class Problems:
-    """The errors of a file, told together so that they are mended in one go."""
-
-    source: str
-    found: list[str] = field(default_factory=list)
-
-    def note(self, problem: InputError) -> None:
-        """Keep it for :meth:`tell`."""
-        self.found.append(str(problem))
-
-    def tell(self) -> None:
-        """Raise InputError if there was one: a single one as it was, several with their number in the first line."""
-        if len(self.found) == 1:
-            raise InputError(self.found[0])
-        if self.found:
-            own = (f"{self.source}, ", f"{self.source}: ")
-            lines = [text.removeprefix(own[0]).removeprefix(own[1]) for text in self.found[:_MOST_TOLD]]
-            more = len(self.found) - len(lines)
-            lines += [f"… and {more:,} more"] if more else []
-            raise InputError("\n  ".join([f"{self.source}: {len(self.found):,} problems", *lines]))
+def grouped(code: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
+    """These rows, those of equal code together, in order of first appearance."""
+    own = code[rows]
+    order = np.argsort(own, kind="stable")
+    groups = np.split(rows[order], np.flatnonzero(np.diff(own[order])) + 1) if rows.size else []
+    return sorted(groups, key=lambda group: int(group[0]))
 
 
 def read_sheet(path: str | os.PathLike[str], asked: Asked, encoding: str | None = None) -> Sheet:
@@ -124,17 +134,18 @@ def read_sheet(path: str | os.PathLike[str], asked: Asked, encoding: str | None 
         reason = getattr(problem, "strerror", None) or problem
         given = str(path) if isinstance(path, Path) else path
         raise bad("arms file", given, f"a CSV file that can be read ({reason})") from None
-    source = on_one_line(" ".join(str(path).split()))
-    text, notes = decoded(content, source, encoding)
+    source = line(" ".join(str(path).split()))
+    text, note = decoded(content, source, encoding)
     sheet = _sheet(text, source, asked)
-    return replace(sheet, notes=(*notes, *sheet.notes), sha256=hashlib.sha256(content).hexdigest())
+    sheet.report.others[:0] = [note] if note else []
+    return replace(sheet, sha256=hashlib.sha256(content).hexdigest())
 
 
-def decoded(content: bytes, source: str, encoding: str | None = None) -> tuple[str, tuple[str, ...]]:
+def decoded(content: bytes, source: str, encoding: str | None = None) -> tuple[str, str]:
     """The text, and a note where it is not UTF-8. ``encoding`` is what the user says it is."""
     if encoding is not None:
         try:
-            return content.decode(encoding), (f"read as {codecs.lookup(encoding).name}",)
+            return content.decode(encoding), f"read as {codecs.lookup(encoding).name}"
         except (LookupError, ValueError):
             raise bad("encoding", encoding, f"the encoding of {source}, such as utf-8, cp1251 or shift_jis") from None
     for start, what in _NO_TEXT:
@@ -144,14 +155,14 @@ def decoded(content: bytes, source: str, encoding: str | None = None) -> tuple[s
     if content.startswith(codecs.BOM_UTF8):
         tries = {"utf-8-sig": ""}
     elif content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        tries = {"utf-16": "UTF-16"}
+        tries = {"utf-16": "read as UTF-16"}
     elif any(zeros):
-        tries = {"utf-16-be" if zeros[0] > zeros[1] else "utf-16-le": "UTF-16"}
+        tries = {"utf-16-be" if zeros[0] > zeros[1] else "utf-16-le": "read as UTF-16"}
     else:
-        tries = {"utf-8": "", "cp1252": "Latin-1 (Windows-1252), for it is not UTF-8"}
+        tries = {"utf-8": "", "cp1252": "read as Latin-1 (Windows-1252), for it is not UTF-8"}
     for name, told in tries.items():
         try:
-            return content.decode(name), (f"read as {told}",) if told else ()
+            return content.decode(name), told
         except UnicodeDecodeError:
             pass
     raise bad("arms file", source, _MAY_BE)
@@ -167,62 +178,52 @@ def _sheet(text: str, source: str, asked: Asked) -> Sheet:
         for sign, rows in heads.items():
             for at, cells in enumerate(rows):
                 if columns := find_columns(cells, asked, source, plain=plain):
-                    return _below(text, sign, at, columns, source)
+                    return _below(list(_rows(text, sign, source)), sign, at, columns, source)
     # Some programs write files twice: then every line is one cell in quotes.
     wrapped = all(len(cells) == 1 for cells in heads[","]) and text.strip()[0] == text.strip()[-1] == '"'
     if wrapped and any(sign in cells[0] for sign in _SEPARATORS for cells in heads[","]):
-        return _sheet("\n".join(cells[0] if cells else "" for cells in _reader(text, ",")), source, asked)
-    _read(text, ",", source)  # is it CSV at all?
+        return _sheet("\n".join("".join(cells) for _, cells in _rows(text, ",", source)), source, asked)
+    list(_rows(text, ",", source))  # is it CSV at all?
     raise missing_columns(list(heads.values()), source, asked)
 
 
-def _reader(text: str, sign: str) -> Any:
+def _rows(text: str, sign: str, source: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Line and cells of all rows; tuples, for the collector of garbage would walk through as many lists."""
     # strict, because otherwise one stray quote swallows the rest of the file without a word
-    return csv.reader(io.StringIO(text, newline=None), strict=True, skipinitialspace=True, delimiter=sign)
-
-
-def _read(text: str, sign: str, source: str) -> tuple[list[int], list[tuple[str, ...]]]:
-    """Lines and cells of all rows; tuples, for the collector of garbage would walk through as many lists."""
-    reader, line, rows = _reader(text, sign), list[int](), list[tuple[str, ...]]()
+    reader = csv.reader(io.StringIO(text, newline=None), strict=True, skipinitialspace=True, delimiter=sign)
+    bare = (lambda cell: _AS_TEXT.sub(r"\1", cell.strip())) if '="' in text else str.strip
     try:
         for row in reader:
-            line.append(reader.line_num)
-            rows.append(tuple(map(str.strip, row)))
+            yield reader.line_num, tuple(map(bare, row))
     except csv.Error as error:
         raise InputError(f"{source}, line {reader.line_num}: not readable as CSV: {error}") from None
-    return line, rows
 
 
-def _head(text: str, sign: str) -> list[list[str]]:
+def _head(text: str, sign: str) -> list[tuple[str, ...]]:
     """The first rows that are not blank, as far as they can be read."""
-    rows, reader = list[list[str]](), _reader(text, sign)
-    try:
-        for cells in itertools.islice(reader, _HEADER_WITHIN):
-            if any(stripped := [cell.strip() for cell in cells]):
-                rows.append(stripped)
-    except csv.Error:
-        pass
-    return rows
+    found = list[tuple[str, ...]]()
+    with contextlib.suppress(InputError):
+        found.extend(cells for _, cells in itertools.islice(_rows(text, sign, ""), _HEADER_WITHIN) if any(cells))
+    return found
 
 
-def _below(text: str, sign: str, at: int, columns: Columns, source: str) -> Sheet:
+def _below(every: list[tuple[int, tuple[str, ...]]], sign: str, at: int, columns: Columns, source: str) -> Sheet:
     """The sheet whose header is the ``at``-th row that is not blank."""
-    line, every = _read(text, sign, source)
-    filled = [i for i, row in enumerate(every) if any(row)]
-    above, header, below = filled[:at], every[filled[at]], filled[at + 1 :]
+    filled = [i for i, (_, row) in enumerate(every) if any(row)]
+    above, (_, header), below = filled[:at], every[filled[at]], filled[at + 1 :]
     if not below:
         raise InputError(f"{source}: there is a header but no rows; it must have at least two arms")
-    gaps = frozenset(line[i] for i in below if not any(every[i - 1]))
-    rows, width, wide = [every[i] for i in below], len(header), dict[int, int]()
+    numbers, rows = zip(*(every[i] for i in below), strict=True)
+    gaps = frozenset(every[i][0] for i in below if not any(every[i - 1][1]))
+    width, wide = len(header), dict[int, int]()
     if set(map(len, rows)) != {width}:
-        wide = {line[i]: len(every[i]) for i in below if any(every[i][width:])}
-        rows = [row[:width] + ("",) * (width - len(row)) for row in rows]
+        wide = {line: len(row) for line, row in zip(numbers, rows, strict=True) if any(row[width:])}
+        rows = tuple(row[:width] + ("",) * (width - len(row)) for row in rows)
     cells = [np.array(of, object) for of in zip(*rows, strict=True)]
-    if '="' in text:
-        cells = [np.array([_AS_TEXT.sub(r"\1", cell) for cell in of], object) for of in cells]
-    notes: tuple[str, ...] = (f"{_SEPARATORS[sign]} separate the cells",) if sign != "," else ()
-    if above:
-        said = shown(" / ".join(" ".join(filter(None, every[i])) for i in above))
-        notes += (f"{lines_of([line[i] for i in above])} above the header skipped: {said}",)
     titles = tuple(" ".join(cell.split()) for cell in header)
-    return Sheet(source, titles, columns, np.array([line[i] for i in below]), cells, wide, gaps, sign, notes)
+    sheet = Sheet(source, titles, columns, np.array(numbers), cells, wide, gaps, sign)
+    sheet.report.others += [f"{_SEPARATORS[sign]} separate the cells"] if sign != "," else []
+    if above:
+        said = shown(" / ".join(" ".join(filter(None, every[i][1])) for i in above))
+        sheet.report.others.append(f"{_lines([every[i][0] for i in above])} above the header skipped: {said}")
+    return sheet
