@@ -24,7 +24,7 @@ from jaxbandits.comparison._reading.arms import NOT_KNOWN, Arm, arms_of, default
 from jaxbandits.comparison._reading.columns import REWARD, ROLES, Asked
 from jaxbandits.comparison._reading.facebook import facebook_rows
 from jaxbandits.comparison._reading.rows import Choices, Rows, read_rows, unit_of_rewards
-from jaxbandits.comparison._reading.sheet import Sheet, coded, read_sheet
+from jaxbandits.comparison._reading.sheet import Sheet, read_sheet
 from jaxbandits.comparison.arms_table import ArmsTable, Instance, KeptOut
 from jaxbandits.core.checks import InputError, bad, positive_number, shown
 
@@ -210,7 +210,8 @@ def _tell_of_arms(
         rows.sheet.report.changes,
         rows.sheet.report.others,
     )
-    if kind == "counts" and (names := coded(rows.instance, rows.arm)[1]) < len(rows.arm):
+    names = sum(len(instance.arms) for instance in found) + len(out)
+    if kind == "counts" and names < len(rows.arm):
         others.append(f"{len(rows.arm):,} rows summed to {names:,} arms")
     if kind == "log" and (gaps := int((np.isnan(rows.value) | np.isnan(rows.spent)).sum())):
         changes.append(f"{gaps:,} {'row is a gap' if gaps == 1 else 'rows are gaps'}: without reward or cost")

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from jaxbandits._cli.compare import columns_of
-from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, NOTHING, NUMBER, UNKNOWN, read_numbers
+from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, NOTHING, NUMBER, UNKNOWN, read_numbers, read_times
 from jaxbandits.comparison._reading.sheet import decoded
-from jaxbandits.comparison._reading.times import read_times
 from jaxbandits.comparison.arms_table import DAYS, ROWS, WILSON, estimates, interval_names, ratio, wilson
 from jaxbandits.core.checks import InputError
 from tests.comparison.reading import clicks, message_of, read

@@ -36,7 +36,6 @@ _UNKNOWN = re.compile(
 _TRUE = re.compile(r"true|yes|y|t|ja|oui|s[ií]|sim|wahr|vrai|success|succeeded|passe?d?|won|win|converted|correct")
 _FALSE = re.compile(r"false|no|n|f|nein|non|n[aã]o|falsch|faux|failure|failed|fail|lost|loss|not converted|incorrect")
 _PLAIN = re.compile(r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_PLAIN_LINES = re.compile(r"(?:(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)?(?:\n|\Z))*", re.ASCII)
 _SPACES = "\u00a0\u202f\u2009\u2007 "
 _QUOTES = "'’‘´`"
 _NAMES = rf"R\$|kr\.?|zł|Kč|Ft|lei|руб\.?|Fr\.|Rs\.?|TL|RM|Rp\.?|S/\.?|{CODES}"
@@ -99,11 +98,14 @@ def read_numbers(
 def _plain_column(cells: Texts, is_count: bool) -> Numbers | None:
     """A column of plain numbers and empty cells only, at the speed of NumPy; None if it is another one."""
     text = "\n".join(cells)
-    if not _PLAIN_LINES.fullmatch(text) or (is_count and "." in text):
+    if not set(text) <= set("0123456789.eE+-\n") or (is_count and "." in text):
         return None
     empty = cells == ""
-    values = np.where(empty, "nan", cells).astype(np.float64)
-    if not (np.isfinite(values) | empty).all():
+    try:
+        values = np.where(empty, "nan", cells).astype(np.float64)
+    except ValueError:  # two dots
+        return None
+    if not (np.isfinite(values) | empty).all() or np.signbit(values[~empty]).any():
         return None
     return Numbers(values, np.where(empty, NOTHING, NUMBER).astype(np.int8), np.zeros(len(cells), bool), {})
 
@@ -190,7 +192,7 @@ def _value(cell: _Cell, point: str) -> tuple[float, int, bool]:
     value = float(text) if _PLAIN.fullmatch(text) else math.nan
     if not math.isfinite(value):
         return _NO_NUMBER
-    value = (value / 100 if cell.percent else value) * cell.factor
+    value = (value / 100 if cell.percent else value) * cell.factor or 0.0  # never -0.0
     return value, NEGATIVE if value < 0 else NUMBER, cell.percent
 
 
@@ -435,7 +437,7 @@ def _complete(sheet: Sheet, values: dict[str, FloatArray]) -> None:
 
 def _with_currency(style: NumberStyle, sheet: Sheet) -> NumberStyle:
     """The currency of a title or of a column of its own, where the numbers have none."""
-    codes = {cell for cell in sheet.of("currency") if not is_nothing(cell)}
+    codes = {cell for cell in set(sheet.of("currency")) if not is_nothing(cell)}
     units = [sheet.columns.unit(role) for role in (*COSTS, *(f"{role} rate" for role in sheet.columns.rates))]
     named = [unit for unit in (*(codes if len(codes) == 1 else ()), *units) if unit not in _NO_CURRENCY]
     if style.symbol or not named:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import csv
 import hashlib
 import io
@@ -11,15 +10,15 @@ import itertools
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from jaxbandits.comparison._reading.columns import Asked, Columns, Texts, find_columns, key, missing_columns
-from jaxbandits.core.checks import InputError, bad, brief, line, shown
+from jaxbandits.core.checks import InputError, bad, brief, shown
+from jaxbandits.core.checks import line as on_one_line
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEADER_WITHIN = 60  # rows: how far down the header is looked for
@@ -111,11 +110,13 @@ def _lines(lines: Sequence[int]) -> str:
 
 
 def coded(*columns: Texts) -> tuple[np.ndarray, int]:
-    """Of each row a number that rows with the same cells share, in order of first appearance; how many there are."""
-    keys = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
-    place: dict[Any, int] = {}
-    numbers = np.fromiter((place.setdefault(one, len(place)) for one in keys), np.int64, len(columns[0]))
-    return numbers, len(place)
+    """Of each row a number that only rows with the same cells share; and how many there are."""
+    code = np.zeros(len(columns[0]), np.int64)
+    for cells in columns:
+        place = {text: n for n, text in enumerate(dict.fromkeys(cells))}
+        own = np.fromiter(map(place.__getitem__, cells), np.int64, len(cells))
+        code = np.unique(code * len(place) + own, return_inverse=True)[1]
+    return code, int(code.max(initial=-1)) + 1
 
 
 def grouped(code: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
@@ -134,7 +135,7 @@ def read_sheet(path: str | os.PathLike[str], asked: Asked, encoding: str | None 
         reason = getattr(problem, "strerror", None) or problem
         given = str(path) if isinstance(path, Path) else path
         raise bad("arms file", given, f"a CSV file that can be read ({reason})") from None
-    source = line(" ".join(str(path).split()))
+    source = on_one_line(" ".join(str(path).split()))
     text, note = decoded(content, source, encoding)
     sheet = _sheet(text, source, asked)
     sheet.report.others[:0] = [note] if note else []
@@ -173,57 +174,52 @@ def _sheet(text: str, source: str, asked: Asked) -> Sheet:
         raise InputError(f"{source}: the file is empty; it must have a header line and rows of arms")
     if text.lstrip()[0] in "[{<":
         raise InputError(f"{source}: not readable as CSV: it begins like JSON or HTML; save the table as CSV")
-    heads = {sign: _head(text, sign) for sign in _SEPARATORS}
+    heads = {sign: [row for row in _rows(text, sign, "")[1] if any(row)] for sign in _SEPARATORS}
     for plain in (True, False):  # a header in plain form is taken before one in the usual words
         for sign, rows in heads.items():
             for at, cells in enumerate(rows):
                 if columns := find_columns(cells, asked, source, plain=plain):
-                    return _below(list(_rows(text, sign, source)), sign, at, columns, source)
+                    return _below(*_rows(text, sign, source), sign, at, columns, source)
     # Some programs write files twice: then every line is one cell in quotes.
     wrapped = all(len(cells) == 1 for cells in heads[","]) and text.strip()[0] == text.strip()[-1] == '"'
     if wrapped and any(sign in cells[0] for sign in _SEPARATORS for cells in heads[","]):
-        return _sheet("\n".join("".join(cells) for _, cells in _rows(text, ",", source)), source, asked)
-    list(_rows(text, ",", source))  # is it CSV at all?
+        return _sheet("\n".join(map("".join, _rows(text, ",", source)[1])), source, asked)
+    _rows(text, ",", source)  # is it CSV at all?
     raise missing_columns(list(heads.values()), source, asked)
 
 
-def _rows(text: str, sign: str, source: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Line and cells of all rows; tuples, for the collector of garbage would walk through as many lists."""
+def _rows(text: str, sign: str, source: str) -> tuple[list[int], list[tuple[str, ...]]]:
+    """Lines and cells of all rows; without a source the first rows, as far as they can be read."""
     # strict, because otherwise one stray quote swallows the rest of the file without a word
     reader = csv.reader(io.StringIO(text, newline=None), strict=True, skipinitialspace=True, delimiter=sign)
+    line, rows, most = list[int](), list[tuple[str, ...]](), None if source else _HEADER_WITHIN
     bare = (lambda cell: _AS_TEXT.sub(r"\1", cell.strip())) if '="' in text else str.strip
     try:
-        for row in reader:
-            yield reader.line_num, tuple(map(bare, row))
+        for row in itertools.islice(reader, most):
+            line.append(reader.line_num)
+            rows.append(tuple(map(bare, row)))  # no lists: the collector of garbage would walk through all of them
     except csv.Error as error:
-        raise InputError(f"{source}, line {reader.line_num}: not readable as CSV: {error}") from None
+        if source:
+            raise InputError(f"{source}, line {reader.line_num}: not readable as CSV: {error}") from None
+    return line, rows
 
 
-def _head(text: str, sign: str) -> list[tuple[str, ...]]:
-    """The first rows that are not blank, as far as they can be read."""
-    found = list[tuple[str, ...]]()
-    with contextlib.suppress(InputError):
-        found.extend(cells for _, cells in itertools.islice(_rows(text, sign, ""), _HEADER_WITHIN) if any(cells))
-    return found
-
-
-def _below(every: list[tuple[int, tuple[str, ...]]], sign: str, at: int, columns: Columns, source: str) -> Sheet:
+def _below(line: list[int], every: list[tuple[str, ...]], sign: str, at: int, columns: Columns, source: str) -> Sheet:
     """The sheet whose header is the ``at``-th row that is not blank."""
-    filled = [i for i, (_, row) in enumerate(every) if any(row)]
-    above, (_, header), below = filled[:at], every[filled[at]], filled[at + 1 :]
+    filled = [i for i, row in enumerate(every) if any(row)]
+    above, header, below = filled[:at], every[filled[at]], filled[at + 1 :]
     if not below:
         raise InputError(f"{source}: there is a header but no rows; it must have at least two arms")
-    numbers, rows = zip(*(every[i] for i in below), strict=True)
-    gaps = frozenset(every[i][0] for i in below if not any(every[i - 1][1]))
-    width, wide = len(header), dict[int, int]()
+    gaps = frozenset(line[i] for i in below if not any(every[i - 1]))
+    rows, width, wide = [every[i] for i in below], len(header), dict[int, int]()
     if set(map(len, rows)) != {width}:
-        wide = {line: len(row) for line, row in zip(numbers, rows, strict=True) if any(row[width:])}
-        rows = tuple(row[:width] + ("",) * (width - len(row)) for row in rows)
+        wide = {line[i]: len(every[i]) for i in below if any(every[i][width:])}
+        rows = [row[:width] + ("",) * (width - len(row)) for row in rows]
     cells = [np.array(of, object) for of in zip(*rows, strict=True)]
     titles = tuple(" ".join(cell.split()) for cell in header)
-    sheet = Sheet(source, titles, columns, np.array(numbers), cells, wide, gaps, sign)
+    sheet = Sheet(source, titles, columns, np.array([line[i] for i in below]), cells, wide, gaps, sign)
     sheet.report.others += [f"{_SEPARATORS[sign]} separate the cells"] if sign != "," else []
     if above:
-        said = shown(" / ".join(" ".join(filter(None, every[i][1])) for i in above))
-        sheet.report.others.append(f"{_lines([every[i][0] for i in above])} above the header skipped: {said}")
+        said = shown(" / ".join(" ".join(filter(None, every[i])) for i in above))
+        sheet.report.others.append(f"{_lines([line[i] for i in above])} above the header skipped: {said}")
     return sheet
