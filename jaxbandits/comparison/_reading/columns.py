@@ -162,12 +162,8 @@ PLAIN = {
 _FORMATS = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in PLAIN.items())
 _REWARD_OF = {"means": "mean_reward", "counts": "conversions", "log": "reward"}
 COSTS = ("spent", "cost", "mean_cost")  # for them a number may be given instead of a title
-_ALIASES = {
-    "name": ("arm",),
-    "spent": ("spend", "cost"),
-    "conversions": ("conversion", "total_conversion"),
-    "campaign_id": ("xyz_campaign_id",),
-}
+_ALIASES = {"name": ("arm",), "spent": ("spend", "cost"), "conversions": ("conversion", "total_conversion")}
+_ALIASES |= {"campaign_id": ("xyz_campaign_id",)}
 # The words of a role are those of the role's name, if no others stand here; and what the user may call it.
 _WORDS = {
     "counts": {"conversions": ("conversions", "value")},
@@ -378,21 +374,14 @@ def _of_kind(kind: str, titles: Sequence[str], keyed: Sequence[Title], given: Gi
     titled = {role: keyed[i] for role, i in at.items()} | {f"{x} rate": keyed[i] for x, (i, _, _) in rates.items()}
     of_results = rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
     result = titled.get("conversions rate") or titled.get("conversions")
+    is_value = kind == "counts" and "conversions" not in asked and not (result and result.is_any(of_results))
+    terms = {role: terms for role, (_, terms) in (*found.items(), *of_rates.items()) if terms}
+    unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(titled.get("clicks"))
     return Columns(
-        kind,
-        at,
-        title=titled,
-        rates=rates,
-        constant=constant,
-        terms={role: terms for role, (_, terms) in (*found.items(), *of_rates.items()) if terms},
-        is_value=kind == "counts" and "conversions" not in asked and not (result and result.is_any(of_results)),
-        pull_unit={"means": "pull", "log": "row"}.get(kind) or pull_unit(titled.get("clicks")),
-        levels=_levels(keyed, at, given),
-        other=other,
-        by_test=by_test,
-        given=frozenset(named),
+        kind, at, title=titled, rates=rates, constant=constant, terms=terms, is_value=is_value, pull_unit=unit,
+        levels=_levels(keyed, at, given), other=other, by_test=by_test, given=frozenset(named),
         given_log=kind == "log" and asked.get("clicks") == "1",
-    )
+    )  # fmt: skip
 
 
 def _check_totals(titles: Sequence[str], keyed: Sequence[Title], given: Given) -> None:

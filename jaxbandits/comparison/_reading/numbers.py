@@ -228,17 +228,9 @@ _AROUND = re.compile(r"^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? +|\s*(?:Z|UTC
 _EPOCHS = ((9e8, 5e9, 1.0), (9e11, 5e12, 1e3), (9e14, 5e15, 1e6), (9e17, 5e18, 1e9))  # s, ms, µs, ns: 1998 to 2128
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 _DAYS = (
-    "%Y-%m-%d",
-    "%Y/%m/%d",
-    "%Y.%m.%d",
-    "%d %b %Y",
-    "%d %B %Y",
-    "%d-%b-%Y",
-    "%d-%b-%y",
-    "%d %b %y",
-    "%b %d %Y",
+    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %y", "%b %d %Y",
     "%B %d %Y",
-)
+)  # fmt: skip
 _MONTHS = ("%Y-%m", "%Y/%m", "%b %Y", "%B %Y")
 
 
@@ -277,10 +269,8 @@ def read_times(cells: Texts, custom: bool = False) -> tuple[Times | None, str]:
 
 def _ordered(cells: Texts) -> Times:
     numbers = np.array([float(x) if _ROUND.fullmatch(x) else np.nan for x in cells])
-    known = ~np.isnan(numbers)
-    day = np.full(numbers.size, np.datetime64("NaT", "D"))
-    day[known] = np.unique(numbers[known], return_inverse=True)[1].astype("datetime64[D]")
-    return day.astype("datetime64[us]")
+    days = np.unique(numbers, return_inverse=True)[1].astype("datetime64[D]").astype("datetime64[us]")
+    return np.where(np.isnan(numbers), np.datetime64("NaT", "us"), days)
 
 
 def _read(text: str, formats: list[str]) -> datetime | None:
@@ -425,9 +415,7 @@ def _complete(sheet: Sheet, values: dict[str, FloatArray]) -> None:
         whole = role == "clicks" or (not columns.is_value and role == "conversions")
         found = np.where((other == 0) | ~np.isfinite(found), 0.0, found)
         values[role] = np.rint(found) if whole else found
-        by, title = beside, shown(sheet.titles[at])
-        if beside in columns.at:
-            by = shown(sheet.titles[columns.at[beside]])
+        title, by = (shown(sheet.titles[x]) if x is not None else beside for x in (at, columns.at.get(beside)))
         made = f"{title} × {by}" if how == "times" else f"{by} / {title}"
         sheet.report.changes.append(f"{role} worked out: {made}{', rounded' if whole else ''}")
     for role, constant in columns.constant.items():
