@@ -51,19 +51,18 @@ def read_arms(
     In a file of counts the rows of a name are summed, and an empty cell is 0; in a log each is a pull, and a row
     without reward or cost a gap. Arms without clicks or cost are kept out, and told.
 
-    Bounds, by which rewards and costs are to be divided to lie in [0, 1], where none is given: for the
-    Facebook file, in each instance max_k mean_k / 0.99, which is the paper's mean / max * 0.99; otherwise
-    one pair for the file: for rewards 1, or the largest mean / 0.99 (values) or reward (log) if that is above 1; for
-    costs 1 if no cost is above 1, else the largest mean cost / 0.99 (means, counts) or the largest single cost (log). A
-    file in other than plain form, whose costs are all below 0.1, has the largest as its bound too.
+    Bounds that divide rewards and costs into [0, 1], where none is given: for the Facebook file, in each instance
+    max_k mean_k / 0.99, which is the paper's mean / max * 0.99; otherwise one pair for the file: for rewards 1, or the
+    largest mean / 0.99 (values) or reward (log) if that is above 1; for costs 1 if no cost is above 1, else the largest
+    mean / 0.99 (means, counts) or single cost (log). A file in other than plain form, whose costs are all below 0.1,
+    has the largest as its bound too.
 
-    Facebook rules: an arm is a row with spent > 0 and clicks >= total_conversion, an instance a group of
-    (campaign_id, age, gender) with at least two arms. In the public file 382 rows lack campaign_id and
-    fb_campaign_id, and all that follows them sits two columns to the left. "published" drops these rows, as
-    the paper's code does (19 instances, 545 arms). "repaired" moves the cells back (23 instances, 922 arms)
-    and takes the campaign id from the nearest complete row above: the file is sorted by ad_id, campaigns are
-    unbroken blocks of rows in it, and the shifted rows come last, in campaign 1178. A shifted row with no
-    complete row above, or with one of another campaign below, stays without campaign and is dropped.
+    Facebook rules: an arm is a row with spent > 0 and clicks >= total_conversion, an instance a group of (campaign_id,
+    age, gender) with at least two arms. In the public file 382 rows lack campaign_id and fb_campaign_id, and all that
+    follows them sits two columns to the left. "published" drops these rows, as the paper's code does (19 instances, 545
+    arms). "repaired" moves the cells back (23 instances, 922 arms) and takes the campaign id from the nearest complete
+    row above: the file is sorted by ad_id, campaigns are unbroken blocks of rows in it, and the shifted rows come last,
+    in campaign 1178. A shifted row with no complete row above, or with one of another campaign below, is dropped.
 
     Args:
         path: the CSV file, or ``-`` for standard input.
@@ -71,12 +70,10 @@ def read_arms(
         reward_max: bound of the rewards in the user's unit per pull, for all instances; None for the default.
         cost_max: the same for costs.
         columns: titles of columns by what they are: instance, name, time, reward, cost (or spent), clicks,
-            conversions, price (a cost per pull), reward_rate (a reward per pull), mean_reward, mean_cost. Titles may be
-            joined by " + ", " * " and " / " (``"A + B"``, ``"Cost (pence) / 100"``). As cost a number instead of a
-            title: what every pull costs.
+            conversions, price and reward_rate (of one pull), mean_reward, mean_cost. Titles may be joined by " + ",
+            " * " and " / " (``"A + B"``, ``"Cost (pence) / 100"``). A number as cost: what every pull costs.
         reward: the column that counts as reward, such as ``"revenue"``, by title or by one of the usual words.
-        prior: in a file of counts, as if every arm had had so many clicks more, at the average reward and cost of its
-            instance; > 0. None for none.
+        prior: counts: as if every arm had had so many clicks more, at its instance's average; > 0. None for none.
         decimal: the decimal sign, "." or ","; None to tell it from the file.
         encoding: of the file's text, such as ``"cp1251"``; None to tell UTF-8, UTF-16 and Latin-1 apart.
         drop: rows of these names are left out, or, where no row has such a name, with such a cell (a device).
@@ -87,10 +84,10 @@ def read_arms(
         The instances with their arms in file order, and notes that say what was dropped or ignored.
 
     Raises:
-        InputError: an argument, the file, its header or a cell cannot be used (cells with line and column);
-            a value is above its bound; an instance has fewer than two arms; an arm of a file of means is named twice;
-            a row may be a total, or rows may be several views of one thing (the message says which option decides).
-            Up to 20 such problems are told together. Only in the Facebook format are unusable rows dropped and counted.
+        InputError: an argument, the file, its header or a cell cannot be used (cells with line and column); a value is
+            above its bound; an instance has fewer than two arms; an arm of a file of means is named twice; a row may be
+            a total, or rows may be views of one thing (the message says which option decides). Up to 20 such problems
+            are told together. Only in the Facebook format are unusable rows dropped and counted.
 
     Example:
         >>> import os, tempfile
@@ -120,10 +117,11 @@ def read_arms(
         choices = Choices(frozenset(drop), frozenset(keep), add)
         rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, choices)
     kind = rows.columns.kind
-    if instances != "published" and kind != "facebook":
-        report.others.append(f"instances={instances!r} has no effect on a file of {kind}")
-    if prior and kind != "counts":
-        report.others.append(f"prior={prior!r} has no effect on a file of {kind}")
+    for given, used in (
+        (f"{instances=}" * (instances != "published"), "facebook"),
+        (f"{prior=}" * (prior > 0), "counts"),
+    ):
+        report.others += [f"{given} has no effect on a file of {kind}"] if given and kind != used else []
     found, out = _instances(rows, prior, (reward_max, cost_max))
     report.tell(sheet.source)
     _tell_of_arms(rows, found, out, prior, reward_max)
@@ -133,15 +131,13 @@ def read_arms(
 
 
 def _asked(columns: Mapping[str, str] | None, reward: str | None) -> Asked:
-    given = dict(columns or {})
+    given = dict(columns or {}) | ({REWARD: reward} if reward is not None else {})
     for role, text in given.items():
-        if role not in ROLES:
+        if role not in (*ROLES, REWARD):
             raise bad("columns", role, f"one of {', '.join(ROLES)}")
         if not isinstance(text, str) or not text.strip():
-            raise bad("columns", text, f"the title of the column that is {role}")
-    if reward is not None and (not isinstance(reward, str) or not reward.strip()):
-        raise bad("reward", reward, "the title of a column")
-    given |= {REWARD: reward} if reward is not None else {}
+            may_be = f"the title of the column that is {role.removeprefix('--')}"
+            raise bad("reward" if role == REWARD else "columns", text, may_be)
     return {role: " ".join(text.split()) for role, text in given.items()}
 
 
@@ -187,11 +183,12 @@ def _of_columns(sheet: Sheet) -> list[str]:
     columns, titles, notes = sheet.columns, [shown(title) for title in sheet.titles], list[str]()
     at = {role: columns.at[role] for role in ("instance", "name", "time") if role in columns.at} | columns.numeric()
     if not columns.plain:
-        terms = {
-            role: [f" {sign} {titles[of] if isinstance(of, int) else f'{of:g}'}" for sign, of in columns.terms[role]]
-            for role in columns.terms
-        }
-        said = [f"{role} = {''.join([titles[i], *terms.get(role, ())])}" for role, i in at.items()]
+
+        def term(sign: str, of: int | float) -> str:
+            return f" {sign} {titles[of] if isinstance(of, int) else f'{of:g}'}"
+
+        terms = {role: "".join(term(*one) for one in of) for role, of in columns.terms.items()}
+        said = [f"{role} = {titles[i]}{terms.get(role, '')}" for role, i in at.items()]
         notes.append(f"columns: {', '.join(said)}")
     if columns.other is not None:
         reward, other = next(titles[at[x]] for x in _REWARDS if x in at), shlex.quote(sheet.titles[columns.other])

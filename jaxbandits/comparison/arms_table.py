@@ -133,12 +133,7 @@ class NumberStyle:
         return self.written(f"{value:{sign},.{decimals}f} ± {half:,.{decimals}f}")
 
     def money(self, value: float, cents: bool = True) -> str:
-        """An amount with the file's currency: two decimals, more for an amount below 0.1 (three digits that count).
-
-        Args:
-            value: in the file's currency.
-            cents: whether a whole amount is written with them.
-        """
+        """An amount with the currency: two decimals (``cents``: of a whole amount too), below 0.1 three digits."""
         decimals = 2 if not 0 < abs(value) < 0.1 else min(2 - math.floor(math.log10(abs(value))), 12)
         amount = self.number(value, decimals if cents or not float(value).is_integer() else 0)
         apart = " " if self.symbol and self.symbol_apart else ""
