@@ -165,10 +165,10 @@ COSTS = ("spent", "cost", "mean_cost")  # for them a number may be given instead
 _ALIASES = {"name": ("arm",), "spent": ("spend", "cost"), "conversions": ("conversion", "total_conversion")}
 _ALIASES |= {"campaign_id": ("xyz_campaign_id",)}
 # The words of a role are those of the role's name, if no others stand here; and what the user may call it.
-_WORDS = {
+_WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "counts": {"conversions": ("conversions", "value")},
     "log": {"reward": ("reward", "conversions", "value"), "cost": ("cost", "spent")},
-    "means": dict[str, tuple[str, ...]](),
+    "means": {},
 }
 _SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
     "counts": {"spent": ("spent", "cost"), "conversions": ("conversions", "reward")},

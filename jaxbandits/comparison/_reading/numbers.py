@@ -344,7 +344,7 @@ def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers
         right = np.full_like(values, term)
         if isinstance(term, int):
             right, other = beside[term].values, beside[term].state
-            for i in np.flatnonzero(other == BAD):
+            for i in np.flatnonzero(other == BAD).tolist():
                 title = brief(sheet.titles[term], 60)
                 sheet.note(bad(sheet.where(i, f"column {title}"), sheet.cells[term][i], MAY_BE))
             lacks = other == UNKNOWN

@@ -353,7 +353,7 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Texts, arms: Texts) 
     several = [of.tolist() for of in grouped(group, np.arange(len(group))) if len(of) > 1]
     for n in (n for n, title in enumerate(sheet.titles) if title and n not in columns.used()):
         cells = sheet.cells[n]
-        differ = next((of for of in several if len({cells[i] for i in of}) > 1), [])
+        differ: list[int] = next((of for of in several if len({cells[i] for i in of}) > 1), [])
         # Numbers that every arm repeats, such as windows of 7 and 30 days, tell rows apart as words do.
         each = {tuple(sorted(cells[i] for i in of)) for of in several}
         repeats = len(each) == 1 and len(several) > 1 and len(set(*each)) == len(differ)
