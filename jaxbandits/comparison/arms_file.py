@@ -7,13 +7,8 @@ In plain form the first line names the columns, in any order and in upper or low
 * log:      name [arm], reward, cost; one row per pull
 * facebook: campaign_id [xyz_campaign_id], age, gender, clicks, spent, total_conversion
 
-An `instance` column in the first three holds several independent problems in one file; `ad_id` names the
-Facebook arms. Other columns are ignored.
-
-Files as programs export them are read too, and the notes say how: the usual words for columns in several languages
-("Amount spent (USD)", "Kosten"); commas, semicolons, tabs or bars between cells; decimal commas, thousands, currencies,
-percent; UTF-8, UTF-16 or Latin-1; lines above the header, totals and remarks below the table; rows per day. See
-:func:`read_arms`.
+An `instance` column in the first three holds several independent problems in one file; `ad_id` names the Facebook arms.
+Files as programs export them are read too; the rules stand in docs/arms-files.md, and the notes say which were used.
 """
 
 from __future__ import annotations
@@ -28,8 +23,8 @@ import numpy as np
 from jaxbandits.comparison._reading.arms import NOT_KNOWN, Arm, arms_of, default_bounds, fitting, instance_of, kept_out
 from jaxbandits.comparison._reading.columns import REWARD, ROLES, Asked
 from jaxbandits.comparison._reading.facebook import facebook_rows
-from jaxbandits.comparison._reading.rows import Choices, Notes, Rows, read_rows, unit_of_rewards
-from jaxbandits.comparison._reading.sheet import Problems, Sheet, read_sheet
+from jaxbandits.comparison._reading.rows import Choices, Rows, read_rows, unit_of_rewards
+from jaxbandits.comparison._reading.sheet import Sheet, read_sheet
 from jaxbandits.comparison.arms_table import ArmsTable, Instance, KeptOut
 from jaxbandits.core.checks import InputError, bad, positive_number, shown
 
@@ -56,19 +51,18 @@ def read_arms(
     In a file of counts the rows of a name are summed, and an empty cell is 0; in a log each is a pull, and a row
     without reward or cost a gap. Arms without clicks or cost are kept out, and told.
 
-    Bounds, by which rewards and costs are to be divided to lie in [0, 1], where none is given: for the
-    Facebook file, in each instance max_k mean_k / 0.99, which is the paper's mean / max * 0.99; otherwise
-    one pair for the file: for rewards 1, or the largest mean / 0.99 (values) or reward (log) if that is above 1; for
-    costs 1 if no cost is above 1, else the largest mean cost / 0.99 (means, counts) or the largest single cost (log). A
-    file in other than plain form, whose costs are all below 0.1, has the largest as its bound too.
+    Bounds that divide rewards and costs into [0, 1], where none is given: for the Facebook file, in each instance
+    max_k mean_k / 0.99, which is the paper's mean / max * 0.99; otherwise one pair for the file: for rewards 1, or the
+    largest mean / 0.99 (values) or reward (log) if that is above 1; for costs 1 if no cost is above 1, else the largest
+    mean / 0.99 (means, counts) or single cost (log). A file in other than plain form, whose costs are all below 0.1,
+    has the largest as its bound too.
 
-    Facebook rules: an arm is a row with spent > 0 and clicks >= total_conversion, an instance a group of
-    (campaign_id, age, gender) with at least two arms. In the public file 382 rows lack campaign_id and
-    fb_campaign_id, and all that follows them sits two columns to the left. "published" drops these rows, as
-    the paper's code does (19 instances, 545 arms). "repaired" moves the cells back (23 instances, 922 arms)
-    and takes the campaign id from the nearest complete row above: the file is sorted by ad_id, campaigns are
-    unbroken blocks of rows in it, and the shifted rows come last, in campaign 1178. A shifted row with no
-    complete row above, or with one of another campaign below, stays without campaign and is dropped.
+    Facebook rules: an arm is a row with spent > 0 and clicks >= total_conversion, an instance a group of (campaign_id,
+    age, gender) with at least two arms. In the public file 382 rows lack campaign_id and fb_campaign_id, and all that
+    follows them sits two columns to the left. "published" drops these rows, as the paper's code does (19 instances, 545
+    arms). "repaired" moves the cells back (23 instances, 922 arms) and takes the campaign id from the nearest complete
+    row above: the file is sorted by ad_id, campaigns are unbroken blocks of rows in it, and the shifted rows come last,
+    in campaign 1178. A shifted row with no complete row above, or with one of another campaign below, is dropped.
 
     Args:
         path: the CSV file, or ``-`` for standard input.
@@ -76,12 +70,10 @@ def read_arms(
         reward_max: bound of the rewards in the user's unit per pull, for all instances; None for the default.
         cost_max: the same for costs.
         columns: titles of columns by what they are: instance, name, time, reward, cost (or spent), clicks,
-            conversions, price (a cost per pull), reward_rate (a reward per pull), mean_reward, mean_cost. Titles may be
-            joined by " + ", " * " and " / " (``"A + B"``, ``"Cost (pence) / 100"``). As cost a number instead of a
-            title: what every pull costs.
+            conversions, price and reward_rate (of one pull), mean_reward, mean_cost. Titles may be joined by " + ",
+            " * " and " / " (``"A + B"``, ``"Cost (pence) / 100"``). A number as cost: what every pull costs.
         reward: the column that counts as reward, such as ``"revenue"``, by title or by one of the usual words.
-        prior: in a file of counts, as if every arm had had so many clicks more, at the average reward and cost of its
-            instance; > 0. None for none.
+        prior: counts: as if every arm had had so many clicks more, at its instance's average; > 0. None for none.
         decimal: the decimal sign, "." or ","; None to tell it from the file.
         encoding: of the file's text, such as ``"cp1251"``; None to tell UTF-8, UTF-16 and Latin-1 apart.
         drop: rows of these names are left out, or, where no row has such a name, with such a cell (a device).
@@ -92,12 +84,10 @@ def read_arms(
         The instances with their arms in file order, and notes that say what was dropped or ignored.
 
     Raises:
-        InputError: an argument, the file, its header or a cell cannot be used (cells with line and column);
-            a value is above its bound; an instance has fewer than two arms; an arm of a file of means is named twice;
-            a row may be a total, or rows may be several views of one thing (the message says which option decides).
-            Several such problems are told together: the first line says how many there are, and each of up
-            to 20 has a line of its own. Only in the Facebook format are unusable rows dropped and counted in the notes
-            instead.
+        InputError: an argument, the file, its header or a cell cannot be used (cells with line and column); a value is
+            above its bound; an instance has fewer than two arms; an arm of a file of means is named twice; a row may be
+            a total, or rows may be views of one thing (the message says which option decides). Up to 20 such problems
+            are told together. Only in the Facebook format are unusable rows dropped and counted.
 
     Example:
         >>> import os, tempfile
@@ -118,73 +108,68 @@ def read_arms(
         raise bad("encoding", encoding, "the name of an encoding, such as cp1251")
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
-    choices = Choices(frozenset(drop), frozenset(keep), add)
     sheet = read_sheet(path, _asked(columns, reward), encoding)
-    problems = Problems(sheet.source)
+    report = sheet.report
     if sheet.columns.kind == "facebook":
-        rows, told = facebook_rows(sheet, repair=instances == "repaired")
-        notes = Notes(told)
+        rows = facebook_rows(sheet, repair=instances == "repaired")
     else:
-        notes = Notes((), (*sheet.notes, *_of_columns(sheet)))
-        rows, told_of_rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, choices, problems)
-        notes += told_of_rows
+        report.others += _of_columns(sheet)
+        choices = Choices(frozenset(drop), frozenset(keep), add)
+        rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, choices)
     kind = rows.columns.kind
-    for name, given, of in (("instances", instances != "published", "facebook"), ("prior", prior, "counts")):
-        if given and kind != of:
-            value = instances if name == "instances" else prior
-            notes += Notes((), (f"{name}={value!r} has no effect on a file of {kind}",))
-    found, out = _instances(rows, prior, (reward_max, cost_max), problems)
-    problems.tell()
-    notes += _of_arms(rows, found, out, prior, reward_max)
+    for given, used in (
+        (f"{instances=}" * (instances != "published"), "facebook"),
+        (f"{prior=}" * (prior > 0), "counts"),
+    ):
+        report.others += [f"{given} has no effect on a file of {kind}"] if given and kind != used else []
+    found, out = _instances(rows, prior, (reward_max, cost_max))
+    report.tell(sheet.source)
+    _tell_of_arms(rows, found, out, prior, reward_max)
     units = unit_of_rewards(rows), "cost" if kind in ("means", "log") else "spent"
-    told = (*notes.changes, *notes.others)
-    return ArmsTable(
-        kind, found, told, *units, sheet.sha256, rows.columns.pull_unit, rows.style, out, len(notes.changes)
-    )
+    notes, pull_unit = (*report.changes, *report.others), rows.columns.pull_unit
+    return ArmsTable(kind, found, notes, *units, sheet.sha256, pull_unit, rows.style, out, len(report.changes))
 
 
 def _asked(columns: Mapping[str, str] | None, reward: str | None) -> Asked:
-    given = dict(columns or {})
+    given = dict(columns or {}) | ({REWARD: reward} if reward is not None else {})
     for role, text in given.items():
-        if role not in ROLES:
+        if role not in (*ROLES, REWARD):
             raise bad("columns", role, f"one of {', '.join(ROLES)}")
         if not isinstance(text, str) or not text.strip():
-            raise bad("columns", text, f"the title of the column that is {role}")
-    if reward is not None and (not isinstance(reward, str) or not reward.strip()):
-        raise bad("reward", reward, "the title of a column")
-    given |= {REWARD: reward} if reward is not None else {}
+            may_be = f"the title of the column that is {role.removeprefix('--')}"
+            raise bad("reward" if role == REWARD else "columns", text, may_be)
     return {role: " ".join(text.split()) for role, text in given.items()}
 
 
 def _instances(
-    rows: Rows, prior: float, given: tuple[float | None, float | None], problems: Problems
+    rows: Rows, prior: float, given: tuple[float | None, float | None]
 ) -> tuple[tuple[Instance, ...], tuple[KeptOut, ...]]:
-    """The instances of at least two arms; the arms that are not in them. ``problems`` then holds what cannot be."""
-    groups = arms_of(rows, prior, problems)
+    """The instances of at least two arms; the arms that are not in them."""
+    groups, sheet = arms_of(rows, prior), rows.sheet
     everyone = [arm for group in groups for arm in group if not arm.why]
     found, out, lost = list[Instance](), list[KeptOut](), list[list[Arm]]()
     for group in groups:
         playable = [arm for arm in group if not arm.why]
         default = default_bounds(rows, playable if rows.columns.kind == "facebook" else everyone)
         bounds = given[0] or default[0], given[1] or default[1]
-        fit = iter(fitting(rows, playable, bounds, problems))
+        fit = iter(fitting(rows, playable, bounds))
         group = [arm if arm.why else next(fit) for arm in group]
         playable = [arm for arm in group if not arm.why]
         if len(playable) > 1:
             found.append(instance_of(rows, playable, bounds))
-        elif not problems.found:  # where a row cannot be used, it may be the missing arm
+        else:
             lost.append(group)
         out += [kept_out(rows, arm) for arm in group if arm.why]
-    for group in lost if not problems.found else ():
+    for group in lost if not sheet.report.problems else ():  # where a row cannot be used, it may be the missing arm
         errors = [arm.error for arm in group if arm.error is not None]
         if errors and found:
             out += [kept_out(rows, arm, "alone in its instance") for arm in group if not arm.why]
             continue
-        where = f"{rows.sheet.source}, instance {shown(group[0].instance)}, number of arms"
+        where = f"{sheet.source}, instance {shown(group[0].instance)}, number of arms"
         for error in errors or [bad(where, len(group), "2 or more")]:
-            problems.note(error)
-    if not groups and not problems.found:
-        problems.note(InputError(f"{rows.sheet.source}: no row is an arm; it must have at least two arms"))
+            sheet.note(error)
+    if not groups and not sheet.report.problems:
+        sheet.note(InputError(f"{sheet.source}: no row is an arm; it must have at least two arms"))
     return tuple(found), tuple(sorted(out, key=lambda arm: arm.line))
 
 
@@ -193,47 +178,47 @@ def _instances(
 _REWARDS = ("conversions", "conversions rate", "reward", "mean_reward")
 
 
-def _of_columns(sheet: Sheet) -> tuple[str, ...]:
+def _of_columns(sheet: Sheet) -> list[str]:
     """Which column was taken for what, what else could have been meant, and what is not used."""
-    columns, notes = sheet.columns, tuple[str, ...]()
+    columns, titles, notes = sheet.columns, [shown(title) for title in sheet.titles], list[str]()
     at = {role: columns.at[role] for role in ("instance", "name", "time") if role in columns.at} | columns.numeric()
     if not columns.plain:
-        notes += (f"columns: {', '.join(f'{role} = {_formula(sheet, role, i)}' for role, i in at.items())}",)
+
+        def term(sign: str, of: int | float) -> str:
+            return f" {sign} {titles[of] if isinstance(of, int) else f'{of:g}'}"
+
+        terms = {role: "".join(term(*one) for one in of) for role, of in columns.terms.items()}
+        said = [f"{role} = {titles[i]}{terms.get(role, '')}" for role, i in at.items()]
+        notes.append(f"columns: {', '.join(said)}")
     if columns.other is not None:
-        reward, other = next(sheet.titles[at[x]] for x in _REWARDS if x in at), sheet.titles[columns.other]
-        notes += (f"the reward is {shown(reward)}; --reward {shlex.quote(other)} would take that column instead",)
-    unused = [text for i, text in enumerate(sheet.titles) if text and i not in columns.used()]
-    return (*notes, f"columns not used: {shown(', '.join(unused))}") if unused else notes
+        reward, other = next(titles[at[x]] for x in _REWARDS if x in at), shlex.quote(sheet.titles[columns.other])
+        notes.append(f"the reward is {reward}; --reward {other} would take that column instead")
+    unused = ", ".join(text for i, text in enumerate(sheet.titles) if text and i not in columns.used())
+    return [*notes, f"columns not used: {shown(unused)}"] if unused else notes
 
 
-def _formula(sheet: Sheet, role: str, at: int) -> str:
-    """The title of a column, with what is added to it, multiplied with it or divided into it."""
-    terms = sheet.columns.terms.get(role, ())
-    parts = [f" {sign} {shown(sheet.titles[of]) if isinstance(of, int) else f'{of:g}'}" for sign, of in terms]
-    return shown(sheet.titles[at]) + "".join(parts)
-
-
-def _of_arms(
+def _tell_of_arms(
     rows: Rows, found: Sequence[Instance], out: Sequence[KeptOut], prior: float, reward_max: float | None
-) -> Notes:
+) -> None:
     """Sums, gaps, arms that are kept out, the prior, a bound of the rewards that was set."""
-    kind, changes, names = rows.columns.kind, tuple[str, ...](), set(zip(rows.instance, rows.arm, strict=True))
-    others: tuple[str, ...] = ()
-    if kind == "counts" and len(names) < len(rows.sheet.line):
-        others += (f"{len(rows.sheet.line):,} rows summed to {len(names):,} arms",)
-    gaps = int((np.isnan(rows.value) | np.isnan(rows.spent)).sum()) if kind == "log" else 0
-    if gaps:
-        changes += (f"{gaps:,} {'row is a gap' if gaps == 1 else 'rows are gaps'}: without reward or cost",)
+    kind, unit, changes, others = (
+        rows.columns.kind,
+        rows.columns.pull_unit,
+        rows.sheet.report.changes,
+        rows.sheet.report.others,
+    )
+    names = sum(len(instance.arms) for instance in found) + len(out)
+    if kind == "counts" and names < len(rows.arm):
+        others.append(f"{len(rows.arm):,} rows summed to {names:,} arms")
+    if kind == "log" and (gaps := int((np.isnan(rows.value) | np.isnan(rows.spent)).sum())):
+        changes.append(f"{gaps:,} {'row is a gap' if gaps == 1 else 'rows are gaps'}: without reward or cost")
     for why in dict.fromkeys(arm.reason for arm in out):
         arms = [f"{shown(arm.arm)} (line {arm.line})" for arm in out if arm.reason == why]
         more = f" and {len(arms) - 5:,} more" if len(arms) > 5 else ""
         remedy = "; --prior 10 keeps such" if kind == "counts" and not prior and why != NOT_KNOWN else ""
-        changes += (f"kept out, {why}: {', '.join(arms[:5])}{more}{remedy}",)
+        changes.append(f"kept out, {why}: {', '.join(arms[:5])}{more}{remedy}")
     if prior and kind == "counts":
-        others += (
-            f"prior: as if every arm had had {prior:g} {rows.columns.pull_unit}s more, at its instance's average",
-        )
-    bounds = sorted({instance.reward_bound for instance in found})
-    if kind != "facebook" and reward_max is None and bounds and bounds[-1] > 1:
-        others += (f"rewards go above 1: their bound is {bounds[-1]:.6g} (--reward-max sets another)",)
-    return Notes(changes, others)
+        others.append(f"prior: as if every arm had had {prior:g} {unit}s more, at its instance's average")
+    bound = max((instance.reward_bound for instance in found), default=1.0)
+    if kind != "facebook" and reward_max is None and bound > 1:
+        others.append(f"rewards go above 1: their bound is {bound:.6g} (--reward-max sets another)")

@@ -133,12 +133,7 @@ class NumberStyle:
         return self.written(f"{value:{sign},.{decimals}f} ± {half:,.{decimals}f}")
 
     def money(self, value: float, cents: bool = True) -> str:
-        """An amount with the file's currency: two decimals, more for an amount below 0.1 (three digits that count).
-
-        Args:
-            value: in the file's currency.
-            cents: whether a whole amount is written with them.
-        """
+        """An amount with the currency: two decimals (``cents``: of a whole amount too), below 0.1 three digits."""
         decimals = 2 if not 0 < abs(value) < 0.1 else min(2 - math.floor(math.log10(abs(value))), 12)
         amount = self.number(value, decimals if cents or not float(value).is_integer() else 0)
         apart = " " if self.symbol and self.symbol_apart else ""
@@ -245,13 +240,7 @@ WILSON, ROWS, DAYS = "Wilson's score interval", "Student's t over the rows", "St
 
 
 def wilson(successes: float, trials: float) -> Estimate:
-    """A rate x/n with (x + z²/2 ± z·√(x(n−x)/n + z²/4)) / (n + z²), z = 1.96; within [0, 1] for every x.
-
-    Example:
-        >>> found = wilson(5, 100)
-        >>> f"{found.value} in [{found.low:.4f}, {found.high:.4f}]"
-        '0.05 in [0.0215, 0.1118]'
-    """
+    """A rate x/n with (x + z²/2 ± z·√(x(n−x)/n + z²/4)) / (n + z²), z = 1.96; within [0, 1] for every x."""
     if trials <= 0:
         return _alone(math.nan)
     half = _Z * math.sqrt(max(successes * (trials - successes) / trials, 0) + _Z**2 / 4)
@@ -261,13 +250,7 @@ def wilson(successes: float, trials: float) -> Estimate:
 
 
 def ratio(above: FloatArray, below: FloatArray) -> Estimate:
-    """Σaᵢ/Σbᵢ over n ≥ 3 rows or days: r ± t·√(n/(n−1)·Σ(aᵢ − r·bᵢ)²)/Σbᵢ, never below 0; with b = 1 that of a mean.
-
-    Example:
-        >>> found = ratio(np.array([1.0, 2.0, 3.0]), np.ones(3))
-        >>> f"{found.value} in [{found.low:.4f}, {found.high:.4f}]"
-        '2.0 in [0.0000, 4.4841]'
-    """
+    """Σaᵢ/Σbᵢ over n ≥ 3 rows or days: r ± t·√(n/(n−1)·Σ(aᵢ − r·bᵢ)²)/Σbᵢ, at least 0; with b = 1 that of a mean."""
     n, whole = len(above), math.fsum(below)
     if whole <= 0:
         return _alone(math.inf if math.fsum(above) > 0 else math.nan)
@@ -288,13 +271,6 @@ def estimates(instance: Instance) -> list[tuple[Estimate, Estimate, Estimate]]:
     """Of each arm: reward per pull, cost per pull, cost per reward; as in the file, without prior.
 
     ``low`` and ``high`` are NaN where the file cannot say (totals alone tell nothing of a cost's spread).
-
-    Example:
-        >>> from jaxbandits.comparison.arms_table import Evidence
-        >>> counts = Evidence("counts", np.array([100.0, 9.0]), np.array([5.0, 0.0]), np.array([50.0, 9.0]), whole=True)
-        >>> ads = Instance("ads", ("a", "b"), np.array([0.05, 0]), np.array([0.5, 1]), 1.0, 1.0, None, counts)
-        >>> [[round(x.value, 3) for x in of_arm] for of_arm in estimates(ads)]
-        [[0.05, 0.5, 10.0], [0.0, 1.0, inf]]
     """
     return [_estimate(instance, arm) for arm in range(len(instance.arms))]
 

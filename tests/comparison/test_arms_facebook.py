@@ -31,13 +31,8 @@ def test_published_instances_of_the_real_file() -> None:
     assert (first.name, first.arms[0], first.mean_reward[0]) == ("916/30-34/M", "708749", 1.0)
     assert first.mean_cost[0] == pytest.approx(1.820000023 / 2, rel=1e-15)
     assert all(len(set(i.arms)) == len(i.arms) for i in table.instances)
-
-
-@needs_real_file
-def test_scaled_means_of_the_real_file_are_those_of_the_paper() -> None:
-    """Smallest and largest ratio of the second best arm to the best are 0.19 and 0.97 in the data README."""
-    seconds = []
-    for instance in read_arms(REAL).instances:
+    seconds = []  # ratio of the second best arm to the best: 0.19 to 0.97 in the data README
+    for instance in table.instances:
         reward, cost = instance.scaled_mean_reward, instance.scaled_mean_cost
         np.testing.assert_allclose(reward, instance.mean_reward / instance.mean_reward.max() * 0.99, rtol=1e-14)
         np.testing.assert_allclose(cost, instance.mean_cost / instance.mean_cost.max() * 0.99, rtol=1e-14)
@@ -52,11 +47,9 @@ def test_repaired_instances_of_the_real_file() -> None:
     sizes = {i.name: len(i.arms) for i in table.instances}
     published = {i.name: len(i.arms) for i in read_arms(REAL).instances}
     assert (len(sizes), sum(sizes.values()), min(sizes.values()), max(sizes.values())) == (23, 922, 2, 102)
-    assert {name for name in sizes if name not in published} == {
-        f"1178/{age}/F" for age in ("30-34", "35-39", "40-44", "45-49")
-    }
-    changed = {name for name in published if sizes[name] != published[name]}
-    assert changed == {f"1178/{age}/M" for age in ("30-34", "35-39", "40-44", "45-49")}
+    ages = ("30-34", "35-39", "40-44", "45-49")
+    assert {name for name in sizes if name not in published} == {f"1178/{age}/F" for age in ages}
+    assert {name for name in published if sizes[name] != published[name]} == {f"1178/{age}/M" for age in ages}
     assert "382 repaired (moved 2 columns right), 221 dropped" in table.notes[0]
 
 
@@ -66,10 +59,6 @@ def test_sample_has_the_defect_and_four_instances() -> None:
     assert [len(i.arms) for i in repaired.instances] == [3, 11, 12, 12]
     assert "6 shifted 2 columns left" in published.notes[0]
     assert "6 repaired" in repaired.notes[0]
-    for instance in repaired.instances:
-        ratio = np.sort(instance.mean_reward / instance.mean_cost)
-        assert 0.5 < ratio[-2] / ratio[-1] < 0.95
-        assert 0.9 <= instance.mean_cost.min() <= instance.mean_cost.max() <= 1.8
 
 
 def test_ads_are_filtered_and_every_drop_is_counted(tmp_path: Path) -> None:
@@ -134,11 +123,8 @@ def test_mirror_of_the_file_with_other_titles_and_cr_line_ends(tmp_path: Path) -
     np.testing.assert_array_equal(arms.mean_cost, [0.5, 2.0])
 
 
-def test_rows_of_one_ad_stay_separate_arms(tmp_path: Path) -> None:
+def test_rows_of_one_ad_stay_separate_arms_and_a_group_has_two(tmp_path: Path) -> None:
     arms = only(read(tmp_path, ADS + "1,7,70,30,M,10,5,2\n1,7,70,30,M,10,20,1\n"))
     assert arms.arms == ("1 (line 2)", "1 (line 3)")
-
-
-def test_facebook_file_without_a_group_of_two_is_an_error(tmp_path: Path) -> None:
     text = message_of(tmp_path, ADS + "1,7,70,30,M,10,5,2\n2,7,70,31,M,10,20,1\n")
     assert "no (campaign_id, age, gender) has two usable ads; 2 rows read" in text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandits.comparison._reading.numbers import MAY_BE, is_nothing
 from jaxbandits.comparison._reading.rows import Rows
-from jaxbandits.comparison._reading.sheet import Problems
+from jaxbandits.comparison._reading.sheet import coded, grouped
 from jaxbandits.comparison.arms_table import Daily, Evidence, FloatArray, Instance, KeptOut, Pulls
 from jaxbandits.core.checks import InputError, bad, shown
 
@@ -22,112 +22,85 @@ _SMALL_COST = 0.1  # below it a file that is not in plain form has a bound of it
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """One arm's rows, and its means per pull.
-
-    Attributes:
-        rows: positions in :class:`~jaxbandits.comparison._reading.rows.Rows`; of a log those that are complete.
-        reward, cost: the means; NaN if the arm cannot be played.
-        why: the reason for that, or the empty text.
-        error: the same as an error, which is told if too few arms are left.
-    """
+    """One arm's rows, and its means per pull."""
 
     instance: str
     name: str
-    rows: np.ndarray
-    reward: float
-    cost: float
-    why: str = ""
-    error: InputError | None = None
+    every: np.ndarray  # positions of its rows in Rows
+    rows: np.ndarray  # those that are complete, or counted
+    reward: float = math.nan  # mean; NaN if the arm cannot be played
+    cost: float = math.nan
+    why: str = ""  # it cannot be played
+    error: InputError | None = None  # the same, which is told if too few arms are left
 
 
-def grouped(keys: Sequence[str], rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Rows of equal key together, in order of first appearance."""
-    own = [keys[row] for row in rows.tolist()]
-    place = {key: n for n, key in enumerate(dict.fromkeys(own))}
-    which = np.fromiter(map(place.__getitem__, own), np.int64, len(own))
-    ends = np.cumsum(np.bincount(which, minlength=len(place)))[:-1]
-    return dict(zip(place, np.split(rows[np.argsort(which, kind="stable")], ends), strict=bool(place)))
-
-
-def arms_of(rows: Rows, prior: float, problems: Problems) -> list[list[Arm]]:
-    """The arms of each instance, the unplayable ones among them; ``problems`` then has names that stand twice."""
+def arms_of(rows: Rows, prior: float) -> list[list[Arm]]:
+    """The arms of each instance, the unplayable ones among them; names that stand twice are problems of the sheet."""
     found = []
-    for instance, own in grouped(rows.instance, np.arange(len(rows.sheet.line))).items():
-        arms = grouped(rows.arm, own)
-        if rows.columns.kind == "means":
-            for name, at in arms.items():
-                for again in at[1:]:
-                    where = f"{rows.sheet.source}, line {rows.sheet.line[again]}, instance {shown(instance)}, name"
-                    problems.note(bad(where, name, f"another name, line {rows.sheet.line[at[0]]} has this one"))
+    code = coded(rows.arm)[0]
+    for own in grouped(coded(rows.instance)[0], np.arange(len(rows.arm))):
         clicks, value, spent = (float(np.nansum(x[own])) for x in (rows.clicks, rows.value, rows.spent))
         rates = (value / clicks, spent / clicks) if clicks > 0 else (0.0, 0.0)
-        _check_sums(rows, arms, problems)
-        found.append([_arm(rows, instance, name, at, prior, rates) for name, at in arms.items()])
+        found.append([_arm(rows, at, prior, rates) for at in grouped(code, own)])
     return found
 
 
-def _check_sums(rows: Rows, arms: Mapping[str, np.ndarray], problems: Problems) -> None:
-    """Refunds may make a row negative, not an arm."""
-    for name, at in arms.items() if rows.columns.kind == "counts" else ():
-        for role, column in (("conversions", rows.value), ("spent", rows.spent)):
-            if np.nansum(column[at]) < 0:
-                row = int(at[np.nanargmin(column[at])])
-                where = f"{rows.where(row, role)} (arm {shown(name)} in all)"
-                problems.note(bad(where, float(np.nansum(column[at])), MAY_BE))
-
-
-def _arm(rows: Rows, instance: str, name: str, at: np.ndarray, prior: float, average: tuple[float, float]) -> Arm:
-    kind, first = rows.columns.kind, int(at[0])
+def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float]) -> Arm:
+    sheet, kind, first = rows.sheet, rows.columns.kind, int(at[0])
+    arm = Arm(rows.instance[first], rows.arm[first], at, at)
     if rows.ads is not None:
-        return Arm(instance, name, at, float(rows.ads[0][first]), float(rows.ads[1][first]))
+        return replace(arm, reward=float(rows.ads[0][first]), cost=float(rows.ads[1][first]))
     if kind != "counts":
-        return _arm_of_means(rows, instance, name, at)
+        for again in at[1:] if kind == "means" else ():
+            where = sheet.where(again, f"instance {shown(arm.instance)}, name")
+            sheet.note(bad(where, arm.name, f"another name, line {sheet.line[first]} has this one"))
+        return _arm_of_means(rows, arm)
+    for role, column in (("conversions", rows.value), ("spent", rows.spent)):
+        if (total := float(np.nansum(column[at]))) < 0:  # refunds may make a row negative, not an arm
+            where = f"{sheet.cell(int(at[np.nanargmin(column[at])]), role)} (arm {shown(arm.name)} in all)"
+            sheet.note(bad(where, total, MAY_BE))
     known = at[~np.isnan(rows.clicks[at])]
     if not known.size:
-        texts = {role: rows.text(first, role) for role in rows.columns.numeric() if is_nothing(rows.text(first, role))}
-        role, text = next(iter(texts.items()), ("spent", ""))
-        error = bad(rows.where(first, role), text, MAY_BE)
-        return Arm(instance, name, at, math.nan, math.nan, NOT_KNOWN, error)
-    at, first = known, int(known[0])
-    clicks, value, spent = (math.fsum(x[at]) for x in (rows.clicks, rows.value, rows.spent))
+        texts = {role: sheet.of(role)[first] for role in rows.columns.numeric()}
+        role, text = next(((role, text) for role, text in texts.items() if is_nothing(text)), ("spent", ""))
+        return replace(arm, why=NOT_KNOWN, error=bad(sheet.cell(first, role), text, MAY_BE))
+    first = int(known[0])
+    clicks, value, spent = (math.fsum(x[known]) for x in (rows.clicks, rows.value, rows.spent))
     if clicks + prior == 0:
         but = [f"{rows.style.money(spent)} spent"] * (spent > 0) + [f"a reward of {value:g}"] * (value > 0)
         why = f"no {rows.columns.pull_unit}s" + (f" but {' and '.join(but)}" if but else "")
-        text, where = rows.text(first, "clicks") or "0", rows.where(first, "clicks")
+        text = sheet.of("clicks")[first] or "0"
         may_be = "above 0, since means are per click" + (" (--prior 10 keeps such arms)" if average[1] > 0 else "")
-        return Arm(instance, name, at, math.nan, math.nan, why, bad(where, text, may_be))
+        return replace(arm, rows=known, why=why, error=bad(sheet.cell(first, "clicks"), text, may_be))
     if prior:
         value, spent, clicks = value + prior * average[0], spent + prior * average[1], clicks + prior
-    return _costing(rows, Arm(instance, name, at, value / clicks, spent / clicks), value)
+    return _costing(rows, replace(arm, rows=known, reward=value / clicks, cost=spent / clicks), value)
 
 
-def _costing(rows: Rows, arm: Arm, value: float = 0.0) -> Arm:
-    """The same, unplayable if its mean cost is 0 or too large, or its mean reward too large."""
-    why = ""
-    if arm.cost == 0:
-        why = "it cost nothing" + (f" and brought {value:,.10g}" if value else "")
-    elif not math.isfinite(arm.cost / LARGEST_SCALED_MEAN):
-        why = "its cost is too large"
-    return _unplayable(rows, arm, why) if why else arm
-
-
-def _unplayable(rows: Rows, arm: Arm, why: str) -> Arm:
-    where = f"{rows.sheet.source}, line {rows.sheet.line[arm.rows[0]]}, arm {shown(arm.name)}, mean cost"
-    return replace(arm, why=why, error=bad(where, arm.cost, "finite and above 0"))
-
-
-def _arm_of_means(rows: Rows, instance: str, name: str, at: np.ndarray) -> Arm:
-    kind = rows.columns.kind
+def _arm_of_means(rows: Rows, arm: Arm) -> Arm:
+    kind, at = rows.columns.kind, arm.every
     complete = at[~np.isnan(rows.value[at]) & ~np.isnan(rows.spent[at])]
     if not complete.size:
         first = int(at[0])
         what = "reward" if np.isnan(rows.value[first]) else "cost"
         role = what if kind == "log" else f"mean_{what}"
-        error = bad(rows.where(first, role), rows.text(first, role), MAY_BE)
-        return Arm(instance, name, at, math.nan, math.nan, f"no {what}", error)
+        error = bad(rows.sheet.cell(first, role), rows.sheet.of(role)[first], MAY_BE)
+        return replace(arm, why=f"no {what}", error=error)
     # rounding may lift the mean of equal values above them, and so above the bound
     reward, cost = (float(min(np.mean(x[complete]), np.max(x[complete]))) for x in (rows.value, rows.spent))
-    return _costing(rows, Arm(instance, name, complete, reward, cost))
+    return _costing(rows, replace(arm, rows=complete, reward=reward, cost=cost))
+
+
+def _costing(rows: Rows, arm: Arm, value: float = 0.0) -> Arm:
+    """The same, unplayable if its mean cost is 0 or too large, or its mean reward too large."""
+    if arm.cost == 0:
+        return _unplayable(rows, arm, "it cost nothing" + (f" and brought {value:,.10g}" if value else ""))
+    return arm if math.isfinite(arm.cost / LARGEST_SCALED_MEAN) else _unplayable(rows, arm, "its cost is too large")
+
+
+def _unplayable(rows: Rows, arm: Arm, why: str) -> Arm:
+    where = rows.sheet.where(arm.rows[0], f"arm {shown(arm.name)}, mean cost")
+    return replace(arm, why=why, error=bad(where, arm.cost, "finite and above 0"))
 
 
 def default_bounds(rows: Rows, arms: Sequence[Arm]) -> tuple[float, float]:
@@ -135,51 +108,47 @@ def default_bounds(rows: Rows, arms: Sequence[Arm]) -> tuple[float, float]:
     kind, columns = rows.columns.kind, rows.columns
     if not arms:
         return 1.0, 1.0
+    share = 1.0 if kind == "log" else LARGEST_SCALED_MEAN
     if kind == "log":
         at = np.concatenate([arm.rows for arm in arms])
         reward, cost = float(rows.value[at].max()), float(rows.spent[at].max())
     else:
         reward, cost = max(arm.reward for arm in arms), max(arm.cost for arm in arms)
-    share = 1.0 if kind == "log" else LARGEST_SCALED_MEAN
-    if kind == "facebook":
-        return reward / share, cost / share
     own_reward = reward > 1 and (kind == "log" or columns.is_value or (kind == "means" and not columns.plain))
     own_cost = cost > 1 or (not columns.plain and cost < _SMALL_COST)
-    return reward / share if own_reward else 1.0, cost / share if own_cost else 1.0
+    either = kind == "facebook"
+    return reward / share if own_reward or either else 1.0, cost / share if own_cost or either else 1.0
 
 
-def fitting(rows: Rows, arms: Sequence[Arm], bounds: tuple[float, float], problems: Problems) -> list[Arm]:
-    """The arms, unplayable where a cost vanishes beside its bound; ``problems`` then has what is above a bound."""
-    single = rows.columns.kind in ("log", "means")
-    limits = zip(("reward", "cost"), bounds, ("reward_max (--reward-max)", "cost_max (--cost-max)"), strict=True)
-    for what, bound, argument in limits:
+def fitting(rows: Rows, arms: Sequence[Arm], bounds: tuple[float, float]) -> list[Arm]:
+    """The arms, unplayable where a cost vanishes beside its bound; what is above a bound is a problem of the sheet."""
+    kind, single = rows.columns.kind, rows.columns.kind in ("log", "means")
+    for what, bound, column in zip(("reward", "cost"), bounds, (rows.value, rows.spent), strict=True):
         for arm in arms:
-            values = (rows.value if what == "reward" else rows.spent)[arm.rows]
-            found = values if single else np.array([getattr(arm, what)])
+            found = column[arm.rows] if single else np.array([getattr(arm, what)])
             for i in np.flatnonzero(~(found <= bound)):
-                where = f"{rows.sheet.source}, line {rows.sheet.line[arm.rows[i]]}, arm {shown(arm.name)}"
-                label = what if rows.columns.kind == "log" else f"mean {what}"
-                told = f"{label} {float(found[i])} is above its bound {bound}; raise {argument}"
+                told = f"{'mean ' * (kind != 'log')}{what} {float(found[i])} is above its bound {bound}"
+                told += f"; raise {what}_max (--{what}-max)"
                 if what == "reward" and not single:
                     told += f" to {max(arm.reward for arm in arms):.6g} or more"
-                problems.note(InputError(f"{where}: {told}"))
+                rows.sheet.note(InputError(f"{rows.sheet.where(arm.rows[i], f'arm {shown(arm.name)}')}: {told}"))
     vanishing = [arm.cost / bounds[1] == 0 for arm in arms]
     return [_unplayable(rows, a, "its cost is too small") if v else a for a, v in zip(arms, vanishing, strict=True)]
 
 
 def kept_out(rows: Rows, arm: Arm, why: str = "") -> KeptOut:
     """What the user is told of an arm that is not played."""
-    return KeptOut(arm.instance, arm.name, rows.sheet.line[arm.rows[0]], why or arm.why)
+    return KeptOut(arm.instance, arm.name, int(rows.sheet.line[arm.rows[0]]), why or arm.why)
 
 
 def instance_of(rows: Rows, arms: Sequence[Arm], bounds: tuple[float, float]) -> Instance:
     """The instance of at least two playable arms, with its evidence."""
-    kind, names = rows.columns.kind, tuple(arm.name for arm in arms)
-    log = None
-    if kind == "log":
-        log = tuple((_fixed(rows.value[arm.rows]), _fixed(rows.spent[arm.rows])) for arm in arms)
+    log = tuple((_fixed(rows.value[arm.rows]), _fixed(rows.spent[arm.rows])) for arm in arms)
     rewards, costs = _fixed([arm.reward for arm in arms]), _fixed([arm.cost for arm in arms])
-    return Instance(arms[0].instance, names, rewards, costs, *bounds, log, _evidence(rows, arms))
+    names, kind = tuple(arm.name for arm in arms), rows.columns.kind
+    return Instance(
+        arms[0].instance, names, rewards, costs, *bounds, log if kind == "log" else None, _evidence(rows, arms)
+    )
 
 
 def _evidence(rows: Rows, arms: Sequence[Arm]) -> Evidence:
@@ -206,15 +175,15 @@ def _daily(rows: Rows, arm: Arm) -> Daily:
     sums = []
     for column in (rows.clicks, rows.value, rows.spent):
         of_arm = column[arm.rows]
-        sums.append(_fixed([*np.bincount(which, of_arm[known], days.size), *of_arm[~known]]))
+        sums.append(_fixed(np.concatenate([np.bincount(which, of_arm[known], days.size), of_arm[~known]])))
     return Daily(np.concatenate([days, day[~known]]), *sums)
 
 
 def _pulls(rows: Rows, arms: Sequence[Arm]) -> Pulls:
     """All rows of these arms, in time order; a row without a time stays behind the one above."""
-    position = {(arm.instance, arm.name): i for i, arm in enumerate(arms)}
-    own = zip(rows.instance, rows.arm, strict=True)
-    which = np.fromiter((position.get(key, -1) for key in own), np.int64, len(rows.sheet.line))
+    which = np.full(len(rows.arm), -1)
+    for i, arm in enumerate(arms):
+        which[arm.every] = i
     at = np.flatnonzero(which >= 0)
     if rows.time is not None:
         latest = rows.time[at]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,36 +18,9 @@ _ZERO_REWARD_BECOMES = 0.01
 _UNREADABLE = "with unreadable cells"
 
 
-@dataclass(frozen=True)
-class _Ad:
-    """A row that became an arm: its position in the file, and its numbers."""
-
-    row: int
-    instance: str
-    arm: str
-    clicks: float
-    conversions: float
-    spent: float
-
-
-def facebook_rows(sheet: Sheet, repair: bool) -> tuple[Rows, tuple[str, ...]]:
-    """The ads that are arms, in file order, and a note on the others; rules in `arms_file.read_arms`.
-
-    Raises:
-        InputError: no ad is left.
-    """
-    ads, notes = _ads(sheet, sheet.columns.at, repair)
-    clicks, value, spent = (np.array([getattr(ad, x) for ad in ads]) for x in ("clicks", "conversions", "spent"))
-    means = np.where(value == 0, _ZERO_REWARD_BECOMES, value / clicks), spent / clicks
-    # the published rule makes every row an arm, also where one ad has several rows
-    times = Counter((ad.instance, ad.arm) for ad in ads)
-    names = [f"{ad.arm} (line {sheet.line[ad.row]})" if times[ad.instance, ad.arm] > 1 else ad.arm for ad in ads]
-    own, instances = sheet.only([ad.row for ad in ads]), [ad.instance for ad in ads]
-    return Rows(own, sheet.columns, NumberStyle(), instances, names, clicks, value, spent, None, means), notes
-
-
-def _ads(sheet: Sheet, at: Mapping[str, int], repair: bool) -> tuple[list[_Ad], tuple[str, ...]]:
-    dropped, ads, repaired = Counter[str](), list[_Ad](), 0
+def facebook_rows(sheet: Sheet, repair: bool) -> Rows:
+    """The ads that are arms, in file order, with a note on the others; rules in `arms_file.read_arms`."""
+    at, dropped, repaired, ads = sheet.columns.at, Counter[str](), 0, list[tuple]()
     own = zip(sheet.line, zip(*sheet.cells, strict=True), strict=True)
     rows = [(*cells, "one more") if line in sheet.wide else cells for line, cells in own]
     start, width = at["campaign_id"], at["age"] - at["campaign_id"]
@@ -57,18 +29,17 @@ def _ads(sheet: Sheet, at: Mapping[str, int], repair: bool) -> tuple[list[_Ad], 
             if not repair or campaign is None:
                 dropped[f"shifted {width} columns left" + (", campaign unknown" if repair else "")] += 1
                 continue
-            missing = (campaign, *[""] * (width - 1))
-            cells = cells[:start] + missing + cells[start : len(cells) - width]
+            cells = (*cells[:start], campaign, *[""] * (width - 1), *cells[start : len(cells) - width])
             repaired += 1
         group = [cells[at[column]] for column in ("campaign_id", "age", "gender")]
         numbers = [plain_number(cells[at[column]]) for column in ("clicks", "total_conversion", "spent")]
         if why := _unusable(numbers) if all(group) and len(cells) <= len(sheet.titles) else _UNREADABLE:
             dropped[why] += 1
             continue
-        name = cells[at["ad_id"]] if "ad_id" in at else ""
-        ads.append(_Ad(i, "/".join(group), name or f"line {sheet.line[i]}", *(x or 0.0 for x in numbers)))
-    sizes = Counter(ad.instance for ad in ads)
-    kept = [ad for ad in ads if sizes[ad.instance] > 1]
+        name = (cells[at["ad_id"]] if "ad_id" in at else "") or f"line {sheet.line[i]}"
+        ads.append((i, "/".join(group), name, *numbers))
+    sizes = Counter(ad[1] for ad in ads)
+    kept = [ad for ad in ads if sizes[ad[1]] > 1]
     dropped["alone in its group"] = len(ads) - len(kept)
     reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
     how = f" (moved {width} columns right)" if repaired else ""
@@ -76,7 +47,15 @@ def _ads(sheet: Sheet, at: Mapping[str, int], repair: bool) -> tuple[list[_Ad], 
     note = f"{len(rows)} rows read, {repaired} repaired{how}, {dropped.total()} dropped{why}, {len(kept)} arms kept"
     if not kept:
         raise InputError(f"{sheet.source}: no (campaign_id, age, gender) has two usable ads; {note}")
-    return kept, (note,)
+    sheet.report.changes.append(note)
+    # the published rule makes every row an arm, also where one ad has several rows
+    times = Counter(ad[1:3] for ad in kept)
+    names = [f"{ad[2]} (line {sheet.line[ad[0]]})" if times[ad[1:3]] > 1 else ad[2] for ad in kept]
+    place, instance, _, *found = (np.array(of) for of in zip(*kept, strict=True))
+    clicks, value, spent = found
+    means = np.where(value == 0, _ZERO_REWARD_BECOMES, value / clicks), spent / clicks
+    arm, instance = np.array(names, object), instance.astype(object)
+    return Rows(sheet.only(place), sheet.columns, NumberStyle(), instance, arm, clicks, value, spent, None, means)
 
 
 def _unusable(numbers: Sequence[float | None]) -> str:

@@ -1,4 +1,4 @@
-"""Numbers as people and their programs write them: decimal commas, thousands, currencies, percent, nothing at all."""
+"""Numbers and times as people and their programs write them: decimal commas, thousands, currencies, percent, days."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from jaxbandits.comparison._reading.columns import COSTS
-from jaxbandits.comparison._reading.sheet import Problems, Sheet
-from jaxbandits.comparison._reading.titles import CODES, SIGNS, is_word, rank_of
-from jaxbandits.comparison._reading.titles import title as find_title
+from jaxbandits.comparison._reading.columns import CODES, COSTS, SIGNS, Texts, rank_of
+from jaxbandits.comparison._reading.columns import title as find_title
+from jaxbandits.comparison._reading.sheet import Sheet
 from jaxbandits.comparison.arms_table import FloatArray, NumberStyle
 from jaxbandits.core.checks import bad, brief, shown
 
+# What a cell holds: a number; nothing, which a file of counts writes for 0; a word for "not known"; something else; a
+# number below 0.
 NUMBER, NOTHING, UNKNOWN, BAD, NEGATIVE = range(5)
-"""What a cell holds: a number; nothing, which a file of counts writes for 0; a word for "not known"; something else; a
-number below 0."""
 
 MAY_BE = "a finite number of at least 0"
 _PARTS = {"micro": 1_000_000, "cent": 100, "¢": 100}
-_NO_CURRENCY = ("%", "micro", "micros", "cent", "cents", "¢", "thousand", "utc", "gmt")
+_NO_CURRENCY = ("", "%", "micro", "micros", "cent", "cents", "¢", "thousand", "utc", "gmt")
 _PRICED = ("spent", "cost", "mean_cost", "spent rate", "clicks rate")  # roles whose columns are money for sure
 _NOTHING = re.compile(r"[-–—−]*|- -|\(none\)")
 _UNKNOWN = re.compile(
@@ -34,77 +36,51 @@ _UNKNOWN = re.compile(
 _TRUE = re.compile(r"true|yes|y|t|ja|oui|s[ií]|sim|wahr|vrai|success|succeeded|passe?d?|won|win|converted|correct")
 _FALSE = re.compile(r"false|no|n|f|nein|non|n[aã]o|falsch|faux|failure|failed|fail|lost|loss|not converted|incorrect")
 _PLAIN = re.compile(r"\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_PLAIN_LINES = re.compile(r"(?:(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)?(?:\n|\Z))*", re.ASCII)
-_DIGITS = set("0123456789.\n")
 _SPACES = "\u00a0\u202f\u2009\u2007 "
 _QUOTES = "'’‘´`"
 _NAMES = rf"R\$|kr\.?|zł|Kč|Ft|lei|руб\.?|Fr\.|Rs\.?|TL|RM|Rp\.?|S/\.?|{CODES}"
 _MONEY = rf"(?:[A-Z]{{1,3}}\$|[{SIGNS}]|{_NAMES})"
 _DRESSED = re.compile(
-    rf"(?P<below>[-−])?(?P<first>{_MONEY})?(?P<apart>[{_SPACES}]*)(?P<under>[-−])?\+?"
+    rf"(?P<below>[-−])?(?P<first>{_MONEY})?[{_SPACES}]*(?P<under>[-−])?\+?"
     rf"(?P<core>[\d.,{_QUOTES}{_SPACES}]*\d[.,]?(?:[eE][+-]?\d+)?|[-–—]+)"
-    rf"[{_SPACES}]*(?P<scale>[kKmM](?![A-Za-z]))?(?P<between>[{_SPACES}]*)(?P<last>{_MONEY}|%)?",
+    rf"[{_SPACES}]*(?P<scale>[kKmM](?![A-Za-z]))?[{_SPACES}]*(?P<last>{_MONEY}|%)?",
     re.ASCII | re.IGNORECASE,
 )
 _NO_CENTS = re.compile(r"(\d)[.,][-–—]{1,2}(\D*)$", re.ASCII)  # 1.300,- €
 _IN_BRACKETS = re.compile(r"\((.*\d.*)\)|([^-−]*\d)[-−]")  # below 0, as accountants and SAP write it
+_GROUPED = re.compile(rf"\d{{1,3}}(([{_SPACES}]\d{{3}})+|([{_QUOTES}]\d{{3}})+)", re.ASCII)
 _GROUPS = {
     ",": re.compile(r"\d{1,3}(,\d{3})+|\d{1,2}(,\d{2})*,\d{3}", re.ASCII),  # the second as in India
     ".": re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII),
 }
+_BETWEEN = re.compile(rf"(?<=\d)[.,{_QUOTES}{_SPACES}](?=\d{{3}}(?!\d))")
 
 
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    """One column.
+class Numbers(NamedTuple):
+    """One column."""
 
-    Attributes:
-        values: float64 [N]; NaN where there is no number.
-        state: int8 [N]: NUMBER, NOTHING, UNKNOWN, BAD or NEGATIVE.
-        percent: bool [N], whether a percent sign stood there (the value is divided by 100).
-        symbols: of each currency in the column the first row that has it.
-    """
-
-    values: FloatArray
-    state: np.ndarray
-    percent: np.ndarray
-    symbols: dict[str, int]
+    values: FloatArray  # [N]; NaN where there is no number
+    state: np.ndarray  # int8 [N]: NUMBER, NOTHING, UNKNOWN, BAD or NEGATIVE
+    percent: np.ndarray  # bool [N], whether a percent sign stood there (the value is divided by 100)
+    symbols: dict[str, str]  # of each currency in the column the first text that has it
 
 
-@dataclass(frozen=True)
-class _Cell:
+class _Cell(NamedTuple):
     """What is left of a cell without its dress."""
 
     core: str
     symbol: str = ""
-    first: bool = True
-    apart: bool = False
     percent: bool = False
-    below: bool = False
-    scale: float = 1.0
+    factor: float = 1.0  # below 0 for a number below 0
 
 
 def read_numbers(
-    columns: Sequence[Sequence[str]], counts: Sequence[bool], separator: str, decimal: str | None = None
+    columns: Sequence[Texts], counts: Sequence[bool], separator: str, decimal: str | None = None
 ) -> tuple[list[Numbers], NumberStyle, str]:
-    """All columns, read alike.
+    """All columns, read alike; how the file writes; a note where the decimal sign is a comma, or only custom tells it.
 
     A sign is decimal where two stand in one number (the last), or where it cannot stand between thousands. Where no
-    cell tells, numbers of clicks are whole, and a comma is decimal between semicolons.
-
-    Args:
-        columns: the cells of each.
-        counts: whether it counts clicks.
-        separator: of the file's cells.
-        decimal: "." or ","; None to find out.
-
-    Returns:
-        The columns; how the file writes; a note where the decimal sign is a comma, or only custom tells it.
-
-    Example:
-        >>> found, style, note = read_numbers([["1.300", "7"], ["12,50 €", "-"]], [True, False], ";")
-        >>> found[0].values.tolist(), found[1].values.tolist(), style.decimal, note
-        ([1300.0, 7.0], [12.5, nan], ',', "decimal commas: '1.300' is 1300, '12,50 €' is 12.5")
+    cell tells, numbers of clicks (``counts``) are whole, and a comma is decimal between semicolons.
     """
     if decimal is None and separator == ",":
         fast = [_plain_column(cells, is_count) for cells, is_count in zip(columns, counts, strict=True)]
@@ -112,26 +88,24 @@ def read_numbers(
             return [one for one in fast if one is not None], NumberStyle(), ""
     cells = [{text: _undressed(text) for text in dict.fromkeys(of)} for of in columns]
     votes, guess = _votes(cells, counts)
-    point = decimal or (
-        "," if votes[","] > votes["."] else "." if votes else guess or ("," if separator == ";" else ".")
-    )
+    custom = guess or ("," if separator == ";" else ".")
+    point = decimal or ("," if votes[","] > votes["."] else "." if votes else custom)
     read = [_column(of, own, point) for of, own in zip(columns, cells, strict=True)]
     every = [(text, cell) for of in cells for text, cell in of.items() if cell]
-    return read, _style([cell for _, cell in every], point), _note(every, point, sure=bool(votes or decimal))
+    return read, _style(every, point), _note(every, point, sure=bool(votes or decimal))
 
 
-def _plain_column(cells: Sequence[str], is_count: bool) -> Numbers | None:
+def _plain_column(cells: Texts, is_count: bool) -> Numbers | None:
     """A column of plain numbers and empty cells only, at the speed of NumPy; None if it is another one."""
     text = "\n".join(cells)
-    signs = set(text)
-    if not (signs <= _DIGITS or _PLAIN_LINES.fullmatch(text)) or (is_count and "." in signs):
+    if not set(text) <= set("0123456789.eE+-\n") or (is_count and "." in text):
         return None
-    empty = np.array([not cell for cell in cells], bool)
+    empty = cells == ""
     try:
-        values = np.array([cell or "nan" for cell in cells] if empty.any() else cells).astype(np.float64)
+        values = np.where(empty, "nan", cells).astype(np.float64)
     except ValueError:  # two dots
         return None
-    if not (np.isfinite(values) | empty).all():
+    if not (np.isfinite(values) | empty).all() or np.signbit(values[~empty]).any():
         return None
     return Numbers(values, np.where(empty, NOTHING, NUMBER).astype(np.int8), np.zeros(len(cells), bool), {})
 
@@ -149,12 +123,7 @@ def is_number(text: str) -> bool:
 
 def is_nothing(text: str) -> bool:
     """Whether the cell is empty, or says that there is nothing or nothing known."""
-    return bool(_NOTHING.fullmatch(text)) or is_unknown(text)
-
-
-def is_unknown(text: str) -> bool:
-    """Whether the cell says that a number is not known."""
-    return _UNKNOWN.fullmatch(text.casefold()) is not None
+    return bool(_NOTHING.fullmatch(text)) or _UNKNOWN.fullmatch(text.casefold()) is not None
 
 
 def _undressed(text: str) -> _Cell | None:
@@ -165,31 +134,19 @@ def _undressed(text: str) -> _Cell | None:
     inner = _IN_BRACKETS.fullmatch(text)
     if not (found := _DRESSED.fullmatch(inner[1] or inner[2] if inner else text)):
         return None
-    before, behind, core = found["first"] or "", found["last"] or "", found["core"].strip(_SPACES)
-    percent, behind = behind == "%", behind.replace("%", "")
-    apart = (
-        bool(found["apart"]) or not found["core"].startswith(core) if before else not found[0].endswith(core + behind)
-    )
+    core, behind = found["core"].strip(_SPACES), found["last"] or ""
+    grouped = _GROUPED.fullmatch(whole := re.split(r"[.,]", core)[0])  # what can only stand between thousands goes
+    core = re.sub(rf"[{_SPACES}{_QUOTES}]", "", whole) + core[len(whole) :] if grouped else core
     below = bool(inner or found["below"] or found["under"]) and core.strip("-–—") != ""
     scale = {"k": 1e3, "m": 1e6}.get((found["scale"] or "").lower(), 1.0)
-    return _Cell(core, before or behind, bool(before), apart and bool(before or behind), percent, below, scale)
-
-
-def _bare(core: str) -> str:
-    """Without what can only stand between thousands, if it stands there."""
-    if not any(sign in core for sign in _SPACES + _QUOTES):
-        return core
-    whole = re.split(r"[.,]", core)[0]
-    grouped = re.fullmatch(rf"\d{{1,3}}(([{_SPACES}]\d{{3}})+|([{_QUOTES}]\d{{3}})+)", whole, re.ASCII)
-    return re.sub(rf"[{_SPACES}{_QUOTES}]", "", whole) + core[len(whole) :] if grouped else core
+    return _Cell(core, found["first"] or behind.replace("%", ""), behind == "%", -scale if below else scale)
 
 
 def _votes(cells: Sequence[dict[str, _Cell | None]], counts: Sequence[bool]) -> tuple[Counter[str], str]:
     """How many cells show which decimal sign, and the one that numbers of clicks speak for."""
     votes, guess = Counter[str](), ""
     for of, is_count in zip(cells, counts, strict=True):
-        for cell in of.values():
-            core = _bare(cell.core) if cell else ""
+        for core in (cell.core for cell in of.values() if cell):
             dots, commas = core.count("."), core.count(",")
             if dots and commas:
                 votes["." if core.rfind(".") > core.rfind(",") else ","] += 1
@@ -204,27 +161,21 @@ def _votes(cells: Sequence[dict[str, _Cell | None]], counts: Sequence[bool]) -> 
     return votes, guess
 
 
-def _column(texts: Sequence[str], cells: dict[str, _Cell | None], point: str) -> Numbers:
+def _column(texts: Texts, cells: dict[str, _Cell | None], point: str) -> Numbers:
     words = [text.casefold() for text, cell in cells.items() if cell is None and not is_nothing(text)]
-    numbers = [cell for cell in cells.values() if cell is not None]
     yes_or_no = bool(words) and all(_TRUE.fullmatch(word) or _FALSE.fullmatch(word) for word in words)
-    yes_or_no = yes_or_no and all(cell.core in ("0", "1") for cell in numbers)
-    known: dict[str, tuple[float, int, bool]] = {}
+    yes_or_no = yes_or_no and all(cell.core in ("0", "1") for cell in cells.values() if cell)
+    known, symbols = dict[str, tuple[float, int, bool]](), dict[str, str]()
     for text, cell in cells.items():
         if cell is not None:
             known[text] = _value(cell, point)
+            symbols |= {cell.symbol: symbols.get(cell.symbol, text)} if cell.symbol else {}
         elif is_nothing(text):
             known[text] = math.nan, NOTHING if _NOTHING.fullmatch(text) else UNKNOWN, False
         else:
             known[text] = (float(bool(_TRUE.fullmatch(text.casefold()))), NUMBER, False) if yes_or_no else _NO_NUMBER
-    found = [known[text] for text in texts]
-    dressed = {text: cell.symbol for text, cell in cells.items() if cell and cell.symbol}
-    symbols: dict[str, int] = {}
-    for row, text in enumerate(texts if dressed else ()):
-        if text in dressed:
-            symbols.setdefault(dressed[text], row)
-    values, state, percent = (np.array([one[i] for one in found]) for i in range(3))
-    return Numbers(values.astype(np.float64), state.astype(np.int8), percent.astype(bool), symbols)
+    values, state, percent = np.array([known[text] for text in texts], np.float64).reshape(-1, 3).T
+    return Numbers(values, state.astype(np.int8), percent.astype(bool), symbols)
 
 
 _NO_NUMBER = math.nan, BAD, False
@@ -233,7 +184,7 @@ _NO_NUMBER = math.nan, BAD, False
 def _value(cell: _Cell, point: str) -> tuple[float, int, bool]:
     if not cell.core.strip("-–—"):
         return math.nan, NOTHING, False
-    whole, sign, rest = _bare(cell.core).partition(point)
+    whole, sign, rest = cell.core.partition(point)
     between = "," if point == "." else "."
     if between in whole and _GROUPS[between].fullmatch(whole):
         whole = whole.replace(between, "")
@@ -241,145 +192,208 @@ def _value(cell: _Cell, point: str) -> tuple[float, int, bool]:
     value = float(text) if _PLAIN.fullmatch(text) else math.nan
     if not math.isfinite(value):
         return _NO_NUMBER
-    value = value / 100 if cell.percent else value * cell.scale
-    return (-value, NEGATIVE, cell.percent) if cell.below and value else (value, NUMBER, cell.percent)
+    value = (value / 100 if cell.percent else value) * cell.factor or 0.0  # never -0.0
+    return value, NEGATIVE if value < 0 else NUMBER, cell.percent
 
 
-def _style(cells: Sequence[_Cell], point: str) -> NumberStyle:
-    symbols, between = Counter[tuple[str, bool, bool]](), Counter[str]()
-    for cell in cells:
-        if cell.symbol:
-            symbols[cell.symbol, cell.first, cell.apart] += 1
-        whole = cell.core.partition(point)[0]
-        between.update(set(re.sub(r"[\d+eE.-]" if point == "." else r"[\d+eE,-]", "", whole)))
-    symbol = symbols.most_common(1)[0][0] if symbols else ("", True, False)
-    return NumberStyle(*symbol, decimal=point, thousands=between.most_common(1)[0][0] if between else "")
+def _style(cells: Sequence[tuple[str, _Cell]], point: str) -> NumberStyle:
+    """As the first cell with a currency, and the first with thousands, are written."""
+    text, symbol = next(((text, cell.symbol) for text, cell in cells if cell.symbol), ("", ""))
+    before, _, behind = text.partition(symbol) if symbol else ("", "", "")
+    first = not any(map(str.isdigit, before))
+    apart = (behind[:1] if first else before[-1:]) in (*_SPACES,)
+    signs = (found[0] for text, _ in cells for found in _BETWEEN.finditer(text) if found[0] != point)
+    return NumberStyle(symbol, first, apart, decimal=point, thousands=next(signs, ""))
 
 
 def _note(cells: Sequence[tuple[str, _Cell]], point: str, sure: bool) -> str:
     """Examples of numbers that another decimal sign would have made other numbers of."""
-    signs = [(text, cell) for text, cell in cells if re.search("[.,]", _bare(cell.core))]
+    signs = [(text, cell) for text, cell in cells if re.search("[.,]", cell.core)]
     if not signs or (sure and point == "."):
         return ""
-    told = [f"{shown(text)} is {_value(cell, point)[0]:.10g}" for text, cell in signs[:1] + signs[1:][-1:]]
+    told = [f"{shown(text)} is {abs(_value(cell, point)[0]):.10g}" for text, cell in signs[:1] + signs[1:][-1:]]
     either = "" if sure else f" (if not: --decimal {',' if point == '.' else '.'})"
     return f"decimal {'commas' if point == ',' else 'points'}: {', '.join(dict.fromkeys(told))}{either}"
+
+
+# --- Days and times: ISO, days in numbers, English months, seconds since 1970, rounds.
+
+Times = NDArray[np.datetime64]
+
+_NO_TIME = ("", "na", "n/a", "null", "none", "nan", "-", "--", "nat")
+_SHORT = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(?:\d{4}|\d\d)(?: .*)?", re.ASCII)
+_ROUND = re.compile(r"\d{1,9}(\.\d*)?", re.ASCII)  # of rounds
+_ISO_LINES = re.compile(r"(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z?)?(?:\n|\Z))+", re.ASCII)
+_AROUND = re.compile(r"^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? +|\s*(?:Z|UTC|GMT)$", re.IGNORECASE)
+_EPOCHS = ((9e8, 5e9, 1.0), (9e11, 5e12, 1e3), (9e14, 5e15, 1e6), (9e17, 5e18, 1e9))  # s, ms, µs, ns: 1998 to 2128
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
+_DAYS = (
+    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %y", "%b %d %Y",
+    "%B %d %Y",
+)  # fmt: skip
+_MONTHS = ("%Y-%m", "%Y/%m", "%b %Y", "%B %Y")
+
+
+def read_times(cells: Texts, custom: bool = False) -> tuple[Times | None, str]:
+    """datetime64[us], NaT for what is empty, UTC where the cells say so; and a note. None if a cell is no time.
+
+    A day before the month or after it: as some cell of the column shows; else the day first where that is the
+    ``custom``, as the note says. Numbers that are no date (rounds, weeks) order the rows: each a day of its own.
+    """
+    if _ISO_LINES.fullmatch("\n".join(cells)):
+        try:
+            return np.array([cell.removesuffix("Z") for cell in cells]).astype("datetime64[us]"), ""
+        except ValueError:  # the 31st of February
+            pass
+    bare = {text: re.sub("[,.]? ", " ", _AROUND.sub("", text)) for text in dict.fromkeys(cells)}
+    short = {text: found for text, own in bare.items() if (found := _SHORT.fullmatch(own))}
+    month_shown = any(int(found[3]) > 12 for found in short.values())
+    day_shown = any(int(found[1]) > 12 or found[2] == "." for found in short.values())
+    day_first = day_shown or (custom and not month_shown)
+    order = "%d{0}%m{0}" if day_first else "%m{0}%d{0}"
+    days = [order.format(sign) + year for sign in "./-" for year in ("%Y", "%y")]
+    formats = [day + clock for clock in _CLOCKS for day in (*days, *_DAYS)] + [*_MONTHS]
+    known = dict[str, datetime | None]()
+    for text, own in bare.items():
+        known[text] = _read(own, formats)
+        if known[text] is None and text.lower() not in _NO_TIME:
+            if all(x.lower() in _NO_TIME or _ROUND.fullmatch(x) for x in bare):
+                return _ordered(cells), f"{text[:40]!r} is read as a number that orders the rows"
+            return None, f"{text[:40]!r} is no date or time that is known (2024-03-31, 31/03/2024, Mar 31, 2024)"
+    note = ""
+    if short and not (day_shown or month_shown):
+        example = next(iter(short))
+        note = f"{example!r} read with the {'day' if day_first else 'month'} first: {known[example]:%Y-%m-%d}"
+    return np.array([known[text] for text in cells], dtype="datetime64[us]"), note
+
+
+def _ordered(cells: Texts) -> Times:
+    numbers = np.array([float(x) if _ROUND.fullmatch(x) else np.nan for x in cells])
+    days = np.unique(numbers, return_inverse=True)[1].astype("datetime64[D]").astype("datetime64[us]")
+    return np.where(np.isnan(numbers), np.datetime64("NaT", "us"), days)
+
+
+def _read(text: str, formats: list[str]) -> datetime | None:
+    """The time that is written so; the format that fits comes first from then on, for the next cell is alike."""
+    if re.fullmatch(r"\d+(\.\d*)?", text, re.ASCII) and len(text) != 8:
+        value = float(text[:40])
+        unit = next((unit for low, high, unit in _EPOCHS if low <= value <= high), None)
+        return None if unit is None else datetime(1970, 1, 1) + timedelta(microseconds=round(value / unit * 1e6))
+    try:
+        found = datetime.fromisoformat(text)
+        return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        pass
+    for n, form in enumerate(formats):
+        try:
+            found = datetime.strptime(text, form)
+        except ValueError:
+            continue
+        formats.insert(0, formats.pop(n))
+        return found
+    return None
 
 
 # --- The columns of numbers of a file: units of their titles, rates made to totals, one currency.
 
 
-@dataclass(frozen=True, eq=False)
-class Amounts:
-    """The numbers of the rows, [N] each.
+class Amounts(NamedTuple):
+    """The numbers of the rows, [N] each."""
 
-    Attributes:
-        values: of each role, float64, NaN where there is none; units of the title are taken into account.
-        state: of each role, see :data:`NUMBER` and so on.
-        style: how they are written.
-        changes: notes on what was divided, multiplied or worked out.
-    """
-
-    values: dict[str, FloatArray]
-    state: dict[str, np.ndarray]
-    style: NumberStyle
-    changes: tuple[str, ...]
+    values: dict[str, FloatArray]  # of each role, NaN where there is none; units of the title are taken into account
+    state: dict[str, np.ndarray]  # of each role: NUMBER and so on
+    style: NumberStyle  # how they are written
 
     def only(self, rows: np.ndarray) -> Amounts:
         """Those of these rows only."""
-        if len(rows) == len(next(iter(self.state.values()))):
-            return self
-        values, state = ({role: of[rows] for role, of in found.items()} for found in (self.values, self.state))
-        return replace(self, values=values, state=state)
+        values, state = ({role: of[rows] for role, of in found.items()} for found in self[:2])
+        return Amounts(values, state, self.style)
 
 
-def read_amounts(sheet: Sheet, decimal: str | None, problems: Problems) -> Amounts:
-    """All columns of numbers; ``problems`` then holds two currencies in one file, and units that are not known."""
-    columns = sheet.columns
-    texts = {role: sheet.cells[i] for role, i in columns.numeric().items()}
+def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
+    """All columns of numbers; two currencies in one file, and units that are not known, are problems of the sheet."""
+    columns, roles, changes = sheet.columns, sheet.columns.numeric(), sheet.report.changes
     beside = list({at for of in columns.terms.values() for _, at in of if isinstance(at, int)})
-    counts = [role == "clicks" for role in texts] + [False] * len(beside)
-    read, style, note = read_numbers(
-        [*texts.values(), *(sheet.cells[i] for i in beside)], counts, sheet.separator, decimal
-    )
-    by_role = {role: _without_percent(role, numbers) for role, numbers in zip(texts, read, strict=False)}
-    of_term = {i: numbers for i, numbers in zip(beside, read[len(texts) :], strict=True)}
+    counts = [role == "clicks" for role in roles] + [False] * len(beside)
+    texts = [sheet.cells[i] for i in (*roles.values(), *beside)]
+    read, style, note = read_numbers(texts, counts, sheet.separator, decimal)
+    changes += [note] if note else []
+    by_role = {role: _without_percent(role, numbers) for role, numbers in zip(roles, read, strict=False)}
+    of_term = {i: numbers for i, numbers in zip(beside, read[len(roles) :], strict=True)}
     values = dict[str, FloatArray]()
-    changes: tuple[str, ...] = (note,) if note else ()
-    for role, numbers in list(by_role.items()):
-        by_role[role] = joined = _joined(sheet, role, numbers, of_term, problems)
-        values[role], told = _scaled(sheet, role, joined, texts[role], problems)
-        changes += told
+    for role, numbers in by_role.items():
+        by_role[role] = _joined(sheet, role, numbers, of_term)
+        values[role] = _scaled(sheet, role, by_role[role])
     results = by_role.get("conversions")
     if results is not None and "clicks" in values and (columns.unit("conversions") == "%" or results.percent.any()):
         values["conversions"] = np.rint(values["conversions"] * values["clicks"])
-        changes += (f"conversions worked out: {shown(sheet.titles[columns.at['conversions']])} × clicks, rounded",)
-    _one_currency(sheet, by_role, problems)
-    state = {role: numbers.state for role, numbers in by_role.items()}
-    return _completed(Amounts(values, state, _with_currency(style, sheet), changes), sheet)
+        changes.append(f"conversions worked out: {shown(sheet.titles[columns.at['conversions']])} × clicks, rounded")
+    _complete(sheet, values)
+    seen = [(int(np.argmax(sheet.of(x) == text)), x, s) for x, of in by_role.items() for s, text in of.symbols.items()]
+    if "currency" not in columns.at:
+        firsts = {symbol: (row, role) for row, role, symbol in sorted(seen, reverse=True)}
+        _check_one(sheet, firsts, "one currency for all rows")
+    return Amounts(values, {role: numbers.state for role, numbers in by_role.items()}, _with_currency(style, sheet))
 
 
-def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers], problems: Problems) -> Numbers:
+def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers]) -> Numbers:
     """With its terms: what one of them lacks is not known; but in a sum that is no cost an empty cell is 0."""
     values, state = numbers.values, numbers.state
     terms = sheet.columns.terms.get(role, ())
     for sign, term in terms:
-        right = np.full_like(values, term) if isinstance(term, float) else beside[term].values
+        right = np.full_like(values, term)
         if isinstance(term, int):
-            other = beside[term].state
+            right, other = beside[term].values, beside[term].state
             for i in np.flatnonzero(other == BAD).tolist():
-                where = f"{sheet.source}, line {sheet.line[i]}, column {brief(sheet.titles[term], 60)}"
-                problems.note(bad(where, sheet.cells[term][i], MAY_BE))
+                title = brief(sheet.titles[term], 60)
+                sheet.note(bad(sheet.where(i, f"column {title}"), sheet.cells[term][i], MAY_BE))
+            lacks = other == UNKNOWN
             if sign == "+" and role not in (*COSTS, "spent rate"):
                 values, right = (np.where(of == NOTHING, 0.0, x) for of, x in ((state, values), (other, right)))
                 state = np.where(state == NOTHING, other, state)
             else:
-                state = np.where((other == NOTHING) & (state != BAD), np.int8(UNKNOWN), state)
-            state = np.where((other == UNKNOWN) & (state != BAD), np.int8(UNKNOWN), state)
+                lacks |= other == NOTHING
+            state = np.where(lacks & (state != BAD), np.int8(UNKNOWN), state)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             values = {"+": np.add, "*": np.multiply, "/": np.divide}[sign](values, right)
     if terms:
         known = np.isin(state, (NUMBER, NEGATIVE))
         state = np.where(known & ~np.isfinite(values), np.int8(UNKNOWN), state)
         values = np.where(np.isin(state, (NUMBER, NEGATIVE)), values, np.nan)
-    return replace(numbers, values=values, state=state)
+    return numbers._replace(values=values, state=state)
 
 
-def _scaled(
-    sheet: Sheet, role: str, numbers: Numbers, texts: Sequence[str], problems: Problems
-) -> tuple[FloatArray, tuple[str, ...]]:
+def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     """The values in the unit of the title, and a note if that changes them."""
-    columns, at = sheet.columns, sheet.columns.numeric()[role]
-    title, named = columns.title.get(role), role.removesuffix(" rate") in columns.given or role in columns.given
-    unit, shown_title, values = columns.unit(role), shown(sheet.titles[at]), numbers.values
-    if (
-        title is not None
-        and title.bracket
-        and not is_word(title)
-        and not named
-        and (role in _PRICED or columns.is_value)
-    ):
-        key = role if role in columns.at else "price"
-        option = shlex.quote(f"{key}={sheet.titles[at]}")
+    columns, at, changes = sheet.columns, sheet.columns.numeric()[role], sheet.report.changes
+    title, unit, named = columns.title.get(role), columns.unit(role), {role, role.removesuffix(" rate")}
+    is_money = (role in _PRICED or columns.is_value) and columns.given.isdisjoint(named)
+    own, values, terms = shown(sheet.titles[at]), numbers.values, columns.terms.get(role, ())
+    is_word = title is not None and any(title.key in words for words in rank_of().values())
+    if title is not None and title.bracket and is_money and not is_word:
+        option = shlex.quote(f"{role if role in columns.at else 'price'}={sheet.titles[at]}")
         must = f"a unit that is known; --columns {option} takes the numbers as they are (' / 100' behind it divides)"
-        problems.note(bad(f"{sheet.source}, title {shown_title}", title.bracket, must))
-    terms = columns.terms.get(role, ())
+        sheet.note(bad(f"{sheet.source}, title {own}", title.bracket, must))
     units = {unit, *(find_title(sheet.titles[of]).unit for sign, of in terms if sign == "+" and isinstance(of, int))}
     if len(units) > 1:
-        problems.note(bad("columns", f"{role}: {', '.join(sorted(units))}", "of one unit where columns are added"))
-    if any(isinstance(of, float) for _, of in terms):
-        return values, ()  # with a number in it, an expression takes the numbers as they are
-    if parts := _PARTS.get(unit.removesuffix("s")):
-        return values / parts, (f"{shown_title} is divided by {parts:,}",)
-    if unit == "thousand" and not any(text[-1:] in ("k", "K") for text in texts):
-        return values * 1000, (f"{shown_title} is in thousands",)
-    if unit == "%" and not numbers.percent.any():
-        return values / 100, (f"{shown_title} is in percent",)
+        sheet.note(bad("columns", f"{role}: {', '.join(sorted(units))}", "of one unit where columns are added"))
     is_rate = title is not None and title.is_any(rank_of()["rate"]) and not columns.plain
     above = bool(np.nanmax(values, initial=0) > 1) and not numbers.percent.any() and not unit
+    if any(isinstance(of, float) for _, of in terms):
+        return values  # with a number in it, an expression takes the numbers as they are
+    if parts := _PARTS.get(unit.removesuffix("s")):
+        changes.append(f"{own} is divided by {parts:,}")
+        return values / parts
+    if unit == "thousand" and not any(text[-1:] in ("k", "K") for text in sheet.cells[at]):
+        changes.append(f"{own} is in thousands")
+        return values * 1000
+    if unit == "%" and not numbers.percent.any():
+        changes.append(f"{own} is in percent")
+        return values / 100
     if is_rate and role in ("conversions rate", "mean_reward") and above:
-        return values / 100, (f"{shown_title} is read in percent, for a rate is at most 1",)
-    return values, ()
+        changes.append(f"{own} is read in percent, for a rate is at most 1")
+        return values / 100
+    return values
 
 
 def _without_percent(role: str, numbers: Numbers) -> Numbers:
@@ -388,12 +402,12 @@ def _without_percent(role: str, numbers: Numbers) -> Numbers:
     if not (role in ("clicks", "spent") or (role in ("conversions", "cost") and amounts.any())):
         return numbers
     state = np.where(numbers.percent, np.int8(BAD), numbers.state)
-    return replace(numbers, state=state, percent=np.zeros_like(numbers.percent))
+    return numbers._replace(state=state, percent=np.zeros_like(numbers.percent))
 
 
-def _completed(amounts: Amounts, sheet: Sheet) -> Amounts:
-    """With the totals that the file does not have, but rates for, or a constant cost."""
-    values, changes, columns = dict(amounts.values), amounts.changes, sheet.columns
+def _complete(sheet: Sheet, values: dict[str, FloatArray]) -> None:
+    """Work out the totals that the file does not have, but rates for, or a constant cost."""
+    columns = sheet.columns
     for role, (at, beside, how) in columns.rates.items():
         rate, other = values.pop(f"{role} rate"), np.nan_to_num(values[beside])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -401,84 +415,63 @@ def _completed(amounts: Amounts, sheet: Sheet) -> Amounts:
         whole = role == "clicks" or (not columns.is_value and role == "conversions")
         found = np.where((other == 0) | ~np.isfinite(found), 0.0, found)
         values[role] = np.rint(found) if whole else found
-        title = shown(sheet.titles[at])
-        by = shown(sheet.titles[columns.at[beside]]) if beside in columns.at else beside
+        title, by = (shown(sheet.titles[x]) if x is not None else beside for x in (at, columns.at.get(beside)))
         made = f"{title} × {by}" if how == "times" else f"{by} / {title}"
-        changes += (f"{role} worked out: {made}{', rounded' if whole else ''}",)
+        sheet.report.changes.append(f"{role} worked out: {made}{', rounded' if whole else ''}")
     for role, constant in columns.constant.items():
-        pulls = values["clicks"] if role == "spent" else np.ones_like(next(iter(values.values())))
-        values[role] = constant * pulls
-        changes += (f"every {columns.pull_unit} costs {constant:g}, as --columns says",)
-    return replace(amounts, values=values, changes=changes)
-
-
-def _one_currency(sheet: Sheet, by_role: dict[str, Numbers], problems: Problems) -> None:
-    """Amounts of two currencies have no sum; they may stand in two instances."""
-    at, option, seen = sheet.columns.at.get("currency"), "", dict[str, tuple[int, str]]()
-    if at is None:
-        for role, numbers in by_role.items():
-            for symbol, row in numbers.symbols.items():
-                seen[symbol] = min(seen.get(symbol, (row, role)), (row, role))
-    elif sheet.columns.at.get("instance") != at:
-        for row, cell in enumerate(sheet.cells[at]):
-            if not is_nothing(cell):
-                seen.setdefault(cell, (row, "currency"))
-        option = f" (--columns {shlex.quote(f'instance={sheet.titles[at]}')} plays each by itself)"
-    (first, (row, _)), *others = sorted(seen.items(), key=lambda item: item[1][0]) or [("", (0, ""))]
-    for _, (other, role) in others:
-        text = sheet.cells[sheet.position[role]][other]
-        may_be = f"in one currency for all rows, and line {sheet.line[row]} has {shown(first)}{option}"
-        problems.note(bad(f"{sheet.source}, line {sheet.line[other]}, column {sheet.label(role)}", text, may_be))
+        values[role] = constant * (values["clicks"] if role == "spent" else np.ones(len(sheet.line)))
+        sheet.report.changes.append(f"every {columns.pull_unit} costs {constant:g}, as --columns says")
 
 
 def _with_currency(style: NumberStyle, sheet: Sheet) -> NumberStyle:
     """The currency of a title or of a column of its own, where the numbers have none."""
-    if style.symbol:
+    codes = {cell for cell in set(sheet.of("currency")) if not is_nothing(cell)}
+    units = [sheet.columns.unit(role) for role in (*COSTS, *(f"{role} rate" for role in sheet.columns.rates))]
+    named = [unit for unit in (*(codes if len(codes) == 1 else ()), *units) if unit not in _NO_CURRENCY]
+    if style.symbol or not named:
         return style
-    columns, at = sheet.columns, sheet.columns.at.get("currency")
-    codes = {cell for cell in sheet.cells[at] if not is_nothing(cell)} if at is not None else set()
-    named = codes.pop() if len(codes) == 1 else ""
-    units = [columns.unit(role) for role in (*COSTS, *(f"{role} rate" for role in columns.rates))]
-    named = named or next((unit for unit in units if unit and unit not in _NO_CURRENCY), "")
-    apart = named[-1:].isalpha()
-    return replace(style, symbol=named[:8], symbol_first=not apart, symbol_apart=apart)
+    apart = named[0][-1:].isalpha()
+    return replace(style, symbol=named[0][:8], symbol_first=not apart, symbol_apart=apart)
 
 
-def check_cells(sheet: Sheet, amounts: Amounts, keep: np.ndarray, problems: Problems) -> np.ndarray:
+def check_cells(sheet: Sheet, amounts: Amounts, keep: np.ndarray) -> np.ndarray:
     """Note every cell that cannot be read, row by row; the rows that can be used, bool [N]."""
-    at, width, roles = sheet.columns.at, len(sheet.titles), list(amounts.state)
+    at, width = sheet.columns.at, len(sheet.titles)
     refunds = ("spent", "conversions") if sheet.columns.kind == "counts" else ()  # their sums must be at least 0
-    wrong = {role: np.isin(amounts.state[role], (BAD,) if role in refunds else (BAD, NEGATIVE)) for role in roles}
+    wrong = {role: (of == BAD) | ((of == NEGATIVE) & (role not in refunds)) for role, of in amounts.state.items()}
     for role in ("name", "instance") if "instance" in at and not sheet.columns.by_test else ("name",):
-        wrong[role] = np.array([not cell for cell in sheet.cells[at[role]]], bool)
+        wrong[role] = sheet.of(role) == ""
     odd = np.any(list(wrong.values()), axis=0) | np.isin(sheet.line, list(sheet.wide))
     for i in np.flatnonzero(odd & keep).tolist():
-        line, where = sheet.line[i], f"{sheet.source}, line {sheet.line[i]}"
-        if line in sheet.wide:
-            problems.note(bad(f"{where}, number of cells", sheet.wide[line], f"at most {width}, as in the header"))
+        if (line := sheet.line[i]) in sheet.wide:
+            may_be = f"at most {width}, as in the header"
+            sheet.note(bad(sheet.where(i, "number of cells"), sheet.wide[line], may_be))
         for role in (role for role, of in wrong.items() if of[i]):
-            text = sheet.cells[sheet.position[role]][i]
+            text = sheet.of(role)[i]
             signs = text[:1].isdigit() and set(text) & {",", "."}
             decimal = f" (decimal sign: {amounts.style.decimal!r})" if signs else ""
             percent = " (percent beside numbers, or of an amount)" if text.endswith("%") else ""
-            may_be = MAY_BE + decimal + percent if role in roles else "a name"
-            problems.note(bad(f"{where}, column {sheet.label(role)}", text, may_be))
+            may_be = MAY_BE + decimal + percent if role in amounts.state else "a name"
+            sheet.note(bad(sheet.cell(i, role), text, may_be))
     usable = keep & ~odd
-    _check_results(sheet, amounts, usable, problems)
+
+    def firsts(role: str, rows: np.ndarray) -> dict[str, tuple[int, str]]:
+        own = sheet.of(role)
+        return {x: (int(np.argmax(rows & (own == x))), role) for x in set(own[rows]) if not is_nothing(x)}
+
+    if "result_kind" in at:
+        option = shlex.quote(brief(f"conversions={sheet.titles[at['conversions']]}", 60))
+        say = f"results of two kinds are not compared; --columns {option} takes them as they are"
+        _check_one(sheet, firsts("result_kind", usable & (np.nan_to_num(amounts.values["conversions"]) > 0)), say)
+    if "currency" in at and at.get("instance") != at["currency"]:
+        option = shlex.quote(f"instance={sheet.titles[at['currency']]}")
+        _check_one(sheet, firsts("currency", keep | True), f"--columns {option} plays each by itself")
     return usable
 
 
-def _check_results(sheet: Sheet, amounts: Amounts, keep: np.ndarray, problems: Problems) -> None:
-    """Results of several kinds, such as link clicks and purchases, are not compared."""
-    if (at := sheet.columns.at.get("result_kind")) is None:
-        return
-    kinds = dict[str, int]()
-    for i in np.flatnonzero(keep & (np.nan_to_num(amounts.values["conversions"]) > 0)).tolist():
-        if not is_nothing(sheet.cells[at][i]):
-            kinds.setdefault(sheet.cells[at][i], sheet.line[i])
-    if len(kinds) > 1:
-        (first, above), (other, line) = list(kinds.items())[:2]
-        option = shlex.quote(brief(f"conversions={sheet.titles[sheet.columns.at['conversions']]}", 60))
-        as_they_are = f"results of two kinds are not compared (--columns {option} takes them as they are)"
-        where = f"{sheet.source}, line {line}, column {sheet.label('result_kind')}"
-        problems.note(bad(where, brief(other, 40), f"{shown(brief(first, 40))} as in line {above}: {as_they_are}"))
+def _check_one(sheet: Sheet, first: Mapping[str, tuple[int, str]], say: str) -> None:
+    """Amounts of two currencies, and results of two kinds, have no sum. ``first``: row and role where each stands."""
+    above, *others = sorted(first.items(), key=lambda item: item[1]) or [("", (0, ""))]
+    for _, (row, role) in others:
+        may_be = f"{shown(brief(above[0], 40))} as in line {sheet.line[above[1][0]]} ({say})"
+        sheet.note(bad(sheet.cell(row, role), brief(sheet.of(role)[row], 40), may_be))
