@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 AXES = ("setting", "instance", "replicate", "mark")
 _FORMAT = 1
 _LABELS = ("settings", "instances", "replicates", "marks")
+_BY_SETTING = ("policies", "parameters", "engines")  # of what `about` holds
 _MOST_ROWS = 30  # of a table in a notebook
 
 
@@ -112,8 +114,7 @@ class Result:
             raise InputError(f"sel: no setting has {parameters}; there are {', '.join(self.settings)}")
         rows = np.flatnonzero(chosen)
         about = {
-            name: [value[row] for row in rows] if name in ("policies", "parameters") else value
-            for name, value in self.about.items()
+            name: [value[row] for row in rows] if name in _BY_SETTING else value for name, value in self.about.items()
         }
         return dataclasses.replace(
             self,
@@ -123,6 +124,30 @@ class Result:
             settings=tuple(self.settings[row] for row in rows),
             about=about,
         )
+
+    def provenance(self) -> dict[str, Any]:
+        """What the appendix of a paper needs, to repeat this and to see that it is the same: plain JSON.
+
+        ``about`` (policies with their parameters and engines, environment with a digest of its numbers, constraint,
+        key, versions, kind of device), the sizes of the axes, and ``digest``, of all exact accounts. Who has the same
+        digest has the same numbers, to the tick.
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+            >>> def play(engine):
+            ...     limit, key = jb.Horizon(20), jax.random.key(0)
+            ...     return jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=key, engine=engine).provenance()
+            >>> scan, leap = play("scan"), play("leap")
+            >>> scan["digest"] == leap["digest"], leap["engines"], leap["jaxbandits"] == jb.__version__
+            (True, ['leap'], True)
+        """
+        digest = hashlib.blake2b(digest_size=16)
+        for name, x in sorted({**self.ledger, **{f"final/{name}": x for name, x in self.final.items()}}.items()):
+            digest.update(f"{name}{x.dtype.str}{x.shape}".encode() + np.ascontiguousarray(x).tobytes())
+        sizes = dict(zip(AXES, self.ledger["rounds"].shape, strict=True))
+        return {**self.about, "sizes": sizes, "digest": digest.hexdigest()}
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each setting, instance, replicate and mark.
@@ -302,8 +327,10 @@ def join_settings(results: Sequence[Result]) -> Result:
         return {name: np.concatenate([part[name] for part in parts]) for name in shared}
 
     first = results[0]
-    several = {name: [x for r in results for x in r.about.get(name, [])] for name in ("policies", "parameters")}
-    about = {**first.about, **several}
+    several = {name: [x for r in results for x in r.about.get(name, [])] for name in _BY_SETTING}
+    reasons = [r.about["why_scan"] for r in results if r.about.get("why_scan")]
+    about = {**first.about, **several, "engine": " and ".join(dict.fromkeys(several["engines"]))}
+    about["why_scan"] = "; ".join(dict.fromkeys(reasons)) or None
     return dataclasses.replace(
         first,
         ledger=together([r.ledger for r in results]),

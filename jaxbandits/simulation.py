@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -110,7 +111,8 @@ def simulate(
         pool.Workers(devices, min(pool.usual_workers(devices), runs), slots) as workers,
     ):
         found = workers.wait(workers.submit(jobs), shown.start(names, runs))
-    parts = [_result(accounts, layout, number, constraint) for number, accounts in enumerate(found)]
+    origin = _origin(environment, devices)
+    parts = [_result(accounts, layout, number, constraint, origin) for number, accounts in enumerate(found)]
     result = join_settings(parts)
     for line in [*unfinished(result.ended), *_before_the_clock(result, layout.tasks[0].constraint)]:
         warnings.warn(f"{line}; see result.status", stacklevel=2)
@@ -137,7 +139,20 @@ def _checked_devices(devices: Any) -> list[Any]:
     return found
 
 
-def _result(accounts: pool.Accounts, layout: Layout, number: int, constraint: Constraint) -> Result:
+def _origin(environment: Environment, devices: Sequence[Any]) -> dict[str, str]:
+    """Versions, the kind of device, and a digest of all numbers of the environment."""
+    import jaxbandits
+
+    digest = hashlib.blake2b(digest_size=16)
+    for leaf in map(np.asarray, jax.tree.leaves(environment)):
+        digest.update(f"{leaf.dtype.str}{leaf.shape}".encode() + np.ascontiguousarray(leaf).tobytes())
+    versions = {"jaxbandits": jaxbandits.__version__, "jax": jax.__version__}
+    return {**versions, "device": devices[0].device_kind, "instances_digest": digest.hexdigest()}
+
+
+def _result(
+    accounts: pool.Accounts, layout: Layout, number: int, constraint: Constraint, origin: dict[str, str]
+) -> Result:
     task, settings = layout.tasks[number], layout.settings[number]
     ledger = ledger_of(accounts.rows, task.constraint, task.places(np.arange(task.order.size))[1])
     several = task.replicate_ids.ndim == 2  # ids of each instance: the axis counts
@@ -160,14 +175,14 @@ def _result(accounts: pool.Accounts, layout: Layout, number: int, constraint: Co
             "parameters": task.chosen.parameters,
             "environment": type(task.environment).__name__,
             "constraint": described(constraint),
-            "engine": task.engine.__name__.rsplit(".", 1)[-1],
+            "engines": [task.engine.__name__.rsplit(".", 1)[-1]] * len(settings),
             "why_scan": task.why_scan,
             "clock": task.constraint.clock_name,
             "key": task.root.tolist(),
             "instance_ids": task.instance_ids.tolist(),
             **({"replicate_ids": task.replicate_ids.tolist()} if several else {}),
             "max_rounds": task.cap.tolist(),
-            "jax": jax.__version__,
+            **origin,
         },
     )
 
