@@ -116,16 +116,7 @@ def test_mean_gains_are_the_stated_ones() -> None:
     ],
     ids=str,
 )
-@pytest.mark.integration_rows(
-    "RCUCB(survival='infinite', alpha=1.0)-g1",
-    "RCUCB(survival='kaplan_meier', alpha=1.0)-rows",
-    "RCUCB(survival='literal', alpha=1.0)-revealed",
-    "ThompsonReduction(scaling='global')-rows",
-    "ThompsonReduction(scaling='per_arm')-g1",
-    "UCBReduction(width='lambda', alpha=1.0)-rows",
-    "UCBReduction(width='one', alpha=0.1)-g1",
-    "ZRCUCB(survival='legal', horizon=60, alpha=1.5, delta=None, m=2)-g1",
-)
+@pytest.mark.quick_rows("RCUCB(survival='legal', alpha=0.5)-rows")
 def test_policy_keeps_the_contract(policy: jb.Policy, name: str) -> None:
     check_policy(policy, WORLDS[name](), jb.Horizon(80), key=KEY)
 

@@ -1,6 +1,6 @@
-"""Float64 NumPy twins of the budgeted finite-arm policies, written from the papers and the specification.
+"""Float64 NumPy twins of the policies for a budget that draw, written from the papers and the specification.
 
-Sources: P-omega = ``papers/omega_ucb.txt`` (omega-UCB paper); SPEC = ``ALGORITHMS.md``, 0, A.1-A.6, A.15.
+Sources: P-omega = ``papers/omega_ucb.txt`` (omega-UCB paper); SPEC = ``ALGORITHMS.md``, 0, A.3, A.6.
 Everything is recomputed from the raw state on each call; nothing is optimised. ``t`` is the 1-based index of
 the round about to be decided, so ``t - 1`` rounds are completed (SPEC 0).
 """
@@ -42,8 +42,6 @@ class _Policy:
     """Counts and sums shared by all twins; ``rounds`` is the number of completed rounds."""
 
     def __init__(self, K: int) -> None:
-        if K < 1:
-            raise ValueError("K must be at least 1")
         self.K = K
         self.n: IntArray = np.zeros(K, dtype=np.int64)
         self.sum_r: FloatArray = np.zeros(K, dtype=np.float64)
@@ -66,144 +64,10 @@ class _Policy:
 
     def update(self, arm: int, reward: float, cost: float) -> None:
         """Record one completed round."""
-        if not 0 <= arm < self.K:
-            raise ValueError(f"no arm {arm}")
-        if not (0.0 <= reward <= 1.0 and 0.0 <= cost <= 1.0):
-            raise ValueError("reward and cost must lie in [0, 1]")
         self.n[arm] += 1
         self.sum_r[arm] += reward
         self.sum_c[arm] += cost
         self.rounds += 1
-
-
-class _IndexPolicy(_Policy):
-    """An index policy: ``scores`` for the coming round, ``inf`` for arms without a pull."""
-
-    def scores(self) -> FloatArray:
-        """Index of every arm for round ``t``."""
-        out = np.full(self.K, math.inf, dtype=np.float64)
-        for k in range(self.K):
-            if self.n[k] > 0:
-                out[k] = self._score(k)
-        return out
-
-    def _score(self, k: int) -> float:
-        raise NotImplementedError
-
-
-class OmegaUCB(_IndexPolicy):
-    """omega-UCB: upper(reward) / lower(cost), eta = 1, z^2 = 2 rho ln t (P-omega 4.1, Eq. (2); SPEC A.1)."""
-
-    def __init__(self, K: int, rho: float = 0.25) -> None:
-        super().__init__(K)
-        self.rho = rho
-
-    def eta(self, k: int) -> tuple[float, float]:
-        """Variance factors (reward, cost) of arm k; constant 1 here."""
-        return 1.0, 1.0
-
-    def bounds(self, k: int) -> tuple[float, float]:
-        """``(omega+ of the reward, omega- of the cost)`` of arm k at round t."""
-        n = int(self.n[k])
-        z2 = 2.0 * self.rho * math.log(self.t)
-        eta_r, eta_c = self.eta(k)
-        _, upper = omega_interval(n, float(self.sum_r[k]) / n, z2 * eta_r)
-        lower, _ = omega_interval(n, float(self.sum_c[k]) / n, z2 * eta_c)
-        return upper, lower
-
-    def _score(self, k: int) -> float:
-        if self.sum_c[k] == 0.0:
-            return math.inf
-        upper, lower = self.bounds(k)
-        return upper / lower if lower > 0.0 else math.inf
-
-
-class OmegaStarUCB(OmegaUCB):
-    """omega*-UCB: omega-UCB with eta estimated from n >= 30 pulls on (P-omega 5.2; SPEC A.2).
-
-    Keeps every observation: eta = min(1, biased two-pass variance / (mean (1 - mean))); 1 below 30 pulls and
-    for a mean of exactly 0 or 1.
-    """
-
-    MIN_PULLS = 30
-
-    def __init__(self, K: int, rho: float = 0.25) -> None:
-        super().__init__(K, rho)
-        self.obs_r: list[list[float]] = [[] for _ in range(K)]
-        self.obs_c: list[list[float]] = [[] for _ in range(K)]
-
-    def update(self, arm: int, reward: float, cost: float) -> None:
-        """Record one completed round and keep its observations."""
-        super().update(arm, reward, cost)
-        self.obs_r[arm].append(float(reward))
-        self.obs_c[arm].append(float(cost))
-
-    @staticmethod
-    def eta_of(sample: list[float]) -> float:
-        """Two-pass estimate of eta for one sample (P-omega 5.2, resolved in SPEC A.2)."""
-        n = len(sample)
-        if n < OmegaStarUCB.MIN_PULLS:
-            return 1.0
-        mean = math.fsum(sample) / n
-        if mean == 0.0 or mean == 1.0:
-            return 1.0
-        variance = math.fsum((x - mean) ** 2 for x in sample) / n
-        return min(variance / (mean * (1.0 - mean)), 1.0)
-
-    def eta(self, k: int) -> tuple[float, float]:
-        """Estimated variance factors (reward, cost) of arm k."""
-        return self.eta_of(self.obs_r[k]), self.eta_of(self.obs_c[k])
-
-
-class _EpsUCB(_IndexPolicy):
-    """m-, c-, i-UCB: eps = alpha sqrt(ln(max(t - 1, 1)) / n) (P-omega Table 2; SPEC A.4)."""
-
-    def __init__(self, K: int, alpha: float) -> None:
-        super().__init__(K)
-        self.alpha = alpha
-
-    def epsilon(self, k: int) -> float:
-        """Confidence radius of arm k at round t."""
-        return self.alpha * math.sqrt(math.log(max(self.t - 1, 1)) / int(self.n[k]))
-
-    def _means(self, k: int) -> tuple[float, float]:
-        n = int(self.n[k])
-        return float(self.sum_r[k]) / n, float(self.sum_c[k]) / n
-
-
-class MUCB(_EpsUCB):
-    """m-UCB: min(r + eps, 1) / max(c - eps, 0), denominator <= 0 gives inf (P-omega Table 2; SPEC A.4)."""
-
-    def __init__(self, K: int, alpha: float = 2.0**-4) -> None:
-        super().__init__(K, alpha)
-
-    def _score(self, k: int) -> float:
-        reward, cost = self._means(k)
-        eps = self.epsilon(k)
-        denominator = max(cost - eps, 0.0)
-        return min(reward + eps, 1.0) / denominator if denominator > 0.0 else math.inf
-
-
-class CUCB(_EpsUCB):
-    """c-UCB: r / c + eps / c, inf at zero observed cost (P-omega Table 2; SPEC A.4)."""
-
-    def __init__(self, K: int, alpha: float = 2.0**-3) -> None:
-        super().__init__(K, alpha)
-
-    def _score(self, k: int) -> float:
-        reward, cost = self._means(k)
-        return (reward + self.epsilon(k)) / cost if cost > 0.0 else math.inf
-
-
-class IUCB(_EpsUCB):
-    """i-UCB: r / c + eps, inf at zero observed cost (P-omega Table 2; SPEC A.4)."""
-
-    def __init__(self, K: int, alpha: float = 2.0**-2) -> None:
-        super().__init__(K, alpha)
-
-    def _score(self, k: int) -> float:
-        reward, cost = self._means(k)
-        return reward / cost + self.epsilon(k) if cost > 0.0 else math.inf
 
 
 class BudgetedThompson(_Policy):
@@ -218,10 +82,6 @@ class BudgetedThompson(_Policy):
         self.f_r: IntArray = np.zeros(K, dtype=np.int64)
         self.s_c: IntArray = np.zeros(K, dtype=np.int64)
         self.f_c: IntArray = np.zeros(K, dtype=np.int64)
-
-    def initial_arm(self) -> int | None:
-        """Always None: BTS has no initial rounds (SPEC A.3)."""
-        return None
 
     def posterior(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Beta parameters ``(alpha_r, beta_r, alpha_c, beta_c)``, each of length K."""
@@ -246,8 +106,6 @@ class BudgetedThompson(_Policy):
             return int(value)
         if b is None:
             raise ValueError("a fractional outcome needs its Bernoulli trial")
-        if b not in (0, 1):
-            raise ValueError("a Bernoulli trial is 0 or 1")
         return int(b)
 
     def update(self, arm: int, reward: float, cost: float, b_r: int | None = None, b_c: int | None = None) -> None:
