@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import jaxbandits as jb
+from jaxbandits._numerics.arrays import prefix_sums
 from jaxbandits.core import ticks
 from jaxbandits.core.ticks import ONE, Total
 
@@ -144,6 +145,13 @@ def test_operations_are_elementwise() -> None:
     wide = Total(*(jnp.asarray(part) for part in ticks.split(a)))
     assert np.array_equal(ticks.join(ticks.add(wide, jnp.asarray(x))), a + x)
     assert np.array_equal(ticks.join(ticks.times(jnp.abs(jnp.asarray(x)), jnp.full((2, 2), 3, jnp.int32))), 3 * abs(x))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 32, 64, 65])
+def test_prefix_sums_by_parts_are_those_of_the_plain_definition(n: int) -> None:
+    x = np.random.default_rng(n).integers(-(2**24), 2**24, (5, n)).astype(np.int32)
+    x[0] = 2**24  # the largest outcomes
+    assert np.array_equal(jax.vmap(prefix_sums)(x), np.cumsum(x, axis=1, dtype=np.int32))
 
 
 def test_prefix_sums_of_64_full_outcomes_fit_one_limb() -> None:

@@ -14,6 +14,7 @@ from jaxbandits.core import ticks
 from jaxbandits.core.protocol import post
 from jaxbandits.policies import MUCB, RCB, BGreedy, IndexPolicy, OmegaUCB, RandomisedPolicy, SampledArms
 from jaxbandits.testing import compilations
+from tests.contract.worlds import with_its_own
 
 ARMS = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.2]], [[0.5, 0.4], [0.3, 0.2]])
 HORIZON = jb.Horizon(20)
@@ -38,8 +39,7 @@ def play(policy, environment=ARMS, constraint=HORIZON, **options):
 
 
 def broken(base, name="Broken", given=(), **brought):
-    """A subclass of ``base`` with these methods or attributes."""
-    return jb.pytree(type(name, (base,), {"__annotations__": {}, **brought}))(*given)
+    return with_its_own(base, name, **brought)(*given)
 
 
 def policy(**methods):

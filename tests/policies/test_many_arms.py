@@ -13,7 +13,6 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.core import ticks
-from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.core.protocol import Status
 from jaxbandits.environments import Reservoir, uniform_outcome
 from jaxbandits.policies import (
@@ -36,6 +35,7 @@ from jaxbandits.policies import (
 from jaxbandits.policies.base import evaluate, evaluate_state
 from jaxbandits.testing import assert_same_results, episode
 from tests.policies.reference import infinite as twins
+from tests.policies.test_against_twins import state_f
 
 KEY = jax.random.key(90)
 FORFEITS = "forfeits"
@@ -101,13 +101,6 @@ def test_twins(name: str, policy: IndexPolicy, twin: Callable[[], Any], smooth: 
                 assert same or must[arm] >= best * (1 - 2e-4), f"round {i + 1}: arm {arm} of {must}"
             inside.learn(arm, reward[lane, i], cost[lane, i])
     assert joined > 8 and near < 0.02 * lanes * ROUNDS
-
-
-def state_f() -> Arms:
-    def f(x: float) -> jax.Array:
-        return jnp.full((1,), x, jnp.float32)
-
-    return Arms(f(1000), f(50), f(15), f(20), f(35), f(30), None, None)
 
 
 @pytest.mark.parametrize(("sequence", "index"), [(LogExploration(), 4.102303), (LogLogExploration(), 4.599499)])
@@ -291,53 +284,45 @@ def build(**changes: Any) -> Reservoir:
     return Reservoir.ratio(jax.random.key(0), **({"instances": 2, "capacity": 4} | changes))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"beta": 0.0}, r"beta: 0\.0 given; it must be a finite number above 0"),
-        ({"beta": [1.0, -2.0]}, r"beta: -2\.0 given; it must be a finite number above 0"),
-        ({"beta": "flat"}, r"beta: 'flat' given; it must be a finite number above 0"),
-        ({"beta": [1.0] * 3}, r"beta: an array of shape \(3,\) given; it must be one number, or \[2\]"),
-        ({"least_cost": 0.6}, r"least_cost: 0\.6 given; it must be at most 0\.5, the smaller of 1 and 1/best_ratio"),
-        ({"least_cost": 1.5, "best_ratio": 0.1}, r"least_cost: 1\.5 given; it must be at most 1,"),
-        ({"least_cost": 0.0}, r"least_cost: 0\.0 given; it must be a finite number above 0"),
-        ({"best_ratio": np.inf}, r"best_ratio: inf given; it must be a finite number above 0"),
-        ({"capacity": 0}, r"capacity: 0 given; it must be a whole number from 1 to 2\*\*24"),
-        ({"instances": 0}, r"instances: 0 given; it must be a whole number from 1 to 2\*\*32"),
-    ],
-)  # fmt: skip
-def test_a_reservoir_that_cannot_be(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(jb.InputError, match=message):
-        build(**changes)
-
-
 def play(policy: Any, arms: Any = None, budget: float = 10.0) -> jb.Result:
     return jb.simulate(policy, build() if arms is None else arms, jb.TotalBudget(budget, last_pull=FORFEITS), key=KEY)
 
 
+POSITIVE = "a finite number above 0"
+
+
 @pytest.mark.parametrize(
-    ("policy", "message"),
+    ("make", "message"),
     [
-        (SampledArms(RCB(), 5), r"capacity: 4 given; it must be at least 5, the arms of SampledArms"),
-        (SampledArms(RCB(), [2, 9]), r"capacity: 4 given; it must be at least 9"),
-        (SampledArms(RCB(), 0), r"SampledArms\.arms: 0\.0 given; it must be .* at least 1"),
-        (SampledArms(RCB(), 2.5), r"SampledArms\.arms: 2\.5 given; it must be a finite whole number"),
-        (ArmIncreasing(RCB(), 0.0), r"ArmIncreasing\.beta: 0\.0 given; it must be a finite number above 0"),
-        (ArmIncreasing(RCB(LogExploration(-1.0)), 1.0), r"LogExploration\.scale: -1\.0 given; it must be .* above 0"),
-        (ArmIncreasing(jb.policies.BudgetedThompson(), 1.0), r"policy: .* it must be an index policy that"),
+        (lambda: build(beta=0.0), rf"beta: 0\.0 given; it must be {POSITIVE}"),
+        (lambda: build(beta=[1.0, -2.0]), rf"beta: -2\.0 given; it must be {POSITIVE}"),
+        (lambda: build(beta="flat"), rf"beta: 'flat' given; it must be {POSITIVE}"),
+        (lambda: build(beta=[1.0] * 3), r"beta: an array of shape \(3,\) given; it must be one number, or \[2\]"),
+        (lambda: build(least_cost=0.6), r"least_cost: 0\.6 given; it must be at most 0\.5, the smaller of"),
+        (lambda: build(least_cost=1.5, best_ratio=0.1), r"least_cost: 1\.5 given; it must be at most 1,"),
+        (lambda: build(least_cost=0.0), rf"least_cost: 0\.0 given; it must be {POSITIVE}"),
+        (lambda: build(best_ratio=np.inf), rf"best_ratio: inf given; it must be {POSITIVE}"),
+        (lambda: build(capacity=0), r"capacity: 0 given; it must be a whole number from 1 to 2\*\*24"),
+        (lambda: build(instances=0), r"instances: 0 given; it must be a whole number from 1 to 2\*\*32"),
+        (lambda: play(SampledArms(RCB(), 5)), r"capacity: 4 given; it must be at least 5, the arms of SampledArms"),
+        (lambda: play(SampledArms(RCB(), [2, 9])), r"capacity: 4 given; it must be at least 9"),
+        (lambda: play(SampledArms(RCB(), 0)), r"SampledArms\.arms: 0\.0 given; it must be .* at least 1"),
+        (lambda: play(SampledArms(RCB(), 2.5)), r"SampledArms\.arms: 2\.5 given; it must be a finite whole number"),
+        (lambda: play(ArmIncreasing(RCB(), 0.0)), rf"ArmIncreasing\.beta: 0\.0 given; it must be {POSITIVE}"),
+        (lambda: play(ArmIncreasing(RCB(LogExploration(-1.0)), 1.0)), r"LogExploration\.scale: -1\.0 given; .* above 0"),
+        (lambda: play(ArmIncreasing(jb.policies.BudgetedThompson(), 1.0)), r"policy: .* it must be an index policy"),
+        (lambda: arms_to_sample(0.0, 1.0), f"budget: .* given; it must be {POSITIVE}"),
+        (lambda: arms_to_sample(1e3, -1.0), f"beta: .* given; it must be {POSITIVE}"),
+        (lambda: arms_to_sample(1e3, 1.0, np.nan), f"multiplier: .* given; it must be {POSITIVE}"),
+        (
+            lambda: Reservoir.empirical([0.5], [0.0], KEY, instances=1, capacity=2),
+            r"mean_cost: 0\.0 given; it must be finite and in",
+        ),
     ],
 )  # fmt: skip
-def test_a_policy_that_cannot_be(policy: Any, message: str) -> None:
+def test_what_cannot_be(make: Any, message: str) -> None:
     with pytest.raises(jb.InputError, match=message):
-        play(policy)
-
-
-def test_a_rule_without_numbers() -> None:
-    for arguments, name in (((0.0, 1.0), "budget"), ((1e3, -1.0), "beta"), ((1e3, 1.0, np.nan), "multiplier")):
-        with pytest.raises(jb.InputError, match=f"{name}: .* given; it must be a finite number above 0"):
-            arms_to_sample(*arguments)
-    with pytest.raises(jb.InputError, match=r"mean_cost: 0\.0 given; it must be finite and in"):
-        Reservoir.empirical([0.5], [0.0], KEY, instances=1, capacity=2)
+        make()
 
 
 def test_a_sampler_that_breaks_its_promise() -> None:

@@ -123,15 +123,6 @@ def test_initial_rounds_and_infinite_scores() -> None:
     assert np.isfinite(lone.scores()[0]).tolist() == [True, True, False]
 
 
-def test_ties_are_all_returned() -> None:
-    policy = RCUCB(2, (0.2, 0.4), penalty=lambda x: 0.0)
-    policy.update(0, 1, 0.5, 0.1)
-    policy.update(1, 1, 0.5, 0.1)
-    assert policy.choices() == frozenset({(0, 0), (0, 1), (1, 0), (1, 1)})
-    policy.update(1, 1, 0.0, 0.1)
-    assert policy.choices() == frozenset({(0, 0), (0, 1)})
-
-
 def test_recurrences_of_the_paper() -> None:
     """The update rules printed after P-RCUCB (10) reproduce the twin's literal estimates round by round."""
     limits, n = (0.2, 0.5, 0.8, 1.0), 3
@@ -152,50 +143,6 @@ def test_recurrences_of_the_paper() -> None:
             log = 2.0 * math.log(policy.t)
             width = np.sqrt(log / count) + np.array([paper_penalty(x) for x in limits]) * np.sqrt(log / pulls)[:, None]
             np.testing.assert_allclose(policy.scores(), g - pen + width, rtol=1e-12, atol=1e-12)
-
-
-def test_variants_agree_where_they_must() -> None:
-    """All rounds at tau_max: literal = legal. Nothing exceeded: literal = infinite = Kaplan-Meier, legal differs."""
-    limits = (0.2, 0.5, 1.0)
-    names = ("literal", "legal", "infinite")
-    wide, free = [RCUCB(2, limits, survival=s) for s in names], [RCUCB(2, limits, survival=s) for s in names]
-    wide_km, free_km = RCUCBKaplanMeier(2, limits), RCUCBKaplanMeier(2, limits)
-    for i, _, reward, _, true in random_rounds(2, limits, 60, seed=1):
-        for policy in (*wide, wide_km):
-            policy.update(i, 2, reward, true if true <= 1.0 else None, true)
-    assert any(r.seen == math.inf for r in wide[0].history[0])
-    for policy in (wide[1], wide[2]):
-        np.testing.assert_allclose(policy.scores()[:, :2], wide[0].scores()[:, :2], rtol=1e-12)
-    np.testing.assert_allclose(wide_km.scores(), wide[0].scores(), rtol=1e-12)
-    np.testing.assert_allclose(wide[1].scores(), wide[0].scores(), rtol=1e-12)
-    for i, j, reward, _, true in random_rounds(2, limits, 60, seed=2, scale=1.0):
-        j = next(k for k in range(j, 3) if true <= limits[k])
-        for policy in (*free, free_km):
-            policy.update(i, j, reward, true, true)
-    assert {r.limit for r in free[0].history[0]} == set(limits)
-    np.testing.assert_allclose(free[2].scores(), free[0].scores(), rtol=1e-12)
-    np.testing.assert_allclose(free_km.scores(), free[0].scores(), rtol=1e-12)
-    assert np.max(np.abs(free[1].scores() - free[0].scores())) > 1e-3
-
-
-def test_only_literal_reads_the_hidden_consumption() -> None:
-    limits = (0.2, 0.5, 1.0)
-    rounds = random_rounds(2, limits, 80, seed=5)
-    infinite = RCUCB(2, limits, survival="infinite")
-    literal, literal_inf = RCUCB(2, limits), RCUCB(2, limits)
-    others = [(RCUCB(2, limits, survival="legal"), RCUCB(2, limits, survival="legal"))]
-    others.append((RCUCBKaplanMeier(2, limits), RCUCBKaplanMeier(2, limits)))
-    for i, j, reward, seen, true in rounds:
-        infinite.update(i, j, reward, seen)
-        literal.update(i, j, reward, seen, true)
-        literal_inf.update(i, j, reward, seen, math.inf if seen is None else None)
-        for blind, told in others:
-            blind.update(i, j, reward, seen)
-            told.update(i, j, 0.0 if seen is None else reward, seen, true)
-    np.testing.assert_array_equal(literal_inf.scores(), infinite.scores())
-    assert not np.array_equal(literal.scores(), infinite.scores())
-    for blind, told in others:
-        np.testing.assert_array_equal(blind.scores(), told.scores())
 
 
 # ---------------------------------------------------------------- Kaplan-Meier

@@ -248,19 +248,6 @@ def test_suak_first_pull_is_after_ceil_one_over_c_skips(c: float, first: int) ->
     pytest.fail("deadlock")
 
 
-def test_suak_reaches_the_main_rule_and_stays_feasible() -> None:
-    mu, rho = [0.3, 0.9], [0.02, 0.98]
-    policy = SUAK(2, 0.5)
-    log = play(policy, mu, rho, 20_000, seed=6)
-    frozen = policy.np_
-    assert 3_000 < frozen < 15_000  # about 73.5 ln t / 0.48^2 pulls per arm, then main
-    assert policy.branch() in ("main", "skip_c")
-    late = np.array(log["action"][-4000:])
-    assert {0, 1} <= set(late.tolist()) <= {-1, 0, 1}
-    assert 0.4 < np.mean(log["cost"][-4000:]) <= 0.51
-    assert np.all(policy.n == [np.sum(np.array(log["action"]) == k) for k in (0, 1)])
-
-
 def suak_state(spent_gap: float, T: int | None = None) -> SUAK:
     """t = 10001, N = (4e5, 9e5), means mu = (.3, .9), rho = (.2, .9), c = .5; ``spent_gap`` = c t - Sc."""
     policy = SUAK(2, 0.5, T=T)
