@@ -39,7 +39,6 @@ class DelayLaw:
     @abstractmethod
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
         """The delay of the request of this round, ``i32[]`` from 0 to ``NEVER``, by 32 random bits."""
-        raise NotImplementedError
 
     def check(self) -> None:
         """Raise :class:`InputError` on impossible parameters."""

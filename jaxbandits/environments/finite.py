@@ -37,7 +37,6 @@ class Law:
     @abstractmethod
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of one pull of ``arm``: word 0 is for the reward, the next ones for the cost."""
-        raise NotImplementedError
 
 
 @pytree
@@ -186,12 +185,10 @@ class AddressedArms(Environment):
     @abstractmethod
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(mean reward, mean cost) of an arm, in ticks; a mean cost of −1: the arm cannot be played."""
-        raise NotImplementedError
 
     @abstractmethod
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
-        raise NotImplementedError
 
     def refuses(self, action: Any) -> str | None:
         """See :meth:`Environment.refuses`: one arm a round."""
@@ -457,7 +454,6 @@ class AroundWorld(Environment):
     @abstractmethod
     def world(self) -> Environment:
         """The one inside."""
-        raise NotImplementedError
 
     def check(self) -> None:
         self.world.check()

@@ -29,7 +29,6 @@ class Noise:
     @abstractmethod
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
         """An outcome (ticks) of the law that belongs to ``mean`` (ticks, 0 … 2²⁴)."""
-        raise NotImplementedError
 
     def mean(self, mean: jax.Array) -> jax.Array:
         """The mean of that law as it is simulated (ticks)."""

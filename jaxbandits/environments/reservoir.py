@@ -61,12 +61,10 @@ class ReservoirLaw:
     @abstractmethod
     def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(mean reward, mean cost) of an arm in ticks, one instance; a mean cost of −1: there is no such arm."""
-        raise NotImplementedError
 
     @abstractmethod
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
         """Host: (mean reward, mean cost) ``[instance, 2]`` of an arm with the supremum ratio, and of a cheapest arm."""
-        raise NotImplementedError
 
     def check(self, reservoir: Reservoir, tried: int) -> None:
         """Raise :class:`InputError` if one of the first ``tried`` arms breaks what was promised."""

@@ -36,7 +36,6 @@ class Exploration:
     @abstractmethod
     def at(self, t: jax.Array) -> jax.Array:
         """𝓔_t."""
-        raise NotImplementedError
 
 
 @pytree
@@ -271,7 +270,6 @@ class IndexPolicy(ArmTotals):
     @abstractmethod
     def score(self, arms: Arms) -> jax.Array:
         """The index of every arm, elementwise in ``arms`` (float32); +∞ forces a pull."""
-        raise NotImplementedError
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
         """Which arms take part in this round, ``bool[K]``: all that exist. (One that does not exist never does.)"""
@@ -383,7 +381,6 @@ class RandomisedPolicy(ArmTotals):
     @abstractmethod
     def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
         """ℓ, ``[K]``, up to a constant; −∞ for an arm that is not drawn, as those that are not ``available``."""
-        raise NotImplementedError
 
     def log_probabilities(self, state: ArmStatistics, view: View) -> jax.Array:
         """ln p of every arm at the round that ``view`` describes, ``f32[K]``."""
@@ -430,7 +427,6 @@ class MixturePolicy(ArmTotals):
     @abstractmethod
     def plan(self, state: Any, view: View) -> tuple[Any, Mixture]:
         """(state, mixture) of the coming round."""
-        raise NotImplementedError
 
     def check(self, spec: FiniteSpec) -> None:
         """One cost, and a null arm.

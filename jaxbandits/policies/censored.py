@@ -60,7 +60,6 @@ class Survival:
     @abstractmethod
     def record(self, counts: Counts, seen: Seen) -> Counts:
         """Add a round."""
-        raise NotImplementedError
 
     def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
         """The estimate; 0 rounds give an undefined share, which the caller masks."""
@@ -397,11 +396,6 @@ class UCBReduction(PairPolicy):
         InputError: before anything runs, for another ``width``.
 
     Source: Eq. (7) and Fig. 4 "UCB (α = 1)"; the details are in a supplement that we could not find.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.UCBReduction(width="one").width
-        'one'
     """
 
     width: str = static(default="lambda")
@@ -472,11 +466,6 @@ class ThompsonReduction(PairPolicy):
 
     Deviations: a payoff below −λ(τ), possible where λ(τ) < c(τ), counts as −λ(τ). Draws of
     :func:`~jaxbandits._numerics.beta.beta_from_words`, whose CDF error is below 4·10⁻⁵ for counts up to 3·10⁵.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.ThompsonReduction(scaling="per_arm").scaling
-        'per_arm'
     """
 
     scaling: str = static(default="global")

@@ -109,11 +109,6 @@ class EpsilonFirst(ArmTotals):
 
     Deviations: costs are random and estimated (the original knows them), so phase 2 plays the best ratio instead of
     filling the knapsack. An arm that exploration did not reach is not played while another has an estimate.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.EpsilonFirst().epsilon
-        0.1
     """
 
     epsilon: ArrayLike = leaf(default=0.1, above=0, at_most=1)
@@ -165,11 +160,6 @@ class FractionalKUBE(IndexPolicy):
     Source: AAAI 2012, Eqs. 6 and 7.
 
     Deviations: c̄ in place of costs that the original knows and that do not vary; +∞ while no cost was seen.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.FractionalKUBE().init(jb.environments.FiniteSpec(arms=2)).pulls.tolist()
-        [0, 0]
     """
 
     rests: ClassVar[bool] = True
@@ -202,11 +192,6 @@ class KUBE(IndexPolicy):
 
     Deviations: c̄ in place of known costs, arms without observed cost first; where nothing fits any more the densest arm
     is played (the original stops; here the constraint ends a run).
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.KUBE().init(jb.environments.FiniteSpec(arms=2)).pulls.tolist()
-        [0, 0]
     """
 
     def score(self, arms: Arms) -> jax.Array:
@@ -432,11 +417,6 @@ class PDBwKWithTime(ArmTotals):
     Does not leap: the weights change every round.
 
     Source: §2 and §5 of the paper, Algorithm 2 with d = 2; as :class:`PDBwK`.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.PDBwKWithTime.for_budget(100.0, arms=3, horizon=400.0).horizon
-        400.0
     """
 
     c_rad: ArrayLike = leaf(above=0)

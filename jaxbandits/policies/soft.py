@@ -127,11 +127,6 @@ class BudgetedThompson(Policy):
     exactly 0 or 1 stay as they are.
 
     Source: IJCAI 2015, Algorithm 1; Heyden et al., KDD 2024, App. B and reference code.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.BudgetedThompson().init(jb.environments.FiniteSpec(arms=3)).pulls.tolist()
-        [0, 0, 0]
     """
 
     plays: ClassVar[type] = FiniteSpec

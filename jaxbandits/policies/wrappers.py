@@ -214,11 +214,6 @@ class InFlight(Around):
 
     Raises:
         InputError: before anything runs, for a policy that does not play the world's arms.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.InFlight(jb.policies.OmegaUCB(), bound=[0.2, 1.0]).policy
-        OmegaUCB(rho=0.25)
     """
 
     policy: Policy = leaf()

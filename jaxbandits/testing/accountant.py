@@ -52,10 +52,9 @@ def every_lane_has_its_own_clock(subject: Subject) -> None:
             clock = ticks.join(_one(subject, lane[0]).clock(ledger_of(account, like)))
             expected = _on_host(subject, lane[0]).expected_clock(account)
             for name, own in (("clock", clock), ("expected_clock", expected)):
-                assert np.array_equal(account[name], own), (
-                    f"instance {lane[0]}, replicate {lane[1]}, mark {lane[2] + 1} of {len(result.marks)}: "
-                    f"{name} is {account[name]}, of the lane by itself {own}"
-                )
+                where = f"instance {lane[0]}, replicate {lane[1]}, mark {lane[2] + 1} of {len(result.marks)}"
+                told = f"{where}: {name} is {account[name]}, of the lane by itself {own}"
+                assert np.array_equal(account[name], own), told
 
 
 def ends_as_it_says(subject: Subject) -> None:

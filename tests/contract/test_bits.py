@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -18,6 +17,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.testing import assert_same_results, compilations
+from jaxbandits.testing.lanes import pick
 
 from . import ledger_hash
 from .worlds import INSTANCES, KEY, world
@@ -77,18 +77,12 @@ def run(policy: Any, **changes: Any) -> jb.Result:
     return jb.simulate(policy, world("bernoulli"), BUDGET, **(given | changes))
 
 
-def _part(result: jb.Result, settings: list[int]) -> jb.Result:
-    kept = {name: {k: x[settings] for k, x in getattr(result, name).items()} for name in ("ledger", "final")}
-    labels = tuple(result.settings[i] for i in settings)
-    return dataclasses.replace(result, **kept, ended=result.ended[settings], settings=labels)
-
-
 def test_a_further_rho_changes_no_bit_of_the_others_and_compiles_nothing() -> None:
     two = run(jb.policies.OmegaUCB(rho=jnp.array([1 / 16, 1.0])))
     with compilations() as compiled:
         three = run(jb.policies.OmegaUCB(rho=[1 / 16, 0.25, 1.0]))
     assert not compiled
-    assert_same_results(two, _part(three, [0, 2]), "two values of rho, and the same with a third between them")
+    assert_same_results(two, pick(three, settings=[0, 2]), "two values of rho, and the same with a third between them")
 
 
 def test_the_form_of_a_number_and_other_numbers_compile_nothing() -> None:
@@ -110,8 +104,8 @@ def test_policies_of_one_call_do_not_touch_each_other() -> None:
     policies = [jb.policies.CUCB(alpha=[0.1, 0.3]), jb.policies.IUCB()]
     both = run(policies)
     assert both.settings == ("CUCB(alpha=0.1)", "CUCB(alpha=0.3)", "IUCB(alpha=0.25)")
-    assert_same_results(run(policies[0]), _part(both, [0, 1]), "a policy alone and beside another")
-    assert_same_results(run(policies[1]), _part(both, [2]), "a policy alone and beside another")
+    assert_same_results(run(policies[0]), pick(both, settings=[0, 1]), "a policy alone and beside another")
+    assert_same_results(run(policies[1]), pick(both, settings=[2]), "a policy alone and beside another")
 
 
 def test_a_value_per_instance_is_the_value_of_that_instance() -> None:
