@@ -36,9 +36,6 @@ def per_instance(
     """``value`` as float64 ``[instance]``, every number finite and above 0.
 
     With ``per_resource``, in an environment with d resources, ``[instance, d]`` from ``[d]`` or ``[instance, d]``.
-
-    Raises:
-        InputError: naming ``argument``; ``what`` says what it may be.
     """
     array = positive(argument, value, what)
     resources = environment.resources if per_resource else None
@@ -228,10 +225,8 @@ class AverageCost(_RoundClock):
             raise bad("c", float(c[wrong].flat[0]), what)
         least = np.nanmin(environment.values()[1], axis=1)
         if (short := least > c).any():
-            may_be = (
-                f"at least {least[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm(arms)"
-            )
-            raise bad("c", float(c[short].flat[0]), may_be)
+            may_be = f"at least {least[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm"
+            raise bad("c", float(c[short].flat[0]), f"{may_be}(arms)")
         return dataclasses.replace(self, c=whole.astype(np.int32), rounds=self._whole_rounds(environment))
 
     def audit(self) -> dict[str, Total]:
@@ -300,13 +295,7 @@ def left(state: BudgetState, allowance: Allowance) -> Allowance:
 
 
 def affordable(allowance: Allowance, bound: jax.Array, scope: jax.Array) -> jax.Array:
-    """Which arms every budget that pays for them can pay at their bounds: ``bool[K]``.
-
-    Args:
-        allowance: what is left, ``[d]``.
-        bound: ``i32[K]``, ticks.
-        scope: ``bool[d, K]``: which budget pays for which arm.
-    """
+    """Which arms every budget that pays for them (``scope``) can pay at their bounds (ticks): ``bool[K]``."""
     needed = ticks.add(ticks.zero((1, bound.shape[0])), bound[None, :])
     short = ticks.exceeds(needed, Total(allowance.whole[:, None], allowance.part[:, None]))
     return ~jnp.any(scope & short, axis=0)
@@ -474,16 +463,16 @@ class _Tables(_RoundClock):
         return knapsack_lp.mixture_values(reward, cost, np.minimum(rate, 1.0))
 
 
-def _granted(amount: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """``amount · times`` in ticks, at most what a total holds: an amount without end, many times, would wrap."""
-    most = ticks.floor_from_units(2.0**31) - 1
-    return np.where(amount > most // times, most, amount * times)
-
-
 def _tabulated(
     amount: np.ndarray, every: np.ndarray, requests: np.ndarray, expected: np.ndarray, carries: np.ndarray
 ) -> _Tables:
     """The tables from checked numbers: ``amount`` in ticks ``[I, d]``, ``every`` ``[d]``, traffic ``[I, S]``."""
+
+    def granted(amount: np.ndarray, times: np.ndarray) -> Total:
+        """``amount · times``, at most what a total holds: an amount without end, many times, would wrap."""
+        most = ticks.floor_from_units(2.0**31) - 1
+        return ticks.split(np.where(amount > most // times, most, amount * times))
+
     slots, budgets = requests.shape[1], every.size
     ends = np.cumsum(requests, axis=1)
     ahead = np.concatenate([np.zeros_like(ends[:, :1]), np.cumsum(expected, axis=1)], axis=1)
@@ -492,15 +481,14 @@ def _tabulated(
     last = np.minimum(first + every, slots)  # one behind it
     begun = np.concatenate([np.zeros_like(ends[:, :1]), ends], axis=1)
     times = np.where(carries[None, :], period + 1, 1)
-    granted = _granted(amount[:, None, :], times[None])
     return _Tables(
         ends=ends.astype(np.int32),
         expected=np.minimum(expected, _MOST).astype(np.int32),
         later=(ahead[:, last] - ahead[:, 1:, None]).astype(np.int32),
         whole=(ahead[:, last] - ahead[:, first]).astype(np.int32),
         since=(begun[:, first] + 1).astype(np.int32),
-        granted=ticks.split(granted),
+        granted=granted(amount[:, None, :], times[None]),
         amount=ticks.split(amount),
         carries=np.broadcast_to(carries, (requests.shape[0], budgets)).copy(),
-        grants=ticks.split(_granted(amount, (period[-1] + 1)[None, :])),
+        grants=granted(amount, (period[-1] + 1)[None, :]),
     )

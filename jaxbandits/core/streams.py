@@ -64,13 +64,9 @@ def root_key(key: object) -> jax.Array:
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         if key.shape != ():
             raise InputError(f"key: an array of keys of shape {key.shape} given; it must be one key")
-        if str(jax.random.key_impl(key)) != _IMPL:
-            raise InputError(
-                f"key: implementation {jax.random.key_impl(key)} given; it must be a {_IMPL} key, "
-                f"as jax.random.key(seed, impl={_IMPL!r}) makes"
-            )
-        if key.is_deleted():
-            raise InputError("key: a deleted array given; it must be a key, as jax.random.key(seed) makes")
+        if str(kind := jax.random.key_impl(key)) != _IMPL:
+            must = f"a {_IMPL} key, as jax.random.key(seed, impl={_IMPL!r}) makes"
+            raise InputError(f"key: implementation {kind} given; it must be {must}")
         return key
     words = np.asarray(key) if isinstance(key, (jax.Array, np.ndarray)) else None
     if words is not None and words.dtype == np.uint32 and words.shape == (2,):

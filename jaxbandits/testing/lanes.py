@@ -78,9 +78,8 @@ def assert_same_results(
 
 def pick(result: Result, **places: Sequence[int]) -> Result:
     """A result's lanes of some ``settings``, ``instances`` and ``replicates`` (positions), in that order."""
-    axes = [
-        list(places.get(name, range(len(getattr(result, name))))) for name in ("settings", "instances", "replicates")
-    ]
+    every = {name: range(len(getattr(result, name))) for name in ("settings", "instances", "replicates")}
+    axes = [list(rows) for rows in (every | places).values()]
     kept = {name: {k: x[np.ix_(*axes)] for k, x in getattr(result, name).items()} for name in ("ledger", "final")}
     labels = {name: tuple(getattr(result, name)[i] for i in places[name]) for name in places}
     return dataclasses.replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -117,27 +117,39 @@ class Round(NamedTuple):
     can: list[int]  # arms that every budget can pay
 
 
-def replayed(name: str, run: int) -> Iterator[Round]:
-    """A lane's decisions booked by the twin, round by round."""
+def replayed(name: str, run: int, booked: Callable[[Round], None] = lambda now: None) -> Iterator[Round]:
+    """A lane's decisions, round by round; ``booked`` is told of each when the twin has booked it, before arrivals."""
     lane, twin = jax.tree.map(lambda x: x[run], lanes(name)), fresh_twin()
     wait = delays(run, lane.action)
     for i, arm in enumerate(lane.action.tolist()):
         slot, here = int(SLOTS[i]), jax.tree.map(lambda x, i=i: x[i], lane)
         arrived: list[tuple[int, int, int, int, bool]] = []
-        yield Round(i + 1, arm, slot, int(SEEN[i]), here, twin, arrived, twin.affordable(slot))
+        yield (now := Round(i + 1, arm, slot, int(SEEN[i]), here, twin, arrived, twin.affordable(slot)))
         if arm >= 0:
             cost = int(here.outcome.cost.max())
             twin.play(i + 1, slot, arm, int(here.outcome.reward), cost, int(wait[i]))
+        booked(now)
         arrived += twin.arrive(i + 1, M)
 
 
 def test_the_simulator_agrees_with_a_plain_twin():
     """Queue, statistics, open requests, money of every round in whole ticks; decisions by float64 scores."""
-    skips, arrived = 0, []
-    late = False
+    skips, arrived, late = 0, [], False
+
+    def booked(now: Round) -> None:
+        twin, known = now.twin, now.lane.state.known
+        assert known.open.tolist() == twin.open
+        assert known.learnt.pulls.tolist() == twin.n
+        assert ticks.join(known.learnt.reward).tolist() == twin.reward
+        assert ticks.join(known.learnt.cost).tolist() == twin.cost
+        for j, budget in enumerate(twin.budgets):
+            charged = int(ticks.join(known.budgets.charged)[j])
+            granted = budget.amount * (now.slot // budget.every + 1 if budget.carries else 1)
+            assert granted - charged == budget.left(now.slot), (now.number, j)
+
     for run in range(RUNS):
-        for now in replayed("omega_ucb", run):
-            twin, known, can = now.twin, now.lane.state.known, now.can
+        for now in replayed("omega_ucb", run, booked):
+            twin, can = now.twin, now.can
             assert now.lane.played and (now.arm >= 0) == bool(can), now
             if now.arm >= 0:
                 scores = twin.scores(now.number, 0.25)
@@ -145,14 +157,6 @@ def test_the_simulator_agrees_with_a_plain_twin():
                 best = max(scores[k] for k in can)
                 assert now.arm == new[0] if new else now.arm in can and scores[now.arm] >= best * (1 - 1e-5), now
             skips += now.arm < 0
-            assert known.open.tolist() == twin.open
-            assert known.learnt.pulls.tolist() == twin.n
-            assert ticks.join(known.learnt.reward).tolist() == twin.reward
-            assert ticks.join(known.learnt.cost).tolist() == twin.cost
-            for j, budget in enumerate(twin.budgets):
-                charged = int(ticks.join(known.budgets.charged)[j])
-                granted = budget.amount * (now.slot // budget.every + 1 if budget.carries else 1)
-                assert granted - charged == budget.left(now.slot), (run, now.number, j)
             late |= sum(x[0] < now.number for x in twin.waiting) > 0
             arrived.append(now.arrived)
         violation, spent = (ticks.join(x) for x in (now.lane.ledger.audit["violation"], now.lane.ledger.spent))

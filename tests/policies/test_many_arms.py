@@ -309,7 +309,7 @@ POSITIVE = "a finite number above 0"
         (lambda: play(SampledArms(RCB(), 0)), r"SampledArms\.arms: 0\.0 given; it must be .* at least 1"),
         (lambda: play(SampledArms(RCB(), 2.5)), r"SampledArms\.arms: 2\.5 given; it must be a finite whole number"),
         (lambda: play(ArmIncreasing(RCB(), 0.0)), rf"ArmIncreasing\.beta: 0\.0 given; it must be {POSITIVE}"),
-        (lambda: play(ArmIncreasing(RCB(LogExploration(-1.0)), 1.0)), r"LogExploration\.scale: -1\.0 given; .* above 0"),
+        (lambda: play(ArmIncreasing(RCB(LogExploration(-1.0)), 1.0)), r"LogExploration\.scale: -1\.0 given; .* above"),
         (lambda: play(ArmIncreasing(jb.policies.BudgetedThompson(), 1.0)), r"policy: .* it must be an index policy"),
         (lambda: arms_to_sample(0.0, 1.0), f"budget: .* given; it must be {POSITIVE}"),
         (lambda: arms_to_sample(1e3, -1.0), f"beta: .* given; it must be {POSITIVE}"),
