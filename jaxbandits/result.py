@@ -115,14 +115,7 @@ class Result:
             name: [value[row] for row in rows] if name in ("policies", "parameters") else value
             for name, value in self.about.items()
         }
-        return dataclasses.replace(
-            self,
-            ledger={name: x[rows] for name, x in self.ledger.items()},
-            ended=self.ended[rows],
-            final={name: x[rows] for name, x in self.final.items()},
-            settings=tuple(self.settings[row] for row in rows),
-            about=about,
-        )
+        return dataclasses.replace(pick(self, settings=rows), about=about)
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each setting, instance, replicate and mark.
@@ -292,6 +285,16 @@ class Result:
         except (OSError, ValueError, TypeError, AttributeError) as problem:
             reason = getattr(problem, "strerror", None) or str(problem)
         raise InputError(f"path: {shown(str(place))} given; it must be a saved result ({reason})")
+
+
+def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
+    """A result's lanes of some ``settings``, ``instances`` and ``replicates`` (positions), in that order."""
+    every = {name: range(len(getattr(result, name))) for name in ("settings", "instances", "replicates")}
+    axes = [list(rows) for rows in (every | places).values()]
+    kept = {name: {k: x[np.ix_(*axes)] for k, x in getattr(result, name).items()} for name in ("ledger", "final")}
+    labels = {name: tuple(getattr(result, name)[i] for i in rows) for name, rows in places.items()}
+    ended, best_rate = result.ended[np.ix_(*axes)], result.best_rate[axes[1]]
+    return dataclasses.replace(result, **kept, **labels, ended=ended, best_rate=best_rate)  # type: ignore[arg-type]
 
 
 def join_settings(results: Sequence[Result]) -> Result:

@@ -40,7 +40,7 @@ def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
     return checked  # type: ignore[return-value]
 
 
-def fits(name: str, shape: tuple[int, ...], _: int = 0) -> None:
+def fits(name: str, shape: tuple[int, ...]) -> None:
     """Are there addresses for tables of this shape ``[instance, K]``?"""
     if shape[-1] > MOST_ARMS:
         raise bad(name, f"{shape[-1]} arms", f"at most {MOST_ARMS}: an arm's id is 24 bits of an address")

@@ -104,7 +104,7 @@ def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
         lipschitz_reward=float(height[0]) * _STEEPEST,
         lipschitz_cost=0.0,
         parameters={
-            name: np.broadcast_to(v, x.shape) for name, v in (("centre", x), ("peak", height), ("cost", price))
+            name: np.broadcast_to(v, x.shape) for name, v in {"centre": x, "peak": height, "cost": price}.items()
         },
         reward_noise=Bernoulli(),
         cost_noise=NoNoise(),
@@ -365,9 +365,8 @@ class Continuum(Points):
             wrong = ~((values >= -1e-6) & (values <= 1 + 1e-6))
             if wrong.any():
                 i, k = np.argwhere(wrong)[0]
-                raise InputError(
-                    f"mean_{name}: {values[i, k]:g} at x = {x[k]:g} in instance {i}; it must be in [0, 1] everywhere"
-                )
+                where = f"mean_{name}: {values[i, k]:g} at x = {x[k]:g} in instance {i}"
+                raise InputError(f"{where}; it must be in [0, 1] everywhere")
             if not (np.isfinite(bound) & (bound >= 0)).all():
                 raise bad(f"lipschitz_{name}", float(bound[~(bound >= 0)].flat[0]), "finite and at least 0")
             slope = slopes(values, x)
@@ -467,9 +466,8 @@ class LoggedAuctions(Points):
         """
         p, r = numbers("price", price), numbers("reward", reward)
         if p.ndim != 1 or p.shape != r.shape or p.size == 0:
-            raise InputError(
-                f"price, reward: shapes {p.shape} and {r.shape} given; both must be [auctions], at least one"
-            )
+            given = f"price, reward: shapes {p.shape} and {r.shape} given"
+            raise InputError(f"{given}; both must be [auctions], at least one")
         if (wrong := ~((p >= 0) & (p < _MOST_PRICES) & (p == np.rint(p)))).any():
             raise bad("price", float(p[wrong][0]), "0, 1, … or 16383")
         check_unit("reward", r, rows=True)

@@ -74,11 +74,6 @@ class Beta(Noise):
 
     Raises:
         InputError: at :func:`~jaxbandits.simulate`, if κ is not a number above 0 and at most 10⁹.
-
-    Example:
-        >>> from jaxbandits.environments.noise import Beta
-        >>> Beta(concentration=10.0)
-        Beta(concentration=10.0)
     """
 
     concentration: float = 10.0

@@ -293,9 +293,8 @@ class Reservoir(AddressedArms):
         words = _instance_words(key, instances)
         reward, cost = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
         if reward.shape != cost.shape or reward.ndim != 1 or reward.size == 0:
-            raise InputError(
-                f"mean_reward, mean_cost: shapes {reward.shape} and {cost.shape} given; both must be [row], rows ≥ 1"
-            )
+            given = f"mean_reward, mean_cost: shapes {reward.shape} and {cost.shape} given"
+            raise InputError(f"{given}; both must be [row], rows ≥ 1")
         for name, x, low in (("mean_reward", reward, 0.0), ("mean_cost", cost, 0.5 / ticks.ONE)):
             if (wrong := ~(np.isfinite(x) & (x >= low) & (x <= 1))).any():
                 raise bad(name, float(x[wrong][0]), f"finite and in {'[0' if low == 0 else '(0'}, 1]")

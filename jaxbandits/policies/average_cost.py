@@ -90,11 +90,6 @@ class OnePhase(MixturePolicy):
     Deviations: the LP printed in the SUAK paper lacks the time constraint, without which it always returns the one arm
     with the largest μ^U/ρ^L; in Li–Sun–Ye time is one of the resources, as here. A draw of the null arm is a play, no
     skip.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.Guarded(jb.policies.OnePhase(c=0.5, horizon=10_000)).policy.a
-        3.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)

@@ -160,15 +160,8 @@ def behind_the_fresh(order: jax.Array) -> jax.Array:
 def tie_winners(tied: jax.Array, key: jax.Array, rounds: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Whom :func:`largest` would draw in each of these rounds if just the arms ``tied`` shared the largest score.
 
-    One pass over arms and rounds: the arm is found again from its priority.
-
-    Args:
-        tied: ``bool[K]``.
-        key: the policy's key.
-        rounds: ``i32[h]``.
-
-    Returns:
-        The arms ``i32[h]``, K for none; and where that is certain (all but one time in 10⁹).
+    The arms ``i32[h]``, K for none; and where that is certain (all but one time in 10⁹). One pass over arms and rounds:
+    the arm is found again from its priority.
     """
     width = tied.shape[0]
     words = jax.vmap(lambda round: streams.policy_words(key, round, Role.TIE)[0])(rounds)
@@ -192,11 +185,7 @@ class OneCost(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost.
-
-        Raises:
-            InputError: if the environment has several resources.
-        """
+        """One cost."""
         if spec.resources is not None:
             raise bad("environment", f"{spec.resources} resources", f"one with one cost for {type(self).__name__}")
 
@@ -299,11 +288,7 @@ def chooses_by_score(policy: object) -> TypeGuard[IndexPolicy]:
 
 
 def check_score_inside(owner: Policy, inner: object) -> None:
-    """The policy inside another one chooses by its score alone.
-
-    Raises:
-        InputError: another policy, or none.
-    """
+    """Refuse a policy inside another one that does not choose by its score alone."""
     if not chooses_by_score(inner):
         what = f"an index policy that chooses by its score alone, such as RCB(), inside {type(owner).__name__}"
         raise bad("policy", type(inner).__name__, what)
@@ -429,11 +414,7 @@ class MixturePolicy(ArmTotals):
         """(state, mixture) of the coming round."""
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost, and a null arm.
-
-        Raises:
-            InputError: if the environment has several resources, or no null arm.
-        """
+        """One cost, and a null arm."""
         super().check(spec)
         if not spec.null_arm:
             raise bad("environment", "no null arm", f"wrapped as WithNullArm(arms) for {type(self).__name__}")
@@ -515,15 +496,10 @@ def first_pulls(state: ArmStatistics, view: View, then: Mixture) -> Mixture:
 
 
 def left(view: View) -> Total:
-    """c·t − Σ_{s<t} c_s, exactly.
-
-    Raises:
-        InputError: before anything runs, if the constraint does not tell what is left.
-    """
+    """c·t − Σ_{s<t} c_s, exactly; refused before anything runs if the constraint does not tell what is left."""
     if view.left is None:
-        raise InputError(
-            "constraint: it tells nothing of what is left; it must be one that does, such as TotalBudget or AverageCost"
-        )
+        may_be = "one that does, such as TotalBudget or AverageCost"
+        raise InputError(f"constraint: it tells nothing of what is left; it must be {may_be}")
     return view.left
 
 

@@ -240,18 +240,12 @@ def as_floats(sums: Sums, survival: Survival, log_t: jax.Array) -> Pairs:
 
 
 def survival_of(policy: Any, spec: CensoredSpec) -> Survival:
-    """The policy's survival estimate, if the environment tells what it needs.
-
-    Raises:
-        InputError: another name, or one that needs the wrapper which reveals consumption.
-    """
+    """The policy's survival estimate, if the environment tells what it needs."""
     one_of("survival", policy.survival, SURVIVALS)
     if SURVIVALS[policy.survival].needs_revealed and not isinstance(spec, RevealedSpec):
-        raise InputError(
-            f"policies: {type(policy).__name__}(survival={policy.survival!r}) reads the consumption of censored "
-            "rounds, which this environment hides; it must be an environment wrapped as RevealConsumption(...), or "
-            "another survival"
-        )
+        reads = f"{type(policy).__name__}(survival={policy.survival!r}) reads the consumption of censored rounds"
+        must = "it must be an environment wrapped as RevealConsumption(...), or another survival"
+        raise InputError(f"policies: {reads}, which this environment hides; {must}")
     return SURVIVALS[policy.survival]
 
 

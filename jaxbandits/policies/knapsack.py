@@ -255,12 +255,6 @@ class MRCB(ArmTotals):
     :func:`jaxbandits.oracles.optimum.best_set_rate` gives the best rate of a set.
 
     Source: IJCAI 2016, of which only the abstract could be read; the rest is from memory, as is α.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> policy = jb.policies.MRCB(pulls=2)
-        >>> policy.blank_action(jb.environments.FiniteSpec(arms=5)).shape
-        (2,)
     """
 
     pulls: int = static(default=2)
@@ -375,11 +369,7 @@ def ends(reward: jax.Array, cost: jax.Array, n: jax.Array, c_rad: jax.Array) -> 
 
 
 def usual_c_rad(budget: Any, arms: Any) -> np.ndarray:
-    """¼ ln(B K), at least 0.1: a number, or ``[1, instance]``.
-
-    Raises:
-        InputError: a budget or a number of arms that is not finite and above 0.
-    """
+    """¼ ln(B K), at least 0.1: a number, or ``[1, instance]``."""
     c_rad = np.maximum(0.25 * np.log(positive("budget", budget) * positive("arms", arms)), 0.1)
     return c_rad if c_rad.ndim == 0 else np.atleast_2d(c_rad)
 

@@ -77,11 +77,7 @@ class PricePacerState(NamedTuple):
 
 
 def allowance_of(view: View) -> Allowance:
-    """What the view tells of budgets that renew.
-
-    Raises:
-        InputError: before anything runs, under another constraint.
-    """
+    """What the view tells of budgets that renew."""
     if not isinstance(view.left, Allowance) or view.left.scope is None:
         raise InputError("constraint: none whose budgets renew given; it must be Renewing, and the policy in InFlight")
     if view.left.requests is None:

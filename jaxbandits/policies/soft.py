@@ -73,12 +73,6 @@ class SoftIndex(RandomisedPolicy):
 
     Raises:
         InputError: before anything runs, for a policy that is no plain index policy.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> soft = jb.policies.SoftIndex(jb.policies.OmegaUCB(rho=0.25), temperature=0.1)
-        >>> soft.policy.rho, soft.temperature
-        (0.25, 0.1)
     """
 
     policy: Policy = leaf()

@@ -524,11 +524,6 @@ class RCB(IndexPolicy):
 
     Deviations: the printed radius is damaged in the text that could be read; the tail exp(−𝓔_{t−1}/2) stated beside it
     forces this form. First pulls in index order.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.RCB(exploration=jb.policies.LogLogExploration()).rests
-        True
     """
 
     exploration: Exploration = leaf(default=LogExploration())

@@ -76,17 +76,6 @@ def assert_same_results(
             raise AssertionError(f"{what}: {name} differs in {places}")
 
 
-def pick(result: Result, **places: Sequence[int]) -> Result:
-    """A result's lanes of some ``settings``, ``instances`` and ``replicates`` (positions), in that order."""
-    every = {name: range(len(getattr(result, name))) for name in ("settings", "instances", "replicates")}
-    axes = [list(rows) for rows in (every | places).values()]
-    kept = {name: {k: x[np.ix_(*axes)] for k, x in getattr(result, name).items()} for name in ("ledger", "final")}
-    labels = {name: tuple(getattr(result, name)[i] for i in places[name]) for name in places}
-    return dataclasses.replace(
-        result, **kept, **labels, ended=result.ended[np.ix_(*axes)], best_rate=result.best_rate[axes[1]]
-    )
-
-
 @contextlib.contextmanager
 def compilations() -> Iterator[list[str]]:
     """Collects the name of every program that jax compiles inside the block, in any thread.

@@ -14,6 +14,7 @@ from jaxbandits._engine.setup import time_parallel
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.policies.base import IndexPolicy, chooses_by_score, evaluate_state, margin, safe_round
+from jaxbandits.result import pick
 from jaxbandits.testing.lanes import (
     MARKS,
     ULPS,
@@ -25,7 +26,6 @@ from jaxbandits.testing.lanes import (
     finished_lanes_are_frozen,
     has_presence,
     one_setting,
-    pick,
     typed,
     ulps_apart,
     widened,

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
+from jaxbandits.result import pick
 from jaxbandits.testing import assert_same_results, compilations
-from jaxbandits.testing.lanes import pick
 
 from . import ledger_hash
 from .worlds import INSTANCES, KEY, world
