@@ -103,9 +103,7 @@ def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
         _constant,
         lipschitz_reward=float(height[0]) * _STEEPEST,
         lipschitz_cost=0.0,
-        parameters={
-            name: np.broadcast_to(v, x.shape) for name, v in {"centre": x, "peak": height, "cost": price}.items()
-        },
+        parameters={"centre": x, "peak": np.broadcast_to(height, x.shape), "cost": np.broadcast_to(price, x.shape)},
         reward_noise=Bernoulli(),
         cost_noise=NoNoise(),
     )

@@ -123,8 +123,8 @@ def decide(
 ) -> tuple[Known, jax.Array]:
     """Choose an arm that every budget can pay, and hold its bound: (what is known then, arm); −1 where there is none.
 
-    ``bound`` is the most that a request to each arm can cost, ``i32[K]`` ticks; ``scope`` says which budget pays for which
-    arm, ``bool[d, K]``. ``view.left`` is an :class:`~jaxbandits.constraints.Allowance` if budgets renew.
+    ``bound`` is the most that a request to each arm can cost, ``i32[K]`` ticks; ``scope`` says which budget pays for
+    which arm, ``bool[d, K]``. ``view.left`` is an :class:`~jaxbandits.constraints.Allowance` if budgets renew.
     """
     if isinstance(view.left, Allowance):
         known = known._replace(budgets=constraints.renewed(known.budgets, view.left))

@@ -34,6 +34,7 @@ from jaxbandits.policies import (
 )
 from jaxbandits.policies.base import evaluate, evaluate_state
 from jaxbandits.testing import assert_same_results, episode
+from tests.policies.reference import budgeted
 from tests.policies.reference import infinite as twins
 from tests.policies.test_against_twins import state_f
 
@@ -58,8 +59,8 @@ TWINS: list[tuple[str, IndexPolicy, Callable[[], Any], bool]] = [
     ("ucb-v-ratio", SampledArms(UCBVRatio(), K), lambda: twins.Sampled(twins.UCBVRatio(), K), True),
     ("ucb-air", ArmIncreasing(UCBVReward(), 1.0), lambda: twins.Increasing(twins.UCBVReward(), 1.0), False),
     ("ucb-air-ratio", ArmIncreasing(UCBVRatio(), 1.0), lambda: twins.Increasing(twins.UCBVRatio(), 1.0), True),
-    ("omega-air", ArmIncreasing(OmegaUCB(), 1.0), lambda: twins.Increasing(twins.Omega(), 1.0), True),
-    ("omega*", SampledArms(OmegaStarUCB(), K), lambda: twins.Sampled(twins.OmegaStar(), K), True),
+    ("omega-air", ArmIncreasing(OmegaUCB(), 1.0), lambda: twins.Increasing(twins.ByScore(budgeted.omega), 1.0), True),
+    ("omega*", SampledArms(OmegaStarUCB(), K), lambda: twins.Sampled(twins.ByScore(budgeted.omega_star), K), True),
 ]  # fmt: skip
 ROUNDS = 300
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .finite import omega_interval
+from .budgeted import Seen
 
 FloatArray = NDArray[np.float64]
 Sequence_ = Callable[[int], float]
@@ -128,32 +128,20 @@ class UCBVRatio(_UCBV):
         return _ratio(upper, float(np.mean(self.costs[arm])) - self.width(self.costs[arm]))
 
 
-class Omega(_Set):
-    """omega-UCB's index (SPEC A.1) on a set that may grow."""
+class ByScore(_Set):
+    """The index of a policy for a budget (``budgeted.omega``, say) on a set that may grow."""
 
-    def __init__(self, rho: float = 0.25) -> None:
+    def __init__(self, score: Callable[[Seen], FloatArray]) -> None:
         super().__init__()
-        self.rho = rho
-
-    def eta(self, seen: list[float]) -> float:
-        return 1.0
+        self.score = score
 
     def index(self, arm: int) -> float:
-        if not any(self.costs[arm]):
-            return math.inf
-        n, z2 = len(self.rewards[arm]), 2.0 * self.rho * math.log(self.t)
-        upper = omega_interval(n, float(np.mean(self.rewards[arm])), z2 * self.eta(self.rewards[arm]))[1]
-        return upper / omega_interval(n, float(np.mean(self.costs[arm])), z2 * self.eta(self.costs[arm]))[0]
-
-
-class OmegaStar(Omega):
-    """omega*-UCB's (SPEC A.2): the biased variance over x(1 - x) from 30 pulls on."""
-
-    def eta(self, seen: list[float]) -> float:
-        mean = float(np.mean(seen))
-        if len(seen) < 30 or mean in (0.0, 1.0):
-            return 1.0
-        return min(float(np.var(seen)) / (mean * (1.0 - mean)), 1.0)
+        seen = (np.array(x) for x in (self.rewards[arm], self.costs[arm]))
+        sums = [[x.sum(), (x**2).sum()] for x in seen]
+        (r, rr), (c, cc) = sums
+        s = Seen(*(np.array([float(x)]) for x in (self.t, len(self.rewards[arm]), r, c, rr, cc)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(self.score(s)[0])
 
 
 class Sampled:

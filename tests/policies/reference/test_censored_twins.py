@@ -159,22 +159,6 @@ def test_kaplan_meier_textbook() -> None:
         assert kaplan_meier(history, float(tau)) == pytest.approx(value, abs=5.1e-4)
 
 
-def test_kaplan_meier_equals_cell_hazards() -> None:
-    """With limits on the grid the product telescopes to one hazard per cell, from rounds of limit >= its end."""
-    limits = (0.2, 0.5, 0.8, 1.0)
-    policy = RCUCBKaplanMeier(2, limits)
-    for i, j, reward, seen, true in random_rounds(2, limits, 200, seed=8):
-        policy.update(i, j, reward, seen, true)
-    for i in range(2):
-        survival, lower = 1.0, -1.0
-        for j, tau in enumerate(limits):
-            at_risk = [r for r in policy.history[i] if r.limit >= tau and r.seen > lower]
-            survival *= sum(r.seen > tau for r in at_risk) / len(at_risk)
-            assert policy.tail(i, j) == exact(survival)
-            lower = tau
-        assert 0.0 < survival < 1.0
-
-
 # ---------------------------------------------------------------- z-RCUCB
 
 
@@ -268,65 +252,6 @@ def test_log_and_penalised_width() -> None:
     literal.history[0] = [Round(2.0, 0.5, 0.1, 0.1)] * 4 + [Round(0.5, 0.5, 0.1, 0.1)] * 12
     constant = 2.02 * literal.log
     assert literal.width(0, 4) == exact(math.sqrt(constant / 4) + 2.0 * math.sqrt(constant / 16))
-
-
-@pytest.mark.parametrize("survival", ["literal", "legal", "infinite"])
-@pytest.mark.parametrize("m", [2, 3])
-def test_backfill_equals_ledger_and_finest_tables(survival: str, m: int) -> None:
-    """Three ways to the same estimates: definitions (8), (9); Alg. 1's running counts, a new point started from the
-    rounds so far; and sums per (limit tick, consumption cell) of the finest grid (SPEC C.2)."""
-    n = 2
-    policy = ZRCUCB(n, 1.0, m=m, delta=0.5, T=2, capacity=30, survival=survival, penalty=lambda x: 0.2 * x)
-    cells = policy.cells
-    ledger: list[dict[int, list[float]]] = [{cells: [0, 0, 0.0, 0]} for _ in range(n)]
-    number = np.zeros((n, cells + 1, cells + 2))  # arm, limit tick, consumption cell (cells + 1: above tau_max)
-    hidden = np.zeros((n, cells + 1, cells + 2))  # the same with an exceeded round counted as above tau_max
-    gains = np.zeros((n, cells + 1, cells + 2))
-    log: list[list[tuple[int, float, float, bool]]] = [[], []]
-    rng = np.random.default_rng(11)
-    backfilled = 0
-
-    def add(row: list[float], k: int, tick: int, gain: float, true: float, seen: bool) -> None:
-        tau = k / cells
-        row[1] += 1
-        if k <= tick:
-            row[0] += 1
-            row[2] += gain if true <= tau else 0.0
-        beyond = true > tau if seen or survival == "literal" else (k <= tick or survival == "infinite")
-        row[3] += float(beyond and (survival != "legal" or k <= tick))
-
-    for _ in range(400):
-        i, tick = sorted(policy.choices())[int(rng.integers(len(policy.choices())))]
-        if rng.random() < 0.3:
-            tick = policy.ticks(i)[int(rng.integers(len(policy.ticks(i))))]
-        reward, true = float(rng.random()), float(1.3 * rng.random())
-        seen = true <= tick / cells
-        policy.update(i, tick, reward, true if seen else None, true)
-        cell = min(math.ceil(true * cells), cells + 1)
-        gain = reward - true / 10 if seen else 0.0
-        number[i, tick, cell] += 1
-        hidden[i, tick, cell if seen else cells + 1] += 1
-        gains[i, tick, cell] += gain
-        for k, row in ledger[i].items():
-            add(row, k, tick, gain, true, seen)
-        log[i].append((tick, gain, true, seen))
-        for k in set(policy.ticks(i)) - set(ledger[i]):
-            ledger[i][k] = [0, 0, 0.0, 0]
-            backfilled += 1
-            for old in log[i]:
-                add(ledger[i][k], k, *old)
-        assert set(ledger[i]) == set(policy.ticks(i))
-        assert policy.ticks(i)[-1] == cells and all(1 <= k <= cells for k in policy.ticks(i))
-    assert backfilled >= 6
-    for i in range(n):
-        for k, row in ledger[i].items():
-            assert policy.counts(i, k) == (row[0], row[1], exact(row[2]), row[3])
-        for k in range(1, cells + 1):
-            got = policy.counts(i, k)
-            assert got.at_least == number[i, k:].sum() and got.pulls == number[i].sum()
-            assert got.gain == exact(float(gains[i, k:, : k + 1].sum()))
-            table = number[i] if survival == "literal" else hidden[i, k:] if survival == "legal" else hidden[i]
-            assert got.exceeded == table[:, k + 1 :].sum()
 
 
 def test_best_pair_of_two_arms() -> None:
