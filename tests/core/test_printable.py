@@ -23,20 +23,7 @@ def test_what_can_be_seen_stays(text):
     assert line(text) == cell(text) == text
 
 
-FORMULAS = [
-    "=cmd()|x",
-    "@SUM(A1)",
-    "+1",
-    "-x",
-    "-1",
-    "  =1+1",
-    "＝1",
-    "'=1",
-    "' =1",
-    "a;=cmd()",
-    "\u00a0=1",
-    "=\x1b[0m",
-]
+FORMULAS = ["=cmd()|x", "@SUM(A1)", "+1", "-x", "  =1+1", "＝1", "'=1", "' =1", "a;=cmd()", "\u00a0=1", "=\x1b[0m"]
 
 
 @pytest.mark.parametrize("text", FORMULAS)

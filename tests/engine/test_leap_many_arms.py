@@ -12,10 +12,9 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits._engine import driver, leap, scan
-from jaxbandits.core import streams, ticks
 from jaxbandits.core.protocol import Constraint, View
 from jaxbandits.core.settings import Settings
-from jaxbandits.environments import AddressedArms, FiniteSpec, Reservoir, bernoulli_outcome, uniform_outcome
+from jaxbandits.environments import Reservoir, uniform_outcome
 from jaxbandits.policies import RCB, ArmIncreasing, LogExploration, LogLogExploration, OmegaUCB, SampledArms, UCBVRatio
 from jaxbandits.policies.base import largest, tie_winners
 from jaxbandits.testing import assert_same_results
@@ -137,36 +136,3 @@ def test_an_arm_that_is_none_ends_its_lane_in_both_engines() -> None:
             played.append(jb.simulate(policy, arms, limit, key=KEY, replicates=2, engine=engine, slots=2))
     assert ((played[0].final["pulls"] > 0).sum(axis=-1) == 322).all()
     assert_same_results(*played, "engines scan and leap, an arm that is none")
-
-
-@jb.pytree
-class Steps(AddressedArms):
-    """Arm k pays 1 on average every other time and costs (k + 1)/8 or nothing: four methods are all it takes."""
-
-    reward: Any = jb.leaf()  # i32[I, K]: ticks
-
-    @property
-    def spec(self) -> FiniteSpec:
-        return FiniteSpec(arms=int(self.reward.shape[-1]))
-
-    def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return self.reward[arm], (arm + 1) * (ticks.ONE // 16)
-
-    def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
-        words = streams.words(key, n, arm)
-        cost = (words[1] >> 31).astype(jnp.int32) * (arm + 1) * (ticks.ONE // 8)
-        return bernoulli_outcome(self.reward[arm], words[0]), cost
-
-    def values(self) -> tuple[np.ndarray, np.ndarray]:
-        reward = ticks.to_units(self.reward)
-        return reward, np.broadcast_to((np.arange(reward.shape[1]) + 1) / 16, reward.shape)
-
-
-@pytest.mark.integration
-def test_an_environment_of_ones_own_leaps() -> None:
-    world = Steps(np.asarray([[3, 5, 2, 7], [1, 1, 1, 8]], np.int32) << 20)
-    limit = jb.TotalBudget(300.0, last_pull="counts")
-    jb.testing.check_environment(world)
-    played = [jb.simulate(OmegaUCB(), world, limit, key=KEY, replicates=3, engine=e) for e in ("scan", "leap")]
-    assert [result.about["engine"] for result in played] == ["scan", "leap"]
-    assert_same_results(*played, "engines scan and leap, an environment of one's own")

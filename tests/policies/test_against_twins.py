@@ -142,11 +142,6 @@ CASES = {
         lambda s, i: twin.budget_ucb(s, LEAST[i]),
         lambda s, scores, i: of_budget_ucb(s, LEAST[i]),
     ),
-    "budget_ucb_as_printed": Case(
-        policies.BudgetUCB(min_cost=LEAST[None], factor=1.0),
-        lambda s, i: twin.budget_ucb(s, LEAST[i], factor=1.0),
-        lambda s, scores, i: of_budget_ucb(s, LEAST[i]),
-    ),
     "estimated_budget_ucb": Case(
         policies.EstimatedBudgetUCB(),
         lambda s, i: twin.estimated_budget_ucb(s),
@@ -606,17 +601,6 @@ def test_b_greedy(record_property: Callable[[str, object], None]) -> None:
     assert counts["near ties"] + counts["undecided coins"] < 0.001 * counts["decisions"]
     assert counts["explored"] > 1000
     record_property("b_greedy", counts)
-
-
-def test_exploration_is_uniform_and_as_often_as_stated() -> None:
-    policy = policies.BGreedy(a=2.0)
-    steps = episode(policy, world("beta"), jb.Horizon(400), KEY, 400, replicates=200)
-    scores = jax.vmap(jax.vmap(lambda s, t: evaluate_state(policy, s, t)))(steps.after, steps.observation.view.round)
-    other = np.asarray(steps.action) != np.asarray(scores).argmax(-1)
-    t = np.arange(1, 401)[100:]
-    chance = np.minimum(1, 2.0 * ARMS / (t - 1)) * (1 - 1 / ARMS)  # another arm than the greedy one
-    expected, variance = 200 * chance.sum(), 200 * (chance * (1 - chance)).sum()
-    assert abs(other[:, 100:].sum() - expected) / np.sqrt(variance) < laws.norm.isf(0.005)
 
 
 # --- whole runs --------------------------------------------------------------------------------------------------

@@ -110,7 +110,35 @@ def _width(alpha: float, log: float, lam: float, at_least: int, pulls: int, surv
     return math.sqrt(2.0 * alpha * log / at_least) + lam * math.sqrt(2.0 * alpha * log / second)
 
 
-class RCUCB:
+class _Pairs:
+    """What the twins on a finite set of limits share; the last limit is tau_max."""
+
+    def __init__(self, n: int, limits: Sequence[float] | FloatArray, cost: Function, penalty: Function) -> None:
+        self.n = n
+        self.limits = np.asarray(limits, dtype=np.float64)
+        self.m = int(self.limits.size)
+        self.cost = cost
+        self.penalty = penalty
+        self.rounds = 0
+
+    @property
+    def t(self) -> int:
+        """1-based index of the round about to be decided (SPEC 0)."""
+        return self.rounds + 1
+
+    def initial_pair(self) -> Pair | None:
+        raise NotImplementedError
+
+    def scores(self) -> FloatArray:
+        raise NotImplementedError
+
+    def choices(self) -> frozenset[Pair]:
+        """Pairs among which round t is drawn: the initial pair, or all maximisers of the index."""
+        first = self.initial_pair()
+        return frozenset({first}) if first is not None else argmax_pairs(self.scores())
+
+
+class RCUCB(_Pairs):
     """RCUCB on a finite set of limits (P-RCUCB (8)-(12); SPEC C.1); the last limit is tau_max.
 
     ``survival``: ``literal`` uses the true consumption of exceeded rounds, ``infinite`` counts them as C = inf, and
@@ -126,20 +154,10 @@ class RCUCB:
         cost: Function = paper_cost,
         penalty: Function = paper_penalty,
     ) -> None:
-        self.n = n
-        self.limits = np.asarray(limits, dtype=np.float64)
-        self.m = int(self.limits.size)
+        super().__init__(n, limits, cost, penalty)
         self.alpha = alpha
         self.survival = survival
-        self.cost = cost
-        self.penalty = penalty
         self.history: list[list[Round]] = [[] for _ in range(n)]
-        self.rounds = 0
-
-    @property
-    def t(self) -> int:
-        """1-based index of the round about to be decided (SPEC 0)."""
-        return self.rounds + 1
 
     def initial_pair(self) -> Pair | None:
         """``(t - 1, last limit)`` in rounds 1..n, then None."""
@@ -183,11 +201,6 @@ class RCUCB:
                     out[i, j] = self.estimate(i, j) + width
         return out
 
-    def choices(self) -> frozenset[Pair]:
-        """Pairs among which round t is drawn: the initial pair, or all maximisers of the index."""
-        first = self.initial_pair()
-        return frozenset({first}) if first is not None else argmax_pairs(self.scores())
-
     def update(
         self,
         arm: int,
@@ -210,15 +223,8 @@ class RCUCBKaplanMeier(RCUCB):
     this width covers the Kaplan-Meier error. Without censoring the policy equals ``literal``.
     """
 
-    def __init__(
-        self,
-        n: int,
-        limits: Sequence[float] | FloatArray,
-        alpha: float = 1.0,
-        cost: Function = paper_cost,
-        penalty: Function = paper_penalty,
-    ) -> None:
-        super().__init__(n, limits, alpha, "kaplan-meier", cost, penalty)
+    def __init__(self, n: int, limits: Sequence[float] | FloatArray, alpha: float = 1.0) -> None:
+        super().__init__(n, limits, alpha, "kaplan-meier")
 
     def counts(self, i: int, j: int) -> Counts:
         """As in RCUCB; ``exceeded`` counts seen exceedances of rounds with limit >= tau and is not used here."""
@@ -369,7 +375,7 @@ class ZRCUCB:
         return i, self.tau(k)
 
 
-class _Reduction:
+class _Reduction(_Pairs):
     """Independent virtual arms ``(i, tau)`` (P-RCUCB (7); SPEC C.3)."""
 
     def __init__(
@@ -379,19 +385,9 @@ class _Reduction:
         cost: Function = paper_cost,
         penalty: Function = paper_penalty,
     ) -> None:
-        self.n = n
-        self.limits = np.asarray(limits, dtype=np.float64)
-        self.m = int(self.limits.size)
-        self.cost = cost
-        self.penalty = penalty
+        super().__init__(n, limits, cost, penalty)
         self.lam: FloatArray = np.array([penalty(float(x)) for x in self.limits], dtype=np.float64)
         self.payoffs: list[list[list[float]]] = [[[] for _ in range(self.m)] for _ in range(n)]
-        self.rounds = 0
-
-    @property
-    def t(self) -> int:
-        """1-based index of the round about to be decided (SPEC 0)."""
-        return self.rounds + 1
 
     def payoff(self, limit_index: int, reward: float, consumption: float | None) -> float:
         """``x = R - c(C)`` if observed, ``-lambda(tau)`` if exceeded."""
@@ -445,11 +441,6 @@ class UCBReduction(_Reduction):
                     radius = math.sqrt(2.0 * self.alpha * math.log(self.t) / len(sample))
                     out[i, j] = math.fsum(sample) / len(sample) + factor * radius
         return out
-
-    def choices(self) -> frozenset[Pair]:
-        """Pairs among which round t is drawn: the initial pair, or all maximisers of the index."""
-        first = self.initial_pair()
-        return frozenset({first}) if first is not None else argmax_pairs(self.scores())
 
     def update(self, arm: int, limit_index: int, reward: float, consumption: float | None) -> None:
         """Record one completed round; ``consumption=None`` means exceeded."""
