@@ -57,11 +57,7 @@ class UCBSCPlus(IndexPolicy):
 class UCBSC(IndexPolicy):
     """UCB-SC, without plus: :class:`UCBSCPlus` with ln t in place of ln(t/n), hence wider.
 
-    .. math:: \\frac{\\bar r_k + a_k \\bar c_k}{\\bar c_k - a_k \\bar r_k}, \\qquad
-        a_k = \\sqrt{\\frac{\\beta_k}{\\bar r_k^2 + \\bar c_k^2 - \\beta_k}}, \\qquad
-        \\beta_k = \\frac{\\ln t}{2 n_k};
-
-    +∞ if c̄² ≤ β. No parameter. Leaps: the disc of an arm that rests only grows.
+    So :math:`\\beta_k = \\ln t / (2 n_k)`. No parameter. Leaps: the disc of an arm that rests only grows.
 
     Source: the naming of KL-UCB and KL-UCB+; the paper could not be read.
     """
