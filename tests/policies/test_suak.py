@@ -12,11 +12,10 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.protocol import View
+from jaxbandits.core.protocol import Feedback, Observation, View
 from jaxbandits.core.streams import Role
 from jaxbandits.environments import FiniteArms, FiniteSpec, WithNullArm
 from jaxbandits.policies import SUAK, FluidOracle, Guarded, OnePhase, Pacer, PrimalDualTwoPhase, UCBSimplex
-from jaxbandits.testing import episode
 from tests.policies.reference import knapsack
 
 EPS = 2.0**-24
@@ -28,17 +27,38 @@ KEY = jax.random.key(3)
 
 
 def traced(policy, mu, rho, c, rounds, law="beta"):
-    """Play one lane by the plain loop: (actions, rewards, costs) in ticks with the accounts, and the uniforms."""
+    """Play one lane without the engine: (actions, rewards, costs) in ticks, and the uniforms. Own exact accountant."""
+    rng = np.random.default_rng(11)
     m, r = np.asarray(mu), np.asarray(rho)
-    arms = FiniteArms.beta(10 * m, 10 * (1 - m), 10 * r, 10 * (1 - r)) if law == "beta" else FiniteArms.bernoulli(m, r)
-    steps = episode(policy, WithNullArm(arms), jb.AverageCost(c, rounds=rounds), KEY, rounds)
-    action, outcome, state = jax.tree.map(lambda x: np.asarray(x)[0], (steps.action, steps.outcome, steps.after))
-    account = (state.slack, state.exploring) if isinstance(policy, SUAK) else ()
-    if isinstance(getattr(policy, "policy", None), UCBSimplex):
-        account = (state.above, state.below)
+    draw = (lambda x: rng.beta(10 * x, 10 * (1 - x), (rounds, len(x)))) if law == "beta" else (
+        lambda x: (rng.random((rounds, len(x))) < x).astype(float)
+    )  # fmt: skip
+    reward, cost = (jnp.asarray(ticks.from_units(draw(x)), jnp.int32) for x in (m, r))
+    arms, limit = len(mu), jnp.int32(int(np.floor(c * ticks.ONE)))
+    policy = jax.tree.map(lambda x: jnp.asarray(x, jnp.int32 if isinstance(x, int) else jnp.float32), policy)
     key = streams.domain_key(streams.lane_key(KEY, 0, 0), streams.Domain.POLICY)
-    words = jax.vmap(lambda t: streams.policy_words(key, t, Role.MIX)[0])(jnp.arange(1, rounds + 1, dtype=jnp.int32))
-    return (action, outcome.reward, outcome.cost, account), np.asarray(streams.uniform(words), float)
+
+    def play(carry, t):
+        state, slack, last, empty = carry
+        left = ticks.add(slack, limit)
+        state, action = policy.step(
+            state, key, Observation(View(t, left, jnp.ones(len(mu), bool)), last[0], Feedback(*last[1:]), empty)
+        )
+        pulled = (action >= 0) & (action < arms)
+        arm = jnp.clip(action, 0, arms - 1)
+        r, c_ = (jnp.where(pulled, x[t - 1, arm], 0) for x in (reward, cost))
+        account = (state.slack, state.exploring) if isinstance(policy, SUAK) else ()
+        if isinstance(getattr(policy, "policy", None), UCBSimplex):
+            account = (state.above, state.below)
+        return (state, ticks.add(left, -c_), (action, r, c_), ~pulled), (action, r, c_, account)
+
+    spec = FiniteSpec(arms, null_arm=True)
+    zero = jnp.int32(0)
+    start = (policy.init(spec), ticks.zero(), (zero, zero, zero), jnp.bool_(True))
+    times = jnp.arange(1, rounds + 1, dtype=jnp.int32)
+    _, seen = jax.jit(lambda s, ts: jax.lax.scan(play, s, ts))(start, times)
+    words = jax.vmap(lambda t: streams.policy_words(key, t, Role.MIX)[0])(times)
+    return jax.tree.map(np.asarray, seen), np.asarray(streams.uniform(words), float)
 
 
 def near_tie(twin, uniform):
