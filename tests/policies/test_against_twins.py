@@ -41,17 +41,14 @@ from jaxbandits.policies.soft import Posterior
 from jaxbandits.policies.ucb import lower_bound, upper_bound
 from jaxbandits.testing import episode
 from jaxbandits.testing.lanes import one_setting, typed
-from tests.contract import threefry
 from tests.contract.worlds import ARMS, KEY, world
 from tests.engine.test_leap import random_states
 from tests.policies.reference import budgeted as twin
-from tests.policies.reference import finite as twins
 from tests.policies.reference.budgeted import Floats, Seen
 
 DECISIONS = 100_000
 U = 2.0**-24
 RELATIVE = 1e-5
-ROOT = tuple(int(x) for x in jax.random.key_data(KEY))
 LANES, ROUNDS, BUDGET = 200, 224, 40.0
 HORIZON = 60.0  # that PD-BwK with time believes in: between what the cheapest and the dearest arm would take
 WORLD = jb.environments.random_generalised_bernoulli(jax.random.key(5), instances=2, arms=ARMS)
@@ -199,6 +196,8 @@ ELSEWHERE = {
     ),
     "c": CASES["c_ucb"]._replace(where="empirical", lanes=100),
     "i": CASES["i_ucb"]._replace(where="empirical", lanes=100),
+    "bts in beta": CASES["bts"]._replace(where="beta", lanes=100),
+    "b_greedy in quarters": CASES["b_greedy"]._replace(where="generalised_bernoulli", lanes=100),
 }
 SCORED = {name: case for name, case in (CASES | ELSEWHERE).items() if case.score}
 
@@ -219,20 +218,13 @@ class Play(NamedTuple):
     earned: Floats  # [lane]
 
 
-def trajectory(policy: jb.Policy, name: str, lanes: int) -> Any:
-    """10⁵ decisions on a horizon in a world of the contract."""
-    rounds = DECISIONS // lanes
-    return episode(policy, world(name), jb.Horizon(rounds), KEY, rounds, replicates=lanes)
-
-
 @cache
 def play(name: str, instance: int) -> Play:
     case = (CASES | ELSEWHERE)[name]
     if case.where:
-        steps, over = (
-            trajectory(case.policy, case.where, case.lanes),
-            np.zeros((case.lanes, DECISIONS // case.lanes), bool),
-        )
+        rounds = DECISIONS // case.lanes
+        steps = episode(case.policy, world(case.where), jb.Horizon(rounds), KEY, rounds, replicates=case.lanes)
+        over = np.zeros((case.lanes, rounds), bool)
     else:
         limit = jb.TotalBudget(BUDGET, last_pull="counts")
         steps = episode(case.policy, WORLD, limit, KEY, ROUNDS, instance=instance, replicates=LANES)
@@ -370,7 +362,8 @@ def test_kube() -> None:
     away = expected = variance = 0.0
     decisions = unsure = 0
     for instance in range(2):
-        p, coins = play("kube", instance), _coins(instance)
+        p, words = play("kube", instance), drawn(instance, LANES, jnp.arange(1, ROUNDS + 1), Role.MIX, ARMS)
+        coins = (words[..., 0] >> 8) / 2**24
         for lane, i in np.argwhere(p.alive & (p.seen.c > 0).all(-1) & (p.seen.t[..., 0] % 2 == 0)):
             s = Seen(*(x[lane, i] for x in p.seen))
             densities, price, left, action = twin.density(s), s.mean_c, p.left[lane, i], p.action[lane, i]
@@ -380,12 +373,12 @@ def test_kube() -> None:
             if close or (units != more).any() or (units != fewer).any():
                 unsure += 1
                 continue
-            total, drawn = 0.0, order[0]  # where nothing fits: the densest
+            total, unit = 0.0, order[0]  # where nothing fits: the densest
             for k in order[units[order] > 0]:
                 total += units[k]
                 if coins[lane, i, k] * total < units[k]:
-                    drawn = k
-            assert action == drawn
+                    unit = k
+            assert action == unit
             decisions += 1
             if total > 0:
                 chance = 1 - units[order[np.argmax(units[order] > 0)]] / total  # not the densest that fits
@@ -395,18 +388,15 @@ def test_kube() -> None:
     assert abs(away - expected) < laws.norm.isf(0.005) * np.sqrt(variance) and expected > 50
 
 
-def _coins(instance: int) -> Floats:
-    """The uniform of (round, MIX, arm) in every lane, ``[lane, round, K]``."""
+def drawn(instance: int, lanes: int, rounds: jax.Array, role: Role, arms: int = 1) -> np.ndarray:
+    """The policy's two words of (round, role, arm) in every lane, ``u32[lane, round, arm, 2]``."""
 
     def lane(replicate: jax.Array) -> jax.Array:
         key = streams.domain_key(streams.lane_key(streams.root_key(KEY), instance, replicate), Domain.POLICY)
+        of_arms = jax.vmap(lambda round, arm: streams.policy_words(key, round, role, arm), (None, 0))
+        return jax.vmap(of_arms, (0, None))(rounds, jnp.arange(arms))
 
-        def one(round: jax.Array, arm: jax.Array) -> jax.Array:
-            return streams.uniform(streams.policy_words(key, round, Role.MIX, arm)[0])
-
-        return jax.vmap(jax.vmap(one, (None, 0)), (0, None))(jnp.arange(1, ROUNDS + 1), jnp.arange(ARMS))
-
-    return np.asarray(jax.jit(jax.vmap(lane))(jnp.arange(LANES)), np.float64)
+    return np.asarray(jax.jit(jax.vmap(lane))(jnp.arange(lanes)))
 
 
 def test_mrcb_plays_a_best_set() -> None:
@@ -498,44 +488,26 @@ def test_mrcb_of_one_arm_is_m_ucb() -> None:
 # --- policies that draw ------------------------------------------------------------------------------------------
 
 
-def test_budgeted_thompson(record_property: Callable[[str, object], None]) -> None:
-    """The twin gets the policy's posterior draws, and Bernoulli trials from the words at their stated address."""
-    policy, lanes = policies.BudgetedThompson(), 100
-    steps = trajectory(policy, "beta", lanes)
-    rounds, taken = np.asarray(steps.observation.view.round), np.asarray(steps.action)
-    brought = [ticks.to_units(x) for x in (steps.outcome.reward, steps.outcome.cost)]
-    words = [threefry.threefry(threefry.threefry(ROOT, (0, r)), (0, threefry.POLICY)) for r in range(lanes)]
-    keys = jnp.array(words, jnp.uint32)
+def test_budgeted_thompson() -> None:
+    """SPEC A.3: Beta posteriors of Bernoulli trials of every outcome, then the largest ratio of the draws."""
+    p = play("bts in beta", 0)
+    lanes, rounds = p.action.shape
+    # what was observed in round t is learnt, and tried, at the beginning of round t + 1
+    trial = drawn(0, lanes, jnp.arange(2, rounds + 2), Role.TRIAL)[:, :, 0] >> 8
+    for word, (counted, outcome) in enumerate(zip((p.states.rewards, p.states.costs), p.explored, strict=True)):
+        successes = trial[..., word, None] < outcome * 2**24
+        assert np.array_equal(np.cumsum(successes, axis=1) - successes, counted)
+    assert np.array_equal(p.seen.n, p.states.pulls)
 
-    def draws(key: jax.Array, state: Posterior, round: jax.Array) -> Any:
-        return policy.draws(state, typed(key), round)
+    def draws(replicate: jax.Array, states: Posterior) -> Any:
+        key = streams.domain_key(streams.lane_key(streams.root_key(KEY), 0, replicate), Domain.POLICY)
+        return jax.vmap(lambda state, t: CASES["bts"].policy.draws(state, key, t))(states, jnp.arange(1, rounds + 1))
 
-    every_round = jax.vmap(draws, in_axes=(None, 0, 0))
-    theta = jax.jit(jax.vmap(every_round))(keys, steps.after, jnp.asarray(rounds))
-    reward, cost = (np.asarray(x, np.float64) for x in theta)
-    states = jax.tree.map(np.asarray, steps.after)
-    near = different = 0
-    for lane in range(lanes):
-        one = twins.BudgetedThompson(ARMS)
-        for i in range(taken.shape[1]):
-            assert np.array_equal(one.n, states.pulls[lane, i])
-            assert np.array_equal(one.s_r, states.rewards[lane, i]), "successes of the reward trials"
-            assert np.array_equal(one.s_c, states.costs[lane, i]), "successes of the cost trials"
-            action, arm = int(taken[lane, i]), one.decide(reward[lane, i], cost[lane, i])
-            if action != arm:
-                different += 1
-                ratio = reward[lane, i] / cost[lane, i]
-                assert ratio[action] >= ratio[arm] * (1 - 4 * U), "one float32 division decides"
-                near += 1
-            r, c = (x[lane, i] for x in brought)
-            # what was observed in round t is learnt, and tried, at the beginning of round t + 1
-            trial = threefry.policy_words(ROOT, 0, lane, i + 2, threefry.TRIAL)
-            trials = [
-                None if x in (0.0, 1.0) else int((w >> 8) < x * 2**24) for x, w in zip((r, c), trial, strict=True)
-            ]
-            one.update(action, r, c, *trials)
-    assert different < 10, "near-ties of two float32 ratios are rarer than that"
-    record_property("bts", {"decisions": taken.size, "near ties": near})
+    theta = jax.jit(jax.vmap(draws))(jnp.arange(lanes), p.states)
+    ratio = np.asarray(theta[0], np.float64) / np.asarray(theta[1], np.float64)
+    taken, best = np.take_along_axis(ratio, p.action[..., None], -1)[..., 0], ratio.max(-1)
+    assert (taken >= best * (1 - 4 * U)).all(), "one float32 division decides"
+    assert (taken < best).sum() < 10, "near-ties of two float32 ratios are rarer than that"
 
 
 def test_posterior_draws_are_beta_and_addressed_by_arm() -> None:
@@ -575,32 +547,21 @@ def test_what_stands_behind_the_arms_is_never_chosen() -> None:
     assert int(largest(jnp.array([-1.0, jnp.nan, 5.0]), key, view, arms=2)) == 2
 
 
-def test_b_greedy(record_property: Callable[[str, object], None]) -> None:
-    """The twin gets the two words of (round, EXPLORE) as uniforms."""
-    policy, lanes = policies.BGreedy(a=1.0), 100
-    steps = trajectory(policy, "generalised_bernoulli", lanes)
-    taken, reward, cost = np.asarray(steps.action), *(ticks.to_units(x) for x in steps.outcome[:2])
-    counts = dict.fromkeys(("decisions", "explored", "exact ties", "near ties", "undecided coins"), 0)
-    for lane in range(lanes):
-        one = twins.BGreedy(ARMS, a=1.0)
-        for i in range(taken.shape[1]):
-            action = int(taken[lane, i])
-            coin = threefry.policy_words(ROOT, 0, lane, i + 1, threefry.EXPLORE)
-            uniform = (coin[0] >> 8) / 2**24
-            decision = one.decide(uniform, coin[1] / 2**32)
-            counts["decisions"] += 1
-            counts["explored"] += decision.explored
-            if one.initial_arm() is None and abs(uniform * one.rounds - ARMS) <= 2 * U * ARMS:
-                counts["undecided coins"] += 1
-            elif action not in decision.maximisers:
-                scores = one.greedy_scores()
-                assert not decision.explored and scores[action] >= scores[decision.arm] * (1 - RELATIVE)
-                counts["near ties"] += 1
-            counts["exact ties"] += len(decision.maximisers) > 1
-            one.update(action, reward[lane, i], cost[lane, i])
-    assert counts["near ties"] + counts["undecided coins"] < 0.001 * counts["decisions"]
-    assert counts["explored"] > 1000
-    record_property("b_greedy", counts)
+def test_b_greedy() -> None:
+    """SPEC A.6, with the policy's own two words of a round."""
+    p = play("b_greedy in quarters", 0)
+    lanes, rounds = p.action.shape
+    words = drawn(0, lanes, jnp.arange(1, rounds + 1), Role.EXPLORE)[:, :, 0]
+    coin = (words[..., 0] >> 8) / 2**24 * np.maximum(p.seen.t[..., 0] - 1, 1) - ARMS
+    starting, explored, undecided = (p.seen.n == 0).any(-1), coin < 0, np.abs(coin) <= 2 * U * ARMS
+    scores = p.seen.r / (p.seen.c + 1e-10)
+    taken, best = np.take_along_axis(scores, p.action[..., None], -1)[..., 0], scores.max(-1)
+    at_random = p.action == words[..., 1].astype(np.uint64) * ARMS >> 32
+    right = np.where(explored, at_random, taken >= best * (1 - RELATIVE))
+    right = np.where(starting, p.action == (p.seen.n == 0).argmax(-1), right)
+    assert (right | undecided).all()
+    near = (taken < best) & ~explored & ~starting
+    assert (near | undecided).sum() < 0.001 * near.size and (explored & ~starting).sum() > 1000
 
 
 # --- whole runs --------------------------------------------------------------------------------------------------

@@ -11,8 +11,7 @@ from scipy.optimize import linprog
 from scipy.stats import norm
 
 from . import budgeted, knapsack
-from .budgeted import Seen
-from .finite import BGreedy, BudgetedThompson, omega_interval
+from .budgeted import Seen, omega_interval
 from .knapsack import SUAK, Mixture, OnePhase, PrimalDualTwoPhase, UCBSimplex, lp_pair
 
 MU1, RHO1 = [0.45, 0.70, 0.80], [0.30, 0.75, 0.80]
@@ -93,41 +92,6 @@ def test_omega_interval_is_the_literal_theorem_1() -> None:
     assert omega_interval(7, 0.0, 3.0)[0] == 0.0
     assert omega_interval(7, 1.0, 3.0)[1] == 1.0
     assert omega_interval(9, 0.3, 0.0) == (pytest.approx(0.3, abs=1e-15), pytest.approx(0.3, abs=1e-15))
-
-
-def test_budgeted_thompson() -> None:
-    policy = BudgetedThompson(2)
-    policy.update(0, 1.0, 0.0)
-    policy.update(0, 0.7, 0.2, b_r=0, b_c=1)
-    policy.update(1, 0.0, 1.0)
-    assert [list(x) for x in policy.posterior()] == [[2, 1], [2, 2], [2, 2], [2, 1]]
-    assert list(policy.n) == [2, 1] and policy.t == 4
-    assert policy.decide(np.array([0.4, 0.3]), np.array([0.5, 0.2])) == 1
-    assert policy.decide(np.array([0.4, 0.4]), np.array([0.5, 0.5])) == 0
-    with pytest.raises(ValueError, match="needs"):
-        policy.update(0, 0.5, 1.0)
-    with pytest.raises(ValueError, match="exact"):
-        policy.update(0, 1.0, 1.0, b_r=0)
-    assert list(policy.n) == [2, 1] and policy.s_r.sum() == 1
-
-
-def test_b_greedy() -> None:
-    policy = BGreedy(3)
-    assert policy.probability() == 1.0
-    assert policy.decide(0.0, 0.99).arm == 0  # initial rounds come first
-    policy.n[:] = [4, 4, 2]
-    policy.sum_r[:] = [1.0, 2.0, 1.0]
-    policy.sum_c[:] = [1.0, 1.0, 0.5]
-    policy.rounds = 10
-    assert policy.probability() == pytest.approx(0.3)
-    assert policy.decide(0.29, 0.67) == (2, frozenset({2}), True)
-    assert policy.decide(0.29, 0.66).arm == 1
-    assert policy.decide(0.30, 0.67) == (1, frozenset({1}), False)  # 2 / (1 + 1e-10) > 1 / (0.5 + 1e-10)
-    assert policy.greedy_scores() == pytest.approx([1 / (1 + 1e-10), 2 / (1 + 1e-10), 1 / (0.5 + 1e-10)], rel=1e-15)
-    policy.sum_r[2], policy.sum_c[2] = 2.0, 1.0
-    assert policy.decide(0.30, 0.0) == (1, frozenset({1, 2}), False)
-    policy.a = 0.5
-    assert policy.probability() == pytest.approx(0.15)
 
 
 # ---------------------------------------------------------------- LP
