@@ -36,7 +36,8 @@ from jaxbandits.policies.base import evaluate, evaluate_state
 from jaxbandits.testing import assert_same_results, episode
 from tests.policies.reference import budgeted
 from tests.policies.reference import infinite as twins
-from tests.policies.test_against_twins import state_f
+from tests.policies.reference.budgeted import Floats, Seen
+from tests.policies.test_against_twins import SEEN_F, state_f
 
 KEY = jax.random.key(90)
 FORFEITS = "forfeits"
@@ -49,69 +50,69 @@ def reservoir(capacity: int = 24, instances: int = 2, **changes: Any) -> Reservo
 # --- the twins ----------------------------------------------------------------------------------------------------
 
 K = 12
-TWINS: list[tuple[str, IndexPolicy, Callable[[], Any], bool]] = [
-    ("rcb-i", SampledArms(RCB(), K), lambda: twins.Sampled(twins.RCB(), K), False),
-    ("rcb-i-low", SampledArms(RCB(LogLogExploration()), K), lambda: twins.Sampled(
-        twins.RCB(twins.lower_sequence), K), True),
-    ("rcb-air", rcb_air(1.0), lambda: twins.Increasing(twins.RCB(), 1.0), False),
-    ("ucb-v-slow", SampledArms(UCBVReward(SlowLogExploration()), K), lambda: twins.Sampled(
-        twins.UCBVReward(twins.slow_sequence), K), False),
-    ("ucb-v-ratio", SampledArms(UCBVRatio(), K), lambda: twins.Sampled(twins.UCBVRatio(), K), True),
-    ("ucb-air", ArmIncreasing(UCBVReward(), 1.0), lambda: twins.Increasing(twins.UCBVReward(), 1.0), False),
-    ("ucb-air-ratio", ArmIncreasing(UCBVRatio(), 1.0), lambda: twins.Increasing(twins.UCBVRatio(), 1.0), True),
-    ("omega-air", ArmIncreasing(OmegaUCB(), 1.0), lambda: twins.Increasing(twins.ByScore(budgeted.omega), 1.0), True),
-    ("omega*", SampledArms(OmegaStarUCB(), K), lambda: twins.Sampled(twins.ByScore(budgeted.omega_star), K), True),
-]  # fmt: skip
-ROUNDS = 300
+TWINS: list[tuple[str, IndexPolicy, Callable[[Seen], Floats], float | None, bool]] = [
+    ("rcb-i", SampledArms(RCB(), K), twins.rcb, None, False),
+    ("rcb-i-low", SampledArms(RCB(LogLogExploration()), K), lambda s: twins.rcb(s, twins.lower_sequence), None, True),
+    ("rcb-air", rcb_air(1.0), twins.rcb, 1.0, False),
+    (
+        "ucb-v-slow",
+        SampledArms(UCBVReward(SlowLogExploration()), K),
+        lambda s: twins.ucb_v_reward(s, twins.slow_sequence),
+        None,
+        False,
+    ),
+    ("ucb-v-ratio", SampledArms(UCBVRatio(), K), twins.ucb_v_ratio, None, True),
+    ("ucb-air", ArmIncreasing(UCBVReward(), 1.0), twins.ucb_v_reward, 1.0, False),
+    ("ucb-air-ratio", ArmIncreasing(UCBVRatio(), 1.0), twins.ucb_v_ratio, 1.0, True),
+    ("omega-air", ArmIncreasing(OmegaUCB(), 1.0), budgeted.omega, 1.0, True),
+    ("omega*", SampledArms(OmegaStarUCB(), K), budgeted.omega_star, None, True),
+]
+ROUNDS, LANES = 300, 2
 
 
-@pytest.mark.parametrize(("name", "policy", "twin", "smooth"), TWINS, ids=[row[0] for row in TWINS])
+@pytest.mark.parametrize(("name", "policy", "twin", "beta", "smooth"), TWINS, ids=[row[0] for row in TWINS])
 @pytest.mark.integration_rows("rcb-air", "rcb-i-low", "rcb-i", "ucb-air-ratio", "ucb-v-slow")
-def test_twins(name: str, policy: IndexPolicy, twin: Callable[[], Any], smooth: bool) -> None:
+def test_twins(
+    name: str, policy: IndexPolicy, twin: Callable[[Seen], Floats], beta: float | None, smooth: bool
+) -> None:
     """Scores to 1e-4 relative away from poles, +∞ where the twin has +∞ but for a pole, decisions but for near-ties.
 
     Near a pole, where the lower bound on the cost is below 0.01, its float32 error of about 1e-7 decides.
     """
     world = reservoir(outcomes=uniform_outcome) if smooth else reservoir()
-    lanes = 2
-    played = episode(policy, world, jb.Horizon(ROUNDS), KEY, ROUNDS, replicates=lanes)
-    scores = jax.jit(jax.vmap(jax.vmap(lambda s, t: evaluate_state(policy, s, t))))(
-        played.after, played.observation.view.round
-    )
-    scores, action = np.asarray(scores, np.float64), np.asarray(played.action)
-    reward, cost = (ticks.to_units(x) for x in (played.outcome.reward, played.outcome.cost))
-    joined = near = 0
-    for lane in range(lanes):
-        one = twin()
-        for i in range(ROUNDS):
-            one.begin()
-            inside, arm = one.inside, int(action[lane, i])
-            assert arm < inside.size, f"round {i + 1}: arm {arm} has not joined, {inside.size} have"
-            joined = max(joined, inside.size)
-            if fresh := inside.unpulled():
-                assert arm == fresh[0], f"round {i + 1}: arm {arm}, but arm {fresh[0]} is new"
-            else:
-                must, got = inside.scores(), scores[lane, i, : inside.size]
-                pole = (must > 100) | (got > 100)
-                with np.errstate(invalid="ignore"):
-                    off = ~pole & ~(np.abs(got / must - 1) < 1e-4)
-                assert not off.any(), f"round {i + 1}: {got} and {must}"
-                best = must.max()
-                same = must[arm] == best or (got[arm] == np.inf and pole[arm] and best > 1e4)
-                near += not same
-                assert same or must[arm] >= best * (1 - 2e-4), f"round {i + 1}: arm {arm} of {must}"
-            inside.learn(arm, reward[lane, i], cost[lane, i])
-    assert joined > 8 and near < 0.02 * lanes * ROUNDS
+    played = episode(policy, world, jb.Horizon(ROUNDS), KEY, ROUNDS, replicates=LANES)
+    table = jax.jit(jax.vmap(jax.vmap(lambda s, t: evaluate_state(policy, s, t))))
+    got = np.asarray(table(played.after, played.observation.view.round), np.float64)
+    action, ids = np.asarray(played.action)[..., None], np.arange(world.capacity)
+    reward, cost = (ticks.to_units(x)[..., None] for x in (played.outcome.reward, played.outcome.cost))
+    brought = [(action == ids) * x for x in (1.0, reward, cost, reward**2, cost**2)]
+    t = np.broadcast_to(np.arange(1.0, ROUNDS + 1)[:, None], (LANES, ROUNDS, 1))
+    seen = Seen(t, *(np.cumsum(x, axis=1) - x for x in brought))
+
+    size = np.full(ROUNDS, K) if beta is None else twins.joined(ROUNDS, beta)
+    inside = ids < size[:, None]
+    assert (action[..., 0] < size).all(), "an arm that has not joined"
+    fresh = inside & (seen.n == 0)
+    starting = fresh.any(-1)
+    assert (action[..., 0] == fresh.argmax(-1))[starting].all(), "a new arm is played at once"
+    with np.errstate(all="ignore"):
+        must = np.where(inside, twin(seen), -np.inf)
+        pole = (must > 100) | (got > 100)
+        off = inside & ~starting[..., None] & ~pole & ~(np.abs(got / must - 1) < 1e-4)
+    assert not off.any(), f"{got[off][0]} and {must[off][0]}"
+    mine, ours, near_pole = (np.take_along_axis(x, action, -1)[..., 0] for x in (must, got, pole))
+    best = must.max(-1)
+    same = (mine == best) | ((ours == np.inf) & near_pole & (best > 1e4))
+    assert (same | (mine >= best * (1 - 2e-4)))[~starting].all()
+    assert size.max() > 8 and (~same & ~starting).sum() < 0.02 * LANES * ROUNDS
 
 
 @pytest.mark.parametrize(("sequence", "index"), [(LogExploration(), 4.102303), (LogLogExploration(), 4.599499)])
 def test_the_printed_vectors(sequence: Any, index: float) -> None:
     leaves = jax.tree.map(jnp.float32, RCB(sequence))
     assert float(evaluate(leaves, state_f())[0]) == pytest.approx(index, rel=1e-5)
-    twin = twins.RCB(twins.log_sequence if isinstance(sequence, LogExploration) else twins.lower_sequence)
-    twin.join()
-    twin.rewards, twin.costs, twin.rounds = [[0.3] * 50], [[0.4] * 50], 999
-    assert twin.index(0) == pytest.approx(index, abs=5.1e-7)
+    twin = twins.log_sequence if isinstance(sequence, LogExploration) else twins.lower_sequence
+    assert twins.rcb(SEEN_F, twin)[0] == pytest.approx(index, abs=5.1e-7)
 
 
 def test_the_lower_end_is_above_the_upper_until_round_2391() -> None:
