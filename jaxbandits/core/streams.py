@@ -56,9 +56,6 @@ def root_key(key: object) -> jax.Array:
     """Check a user's key and give it back as a typed threefry key.
 
     A raw ``uint32[2]`` key (``jax.random.PRNGKey``) is converted, with a warning.
-
-    Raises:
-        InputError: anything else than one scalar threefry2x32 key.
     """
     refuse_traced("key", key)
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
@@ -158,11 +155,7 @@ def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
 
 
 def policy_words(key: jax.Array, round: jax.Array, role: int, arm: jax.Array | int = 0) -> jax.Array:
-    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``.
-
-    Raises:
-        InputError: a role that is not a whole number from 0 to 255.
-    """
+    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``; a role is a whole number from 0 to 255."""
     whole_number("role", role, 0, 255)
     return words(key, round, jnp.asarray(arm).astype(jnp.uint32) | jnp.uint32(int(role) << 24))
 

@@ -107,13 +107,9 @@ def largest(
 ) -> jax.Array:
     """The available arm with the largest score, exact ties broken uniformly at random.
 
-    Args:
-        scores: ``f32[K]``. If any is NaN, the result is K, which no environment has: the lane ends as invalid.
-        key: the policy's key.
-        view: the round to be decided.
-        fresh: arms that come before all others, in index order (initial pulls).
-        arms: K, where ``scores`` (and ``fresh``) are longer; what stands behind the first K is no arm.
-        order: ``u32[K]``, who comes first among equals; default drawn for each arm from key and round.
+    If any score (``f32[K]``) is NaN, the result is K, which no environment has: the lane ends as invalid. Arms that are
+    ``fresh`` come before all others, in index order. Where ``scores`` are longer than ``arms``, what stands behind is
+    no arm. ``order`` says who comes first among equals (``u32[K]``); by default it is drawn from key and round.
     """
     width = scores.shape[0]
     ids = jax.lax.iota(jnp.int32, width)
