@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics import knapsack_lp
-from jaxbandits._numerics.arrays import ArrayLike, one_of, positive
+from jaxbandits._numerics.arrays import ArrayLike, one_of, per_instance, positive
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, booleans, numbers
 from jaxbandits.core.protocol import Constraint, Environment, Ledger, Outcome, Status, post
@@ -30,27 +30,16 @@ _MOST = 2**30  # units of a budget, rounds of a horizon, requests of a traffic
 # --- A total budget, a horizon, an average cost
 
 
-def per_instance(
-    argument: str, value: Any, environment: Environment, what: str, per_resource: bool = False
-) -> np.ndarray:
-    """``value`` as float64 ``[instance]``, every number finite and above 0.
-
-    With ``per_resource``, in an environment with d resources, ``[instance, d]`` from ``[d]`` or ``[instance, d]``.
-    """
-    array = positive(argument, value, what)
-    resources = environment.resources if per_resource else None
-    core = () if resources is None else (resources,)
-    instances = (environment.instances,)
-    if array.shape not in (core, instances + core):
-        shapes = f"[{resources}] or [{instances[0]}, {resources}]" if core else f"one number, or [{instances[0]}]"
-        raise InputError(f"{argument}: an array of shape {array.shape} given; it must be {shapes} (one per instance)")
-    return np.broadcast_to(array, instances + core)
+def _of_resources(argument: str, value: Any, environment: Environment, what: str) -> np.ndarray:
+    """``value`` as float64 ``[instance]``, or ``[instance, d]`` for d resources, every number finite and above 0."""
+    core = () if environment.resources is None else (environment.resources,)
+    return per_instance(argument, positive(argument, value, what), environment.instances, core)
 
 
 def _money(argument: str, value: Any, environment: Environment) -> np.ndarray:
     """Whole ticks, ``[instance]`` or ``[instance, d]``, of an amount of money."""
     what = f"a finite number above 0 (at least one tick, {1 / ticks.ONE:.2g}) and at most 2**30"
-    units = per_instance(argument, value, environment, what, per_resource=True)
+    units = _of_resources(argument, value, environment, what)
     whole = ticks.floor_from_units(np.minimum(units, 2.0**31))
     if (wrong := (whole < 1) | (units > _MOST)).any():
         raise bad(argument, float(units[wrong][0]), what)
@@ -144,7 +133,7 @@ class _RoundClock(Constraint):
 
     def _whole_rounds(self, environment: Environment) -> np.ndarray:
         what = "a whole number from 1 to 2**30"
-        rounds = per_instance("rounds", self.rounds, environment, what)
+        rounds = per_instance("rounds", positive("rounds", self.rounds, what), environment.instances)
         wrong = (rounds != np.rint(rounds)) | (rounds > 2**30)
         if wrong.any():
             raise bad("rounds", float(rounds[wrong][0]), what)
@@ -218,7 +207,7 @@ class AverageCost(_RoundClock):
 
     def prepare(self, environment: Environment) -> Constraint:
         what = "a number in (0, 1], at least one tick of 2**-24"
-        c = per_instance("c", self.c, environment, what, per_resource=True)
+        c = _of_resources("c", self.c, environment, what)
         whole = ticks.floor_from_units(c)
         wrong = (whole < 1) | (c > 1)
         if wrong.any():

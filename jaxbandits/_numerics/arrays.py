@@ -12,7 +12,7 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
-from jaxbandits.core.checks import bad, numbers
+from jaxbandits.core.checks import InputError, bad, numbers
 
 if TYPE_CHECKING:
     # Users give numbers, arrays or lists; inside of a compiled program the same field is a traced array.
@@ -29,6 +29,14 @@ def positive(argument: str, value: Any, may_be: str = "a finite number above 0")
     if (wrong := ~(np.isfinite(array) & (array > 0))).any():
         raise bad(argument, float(array[wrong].flat[0]), may_be)
     return array
+
+
+def per_instance(argument: str, array: np.ndarray, instances: int, core: tuple[int, ...] = ()) -> np.ndarray:
+    """``[instance, *core]`` from an array of that shape or of shape ``core``."""
+    if array.shape not in (core, (instances, *core)):
+        shapes = f"[{core[0]}] or [{instances}, {core[0]}]" if core else f"one number, or [{instances}]"
+        raise InputError(f"{argument}: an array of shape {array.shape} given; it must be {shapes} (one per instance)")
+    return np.broadcast_to(array, (instances, *core))
 
 
 def one_of(argument: str, value: Any, names: Iterable[str]) -> None:

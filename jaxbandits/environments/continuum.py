@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits._numerics.arrays import ArrayLike, per_instance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
@@ -257,12 +257,8 @@ class Continuum(Points):
         if len(set(lengths.values())) > 1 or () in lengths.values() or (0,) in lengths.values():
             raise bad("parameters", {k: x.shape for k, x in named.items()}, "arrays [instance, …] of one length")
         instances = next(iter(lengths.values()), (1,))
-        slopes = {}
-        for name, value in (("lipschitz_reward", lipschitz_reward), ("lipschitz_cost", lipschitz_cost)):
-            array = in_float32(name, value)
-            if array.shape not in ((), instances):
-                raise bad(name, array.shape, f"one number, or [{instances[0]}] (one per instance)")
-            slopes[name] = np.broadcast_to(array, instances)
+        slopes = {"lipschitz_reward": lipschitz_reward, "lipschitz_cost": lipschitz_cost}
+        slopes = {name: per_instance(name, in_float32(name, x), instances[0]) for name, x in slopes.items()}
         return Continuum(
             parameters=named,
             **slopes,

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics.arrays import ArrayLike, positive
+from jaxbandits._numerics.arrays import ArrayLike, per_instance, positive
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
 from jaxbandits.core.pytrees import leaf, pytree, static
@@ -375,7 +375,5 @@ def _capacity(capacity: Any) -> int:
 def _positive(name: str, value: Any, instances: int) -> np.ndarray:
     """Float64 ``[instance]``, every number finite and above 0."""
     array = positive(name, value)
-    if array.shape not in ((), (instances,)):
-        raise InputError(f"{name}: an array of shape {array.shape} given; it must be one number, or [{instances}]")
     in_float32(name, array)
-    return np.broadcast_to(array, (instances,))
+    return per_instance(name, array, instances)
