@@ -296,8 +296,8 @@ class FiniteArms(AddressedArms):
         given = (reward_alpha, reward_beta, cost_alpha, cost_beta)
         shapes = [numbers(name, x) for name, x in zip(names, given, strict=True)]
         if len({x.shape for x in shapes}) != 1 or shapes[0].ndim not in (1, 2):
-            given = f"{', '.join(names)}: shapes {[x.shape for x in shapes]} given"
-            raise InputError(f"{given}; all must be [K] or [instance, K]")
+            told = f"{', '.join(names)}: shapes {[x.shape for x in shapes]} given"
+            raise InputError(f"{told}; all must be [K] or [instance, K]")
         fits("reward_alpha", shapes[0].shape)
         for name, x in zip(names, shapes, strict=True):
             if (wrong := ~((x > 0) & (x <= beta.MOST_SHAPE))).any():
