@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -137,6 +136,8 @@ def _outcomes(environment: Environment, actions: Sequence[Any], instance: int, w
 
 
 def _structure(environment: Environment, action: Any, root: jax.Array) -> None:
+    import chex  # type: ignore[import-untyped,unused-ignore]  # here: it takes a tenth of a second
+
     state, words = _start(environment, 0), lane_words(root, 0, 0, Domain.WORLD)
     after, outcome, _, empty = jax.eval_shape(_pull, environment, jnp.int32(0), state, action, words, jnp.int32(1))
     chex.assert_trees_all_equal_shapes_and_dtypes(state, after, custom_message="the state after a pull")
