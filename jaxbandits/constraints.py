@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics import knapsack_lp
-from jaxbandits._numerics.arrays import ArrayLike, one_of, positive
+from jaxbandits._numerics.arrays import ArrayLike, one_of, per_instance, positive
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, booleans, numbers
 from jaxbandits.core.protocol import Constraint, Environment, Ledger, Outcome, Status, post
@@ -30,30 +30,16 @@ _MOST = 2**30  # units of a budget, rounds of a horizon, requests of a traffic
 # --- A total budget, a horizon, an average cost
 
 
-def per_instance(
-    argument: str, value: Any, environment: Environment, what: str, per_resource: bool = False
-) -> np.ndarray:
-    """``value`` as float64 ``[instance]``, every number finite and above 0.
-
-    With ``per_resource``, in an environment with d resources, ``[instance, d]`` from ``[d]`` or ``[instance, d]``.
-
-    Raises:
-        InputError: naming ``argument``; ``what`` says what it may be.
-    """
-    array = positive(argument, value, what)
-    resources = environment.resources if per_resource else None
-    core = () if resources is None else (resources,)
-    instances = (environment.instances,)
-    if array.shape not in (core, instances + core):
-        shapes = f"[{resources}] or [{instances[0]}, {resources}]" if core else f"one number, or [{instances[0]}]"
-        raise InputError(f"{argument}: an array of shape {array.shape} given; it must be {shapes} (one per instance)")
-    return np.broadcast_to(array, instances + core)
+def _of_resources(argument: str, value: Any, environment: Environment, what: str) -> np.ndarray:
+    """``value`` as float64 ``[instance]``, or ``[instance, d]`` for d resources, every number finite and above 0."""
+    core = () if environment.resources is None else (environment.resources,)
+    return per_instance(argument, positive(argument, value, what), environment.instances, core)
 
 
 def _money(argument: str, value: Any, environment: Environment) -> np.ndarray:
     """Whole ticks, ``[instance]`` or ``[instance, d]``, of an amount of money."""
     what = f"a finite number above 0 (at least one tick, {1 / ticks.ONE:.2g}) and at most 2**30"
-    units = per_instance(argument, value, environment, what, per_resource=True)
+    units = _of_resources(argument, value, environment, what)
     whole = ticks.floor_from_units(np.minimum(units, 2.0**31))
     if (wrong := (whole < 1) | (units > _MOST)).any():
         raise bad(argument, float(units[wrong][0]), what)
@@ -79,11 +65,6 @@ class TotalBudget(Constraint):
     Raises:
         InputError: at :func:`~jaxbandits.simulate`, for a budget that is not finite, not above 0 or above 2³⁰, or
             another ``last_pull``.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.TotalBudget(500.0, last_pull="counts").last_pull
-        'counts'
     """
 
     budget: ArrayLike = leaf()
@@ -152,7 +133,7 @@ class _RoundClock(Constraint):
 
     def _whole_rounds(self, environment: Environment) -> np.ndarray:
         what = "a whole number from 1 to 2**30"
-        rounds = per_instance("rounds", self.rounds, environment, what)
+        rounds = per_instance("rounds", positive("rounds", self.rounds, what), environment.instances)
         wrong = (rounds != np.rint(rounds)) | (rounds > 2**30)
         if wrong.any():
             raise bad("rounds", float(rounds[wrong][0]), what)
@@ -180,11 +161,6 @@ class Horizon(_RoundClock):
 
     Raises:
         InputError: at :func:`~jaxbandits.simulate`, if T is not a whole number from 1 to 2³⁰.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.Horizon(1000).rounds
-        1000
     """
 
     rounds: ArrayLike = leaf(integer=True)
@@ -224,11 +200,6 @@ class AverageCost(_RoundClock):
             2³⁰, and for c below every arm's mean cost if there is no null arm.
 
     Source: "anytime" knapsack constraint of the SUAK paper, §2.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.AverageCost(c=0.5, rounds=1000).c
-        0.5
     """
 
     c: ArrayLike = leaf()
@@ -236,17 +207,15 @@ class AverageCost(_RoundClock):
 
     def prepare(self, environment: Environment) -> Constraint:
         what = "a number in (0, 1], at least one tick of 2**-24"
-        c = per_instance("c", self.c, environment, what, per_resource=True)
+        c = _of_resources("c", self.c, environment, what)
         whole = ticks.floor_from_units(c)
         wrong = (whole < 1) | (c > 1)
         if wrong.any():
             raise bad("c", float(c[wrong].flat[0]), what)
         least = np.nanmin(environment.values()[1], axis=1)
         if (short := least > c).any():
-            may_be = (
-                f"at least {least[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm(arms)"
-            )
-            raise bad("c", float(c[short].flat[0]), may_be)
+            may_be = f"at least {least[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm"
+            raise bad("c", float(c[short].flat[0]), f"{may_be}(arms)")
         return dataclasses.replace(self, c=whole.astype(np.int32), rounds=self._whole_rounds(environment))
 
     def audit(self) -> dict[str, Total]:
@@ -315,13 +284,7 @@ def left(state: BudgetState, allowance: Allowance) -> Allowance:
 
 
 def affordable(allowance: Allowance, bound: jax.Array, scope: jax.Array) -> jax.Array:
-    """Which arms every budget that pays for them can pay at their bounds: ``bool[K]``.
-
-    Args:
-        allowance: what is left, ``[d]``.
-        bound: ``i32[K]``, ticks.
-        scope: ``bool[d, K]``: which budget pays for which arm.
-    """
+    """Which arms every budget that pays for them (``scope``) can pay at their bounds (ticks): ``bool[K]``."""
     needed = ticks.add(ticks.zero((1, bound.shape[0])), bound[None, :])
     short = ticks.exceeds(needed, Total(allowance.whole[:, None], allowance.part[:, None]))
     return ~jnp.any(scope & short, axis=0)
@@ -489,16 +452,16 @@ class _Tables(_RoundClock):
         return knapsack_lp.mixture_values(reward, cost, np.minimum(rate, 1.0))
 
 
-def _granted(amount: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """``amount · times`` in ticks, at most what a total holds: an amount without end, many times, would wrap."""
-    most = ticks.floor_from_units(2.0**31) - 1
-    return np.where(amount > most // times, most, amount * times)
-
-
 def _tabulated(
     amount: np.ndarray, every: np.ndarray, requests: np.ndarray, expected: np.ndarray, carries: np.ndarray
 ) -> _Tables:
     """The tables from checked numbers: ``amount`` in ticks ``[I, d]``, ``every`` ``[d]``, traffic ``[I, S]``."""
+
+    def granted(amount: np.ndarray, times: np.ndarray) -> Total:
+        """``amount · times``, at most what a total holds: an amount without end, many times, would wrap."""
+        most = ticks.floor_from_units(2.0**31) - 1
+        return ticks.split(np.where(amount > most // times, most, amount * times))
+
     slots, budgets = requests.shape[1], every.size
     ends = np.cumsum(requests, axis=1)
     ahead = np.concatenate([np.zeros_like(ends[:, :1]), np.cumsum(expected, axis=1)], axis=1)
@@ -507,15 +470,14 @@ def _tabulated(
     last = np.minimum(first + every, slots)  # one behind it
     begun = np.concatenate([np.zeros_like(ends[:, :1]), ends], axis=1)
     times = np.where(carries[None, :], period + 1, 1)
-    granted = _granted(amount[:, None, :], times[None])
     return _Tables(
         ends=ends.astype(np.int32),
         expected=np.minimum(expected, _MOST).astype(np.int32),
         later=(ahead[:, last] - ahead[:, 1:, None]).astype(np.int32),
         whole=(ahead[:, last] - ahead[:, first]).astype(np.int32),
         since=(begun[:, first] + 1).astype(np.int32),
-        granted=ticks.split(granted),
+        granted=granted(amount[:, None, :], times[None]),
         amount=ticks.split(amount),
         carries=np.broadcast_to(carries, (requests.shape[0], budgets)).copy(),
-        grants=ticks.split(_granted(amount, (period[-1] + 1)[None, :])),
+        grants=granted(amount, (period[-1] + 1)[None, :]),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,30 +15,21 @@ from jaxbandits._engine.setup import lane_of, prepared
 from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import InputError, bad
-from jaxbandits.core.protocol import Constraint, Environment, Ledger, Policy, Status, View
+from jaxbandits.core.protocol import Constraint, Environment, Ledger, Status, View
 from jaxbandits.core.pytrees import leaf, pytree, select_tree
 from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.policies.base import Plan
 
 __all__ = ["Episode", "Episodes", "gymnax_environment"]
 
 
 @pytree
-class Told(Policy):
+class Told(Plan):
     """Plays the arm that it is told; the engine asks it as it asks any policy."""
 
     arm: ArrayLike = leaf(default=0, integer=True)
 
-    plays: ClassVar[type] = FiniteSpec
-
-    def init(self, spec: FiniteSpec) -> tuple[()]:
-        """Nothing to remember."""
-        return ()
-
-    def update(self, state: tuple[()], key: jax.Array, observation: Any) -> tuple[()]:
-        """Nothing to learn."""
-        return state
-
-    def select(self, state: tuple[()], key: jax.Array, view: View) -> tuple[tuple[()], jax.Array]:
+    def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """The arm."""
         return state, self.arm  # type: ignore[return-value]
 

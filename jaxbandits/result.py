@@ -116,14 +116,7 @@ class Result:
         about = {
             name: [value[row] for row in rows] if name in _BY_SETTING else value for name, value in self.about.items()
         }
-        return dataclasses.replace(
-            self,
-            ledger={name: x[rows] for name, x in self.ledger.items()},
-            ended=self.ended[rows],
-            final={name: x[rows] for name, x in self.final.items()},
-            settings=tuple(self.settings[row] for row in rows),
-            about=about,
-        )
+        return dataclasses.replace(pick(self, settings=rows), about=about)
 
     def provenance(self) -> dict[str, Any]:
         """What the appendix of a paper needs, to repeat this and to see that it is the same: plain JSON.
@@ -317,6 +310,16 @@ class Result:
         except (OSError, ValueError, TypeError, AttributeError) as problem:
             reason = getattr(problem, "strerror", None) or str(problem)
         raise InputError(f"path: {shown(str(place))} given; it must be a saved result ({reason})")
+
+
+def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
+    """A result's lanes of some ``settings``, ``instances`` and ``replicates`` (positions), in that order."""
+    every = {name: range(len(getattr(result, name))) for name in ("settings", "instances", "replicates")}
+    axes = [list(rows) for rows in (every | places).values()]
+    kept = {name: {k: x[np.ix_(*axes)] for k, x in getattr(result, name).items()} for name in ("ledger", "final")}
+    labels = {name: tuple(getattr(result, name)[i] for i in rows) for name, rows in places.items()}
+    ended, best_rate = result.ended[np.ix_(*axes)], result.best_rate[axes[1]]
+    return dataclasses.replace(result, **kept, **labels, ended=ended, best_rate=best_rate)  # type: ignore[arg-type]
 
 
 def join_settings(results: Sequence[Result]) -> Result:

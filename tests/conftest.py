@@ -25,9 +25,13 @@ def compiled_programs_go_with_their_module():
     jax.clear_caches()
 
 
+ROWS = ("integration_rows", "quick_rows")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Rows that ``integration_rows`` names count as integration: others of their kind play in every run."""
+    """Rows that ``integration_rows`` names count as integration, and all that ``quick_rows`` does not name."""
     for item in items:
-        rows = {row for mark in item.iter_markers("integration_rows") for row in mark.args}
-        if rows and item.name.partition("[")[2].removesuffix("]") in rows:
+        slow, quick = ({row for mark in item.iter_markers(kind) for row in mark.args} for kind in ROWS)
+        row = item.name.partition("[")[2].removesuffix("]")
+        if row in slow or (quick and row not in quick):
             item.add_marker(pytest.mark.integration)

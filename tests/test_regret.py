@@ -220,16 +220,6 @@ def test_save_and_load_are_inverse(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["result.npz"], "no half-written file is left"
 
 
-def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
-    text = tmp_path / "text.npz"
-    text.write_text("no result")
-    other = tmp_path / "other.npz"
-    np.savez(other, x=np.zeros(3))
-    for path in (text, other, tmp_path / "missing.npz"):
-        with pytest.raises(jb.InputError, match=r"^path: "):
-            jb.Result.load(path)
-
-
 def test_labels() -> None:
     names = ["a", "b", "c"]
     result = run(POLICIES, world("beta"), jb.Horizon(40), instance_names=names, replicates=[7, 3], marks=4)

@@ -33,27 +33,6 @@ def result():
     )
 
 
-def rewritten(path, change):
-    """The file with its manifest changed."""
-    with np.load(path) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    manifest = json.loads(str(arrays["manifest"]))
-    change(manifest)
-    np.savez(path, **(arrays | {"manifest": np.array(json.dumps(manifest))}))
-
-
-@pytest.mark.parametrize("said", [0, 2, "1", None, "missing"])
-def test_another_format_is_refused(tmp_path, result, said):
-    path = tmp_path / "r.npz"
-    result.save(path)
-    rewritten(path, lambda manifest: None)
-    assert jb.Result.load(path).settings == result.settings, "the change itself does no harm"
-    change = (lambda m: m.pop("format")) if said == "missing" else (lambda m: m.update(format=said))
-    rewritten(path, change)
-    with pytest.raises(jb.InputError, match=r"^path: .*r.npz.* has format .* and not 1"):
-        jb.Result.load(path)
-
-
 def test_all_that_can_be_saved_can_be_loaded(tmp_path, result):
     path = tmp_path / "r.npz"
     odd = [
@@ -107,41 +86,42 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"ledger/reward": np.zeros((1, 2, 2, 5), np.int64)},
-            "'ledger/reward' of shape .1, 2, 2, 5., which does not fit",
-        ),
+        ({"ledger/reward": np.zeros((1, 2, 2, 5), np.int64)}, "'ledger/reward' of shape .1, 2, 2, 5., which does not"),
         ({"ended": np.zeros((2, 2), np.int32)}, "'ended' of shape"),
         ({"ledger/clock": None}, "it has no 'ledger/clock'"),
         ({"best_rate": np.array([None, 0.5])}, "allow_pickle=False"),
         ({"manifest": np.array("{")}, "Expecting property name"),
+        *((lambda manifest, x=x: manifest | {"format": x}, "has format .* and not 1") for x in (0, 2, "1", None)),
+        (lambda manifest: {k: x for k, x in manifest.items() if k != "format"}, "has format .* and not 1"),
     ],
 )
 def test_arrays_that_do_not_fit_their_labels_are_refused(tmp_path, result, change, message):
     path = tmp_path / "r.npz"
     result.save(path)
     with np.load(path) as stored:
-        arrays = dict(stored) | change
-    np.savez(path, **{name: x for name, x in arrays.items() if x is not None})
+        arrays = dict(stored)
+    if callable(change):
+        change = {"manifest": np.array(json.dumps(change(json.loads(str(arrays["manifest"])))))}
+    np.savez(path, **{name: x for name, x in (arrays | change).items() if x is not None})
     with pytest.raises(jb.InputError, match=rf"^path: .*r.npz.* it must be a saved result \(.*{message}"):
         jb.Result.load(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04", None])
+@pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04", "arrays", None])
 def test_what_is_no_result_is_one_line(tmp_path, content):
     path = tmp_path / "r.npz"
-    if content is not None:
+    if content == "arrays":
+        np.savez(path, x=np.zeros(3))
+    elif content is not None:
         path.write_bytes(content)
     with pytest.raises(jb.InputError, match=r"^path: .*r.npz.* it must be a saved result") as caught:
         jb.Result.load(path)
     assert "\n" not in str(caught.value)
 
 
-def test_a_result_is_written_whole_or_not_at_all(tmp_path, result):
+def test_a_result_that_cannot_be_written_is_one_line(tmp_path, result):
     with pytest.raises(jb.InputError, match=r"^path: .* a file that can be written"):
         result.save(tmp_path / "nowhere" / "r.npz")
-    with pytest.raises(ValueError, match="disk"):
-        _files.write_whole(tmp_path / "r.npz", lambda file: (_ for _ in ()).throw(ValueError("disk")))
     assert not list(tmp_path.iterdir())
 
 

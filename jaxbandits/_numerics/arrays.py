@@ -12,7 +12,7 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
-from jaxbandits.core.checks import bad, numbers
+from jaxbandits.core.checks import InputError, bad, numbers
 
 if TYPE_CHECKING:
     # Users give numbers, arrays or lists; inside of a compiled program the same field is a traced array.
@@ -24,23 +24,23 @@ _PART = 8
 
 
 def positive(argument: str, value: Any, may_be: str = "a finite number above 0") -> np.ndarray:
-    """``value`` as float64, every number finite and above 0.
-
-    Raises:
-        InputError: anything else, naming ``argument``; ``may_be`` says what it may be.
-    """
+    """``value`` as float64, every number finite and above 0."""
     array = numbers(argument, value, may_be)
     if (wrong := ~(np.isfinite(array) & (array > 0))).any():
         raise bad(argument, float(array[wrong].flat[0]), may_be)
     return array
 
 
-def one_of(argument: str, value: Any, names: Iterable[str]) -> None:
-    """Whether ``value`` is one of these names.
+def per_instance(argument: str, array: np.ndarray, instances: int, core: tuple[int, ...] = ()) -> np.ndarray:
+    """``[instance, *core]`` from an array of that shape or of shape ``core``."""
+    if array.shape not in (core, (instances, *core)):
+        shapes = f"[{core[0]}] or [{instances}, {core[0]}]" if core else f"one number, or [{instances}]"
+        raise InputError(f"{argument}: an array of shape {array.shape} given; it must be {shapes} (one per instance)")
+    return np.broadcast_to(array, (instances, *core))
 
-    Raises:
-        InputError: it is none, naming ``argument``.
-    """
+
+def one_of(argument: str, value: Any, names: Iterable[str]) -> None:
+    """Refuse a ``value`` that is none of these names."""
     if not isinstance(value, str) or value not in (names := tuple(names)):
         raise bad(argument, value, " or ".join(map(repr, names)))
 
@@ -50,11 +50,6 @@ def prefix_sums(x: jax.Array) -> jax.Array:
 
     Whole numbers add up to the same bits in any order. On CPU, XLA sums n windows of up to n numbers:
     128 rows of 64 take 26 µs, in this way 4.4 (one core).
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> prefix_sums(jnp.arange(1, 11)).tolist()
-        [1, 3, 6, 10, 15, 21, 28, 36, 45, 55]
     """
     n = x.shape[0]
     parts = jnp.pad(x, (0, -n % _PART)).reshape(-1, _PART)

@@ -29,10 +29,6 @@ def fast_width(draws: int) -> int:
     XLA on CPU takes vectors of 16 and does a rest of 5 to 15 one by one, each as dear as 16 together: 128 lanes of
     K = 8, 10 and 16 arms took 20, 156 and 29 µs a round, K = 10 padded to 16 takes 25 (one core; docs/benchmarks.md).
     Beyond some hundred draws the rest no longer matters.
-
-    Example:
-        >>> [fast_width(draws) for draws in (2, 8, 10, 16, 18, 28, 200)]
-        [8, 8, 16, 16, 18, 32, 200]
     """
     if draws <= 8:
         return 8

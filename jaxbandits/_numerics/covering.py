@@ -51,15 +51,7 @@ def _reach(balls: Balls, point: jax.Array) -> jax.Array:
 
 
 def first_hole(balls: Balls, span: Span) -> jax.Array:
-    """The first point of the span that no ball holds; a point beyond ``span.high`` if all are held.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxbandits._numerics.covering import Balls, Span, first_hole
-        >>> balls = Balls(left=jnp.array([-1, 4]), right=jnp.array([5, 9]))
-        >>> int(first_hole(balls, Span(0, 8))), int(first_hole(balls, Span(0, 20)))
-        (9, 9)
-    """
+    """The first point of the span that no ball holds; a point beyond ``span.high`` if all are held."""
 
     def further(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         # A ball is open, so its right end is the next point that it does not hold: ask about that one.
@@ -81,14 +73,7 @@ def _hole_end(balls: Balls, span: Span, point: jax.Array) -> jax.Array:
 
 
 def holes(balls: Balls, span: Span) -> jax.Array:
-    """How many points of the span no ball holds.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxbandits._numerics.covering import Balls, Span, holes
-        >>> int(holes(Balls(left=jnp.array([1, 3]), right=jnp.array([4, 6])), Span(0, 10)))
-        7
-    """
+    """How many points of the span no ball holds."""
 
     def one(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         point, count = state
@@ -104,13 +89,6 @@ def pick(balls: Balls, span: Span, number: jax.Array) -> jax.Array:
     """The point of the span that comes after ``number`` others that no ball holds, from below.
 
     ``number`` must be below :func:`holes`; with a negative one nothing is looked for (and the result means nothing).
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> from jaxbandits._numerics.covering import Balls, Span, pick
-        >>> balls = Balls(left=jnp.array([1, 3]), right=jnp.array([4, 6]))
-        >>> [int(pick(balls, Span(0, 10), jnp.int32(i))) for i in range(7)]
-        [0, 1, 6, 7, 8, 9, 10]
     """
 
     def one(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:

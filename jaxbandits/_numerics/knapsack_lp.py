@@ -63,12 +63,6 @@ def best_mixture(mu: jax.Array, rho: jax.Array, c: jax.Array, allowed: jax.Array
     """The optimum of the one-resource LP (traced, one lane); arguments as for :func:`vertices`.
 
     Exact ties go to a single arm before a pair, then to the lowest index.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> best = best_mixture(jnp.array([0.45, 0.7, 0.8]), jnp.array([0.3, 0.75, 0.8]), jnp.float32(0.5))
-        >>> round(float(best.value), 6), int(best.high), int(best.low), round(float(best.weight), 6)
-        (0.59, 2, 0, 0.4)
     """
     value, high, low = best_vertex(vertices(mu, rho, c, allowed))
     costs = with_null(rho)
@@ -153,13 +147,6 @@ def best_basis(mu: np.ndarray, cost: np.ndarray, limit: np.ndarray) -> tuple[flo
 
     Returns:
         The value (+∞ if an arm with μ > 0 costs nothing in any row) and the solution ``[K]``.
-
-    Example:
-        >>> import numpy as np
-        >>> cost = np.array([[0.3, 0.75, 0.8], [1.0, 1.0, 1.0]])
-        >>> value, x = best_basis(np.array([0.45, 0.7, 0.8]), cost, np.array([0.5, 1.0]))
-        >>> round(value, 12), x.round(12).tolist()
-        (0.59, [0.6, 0.0, 0.4])
     """
     rows, arms = cost.shape
     scaled = cost / limit[:, None]

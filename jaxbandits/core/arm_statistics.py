@@ -74,10 +74,6 @@ def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
 
     An arm of which nothing is known yet is counted as the worst there may be, reward 0 and cost 1: so that it is not
     flooded before the first answer.
-
-    Args:
-        stats: what is known.
-        open: pulls whose outcomes are not known yet, ``i32[K]``.
     """
     seen, n = stats.pulls > 0, jnp.maximum(stats.pulls, 1)
 

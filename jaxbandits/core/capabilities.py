@@ -62,19 +62,7 @@ ADDITIVE = Capability("additive", ("charge", "ended", "clock", "end", "view", "a
 
 
 def why_not(owner: object, capability: Capability, among: type = object) -> str | None:
-    """Why ``owner``, which must be one of the class ``among``, has not got the capability, or None if it has.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> from jaxbandits.core import capabilities
-        >>> class Halved(jb.policies.UCB1):
-        ...     def score(self, arms):
-        ...         return super().score(arms) / arms.t
-        >>> print(capabilities.why_not(jb.policies.UCB1(), capabilities.RESTS))
-        None
-        >>> capabilities.why_not(Halved(), capabilities.RESTS)
-        'Halved overrides score without declaring `rests` again (UCB1 declared it of its own)'
-    """
+    """Why ``owner``, which must be one of the class ``among``, has not got the capability, or None if it has."""
     declaring = _giving(type(owner), capability.name)
     said = capability.by_method or getattr(owner, capability.name, False) is True
     if declaring is None or not said or not isinstance(owner, among):
@@ -83,10 +71,8 @@ def why_not(owner: object, capability: Capability, among: type = object) -> str 
         giving = _giving(type(owner), method)
         open_ = method in capability.fillable and _is_abstract(declaring, method)
         if giving is not None and not issubclass(declaring, giving) and not open_:
-            return (
-                f"{giving.__name__} overrides {method} without declaring `{capability.name}` again "
-                f"({declaring.__name__} declared it of its own)"
-            )
+            undoes = f"{giving.__name__} overrides {method} without declaring `{capability.name}` again"
+            return f"{undoes} ({declaring.__name__} declared it of its own)"
     for inner in _wrapped(owner):
         asked = capability.within or hasattr(inner, capability.name)
         if asked and (reason := why_not(inner, capability)) is not None:

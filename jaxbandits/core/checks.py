@@ -27,7 +27,6 @@ T = TypeVar("T")
 SMALLEST = float(np.finfo(np.float32).tiny)  # below it float32 is denormal, which compiled programs take for 0
 MOST_INT = 2**31 - 1
 _LARGEST = float(np.finfo(np.float32).max)
-_SHOWN_CHARACTERS = 80
 _NEVER_REFUSED = 1 << 27  # bytes
 
 
@@ -39,12 +38,7 @@ class InputError(ValueError):
 
 
 def bad(argument: str, value: object, may_be: str) -> InputError:
-    """The error "ARGUMENT: VALUE given; it must be MAY_BE", for the caller to raise.
-
-    Args:
-        argument: name of the argument, or the place of a cell in a file.
-        value: what was given; shown as its `repr`, shortened.
-        may_be: what is accepted, to be read after "it must be".
+    """The error "ARGUMENT: VALUE given; it must be MAY_BE", for the caller to raise; ``value`` is shown by its `repr`.
 
     Example:
         >>> from jaxbandits.core import bad
@@ -54,7 +48,7 @@ def bad(argument: str, value: object, may_be: str) -> InputError:
     return InputError(f"{argument}: {shown(value)} given; it must be {may_be}")
 
 
-def shown(value: object, most: int = _SHOWN_CHARACTERS) -> str:
+def shown(value: object, most: int = 80) -> str:
     """``repr(value)`` on one line, cut in the middle to at most ``most`` characters."""
     text = " ".join(repr(value).split())
     half = (most - 3) // 2
@@ -75,22 +69,12 @@ _FORMULA = re.compile(r"(^|;)(\s*'*\s*)([=+\-@＝＋－＠])")
 
 
 def line(text: str) -> str:
-    r"""``text`` with everything that a terminal would obey, or nobody can see, written out as Python does.
-
-    Example:
-        >>> print(line("a\x1b[2Jb\tc\u202ed é ρ"))
-        a\x1b[2Jb\tc\u202ed é ρ
-    """
+    """``text`` with everything that a terminal would obey, or nobody can see, written out as Python does."""
     return "".join(x if x.isprintable() or x == "\u00a0" else x.encode("unicode_escape").decode() for x in text)
 
 
 def cell(value: Any) -> Any:
-    """A cell of a CSV file that no spreadsheet takes for a formula; what is no text stays as it is.
-
-    Example:
-        >>> cell("=cmd()|x"), cell("-x"), cell("plain - name"), cell(-0.5)
-        ("'=cmd()|x", "'-x", 'plain - name', -0.5)
-    """
+    """A cell of a CSV file that no spreadsheet takes for a formula; what is no text stays as it is."""
     return _FORMULA.sub(r"\1'\2\3", line(value)) if isinstance(value, str) else value
 
 
@@ -101,9 +85,6 @@ def numbers(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
     """``value`` as float64, if it is a number or an array of numbers: of Python, NumPy, JAX or in lists.
 
     Text, booleans, dates, None, complex numbers, other objects, ragged lists, masked and traced values are none.
-
-    Raises:
-        InputError: naming ``argument``; ``may_be`` says what it may be.
     """
     refuse_traced(argument, value)
     try:
@@ -128,9 +109,7 @@ def _holds_booleans(value: Any) -> bool:
 def refuse_traced(argument: str, tree: Any) -> None:
     """Raise :class:`InputError` if a value in ``tree`` is traced: there is no number to check."""
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree)):
-        raise InputError(
-            f"{argument}: a traced value given; it must be concrete (call this outside of jit, vmap, grad)"
-        )
+        raise InputError(f"{argument}: a traced value given; it must be concrete (call it outside of jit, vmap, grad)")
 
 
 def number(argument: str, value: Any, may_be: str = "a number") -> float:
@@ -155,14 +134,7 @@ def whole_number(
 ) -> int:
     """``value`` as an int, if it is a whole number (of Python or NumPy, no boolean) from ``least`` to ``most``.
 
-    Args:
-        argument, value: as in :func:`bad`.
-        least, most: the range; no upper end if ``most`` is None.
-        most_as: how the message writes ``most``, such as "2**30".
-        may_also: what else the message says the argument may be.
-
-    Raises:
-        InputError: for anything else.
+    The message writes ``most_as`` for ``most``, and says what the argument ``may_also`` be.
     """
     given = value
     if getattr(given, "shape", None) == () and getattr(getattr(given, "dtype", None), "kind", None) in ("i", "u"):
@@ -186,11 +158,7 @@ def booleans(argument: str, value: Any) -> np.ndarray:
 
 
 def in_float32(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
-    """``value`` as float32, if no finite number becomes infinite there, and none but 0 becomes 0.
-
-    Raises:
-        InputError: as :func:`numbers`, and for numbers beyond float32's range.
-    """
+    """``value`` as float32, if no finite number becomes infinite there, and none but 0 becomes 0."""
     array = numbers(argument, value, may_be)
     with np.errstate(over="ignore", under="ignore"):
         cast = array.astype(np.float32)
@@ -207,16 +175,7 @@ _OUTSIDE = {"above": np.less_equal, "at_least": np.less, "at_most": np.greater}
 
 
 def as_played(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
-    """A leaf's value as the float32 or int32 that will be played, checked against the range that the leaf declares.
-
-    Args:
-        name: of the leaf.
-        value: as given.
-        meta: see :func:`jaxbandits.leaf`.
-
-    Raises:
-        InputError: naming the leaf, its value and what it may be.
-    """
+    """A leaf's value as the float32 or int32 that will be played, in the range that it declares (:func:`leaf`)."""
     array = numbers(name, value)
     if array.size == 0:
         raise bad(name, value, "at least one number")
@@ -246,11 +205,7 @@ _NOT_THE_USERS = (Path(__file__).parents[1], *(Path(str(module.__file__)).parent
 
 
 def called(owner: object, method: str, call: Callable[[], T]) -> T:
-    """``call()``; what it raises becomes an InputError that names the class, the method, and the line.
-
-    Raises:
-        InputError: its own, or for any other exception.
-    """
+    """``call()``; what it raises becomes an InputError that names the class, the method, and the line."""
     try:
         return call()
     except InputError:
@@ -285,18 +240,14 @@ def written(owner: object, method: str, problem: BaseException) -> str:
 
 
 def one_for_each_arm(owner: object, method: str, given: Any, shape: tuple[int, ...]) -> Any:
-    """``given``, if it is an array with one number for each arm: what ``owner.method`` must give.
-
-    Raises:
-        InputError: anything else.
-    """
+    """``given``, if it is an array with one number for each arm: what ``owner.method`` must give."""
     if getattr(given, "shape", None) == shape:
         return given
     what = f"{given.dtype}{list(given.shape)}" if hasattr(given, "dtype") else f"a {type(given).__name__}"
     code = getattr(getattr(type(owner), method), "__code__", None)
     at = _place(code.co_filename, code.co_firstlineno) if code else ""
-    must = f"one number for each arm, {list(shape)}"
-    raise InputError(f"{type(owner).__name__}.{method}: {what} given; it must be {must}{at}")
+    name = f"{type(owner).__name__}.{method}"
+    raise InputError(f"{name}: {what} given; it must be one number for each arm, {list(shape)}{at}")
 
 
 def _place(file: str, line_number: int | None) -> str:
@@ -316,12 +267,7 @@ def cores() -> int:
 
 
 def part_of_cores(index: int, count: int) -> list[int]:
-    """The cores of one of ``count`` processes that share those of this one; empty where the system does not tell.
-
-    Example:
-        >>> sorted(part_of_cores(0, 1)) == part_of_cores(0, 1), len(part_of_cores(1, 2)) <= cores()
-        (True, True)
-    """
+    """The cores of one of ``count`` processes that share those of this one; empty where the system does not tell."""
     if not hasattr(os, "sched_getaffinity"):
         return []
     mine = sorted(os.sched_getaffinity(0))

@@ -135,7 +135,6 @@ class Environment(_Fields):
     @abstractmethod
     def spec(self) -> Any:
         """A small static value that tells a policy what it will play (arms, limits, …)."""
-        raise NotImplementedError
 
     @property
     def instances(self) -> int:
@@ -155,7 +154,6 @@ class Environment(_Fields):
     @abstractmethod
     def start(self) -> Pytree:
         """The environment's own state at round 1 (pull counts, for one)."""
-        raise NotImplementedError
 
     def available(self) -> jax.Array | None:
         """Which arms this instance has (all): ``bool[K]`` where they can be counted (``spec.arms``), else None."""
@@ -178,7 +176,6 @@ class Environment(_Fields):
         self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array
     ) -> tuple[Pytree, Outcome, Pytree, jax.Array]:
         """Play ``action``: (new state, outcome for the accountant, feedback for the learner, empty?)."""
-        raise NotImplementedError
 
     def summary(self, state: Pytree) -> dict[str, jax.Array]:
         """Named final values of a lane, for the result."""
@@ -190,7 +187,6 @@ class Environment(_Fields):
 
         Float64; NaN where an action is absent.
         """
-        raise NotImplementedError
 
 
 class Policy(_Fields):
@@ -215,7 +211,6 @@ class Policy(_Fields):
     @abstractmethod
     def init(self, spec: Any) -> Pytree:
         """The state before the first round."""
-        raise NotImplementedError
 
     def blank_action(self, spec: Any) -> Pytree:
         """An action of the right structure, for the first (empty) observation."""
@@ -224,12 +219,10 @@ class Policy(_Fields):
     @abstractmethod
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
         """Learn from a non-empty observation."""
-        raise NotImplementedError
 
     @abstractmethod
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
         """(state, action) for the round that ``view`` describes."""
-        raise NotImplementedError
 
     def select_while_open(self, state: Pytree, key: jax.Array, view: View, open: jax.Array) -> tuple[Pytree, Pytree]:
         """:meth:`select` while earlier pulls are open, ``open`` of each arm (``i32[K]``).
@@ -277,12 +270,10 @@ class Constraint(_Fields):
     @abstractmethod
     def prepare(self, environment: Environment) -> Constraint:
         """Check the user's numbers and give the traced form: leaves ``[instance]``, money in ticks."""
-        raise NotImplementedError
 
     @abstractmethod
     def end(self) -> Total:
         """Where the clock ends."""
-        raise NotImplementedError
 
     def audit(self) -> dict[str, Total]:
         """The constraint's own part of the ledger at the start."""
@@ -295,12 +286,10 @@ class Constraint(_Fields):
     @abstractmethod
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
         """Book one round; :func:`post` does the usual part. (The runner itself counts ``rounds``.)"""
-        raise NotImplementedError
 
     @abstractmethod
     def clock(self, ledger: Ledger) -> Total:
         """The time that this constraint measures: money, or rounds."""
-        raise NotImplementedError
 
     def ended(self, ledger: Ledger) -> jax.Array:
         """Is this lane at its end? (At the end of the clock it is in any case.)"""
@@ -315,7 +304,6 @@ class Constraint(_Fields):
                 ``expected_reward``, ``expected_spent`` (with several resources ``[lane, mark, resource]``), ``clock``,
                 ``event:NAME`` and ``audit:NAME``.
         """
-        raise NotImplementedError
 
     @abstractmethod
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
@@ -325,4 +313,3 @@ class Constraint(_Fields):
             reward, cost: true means ``[instance, action(, resource)]`` (:meth:`Environment.values`), NaN for an arm
                 that an instance has not.
         """
-        raise NotImplementedError

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import jax
@@ -26,15 +26,6 @@ class Settings:
     Attributes:
         policy: every leaf a read-only NumPy float32/int32 array ``[setting, 1 or instance, core…]``.
         count: how many settings there are.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> from jaxbandits.core.settings import Settings
-        >>> settings = Settings.of(jb.policies.OmegaUCB(rho=[0.3, 1.0]), instances=1)
-        >>> settings.count, settings.labels
-        (2, ('OmegaUCB(rho=0.3)', 'OmegaUCB(rho=1)'))
-        >>> settings.parameters
-        [{'policy': 'OmegaUCB', 'rho': 0.3}, {'policy': 'OmegaUCB', 'rho': 1.0}]
     """
 
     policy: Policy
@@ -44,13 +35,7 @@ class Settings:
     def of(cls, policy: Policy, instances: int, spec: Any = None) -> Settings:
         """The settings of a policy as the user gave it; of one with such leaves already they are the same.
 
-        Args:
-            policy: leaves with extra leading axes ``[setting]`` or ``[setting, instance]``.
-            instances: how many its world has.
-            spec: what it may know of that world, for ``Policy.check``; None if that is not known yet.
-
-        Raises:
-            InputError: a leaf out of its range, or whose leading axes do not fit; what ``Policy.check`` raises.
+        A leaf may have extra leading axes ``[setting]`` or ``[setting, instance]``. ``spec`` is for ``Policy.check``.
         """
         refresh(policy)
         counts: dict[str, int] = {}
@@ -63,10 +48,8 @@ class Settings:
             if lead < 2:
                 array = array.reshape(*(array.shape[:lead] or (1,)), 1, *array.shape[lead:])
             elif lead > 2 or array.shape[1] not in (1, instances):
-                raise InputError(
-                    f"{name}: an array of shape {np.shape(value)} given; its leading axes must be [setting] or "
-                    f"[setting, instance], with {instances} instances"
-                )
+                must = f"[setting] or [setting, instance], with {instances} instances"
+                raise InputError(f"{name}: an array of shape {np.shape(value)} given; its leading axes must be {must}")
             counts[name] = array.shape[0]
             return array
 
@@ -74,10 +57,8 @@ class Settings:
         count = max(counts.values(), default=1)
         for name, settings in counts.items():
             if settings not in (1, count):
-                raise InputError(
-                    f"{name}: {settings} settings given; it must be 1 or {count}, as the others (use grid(...) for "
-                    "combinations)"
-                )
+                must = f"1 or {count}, as the others (use grid(...) for combinations)"
+                raise InputError(f"{name}: {settings} settings given; it must be {must}")
         # Copies: what the user gave may still be written to.
         every = jax.tree.map(lambda x: _read_only(np.array(np.broadcast_to(x, (count, *x.shape[1:])))), shaped)
         if spec is not None:
@@ -89,12 +70,12 @@ class Settings:
         chosen = jax.tree.map(lambda x: _read_only(x[:, list(rows)]) if x.shape[1] > 1 else x, self.policy)
         return Settings(chosen, self.count)
 
-    @cached_property
+    @functools.cached_property
     def labels(self) -> tuple[str, ...]:
         """Names of the settings: the policy and its parameters, e.g. ``OmegaUCB(rho=0.25)``."""
         return tuple(label(self.policy, setting) for setting in range(self.count))
 
-    @cached_property
+    @functools.cached_property
     def parameters(self) -> list[dict[str, Any]]:
         """What each setting is: its class as ``policy``, and its parameters that are one number.
 
@@ -118,12 +99,7 @@ def _read_only(x: np.ndarray) -> np.ndarray:
 
 
 def label(policy: Any, setting: int | None = None) -> str:
-    """A setting's name: the policy and its parameters, e.g. ``OmegaUCB(rho=0.25)``.
-
-    Args:
-        policy: with the leaves of :class:`Settings`.
-        setting: its number; with None the class and its static fields only, of any policy.
-    """
+    """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without a number the class and its static fields only."""
     parts = []
     for field in dataclasses.fields(policy):
         value = getattr(policy, field.name)
@@ -169,11 +145,7 @@ def grid(policy: type[Policy], **values: Any) -> Policy:
 
 
 def names_of(wrt: str | Sequence[str]) -> tuple[str, ...]:
-    """``wrt`` as a tuple of different names.
-
-    Raises:
-        InputError: nothing, or a name twice.
-    """
+    """``wrt`` as a tuple of different names."""
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
     if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
         raise bad("wrt", wrt, "a name, or several different names")
@@ -186,11 +158,7 @@ def leaves_of(policy: Any) -> dict[str, Mapping[str, Any]]:
 
 
 def path_of(policy: Policy, name: str) -> str:
-    """The full name of a parameter; the last part is enough where it is unambiguous (``rho`` for ``policy.rho``).
-
-    Raises:
-        InputError: naming the parameters that there are.
-    """
+    """The full name of a parameter; the last part is enough where it is unambiguous (``rho`` for ``policy.rho``)."""
     known = leaves_of(policy)
     fitting = [path for path in known if path == name] or [p for p in known if p.rsplit(".", 1)[-1] == name]
     if len(fitting) != 1:
@@ -201,9 +169,7 @@ def path_of(policy: Policy, name: str) -> str:
 
 def get(policy: Any, path: str) -> Any:
     """The value at a full name."""
-    for part in path.split("."):
-        policy = getattr(policy, part)
-    return policy
+    return functools.reduce(getattr, path.split("."), policy)
 
 
 def put(policy: Any, values: Mapping[str, Any]) -> Any:
@@ -216,11 +182,7 @@ def put(policy: Any, values: Mapping[str, Any]) -> Any:
 
 
 def real_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
-    """Full names of scalar parameters that may be moved a little.
-
-    Raises:
-        InputError: a parameter with one value per arm, or a whole number.
-    """
+    """Full names of scalar parameters that may be moved a little: no whole number, no value per arm."""
     paths = tuple(path_of(policy, name) for name in wrt)
     known = leaves_of(policy)
     for path in paths:
@@ -230,11 +192,7 @@ def real_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
 
 
 def positive_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
-    """Full names of scalar parameters that are above 0, so that their logarithm may be moved.
-
-    Raises:
-        InputError: as :func:`real_parameters`, and a value that is not above 0.
-    """
+    """Full names of scalar parameters that are above 0, so that their logarithm may be moved."""
     paths = real_parameters(policy, wrt)
     for path in paths:
         if not (np.asarray(get(policy, path), np.float64) > 0).all():

@@ -29,13 +29,7 @@ class Spec:
 
 @dataclasses.dataclass(frozen=True)
 class ContinuumSpec(Spec):
-    """What a policy for a continuum must know: an action is a point of [0, 1] (``f32[]``).
-
-    Example:
-        >>> from jaxbandits.environments import ContinuumSpec
-        >>> ContinuumSpec()
-        ContinuumSpec()
-    """
+    """What a policy for a continuum must know: an action is a point of [0, 1] (``f32[]``)."""
 
 
 def to_ticks(point: jax.Array) -> jax.Array:
@@ -56,11 +50,6 @@ class FiniteSpec(Spec):
         arms: K.
         resources: None for one cost (a scalar), d for a cost vector ``[d]``.
         null_arm: True if arm number K may be played too: it gives and costs nothing (so does a skip, arm −1).
-
-    Example:
-        >>> from jaxbandits.environments import FiniteSpec
-        >>> FiniteSpec(arms=10)
-        FiniteSpec(arms=10, resources=None, null_arm=False)
     """
 
     arms: int
@@ -208,17 +197,15 @@ class CensoredSpec(Spec):
         """
         whole_number("arms", self.arms, 1, 2**20 - 1, "2**20 - 1")
         if self.pairs > MOST_PAIRS:
-            raise bad(
-                "arms, limits", (self.arms, len(self.limits)), f"at most {MOST_PAIRS} pairs of an arm and a limit"
-            )
+            given = self.arms, len(self.limits)
+            raise bad("arms, limits", given, f"at most {MOST_PAIRS} pairs of an arm and a limit")
         in_float32("tau_max", positive_number("tau_max", self.tau_max))
         limits, penalties = numbers("limits", self.limits), numbers("penalties", self.penalties)
         in_float32("limits", limits)
         outside = ~((limits > 0) & (limits <= self.tau_max) & (ticks.floor_from_units(limits / self.tau_max) >= 1))
         if outside.any():
             raise bad("limits", float(limits[outside][0]), f"in (0, tau_max] = (0, {self.tau_max:g}], at least a tick")
-        if (np.diff(self.limit_ticks) <= 0).any():
-            at = int(np.flatnonzero(np.diff(self.limit_ticks) <= 0)[0])
+        for at in np.flatnonzero(np.diff(self.limit_ticks) <= 0):
             raise bad("limits", [float(limits[at]), float(limits[at + 1])], "increasing")
         if penalties.shape != limits.shape:
             raise bad("penalties", self.penalties, f"one for each of the {limits.size} limits")
@@ -226,25 +213,17 @@ class CensoredSpec(Spec):
             raise bad("penalty", penalties.tolist(), f"from 0 to {_MOST_PENALTY:g} at every limit")
         if (small := (penalties > 0) & (self.penalty_ticks == 0)).any():
             raise bad("penalty", float(penalties[small][0]), f"0, or at least half a tick, {0.5 / ticks.ONE:.7g}")
-        if (np.diff(penalties) < 0).any():
-            at = int(np.flatnonzero(np.diff(penalties) < 0)[0])
-            raise bad(
-                "penalty",
-                [float(penalties[at]), float(penalties[at + 1])],
-                f"increasing from limit {limits[at]:g} to {limits[at + 1]:g}",
-            )
+        for at in np.flatnonzero(np.diff(penalties) < 0):
+            two = [float(penalties[at]), float(penalties[at + 1])]
+            raise bad("penalty", two, f"increasing from limit {limits[at]:g} to {limits[at + 1]:g}")
         self._check_cost()
 
     def _check_cost(self) -> None:
         x = np.linspace(0.0, self.tau_max, _GRID)
         c = _evaluated("cost", self.cost, x)
-        wrong = ~(np.isfinite(c) & (c >= 0) & (c <= 1 + 1e-6))
-        if wrong.any():
-            at = int(np.flatnonzero(wrong)[0])
+        for at in np.flatnonzero(~(np.isfinite(c) & (c >= 0) & (c <= 1 + 1e-6))):
             raise bad("cost", float(c[at]), f"in [0, 1] for every consumption in [0, tau_max] (here c({x[at]:g}))")
-        falls = np.diff(c) < -1e-6
-        if falls.any():
-            at = int(np.flatnonzero(falls)[0])
+        for at in np.flatnonzero(np.diff(c) < -1e-6):
             raise bad("cost", float(c[at + 1]), f"increasing in the consumption (here c({x[at + 1]:g}) < c({x[at]:g}))")
 
     @property

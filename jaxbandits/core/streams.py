@@ -79,13 +79,9 @@ def root_key(key: object) -> jax.Array:
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         if key.shape != ():
             raise InputError(f"key: an array of keys of shape {key.shape} given; it must be one key")
-        if str(jax.random.key_impl(key)) != _IMPL:
-            raise InputError(
-                f"key: implementation {jax.random.key_impl(key)} given; it must be a {_IMPL} key, "
-                f"as jax.random.key(seed, impl={_IMPL!r}) makes"
-            )
-        if key.is_deleted():
-            raise InputError("key: a deleted array given; it must be a key, as jax.random.key(seed) makes")
+        if str(kind := jax.random.key_impl(key)) != _IMPL:
+            must = f"a {_IMPL} key, as jax.random.key(seed, impl={_IMPL!r}) makes"
+            raise InputError(f"key: implementation {kind} given; it must be {must}")
         return key
     words = np.asarray(key) if isinstance(key, (jax.Array, np.ndarray)) else None
     if words is not None and words.dtype == np.uint32 and words.shape == (2,):
@@ -189,20 +185,16 @@ def lane_words(root: np.ndarray, instance: np.ndarray, replicate: np.ndarray, do
     Example:
         >>> root = jax.random.key(7)
         >>> lane_words(np.asarray(jax.random.key_data(root)), np.array([3]), np.array([5]), Domain.WORLD)[0].tolist()
-        [2046061029, 4011060811]
+        [3509110433, 1739268132]
         >>> jax.random.key_data(domain_key(lane_key(root, 3, 5), Domain.WORLD)).tolist()
-        [2046061029, 4011060811]
+        [3509110433, 1739268132]
     """
     key = threefry2x32_of((root[:1], root[1:]), (instance.astype(np.uint32), replicate.astype(np.uint32)))
     return np.stack(threefry2x32_of(key, (np.zeros(1, np.uint32), np.full(1, int(domain), np.uint32))), axis=1)
 
 
 def policy_words(key: jax.Array, round: jax.Array, role: int, arm: jax.Array | int = 0) -> jax.Array:
-    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``.
-
-    Raises:
-        InputError: a role that is not a whole number from 0 to 255.
-    """
+    """A policy's 64 random bits for ``(round, role, arm)``: ``uint32[2]``; a role is a whole number from 0 to 255."""
     whole_number("role", role, 0, 255)
     return words(key, round, jnp.asarray(arm).astype(jnp.uint32) | jnp.uint32(int(role) << 24))
 

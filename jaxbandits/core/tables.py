@@ -20,11 +20,7 @@ def is_arm(action: Any) -> bool:
 
 
 def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """``logs[instance][arm] = (first, second)`` as float64 arrays ``[rows]``, as many of each.
-
-    Raises:
-        InputError: naming the instance and the arm.
-    """
+    """``logs[instance][arm] = (first, second)`` as float64 arrays ``[rows]``, as many of each."""
     nested = "a list of instances, each a list of arms, each a pair of lists"
     try:
         rows = [list(instance) for instance in logs]
@@ -38,14 +34,13 @@ def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
         arms = [tuple(numbers(f"{name}[{i}][{k}]", x) for x in arm) for k, arm in enumerate(instance)]
         for k, (a, b) in enumerate(arms):
             if a.shape != b.shape or a.ndim != 1 or a.size == 0:
-                raise InputError(
-                    f"{name}[{i}][{k}]: shapes {a.shape} and {b.shape} given; both must be [rows], rows ≥ 1"
-                )
+                where = f"{name}[{i}][{k}]"
+                raise InputError(f"{where}: shapes {a.shape} and {b.shape} given; both must be [rows], rows ≥ 1")
         checked.append(arms)
     return checked  # type: ignore[return-value]
 
 
-def fits(name: str, shape: tuple[int, ...], _: int = 0) -> None:
+def fits(name: str, shape: tuple[int, ...]) -> None:
     """Are there addresses for tables of this shape ``[instance, K]``?"""
     if shape[-1] > MOST_ARMS:
         raise bad(name, f"{shape[-1]} arms", f"at most {MOST_ARMS}: an arm's id is 24 bits of an address")
@@ -74,11 +69,7 @@ def check_unit(name: str, values: np.ndarray, *, rows: bool = False) -> None:
 
 
 def presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Which arms exist, ``bool[instance, K]``: all, or as given.
-
-    Raises:
-        InputError: no booleans, another shape, an instance without arms.
-    """
+    """Which arms exist, ``bool[instance, K]``: all, or as given."""
     exists = np.broadcast_to(True, shape) if present is None else booleans("present", present)
     if exists.shape not in (shape, shape[1:]):
         raise InputError(f"present: shape {exists.shape} given; it must be {shape} or {shape[1:]}")
@@ -93,16 +84,13 @@ def tables(what: str, reward: Any, cost: Any, present: Any) -> tuple[np.ndarray,
     r, c = numbers(f"{what}_reward", reward), numbers(f"{what}_cost", cost)
     several = c.ndim == 3 and r.shape == c.shape[:2]
     if (not several and (r.shape != c.shape or r.ndim not in (1, 2))) or 0 in c.shape:
-        raise InputError(
-            f"{what}_reward, {what}_cost: shapes {r.shape} and {c.shape} given; both must be [K] or [instance, K] "
-            "(costs [instance, K, d] for d resources)"
-        )
+        must = "both must be [K] or [instance, K] (costs [instance, K, d] for d resources)"
+        raise InputError(f"{what}_reward, {what}_cost: shapes {r.shape} and {c.shape} given; {must}")
     r, c = np.atleast_2d(r), np.atleast_2d(c)
     resources = c.shape[-1] if several else 1
     if resources > MOST_RESOURCES:
-        raise bad(
-            f"{what}_cost", f"{resources} resources", f"of at most {MOST_RESOURCES}: 8 bits of an address tell them"
-        )
+        may_be = f"of at most {MOST_RESOURCES}: 8 bits of an address tell them"
+        raise bad(f"{what}_cost", f"{resources} resources", may_be)
     fits(f"{what}_reward, {what}_cost", r.shape)
     exists = presence(present, r.shape)
     check_unit(f"{what}_reward", r[exists])

@@ -27,6 +27,11 @@ from jaxbandits.environments.finite import AroundWorld, Law, RowsLaw
 # equal objects of the classes here share one compiled program.
 
 
+def _constant(owner: Any, field: str) -> np.ndarray:
+    name = f"{type(owner).__name__}.{field}"
+    return in_float32(name, number(name, getattr(owner, field)))
+
+
 @dataclasses.dataclass(frozen=True)
 class Linear:
     """x ↦ slope · x. PAR10 with cut-off T is the cost ``Linear(1 / T)`` and the penalty ``Linear(10 / T)``.
@@ -43,7 +48,7 @@ class Linear:
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """The cost, or the penalty, elementwise (float32)."""
-        return jnp.asarray(x, jnp.float32) * in_float32("Linear.slope", number("Linear.slope", self.slope))
+        return jnp.asarray(x, jnp.float32) * _constant(self, "slope")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,10 +70,7 @@ class FastTrack:
     def __call__(self, x: jax.Array) -> jax.Array:
         """The penalty of the limit x, elementwise (float32)."""
         x = jnp.asarray(x, jnp.float32)
-        names = ("promise", "compensation", "rate")
-        promise, compensation, rate = (
-            in_float32(f"FastTrack.{name}", number(f"FastTrack.{name}", getattr(self, name))) for name in names
-        )
+        promise, compensation, rate = (_constant(self, name) for name in ("promise", "compensation", "rate"))
         return x * jnp.where(x <= promise, rate, compensation)
 
 
@@ -86,9 +88,7 @@ class Constant:
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """The same value everywhere (float32)."""
-        return jnp.full_like(
-            jnp.asarray(x, jnp.float32), in_float32("Constant.value", number("Constant.value", self.value))
-        )
+        return jnp.full_like(jnp.asarray(x, jnp.float32), _constant(self, "value"))
 
 
 # --- Arms that consume a resource under a limit
@@ -202,9 +202,8 @@ class CensoredArms(Environment):
         gain, _ = self.values()
         best = np.nanargmax(gain, axis=1)
         width = len(self.game.limits)
-        return [
-            (int(p) // width, self.game.limits[int(p) % width], float(g[p])) for p, g in zip(best, gain, strict=True)
-        ]
+        places = zip(best.tolist(), gain, strict=True)
+        return [(p // width, self.game.limits[p % width], float(g[p])) for p, g in places]
 
 
 @pytree
@@ -213,11 +212,6 @@ class RevealConsumption(AroundWorld):
 
     Only ``RCUCB(survival="literal")`` and its relatives need it. Other policies may play here too and use none of it.
     A result from here says ``RevealConsumption`` in ``about["environment"]``.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> type(jb.environments.RevealConsumption(jb.environments.g1()).spec).__name__
-        'RevealedSpec'
     """
 
     arms: CensoredArms = leaf()

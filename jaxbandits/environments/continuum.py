@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits._numerics.arrays import ArrayLike, per_instance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
@@ -103,9 +103,7 @@ def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
         _constant,
         lipschitz_reward=float(height[0]) * _STEEPEST,
         lipschitz_cost=0.0,
-        parameters={
-            name: np.broadcast_to(v, x.shape) for name, v in (("centre", x), ("peak", height), ("cost", price))
-        },
+        parameters={"centre": x, "peak": np.broadcast_to(height, x.shape), "cost": np.broadcast_to(price, x.shape)},
         reward_noise=Bernoulli(),
         cost_noise=NoNoise(),
     )
@@ -259,12 +257,8 @@ class Continuum(Points):
         if len(set(lengths.values())) > 1 or () in lengths.values() or (0,) in lengths.values():
             raise bad("parameters", {k: x.shape for k, x in named.items()}, "arrays [instance, …] of one length")
         instances = next(iter(lengths.values()), (1,))
-        slopes = {}
-        for name, value in (("lipschitz_reward", lipschitz_reward), ("lipschitz_cost", lipschitz_cost)):
-            array = in_float32(name, value)
-            if array.shape not in ((), instances):
-                raise bad(name, array.shape, f"one number, or [{instances[0]}] (one per instance)")
-            slopes[name] = np.broadcast_to(array, instances)
+        slopes = {"lipschitz_reward": lipschitz_reward, "lipschitz_cost": lipschitz_cost}
+        slopes = {name: per_instance(name, in_float32(name, x), instances[0]) for name, x in slopes.items()}
         return Continuum(
             parameters=named,
             **slopes,
@@ -365,9 +359,8 @@ class Continuum(Points):
             wrong = ~((values >= -1e-6) & (values <= 1 + 1e-6))
             if wrong.any():
                 i, k = np.argwhere(wrong)[0]
-                raise InputError(
-                    f"mean_{name}: {values[i, k]:g} at x = {x[k]:g} in instance {i}; it must be in [0, 1] everywhere"
-                )
+                where = f"mean_{name}: {values[i, k]:g} at x = {x[k]:g} in instance {i}"
+                raise InputError(f"{where}; it must be in [0, 1] everywhere")
             if not (np.isfinite(bound) & (bound >= 0)).all():
                 raise bad(f"lipschitz_{name}", float(bound[~(bound >= 0)].flat[0]), "finite and at least 0")
             slope = slopes(values, x)
@@ -467,9 +460,8 @@ class LoggedAuctions(Points):
         """
         p, r = numbers("price", price), numbers("reward", reward)
         if p.ndim != 1 or p.shape != r.shape or p.size == 0:
-            raise InputError(
-                f"price, reward: shapes {p.shape} and {r.shape} given; both must be [auctions], at least one"
-            )
+            given = f"price, reward: shapes {p.shape} and {r.shape} given"
+            raise InputError(f"{given}; both must be [auctions], at least one")
         if (wrong := ~((p >= 0) & (p < _MOST_PRICES) & (p == np.rint(p)))).any():
             raise bad("price", float(p[wrong][0]), "0, 1, … or 16383")
         check_unit("reward", r, rows=True)

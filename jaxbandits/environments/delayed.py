@@ -39,7 +39,6 @@ class DelayLaw:
     @abstractmethod
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
         """The delay of the request of this round, ``i32[]`` from 0 to ``NEVER``, by 32 random bits."""
-        raise NotImplementedError
 
     def check(self) -> None:
         """Raise :class:`InputError` on impossible parameters."""
@@ -51,12 +50,6 @@ class FixedDelay(DelayLaw):
 
     Args:
         rounds: a whole number from 0 on.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.9, 0.3])
-        >>> jb.environments.Delayed(arms, jb.environments.FixedDelay(20), room=50).instances
-        1
     """
 
     rounds: int = static(default=0)

@@ -37,7 +37,6 @@ class Law:
     @abstractmethod
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of one pull of ``arm``: word 0 is for the reward, the next ones for the cost."""
-        raise NotImplementedError
 
 
 @pytree
@@ -186,12 +185,10 @@ class AddressedArms(Environment):
     @abstractmethod
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(mean reward, mean cost) of an arm, in ticks; a mean cost of −1: the arm cannot be played."""
-        raise NotImplementedError
 
     @abstractmethod
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
-        raise NotImplementedError
 
     def refuses(self, action: Any) -> str | None:
         """See :meth:`Environment.refuses`: one arm a round."""
@@ -275,11 +272,9 @@ class FiniteArms(AddressedArms):
         """
         rw, cw = numbers("reward_weights", reward_weights), numbers("cost_weights", cost_weights)
         if rw.shape != cw.shape or rw.ndim not in (2, 3) or rw.shape[-1] != 5:
-            raise InputError(
-                f"reward_weights, cost_weights: shapes {rw.shape} and {cw.shape} given; both must be [K, 5] or "
-                "[instance, K, 5]"
-            )
-        fits("reward_weights", (1, *rw.shape[:-1])[-2:], 8 * 4 + 3 * 8 * 5)
+            given = f"reward_weights, cost_weights: shapes {rw.shape} and {cw.shape} given"
+            raise InputError(f"{given}; both must be [K, 5] or [instance, K, 5]")
+        fits("reward_weights", rw.shape[:-1])
         for name, w in (("reward_weights", rw), ("cost_weights", cw)):
             if not (np.isfinite(w) & (w >= 0)).all() or (w.max(-1) <= 0).any():
                 raise InputError(f"{name}: weights must be finite, at least 0, and not all 0")
@@ -301,11 +296,9 @@ class FiniteArms(AddressedArms):
         given = (reward_alpha, reward_beta, cost_alpha, cost_beta)
         shapes = [numbers(name, x) for name, x in zip(names, given, strict=True)]
         if len({x.shape for x in shapes}) != 1 or shapes[0].ndim not in (1, 2):
-            raise InputError(
-                f"reward_alpha, reward_beta, cost_alpha, cost_beta: shapes {[x.shape for x in shapes]} given; all must "
-                "be [K] or [instance, K]"
-            )
-        fits("reward_alpha", (1, *shapes[0].shape)[-2:], 2 * 4 * beta.KNOTS)
+            told = f"{', '.join(names)}: shapes {[x.shape for x in shapes]} given"
+            raise InputError(f"{told}; all must be [K] or [instance, K]")
+        fits("reward_alpha", shapes[0].shape)
         for name, x in zip(names, shapes, strict=True):
             if (wrong := ~((x > 0) & (x <= beta.MOST_SHAPE))).any():
                 raise bad(name, float(x[wrong].flat[0]), f"finite, above 0 and at most {beta.MOST_SHAPE:g}")
@@ -333,7 +326,7 @@ class FiniteArms(AddressedArms):
         checked = logged("logs", logs)
         width = max(len(arms) for arms in checked)
         depth = max(rewards.size for arms in checked for rewards, _ in arms)
-        fits("logs", (len(checked), width), 2 * 4 * depth)
+        fits("logs", (width,))
         reward, cost = (np.zeros((len(checked), width, depth), np.int32) for _ in range(2))
         rows, present = np.ones((len(checked), width), np.int32), np.zeros((len(checked), width), bool)
         for i, arms in enumerate(checked):
@@ -361,9 +354,7 @@ class FiniteArms(AddressedArms):
     def spec(self) -> FiniteSpec:
         """Number of arms of the widest instance, and of resources."""
         several = len(self.mean_cost.shape) - len(self.present.shape)
-        return FiniteSpec(
-            arms=int(self.present.shape[-1]), resources=int(self.mean_cost.shape[-1]) if several else None
-        )
+        return FiniteSpec(int(self.present.shape[-1]), int(self.mean_cost.shape[-1]) if several else None)
 
     def refuses(self, action: Any) -> str | None:
         """See :meth:`Environment.refuses`: an arm, or a set of at most 127."""
@@ -378,11 +369,8 @@ class FiniteArms(AddressedArms):
     def check(self) -> None:
         """Means are whole ticks, and every instance has an arm: what a table made by hand may lack."""
         for name in ("mean_reward", "mean_cost"):
-            table = np.asarray(getattr(self, name))
-            if table.dtype != np.int32:
-                raise bad(
-                    name, f"{table.dtype} values", "int32 ticks of 2**-24, as FiniteArms.bernoulli(...) makes them"
-                )
+            if (kind := np.asarray(getattr(self, name)).dtype) != np.int32:
+                raise bad(name, f"{kind} values", "int32 ticks of 2**-24, as FiniteArms.bernoulli(...) makes them")
         present = np.asarray(self.present)
         if present.dtype != np.bool_ or not present.any(axis=-1).all():
             raise bad("present", f"{present.dtype} values", "booleans, at least one of them true in every instance")
@@ -437,9 +425,8 @@ class FiniteArms(AddressedArms):
         """True means of every arm, NaN where absent."""
         exists = np.asarray(self.present)
         reward, cost = ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
-        return np.where(exists, reward, np.nan), np.where(
-            exists[(...,) + (None,) * (cost.ndim - exists.ndim)], cost, np.nan
-        )
+        there = exists[(...,) + (None,) * (cost.ndim - exists.ndim)]
+        return np.where(exists, reward, np.nan), np.where(there, cost, np.nan)
 
 
 def refuses_but_one_arm(action: Any) -> str | None:
@@ -457,7 +444,6 @@ class AroundWorld(Environment):
     @abstractmethod
     def world(self) -> Environment:
         """The one inside."""
-        raise NotImplementedError
 
     def check(self) -> None:
         self.world.check()
@@ -487,12 +473,6 @@ class WithNullArm(AroundWorld):
 
     Both are rounds: the clock of rounds goes on. Neither teaches anything, so the observation is empty. They differ in
     what is reported: ``event:null`` counts plays of arm K, ``event:skips`` counts skips.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.4, 0.8])
-        >>> jb.environments.WithNullArm(arms).spec.null_arm
-        True
     """
 
     arms: FiniteArms = leaf()
@@ -541,14 +521,7 @@ class WithNullArm(AroundWorld):
 
 
 def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
-    """S-Br: μ^r ~ U(0, 1), μ^c ~ U(0.01, 1), Bernoulli rewards and costs.
-
-    Example:
-        >>> import jax
-        >>> import jaxbandits as jb
-        >>> jb.environments.random_bernoulli(jax.random.key(0), instances=100, arms=10).instances
-        100
-    """
+    """S-Br: μ^r ~ U(0, 1), μ^c ~ U(0.01, 1), Bernoulli rewards and costs."""
     u = uniforms(key, instances, arms, 2)
     u[0][u[0] < 0.5 / ticks.ONE] = 0  # what rounds to no tick
     return FiniteArms.bernoulli(u[0], 0.01 + 0.99 * u[1])
@@ -584,14 +557,7 @@ def random_generalised_bernoulli(
 
 
 def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
-    """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5).
-
-    Example:
-        >>> import jax
-        >>> import jaxbandits as jb
-        >>> jb.environments.random_beta(jax.random.key(0), instances=2, arms=3).instances
-        2
-    """
+    """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5)."""
     u = 5.0 * uniforms(key, instances, arms, 4)
     return FiniteArms.beta(*u)
 

@@ -29,7 +29,6 @@ class Noise:
     @abstractmethod
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
         """An outcome (ticks) of the law that belongs to ``mean`` (ticks, 0 … 2²⁴)."""
-        raise NotImplementedError
 
     def mean(self, mean: jax.Array) -> jax.Array:
         """The mean of that law as it is simulated (ticks)."""
@@ -75,11 +74,6 @@ class Beta(Noise):
 
     Raises:
         InputError: at :func:`~jaxbandits.simulate`, if κ is not a number above 0 and at most 10⁹.
-
-    Example:
-        >>> from jaxbandits.environments.noise import Beta
-        >>> Beta(concentration=10.0)
-        Beta(concentration=10.0)
     """
 
     concentration: float = 10.0

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics.arrays import ArrayLike, positive
+from jaxbandits._numerics.arrays import ArrayLike, per_instance, positive
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
 from jaxbandits.core.pytrees import leaf, pytree, static
@@ -61,12 +61,10 @@ class ReservoirLaw:
     @abstractmethod
     def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(mean reward, mean cost) of an arm in ticks, one instance; a mean cost of −1: there is no such arm."""
-        raise NotImplementedError
 
     @abstractmethod
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
         """Host: (mean reward, mean cost) ``[instance, 2]`` of an arm with the supremum ratio, and of a cheapest arm."""
-        raise NotImplementedError
 
     def check(self, reservoir: Reservoir, tried: int) -> None:
         """Raise :class:`InputError` if one of the first ``tried`` arms breaks what was promised."""
@@ -295,9 +293,8 @@ class Reservoir(AddressedArms):
         words = _instance_words(key, instances)
         reward, cost = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
         if reward.shape != cost.shape or reward.ndim != 1 or reward.size == 0:
-            raise InputError(
-                f"mean_reward, mean_cost: shapes {reward.shape} and {cost.shape} given; both must be [row], rows ≥ 1"
-            )
+            given = f"mean_reward, mean_cost: shapes {reward.shape} and {cost.shape} given"
+            raise InputError(f"{given}; both must be [row], rows ≥ 1")
         for name, x, low in (("mean_reward", reward, 0.0), ("mean_cost", cost, 0.5 / ticks.ONE)):
             if (wrong := ~(np.isfinite(x) & (x >= low) & (x <= 1))).any():
                 raise bad(name, float(x[wrong][0]), f"finite and in {'[0' if low == 0 else '(0'}, 1]")
@@ -378,7 +375,5 @@ def _capacity(capacity: Any) -> int:
 def _positive(name: str, value: Any, instances: int) -> np.ndarray:
     """Float64 ``[instance]``, every number finite and above 0."""
     array = positive(name, value)
-    if array.shape not in ((), (instances,)):
-        raise InputError(f"{name}: an array of shape {array.shape} given; it must be one number, or [{instances}]")
     in_float32(name, array)
-    return np.broadcast_to(array, (instances,))
+    return per_instance(name, array, instances)

@@ -127,16 +127,7 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
     """Exact regret and derivatives of instances ``[I, K]``; means strictly between 0 and 1, costs in (0, 1].
 
     The derivative of the best rate is that of the best arm (the first, if several are best: there the regret has a
-    kink).
-
-    Example:
-        >>> import numpy as np
-        >>> from jaxbandits import oracles
-        >>> def uniform(counts):
-        ...     return np.full((1, *counts.pulls.shape), 0.5)
-        >>> found = oracles.evaluate(oracles.play_out(uniform, arms=2, rounds=6), [[0.6, 0.4]], [[1.0, 1.0]])
-        >>> found.pulls.round(9).tolist(), found.by_mean_reward.shape
-        ([[3.0, 3.0]], (1, 2))
+    kink). :func:`play_out` has an example.
     """
     mr, mc = (np.atleast_2d(numbers(name, x)) for name, x in (("mean_reward", mean_reward), ("mean_cost", mean_cost)))
     at_once = max(1, _NUMBERS // ends.counts.pulls.size)

@@ -36,7 +36,6 @@ class Exploration:
     @abstractmethod
     def at(self, t: jax.Array) -> jax.Array:
         """𝓔_t."""
-        raise NotImplementedError
 
 
 @pytree
@@ -108,13 +107,9 @@ def largest(
 ) -> jax.Array:
     """The available arm with the largest score, exact ties broken uniformly at random.
 
-    Args:
-        scores: ``f32[K]``. If any is NaN, the result is K, which no environment has: the lane ends as invalid.
-        key: the policy's key.
-        view: the round to be decided.
-        fresh: arms that come before all others, in index order (initial pulls).
-        arms: K, where ``scores`` (and ``fresh``) are longer; what stands behind the first K is no arm.
-        order: ``u32[K]``, who comes first among equals; default drawn for each arm from key and round.
+    If any score (``f32[K]``) is NaN, the result is K, which no environment has: the lane ends as invalid. Arms that are
+    ``fresh`` come before all others, in index order. Where ``scores`` are longer than ``arms``, what stands behind is
+    no arm. ``order`` says who comes first among equals (``u32[K]``); by default it is drawn from key and round.
     """
     width = scores.shape[0]
     ids = jax.lax.iota(jnp.int32, width)
@@ -161,15 +156,8 @@ def behind_the_fresh(order: jax.Array) -> jax.Array:
 def tie_winners(tied: jax.Array, key: jax.Array, rounds: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Whom :func:`largest` would draw in each of these rounds if just the arms ``tied`` shared the largest score.
 
-    One pass over arms and rounds: the arm is found again from its priority.
-
-    Args:
-        tied: ``bool[K]``.
-        key: the policy's key.
-        rounds: ``i32[h]``.
-
-    Returns:
-        The arms ``i32[h]``, K for none; and where that is certain (all but one time in 10⁹).
+    The arms ``i32[h]``, K for none; and where that is certain (all but one time in 10⁹). One pass over arms and rounds:
+    the arm is found again from its priority.
     """
     width = tied.shape[0]
     words = jax.vmap(lambda round: streams.policy_words(key, round, Role.TIE)[0])(rounds)
@@ -193,11 +181,7 @@ class OneCost(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost.
-
-        Raises:
-            InputError: if the environment has several resources.
-        """
+        """One cost."""
         if spec.resources is not None:
             raise bad("environment", f"{spec.resources} resources", f"one with one cost for {type(self).__name__}")
 
@@ -273,7 +257,6 @@ class IndexPolicy(ArmTotals):
     @abstractmethod
     def score(self, arms: Arms) -> jax.Array:
         """The index of every arm, elementwise in ``arms`` (float32); +∞ forces a pull."""
-        raise NotImplementedError
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
         """Which arms take part in this round, ``bool[K]``: all that exist. (One that does not exist never does.)"""
@@ -303,11 +286,7 @@ def chooses_by_score(policy: object) -> TypeGuard[IndexPolicy]:
 
 
 def check_score_inside(owner: Policy, inner: object) -> None:
-    """The policy inside another one chooses by its score alone.
-
-    Raises:
-        InputError: another policy, or none.
-    """
+    """Refuse a policy inside another one that does not choose by its score alone."""
     if not chooses_by_score(inner):
         what = f"an index policy that chooses by its score alone, such as RCB(), inside {type(owner).__name__}"
         raise bad("policy", type(inner).__name__, what)
@@ -385,7 +364,6 @@ class RandomisedPolicy(ArmTotals):
     @abstractmethod
     def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
         """ℓ, ``[K]``, up to a constant; −∞ for an arm that is not drawn, as those that are not ``available``."""
-        raise NotImplementedError
 
     def log_probabilities(self, state: ArmStatistics, view: View) -> jax.Array:
         """ln p of every arm at the round that ``view`` describes, ``f32[K]``."""
@@ -432,14 +410,9 @@ class MixturePolicy(ArmTotals):
     @abstractmethod
     def plan(self, state: Any, view: View) -> tuple[Any, Mixture]:
         """(state, mixture) of the coming round."""
-        raise NotImplementedError
 
     def check(self, spec: FiniteSpec) -> None:
-        """One cost, and a null arm.
-
-        Raises:
-            InputError: if the environment has several resources, or no null arm.
-        """
+        """One cost, and a null arm."""
         super().check(spec)
         if not spec.null_arm:
             raise bad("environment", "no null arm", f"wrapped as WithNullArm(arms) for {type(self).__name__}")
@@ -521,15 +494,10 @@ def first_pulls(state: ArmStatistics, view: View, then: Mixture) -> Mixture:
 
 
 def left(view: View) -> Total:
-    """c·t − Σ_{s<t} c_s, exactly.
-
-    Raises:
-        InputError: before anything runs, if the constraint does not tell what is left.
-    """
+    """c·t − Σ_{s<t} c_s, exactly; refused before anything runs if the constraint does not tell what is left."""
     if view.left is None:
-        raise InputError(
-            "constraint: it tells nothing of what is left; it must be one that does, such as TotalBudget or AverageCost"
-        )
+        may_be = "one that does, such as TotalBudget or AverageCost"
+        raise InputError(f"constraint: it tells nothing of what is left; it must be {may_be}")
     return view.left
 
 

@@ -6,6 +6,7 @@ Arrays are over pairs of an arm and a limit, ``[n·m]``; counts are int32 and ex
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -60,41 +61,26 @@ class Survival:
     @abstractmethod
     def record(self, counts: Counts, seen: Seen) -> Counts:
         """Add a round."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
         """The estimate; 0 rounds give an undefined share, which the caller masks."""
-        return _share(counts[0], pulls)
 
 
-class Literal(Survival):
-    """S counts C > τ over all pulls of the arm, censored or not, as printed: needs more than the feedback (1)."""
+class Counting(Survival):
+    """S counts the rounds that say ``beyond``: the estimate is S/N_{i,0}, or S/N_{i,τ} if ``reached`` only."""
 
-    needs_revealed = True
-
-    def record(self, counts: Counts, seen: Seen) -> Counts:
-        """S += 1{C > τ}."""
-        return (counts[0] + (seen.mine & ~seen.revealed),)
-
-
-class Infinite(Survival):
-    """As literal, a censored round counting as C = ∞: legal, slightly biased upwards."""
+    def __init__(self, beyond: Callable[[Seen], jax.Array], reached: bool = False, needs_revealed: bool = False):
+        self.beyond, self.reached, self.needs_revealed = beyond, reached, needs_revealed
 
     def record(self, counts: Counts, seen: Seen) -> Counts:
-        """S += 1{censored or C > τ}."""
-        return (counts[0] + (seen.mine & ~seen.within),)
-
-
-class Legal(Survival):
-    """S counts over the rounds with limit ≥ τ only, in which 1{C > τ} is known; its width counts those rounds."""
-
-    def record(self, counts: Counts, seen: Seen) -> Counts:
-        """S += 1{C > τ} where τ ≤ τ_t."""
-        return (counts[0] + (seen.reach & ~seen.within),)
+        """S += 1{beyond}."""
+        return (counts[0] + self.beyond(seen),)
 
     def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
-        """S / N_{i,τ}."""
-        return _share(counts[0], reach)
+        """S over the rounds that it counts over."""
+        n = (reach if self.reached else pulls).astype(jnp.float32)
+        return Tail(counts[0].astype(jnp.float32) / jnp.maximum(n, 1), n)
 
 
 class KaplanMeier(Survival):
@@ -125,15 +111,13 @@ class KaplanMeier(Survival):
         return Tail(jnp.stack(columns, axis=1).reshape(-1), pulls.astype(jnp.float32))
 
 
-def _share(beyond: jax.Array, rounds: jax.Array) -> Tail:
-    n = rounds.astype(jnp.float32)
-    return Tail(beyond.astype(jnp.float32) / jnp.maximum(n, 1), n)
-
-
 SURVIVALS: dict[str, Survival] = {
-    "literal": Literal(),
-    "legal": Legal(),
-    "infinite": Infinite(),
+    # C > τ of every pull of the arm, censored or not, as printed: needs more than the feedback (1)
+    "literal": Counting(lambda seen: seen.mine & ~seen.revealed, needs_revealed=True),
+    # over the rounds with limit ≥ τ only, in which 1{C > τ} is known; its width counts those rounds
+    "legal": Counting(lambda seen: seen.reach & ~seen.within, reached=True),
+    # as literal, a censored round counting as C = ∞: legal, slightly biased upwards
+    "infinite": Counting(lambda seen: seen.mine & ~seen.within),
     "kaplan_meier": KaplanMeier(),
 }
 
@@ -241,18 +225,12 @@ def as_floats(sums: Sums, survival: Survival, log_t: jax.Array) -> Pairs:
 
 
 def survival_of(policy: Any, spec: CensoredSpec) -> Survival:
-    """The policy's survival estimate, if the environment tells what it needs.
-
-    Raises:
-        InputError: another name, or one that needs the wrapper which reveals consumption.
-    """
+    """The policy's survival estimate, if the environment tells what it needs."""
     one_of("survival", policy.survival, SURVIVALS)
     if SURVIVALS[policy.survival].needs_revealed and not isinstance(spec, RevealedSpec):
-        raise InputError(
-            f"policies: {type(policy).__name__}(survival={policy.survival!r}) reads the consumption of censored "
-            "rounds, which this environment hides; it must be an environment wrapped as RevealConsumption(...), or "
-            "another survival"
-        )
+        reads = f"{type(policy).__name__}(survival={policy.survival!r}) reads the consumption of censored rounds"
+        must = "it must be an environment wrapped as RevealConsumption(...), or another survival"
+        raise InputError(f"policies: {reads}, which this environment hides; {must}")
     return SURVIVALS[policy.survival]
 
 
@@ -397,11 +375,6 @@ class UCBReduction(PairPolicy):
         InputError: before anything runs, for another ``width``.
 
     Source: Eq. (7) and Fig. 4 "UCB (α = 1)"; the details are in a supplement that we could not find.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.UCBReduction(width="one").width
-        'one'
     """
 
     width: str = static(default="lambda")
@@ -472,11 +445,6 @@ class ThompsonReduction(PairPolicy):
 
     Deviations: a payoff below −λ(τ), possible where λ(τ) < c(τ), counts as −λ(τ). Draws of
     :func:`~jaxbandits._numerics.beta.beta_from_words`, whose CDF error is below 4·10⁻⁵ for counts up to 3·10⁵.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.ThompsonReduction(scaling="per_arm").scaling
-        'per_arm'
     """
 
     scaling: str = static(default="global")

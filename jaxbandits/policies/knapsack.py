@@ -116,11 +116,6 @@ class EpsilonFirst(ArmTotals):
 
     Deviations: costs are random and estimated (the original knows them), so phase 2 plays the best ratio instead of
     filling the knapsack. An arm that exploration did not reach is not played while another has an estimate.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.EpsilonFirst().epsilon
-        0.1
     """
 
     epsilon: ArrayLike = leaf(default=0.1, above=0, at_most=1)
@@ -172,11 +167,6 @@ class FractionalKUBE(IndexPolicy):
     Source: AAAI 2012, Eqs. 6 and 7.
 
     Deviations: c̄ in place of costs that the original knows and that do not vary; +∞ while no cost was seen.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.FractionalKUBE().init(jb.environments.FiniteSpec(arms=2)).pulls.tolist()
-        [0, 0]
     """
 
     rests: ClassVar[bool] = True
@@ -209,11 +199,6 @@ class KUBE(IndexPolicy):
 
     Deviations: c̄ in place of known costs, arms without observed cost first; where nothing fits any more the densest arm
     is played (the original stops; here the constraint ends a run).
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.KUBE().init(jb.environments.FiniteSpec(arms=2)).pulls.tolist()
-        [0, 0]
     """
 
     def score(self, arms: Arms) -> jax.Array:
@@ -277,12 +262,6 @@ class MRCB(ArmTotals):
     :func:`jaxbandits.oracles.optimum.best_set_rate` gives the best rate of a set.
 
     Source: IJCAI 2016, of which only the abstract could be read; the rest is from memory, as is α.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> policy = jb.policies.MRCB(pulls=2)
-        >>> policy.blank_action(jb.environments.FiniteSpec(arms=5)).shape
-        (2,)
     """
 
     pulls: int = static(default=2)
@@ -397,11 +376,7 @@ def ends(reward: jax.Array, cost: jax.Array, n: jax.Array, c_rad: jax.Array) -> 
 
 
 def usual_c_rad(budget: Any, arms: Any) -> np.ndarray:
-    """¼ ln(B K), at least 0.1: a number, or ``[1, instance]``.
-
-    Raises:
-        InputError: a budget or a number of arms that is not finite and above 0.
-    """
+    """¼ ln(B K), at least 0.1: a number, or ``[1, instance]``."""
     c_rad = np.maximum(0.25 * np.log(positive("budget", budget) * positive("arms", arms)), 0.1)
     return c_rad if c_rad.ndim == 0 else np.atleast_2d(c_rad)
 
@@ -439,11 +414,6 @@ class PDBwKWithTime(ArmTotals):
     Does not leap: the weights change every round.
 
     Source: §2 and §5 of the paper, Algorithm 2 with d = 2; as :class:`PDBwK`.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.PDBwKWithTime.for_budget(100.0, arms=3, horizon=400.0).horizon
-        400.0
     """
 
     c_rad: ArrayLike = leaf(above=0)

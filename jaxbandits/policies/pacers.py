@@ -38,11 +38,6 @@ class EvenPace(Around):
         InputError: before anything runs, under a constraint other than :class:`~jaxbandits.Renewing`.
 
     Source: throttling, as ad servers do it.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.EvenPace(jb.policies.UCB1()).share
-        1.0
     """
 
     policy: Policy = leaf()
@@ -82,11 +77,7 @@ class PricePacerState(NamedTuple):
 
 
 def allowance_of(view: View) -> Allowance:
-    """What the view tells of budgets that renew.
-
-    Raises:
-        InputError: before anything runs, under another constraint.
-    """
+    """What the view tells of budgets that renew."""
     if not isinstance(view.left, Allowance) or view.left.scope is None:
         raise InputError("constraint: none whose budgets renew given; it must be Renewing, and the policy in InFlight")
     if view.left.requests is None:
@@ -123,11 +114,6 @@ class PricePacer(ArmTotals):
 
     Source: dual mirror descent (Balseiro, Lu, Mirrokni, Operations Research 2023) with the bounds of ω-UCB; no paper of
     this project states it in this form.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.PricePacer(eta=0.05).start
-        0.1
     """
 
     eta: ArrayLike = leaf(default=0.02, above=0)

@@ -81,11 +81,6 @@ class HOO(_RatioTree):
     Source: Bubeck, Munos, Stoltz, Szepesvári, *X-armed bandits* (JMLR 12, 2011), Alg. 1.
 
     Deviations: truncated at ``depth``; the ratio and the factor in front of the root are ours. ln t as in the source.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.HOO(lam=0.5, nu=12.0).depth
-        8
     """
 
     lam: ArrayLike = leaf(above=0, at_most=1)
@@ -169,11 +164,6 @@ class StoOO(_RatioTree):
     expansion.
 
     Deviations: the ratio and the factor in front of the root are ours.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.StoOO(lam=0.5, nu=6.0, horizon=10_000.0).capacity
-        128
     """
 
     lam: ArrayLike = leaf(above=0, at_most=1)

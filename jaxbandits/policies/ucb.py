@@ -34,11 +34,6 @@ class BestRatioOracle(Plan):
         InputError: before anything runs, for means outside [0, 1], or an environment with several resources.
 
     Does not leap, as it keeps no statistics; it costs little in the scan engine.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.BestRatioOracle([0.45, 0.7], [0.3, 0.75]).mean_cost
-        [0.3, 0.75]
     """
 
     mean_reward: ArrayLike = leaf(at_least=0, at_most=1, core=1)
@@ -64,11 +59,6 @@ class BGreedy(IndexPolicy):
         a: a ≥ 0, default 1 (the code's; the 2017 paper's own multiplier could not be read).
 
     Deviations: the schedule is the code's; an absent arm does not count towards K.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.BGreedy().a
-        1.0
     """
 
     a: ArrayLike = leaf(default=1.0, at_least=0)
@@ -126,13 +116,6 @@ class OmegaUCB(IndexPolicy):
     Source: §4.1, Eq. (2), Theorems 1 and 3.
 
     Deviations: the index is +∞ exactly when Σc = 0 (in the reference code rounding decides).
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> policy = jb.policies.OmegaUCB(rho=0.25)
-        >>> state = policy.init(jb.environments.FiniteSpec(arms=2))
-        >>> state.pulls.tolist()
-        [0, 0]
     """
 
     rho: ArrayLike = leaf(default=0.25, above=0)
@@ -162,11 +145,6 @@ class OmegaStarUCB(IndexPolicy):
 
     Source: §5.2 and the reference code (the paper leaves σ̄² undefined; the code's variance is biased variance over
     x̄(1 − x̄), which is 1 for Bernoulli data). The form above is the same number without cancellation.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.OmegaStarUCB().rho
-        0.25
     """
 
     rho: ArrayLike = leaf(default=0.25, above=0)
@@ -212,11 +190,6 @@ class MUCB(IndexPolicy):
         alpha: α ≥ 0, default 2⁻⁴ (the reference code's reading of the original's Fig. 3).
 
     Deviations: ln(t − 1) as printed; the reference code takes ln(t − 2).
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.MUCB().alpha
-        0.0625
     """
 
     alpha: ArrayLike = leaf(default=2.0**-4, at_least=0)
@@ -236,11 +209,6 @@ class CUCB(IndexPolicy):
 
     Args:
         alpha: α ≥ 0 in ε = α√(ln(t − 1)/n), default 2⁻³.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.CUCB().alpha
-        0.125
     """
 
     alpha: ArrayLike = leaf(default=2.0**-3, at_least=0)
@@ -259,11 +227,6 @@ class IUCB(IndexPolicy):
 
     Args:
         alpha: α ≥ 0 in ε = α√(ln(t − 1)/n), default 2⁻².
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.IUCB().alpha
-        0.25
     """
 
     alpha: ArrayLike = leaf(default=2.0**-2, at_least=0)
@@ -343,11 +306,6 @@ class EstimatedBudgetUCB(IndexPolicy):
     Does not leap: λ̂ reads the other arms' costs, and an index falls when λ̂ rises.
 
     Source: ours, with the estimate that UCB-BV2 uses.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.EstimatedBudgetUCB().factor
-        2.0
     """
 
     factor: ArrayLike = leaf(default=2.0, at_least=0)
@@ -368,11 +326,6 @@ class UCB1(IndexPolicy):
     changes every few rounds, and ``engine="auto"`` plays it round by round (measured: docs/benchmarks.md).
 
     Source: Auer, Cesa-Bianchi and Fischer 2002, Fig. 1; as run in the B-Zoom paper, §4.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.UCB1().init(jb.environments.FiniteSpec(arms=2)).pulls.tolist()
-        [0, 0]
     """
 
     rests: ClassVar[bool] = True
@@ -412,11 +365,6 @@ class UCBB2(IndexPolicy):
 
     Deviations: the guard compares the cost radius η with the mean *cost*; the reference code compares it with the mean
     reward.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.UCBB2().min_cost
-        0.0
     """
 
     min_cost: ArrayLike = leaf(default=0.0, at_least=0, at_most=1)
@@ -456,11 +404,6 @@ class UCBBV1(IndexPolicy):
     Source: AAAI 2013, Eq. 3, through two independent public codings (the original could not be opened).
 
     Deviations: +∞ where λ ≤ s_k; the formula is negative there, which one public coding overlooks.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.UCBBV1(min_cost=0.5).min_cost
-        0.5
     """
 
     min_cost: ArrayLike = leaf(above=0, at_most=1)
@@ -488,11 +431,6 @@ class UCBBV2(IndexPolicy):
     Does not leap: λ_t reads the other arms' costs.
 
     Source: AAAI 2013, Eq. 4, through two independent public codings.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.UCBBV2().init(jb.environments.FiniteSpec(arms=2)).pulls.tolist()
-        [0, 0]
     """
 
     def score(self, arms: Arms) -> jax.Array:
@@ -526,11 +464,6 @@ class UCBVReward(IndexPolicy):
         exploration: 𝓔, default ln t; the original also allows :class:`SlowLogExploration`.
 
     Source: §2 as restated in secondary sources; the original's text could not be opened.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.UCBVReward().spreads
-        True
     """
 
     exploration: Exploration = leaf(default=LogExploration())
@@ -555,11 +488,6 @@ class UCBVRatio(IndexPolicy):
 
     Args:
         exploration: 𝓔, default ln t.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.UCBVRatio().rests
-        True
     """
 
     exploration: Exploration = leaf(default=LogExploration())
@@ -598,11 +526,6 @@ class RCB(IndexPolicy):
 
     Deviations: the printed radius is damaged in the text that could be read; the tail exp(−𝓔_{t−1}/2) stated beside it
     forces this form. First pulls in index order.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.RCB(exploration=jb.policies.LogLogExploration()).rests
-        True
     """
 
     exploration: Exploration = leaf(default=LogExploration())

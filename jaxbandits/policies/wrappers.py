@@ -123,14 +123,8 @@ def decide(
 ) -> tuple[Known, jax.Array]:
     """Choose an arm that every budget can pay, and hold its bound: (what is known then, arm); −1 where there is none.
 
-    Args:
-        policy: who chooses.
-        known: as it stands.
-        key: the policy's key.
-        view: the round to be decided; ``left`` an :class:`~jaxbandits.constraints.Allowance`, or anything else if no
-            budget renews.
-        bound: the most that a request to each arm can cost, ``i32[K]``, ticks.
-        scope: which budget pays for which arm, ``bool[d, K]``.
+    ``bound`` is the most that a request to each arm can cost, ``i32[K]`` ticks; ``scope`` says which budget pays for
+    which arm, ``bool[d, K]``. ``view.left`` is an :class:`~jaxbandits.constraints.Allowance` if budgets renew.
     """
     if isinstance(view.left, Allowance):
         known = known._replace(budgets=constraints.renewed(known.budgets, view.left))
@@ -162,10 +156,7 @@ def learn(
 ) -> Known:
     """Learn from one arrival (a scalar each) and give back what it did not cost; a lost one costs its bound.
 
-    Args:
-        policy, known, key, bound, scope: as for :func:`decide`.
-        available: the arms that exist.
-        told: ``number`` says by how many the arm's open requests become fewer: 1, or 0 for one that was lost before.
+    ``told.number`` says by how many the arm's open requests become fewer: 1, or 0 for one that was lost before.
     """
     # The round is that after the decision, as when nothing is late: what is drawn for it is drawn once.
     seen = Observation(
@@ -214,11 +205,6 @@ class InFlight(Around):
 
     Raises:
         InputError: before anything runs, for a policy that does not play the world's arms.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.InFlight(jb.policies.OmegaUCB(), bound=[0.2, 1.0]).policy
-        OmegaUCB(rho=0.25)
     """
 
     policy: Policy = leaf()
@@ -232,9 +218,8 @@ class InFlight(Around):
             name = type(self.policy).__name__
             raise InputError(f"policy: {name} plays a {self.policy.plays.__name__}; it must play a FiniteSpec")
         if self.bound is not None and np.shape(self.bound)[-1] != spec.arms:
-            raise InputError(
-                f"bound: {np.shape(self.bound)[-1]} bounds given; it must be one for each of {spec.arms} arms"
-            )
+            given = f"bound: {np.shape(self.bound)[-1]} bounds given"
+            raise InputError(f"{given}; it must be one for each of {spec.arms} arms")
         super().check(spec)
 
     def inside(self, spec: DelayedSpec) -> FiniteSpec:

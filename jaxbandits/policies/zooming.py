@@ -79,17 +79,14 @@ class ZoomingPolicy(PointPolicy):
     @abstractmethod
     def radius(self, n: jax.Array, phase: jax.Array) -> jax.Array:
         """E after n ≥ 1 pulls of a point, in units of the index (f32)."""
-        raise NotImplementedError
 
     @abstractmethod
     def value(self, mean_reward: jax.Array, mean_cost: jax.Array, radius: jax.Array) -> jax.Array:
         """The index u of a point with these means (f32)."""
-        raise NotImplementedError
 
     @abstractmethod
     def target(self, mean_reward: np.ndarray, mean_cost: np.ndarray) -> np.ndarray:
         """Host: the function of the point whose slope L must bound; means ``[instance, point]``."""
-        raise NotImplementedError
 
     def check(self, spec: ContinuumSpec) -> None:
         """A capacity in range."""

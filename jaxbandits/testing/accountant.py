@@ -50,12 +50,11 @@ def every_lane_has_its_own_clock(subject: Subject) -> None:
         for lane in np.ndindex(*result.ledger["clock"].shape[1:]):
             account = {name: x[0, *lane] for name, x in result.ledger.items()}
             clock = ticks.join(_one(subject, lane[0]).clock(ledger_of(account, like)))
-            expected = _on_host(subject, lane[0]).expected_clock(account)
+            expected = _one(subject, lane[0], np.asarray).expected_clock(account)
             for name, own in (("clock", clock), ("expected_clock", expected)):
-                assert np.array_equal(account[name], own), (
-                    f"instance {lane[0]}, replicate {lane[1]}, mark {lane[2] + 1} of {len(result.marks)}: "
-                    f"{name} is {account[name]}, of the lane by itself {own}"
-                )
+                where = f"instance {lane[0]}, replicate {lane[1]}, mark {lane[2] + 1} of {len(result.marks)}"
+                told = f"{where}: {name} is {account[name]}, of the lane by itself {own}"
+                assert np.array_equal(account[name], own), told
 
 
 def ends_as_it_says(subject: Subject) -> None:
@@ -70,7 +69,7 @@ def ends_as_it_says(subject: Subject) -> None:
 
 def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
     """Where every outcome is its own mean, ``expected_clock`` is the clock."""
-    own = _on_host(subject, 0)
+    own = _one(subject, 0, np.asarray)
     constraint, ledger = _one(subject), _before(subject, 0)
     for i in subject.sampled(8):
         outcome = subject.round(i).outcome
@@ -139,13 +138,9 @@ def check_constraint(
     subject.keeps(CONSTRAINT_CHECKS, constraint)
 
 
-def _one(subject: Subject, instance: int = 0) -> Constraint:
+def _one(subject: Subject, instance: int = 0, array: Callable[..., Any] = jnp.asarray) -> Constraint:
     """The traced form for one instance."""
-    return jax.tree.map(lambda x: jnp.asarray(x[instance]), subject.prepared)
-
-
-def _on_host(subject: Subject, instance: int) -> Constraint:
-    return jax.tree.map(lambda x: np.asarray(x)[instance], subject.prepared)
+    return jax.tree.map(lambda x: array(x)[instance], subject.prepared)
 
 
 def _before(subject: Subject, i: int) -> Ledger:

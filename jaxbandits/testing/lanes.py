@@ -34,14 +34,14 @@ def ulps_apart(a: Any, b: Any) -> np.ndarray:
         >>> ulps_apart([1.0, 0.0], [np.nextafter(np.float32(1), np.float32(2)), -0.0]).tolist()
         [1, 0]
     """
+
+    def rank(x: np.ndarray) -> np.ndarray:
+        bits = np.ascontiguousarray(x).view(np.int32).astype(np.int64)
+        return np.where(bits >= 0, bits, -(2**31) - bits)  # the order of the floats; −0 and +0 are one
+
     x, y = np.asarray(a, np.float32), np.asarray(b, np.float32)
-    apart = np.abs(_rank(x) - _rank(y))
-    return np.where(np.isnan(x) & np.isnan(y), 0, np.where(np.isnan(x) | np.isnan(y), 2**33, apart))
-
-
-def _rank(x: np.ndarray) -> np.ndarray:
-    bits = np.ascontiguousarray(x).view(np.int32).astype(np.int64)
-    return np.where(bits >= 0, bits, -(2**31) - bits)  # the order of the floats; −0 and +0 are one
+    apart, nan = np.abs(rank(x) - rank(y)), (np.isnan(x), np.isnan(y))
+    return np.where(nan[0] & nan[1], 0, np.where(nan[0] | nan[1], 2**33, apart))
 
 
 def assert_same_results(
@@ -66,37 +66,14 @@ def assert_same_results(
     """
     pairs = [(i, i) for i in range(len(one.marks))] if marks is None else list(marks)
     here, there = ([pair[side] for pair in pairs] for side in (0, 1))
-    for name, values in one.ledger.items():
-        _same(values[:, :, :, here], other.ledger[name][:, :, :, there], f"{what}: {name} differs")
-    for name, values in one.final.items():
-        _same(values, other.final[name], f"{what}: final {name} differs")
-    _same(one.ended, other.ended, f"{what}: the lanes' status differs")
-
-
-def _same(a: np.ndarray, b: np.ndarray, message: str) -> None:
-    assert a.shape == b.shape, f"{message}: shapes {a.shape} and {b.shape}"
-    if (different := a != b).any():
-        place = tuple(int(i) for i in np.argwhere(different)[0])
-        raise AssertionError(f"{message} in {int(different.sum())} places, first at {place}: {a[place]} and {b[place]}")
-
-
-def pick(result: Result, instances: Sequence[int] | None = None, replicates: Sequence[int] | None = None) -> Result:
-    """A result's lanes of some instances and replicates (positions), in that order."""
-    i = list(range(len(result.instances))) if instances is None else list(instances)
-    r = list(range(len(result.replicates))) if replicates is None else list(replicates)
-
-    def cut(x: np.ndarray) -> np.ndarray:
-        return x[:, i][:, :, r]
-
-    return dataclasses.replace(
-        result,
-        ledger={name: cut(x) for name, x in result.ledger.items()},
-        final={name: cut(x) for name, x in result.final.items()},
-        ended=cut(result.ended),
-        best_rate=result.best_rate[i],
-        instances=tuple(result.instances[k] for k in i),
-        replicates=tuple(result.replicates[k] for k in r),
-    )
+    accounts = {name: (x[:, :, :, here], other.ledger[name][:, :, :, there]) for name, x in one.ledger.items()}
+    accounts |= {f"final {name}": (x, other.final[name]) for name, x in one.final.items()}
+    for name, (a, b) in (accounts | {"the lanes' status": (one.ended, other.ended)}).items():
+        assert a.shape == b.shape, f"{what}: {name} differs: shapes {a.shape} and {b.shape}"
+        if (different := a != b).any():
+            at = tuple(int(i) for i in np.argwhere(different)[0])
+            places = f"{int(different.sum())} places, first at {at}: {a[at]} and {b[at]}"
+            raise AssertionError(f"{what}: {name} differs in {places}")
 
 
 @contextlib.contextmanager
@@ -130,16 +107,6 @@ def compilations() -> Iterator[list[str]]:
 
 ULPS = 4
 """Units in the last place by which a program that is compiled otherwise may be off."""
-
-
-def same_shapes(must: Any, got: Any, what: str) -> None:
-    """Of one structure, with leaves of the same shapes and types."""
-    here, there = str(jax.tree.structure(must)), str(jax.tree.structure(got))
-    assert here == there, f"{what} has structure {there}; it must be {here}"
-    named = jax.tree_util.tree_leaves_with_path(must)
-    for (path, a), b in zip(named, jax.tree.leaves(got), strict=True):
-        old, new = f"{jnp.result_type(a)}{list(jnp.shape(a))}", f"{b.dtype}{list(b.shape)}"
-        assert old == new, f"{what}{jax.tree_util.keystr(path)} is {new}; it must be {old}"
 
 
 def equal(must: Any, got: Any, what: str, ulps: int = 0) -> None:
@@ -277,19 +244,9 @@ class Subject:
 
     def run(self, **changes: Any) -> Result:
         """``simulate`` on trial settings, with some of its arguments changed."""
-        given: dict[str, Any] = {
-            "policies": self.first,
-            "environment": self.environment,
-            "constraint": self.constraint,
-            "key": self.key,
-            "replicates": self.replicates,
-            "marks": MARKS,
-            "slots": self.slots,
-            "chunk": 16,
-            "engine": "scan",
-        }
-        given |= changes
-        return simulate(given.pop("policies"), given.pop("environment"), given.pop("constraint"), **given)
+        nouns = {"policies": self.first, "environment": self.environment, "constraint": self.constraint}
+        given: dict[str, Any] = {"key": self.key, "replicates": self.replicates, "marks": MARKS, "slots": self.slots}
+        return simulate(**(nouns | given | {"chunk": 16, "engine": "scan"} | changes))
 
     def keeps(self, checks: Sequence[Callable[[Subject], None]], owner: object) -> None:
         """Raise :class:`AssertionError` with the first rule that ``owner`` breaks."""
@@ -303,8 +260,8 @@ class Subject:
     @cached_property
     def first(self) -> Policy:
         """The policy's first setting, leaves ``[1, 1 or instance, …]``."""
-        canonical = Settings.of(self.policy, self.environment.instances, self.environment.spec).policy
-        return jax.tree.map(lambda x: x[:1], canonical)
+        every = Settings.of(self.policy, self.environment.instances, self.environment.spec).policy
+        return jax.tree.map(lambda x: x[:1], every)
 
     @cached_property
     def others(self) -> list[Policy]:
@@ -420,9 +377,9 @@ def finished_lanes_are_frozen(subject: Subject) -> None:
             last = int(np.argmax(over))
             account = account_of(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
             for name, value in account.items():
-                booked = base.ledger[name][0, i, r, -1]
+                booked, where = base.ledger[name][0, i, r, -1], f"instance {i}, replicate {r}: {name}"
                 assert np.array_equal(booked, value), (
-                    f"instance {i}, replicate {r}: {name} ends as {booked}, in a plain loop of step and pull as {value}"
+                    f"{where} ends as {booked}, in a plain loop of step and pull as {value}"
                 )
 
 

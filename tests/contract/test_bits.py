@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
+from jaxbandits.result import pick
 from jaxbandits.testing import assert_same_results, compilations
 
 from . import ledger_hash
-from .worlds import ARMS, INSTANCES, KEY, world
+from .worlds import INSTANCES, KEY, world
 
 ROOT = Path(__file__).parents[2]
 BUDGET = jb.TotalBudget(30.0, last_pull="counts")
@@ -76,62 +77,35 @@ def run(policy: Any, **changes: Any) -> jb.Result:
     return jb.simulate(policy, world("bernoulli"), BUDGET, **(given | changes))
 
 
-def _part(result: jb.Result, settings: list[int]) -> jb.Result:
-    import dataclasses
-
-    return dataclasses.replace(
-        result,
-        ledger={name: x[settings] for name, x in result.ledger.items()},
-        final={name: x[settings] for name, x in result.final.items()},
-        ended=result.ended[settings],
-        settings=tuple(result.settings[i] for i in settings),
-    )
-
-
 def test_a_further_rho_changes_no_bit_of_the_others_and_compiles_nothing() -> None:
     two = run(jb.policies.OmegaUCB(rho=jnp.array([1 / 16, 1.0])))
     with compilations() as compiled:
         three = run(jb.policies.OmegaUCB(rho=[1 / 16, 0.25, 1.0]))
     assert not compiled
-    assert_same_results(two, _part(three, [0, 2]), "two values of rho, and the same with a third between them")
+    assert_same_results(two, pick(three, settings=[0, 2]), "two values of rho, and the same with a third between them")
 
 
-def test_the_form_of_a_number_compiles_nothing() -> None:
+def test_the_form_of_a_number_and_other_numbers_compile_nothing() -> None:
     base = run(jb.policies.OmegaUCB(rho=0.25))
     forms = [0.25, np.float64(0.25), np.float32(0.25), np.array(0.25), jnp.float32(0.25), [0.25], [[0.25] * INSTANCES]]
     with compilations() as compiled:
         results = [run(jb.policies.OmegaUCB(rho=rho)) for rho in forms]
         run(jb.policies.OmegaUCB(rho=1))
-    assert not compiled
+        other = world("bernoulli").take([2, 1, 0])  # type: ignore[attr-defined]
+        limit = jb.TotalBudget([5.0, 6.5, 7.0], last_pull="counts")
+        given = {"key": jax.random.key(99), "replicates": [5, 1], "marks": [0.3, 0.5, 0.9, 1.0], "chunk": 5}
+        jb.simulate(jb.policies.OmegaUCB(rho=0.5), other, limit, slots=16, engine="scan", **given)
+    assert not compiled, "other forms and other numbers of everything"
     for rho, result in zip(forms, results, strict=True):
         assert_same_results(base, result, f"rho=0.25 and rho={rho!r}")
-
-
-def test_other_numbers_of_everything_compile_nothing() -> None:
-    run(jb.policies.OmegaUCB(rho=0.25))
-    key = jax.random.key(99)
-    other = world("bernoulli").take([2, 1, 0])  # type: ignore[attr-defined]
-    with compilations() as compiled:
-        jb.simulate(
-            jb.policies.OmegaUCB(rho=0.5),
-            other,
-            jb.TotalBudget([5.0, 6.5, 7.0], last_pull="counts"),
-            key=key,
-            replicates=[5, 1],
-            marks=[0.3, 0.5, 0.9, 1.0],
-            slots=16,
-            chunk=5,
-            engine="scan",
-        )
-    assert not compiled
 
 
 def test_policies_of_one_call_do_not_touch_each_other() -> None:
     policies = [jb.policies.CUCB(alpha=[0.1, 0.3]), jb.policies.IUCB()]
     both = run(policies)
     assert both.settings == ("CUCB(alpha=0.1)", "CUCB(alpha=0.3)", "IUCB(alpha=0.25)")
-    assert_same_results(run(policies[0]), _part(both, [0, 1]), "a policy alone and beside another")
-    assert_same_results(run(policies[1]), _part(both, [2]), "a policy alone and beside another")
+    assert_same_results(run(policies[0]), pick(both, settings=[0, 1]), "a policy alone and beside another")
+    assert_same_results(run(policies[1]), pick(both, settings=[2]), "a policy alone and beside another")
 
 
 def test_a_value_per_instance_is_the_value_of_that_instance() -> None:
@@ -152,4 +126,3 @@ def test_all_policies_meet_the_same_world() -> None:
         for policy in (jb.policies.CUCB(), jb.policies.BudgetedThompson())
     ]
     assert_same_results(*results, "two policies with one arm")
-    assert ARMS > 1

@@ -12,15 +12,7 @@ from .worlds import KEY, WORLDS, world
 
 
 @pytest.mark.parametrize("name", WORLDS)
-@pytest.mark.integration_rows(
-    "beta",
-    "delayed",
-    "empirical",
-    "generalised_bernoulli",
-    "reservoir",
-    "reservoir_of_a_sampler",
-    "reservoir_of_a_table",
-)
+@pytest.mark.quick_rows("bernoulli", "null_arm")
 def test_environment_keeps_the_contract(name: str, record_property: Callable[[str, object], None]) -> None:
     worst = check_environment(world(name), key=KEY, counted=name != "delayed")  # a delay is drawn by the round
     record_property("largest |z| of an empirical mean", worst)

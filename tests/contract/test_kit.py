@@ -19,116 +19,90 @@ from jaxbandits.policies import MUCB
 from jaxbandits.policies.base import IndexPolicy
 from jaxbandits.testing import CONSTRAINT_CHECKS, POLICY_CHECKS, Subject, check_environment, check_policy, ulps_apart
 
-from .worlds import KEY, world
+from .worlds import KEY, as_a, with_its_own, world
 
 CHECKS = {check.__name__: check for check in (*POLICY_CHECKS, *CONSTRAINT_CHECKS)}
 CALLS = itertools.count()
 
 
-@jb.pytree
-class Widening(IndexPolicy):
-    """Its state changes type."""
-
-    def score(self, arms: Any) -> Any:
-        return arms.reward - arms.cost
-
-    def update(self, state: Any, key: Any, observation: Any) -> Any:
-        state = super().update(state, key, observation)
-        return state._replace(pulls=state.pulls.astype(jnp.float32))
+def score(self: Any, arms: Any) -> Any:
+    return arms.reward - arms.cost
 
 
-@jb.pytree
-class Blunder(IndexPolicy):
-    """Learns from empty observations."""
-
-    def score(self, arms: Any) -> Any:
-        return arms.reward - arms.cost
-
-    def step(self, state: Any, key: Any, observation: Any) -> Any:
-        return self.select(self.update(state, key, observation), key, observation.view)
+def policy(name: str, **brought: Any) -> Any:
+    return with_its_own(IndexPolicy, name, **({"score": score} | brought))()
 
 
-@jb.pytree
-class Positional(IndexPolicy):
-    """Draws for all arms at once: how many there are changes the draws."""
-
-    def score(self, arms: Any) -> Any:
-        return arms.reward - arms.cost
-
-    def select(self, state: Any, key: Any, view: Any) -> Any:
-        draws = jax.random.permutation(streams.at(key, view.round, 0), state.pulls.size)
-        return state, jnp.argmax(jnp.where(view.available, draws, -1)).astype(jnp.int32)
+def widening(self: Any, state: Any, key: Any, observation: Any) -> Any:
+    """The state changes its type."""
+    state = IndexPolicy.update(self, state, key, observation)
+    return state._replace(pulls=state.pulls.astype(jnp.float32))
 
 
-@jb.pytree
-class Chaotic(IndexPolicy):
-    """Its score hangs on when it was traced."""
-
-    def score(self, arms: Any) -> Any:
-        return jnp.sin(arms.n * (3 + next(CALLS))) + arms.reward * 1e-3
+def blunder(self: Any, state: Any, key: Any, observation: Any) -> Any:
+    """It learns from empty observations."""
+    return self.select(self.update(state, key, observation), key, observation.view)
 
 
-@jb.pytree
-class Stuck(IndexPolicy):
-    """Draws once for the whole run."""
-
-    def score(self, arms: Any) -> Any:
-        return arms.reward - arms.cost
-
-    def select(self, state: Any, key: Any, view: Any) -> Any:
-        return state, streams.below(streams.words(key, 0, 0)[0], state.pulls.size)
+def positional(self: Any, state: Any, key: Any, view: Any) -> Any:
+    """It draws for all arms at once: how many there are changes the draws."""
+    draws = jax.random.permutation(streams.at(key, view.round, 0), state.pulls.size)
+    return state, jnp.argmax(jnp.where(view.available, draws, -1)).astype(jnp.int32)
 
 
-@jb.pytree
-class Restless(IndexPolicy):
-    """Says that its scores rest, and they fall."""
+def chaotic(self: Any, arms: Any) -> Any:
+    """The score hangs on when it was traced."""
+    return jnp.sin(arms.n * (3 + next(CALLS))) + arms.reward * 1e-3
 
-    rests = True
 
-    def score(self, arms: Any) -> Any:
-        return arms.reward / arms.t
+def stuck(self: Any, state: Any, key: Any, view: Any) -> Any:
+    """It draws once for the whole run."""
+    return state, streams.below(streams.words(key, 0, 0)[0], state.pulls.size)
+
+
+def restless(self: Any, arms: Any) -> Any:
+    """It is said to rest, and falls."""
+    return arms.reward / arms.t
 
 
 @pytest.mark.parametrize(
     ("policy", "rule", "message"),
     [
-        (Blunder(), "learns_nothing_from_an_empty_observation", "an empty observation changed the state"),
-        (Positional(), "what_it_is_played_with_changes_nothing", "with two absent arms: .* differs"),
-        (Chaotic(), "agrees_without_jit", "scores without jit"),
-        (Stuck(), "draws_change_from_round_to_round", "128 rounds with one key all the same"),
-        (Restless(), "scores_rest_as_declared", "a score falls from"),
+        pytest.param(
+            policy("Blunder", step=blunder),
+            "learns_nothing_from_an_empty_observation",
+            "an empty observation changed the state",
+            id="blunder",
+        ),
+        (
+            policy("Odd", select=positional),
+            "what_it_is_played_with_changes_nothing",
+            "two absent arms: .* differs",
+        ),
+        (policy("Odd", score=chaotic), "agrees_without_jit", "scores without jit"),
+        (policy("Odd", select=stuck), "draws_change_from_round_to_round", "128 rounds with one key all the same"),
+        (policy("Odd", score=restless, rests=True), "scores_rest_as_declared", "a score falls from"),
     ],
 )
-@pytest.mark.integration_rows(
-    "policy1-what_it_is_played_with_changes_nothing-with two absent arms: .* differs",
-    "policy2-agrees_without_jit-scores without jit",
-    "policy3-draws_change_from_round_to_round-128 rounds with one key all the same",
-    "policy4-scores_rest_as_declared-a score falls from",
-)
+@pytest.mark.quick_rows("blunder")
 def test_a_broken_policy_is_caught(policy: Policy, rule: str, message: str) -> None:
     subject = Subject(policy, world("bernoulli"), jb.Horizon(40), KEY)
     with pytest.raises(AssertionError, match=message):
         CHECKS[rule](subject)
 
 
-@jb.pytree
-class Rooted(MUCB):
-    """The root of a negative number, now and then."""
-
-    def score(self, arms: Any) -> Any:
-        return jnp.sqrt(arms.mean_reward - 0.3)
-
-
 def test_a_score_that_is_no_number_is_named_first() -> None:
-    with pytest.raises(
-        AssertionError, match=r"«chooses what there is»: instance \d, .* ends as invalid .* a score is NaN .[^)]*.$"
-    ):
-        check_policy(Rooted(), world("bernoulli"), jb.Horizon(40), key=KEY)
+    rooted = with_its_own(
+        MUCB, score=lambda self, arms: jnp.sqrt(arms.mean_reward - 0.3)
+    )()  # now and then of a negative
+    message = r"«chooses what there is»: instance \d, .* ends as invalid .* a score is NaN .[^)]*.$"
+    with pytest.raises(AssertionError, match=message):
+        check_policy(rooted, world("bernoulli"), jb.Horizon(40), key=KEY)
 
 
 def test_a_state_that_changes_its_type_is_caught() -> None:
     with pytest.raises(jb.InputError, match=r"Widening\.update: it must give a state"):
-        check_policy(Widening(), world("bernoulli"), jb.Horizon(10), key=KEY)
+        check_policy(policy("Widening", update=widening), world("bernoulli"), jb.Horizon(10), key=KEY)
 
 
 @jb.pytree
@@ -166,92 +140,52 @@ def test_a_clock_reads_the_numbers_of_its_own_lane() -> None:
             rule(other)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Cheats(FiniteArms):
-    """Base of broken worlds."""
+def changing(**changes: Any) -> Any:
+    """Two arms whose outcomes are told otherwise: by name, from the world's state, the action and the outcome."""
+
+    def pull(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
+        after, outcome, *rest = FiniteArms.pull(self, state, action, key, round)
+        told = {name: change(state[action], getattr(outcome, name)) for name, change in changes.items()}
+        return after, outcome._replace(**told), *rest
+
+    return pull
 
 
-@jb.pytree
-class ByRound(_Cheats):
+def by_round(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
     """Outcomes are addressed by the round, not by the pull."""
-
-    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
-        _, *rest = super().pull(jnp.full_like(state, round), action, key, round)
-        return state + (jnp.arange(state.size) == action), *rest
+    _, *rest = FiniteArms.pull(self, jnp.full_like(state, round), action, key, round)
+    return state + (jnp.arange(state.size) == action), *rest
 
 
-@jb.pytree
-class Overstated(_Cheats):
-    """States means that are 5 % too large."""
-
-    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
-        state, outcome, *rest = super().pull(state, action, key, round)
-        return state, outcome._replace(expected_reward=outcome.expected_reward * 21 // 20), *rest
-
-
-@jb.pytree
-class SameForAll(_Cheats):
+def same_for_all(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
     """Every lane meets the same outcomes."""
-
-    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
-        return super().pull(state, action, jax.random.wrap_key_data(jnp.zeros(2, jnp.uint32)), round)
+    return FiniteArms.pull(self, state, action, jax.random.wrap_key_data(jnp.zeros(2, jnp.uint32)), round)
 
 
-@jb.pytree
-class TooMuch(_Cheats):
-    """Rewards above their bound."""
-
-    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
-        state, outcome, *rest = super().pull(state, action, key, round)
-        return state, outcome._replace(reward=outcome.reward + 1), *rest
-
-
-def _odd(state: Any, action: Any) -> Any:
-    return state[action] % 2 == 1
-
-
-@jb.pytree
-class EveryOther(_Cheats):
-    """Every other pull brings nothing, and says so: means may change from pull to pull."""
-
-    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
-        odd = _odd(state, action)
-        state, outcome, *rest = super().pull(state, action, key, round)
-        reward, expected = (jnp.where(odd, x, 0) for x in (outcome.reward, outcome.expected_reward))
-        return state, outcome._replace(reward=reward, expected_reward=expected), *rest
-
-
-@jb.pytree
-class LateTruth(_Cheats):
-    """States the right mean in the end, and nothing before."""
-
-    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
-        early = state[action] < 4000
-        state, outcome, *rest = super().pull(state, action, key, round)
-        return state, outcome._replace(expected_reward=jnp.where(early, 0, outcome.expected_reward)), *rest
+def arms(pull: Any) -> Any:
+    return as_a(with_its_own(FiniteArms, pull=pull), FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]]))
 
 
 def test_means_may_change_from_pull_to_pull() -> None:
-    arms = FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]])
-    fields = {field.name: getattr(arms, field.name) for field in dataclasses.fields(arms)}
-    assert check_environment(EveryOther(**fields), key=KEY) < 4
+    def every_other(n: Any, x: Any) -> Any:
+        return jnp.where(n % 2 == 1, x, 0)
+
+    assert check_environment(arms(changing(reward=every_other, expected_reward=every_other)), key=KEY) < 4
 
 
 @pytest.mark.parametrize(
-    ("broken", "message"),
+    ("pull", "message"),
     [
-        (ByRound, "among others, and alone in other rounds"),
-        (Overstated, "standard errors from the stated one"),
-        (LateTruth, "standard errors from the stated one"),
-        (SameForAll, "another replicate gives the same"),
-        (TooMuch, "is outside 0"),
+        (by_round, "among others, and alone in other rounds"),
+        (changing(expected_reward=lambda n, x: x * 21 // 20), "standard errors from the stated one"),
+        (changing(expected_reward=lambda n, x: jnp.where(n < 4000, 0, x)), "standard errors from the stated one"),
+        (same_for_all, "another replicate gives the same"),
+        (changing(reward=lambda n, x: x + 1), "is outside 0"),
     ],
 )
-def test_a_broken_environment_is_caught(broken: Any, message: str) -> None:
-    arms = FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]])
-    fields = {field.name: getattr(arms, field.name) for field in dataclasses.fields(arms)}
+def test_a_broken_environment_is_caught(pull: Any, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
-        check_environment(broken(**fields), key=KEY)
+        check_environment(arms(pull), key=KEY)
 
 
 @pytest.mark.integration

@@ -78,36 +78,6 @@ EVERY = [*ROWS, SLOW]
 
 # One of each kind plays in `make test`.
 @pytest.mark.parametrize(("policy", "name", "constraint"), EVERY, ids=[f"{played(p)}-{name}" for p, name, _ in EVERY])
-@pytest.mark.integration_rows(
-    "ArmIncreasing-reservoir_of_a_sampler",
-    "BGreedy-generalised_bernoulli",
-    "BestRatioOracle-bernoulli",
-    "BudgetUCB-empirical",
-    "CUCB-generalised_bernoulli",
-    "EpsilonFirst-bernoulli",
-    "EstimatedBudgetUCB-empirical",
-    "FixedSplit-bernoulli",
-    "FractionalKUBE-empirical",
-    "Guarded-null_arm",
-    "IUCB-bernoulli",
-    "InFlight-delayed",
-    "KLUCBSC-empirical",
-    "KLUCBSCPlus-empirical",
-    "KUBE-empirical",
-    "MRCB-generalised_bernoulli",
-    "MUCB-empirical",
-    "OmegaStarUCB-beta",
-    "PDBwK-empirical",
-    "PDBwKWithTime-empirical",
-    "SampledArms-reservoir",
-    "SoftElim-bernoulli",
-    "SoftIndex-beta",
-    "UCB1-empirical",
-    "UCBB2-empirical",
-    "UCBBV1-empirical",
-    "UCBBV2-empirical",
-    "UCBSC-empirical",
-    "UCBSCPlus-empirical",
-)
+@pytest.mark.quick_rows("OmegaUCB-bernoulli", "BudgetedThompson-beta")
 def test_policy_keeps_the_contract(policy: Policy, name: str, constraint: Constraint) -> None:
     check_policy(policy, world(name), constraint, key=KEY)

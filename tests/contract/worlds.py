@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -109,3 +111,13 @@ def world(name: str) -> jb.Environment:
 
 
 KEY = jax.random.key(20240825)
+
+
+def with_its_own(base: type, name: str = "Odd", /, **brought: Any) -> Any:
+    """A subclass of ``base`` with these methods and attributes."""
+    return jb.pytree(type(name, (base,), {"__annotations__": {}, **brought}))
+
+
+def as_a(cls: Any, made: Any) -> Any:
+    """The same fields in another class."""
+    return cls(**{field.name: getattr(made, field.name) for field in dataclasses.fields(made)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, ClassVar
 
 import jax
@@ -20,13 +19,10 @@ from jaxbandits.policies import MUCB, RCB, ArmIncreasing, IndexPolicy, OmegaUCB,
 from jaxbandits.policies.base import Exploration
 from jaxbandits.policies.zooming import ZoomingPolicy
 from jaxbandits.testing import CONSTRAINT_CHECKS, Subject, assert_same_results, check_environment
+from tests.contract.worlds import as_a, with_its_own
 
 KEY = jax.random.key(20261122)
 BUDGET = jb.TotalBudget(30.0, last_pull="counts")
-
-
-def as_a(cls: Any, made: Any) -> Any:
-    return cls(**{field.name: getattr(made, field.name) for field in dataclasses.fields(made)})
 
 
 def arms(cls: type[FiniteArms] = FiniteArms) -> Any:
@@ -38,10 +34,9 @@ def line(cls: type[Continuum] = Continuum) -> Any:
     return as_a(cls, made)
 
 
-def with_its_own(base: type, *methods: str, **brought: Any) -> Any:
+def overriding(base: type, *methods: str, **brought: Any) -> Any:
     """A subclass of ``base`` that overrides these methods and brings these attributes."""
-    odd = {method: lambda self, *args: None for method in methods}
-    return jb.pytree(type("Odd", (base,), {"__annotations__": {}, **odd, **brought}))
+    return with_its_own(base, **{method: lambda self, *args: None for method in methods}, **brought)
 
 
 def both(policy: jb.Policy, world: jb.Environment, constraint: jb.Constraint, engine: str) -> jb.Result:
@@ -127,47 +122,47 @@ RESERVOIR = Reservoir.ratio(jax.random.key(0), instances=1, capacity=4)
 @pytest.mark.parametrize(
     ("owner", "capability", "undone_by"),
     [
-        *((with_its_own(MUCB, x)(), RESTS, x) for x in ("score", "init", "update", "select", "step")),
+        *((overriding(MUCB, x)(), RESTS, x) for x in ("score", "init", "update", "select", "step")),
         (mixed(Sinking)(), RESTS, "score"),
         (mixed(Falling, Template)(), RESTS, "score"),
         (mixed(Promising, Beside)(), RESTS, "update"),  # the second base of a diamond
-        (with_its_own(Zooming, "radius")(lipschitz=4.0), RESTS, "radius"),
+        (overriding(Zooming, "radius")(lipschitz=4.0), RESTS, "radius"),
         (mixed(MUCB, EndsBadly)(), STEADY, "status"),
-        (with_its_own(MUCB, "admits")(), STEADY, "admits"),
-        (with_its_own(ArmIncreasing, "wanted")(RCB(), beta=1.0), STEADY, "wanted"),
-        *((with_its_own(jb.Horizon, x)(rounds=5), ADDITIVE, x) for x in ("charge", "clock", "end", "view")),
+        (overriding(MUCB, "admits")(), STEADY, "admits"),
+        (overriding(ArmIncreasing, "wanted")(RCB(), beta=1.0), STEADY, "wanted"),
+        *((overriding(jb.Horizon, x)(rounds=5), ADDITIVE, x) for x in ("charge", "clock", "end", "view")),
         (mixed(jb.Horizon, EndsEarly)(rounds=50), ADDITIVE, "ended"),
-        (arms(with_its_own(FiniteArms, "pull")), ADDRESSED, "pull"),
-        (arms(with_its_own(FiniteArms, "outcome")), ADDRESSED, "outcome"),
-        (as_a(with_its_own(Reservoir, "means"), RESERVOIR), ADDRESSED, "means"),
+        (arms(overriding(FiniteArms, "pull")), ADDRESSED, "pull"),
+        (arms(overriding(FiniteArms, "outcome")), ADDRESSED, "outcome"),
+        (as_a(overriding(Reservoir, "means"), RESERVOIR), ADDRESSED, "means"),
         (as_a(mixed(Reservoir, Poor), RESERVOIR), ADDRESSED, "pull"),
-        (line(with_its_own(Continuum, "outcome")), ADDRESSED, "outcome"),
+        (line(overriding(Continuum, "outcome")), ADDRESSED, "outcome"),
     ],
 )
 def test_an_override_undoes_the_promise(owner: Any, capability: capabilities.Capability, undone_by: str) -> None:
     assert f"overrides {undone_by} without declaring `{capability.name}` again" in str(why_not(owner, capability))
     again = {capability.name: MUCB.steady if capability is STEADY else True}
-    assert has(as_a(with_its_own(type(owner), **again), owner), capability), "said again, it counts"
+    assert has(as_a(overriding(type(owner), **again), owner), capability), "said again, it counts"
 
 
 def test_what_changes_nothing_leaves_the_promise() -> None:
     for policy in (Plain(), MUCB(), OmegaUCB()):
         assert has(policy, RESTS) and has(policy, STEADY)
-    assert has(arms(with_its_own(FiniteArms, "check", "values")), ADDRESSED) and has(RESERVOIR, ADDRESSED)
-    assert has(with_its_own(jb.Horizon, "best_rate")(rounds=5), ADDITIVE) and has(line(), ADDRESSED)
-    filled = with_its_own(jb.environments.AddressedArms, "means", "outcome", "spec", "values")
+    assert has(arms(overriding(FiniteArms, "check", "values")), ADDRESSED) and has(RESERVOIR, ADDRESSED)
+    assert has(overriding(jb.Horizon, "best_rate")(rounds=5), ADDITIVE) and has(line(), ADDRESSED)
+    filled = overriding(jb.environments.AddressedArms, "means", "outcome", "spec", "values")
     assert has(filled(), ADDRESSED), "what is abstract may be filled in"
 
 
 def test_only_true_declares() -> None:
     for said in ("no", lambda self: False):
-        assert "does not declare a score that rests" in str(why_not(with_its_own(MUCB, rests=said)(), RESTS))
-        assert "must see every round" in str(why_not(with_its_own(jb.Horizon, additive=said)(rounds=5), ADDITIVE))
+        assert "does not declare a score that rests" in str(why_not(overriding(MUCB, rests=said)(), RESTS))
+        assert "must see every round" in str(why_not(overriding(jb.Horizon, additive=said)(rounds=5), ADDITIVE))
 
 
 def test_wrappers_ask_what_they_wrap() -> None:
     assert has(SampledArms(RCB(), arms=2), RESTS) and has(ArmIncreasing(RCB(), beta=1.0), RESTS)
-    falling = RCB(exploration=with_its_own(Exploration, "at")())
+    falling = RCB(exploration=overriding(Exploration, "at")())
     for policy in (falling, SampledArms(falling, arms=2), SampledArms(mixed(Sinking)(), arms=2)):
         assert "wraps what has it not" in str(why_not(policy, RESTS))
 
@@ -269,7 +264,7 @@ def test_a_policy_with_a_value_for_each_arm_does_not_leap() -> None:
 def test_no_engine_plays_an_arm_that_does_not_exist() -> None:
     present = [[True, True, True], [True, True, False]]
     world = FiniteArms.bernoulli(np.full((2, 3), 0.5), np.full((2, 3), 0.5), present)
-    generous = with_its_own(MUCB, admits=lambda self, state, view: jnp.arange(3) < 3, steady=MUCB.steady)
+    generous = overriding(MUCB, admits=lambda self, state, view: jnp.arange(3) < 3, steady=MUCB.steady)
     assert (both(generous(), world, BUDGET, "leap").final["pulls"][:, 1, :, 2] == 0).all()
 
 
@@ -282,20 +277,20 @@ def test_the_kit_finds_a_promise_that_is_not_kept() -> None:
 @pytest.mark.parametrize(
     ("broken", "rule", "message"),
     [
-        (with_its_own(Refill, additive=True), "adds_up_as_declared", "what post books and what charge books"),
+        (overriding(Refill, additive=True), "adds_up_as_declared", "what post books and what charge books"),
         (BudgetOrHorizon, "adds_up_as_declared", "`ended` before its clock"),
         (
-            with_its_own(jb.Horizon, clock=lambda self, x: ticks.count(jnp.where(x.rounds == 5, 2, x.rounds))),
+            overriding(jb.Horizon, clock=lambda self, x: ticks.count(jnp.where(x.rounds == 5, 2, x.rounds))),
             "clock_runs_forward",
             "the clock goes back by",
         ),
         (
-            with_its_own(jb.Horizon, ended=lambda self, x: jnp.bool_(False)),
+            overriding(jb.Horizon, ended=lambda self, x: jnp.bool_(False)),
             "clock_runs_forward",
             "a lane would never end",
         ),
         (
-            with_its_own(jb.Horizon, expected_clock=lambda self, x: x["rounds"]),
+            overriding(jb.Horizon, expected_clock=lambda self, x: x["rounds"]),
             "expected_clock_is_the_clock_of_the_means",
             "expected_clock is",
         ),
@@ -315,15 +310,15 @@ def test_whoever_asks_for_scores_alone_refuses_a_policy_with_more_of_its_own() -
     soft = jb.policies.SoftElim
     assert chooses_by_score(MUCB()) and chooses_by_logits(soft(theta=0.5))
     for method in ("init", "blank_action", "update", "select", "step", "admits", "steady", "status", "summary"):
-        assert not chooses_by_score(with_its_own(MUCB, method)()), method
+        assert not chooses_by_score(overriding(MUCB, method)()), method
     for method in ("blank_action", "update", "select", "step", "status", "perturbed", "log_probabilities"):
-        assert not chooses_by_logits(with_its_own(soft, method)(theta=0.5)), method
-    for inner in (with_its_own(MUCB, "update")(), SampledArms(RCB(), arms=1)):
+        assert not chooses_by_logits(overriding(soft, method)(theta=0.5)), method
+    for inner in (overriding(MUCB, "update")(), SampledArms(RCB(), arms=1)):
         with pytest.raises(jb.InputError, match="chooses by its score alone"):
             jb.policies.SoftIndex(inner, temperature=0.1).check(arms().spec)
         with pytest.raises(jb.InputError, match="chooses by its score"):
             exact.choice_of(inner)
-    always = with_its_own(soft, select=lambda self, state, key, view: (state, jnp.int32(0)))(theta=0.5)
+    always = overriding(soft, select=lambda self, state, key, view: (state, jnp.int32(0)))(theta=0.5)
     for estimator in (policy_score, straight_through):
         with pytest.raises(jb.InputError, match="policy: Odd given"):
             estimator.estimate(always, arms(), jb.Horizon(5), wrt="theta", key=KEY, replicates=4)
@@ -336,7 +331,7 @@ def test_whoever_asks_for_scores_alone_refuses_a_policy_with_more_of_its_own() -
 
 def test_the_view_tells_which_arms_exist_wherever_arms_can_be_counted() -> None:
     counted, line = (
-        with_its_own(jb.Environment, spec=spec)().available()
+        overriding(jb.Environment, spec=spec)().available()
         for spec in (jb.environments.FiniteSpec(arms=3), jb.environments.ContinuumSpec())
     )
     assert counted.dtype == bool and counted.tolist() == [True] * 3 and line is None
@@ -355,7 +350,7 @@ def test_one_draw_among_the_arms_that_exist_is_uniform_and_ignores_absent_ones()
 
 def test_a_forgotten_method_is_named_before_anything_runs() -> None:
     no_score, no_world, no_clock = (mixed(base) for base in (IndexPolicy, Poor, jb.Constraint))
-    no_update = with_its_own(jb.Policy, "init", plays=jb.environments.FiniteSpec)
+    no_update = overriding(jb.Policy, "init", plays=jb.environments.FiniteSpec)
     cases: list[tuple[Any, Any, Any, str]] = [
         (no_score(), arms(), BUDGET, "policies: Mixed does not define score; it must"),
         (no_update(), arms(), BUDGET, "policies: Odd does not define select and update; it must"),

@@ -60,13 +60,6 @@ def test_counts():
             whole_number("it", wrong, 1)
 
 
-def test_booleans():
-    assert booleans("it", [True, False]).tolist() == booleans("it", [1, 0]).tolist() == [True, False]
-    for wrong in ("no", ["no"], [0.5], [np.nan], [None], None, 2):
-        with pytest.raises(jb.InputError, match=r"it: .* booleans"):
-            booleans("it", wrong)
-
-
 # --- what is checked is what is played -------------------------------------------------------------------------
 
 
@@ -185,11 +178,6 @@ def test_small_means_of_a_file_are_not_played_as_others():
     assert abs(played - [0.5, 3e-4]).max() < 1e-5
 
 
-def test_a_mean_that_the_table_cannot_have_is_refused():
-    with pytest.raises(jb.InputError, match=r"concentration: .0.5, 0.5. given; it must be shapes whose tabulated law"):
-        beta.refuse_inexact("concentration", np.array([0.5]), np.array([0.5]), np.array([0.49 * ticks.ONE]))
-
-
 @pytest.mark.parametrize("shape", [1.1e9, 1e18, 1e308, np.inf, np.nan, 0.0, -1.0])
 def test_shapes_beyond_the_tables(shape):
     with pytest.raises(jb.InputError, match=r"cost_beta: .*finite, above 0 and at most 1e\+09"):
@@ -220,27 +208,36 @@ def test_a_log_may_hold_tiny_values_but_not_as_its_mean():
         FiniteArms.empirical([[([1.0], [1e-9])]])
 
 
-def test_present_is_no_text():
-    with pytest.raises(jb.InputError, match=r"present: .* booleans"):
-        FiniteArms.bernoulli([0.5], [0.5], present=["no"])
-
-
-def test_charges_are_what_was_given():
+def charged(value: Any) -> Any:
     limits = {"limits": [1.0], "cost": environments.Linear(0.1)}
-    for wrong in (1e-50, 1e39, "1", True):
-        with pytest.raises(jb.InputError, match=r"Constant.value: "):
-            environments.row_arms([[([0.5], [0.5])]], penalty=environments.Constant(wrong), **limits)
+    return environments.row_arms([[([0.5], [0.5])]], penalty=environments.Constant(value), **limits)
 
 
-def test_a_live_action_is_not_rounded():
+def live(action: Any) -> Any:
     _, observation = jb.live.start(policies.MUCB(), environments.FiniteSpec(arms=2))
-    for wrong in (0.7, "1", True, np.nan, 1e30):
-        with pytest.raises(jb.InputError, match="action: "):
-            jb.live.observe(observation, wrong, reward=0.5, cost=0.5)
-    assert jb.live.observe(observation, 1.0, reward=0.5, cost=0.5).action == 1
+    return jb.live.observe(observation, action, reward=0.5, cost=0.5)
 
 
-def test_values_for_a_grid():
-    assert jb.grid(policies.OmegaUCB, rho=[1, 2]).rho.tolist() == [1.0, 2.0]
-    with pytest.raises(jb.InputError, match="rho: "):
-        jb.grid(policies.OmegaUCB, rho=["1", "2"])
+def coarse() -> None:
+    beta.refuse_inexact("concentration", np.array([0.5]), np.array([0.5]), np.array([0.49 * ticks.ONE]))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        *((lambda x=x: booleans("it", x), "it: .* booleans") for x in ("no", ["no"], [0.5], [np.nan], [None], None, 2)),
+        *((lambda x=x: charged(x), r"Constant.value: ") for x in (1e-50, 1e39, "1", True)),
+        *((lambda x=x: live(x), "action: ") for x in (0.7, "1", True, np.nan, 1e30)),
+        (lambda: FiniteArms.bernoulli([0.5], [0.5], present=["no"]), r"present: .* booleans"),
+        (lambda: jb.grid(policies.OmegaUCB, rho=["1", "2"]), "rho: "),
+        (coarse, r"concentration: .0.5, 0.5. given; it must be shapes whose tabulated law"),
+    ],
+)
+def test_what_is_none_of_its_kind_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(jb.InputError, match=message):
+        call()
+
+
+def test_what_is_of_its_kind_is_taken() -> None:
+    assert booleans("it", [True, False]).tolist() == booleans("it", [1, 0]).tolist() == [True, False]
+    assert live(1.0).action == 1 and jb.grid(policies.OmegaUCB, rho=[1, 2]).rho.tolist() == [1.0, 2.0]

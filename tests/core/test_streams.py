@@ -18,6 +18,7 @@ from jaxbandits.core.protocol import View
 from jaxbandits.core.streams import Domain, Role
 from jaxbandits.policies.base import ABSENT, largest, sortable
 from tests.contract import threefry as plain
+from tests.core.test_ticks import examples
 
 word = st.integers(0, 2**32 - 1)
 some_words = jax.jit(streams.words)
@@ -79,11 +80,7 @@ def test_distinct_addresses_give_distinct_bits() -> None:
 
 
 @given(word, st.integers(1, 2**31 - 1))
-@example(2**32 - 1, 2**31 - 1)
-@example(2**32 - 1, 1)
-@example(0, 2**31 - 1)
-@example(0xFFFF0000, 0x7FFFFFFF)
-@example(0x0000FFFF, 0x0001FFFF)
+@examples((2**32 - 1, 2**31 - 1), (2**32 - 1, 1), (0, 2**31 - 1), (0xFFFF0000, 0x7FFFFFFF), (0x0000FFFF, 0x0001FFFF))
 def test_below_is_exact(word: int, n: int) -> None:
     got = _below(np.uint32(word), np.int32(n))
     assert got.dtype == jnp.int32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -14,8 +15,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import jaxbandits as jb
+from jaxbandits._numerics.arrays import prefix_sums
 from jaxbandits.core import ticks
 from jaxbandits.core.ticks import ONE, Total
+
+
+def examples(*rows: tuple) -> Callable:
+    """Rows that hypothesis tries in any case."""
+    return lambda test: functools.reduce(lambda made, row: example(*row)(made), rows, test)
+
 
 LARGEST = (2**31 - 1) * ONE + (ONE - 1)
 SMALLEST = -(2**31) * ONE
@@ -45,55 +53,40 @@ to_float = jax.jit(ticks.to_float)
 
 
 @given(totals, increments)
-@example(0, 2**31 - 1 - ONE)
-@example(ONE - 1, 2**31 - 1 - ONE)
-@example(0, -(2**31) + ONE)
-@example(-1, 1)
-@example(ONE - 1, 1)
-@example(0, -1)
-@example(LARGEST - ONE, ONE)
-@example(SMALLEST + ONE, -ONE)
+@examples(
+    (0, 2**31 - 1 - ONE),
+    (ONE - 1, 2**31 - 1 - ONE),
+    (0, -(2**31) + ONE),
+    (-1, 1),
+    (ONE - 1, 1),
+    (0, -1),
+    (LARGEST - ONE, ONE),
+    (SMALLEST + ONE, -ONE),
+)
 def test_add(a: int, x: int) -> None:
     assert value(add(total(a), jnp.int32(x))) == a + x
 
 
 @given(totals, totals)
-@example(LARGEST - 1, 1)
-@example(ONE - 1, ONE - 1)
-@example(-1, 1)
-@example(SMALLEST, ONE - 1)
-@example(HALF - 1, HALF - 1)
-@example(-HALF, -HALF)
+@examples((LARGEST - 1, 1), (ONE - 1, ONE - 1), (-1, 1), (SMALLEST, ONE - 1), (HALF - 1, HALF - 1), (-HALF, -HALF))
 def test_plus(a: int, b: int) -> None:
     assert value(plus(total(a), total(b))) == a + b
 
 
 @given(totals, totals)
-@example(0, LARGEST)
-@example(SMALLEST, 0)
-@example(HALF - 1, -HALF)
-@example(ONE, 1)
-@example(LARGEST, LARGEST)
+@examples((0, LARGEST), (SMALLEST, 0), (HALF - 1, -HALF), (ONE, 1), (LARGEST, LARGEST))
 def test_minus(a: int, b: int) -> None:
     assert value(minus(total(a), total(b))) == a - b
 
 
 @given(outcomes, counts)
-@example(ONE, 2**31 - 1)
-@example(ONE - 1, 2**31 - 1)
-@example(0xFFF, 0xFFFF)
-@example(0xFFF000, 0x7FFF0000)
-@example(1, 2**31 - 1)
+@examples((ONE, 2**31 - 1), (ONE - 1, 2**31 - 1), (0xFFF, 0xFFFF), (0xFFF000, 0x7FFF0000), (1, 2**31 - 1))
 def test_times(x: int, n: int) -> None:
     assert value(times(jnp.int32(x), jnp.int32(n))) == x * n
 
 
 @given(outcomes)
-@example(0)
-@example(1)
-@example(ONE // 2)
-@example(ONE - 1)
-@example(ONE)
+@examples((0,), (1,), (ONE // 2,), (ONE - 1,), (ONE,))
 def test_spread_is_the_nearest_tick(x: int) -> None:
     exact = Fraction(x * (ONE - x), ONE)
     assert int(spread(jnp.int32(x))) == int(exact + Fraction(1, 2))  # half rounds up
@@ -102,10 +95,7 @@ def test_spread_is_the_nearest_tick(x: int) -> None:
 
 
 @given(totals, totals)
-@example(ONE, ONE)
-@example(ONE, ONE - 1)
-@example(-1, 0)
-@example(ONE + 5, 2 * ONE + 3)
+@examples((ONE, ONE), (ONE, ONE - 1), (-1, 0), (ONE + 5, 2 * ONE + 3))
 def test_order(a: int, b: int) -> None:
     x, y = total(a), total(b)
     assert value(smaller(x, y)) == min(a, b)
@@ -115,10 +105,7 @@ def test_order(a: int, b: int) -> None:
 
 
 @given(st.integers(0, 2**24 * ONE))
-@example(2**24 * ONE)
-@example((2**24 - 1) * ONE + ONE - 1)
-@example(0)
-@example(1)
+@examples((2**24 * ONE,), ((2**24 - 1) * ONE + ONE - 1,), (0,), (1,))
 def test_to_float_rounds_once(a: int) -> None:
     ulp = Fraction(float(np.spacing(np.float32(a / ONE))))
     assert abs(Fraction(float(to_float(total(a)))) - Fraction(a, ONE)) <= ulp / 2
@@ -144,6 +131,13 @@ def test_operations_are_elementwise() -> None:
     wide = Total(*(jnp.asarray(part) for part in ticks.split(a)))
     assert np.array_equal(ticks.join(ticks.add(wide, jnp.asarray(x))), a + x)
     assert np.array_equal(ticks.join(ticks.times(jnp.abs(jnp.asarray(x)), jnp.full((2, 2), 3, jnp.int32))), 3 * abs(x))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 32, 64, 65])
+def test_prefix_sums_by_parts_are_those_of_the_plain_definition(n: int) -> None:
+    x = np.random.default_rng(n).integers(-(2**24), 2**24, (5, n)).astype(np.int32)
+    x[0] = 2**24  # the largest outcomes
+    assert np.array_equal(jax.vmap(prefix_sums)(x), np.cumsum(x, axis=1, dtype=np.int32))
 
 
 def test_prefix_sums_of_64_full_outcomes_fit_one_limb() -> None:

@@ -10,11 +10,14 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits._engine import setup
-from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core import ticks
 from jaxbandits.core.protocol import post
+from jaxbandits.policies import MUCB, RCB, BGreedy, IndexPolicy, OmegaUCB, RandomisedPolicy, SampledArms
 from jaxbandits.testing import compilations
+from tests.contract.worlds import with_its_own
 
 ARMS = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.2]], [[0.5, 0.4], [0.3, 0.2]])
+HORIZON = jb.Horizon(20)
 
 
 @jb.pytree
@@ -31,35 +34,20 @@ class First(jb.Policy):
         return state, jnp.int32(0)
 
 
-def play(policy, environment=ARMS, constraint=None):
-    return jb.simulate(policy, environment, constraint or jb.Horizon(5), key=jax.random.key(0), marks=1)
+def play(policy, environment=ARMS, constraint=HORIZON, **options):
+    return jb.simulate(policy, environment, constraint, key=jax.random.key(0), **({"marks": 1} | options))
 
 
-def broken(method, result):
-    return jb.pytree(type("Broken", (First,), {"__annotations__": {}, method: result}))()
+def broken(base, name="Broken", given=(), **brought):
+    return with_its_own(base, name, **brought)(*given)
 
 
-@pytest.mark.parametrize(
-    ("method", "result", "message"),
-    [
-        (
-            "update",
-            lambda self, s, k, o: s.astype(jnp.float32),
-            "Broken.update: it must give a state .* types: float32",
-        ),
-        ("update", lambda self, s, k, o: jnp.append(s, 1), r"Broken.update: .* shapes: \(3,\) != \(2,\)"),
-        ("update", lambda self, s, k, o: (s, s), r"Broken.update: .* given: PyTreeDef\(\(\*, \*\)\)"),
-        ("update", lambda self, s, k, o: s + o.nonsense, "Broken.update: fails when traced.*nonsense"),
-        ("select", lambda self, s, k, v: jnp.int32(0), r"Broken.select: it must give \(state, action\) like those of"),
-        ("select", lambda self, s, k, v: (s, jnp.float32(0)), "Broken.select: .* types: float32 != int32"),
-        ("select", lambda self, s, k, v: (s, s), r"Broken.select: .* leaves '1': shapes: \(2,\) != \(\)"),
-        ("init", lambda self, spec: spec.nothing, "Broken.init: fails when traced.*nothing"),
-    ],
-)
-def test_policy(method, result, message):
-    with pytest.raises(jb.InputError, match=message) as caught:
-        play(broken(method, result))
-    assert "\n" not in str(caught.value)
+def policy(**methods):
+    return broken(MUCB, "Mine", **methods)
+
+
+def limit(**brought):
+    return broken(jb.Horizon, "Limit", (20,), **brought)
 
 
 class Asks:
@@ -68,37 +56,45 @@ class Asks:
 
 
 @pytest.mark.parametrize(
-    ("kind", "method", "given", "message"),
+    ("made", "message"),
     [
+        (broken(First, update=lambda self, s, k, o: s.astype(jnp.float32)), "Broken.update: .* types: float32"),
+        (broken(First, update=lambda self, s, k, o: jnp.append(s, 1)), r"update: .* shapes: \(3,\) != \(2,\)"),
+        (broken(First, update=lambda self, s, k, o: (s, s)), r"Broken.update: .* given: PyTreeDef\(\(\*, \*\)\)"),
+        (broken(First, update=lambda self, s, k, o: s + o.nonsense), "Broken.update: fails when traced.*nonsense"),
         (
-            jb.policies.IndexPolicy,
-            "score",
-            Asks.score,
-            r"Asks\.score: fails .*jnp\.where instead of `if`.* .test_dry_run",
+            broken(First, select=lambda self, s, k, v: jnp.int32(0)),
+            r"select: it must give \(state, action\) like those",
         ),
-        (
-            jb.policies.IndexPolicy,
-            "score",
-            lambda self, arms: arms.n.sum(),
-            r"Broken\.score: float32\[\] given; .* one ",
-        ),
-        (
-            jb.policies.IndexPolicy,
-            "score",
-            lambda self, arms: None,
-            r"a NoneType given; .* each arm, \[2\] .test_dry.*line",
-        ),
-        (
-            jb.policies.RandomisedPolicy,
-            "logits",
-            lambda self, arms, there: arms.t[0],
-            r"Broken\.logits: float32\[\] given",
-        ),
+        (broken(First, select=lambda self, s, k, v: (s, jnp.float32(0))), "select: .* types: float32 != int32"),
+        (broken(First, select=lambda self, s, k, v: (s, s)), r"select: .* leaves '1': shapes: \(2,\) != \(\)"),
+        (broken(First, init=lambda self, spec: spec.nothing), "Broken.init: fails when traced.*nothing"),
+        (broken(IndexPolicy, score=Asks.score), r"Asks\.score: fails .*jnp\.where instead of `if`.* .test_dry_run"),
+        (broken(IndexPolicy, score=lambda self, arms: arms.n.sum()), r"Broken\.score: float32\[\] given; .* one "),
+        (broken(IndexPolicy, score=lambda self, arms: None), r"a NoneType given; .* each arm, \[2\] .test_dry.*line"),
+        (broken(RandomisedPolicy, logits=lambda self, arms, there: arms.t[0]), r"Broken\.logits: float32\[\] given"),
+        # methods that are called late, or by one engine only
+        (policy(status=lambda self, state: None), r"Mine\.status: it must give int32\[\]; .*None"),
+        (policy(status=lambda self, state: jnp.float32(0)), r"Mine\.status: .* types: float32"),
+        (policy(summary=lambda self, state: [1]), r"Mine\.summary: .* given; it must be a dict of arrays"),
+        (policy(summary=lambda self, state: {"pulls": state.pulls}), r"Mine\.summary: 'pulls' given; .*FiniteArms"),
+        (limit(ended=lambda self, ledger: "yes"), r"Limit\.ended"),
+        (limit(ends_with=jb.Status.RUNNING), r"Limit\.ends_with: .*RUNNING.*; it must be a Status other than"),
+        (limit(ends_with=9), r"Limit\.ends_with: 9 given"),
+        (limit(clock_name=None), r"Limit\.clock_name: None given; it must be 'spent' or 'rounds'"),
+        (limit(best_rate=lambda self, reward, cost: None), r"Limit\.best_rate: array.nan. given"),
+        (limit(best_rate=lambda self, reward, cost: [1.0, 2.0, 3.0]), r"Limit\.best_rate"),
+        # a wrapper refuses a policy that chooses in its own way
+        (SampledArms(BGreedy(), 2), r"policy: .* an index policy that chooses by its score alone"),
+        (SampledArms(SampledArms(RCB(), 1), 2), r"policy: .* an index policy that chooses by its score alone"),
+        (OmegaUCB, "policies: <class"),
     ],
 )
-def test_one_formula(kind, method, given, message):
-    with pytest.raises(jb.InputError, match=message):
-        play(jb.pytree(type("Broken", (kind,), {"__annotations__": {}, method: given}))())
+def test_a_slip_is_one_line_before_anything_is_played(made, message):
+    nouns = {"policy": MUCB(), "constraint": made} if isinstance(made, jb.Constraint) else {"policy": made}
+    with pytest.raises(jb.InputError, match=message) as caught:
+        play(**nouns)
+    assert "\n" not in str(caught.value)
 
 
 def test_what_has_passed_vouches_for_its_own_class_only(monkeypatch):
@@ -113,7 +109,7 @@ def test_what_has_passed_vouches_for_its_own_class_only(monkeypatch):
     assert len(checked) == 1
     for _ in range(2):  # a failure is not remembered as a pass
         with pytest.raises(jb.InputError, match=r"Broken\.select: it must give"):
-            play(broken("select", lambda self, s, k, v: jnp.int32(0)))
+            play(broken(First, select=lambda self, s, k, v: jnp.int32(0)))
     play(First(), jb.environments.FiniteArms.bernoulli([[0.5, 0.4, 0.1]] * 2, [[0.5, 0.4, 0.1]] * 2))
     assert len(checked) == 4
 
@@ -132,8 +128,6 @@ def test_policy_without_decorator_or_setting():
         Plain(width=0.3)
     with pytest.raises(jb.InputError, match=r"Unsaid does not define .*plays; it must"):
         play(Unsaid())
-    with pytest.raises(jb.InputError, match="policies: <class"):
-        play(jb.policies.OmegaUCB)
 
 
 @jb.pytree
@@ -170,101 +164,36 @@ def test_environment(reward, message):
         play(First(), world)
 
 
-def test_constraint_that_forgets_to_book_still_ends_by_the_round_cap():
-    @jb.pytree
-    class Forgetful(jb.TotalBudget):
-        def charge(self, ledger, outcome):
-            return ledger
-
-    limit = Forgetful(5.0, last_pull="counts")
+def test_a_constraint_that_forgets_to_book_still_ends_by_the_round_cap():
+    forgetful = broken(jb.TotalBudget, given=(5.0, "counts"), charge=lambda self, ledger, outcome: ledger)
     with pytest.warns(UserWarning, match="round_cap"):
-        result = jb.simulate(First(), ARMS, limit, key=jax.random.key(0), marks=1, max_rounds=50)
+        result = play(First(), constraint=forgetful, max_rounds=50)
     assert result.ledger["rounds"].ravel().tolist() == [50, 50]
-
-
-def test_constraint_that_loses_a_field():
-    @jb.pytree
-    class Lossy(jb.Horizon):
-        def charge(self, ledger, outcome):
-            return post(ledger, outcome).reward
-
-    with pytest.raises(jb.InputError, match=r"Lossy\.charge: it must give a ledger like the one before"):
-        play(First(), constraint=Lossy(5))
 
 
 def test_about_says_what_was_run():
     about = play(First()).about
-    assert about["constraint"] == {"class": "Horizon", "rounds": 5}
-    assert about["engine"] == "scan"
-    assert dataclasses.is_dataclass(First()) and arm_statistics.empty(2).pulls.shape == (2,)
-
-
-# --- methods that are called late, or by one engine only ------------------------------------------------------------
-
-
-def _policy(**methods):
-    return jb.pytree(type("Mine", (jb.policies.MUCB,), {"__annotations__": {}, **methods}))()
-
-
-def _limit(**brought):
-    return jb.pytree(type("Limit", (jb.Horizon,), {"__annotations__": {}, **brought}))(20)
-
-
-@pytest.mark.parametrize(
-    ("policy", "limit", "message"),
-    [
-        (_policy(status=lambda self, state: None), None, r"Mine\.status: it must give int32\[\]; .*None"),
-        (_policy(status=lambda self, state: jnp.float32(0)), None, r"Mine\.status: .* types: float32"),
-        (_policy(summary=lambda self, state: [1]), None, r"Mine\.summary: .* given; it must be a dict of arrays"),
-        (
-            _policy(summary=lambda self, state: {"pulls": state.pulls}),
-            None,
-            r"Mine\.summary: 'pulls' given; .*FiniteArms",
-        ),
-        (None, _limit(ended=lambda self, ledger: "yes"), r"Limit\.ended"),
-        (None, _limit(ends_with=jb.Status.RUNNING), r"Limit\.ends_with: .*RUNNING.*; it must be a Status other than"),
-        (None, _limit(ends_with=9), r"Limit\.ends_with: 9 given"),
-        (None, _limit(clock_name=None), r"Limit\.clock_name: None given; it must be 'spent' or 'rounds'"),
-        (None, _limit(best_rate=lambda self, reward, cost: None), r"Limit\.best_rate: array.nan. given"),
-        (None, _limit(best_rate=lambda self, reward, cost: [1.0, 2.0, 3.0]), r"Limit\.best_rate"),
-    ],
-)
-def test_what_is_called_late_is_tried_early(policy, limit, message):
-    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
-    with pytest.raises(jb.InputError, match=message):
-        jb.simulate(policy or jb.policies.MUCB(), arms, limit or jb.Horizon(20), key=jax.random.key(0))
+    assert about["constraint"] == {"class": "Horizon", "rounds": 20} and about["engine"] == "scan"
 
 
 def test_what_a_users_exception_says_moves_no_cursor():
     def init(self, spec):
         raise ValueError("a\x1b[2Jb")
 
-    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
     with pytest.raises(jb.InputError, match=r"a\\x1b\[2Jb"):
-        jb.simulate(_policy(init=init), arms, jb.Horizon(20), key=jax.random.key(0))
+        play(policy(init=init))
 
 
-@pytest.mark.parametrize("change", [{"mean_reward": np.array([[0.3, 0.6]])}, {"present": np.zeros((1, 2), bool)}])
+@pytest.mark.parametrize("change", [{"mean_reward": np.array([[0.3, 0.6]])}, {"present": np.zeros((2, 2), bool)}])
 def test_tables_made_by_hand_are_looked_at(change):
-    arms = dataclasses.replace(jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]]), **change)
     with pytest.raises(jb.InputError, match=f"^{next(iter(change))}: "):
-        jb.simulate(jb.policies.MUCB(), arms, jb.Horizon(20), key=jax.random.key(0))
+        play(MUCB(), dataclasses.replace(ARMS, **change))
 
 
 def test_a_status_that_is_none_ends_a_lane_as_invalid():
-    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
     with pytest.warns(UserWarning, match="invalid"):
-        result = jb.simulate(
-            _policy(status=lambda self, state: jnp.int32(77)), arms, jb.Horizon(20), key=jax.random.key(0), marks=1
-        )
+        result = play(policy(status=lambda self, state: jnp.int32(77)))
     assert (result.ended == jb.Status.INVALID).all()
-
-
-def test_a_wrapper_refuses_a_policy_that_chooses_in_its_own_way():
-    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
-    for inner in (jb.policies.BGreedy(), jb.policies.SampledArms(jb.policies.RCB(), 1)):
-        with pytest.raises(jb.InputError, match=r"policy: .* an index policy that chooses by its score alone"):
-            jb.simulate(jb.policies.SampledArms(inner, 2), arms, jb.Horizon(20), key=jax.random.key(0))
 
 
 @jb.pytree
@@ -297,14 +226,17 @@ class Unprepared(jb.Horizon):
         (Odd(rounds=5, cap=0.5), r"Odd\.cap: 0\.5 given; it must be .*1"),
         (
             Unprepared(rounds=5),
-            r"Unprepared\.prepare: cap has shape \(\); it must have one row for each of 1 instances",
+            r"Unprepared\.prepare: cap has shape \(\); it must have one row for each of 2 instances",
+        ),
+        (
+            broken(jb.Horizon, "Lossy", (5,), charge=lambda self, ledger, outcome: post(ledger, outcome).reward),
+            r"Lossy\.charge: it must give a ledger like the one before",
         ),
     ],
 )
-def test_slips_of_a_constraint_are_named_before_anything_is_played(constraint: Any, message: str) -> None:
-    arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+def test_slips_of_a_constraint_are_named_before_anything_is_compiled(constraint: Any, message: str) -> None:
     with compilations() as compiled, pytest.raises(jb.InputError, match=message):
-        jb.simulate(jb.policies.MUCB(), arms, constraint, key=jax.random.key(0))
+        play(MUCB(), constraint=constraint)
     assert not [name for name in compiled if "advance" in name]
 
 
@@ -330,7 +262,7 @@ def test_a_clock_reads_the_number_of_its_own_instance(marks: int) -> None:
     arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]] * 3, [[0.9, 0.3]] * 3)
     with pytest.warns(UserWarning, match="Paced overrides clock"):
         result = jb.simulate(
-            jb.policies.MUCB(), arms, Paced(rounds=12), key=jax.random.key(0), replicates=2, marks=marks, engine="auto"
+            MUCB(), arms, Paced(rounds=12), key=jax.random.key(0), replicates=2, marks=marks, engine="auto"
         )
     rounds, pace = result.ledger["rounds"], np.array([1, 2, 3])[None, :, None, None]
     for name in ("clock", "expected_clock"):

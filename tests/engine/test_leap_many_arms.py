@@ -12,12 +12,12 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits._engine import driver, leap, scan
-from jaxbandits.core import arm_statistics, streams, ticks
+from jaxbandits.core import streams
 from jaxbandits.core.protocol import Constraint, View
 from jaxbandits.core.settings import Settings
-from jaxbandits.environments import AddressedArms, FiniteSpec, Reservoir, bernoulli_outcome, uniform_outcome
+from jaxbandits.environments import Reservoir, uniform_outcome
 from jaxbandits.policies import RCB, ArmIncreasing, LogExploration, LogLogExploration, OmegaUCB, SampledArms, UCBVRatio
-from jaxbandits.policies.base import evaluate, largest, tie_winners
+from jaxbandits.policies.base import largest, tie_winners
 from jaxbandits.testing import assert_same_results
 
 KEY = jax.random.key(33)
@@ -138,60 +138,3 @@ def test_an_arm_that_is_none_ends_its_lane_in_both_engines() -> None:
             played.append(jb.simulate(policy, arms, limit, key=KEY, replicates=2, engine=engine, slots=2))
     assert ((played[0].final["pulls"] > 0).sum(axis=-1) == 322).all()
     assert_same_results(*played, "engines scan and leap, an arm that is none")
-
-
-@jb.pytree
-class Steps(AddressedArms):
-    """Arm k pays 1 on average every other time and costs (k + 1)/8 or nothing: four methods are all it takes."""
-
-    reward: Any = jb.leaf()  # i32[I, K]: ticks
-
-    @property
-    def spec(self) -> FiniteSpec:
-        return FiniteSpec(arms=int(self.reward.shape[-1]))
-
-    def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return self.reward[arm], (arm + 1) * (ticks.ONE // 16)
-
-    def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
-        words = streams.words(key, n, arm)
-        cost = (words[1] >> 31).astype(jnp.int32) * (arm + 1) * (ticks.ONE // 8)
-        return bernoulli_outcome(self.reward[arm], words[0]), cost
-
-    def values(self) -> tuple[np.ndarray, np.ndarray]:
-        reward = ticks.to_units(self.reward)
-        return reward, np.broadcast_to((np.arange(reward.shape[1]) + 1) / 16, reward.shape)
-
-
-@pytest.mark.integration
-def test_an_environment_of_ones_own_leaps() -> None:
-    world = Steps(np.asarray([[3, 5, 2, 7], [1, 1, 1, 8]], np.int32) << 20)
-    limit = jb.TotalBudget(300.0, last_pull="counts")
-    jb.testing.check_environment(world)
-    played = [jb.simulate(OmegaUCB(), world, limit, key=KEY, replicates=3, engine=e) for e in ("scan", "leap")]
-    assert [result.about["engine"] for result in played] == ["scan", "leap"]
-    assert_same_results(*played, "engines scan and leap, an environment of one's own")
-
-
-def test_float32_scores_of_rcb_fall_by_less_than_the_margin() -> None:
-    """While an arm rests; near the pole too, where one unit in the last place of ln t would be most of the score."""
-    draw = np.random.default_rng(4)
-    n = np.floor(10 ** draw.uniform(0, 5, 100_000))
-    cost = np.floor(n * draw.random(n.size))
-    t = jnp.asarray(n + np.floor(10 ** draw.uniform(0, 6, n.size)), jnp.int32)
-    state = jb.policies.RCB().init(jb.environments.FiniteSpec(n.size))
-    state = state._replace(
-        pulls=jnp.asarray(n, jnp.int32),
-        reward=ticks.count(jnp.asarray(cost // 2, jnp.int32)),
-        cost=ticks.count(jnp.asarray(cost, jnp.int32)),
-    )
-    leaves = jax.tree.map(jnp.float32, RCB())
-    score = jax.jit(lambda s, t: evaluate(leaves, arm_statistics.as_floats(s, t)))
-    worst, now = 0.0, np.asarray(score(state, t))
-    for later in range(1, 20):
-        then = np.asarray(score(state, t + later))
-        finite = np.isfinite(now)
-        assert (then[~finite] == np.inf).all()
-        worst = max(worst, float(((now[finite] - then[finite]) / now[finite]).max()))
-        now = then
-    assert worst < RCB.rounding / 2

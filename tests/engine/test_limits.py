@@ -59,18 +59,34 @@ class Sets(jb.Policy):
 # --- addresses -------------------------------------------------------------------------------------------------
 
 
-def test_arms():
-    with pytest.raises(
-        jb.InputError, match="mean_reward, mean_cost: '16777217 arms' given; it must be at most 16777216"
-    ):
-        FiniteArms.bernoulli(half(MANY), half(MANY))
-    with pytest.raises(jb.InputError, match="reward_weights: '16777217 arms'"):
-        FiniteArms.generalised_bernoulli(half(MANY, 5), half(MANY, 5))
-    with pytest.raises(jb.InputError, match="reward_alpha: '16777217 arms'"):
-        FiniteArms.beta(half(MANY), half(MANY), half(MANY), half(MANY))
-    with pytest.raises(jb.InputError, match="arms: 16777217 given"):
-        jb.live.start(policies.MUCB(), FiniteSpec(MANY))
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: FiniteArms.bernoulli(half(MANY), half(MANY)),
+            "mean_reward, mean_cost: .* must be at most 16777216",
+        ),
+        (lambda: FiniteArms.generalised_bernoulli(half(MANY, 5), half(MANY, 5)), "reward_weights: '16777217 arms'"),
+        (lambda: FiniteArms.beta(*[half(MANY)] * 4), "reward_alpha: '16777217 arms'"),
+        (lambda: jb.live.start(policies.MUCB(), FiniteSpec(MANY)), "arms: 16777217 given"),
+        (lambda: Reservoir.ratio(KEY, instances=1, capacity=2**24).with_capacity(MANY), "capacity: 16777217 given"),
+        (lambda: FiniteArms.bernoulli(half(1, 2), half(1, 2, 512)), "mean_cost: '512 resources' given; .* at most 511"),
+        (
+            lambda: policies.OnPoints(policies.MUCB(), half(MANY)).check(environments.ContinuumSpec()),
+            r"OnPoints.points: '16777217 points' given",
+        ),
+        (lambda: streams.policy_words(KEY, jnp.int32(1), 256), "role: 256 given"),
+    ],
+)
+def test_one_more_than_an_address_holds(make, message):
+    with pytest.raises(jb.InputError, match=message):
+        make()
+
+
+def test_as_many_as_an_address_holds():
     limits.check_spec(FiniteSpec(2**24))
+    assert Reservoir.ratio(KEY, instances=1, capacity=2**24).spec.arms == 2**24
+    assert streams.policy_words(KEY, jnp.int32(1), 255).shape == (2,)
 
 
 def test_why_arms_end_at_two_to_the_24():
@@ -79,21 +95,12 @@ def test_why_arms_end_at_two_to_the_24():
 
 
 def test_resources():
-    with pytest.raises(jb.InputError, match="mean_cost: '512 resources' given; it must be of at most 511"):
-        FiniteArms.bernoulli(half(1, 2), half(1, 2, 512))
     most = FiniteArms.bernoulli(half(1, 2), half(1, 2, 511))
     assert most.spec.resources == 511
     wide = jax.tree.map(jnp.asarray, FiniteArms.bernoulli(half(1, 2), half(1, 2, 257)))  # its last block's bit is 2**31
     world = scan.at_instance(wide, jnp.int32(0))
     _, cost = jax.eval_shape(world.outcome, KEY, jnp.int32(1), jnp.int32(0))
     assert cost.shape == (257,)
-
-
-def test_arms_of_a_reservoir():
-    world = Reservoir.ratio(KEY, instances=1, capacity=2**24)
-    assert world.spec.arms == 2**24
-    with pytest.raises(jb.InputError, match="capacity: 16777217 given"):
-        world.with_capacity(MANY)
 
 
 def test_pairs():
@@ -103,14 +110,8 @@ def test_pairs():
     assert CensoredSpec.of(2**20 - 1, np.arange(1, 17) / 16, **law).pairs < 2**24
 
 
-def test_roles():
-    with pytest.raises(jb.InputError, match="role: 256 given"):
-        streams.policy_words(KEY, jnp.int32(1), 256)
-    assert streams.policy_words(KEY, jnp.int32(1), 255).shape == (2,)
-
-
 @pytest.mark.parametrize("name", ["replicates", "instance_ids"])
-@pytest.mark.parametrize("wrong", [[2**32], [-1], [0.5], [True], ["1"], [], [1, [2]]])
+@pytest.mark.parametrize("wrong", [[2**32], [-1], [0.5], [True], ["1"], [], [1, [2]], [3, 3]])
 def test_ids(name, wrong):
     with pytest.raises(
         jb.InputError, match=f"{name}: .* must be a list of distinct whole numbers from 0 to 4294967295"
@@ -123,17 +124,6 @@ def test_ids_that_fit():
     assert task.replicate_ids.tolist() == [2**32 - 1, 0] and task.instance_ids.tolist() == [2**32 - 1]
 
 
-def test_one_address_twice_would_count_a_run_twice():
-    with pytest.raises(jb.InputError, match=r"replicates: .3, 3. given; it must be a list of distinct"):
-        laid_out(replicates=[3, 3])
-
-
-def test_points():
-    policy = policies.OnPoints(policies.MUCB(), half(MANY))
-    with pytest.raises(jb.InputError, match=r"OnPoints.points: '16777217 points' given"):
-        policy.check(environments.ContinuumSpec())
-
-
 # --- totals ----------------------------------------------------------------------------------------------------
 
 
@@ -144,20 +134,16 @@ def test_a_set_of_127_arms_is_exact_where_the_total_has_a_part():
     nearly = ticks.Total(jnp.int32(5), jnp.int32(ticks.ONE - 1))
     assert ticks.join(ticks.add(nearly, outcome.reward)) == 133 * ticks.ONE - 1
     assert ticks.join(ticks.add(nearly, -outcome.reward)) == -121 * ticks.ONE - 1
-
-
-@pytest.mark.parametrize("arms", [128, 200])
-def test_a_larger_set(arms):
-    with pytest.raises(jb.InputError, match=r"Sets.blank_action: .* set of L arms, int32.L., L from 1 to 127"):
-        laid_out(Sets(arms), WIDE)
     assert WIDE.refuses(jnp.zeros(127, jnp.int32)) is None
+    for more in (128, 200):
+        with pytest.raises(jb.InputError, match=r"Sets.blank_action: .* set of L arms, int32.L., L from 1 to 127"):
+            laid_out(Sets(more), WIDE)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bool", "uint8", "int8", "uint32", "bfloat16"])
 def test_an_action_that_is_no_arm(dtype):
-    with pytest.raises(
-        jb.InputError, match=rf"Sets.blank_action: an action of {dtype}\[\] given; for FiniteArms it must"
-    ):
+    message = rf"Sets.blank_action: an action of {dtype}\[\] given; for FiniteArms it must"
+    with pytest.raises(jb.InputError, match=message):
         laid_out(Sets(0, dtype))
 
 
@@ -247,25 +233,14 @@ def test_statistics_of_an_arm_hold_as_many_pulls_as_there_are_rounds():
 # --- memory ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "call"),
-    [
-        ("replicates", lambda: jb.simulate(policies.OmegaUCB(), ARMS, BUDGET, key=KEY, replicates=2**31)),
-        ("replicates", lambda: jb.simulate(policies.OmegaUCB(), ARMS, BUDGET, key=KEY, replicates=2**28)),
-        ("slots", lambda: jb.simulate(policies.OmegaUCB(), ARMS, BUDGET, key=KEY, slots=2**30)),
-    ],
-)
-def test_memory(name, call, monkeypatch):
+@pytest.mark.parametrize(("name", "many"), [("replicates", 2**31), ("replicates", 2**28), ("slots", 2**30)])
+def test_memory(name, many, monkeypatch):
     monkeypatch.setattr(checks, "available_memory", lambda: 8 << 30)
-    with pytest.raises(
-        jb.InputError, match=f"{name}.* it must be less: it would take .* GiB of memory, and 8 GiB are free"
-    ):
-        call()
-
-
-def test_little_is_never_refused(monkeypatch):
+    message = f"{name}.* it must be less: it would take .* GiB of memory, and 8 GiB are free"
+    with pytest.raises(jb.InputError, match=message):
+        jb.simulate(policies.OmegaUCB(), ARMS, BUDGET, key=KEY, **{name: many})
     monkeypatch.setattr(checks, "available_memory", lambda: 0)
-    assert laid_out(replicates=100).tasks[0].order.size == 100
+    assert laid_out(replicates=100).tasks[0].order.size == 100, "little is never refused"
 
 
 # --- what is given ---------------------------------------------------------------------------------------------

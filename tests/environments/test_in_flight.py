@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -81,6 +82,7 @@ POLICIES = {
     "even_pace": EvenPace(OmegaUCB()),
 }
 SLOTS = np.repeat(np.arange(len(REQUESTS)), REQUESTS)
+SEEN = np.concatenate([np.arange(n) for n in REQUESTS])
 
 
 def delays(run: int, arms: np.ndarray) -> np.ndarray:
@@ -102,60 +104,70 @@ def fresh_twin() -> Twin:
     return Twin([int(b * ticks.ONE) for b in BOUNDS], budgets, PATIENCE)
 
 
-def told(run: int, name: str) -> list[list[tuple[int, int, int, int, bool]]]:
-    """What arrives after each round, by the twin."""
+class Round(NamedTuple):
+    """A round of a lane, beside what the twin knows before it."""
+
+    number: int
+    arm: int  # −1: none was played
+    slot: int
+    seen: int  # requests of this slot that came before
+    lane: Any  # the lane's own values of this round
+    twin: Twin
+    arrived: list[tuple[int, int, int, int, bool]]  # filled when the round is over
+    can: list[int]  # arms that every budget can pay
+
+
+def replayed(name: str, run: int, booked: Callable[[Round], None] = lambda now: None) -> Iterator[Round]:
+    """A lane's decisions, round by round; ``booked`` is told of each when the twin has booked it, before arrivals."""
     lane, twin = jax.tree.map(lambda x: x[run], lanes(name)), fresh_twin()
-    wait, out = delays(run, lane.action), []
-    for t, arm in enumerate(lane.action.tolist(), start=1):
+    wait = delays(run, lane.action)
+    for i, arm in enumerate(lane.action.tolist()):
+        slot, here = int(SLOTS[i]), jax.tree.map(lambda x, i=i: x[i], lane)
+        arrived: list[tuple[int, int, int, int, bool]] = []
+        yield (now := Round(i + 1, arm, slot, int(SEEN[i]), here, twin, arrived, twin.affordable(slot)))
         if arm >= 0:
-            cost = int(lane.outcome.cost[t - 1].max())
-            twin.play(t, int(SLOTS[t - 1]), arm, int(lane.outcome.reward[t - 1]), cost, int(wait[t - 1]))
-        out.append(twin.arrive(t, M))
-    return out
+            cost = int(here.outcome.cost.max())
+            twin.play(i + 1, slot, arm, int(here.outcome.reward), cost, int(wait[i]))
+        booked(now)
+        arrived += twin.arrive(i + 1, M)
 
 
 def test_the_simulator_agrees_with_a_plain_twin():
     """Queue, statistics, open requests, money of every round in whole ticks; decisions by float64 scores."""
-    skips = lost = late = 0
+    skips, arrived, late = 0, [], False
+
+    def booked(now: Round) -> None:
+        twin, known = now.twin, now.lane.state.known
+        assert known.open.tolist() == twin.open
+        assert known.learnt.pulls.tolist() == twin.n
+        assert ticks.join(known.learnt.reward).tolist() == twin.reward
+        assert ticks.join(known.learnt.cost).tolist() == twin.cost
+        for j, budget in enumerate(twin.budgets):
+            charged = int(ticks.join(known.budgets.charged)[j])
+            granted = budget.amount * (now.slot // budget.every + 1 if budget.carries else 1)
+            assert granted - charged == budget.left(now.slot), (now.number, j)
+
     for run in range(RUNS):
-        lane, twin = jax.tree.map(lambda x, run=run: x[run], lanes("omega_ucb")), fresh_twin()
-        wait = delays(run, lane.action)
-        assert lane.played.all()
-        for t, arm in enumerate(lane.action.tolist(), start=1):
-            i, slot = t - 1, int(SLOTS[t - 1])
-            can = twin.affordable(slot)
-            assert (arm >= 0) == bool(can), (run, t)
-            if arm >= 0:
-                assert arm in can
-                scores = twin.scores(t, 0.25)
-                best = max(scores[k] for k in can)
+        for now in replayed("omega_ucb", run, booked):
+            twin, can = now.twin, now.can
+            assert now.lane.played and (now.arm >= 0) == bool(can), now
+            if now.arm >= 0:
+                scores = twin.scores(now.number, 0.25)
                 new = [k for k in can if twin.n[k] + twin.open[k] == 0]
-                assert arm == new[0] if new else scores[arm] >= best * (1 - 1e-5), (run, t, scores)
-                cost = int(lane.outcome.cost[i].max())
-                twin.play(t, slot, arm, int(lane.outcome.reward[i]), cost, int(wait[i]))
-            skips += arm < 0
-            known = jax.tree.map(lambda x, i=i: x[i], lane.state.known)
-            assert known.open.tolist() == twin.open
-            assert known.learnt.pulls.tolist() == twin.n
-            assert ticks.join(known.learnt.reward).tolist() == twin.reward
-            assert ticks.join(known.learnt.cost).tolist() == twin.cost
-            for j, budget in enumerate(twin.budgets):
-                charged = int(ticks.join(known.budgets.charged)[j])
-                granted = budget.amount * (slot // budget.every + 1 if budget.carries else 1)
-                assert granted - charged == budget.left(slot), (run, t, j)
-            arrived = twin.arrive(t, M)
-            lost += sum(x[4] for x in arrived)
-            late += len(arrived) == M and any(x[0] <= t for x in twin.waiting)
-        violation = ticks.join(lane.ledger.audit["violation"])[-1]
+                best = max(scores[k] for k in can)
+                assert now.arm == new[0] if new else now.arm in can and scores[now.arm] >= best * (1 - 1e-5), now
+            skips += now.arm < 0
+            late |= sum(x[0] < now.number for x in twin.waiting) > 0
+            arrived.append(now.arrived)
+        violation, spent = (ticks.join(x) for x in (now.lane.ledger.audit["violation"], now.lane.ledger.spent))
         assert violation.tolist() == [0, 0] == [budget.overspent() for budget in twin.budgets]
-        spent = ticks.join(lane.ledger.spent)[-1]
         assert spent.tolist() == [sum(budget.paid.values()) for budget in twin.budgets]
-    assert skips and lost and late  # or nothing was tried
+    assert skips and late and any(lost for told in arrived for *_, lost in told)  # or nothing was tried
 
 
 def serve(name: str, run: int) -> None:
     """The same requests and arrivals, delays, losses and reservations included: the same decisions and state."""
-    lane, now = jax.tree.map(lambda x: x[run], lanes(name)), [0.0]
+    rounds, now = list(replayed(name, run)), [0.0]
     key = jax.random.wrap_key_data(lane_words(streams.root_key(KEY), 0, run, Domain.POLICY))
     names = ("a", "b", "c")
     budgets = [
@@ -171,19 +183,18 @@ def serve(name: str, run: int) -> None:
         key=key,
         clock=lambda: now[0],
     )
-    arrivals = told(run, name)
-    for t, arm in enumerate(lane.action.tolist(), start=1):
-        now[0] = float(SLOTS[t - 1])
+    for t, arm, slot, *_, arrived, _can in rounds:
+        now[0] = float(slot)
         ticket = agent.choose()
         assert (names.index(ticket.arm) if ticket else -1) == arm, (name, run, t)
         if t < ROUNDS:
-            for round, _, reward, cost, lost in arrivals[t - 1]:
+            for round, _, reward, cost, lost in arrived:
                 if lost:
                     agent._give_up([round], now[0])
                 else:
                     agent.learn(round, reward=reward / ticks.ONE, cost=cost / ticks.ONE)
     known = Known(agent._learnt, agent._waiting, budget_state(agent._accounts))
-    simulated = jax.tree.map(lambda x: x[-1], lane.state.known)
+    simulated = rounds[-1].lane.state.known
     for mine, must in zip(jax.tree.leaves(known), jax.tree.leaves(simulated), strict=True):
         if mine.ndim and mine.shape != must.shape:  # an agent has room for more arms
             mine, more = mine[: must.shape[0]], mine[must.shape[0] :]
@@ -200,62 +211,42 @@ def test_a_service_decides_as_the_simulator(name: str) -> None:
         serve(name, run)
 
 
-SEEN = np.concatenate([np.arange(n) for n in REQUESTS])
-
-
 @pytest.mark.integration
 def test_the_pacer_agrees_with_its_twin():
     """Prices to 10⁻³ over a whole lane in float32, decisions but for near-ties."""
     moved = 0
     for run in range(RUNS):
-        lane, twin, pacer = jax.tree.map(lambda x, run=run: x[run], lanes("pacer")), fresh_twin(), Pacer(eta=0.05)
-        wait = delays(run, lane.action)
-        for t, arm in enumerate(lane.action.tolist(), start=1):
-            i, slot, seen = t - 1, int(SLOTS[t - 1]), int(SEEN[t - 1])
-            can = twin.affordable(slot)
-            if can:
-                left = with_returns(twin, pacer, slot)
-                ahead = [expected_left(slot, seen, budget.every, EXPECTED) for budget in twin.budgets]
-                targets = [max(a / ticks.ONE / b, 1 / ticks.ONE) for a, b in zip(left, ahead, strict=True)]
-                net = pacer.play(twin, t, targets, can)
-                new = [k for k in can if net[k] == np.inf]
-                best = max(net[k] for k in can)
-                if arm < 0:
-                    assert best < 1e-3
-                else:
-                    assert arm == new[0] if new else net[arm] >= best - 1e-3
-                pacer.move(twin, targets, arm)
-                price = lane.state.known.learnt.price[i]
-                assert np.allclose(price, pacer.price, rtol=1e-3), (run, t)
-                moved += 1
-            else:
+        pacer = Pacer(eta=0.05)
+        for now in replayed("pacer", run):
+            twin, can, arm = now.twin, now.can, now.arm
+            if not can:
                 assert arm < 0
-            if arm >= 0:
-                cost = int(lane.outcome.cost[i].max())
-                twin.play(t, slot, arm, int(lane.outcome.reward[i]), cost, int(wait[i]))
-            twin.arrive(t, M)
+                continue
+            left = with_returns(twin, pacer, now.slot)
+            ahead = [expected_left(now.slot, now.seen, budget.every, EXPECTED) for budget in twin.budgets]
+            targets = [max(a / ticks.ONE / b, 1 / ticks.ONE) for a, b in zip(left, ahead, strict=True)]
+            net = pacer.play(twin, now.number, targets, can)
+            new, best = [k for k in can if net[k] == np.inf], max(net[k] for k in can)
+            if arm < 0:
+                assert best < 1e-3
+            else:
+                assert arm == new[0] if new else net[arm] >= best - 1e-3
+            pacer.move(twin, targets, arm)
+            assert np.allclose(now.lane.state.known.learnt.price, pacer.price, rtol=1e-3), now
+            moved += 1
     assert moved > ROUNDS
 
 
 @pytest.mark.integration
 def test_an_even_pace_stays_under_its_line():
     for run in range(RUNS):
-        lane, twin = jax.tree.map(lambda x, run=run: x[run], lanes("even_pace")), fresh_twin()
-        wait, skips = delays(run, lane.action), 0
-        for t, arm in enumerate(lane.action.tolist(), start=1):
-            i, slot = t - 1, int(SLOTS[t - 1])
-            line = [even_line(budget, slot, int(SEEN[i]), EXPECTED) for budget in twin.budgets]
-            fits = [
-                k
-                for k, bound in enumerate(twin.bounds)
-                if all(k not in b.arms or bound <= x + 8 for b, x in zip(twin.budgets, line, strict=True))
-            ]
-            assert arm in fits if arm >= 0 else not fits, (run, t)
-            skips += arm < 0
-            if arm >= 0:
-                cost = int(lane.outcome.cost[i].max())
-                twin.play(t, slot, arm, int(lane.outcome.reward[i]), cost, int(wait[i]))
-            twin.arrive(t, M)
+        skips = 0
+        for now in replayed("even_pace", run):
+            line = [even_line(budget, now.slot, now.seen, EXPECTED) for budget in now.twin.budgets]
+            least = [min(x for x, b in zip(line, now.twin.budgets, strict=True) if k in b.arms) for k in range(3)]
+            fits = [k for k, bound in enumerate(now.twin.bounds) if bound <= least[k] + 8]
+            assert now.arm in fits if now.arm >= 0 else not fits, now
+            skips += now.arm < 0
         assert skips
 
 

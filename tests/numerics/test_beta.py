@@ -177,36 +177,31 @@ def law_error(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, fl
     return float(max(over.max(), under.max())), float(np.abs(mean / 2**24 - a / (a + b)).max())
 
 
-@pytest.mark.integration
-def test_laws_of_random_shapes() -> None:
+NAMED = np.array([(0.01, 0.01), (0.01, 0.05), (0.01, 1e3), (1e3, 1e3), (1, 1), (1e-3, 5), (1e-3, 1e3)]).T
+
+
+def shapes(kind: str) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(4)
-    cdf, mean = law_error(*(5 - rng.uniform(0, 5, (2, 300))))
-    assert cdf < 1e-4 and mean < 1e-5
+    if kind == "random":
+        a, b = 5 - rng.uniform(0, 5, (2, 300))
+    elif kind == "extreme":
+        a, b = np.concatenate([10 ** rng.uniform(-2, 3, (2, 150)), NAMED], axis=1)
+    elif kind == "one tiny":
+        tiny, other = 10 ** rng.uniform(-3, -2, 100), 10 ** rng.uniform(-1, 3, 100)
+        a, b = np.concatenate([tiny, other]), np.concatenate([other, tiny])
+    else:  # nearly a coin: the jump from 0 to 1 takes a few cells, so that is where the table is coarse
+        a, b = np.concatenate([10 ** rng.uniform(-3, -1, (2, 100)), [[1e-3], [1e-3]]], axis=1)
+    return a, b
 
 
-@pytest.mark.integration
-def test_laws_of_extreme_shapes() -> None:
-    rng = np.random.default_rng(5)
-    a, b = 10 ** rng.uniform(-2, 3, (2, 150))
-    named = np.array([(0.01, 0.01), (0.01, 0.05), (0.01, 1e3), (1e3, 1e3), (1, 1), (1e-3, 5), (1e-3, 1e3)])
-    cdf, mean = law_error(np.concatenate([a, named[:, 0]]), np.concatenate([b, named[:, 1]]))
-    assert cdf < 1e-4 and mean < 1e-5
-
-
-@pytest.mark.integration
-def test_laws_with_one_tiny_shape() -> None:
-    rng = np.random.default_rng(6)
-    tiny, other = 10 ** rng.uniform(-3, -2, 100), 10 ** rng.uniform(-1, 3, 100)
-    cdf, mean = law_error(np.concatenate([tiny, other]), np.concatenate([other, tiny]))
-    assert cdf < 1.5e-4 and mean < 1e-5
-
-
-def test_laws_with_two_tiny_shapes() -> None:
-    """Nearly a coin: the jump from 0 to 1 takes a few cells, so that is where the table is coarse."""
-    rng = np.random.default_rng(7)
-    a, b = 10 ** rng.uniform(-3, -1, (2, 100))
-    cdf, mean = law_error(np.append(a, 1e-3), np.append(b, 1e-3))
-    assert cdf < 8e-4 and mean < 1e-4
+@pytest.mark.parametrize(
+    ("kind", "cdf", "mean"),
+    [("random", 1e-4, 1e-5), ("extreme", 1e-4, 1e-5), ("one tiny", 1.5e-4, 1e-5), ("two tiny", 8e-4, 1e-4)],
+)
+@pytest.mark.quick_rows("two tiny-0.0008-0.0001")
+def test_laws_of_the_tables(kind: str, cdf: float, mean: float) -> None:
+    found = law_error(*shapes(kind))
+    assert found[0] < cdf and found[1] < mean
 
 
 def test_table_shapes_and_errors() -> None:

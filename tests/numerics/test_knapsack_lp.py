@@ -102,10 +102,3 @@ def test_many_arms_and_resources_fall_back_on_linprog():
     rng = np.random.default_rng(5)
     reward, cost, budget = rng.random((1, 60)), rng.uniform(0.1, 1, (1, 60, 4)), np.full((1, 4), 10.0)
     assert lp.fluid_values(reward, cost, budget)[0] == pytest.approx(highs(reward[0], cost[0].T, budget[0])[0])
-
-
-def test_the_paper_s_instances():
-    mu2, rho2 = [0.35, 0.45, 0.52, 0.72, 0.84, 0.90, 0.92, 0.90], [0.25, 0.30, 0.40, 0.60, 0.70, 0.75, 0.80, 0.85]
-    assert lp.mixture_values(np.array([mu2]), np.array([rho2]), np.array([0.5]))[0] == pytest.approx(0.65, abs=1e-15)
-    best = lp.best_mixture(jnp.array(mu2), jnp.array(rho2), jnp.float32(0.5))
-    assert (int(best.high), int(best.low)) == (5, 1) and float(best.weight) == pytest.approx(4 / 9, abs=EPS)

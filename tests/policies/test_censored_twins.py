@@ -85,42 +85,38 @@ def same(ours: np.ndarray, theirs: np.ndarray) -> None:
     np.testing.assert_allclose(ours[seen], theirs[seen], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["PosCorr", "NegCorr"])
-@pytest.mark.parametrize("survival", ["literal", "legal", "infinite", "kaplan_meier"])
-def test_rcucb(survival: str, name: str) -> None:
+def rcucb(survival: str) -> tuple[Any, Any]:
+    def twin(*given: Any) -> Any:
+        if survival == "kaplan_meier":
+            return twins.RCUCBKaplanMeier(*given, alpha=0.7)
+        return twins.RCUCB(*given, alpha=0.7, survival=survival)
+
+    return RCUCB(survival, alpha=0.7), twin
+
+
+def reduction(width: str) -> tuple[Any, Any]:
+    return UCBReduction(width, alpha=0.5), lambda *given: twins.UCBReduction(*given, alpha=0.5, width=width)
+
+
+SURVIVALS = ("literal", "legal", "infinite", "kaplan_meier")
+INDEX = [(*rcucb(survival), name) for survival in SURVIVALS for name in ("PosCorr", "NegCorr")]
+INDEX += [(*reduction(width), "PosCorr") for width in ("lambda", "one")]
+
+
+@pytest.mark.parametrize(("policy", "twin", "name"), INDEX, ids=str)
+def test_index_policies(policy: Any, twin: Any, name: str) -> None:
     world = RevealConsumption(g1([name], arms=4, limits=5))
-    policy, spec = RCUCB(survival, alpha=0.7), world.spec
-    if survival == "kaplan_meier":
-        twin = twins.RCUCBKaplanMeier(4, units(spec), alpha=0.7)
-    else:
-        twin = twins.RCUCB(4, units(spec), alpha=0.7, survival=survival)
-    score = jax.jit(policy.scores)
+    one, score = twin(4, units(world.spec)), jax.jit(policy.scores)
     for told in rounds(policy, world, ROUNDS):
-        first = twin.initial_pair()
+        first = one.initial_pair()
         if first is not None:
             assert (told.arm, told.limit) == first
         else:
-            theirs = twin.scores()
+            theirs = one.scores()
             same(np.asarray(score(told.state, told.view.round)).reshape(4, 5), theirs)
             assert near_best(theirs, (told.arm, told.limit))
-        twin.update(told.arm, told.limit, told.reward, told.consumption, told.true)
-
-
-@pytest.mark.parametrize("width", ["lambda", "one"])
-def test_ucb_reduction(width: str) -> None:
-    world = RevealConsumption(g1(["PosCorr"], arms=4, limits=5))
-    policy, spec = UCBReduction(width, alpha=0.5), world.spec
-    twin = twins.UCBReduction(4, units(spec), alpha=0.5, width=width)
-    score = jax.jit(policy.scores)
-    for told in rounds(policy, world, ROUNDS):
-        first = twin.initial_pair()
-        if first is not None:
-            assert (told.arm, told.limit) == first
-        else:
-            theirs = twin.scores()
-            same(np.asarray(score(told.state, told.view.round)).reshape(4, 5), theirs)
-            assert near_best(theirs, (told.arm, told.limit))
-        twin.update(told.arm, told.limit, told.reward, told.consumption)
+        true = (told.true,) if isinstance(one, twins.RCUCB) else ()
+        one.update(told.arm, told.limit, told.reward, told.consumption, *true)
 
 
 @pytest.mark.parametrize("scaling", ["global", "per_arm"])

@@ -13,7 +13,6 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.core import ticks
-from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.core.protocol import Status
 from jaxbandits.environments import Reservoir, uniform_outcome
 from jaxbandits.policies import (
@@ -35,7 +34,10 @@ from jaxbandits.policies import (
 )
 from jaxbandits.policies.base import evaluate, evaluate_state
 from jaxbandits.testing import assert_same_results, episode
+from tests.policies.reference import budgeted
 from tests.policies.reference import infinite as twins
+from tests.policies.reference.budgeted import Floats, Seen
+from tests.policies.test_against_twins import SEEN_F, state_f
 
 KEY = jax.random.key(90)
 FORFEITS = "forfeits"
@@ -48,76 +50,69 @@ def reservoir(capacity: int = 24, instances: int = 2, **changes: Any) -> Reservo
 # --- the twins ----------------------------------------------------------------------------------------------------
 
 K = 12
-TWINS: list[tuple[str, IndexPolicy, Callable[[], Any], bool]] = [
-    ("rcb-i", SampledArms(RCB(), K), lambda: twins.Sampled(twins.RCB(), K), False),
-    ("rcb-i-low", SampledArms(RCB(LogLogExploration()), K), lambda: twins.Sampled(
-        twins.RCB(twins.lower_sequence), K), True),
-    ("rcb-air", rcb_air(1.0), lambda: twins.Increasing(twins.RCB(), 1.0), False),
-    ("ucb-v-slow", SampledArms(UCBVReward(SlowLogExploration()), K), lambda: twins.Sampled(
-        twins.UCBVReward(twins.slow_sequence), K), False),
-    ("ucb-v-ratio", SampledArms(UCBVRatio(), K), lambda: twins.Sampled(twins.UCBVRatio(), K), True),
-    ("ucb-air", ArmIncreasing(UCBVReward(), 1.0), lambda: twins.Increasing(twins.UCBVReward(), 1.0), False),
-    ("ucb-air-ratio", ArmIncreasing(UCBVRatio(), 1.0), lambda: twins.Increasing(twins.UCBVRatio(), 1.0), True),
-    ("omega-air", ArmIncreasing(OmegaUCB(), 1.0), lambda: twins.Increasing(twins.Omega(), 1.0), True),
-    ("omega*", SampledArms(OmegaStarUCB(), K), lambda: twins.Sampled(twins.OmegaStar(), K), True),
-]  # fmt: skip
-ROUNDS = 300
+TWINS: list[tuple[str, IndexPolicy, Callable[[Seen], Floats], float | None, bool]] = [
+    ("rcb-i", SampledArms(RCB(), K), twins.rcb, None, False),
+    ("rcb-i-low", SampledArms(RCB(LogLogExploration()), K), lambda s: twins.rcb(s, twins.lower_sequence), None, True),
+    ("rcb-air", rcb_air(1.0), twins.rcb, 1.0, False),
+    (
+        "ucb-v-slow",
+        SampledArms(UCBVReward(SlowLogExploration()), K),
+        lambda s: twins.ucb_v_reward(s, twins.slow_sequence),
+        None,
+        False,
+    ),
+    ("ucb-v-ratio", SampledArms(UCBVRatio(), K), twins.ucb_v_ratio, None, True),
+    ("ucb-air", ArmIncreasing(UCBVReward(), 1.0), twins.ucb_v_reward, 1.0, False),
+    ("ucb-air-ratio", ArmIncreasing(UCBVRatio(), 1.0), twins.ucb_v_ratio, 1.0, True),
+    ("omega-air", ArmIncreasing(OmegaUCB(), 1.0), budgeted.omega, 1.0, True),
+    ("omega*", SampledArms(OmegaStarUCB(), K), budgeted.omega_star, None, True),
+]
+ROUNDS, LANES = 300, 2
 
 
-@pytest.mark.parametrize(("name", "policy", "twin", "smooth"), TWINS, ids=[row[0] for row in TWINS])
+@pytest.mark.parametrize(("name", "policy", "twin", "beta", "smooth"), TWINS, ids=[row[0] for row in TWINS])
 @pytest.mark.integration_rows("rcb-air", "rcb-i-low", "rcb-i", "ucb-air-ratio", "ucb-v-slow")
-def test_twins(name: str, policy: IndexPolicy, twin: Callable[[], Any], smooth: bool) -> None:
+def test_twins(
+    name: str, policy: IndexPolicy, twin: Callable[[Seen], Floats], beta: float | None, smooth: bool
+) -> None:
     """Scores to 1e-4 relative away from poles, +∞ where the twin has +∞ but for a pole, decisions but for near-ties.
 
     Near a pole, where the lower bound on the cost is below 0.01, its float32 error of about 1e-7 decides.
     """
     world = reservoir(outcomes=uniform_outcome) if smooth else reservoir()
-    lanes = 2
-    played = episode(policy, world, jb.Horizon(ROUNDS), KEY, ROUNDS, replicates=lanes)
-    scores = jax.jit(jax.vmap(jax.vmap(lambda s, t: evaluate_state(policy, s, t))))(
-        played.after, played.observation.view.round
-    )
-    scores, action = np.asarray(scores, np.float64), np.asarray(played.action)
-    reward, cost = (ticks.to_units(x) for x in (played.outcome.reward, played.outcome.cost))
-    joined = near = 0
-    for lane in range(lanes):
-        one = twin()
-        for i in range(ROUNDS):
-            one.begin()
-            inside, arm = one.inside, int(action[lane, i])
-            assert arm < inside.size, f"round {i + 1}: arm {arm} has not joined, {inside.size} have"
-            joined = max(joined, inside.size)
-            if fresh := inside.unpulled():
-                assert arm == fresh[0], f"round {i + 1}: arm {arm}, but arm {fresh[0]} is new"
-            else:
-                must, got = inside.scores(), scores[lane, i, : inside.size]
-                pole = (must > 100) | (got > 100)
-                with np.errstate(invalid="ignore"):
-                    off = ~pole & ~(np.abs(got / must - 1) < 1e-4)
-                assert not off.any(), f"round {i + 1}: {got} and {must}"
-                best = must.max()
-                same = must[arm] == best or (got[arm] == np.inf and pole[arm] and best > 1e4)
-                near += not same
-                assert same or must[arm] >= best * (1 - 2e-4), f"round {i + 1}: arm {arm} of {must}"
-            inside.learn(arm, reward[lane, i], cost[lane, i])
-    assert joined > 8 and near < 0.02 * lanes * ROUNDS
+    played = episode(policy, world, jb.Horizon(ROUNDS), KEY, ROUNDS, replicates=LANES)
+    table = jax.jit(jax.vmap(jax.vmap(lambda s, t: evaluate_state(policy, s, t))))
+    got = np.asarray(table(played.after, played.observation.view.round), np.float64)
+    action, ids = np.asarray(played.action)[..., None], np.arange(world.capacity)
+    reward, cost = (ticks.to_units(x)[..., None] for x in (played.outcome.reward, played.outcome.cost))
+    brought = [(action == ids) * x for x in (1.0, reward, cost, reward**2, cost**2)]
+    t = np.broadcast_to(np.arange(1.0, ROUNDS + 1)[:, None], (LANES, ROUNDS, 1))
+    seen = Seen(t, *(np.cumsum(x, axis=1) - x for x in brought))
 
-
-def state_f() -> Arms:
-    def f(x: float) -> jax.Array:
-        return jnp.full((1,), x, jnp.float32)
-
-    return Arms(f(1000), f(50), f(15), f(20), f(35), f(30), None, None)
+    size = np.full(ROUNDS, K) if beta is None else twins.joined(ROUNDS, beta)
+    inside = ids < size[:, None]
+    assert (action[..., 0] < size).all(), "an arm that has not joined"
+    fresh = inside & (seen.n == 0)
+    starting = fresh.any(-1)
+    assert (action[..., 0] == fresh.argmax(-1))[starting].all(), "a new arm is played at once"
+    with np.errstate(all="ignore"):
+        must = np.where(inside, twin(seen), -np.inf)
+        pole = (must > 100) | (got > 100)
+        off = inside & ~starting[..., None] & ~pole & ~(np.abs(got / must - 1) < 1e-4)
+    assert not off.any(), f"{got[off][0]} and {must[off][0]}"
+    mine, ours, near_pole = (np.take_along_axis(x, action, -1)[..., 0] for x in (must, got, pole))
+    best = must.max(-1)
+    same = (mine == best) | ((ours == np.inf) & near_pole & (best > 1e4))
+    assert (same | (mine >= best * (1 - 2e-4)))[~starting].all()
+    assert size.max() > 8 and (~same & ~starting).sum() < 0.02 * LANES * ROUNDS
 
 
 @pytest.mark.parametrize(("sequence", "index"), [(LogExploration(), 4.102303), (LogLogExploration(), 4.599499)])
 def test_the_printed_vectors(sequence: Any, index: float) -> None:
     leaves = jax.tree.map(jnp.float32, RCB(sequence))
     assert float(evaluate(leaves, state_f())[0]) == pytest.approx(index, rel=1e-5)
-    twin = twins.RCB(twins.log_sequence if isinstance(sequence, LogExploration) else twins.lower_sequence)
-    twin.join()
-    twin.rewards, twin.costs, twin.rounds = [[0.3] * 50], [[0.4] * 50], 999
-    assert twin.index(0) == pytest.approx(index, abs=5.1e-7)
+    twin = twins.log_sequence if isinstance(sequence, LogExploration) else twins.lower_sequence
+    assert twins.rcb(SEEN_F, twin)[0] == pytest.approx(index, abs=5.1e-7)
 
 
 def test_the_lower_end_is_above_the_upper_until_round_2391() -> None:
@@ -291,53 +286,45 @@ def build(**changes: Any) -> Reservoir:
     return Reservoir.ratio(jax.random.key(0), **({"instances": 2, "capacity": 4} | changes))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"beta": 0.0}, r"beta: 0\.0 given; it must be a finite number above 0"),
-        ({"beta": [1.0, -2.0]}, r"beta: -2\.0 given; it must be a finite number above 0"),
-        ({"beta": "flat"}, r"beta: 'flat' given; it must be a finite number above 0"),
-        ({"beta": [1.0] * 3}, r"beta: an array of shape \(3,\) given; it must be one number, or \[2\]"),
-        ({"least_cost": 0.6}, r"least_cost: 0\.6 given; it must be at most 0\.5, the smaller of 1 and 1/best_ratio"),
-        ({"least_cost": 1.5, "best_ratio": 0.1}, r"least_cost: 1\.5 given; it must be at most 1,"),
-        ({"least_cost": 0.0}, r"least_cost: 0\.0 given; it must be a finite number above 0"),
-        ({"best_ratio": np.inf}, r"best_ratio: inf given; it must be a finite number above 0"),
-        ({"capacity": 0}, r"capacity: 0 given; it must be a whole number from 1 to 2\*\*24"),
-        ({"instances": 0}, r"instances: 0 given; it must be a whole number from 1 to 2\*\*32"),
-    ],
-)  # fmt: skip
-def test_a_reservoir_that_cannot_be(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(jb.InputError, match=message):
-        build(**changes)
-
-
 def play(policy: Any, arms: Any = None, budget: float = 10.0) -> jb.Result:
     return jb.simulate(policy, build() if arms is None else arms, jb.TotalBudget(budget, last_pull=FORFEITS), key=KEY)
 
 
+POSITIVE = "a finite number above 0"
+
+
 @pytest.mark.parametrize(
-    ("policy", "message"),
+    ("make", "message"),
     [
-        (SampledArms(RCB(), 5), r"capacity: 4 given; it must be at least 5, the arms of SampledArms"),
-        (SampledArms(RCB(), [2, 9]), r"capacity: 4 given; it must be at least 9"),
-        (SampledArms(RCB(), 0), r"SampledArms\.arms: 0\.0 given; it must be .* at least 1"),
-        (SampledArms(RCB(), 2.5), r"SampledArms\.arms: 2\.5 given; it must be a finite whole number"),
-        (ArmIncreasing(RCB(), 0.0), r"ArmIncreasing\.beta: 0\.0 given; it must be a finite number above 0"),
-        (ArmIncreasing(RCB(LogExploration(-1.0)), 1.0), r"LogExploration\.scale: -1\.0 given; it must be .* above 0"),
-        (ArmIncreasing(jb.policies.BudgetedThompson(), 1.0), r"policy: .* it must be an index policy that"),
+        (lambda: build(beta=0.0), rf"beta: 0\.0 given; it must be {POSITIVE}"),
+        (lambda: build(beta=[1.0, -2.0]), rf"beta: -2\.0 given; it must be {POSITIVE}"),
+        (lambda: build(beta="flat"), rf"beta: 'flat' given; it must be {POSITIVE}"),
+        (lambda: build(beta=[1.0] * 3), r"beta: an array of shape \(3,\) given; it must be one number, or \[2\]"),
+        (lambda: build(least_cost=0.6), r"least_cost: 0\.6 given; it must be at most 0\.5, the smaller of"),
+        (lambda: build(least_cost=1.5, best_ratio=0.1), r"least_cost: 1\.5 given; it must be at most 1,"),
+        (lambda: build(least_cost=0.0), rf"least_cost: 0\.0 given; it must be {POSITIVE}"),
+        (lambda: build(best_ratio=np.inf), rf"best_ratio: inf given; it must be {POSITIVE}"),
+        (lambda: build(capacity=0), r"capacity: 0 given; it must be a whole number from 1 to 2\*\*24"),
+        (lambda: build(instances=0), r"instances: 0 given; it must be a whole number from 1 to 2\*\*32"),
+        (lambda: play(SampledArms(RCB(), 5)), r"capacity: 4 given; it must be at least 5, the arms of SampledArms"),
+        (lambda: play(SampledArms(RCB(), [2, 9])), r"capacity: 4 given; it must be at least 9"),
+        (lambda: play(SampledArms(RCB(), 0)), r"SampledArms\.arms: 0\.0 given; it must be .* at least 1"),
+        (lambda: play(SampledArms(RCB(), 2.5)), r"SampledArms\.arms: 2\.5 given; it must be a finite whole number"),
+        (lambda: play(ArmIncreasing(RCB(), 0.0)), rf"ArmIncreasing\.beta: 0\.0 given; it must be {POSITIVE}"),
+        (lambda: play(ArmIncreasing(RCB(LogExploration(-1.0)), 1.0)), r"LogExploration\.scale: -1\.0 given; .* above"),
+        (lambda: play(ArmIncreasing(jb.policies.BudgetedThompson(), 1.0)), r"policy: .* it must be an index policy"),
+        (lambda: arms_to_sample(0.0, 1.0), f"budget: .* given; it must be {POSITIVE}"),
+        (lambda: arms_to_sample(1e3, -1.0), f"beta: .* given; it must be {POSITIVE}"),
+        (lambda: arms_to_sample(1e3, 1.0, np.nan), f"multiplier: .* given; it must be {POSITIVE}"),
+        (
+            lambda: Reservoir.empirical([0.5], [0.0], KEY, instances=1, capacity=2),
+            r"mean_cost: 0\.0 given; it must be finite and in",
+        ),
     ],
 )  # fmt: skip
-def test_a_policy_that_cannot_be(policy: Any, message: str) -> None:
+def test_what_cannot_be(make: Any, message: str) -> None:
     with pytest.raises(jb.InputError, match=message):
-        play(policy)
-
-
-def test_a_rule_without_numbers() -> None:
-    for arguments, name in (((0.0, 1.0), "budget"), ((1e3, -1.0), "beta"), ((1e3, 1.0, np.nan), "multiplier")):
-        with pytest.raises(jb.InputError, match=f"{name}: .* given; it must be a finite number above 0"):
-            arms_to_sample(*arguments)
-    with pytest.raises(jb.InputError, match=r"mean_cost: 0\.0 given; it must be finite and in"):
-        Reservoir.empirical([0.5], [0.0], KEY, instances=1, capacity=2)
+        make()
 
 
 def test_a_sampler_that_breaks_its_promise() -> None:

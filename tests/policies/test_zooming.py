@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -32,6 +33,13 @@ def near_best(scores: list[float], chosen: int) -> bool:
     return scores[chosen] == best or scores[chosen] >= best - 1e-5 * max(1.0, abs(best))
 
 
+def rounds(policy: Any, count: int) -> Iterator[tuple[int, int, float, float, Any]]:
+    """(round, point played, reward, cost, the policy's state then) of a lane in a valley."""
+    steps = jax.tree.map(lambda x: np.asarray(x)[0], episode(policy, cost_valley([0.3], 0.5), BUDGET, KEY, count))
+    for i, (reward, cost) in enumerate(zip(steps.outcome.reward / 2**24, steps.outcome.cost / 2**24, strict=True)):
+        yield i + 1, round(float(steps.action[i]) * 2**24), reward, cost, jax.tree.map(lambda x, i=i: x[i], steps.after)
+
+
 ZOOMS: dict[str, tuple[Any, Any]] = {
     "BZoom": (BZoom(lam=0.5, lipschitz=80.0), twins.BZoomTwin(0.5, 80.0)),
     "SinglePhaseBZoom": (
@@ -50,52 +58,45 @@ ZOOMS: dict[str, tuple[Any, Any]] = {
 @pytest.mark.integration_rows("SinglePhaseBZoom", "Zooming")
 def test_zooming_against_its_twin(name: str) -> None:
     policy, twin = ZOOMS[name]
-    steps = jax.tree.map(lambda x: np.asarray(x)[0], episode(policy, cost_valley([0.3], 0.5), BUDGET, KEY, 600))
-    counts, points, index = steps.after.count, steps.after.point, steps.after.index
     most = 0
-    for t in range(1, 601):
+    for t, played, reward, cost, state in rounds(policy, 600):
         twin.begin_round(t)
-        known, here = len(twin.arms), int(counts[t - 1])
+        known, here = len(twin.arms), int(state.count)
         if here > known:
             assert here == known + 1, "at most one point is activated a round"
-            new = int(points[t - 1, known])
+            new = int(state.point[known])
             gaps = twin.gaps(-SLACK)
             assert known == 0 or any(a <= new <= b for a, b in gaps), "the new point was covered"
             twin.activate(new)
         else:
             assert here == known and not twin.gaps(SLACK), f"round {t}: an uncovered point was not activated"
-        played = round(float(steps.action[t - 1]) * 2**24)
         chosen = [arm.x for arm in twin.arms].index(played)
         scores = twin.scores()
-        np.testing.assert_allclose(index[t - 1, :here], scores, rtol=1e-5)
+        np.testing.assert_allclose(state.index[:here], scores, rtol=1e-5)
         assert near_best(scores, chosen)
         if here > known:
             assert chosen == known, "a new point is played at once"
-        twin.update(played, steps.outcome.reward[t - 1] / 2**24, steps.outcome.cost[t - 1] / 2**24)
+        twin.update(played, reward, cost)
         most = max(most, here)
     assert most >= 5, "a test with fewer active points tests little"
 
 
 def test_hoo_against_its_twin() -> None:
     policy, twin = HOO(lam=0.5, nu=12.0, rho=0.6, depth=5), twins.HOOTwin(0.5, 12.0, 0.6, 5)
-    steps = jax.tree.map(lambda x: np.asarray(x)[0], episode(policy, cost_valley([0.3], 0.5), BUDGET, KEY, 400))
-    for t in range(1, 401):
+    for t, played, reward, cost, _ in rounds(policy, 400):
         point, gaps = twin.choose(t)
-        played = round(float(steps.action[t - 1]) * 2**24)
         assert played == point or min(gaps) < 1e-4, f"round {t}"
-        twin.update(played, steps.outcome.reward[t - 1] / 2**24, steps.outcome.cost[t - 1] / 2**24)
+        twin.update(played, reward, cost)
     assert len(twin.cells) > 60 and max(h for h, _ in twin.cells) == 5
 
 
 def test_sto_oo_against_its_twin() -> None:
     policy, twin = StoOO(lam=0.9, nu=60.0, horizon=800.0, delta=0.2), twins.StoOOTwin(0.9, 60.0, 800.0, 0.2)
-    steps = jax.tree.map(lambda x: np.asarray(x)[0], episode(policy, cost_valley([0.3], 0.5), BUDGET, KEY, 500))
-    for t in range(1, 501):
-        assert int(steps.after.count[t - 1]) == len(twin.leaves)
-        played = round(float(steps.action[t - 1]) * 2**24)
+    for t, played, reward, cost, state in rounds(policy, 500):
+        assert int(state.count) == len(twin.leaves)
         chosen = [leaf.x for leaf in twin.leaves].index(played)
         assert near_best(twin.scores(), chosen), f"round {t}"
-        twin.update(played, steps.outcome.reward[t - 1] / 2**24, steps.outcome.cost[t - 1] / 2**24)
+        twin.update(played, reward, cost)
     assert len(twin.leaves) > 8
 
 

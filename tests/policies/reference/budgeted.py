@@ -47,6 +47,21 @@ def log_before(s: Seen, lag: int = 1) -> Floats:
     return np.log(np.maximum(s.t - lag, 1))
 
 
+def omega_interval(n: float, mean: float, k_z: float) -> tuple[float, float]:
+    """Interval of P-omega Theorem 1 on [0, 1], ``k_z = z^2 * eta``; returns ``(lower, upper)``.
+
+    With m = 0, M = 1: A = n + k_z, B = 2 n mean + k_z, C = n mean^2. The upper root is
+    B/2A + sqrt(B^2/4A^2 - C/A) with the discriminant expanded by hand; the lower root comes from Vieta
+    (product of the roots = C/A), which has no cancellation and is exactly 0 if and only if mean is 0.
+    """
+    a = n + k_z
+    upper = (n * mean + 0.5 * k_z) / a + math.sqrt(k_z) / a * math.sqrt(n * mean * (1.0 - mean) + 0.25 * k_z)
+    if mean == 0.0:
+        return 0.0, min(upper, 1.0)
+    lower = (n * mean * mean / a) / upper
+    return lower, min(upper, 1.0)
+
+
 # --- scores -----------------------------------------------------------------------------------------------------
 
 

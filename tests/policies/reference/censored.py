@@ -65,22 +65,10 @@ class Counts(NamedTuple):
     exceeded: int
 
 
-def make_round(limit: float, reward: float, consumption: float | None, true: float | None, need_true: bool) -> Round:
-    """Check one observation and store it."""
+def make_round(limit: float, reward: float, consumption: float | None, true: float | None) -> Round:
+    """One observation as it is stored."""
     if consumption is None:
-        if true is None:
-            if need_true:
-                raise ValueError("literal survival needs the true consumption of an exceeded round")
-            true = math.nan
-        elif not true > limit:
-            raise ValueError("an exceeded round consumed more than its limit")
-        return Round(limit, 0.0, math.inf, float(true))
-    if not 0.0 <= consumption <= limit:
-        raise ValueError("an observed consumption lies in [0, limit]")
-    if true is not None and true != consumption:
-        raise ValueError("an observed consumption is the true one")
-    if not 0.0 <= reward <= 1.0:
-        raise ValueError("reward must lie in [0, 1]")
+        return Round(limit, 0.0, math.inf, math.nan if true is None else float(true))
     return Round(limit, float(reward), float(consumption), float(consumption))
 
 
@@ -94,12 +82,8 @@ def count(history: Sequence[Round], tau: float, cost: Function, survival: str) -
     gain = math.fsum(r.reward - cost(r.seen) for r in wide if r.seen <= tau)
     if survival == "literal":
         exceeded = sum(r.true > tau for r in history)
-    elif survival == "infinite":
-        exceeded = sum(r.seen > tau for r in history)
-    elif survival == "legal":
-        exceeded = sum(r.seen > tau for r in wide)
     else:
-        raise ValueError(f"unknown survival {survival!r}")
+        exceeded = sum(r.seen > tau for r in (wide if survival == "legal" else history))
     return Counts(len(wide), len(history), gain, exceeded)
 
 
@@ -126,21 +110,40 @@ def _width(alpha: float, log: float, lam: float, at_least: int, pulls: int, surv
     return math.sqrt(2.0 * alpha * log / at_least) + lam * math.sqrt(2.0 * alpha * log / second)
 
 
-def _check_limits(limits: Sequence[float] | FloatArray) -> FloatArray:
-    out = np.asarray(limits, dtype=np.float64)
-    if out.ndim != 1 or out.size == 0 or out[0] <= 0.0 or bool(np.any(np.diff(out) <= 0.0)):
-        raise ValueError("limits must be positive and strictly ascending")
-    return out
+class _Pairs:
+    """What the twins on a finite set of limits share; the last limit is tau_max."""
+
+    def __init__(self, n: int, limits: Sequence[float] | FloatArray, cost: Function, penalty: Function) -> None:
+        self.n = n
+        self.limits = np.asarray(limits, dtype=np.float64)
+        self.m = int(self.limits.size)
+        self.cost = cost
+        self.penalty = penalty
+        self.rounds = 0
+
+    @property
+    def t(self) -> int:
+        """1-based index of the round about to be decided (SPEC 0)."""
+        return self.rounds + 1
+
+    def initial_pair(self) -> Pair | None:
+        raise NotImplementedError
+
+    def scores(self) -> FloatArray:
+        raise NotImplementedError
+
+    def choices(self) -> frozenset[Pair]:
+        """Pairs among which round t is drawn: the initial pair, or all maximisers of the index."""
+        first = self.initial_pair()
+        return frozenset({first}) if first is not None else argmax_pairs(self.scores())
 
 
-class RCUCB:
+class RCUCB(_Pairs):
     """RCUCB on a finite set of limits (P-RCUCB (8)-(12); SPEC C.1); the last limit is tau_max.
 
     ``survival``: ``literal`` uses the true consumption of exceeded rounds, ``infinite`` counts them as C = inf, and
     ``legal`` estimates the tail from the rounds with limit >= tau and replaces N_{i,0} by N_{i,tau} in the width.
     """
-
-    SURVIVALS: tuple[str, ...] = ("literal", "legal", "infinite")
 
     def __init__(
         self,
@@ -151,24 +154,10 @@ class RCUCB:
         cost: Function = paper_cost,
         penalty: Function = paper_penalty,
     ) -> None:
-        if n < 1:
-            raise ValueError("n must be at least 1")
-        if survival not in self.SURVIVALS:
-            raise ValueError(f"unknown survival {survival!r}")
-        self.n = n
-        self.limits = _check_limits(limits)
-        self.m = int(self.limits.size)
+        super().__init__(n, limits, cost, penalty)
         self.alpha = alpha
         self.survival = survival
-        self.cost = cost
-        self.penalty = penalty
         self.history: list[list[Round]] = [[] for _ in range(n)]
-        self.rounds = 0
-
-    @property
-    def t(self) -> int:
-        """1-based index of the round about to be decided (SPEC 0)."""
-        return self.rounds + 1
 
     def initial_pair(self) -> Pair | None:
         """``(t - 1, last limit)`` in rounds 1..n, then None."""
@@ -212,11 +201,6 @@ class RCUCB:
                     out[i, j] = self.estimate(i, j) + width
         return out
 
-    def choices(self) -> frozenset[Pair]:
-        """Pairs among which round t is drawn: the initial pair, or all maximisers of the index."""
-        first = self.initial_pair()
-        return frozenset({first}) if first is not None else argmax_pairs(self.scores())
-
     def update(
         self,
         arm: int,
@@ -226,11 +210,8 @@ class RCUCB:
         true_consumption: float | None = None,
     ) -> None:
         """Record one completed round; ``consumption=None`` means exceeded."""
-        if not (0 <= arm < self.n and 0 <= limit_index < self.m):
-            raise ValueError(f"no pair {(arm, limit_index)}")
         limit = float(self.limits[limit_index])
-        need = self.survival == "literal"
-        self.history[arm].append(make_round(limit, reward, consumption, true_consumption, need))
+        self.history[arm].append(make_round(limit, reward, consumption, true_consumption))
         self.rounds += 1
 
 
@@ -242,17 +223,8 @@ class RCUCBKaplanMeier(RCUCB):
     this width covers the Kaplan-Meier error. Without censoring the policy equals ``literal``.
     """
 
-    SURVIVALS = ("kaplan-meier",)
-
-    def __init__(
-        self,
-        n: int,
-        limits: Sequence[float] | FloatArray,
-        alpha: float = 1.0,
-        cost: Function = paper_cost,
-        penalty: Function = paper_penalty,
-    ) -> None:
-        super().__init__(n, limits, alpha, "kaplan-meier", cost, penalty)
+    def __init__(self, n: int, limits: Sequence[float] | FloatArray, alpha: float = 1.0) -> None:
+        super().__init__(n, limits, alpha, "kaplan-meier")
 
     def counts(self, i: int, j: int) -> Counts:
         """As in RCUCB; ``exceeded`` counts seen exceedances of rounds with limit >= tau and is not used here."""
@@ -288,10 +260,6 @@ class ZRCUCB:
         cost: Function = paper_cost,
         penalty: Function = paper_penalty,
     ) -> None:
-        if n < 1 or m < 2 or capacity < 1 or T < 1:
-            raise ValueError("n, T and capacity must be at least 1, m at least 2")
-        if survival not in RCUCB.SURVIVALS:
-            raise ValueError(f"unknown survival {survival!r}")
         self.n = n
         self.tau_max = tau_max
         self.alpha = alpha
@@ -376,12 +344,8 @@ class ZRCUCB:
         true_consumption: float | None = None,
     ) -> None:
         """Record one completed round at a grid point of the arm, then refine that arm's grid (Alg. 1, 4-8)."""
-        if not 0 <= arm < self.n:
-            raise ValueError(f"no arm {arm}")
-        if tick not in self._ticks[arm]:
-            raise ValueError(f"tick {tick} is not on the grid of arm {arm}")
-        need = self.survival == "literal"
-        self.history[arm].append(make_round(self.tau(tick), reward, consumption, true_consumption, need))
+        assert tick in self._ticks[arm], f"tick {tick} is not on the grid of arm {arm}"
+        self.history[arm].append(make_round(self.tau(tick), reward, consumption, true_consumption))
         self.rounds += 1
         self._refine(arm)
 
@@ -411,7 +375,7 @@ class ZRCUCB:
         return i, self.tau(k)
 
 
-class _Reduction:
+class _Reduction(_Pairs):
     """Independent virtual arms ``(i, tau)`` (P-RCUCB (7); SPEC C.3)."""
 
     def __init__(
@@ -421,26 +385,14 @@ class _Reduction:
         cost: Function = paper_cost,
         penalty: Function = paper_penalty,
     ) -> None:
-        if n < 1:
-            raise ValueError("n must be at least 1")
-        self.n = n
-        self.limits = _check_limits(limits)
-        self.m = int(self.limits.size)
-        self.cost = cost
-        self.penalty = penalty
+        super().__init__(n, limits, cost, penalty)
         self.lam: FloatArray = np.array([penalty(float(x)) for x in self.limits], dtype=np.float64)
         self.payoffs: list[list[list[float]]] = [[[] for _ in range(self.m)] for _ in range(n)]
-        self.rounds = 0
-
-    @property
-    def t(self) -> int:
-        """1-based index of the round about to be decided (SPEC 0)."""
-        return self.rounds + 1
 
     def payoff(self, limit_index: int, reward: float, consumption: float | None) -> float:
         """``x = R - c(C)`` if observed, ``-lambda(tau)`` if exceeded."""
         limit = float(self.limits[limit_index])
-        r = make_round(limit, reward, consumption, None, need_true=False)
+        r = make_round(limit, reward, consumption, None)
         return r.reward - self.cost(r.seen) if consumption is not None else -float(self.lam[limit_index])
 
     def pulls(self) -> IntArray:
@@ -448,8 +400,6 @@ class _Reduction:
         return np.array([[len(x) for x in row] for row in self.payoffs], dtype=np.int64)
 
     def _record(self, arm: int, limit_index: int, reward: float, consumption: float | None) -> float:
-        if not (0 <= arm < self.n and 0 <= limit_index < self.m):
-            raise ValueError(f"no pair {(arm, limit_index)}")
         x = self.payoff(limit_index, reward, consumption)
         self.payoffs[arm][limit_index].append(x)
         self.rounds += 1
@@ -473,8 +423,6 @@ class UCBReduction(_Reduction):
         penalty: Function = paper_penalty,
     ) -> None:
         super().__init__(n, limits, cost, penalty)
-        if width not in ("lambda", "one"):
-            raise ValueError(f"unknown width {width!r}")
         self.alpha = alpha
         self.width = width
 
@@ -493,11 +441,6 @@ class UCBReduction(_Reduction):
                     radius = math.sqrt(2.0 * self.alpha * math.log(self.t) / len(sample))
                     out[i, j] = math.fsum(sample) / len(sample) + factor * radius
         return out
-
-    def choices(self) -> frozenset[Pair]:
-        """Pairs among which round t is drawn: the initial pair, or all maximisers of the index."""
-        first = self.initial_pair()
-        return frozenset({first}) if first is not None else argmax_pairs(self.scores())
 
     def update(self, arm: int, limit_index: int, reward: float, consumption: float | None) -> None:
         """Record one completed round; ``consumption=None`` means exceeded."""
@@ -521,25 +464,18 @@ class ThompsonReduction(_Reduction):
         penalty: Function = paper_penalty,
     ) -> None:
         super().__init__(n, limits, cost, penalty)
-        if scaling not in ("global", "per_arm"):
-            raise ValueError(f"unknown scaling {scaling!r}")
         self.scaling = scaling
         self.trials: list[list[list[int]]] = [[[] for _ in range(self.m)] for _ in range(n)]
-
-    def initial_pair(self) -> Pair | None:
-        """Always None: there are no initial rounds."""
-        return None
 
     def scale(self, limit_index: int) -> float:
         """The lambda by which payoffs at this limit are shifted."""
         return float(np.max(self.lam)) if self.scaling == "global" else float(self.lam[limit_index])
 
     def probability(self, limit_index: int, reward: float, consumption: float | None) -> float:
-        """Rescaled payoff y, the success probability of the trial; an error if it leaves [0, 1] by over 1e-12."""
+        """Rescaled payoff y, the success probability of the trial."""
         shift = self.scale(limit_index)
         y = (self.payoff(limit_index, reward, consumption) + shift) / (1.0 + shift)
-        if not -1e-12 <= y <= 1.0 + 1e-12:
-            raise ValueError("the payoff is not in [-lambda, 1]; the penalty is smaller than the cost")
+        assert -1e-12 <= y <= 1.0 + 1e-12, "the payoff is not in [-lambda, 1]; the penalty is smaller than the cost"
         return min(max(y, 0.0), 1.0)
 
     def posterior(self) -> tuple[FloatArray, FloatArray]:
@@ -551,8 +487,6 @@ class ThompsonReduction(_Reduction):
     def values(self, theta: FloatArray) -> FloatArray:
         """What is maximised: the posterior samples themselves, or mapped back to payoffs for ``per_arm``."""
         sample = np.asarray(theta, dtype=np.float64)
-        if sample.shape != (self.n, self.m):
-            raise ValueError("theta must have shape (n, m)")
         return sample if self.scaling == "global" else sample * (1.0 + self.lam) - self.lam
 
     def decide(self, theta: FloatArray) -> frozenset[Pair]:
@@ -585,13 +519,6 @@ class G1(NamedTuple):
     q: FloatArray
     b: FloatArray
 
-    def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
-        """``(R, C)``, each ``[size, n]``, independent across rows; all arms of a row share ``(z, y)``."""
-        z = rng.standard_normal((size, 1))
-        y = self.kappa * z + math.sqrt(1.0 - self.kappa**2) * rng.standard_normal((size, 1))
-        reward: FloatArray = np.asarray(ndtr(self.b + 0.6 * y), dtype=np.float64)
-        return reward, 0.5 * np.exp(2.0 * (z + self.q))
-
 
 class G1Values(NamedTuple):
     """Everything ``[n, m]`` except the best pair: ``v = reward - E[c(C) 1{C<=tau}] - lambda(tau) survival``."""
@@ -618,7 +545,7 @@ def instance_G1(instance: str, n: int = 10) -> G1:
 def best_pair_G1(instance: str, limits: Sequence[float] | FloatArray | None = None, nodes: int = 120) -> G1Values:
     """Exact ``v[n, m]`` of G1 with the paper's cost and penalty: Gauss-Hermite in y, closed forms in z (SPEC C.4)."""
     law = instance_G1(instance)
-    tau = paper_limits() if limits is None else _check_limits(limits)
+    tau = paper_limits() if limits is None else np.asarray(limits, dtype=np.float64)
     penalty = np.array([paper_penalty(float(x)) for x in tau], dtype=np.float64)
     z_tau = 0.5 * np.log(2.0 * tau)[None, :] - law.q[:, None]
     y, weight = np.polynomial.hermite_e.hermegauss(nodes)

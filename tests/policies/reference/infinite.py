@@ -1,8 +1,7 @@
 """Float64 NumPy twins for infinitely many arms, written from the paper and the specification.
 
-Sources: P-RCB = ``papers/rcb.txt`` (Li, Xia, AAAI 2017); SPEC = ``ALGORITHMS.md`` E. The set of arms is what is new: a
-twin starts empty, arms join it, and every score is recomputed from the raw observations of the arms that have joined.
-``t`` is the 1-based round about to be decided.
+Sources: P-RCB = ``papers/rcb.txt`` (Li, Xia, AAAI 2017); SPEC = ``ALGORITHMS.md`` E. The set of arms is what is new; an
+index is a function of what was seen of the arms that have joined. ``t`` is the 1-based round about to be decided.
 """
 
 from __future__ import annotations
@@ -11,27 +10,25 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .finite import omega_interval
+from .budgeted import Floats, Seen, or_infinite
 
-FloatArray = NDArray[np.float64]
-Sequence_ = Callable[[int], float]
+Sequence_ = Callable[[Floats], Floats]
 
 
-def log_sequence(t: int) -> float:
+def log_sequence(t: Floats) -> Floats:
     """Upper end of the interval that P-RCB Theorem 1 and 3 allow: ln t (SPEC E.1: ln max(t, 2))."""
-    return math.log(max(t, 2))
+    return np.log(np.maximum(t, 2))
 
 
-def lower_sequence(t: int) -> float:
+def lower_sequence(t: Floats) -> Floats:
     """Lower end: 2 ln(4 (log2 t + 1))."""
-    return 2.0 * math.log(4.0 * (math.log2(max(t, 1)) + 1.0))
+    return 2.0 * np.log(4.0 * (np.log2(np.maximum(t, 1)) + 1.0))
 
 
-def slow_sequence(t: int) -> float:
+def slow_sequence(t: Floats) -> Floats:
     """UCB-V(infinity)'s lower end, 2 ln(10 ln t) (SPEC E.4), with t at least 2."""
-    return 2.0 * math.log(10.0 * math.log(max(t, 2)))
+    return 2.0 * np.log(10.0 * np.log(np.maximum(t, 2)))
 
 
 def exponent(beta: float) -> float:
@@ -46,135 +43,36 @@ def sampled(budget: float, beta: float, multiplier: float = 1.0) -> int:
     return max(2, nearest if abs(power - nearest) < 1e-9 * power else math.ceil(power))
 
 
-class _Set:
-    """Arms that have joined, with all their observations."""
-
-    def __init__(self) -> None:
-        self.rewards: list[list[float]] = []
-        self.costs: list[list[float]] = []
-        self.rounds = 0
-
-    @property
-    def t(self) -> int:
-        return self.rounds + 1
-
-    @property
-    def size(self) -> int:
-        return len(self.rewards)
-
-    def join(self) -> None:
-        """One more arm, unpulled."""
-        self.rewards.append([])
-        self.costs.append([])
-
-    def learn(self, arm: int, reward: float, cost: float) -> None:
-        self.rewards[arm].append(reward)
-        self.costs[arm].append(cost)
-        self.rounds += 1
-
-    def unpulled(self) -> list[int]:
-        return [i for i, seen in enumerate(self.rewards) if not seen]
-
-    def index(self, arm: int) -> float:
-        raise NotImplementedError
-
-    def scores(self) -> FloatArray:
-        """Index of every arm that has joined, +inf for one without a pull."""
-        return np.array([self.index(i) if self.rewards[i] else math.inf for i in range(self.size)])
+def joined(rounds: int, beta: float) -> np.ndarray:
+    """P-RCB Algorithm 3, the arms of every round: if K_{t-1} < t^e, one new arm joins. SPEC E.3: it is played now."""
+    sizes = [0]
+    for t in range(1, rounds + 1):
+        power = t ** exponent(beta) * (1.0 - 1e-12)  # a whole power, but for rounding, is not exceeded
+        sizes.append(sizes[-1] + (sizes[-1] < power))
+    return np.array(sizes[1:])
 
 
-def _ratio(upper: float, lower: float) -> float:
-    return min(upper, 1.0) / lower if lower > 0.0 else math.inf
+def _ratio(upper: Floats, lower: Floats) -> Floats:
+    return or_infinite(lower > 0, np.minimum(upper, 1) / lower)
 
 
-class RCB(_Set):
+def rcb(s: Seen, sequence: Sequence_ = log_sequence) -> Floats:
     """P-RCB Eq. (4): min(r + E, 1) / max(c - E, 0), E = sqrt(E_{t-1} / (2 T))."""
-
-    def __init__(self, sequence: Sequence_ = log_sequence) -> None:
-        super().__init__()
-        self.sequence = sequence
-
-    def radius(self, arm: int) -> float:
-        return math.sqrt(self.sequence(self.t - 1) / (2.0 * len(self.rewards[arm])))
-
-    def index(self, arm: int) -> float:
-        e = self.radius(arm)
-        return _ratio(float(np.mean(self.rewards[arm])) + e, float(np.mean(self.costs[arm])) - e)
+    e = np.sqrt(sequence(s.t - 1) / (2 * s.n))
+    return _ratio(s.mean_r + e, s.mean_c - e)
 
 
-class _UCBV(_Set):
-    def __init__(self, sequence: Sequence_ = log_sequence) -> None:
-        super().__init__()
-        self.sequence = sequence
-
-    def width(self, seen: list[float]) -> float:
-        """SPEC E.4: sqrt(2 V E / n) + 3 E / n, V the biased sample variance, E at the current round."""
-        e, n = self.sequence(self.t), len(seen)
-        return math.sqrt(2.0 * float(np.var(seen)) * e / n) + 3.0 * e / n
+def _width(s: Seen, total: Floats, squares: Floats, sequence: Sequence_) -> Floats:
+    """SPEC E.4: sqrt(2 V E / n) + 3 E / n, V the biased sample variance, E at the current round."""
+    variance, e = np.maximum(squares / s.n - (total / s.n) ** 2, 0), sequence(s.t)
+    return np.sqrt(2 * variance * e / s.n) + 3 * e / s.n
 
 
-class UCBVReward(_UCBV):
+def ucb_v_reward(s: Seen, sequence: Sequence_ = log_sequence) -> Floats:
     """SPEC E.4 (a): the original's index on rewards, costs ignored."""
-
-    def index(self, arm: int) -> float:
-        return float(np.mean(self.rewards[arm])) + self.width(self.rewards[arm])
+    return s.mean_r + _width(s, s.r, s.rr, sequence)
 
 
-class UCBVRatio(_UCBV):
+def ucb_v_ratio(s: Seen, sequence: Sequence_ = log_sequence) -> Floats:
     """SPEC E.4 (b): empirical-Bernstein bounds on both means."""
-
-    def index(self, arm: int) -> float:
-        upper = float(np.mean(self.rewards[arm])) + self.width(self.rewards[arm])
-        return _ratio(upper, float(np.mean(self.costs[arm])) - self.width(self.costs[arm]))
-
-
-class Omega(_Set):
-    """omega-UCB's index (SPEC A.1) on a set that may grow."""
-
-    def __init__(self, rho: float = 0.25) -> None:
-        super().__init__()
-        self.rho = rho
-
-    def eta(self, seen: list[float]) -> float:
-        return 1.0
-
-    def index(self, arm: int) -> float:
-        if not any(self.costs[arm]):
-            return math.inf
-        n, z2 = len(self.rewards[arm]), 2.0 * self.rho * math.log(self.t)
-        upper = omega_interval(n, float(np.mean(self.rewards[arm])), z2 * self.eta(self.rewards[arm]))[1]
-        return upper / omega_interval(n, float(np.mean(self.costs[arm])), z2 * self.eta(self.costs[arm]))[0]
-
-
-class OmegaStar(Omega):
-    """omega*-UCB's (SPEC A.2): the biased variance over x(1 - x) from 30 pulls on."""
-
-    def eta(self, seen: list[float]) -> float:
-        mean = float(np.mean(seen))
-        if len(seen) < 30 or mean in (0.0, 1.0):
-            return 1.0
-        return min(float(np.var(seen)) / (mean * (1.0 - mean)), 1.0)
-
-
-class Sampled:
-    """P-RCB Algorithm 2: K arms join before round 1; each is pulled once, in order; then the largest index."""
-
-    def __init__(self, inside: _Set, arms: int) -> None:
-        self.inside = inside
-        for _ in range(arms):
-            inside.join()
-
-    def begin(self) -> None:
-        """What happens at the beginning of a round, before the choice."""
-
-
-class Increasing:
-    """P-RCB Algorithm 3: at round t, if K_{t-1} < t^e, one new arm joins. SPEC E.3: it is played now."""
-
-    def __init__(self, inside: _Set, beta: float) -> None:
-        self.inside, self.beta = inside, beta
-
-    def begin(self) -> None:
-        power = self.inside.t ** exponent(self.beta)
-        if self.inside.size < power * (1.0 - 1e-12):  # a whole power, but for rounding, is not exceeded
-            self.inside.join()
+    return _ratio(s.mean_r + _width(s, s.r, s.rr, sequence), s.mean_c - _width(s, s.c, s.cc, sequence))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from tests.policies.reference.finite import omega_interval
+from tests.policies.reference.budgeted import omega_interval
 
 ONE = 1 << 24
 

@@ -1,10 +1,11 @@
-"""How many lanes a worker holds: no more than fit into memory, and no result depends on it."""
+"""The pool: lanes that fit into memory, that wait, end and travel; no result depends on any of it."""
 
 import operator
 import os
 import signal
 import threading
 import time
+from functools import partial
 
 import chex
 import jax
@@ -25,6 +26,14 @@ def the_task():
     return task
 
 
+def play(**given):
+    return jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", **given)
+
+
+def same(*results):
+    chex.assert_trees_all_equal(*((dict(x.ledger), dict(x.final), x.ended) for x in results))
+
+
 def test_as_many_as_fit(monkeypatch):
     task, places = the_task(), jax.local_devices()[:1]
     assert pool.usual_slots(task, 1, places) == 64
@@ -32,82 +41,57 @@ def test_as_many_as_fit(monkeypatch):
     for fit in (1, 4, 11, 32):
         monkeypatch.setattr(pool, "memory_left", lambda device, fit=fit: 2 * pool.STATES["cpu"] * lane * (fit + 0.5))
         assert pool.usual_slots(task, 1, places) == 1 << (fit.bit_length() - 1)
+    monkeypatch.setattr(pool, "memory_left", lambda device: 2 * pool.STATES["cpu"] * lane * 16.5)
+    assert pool.usual_slots(task, 2, places) == 8, "two workers share a memory"
+    usual = play()
     monkeypatch.setattr(pool, "memory_left", lambda device: 0)
     assert pool.usual_slots(task, 1, places) == 1
-
-
-def test_two_workers_share_a_memory(monkeypatch):
-    task, places = the_task(), jax.local_devices()[:1]
-    lane = driver.state_bytes(task, 32) / 32
-    monkeypatch.setattr(pool, "memory_left", lambda device: 2 * pool.STATES["cpu"] * lane * 16.5)
-    assert pool.usual_slots(task, 2, places) == 8
-
-
-def test_little_memory_changes_no_bit(monkeypatch):
-    usual = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan")
-    monkeypatch.setattr(pool, "memory_left", lambda device: 0)
-    tight = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan")
-    chex.assert_trees_all_equal(dict(usual.ledger), dict(tight.ledger))
+    same(usual, play())
 
 
 def test_the_machine_tells_its_memory():
     assert 1 << 24 < pool.memory_left(jax.local_devices()[0]) < 1 << 50
 
 
-def count_calls(monkeypatch):
-    calls = []
+def watched(monkeypatch, see):
+    """Every call of the compiled program is shown to ``see`` when it has ended."""
     real = pool.driver.compiled
 
-    class Counted:
-        def __init__(self, *which):
-            self.lower = real(*which).lower
-            self.play = real(*which)
-
-        def __call__(self, *given):
-            calls.append(given)
-            return self.play(*given)
-
-    monkeypatch.setattr(pool.driver, "compiled", Counted)
-    monkeypatch.setattr(pool, "usual_workers", lambda places: 1)
-    return calls
-
-
-def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
-    calls = count_calls(monkeypatch)
-    monkeypatch.setattr(driver, "_SHORT", 0)
-    # A long chunk, so that a call is not over before its lanes are.
-    usual = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", chunk=64)
-    alone = len(calls)
-    few = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan", chunk=64, slots=2)
-    chex.assert_trees_all_equal(*((dict(x.ledger), dict(x.final)) for x in (usual, few)))
-    assert len(calls) - alone < 17, len(calls) - alone  # with a call for every pair of lanes it would be 20 at least
-
-
-def test_batches_give_the_bits_of_slots_that_are_handed_on(monkeypatch):
-    calls = count_calls(monkeypatch)
-    given = {"key": jax.random.key(1), "engine": "scan", "replicates": 3, "slots": 16}
-    batches = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, **given)
-    assert {len(call) for call in calls} == {7} and len(calls) >= 8  # 120 lanes, 16 at a time
-    monkeypatch.setattr(driver, "_SHORT", 0)
-    handed_on = jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, **given)
-    chex.assert_trees_all_equal(*((dict(x.ledger), dict(x.final), x.ended) for x in (batches, handed_on)))
-
-
-def test_lanes_that_have_ended_are_handed_over_though_the_worker_is_stopped(monkeypatch):
-    queue = pool.Queue(the_task(), 32)
-    real = pool.driver.compiled
-
-    class Stopping:
+    class Watched:
         def __init__(self, *which):
             self.lower, self.play = real(*which).lower, real(*which)
 
         def __call__(self, *given):
-            played, report = self.play(*given)
-            if (played.seat < 0).any():
-                queue.stop.set()
-            return played, report
+            found = self.play(*given)
+            see(*found)
+            return found
 
-    monkeypatch.setattr(pool.driver, "compiled", Stopping)
+    monkeypatch.setattr(pool.driver, "compiled", Watched)
+
+
+def test_slots_take_waiting_lanes_without_the_host(monkeypatch):
+    calls = []
+    watched(monkeypatch, lambda *found: calls.append(0))
+    monkeypatch.setattr(pool, "usual_workers", lambda places: 1)
+    monkeypatch.setattr(driver, "_SHORT", 0)
+    usual = play(chunk=64)  # a long chunk, so that a call is not over before its lanes are
+    alone = len(calls)
+    same(usual, play(chunk=64, slots=2))
+    assert len(calls) - alone < 17, len(calls) - alone  # with a call for every pair of lanes it would be 20 at least
+
+
+def test_batches_give_the_bits_of_slots_that_are_handed_on(monkeypatch):
+    calls = []
+    watched(monkeypatch, lambda *found: calls.append(len(found)))
+    batches = play(replicates=3, slots=16)
+    assert set(calls) == {3} and len(calls) >= 8  # 120 lanes, 16 at a time; the other program gives two things
+    monkeypatch.setattr(driver, "_SHORT", 0)
+    same(batches, play(replicates=3, slots=16))
+
+
+def test_lanes_that_have_ended_are_handed_over_though_the_worker_is_stopped(monkeypatch):
+    queue = pool.Queue(the_task(), 32)
+    watched(monkeypatch, lambda played, report: queue.stop.set() if (played.seat < 0).any() else None)
     future = queue.add(pool.Job(queue.task, queue.task.order))
     queue.serve(0, jax.local_devices()[0])
     assert queue.stop.is_set() and 0 < queue.done < queue.total and not future.done()
@@ -130,7 +114,7 @@ def test_jobs_of_one_task_are_answered_one_by_one_and_their_work_is_counted_once
 def test_what_fails_in_a_worker_reaches_the_caller(monkeypatch):
     monkeypatch.setattr(pool.Queue, "serve", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        jb.simulate(jb.policies.OmegaUCB(), ARMS, LIMIT, key=jax.random.key(1), engine="scan")
+        play()
 
 
 def test_ctrl_c_is_answered_soon_whatever_a_chunk_is():
@@ -166,3 +150,45 @@ def test_no_worker_hoards():
     assert queue.waiting
     assert queue.take(idle=4, waits=0, free=16).size == 4
     assert not queue.waiting
+
+
+# --- lanes that travel to a device and back in pieces ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("slots", [4, None])
+def test_lanes_that_travel_change_no_bit(monkeypatch, slots):
+    near = play(slots=slots, replicates=5)
+    monkeypatch.setattr(driver, "_LEAST", 2)
+    monkeypatch.setattr(driver, "_SHORT", 0)  # a batch has no run buffer
+    monkeypatch.setattr(pool, "RunBuffer", partial(driver.RunBuffer, near=False))
+    far = play(slots=slots, replicates=5)
+    same(near, far)
+
+
+def test_only_what_is_new_travels(monkeypatch):
+    task = the_task()
+    monkeypatch.setattr(driver, "_LEAST", 2)
+    here = driver.RunBuffer(task, 16, jax.local_devices()[0], near=False)
+    here.take(np.arange(16), np.arange(16))
+    outcome = driver.blank_shapes(4, task.environment, here.lanes)[1]
+    outcome = jax.tree.map(lambda x: np.arange(np.prod(x.shape), dtype=x.dtype).reshape(x.shape), outcome)
+    ended = np.isin(np.arange(16), (3, 7, 11))
+    numbers, left = here.leave(outcome, ended)
+    assert numbers.tolist() == [3, 7, 11] and here.free.tolist() == [3, 7, 11]
+    chex.assert_trees_all_equal(
+        jax.tree.map(lambda x: np.asarray(x)[:3], left), jax.tree.map(lambda x: x[ended], outcome)
+    )
+    assert {x.shape[0] for x in jax.tree.leaves(left)} == {4}  # the next power of two, not all sixteen
+    here.take(np.array([3, 11]), np.array([38, 20]))
+    assert here.lane_of[[3, 7, 11]].tolist() == [38, -1, 20]
+    sits = here.lane_of >= 0
+    wanted = jax.tree.map(lambda x: np.asarray(x)[sits], task.lanes(np.maximum(here.lane_of, 0)))
+    chex.assert_trees_all_equal(jax.tree.map(lambda x: np.asarray(x)[sits], here.lanes), wanted)
+
+
+def test_cuda_graphs_are_an_option(monkeypatch):
+    assert "xla_gpu_enable_command_buffer" not in driver.options("gpu")
+    monkeypatch.setenv("JAXBANDITS_CUDA_GRAPHS", "1")
+    assert "WHILE" in driver.options("gpu")["xla_gpu_enable_command_buffer"]
+    assert "xla_gpu_enable_command_buffer" not in driver.options("gpu", captured=False)
+    assert driver.options("cpu", captured=True) == driver.options("cpu", captured=False) != {}
