@@ -15,7 +15,8 @@ from jaxbandits._engine import setup
 from jaxbandits.comparison import ArmsTable, Evidence, Instance, plan, read_arms
 from jaxbandits.comparison.arms_table import Daily
 from jaxbandits.comparison.plan import prepare
-from jaxbandits.comparison.posterior import (
+from jaxbandits.comparison.running import world_of
+from jaxbandits.comparison.worlds import (
     LARGEST_UNIFORM,
     CountPosterior,
     Drawn,
@@ -26,10 +27,10 @@ from jaxbandits.comparison.posterior import (
     pooled_gamma,
     pooled_log_cost,
     posterior_of,
+    run_arms,
     why_no_posterior,
+    with_bounds,
 )
-from jaxbandits.comparison.running import world_of
-from jaxbandits.comparison.worlds import run_arms, with_bounds
 from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import MUCB, OmegaUCB
