@@ -219,11 +219,11 @@ class Comparison:
         table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
         resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
         found = simultaneous_band(regret, over="replicate", resamples=resamples)
-        each = [found[part].transpose("setting", "mark").values for part in ("mean", "low", "high")]
         many = f"mean of {count} instances, " if count > 1 else ""
         figure = drawn(
             np.asarray(self.plan.shares) * self.plan.budget,
-            dict(zip(self.plan.settings, zip(*each, strict=True), strict=True)),
+            list(self.plan.settings),
+            [found[part].transpose("setting", "mark").values for part in ("mean", "low", "high")],
             title=f"{many}{counted(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
             across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
             up=f"regret [{table.reward_unit}]",

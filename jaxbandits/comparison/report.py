@@ -543,15 +543,15 @@ def results_picture(answer: Answer) -> bytes:
     plan, labels = answer.comparison.plan, list(answer.comparison.plan.settings)
     paths = {x.setting: answer.comparison.accounts.earned[labels.index(x.setting)] for x in answer.settings}
     paths |= dict(zip(answer.baselines.plan.settings, answer.baselines.accounts.earned, strict=True))
-    found = {
-        name: mean(xarray.DataArray(path, dims=("replicate", "mark")), over="replicate") for name, path in paths.items()
-    }
+    every = xarray.DataArray(np.stack(list(paths.values())), dims=("curve", "replicate", "mark"))
+    found = mean(every, over="replicate")
     many = len(plan.table.instances)
     summed = f"sum over {many} instances, " if many > 1 else ""
     clock = "budget spent" if plan.rounds is None else "budget that was due"
     figure = drawn(
         np.asarray(plan.shares) * plan.budget,
-        {name: (x.value.values, x.low.values, x.high.values) for name, x in found.items()},
+        list(paths),
+        [part.values for part in (found.value, found.low, found.high)],
         title=f"{summed}mean of {counted(plan.runs, 'run')}, 95 % intervals",
         across=f"{clock}{' in each instance' if many > 1 else ''}{_cost_unit(plan)}",
         up=plan.table.reward_unit,

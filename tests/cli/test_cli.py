@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import _progress
+from jaxbandits import _plots, _progress
 from jaxbandits._cli import compare, demo
 from jaxbandits._cli.compare import chosen_policies
 from jaxbandits._cli.console import main
@@ -70,11 +70,8 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["instance"] for row in rows} == {"", "x", "y"}
     about = json.loads((written / "run.json").read_text())
     assert about["arms_file"]["sha256"] == hashlib.sha256(TWO.encode()).hexdigest()
-    assert about["settings"][1] == {
-        "label": "omega_ucb(rho=1)",
-        "policy": "OmegaUCB",
-        "parameters": {"OmegaUCB.rho": 1.0},
-    }
+    known = {"label": "omega_ucb(rho=1)", "policy": "OmegaUCB", "parameters": {"OmegaUCB.rho": 1.0}}
+    assert about["settings"][1] == known
     assert about["instances"][1]["cost_bound"] == pytest.approx(6 / 0.99)
     # run.json is enough to do it again, to the byte
     again = shlex.split(about["command"])
@@ -83,6 +80,19 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (folder / "again/table.csv").read_bytes() == (written / "table.csv").read_bytes()
     assert main([*again[1:], "--out", "other", "--seed", "1", "--no-answer"]) == 0
     assert (folder / "other/table.csv").read_bytes() != (written / "table.csv").read_bytes()
+
+
+def test_numbers_and_the_answer_come_before_the_first_picture(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> bytes:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(_plots, "encoded", full)
+    assert main(command("arms.csv", "20", "m_ucb", *QUIET, *SMALL)) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("If you had run this again") and "--out: could not be written (no space left)" in err
+    assert sorted(path.name for path in Path("jaxbandits-out").iterdir()) == ["run.json", "table.csv"]
 
 
 def test_the_default_folder_and_files_that_are_there_already(folder: Path) -> None:

@@ -18,7 +18,7 @@ from jaxbandits.comparison.arms_table import NumberStyle
 from jaxbandits.comparison.comparison import ANSWER_FILES, FILES
 from jaxbandits.comparison.plan import AVERAGE_COST_POLICIES, POLICIES
 from jaxbandits.core.checks import InputError
-from jaxbandits.policies import UCBBV1, BudgetUCB, OmegaUCB, PDBwK
+from jaxbandits.policies import OmegaUCB
 from jaxbandits.statistics import Estimate, dominance
 
 ADS = "campaign,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,50\n"
@@ -100,11 +100,14 @@ def test_the_words(answer: Answer) -> None:
         answer_of(answer.comparison, ["bts"], check=False)
 
 
-def test_warnings_have_numbers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    Path("ads.csv").write_text(ADS)
+    (tmp_path / "ads.csv").write_text(ADS)
+    return tmp_path
+
+
+def test_warnings_have_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--arms", "ads.csv", "--budget", "4", "--policies", "omega_ucb", "--runs", "40", "--marks", "5"]
     assert main(["compare", *given, "--no-check", "--explain", "--out", "out"]) == 0
     out, err = capsys.readouterr()
@@ -121,20 +124,13 @@ def test_warnings_have_numbers(
     assert "If you had run this again with $4 to spend" in page and "jaxbandits compare --arms ads.csv" in page
 
 
-def test_other_policies_and_constraints(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("ads.csv").write_text(ADS)
+def test_other_policies_and_constraints(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("mine.py").write_text("import jaxbandits as jb\n@jb.pytree\nclass Mine(jb.policies.MUCB):\n    pass\n")
     every = parser().parse(["--arms", "ads.csv", "--budget", "20", "--policies", "all"])
-    assert [type(x) for x in chosen_policies(every)] == [
-        x for x in POLICIES.values() if x not in (UCBBV1, BudgetUCB, PDBwK)
-    ]
-    assert left_out(every) == [
-        "--policies all is without those that need a parameter: budget_ucb (--min-cost), ucb_bv1 (--min-cost), "
-        "pd_bwk (--c-rad)"
-    ]
+    needing = {"budget_ucb": "--min-cost", "ucb_bv1": "--min-cost", "pd_bwk": "--c-rad"}
+    assert [type(x) for x in chosen_policies(every)] == [x for name, x in POLICIES.items() if name not in needing]
+    (said,) = left_out(every)
+    assert said.endswith(": " + ", ".join(f"{name} ({needed})" for name, needed in needing.items()))
     every.constraint = 0.5
     assert [type(x) for x in chosen_policies(every)] == list(AVERAGE_COST_POLICIES.values())
     quick = ("--runs", "6", "--marks", "2", "--no-answer", "--out", "out")
@@ -157,11 +153,8 @@ def test_a_notebook_writes_the_same_report(answer: Answer, tmp_path: Path) -> No
 
 
 @pytest.mark.integration
-def test_what_few_clicks_cannot_bear_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_few_clicks_cannot_bear_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An arm of three clicks wins where means are the truth; and arms are taken never to run out."""
-    monkeypatch.chdir(tmp_path)
     Path("ads.csv").write_text("name,clicks,spent,conversions\nOld,1200,1200,60\nNew,3,3,2\nOther,900,950,40\n")
     given = ["--arms", "ads.csv", "--budget", "100", "--policies", "omega_ucb", "--runs", "20", "--marks", "5"]
     told = {}
