@@ -235,47 +235,32 @@ _FEW_CLICKS, _MUCH = 30, 0.2
 def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[ArmAnswer]]) -> list[str]:
     """Budgets of a few pulls or of fewer pulls than arms, money spent beyond the budget, means that few clicks tell.
 
-    Args:
-        comparison: that the answer is about.
-        setting: the number of the one that it names.
-        arms: what it makes of the arms of each instance.
+    Of the setting that the answer names, with what it makes of the arms of each instance.
     """
-    plan, said = comparison.plan, []
+    plan, said, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
     pulls = {i.name: plan.budget / float(i.mean_cost.mean()) for i in plan.table.instances}
     fewest = min(pulls, key=lambda name: pulls[name])
-    unit = plan.table.pull_unit
+    short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
     if pulls[fewest] < _FEW_PULLS:
-        said.append(
-            f"the budget of {plan.budget:g} is about {pulls[fewest]:.2g} {unit}s in {fewest!r}: "
-            "too few to learn anything"
-        )
-    else:
-        short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
-        if short:
-            said.append(
-                f"in {len(short)} of {len(pulls)} instances the budget of {plan.budget:g} is fewer {unit}s than there "
-                f"are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried"
-            )
+        about = f"about {pulls[fewest]:.2g} {unit}s in {fewest!r}"
+        said.append(f"the budget of {plan.budget:g} is {about}: too few to learn anything")
+    elif short:
+        where = f"in {len(short)} of {len(pulls)} instances the budget of {plan.budget:g} is fewer {unit}s than there"
+        said.append(f"{where} are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried")
     rows = [(of[0].size, name) for i in plan.table.instances for name, of in zip(i.arms, i.log or (), strict=False)]
     if thin := [pair for pair in rows if pair[0] < _FEW_ROWS]:
-        count, name = thin[0]
-        said.append(
-            f"{len(thin)} of {len(rows)} arms have fewer than {_FEW_ROWS} rows in the log ({name!r}: {count}): drawing "
-            "from their own rows does not know what others would bring"
-        )
+        fewer = f"fewer than {_FEW_ROWS} rows in the log ({thin[0][1]!r}: {thin[0][0]})"
+        unknown = "drawing from their own rows does not know what others would bring"
+        said.append(f"{len(thin)} of {len(rows)} arms have {fewer}: {unknown}")
     over = float(comparison.data["spent"].values[setting].mean()) / plan.budget - 1
     if plan.rounds is None and over > _OVERSHOOT:
-        said.append(
-            f"the last {unit} exceeds the budget: {over:.0%} more than {plan.budget:g} is spent on average "
-            "(--last-pull forfeits keeps to it)"
-        )
+        more = f"{over:.0%} more than {plan.budget:g} is spent on average"
+        said.append(f"the last {unit} exceeds the budget: {more} (--last-pull forfeits keeps to it)")
     few = [(x.share.mean, x) for of in arms for x in of if x.seen < _FEW_CLICKS and x.share.mean > _MUCH]
     if plan.posterior is None and few:  # means are taken as the truth
         share, arm = max(few, key=lambda pair: pair[0])
-        said.append(
-            f"{arm.name!r} gets {share:.0%} of the money and has {arm.seen:,.0f} {unit}s in the file: its mean, taken "
-            "as the truth, is hardly known, and so is this answer"
-        )
+        known = f"{arm.name!r} gets {share:.0%} of the money and has {arm.seen:,.0f} {unit}s in the file"
+        said.append(f"{known}: its mean, taken as the truth, is hardly known, and so is this answer")
     return said
 
 

@@ -143,9 +143,8 @@ def answer_sections(answer: Answer) -> list[Section]:
         blocks += [_instances(answer, part) if several else _arms(answer, part)]
     blocks += [_sure_of_the_best(answer)] if plan.posterior is not None and not several else []
     blocks += [f"warning: {text}" for text in answer.warnings]
-    unit = plan.table.reward_unit
     note = "95 of 100 runs lie between the numbers in brackets. “Best ratio”: the probability, by the file, that the "
-    note += f"arm has the best ratio of {unit} to cost."
+    note += f"arm has the best ratio of {plan.table.reward_unit} to cost."
     each = [_arms(answer, part) for part in answer.settings] if several else []
     return [
         Section(_headline(plan), blocks, indent=2, rows=12 if several else 8, rest="arms.csv"),
@@ -178,17 +177,10 @@ def _earned(answer: Answer, part: SettingAnswer) -> str:
 def _against_baselines(answer: Answer, part: SettingAnswer) -> Table:
     plan, rows = answer.comparison.plan, []
     best = " of each instance" if len(part.arms) > 1 else f", {part.arms[0][answer.best_arms[0]].name}"
-    for split in part.baselines:
-        gain = split.gain
-        rows.append(
-            (
-                line(split.name + best * (split.name == BEST)),
-                Cell(plan.table.style.amount(split.earned.mean), split.earned.mean),
-                Cell(_plus_minus(plan, gain), gain.difference.value),
-                Cell(f"({_percent(gain)})", gain.share),
-                Cell(f"{gain.better:.0%} of runs", gain.better),
-            )
-        )
+    for name, earned, gain, _ in part.baselines:
+        row = [line(name + best * (name == BEST)), Cell(plan.table.style.amount(earned.mean), earned.mean)]
+        row += [Cell(_plus_minus(plan, gain), gain.difference.value), Cell(f"({_percent(gain)})", gain.share)]
+        rows.append([*row, Cell(f"{gain.better:.0%} of runs", gain.better)])
     return Table(("against", plan.table.reward_unit, "difference", "", "more in"), rows)
 
 
@@ -215,19 +207,16 @@ def _arms(answer: Answer, part: SettingAnswer) -> Table:
 
 def _instances(answer: Answer, part: SettingAnswer) -> Table:
     """What each instance brings, and where most of its money goes."""
-    plan = answer.comparison.plan
-    split, unit = part.baselines[0], plan.table.reward_unit
+    plan, split, rows = answer.comparison.plan, part.baselines[0], []
     against = "against the file's split" if split.name == SEEN else "against even"
-    rows = []
-    for earned, gain, arms, best_arm in zip(
-        part.by_instance, split.by_instance, part.arms, answer.best_arms, strict=True
-    ):
+    each = zip(part.by_instance, split.by_instance, part.arms, answer.best_arms, strict=True)
+    for earned, gain, arms, best_arm in each:
         first, best = _by_money(arms)[0], arms[best_arm]
-        row = [line(first.instance), Cell(str(len(arms)), len(arms)), _spread(plan, earned)]
-        row += [Cell(_percent(gain), gain.share), line(first.name), Cell(f"{first.share.mean:.0%}", first.share.mean)]
-        rows.append([*row, line(best.name), *([_best_ratio(plan, best)] if plan.posterior is not None else [])])
-    header = ("instance", "arms", unit, against, "most money to", "of it", "best ratio by the file", "sure")
-    return Table(header[: len(rows[0])], rows, left=(0, 4, 6))
+        row = [line(first.instance), len(arms), _spread(plan, earned), Cell(_percent(gain), gain.share)]
+        row += [line(first.name), Cell(f"{first.share.mean:.0%}", first.share.mean), line(best.name)]
+        rows.append([*row, _best_ratio(plan, best)] if plan.posterior is not None else row)
+    header = ("instance", "arms", plan.table.reward_unit, against, "most money to", "of it", "best ratio by the file")
+    return Table((*header, "sure")[: len(rows[0])], rows, left=(0, 4, 6))
 
 
 def _sure_of_the_best(answer: Answer) -> str:
@@ -257,12 +246,11 @@ def _room(answer: Answer) -> str:
     """That an arm never runs out, and where most is bought beyond what the file has seen."""
     plan = answer.comparison.plan
     said = f"An arm is taken to have as many {plan.table.pull_unit}s to sell as are bought, at its mean cost"
-    arms = (arm for arms in answer.settings[0].arms for arm in arms if arm.seen >= 0)
-    factor, arm = max(((arm.pulls.mean / max(arm.seen, 1), arm) for arm in arms), key=lambda x: x[0], default=(0, None))
-    if arm is None or factor <= _FAR_BEYOND:
+    arms = [arm for arms in answer.settings[0].arms for arm in arms if arm.seen >= 0]
+    arm = max(arms, key=lambda arm: arm.pulls.mean / max(arm.seen, 1), default=None)
+    if arm is None or arm.pulls.mean <= _FAR_BEYOND * max(arm.seen, 1):
         return f"{said}."
-    style = plan.table.style
-    bought, saw = style.amount(arm.pulls.mean), style.number(arm.seen, 0)
+    bought, saw = plan.table.style.amount(arm.pulls.mean), plan.table.style.number(arm.seen, 0)
     return f"{said}; of {arm.name} a run buys {bought}, and the file saw {saw}."
 
 
@@ -286,11 +274,10 @@ def _checked(plan: ComparisonPlan, check: NoiseCheck) -> str:
     if len(check.ranking) == 1:
         return f"{plan.table.style.amount(check.ranking[0][1])} {plan.table.reward_unit} an instance ({runs})"
     if check.same_best:
-        what = "the ranking stays as it is" if check.same_order else "the best stays the best, places below change"
-        return f"{what} ({runs})"
-    ahead = f"{_plus_minus(plan, check.ahead)}, {runs}"
-    how = "clearly" if check.ahead.clear else "not clearly"
-    return f"there {check.ranking[0][0]} is ahead, {how} ({ahead}): the ranking depends on the noise"
+        stays = "ranking stays as it is" if check.same_order else "best stays the best, places below change"
+        return f"the {stays} ({runs})"
+    how = f"{'clearly' if check.ahead.clear else 'not clearly'} ({_plus_minus(plan, check.ahead)}, {runs})"
+    return f"there {check.ranking[0][0]} is ahead, {how}: the ranking depends on the noise"
 
 
 def closing(answer: Answer) -> str:
@@ -333,7 +320,7 @@ def _ranking(comparison: Comparison) -> list[str | Table]:
     header: tuple[str, ...] = ("rank", "policy", unit, "regret", "pulls", f"{unit} against rank 1, paired")
     cells = [
         [
-            Cell(str(row["rank"]), row["rank"]),
+            row["rank"],
             row["setting"],
             *(Cell(with_interval(comparison, row, name), row[name]) for name in ("reward", "regret", "pulls")),
             Cell("best" if row["rank"] == 1 else against_the_best(comparison, row), row["difference"]),
@@ -415,7 +402,7 @@ def _each_instance(comparison: Comparison) -> list[str | Table]:
     for name, of in found.items():
         marks = {x: "*" if row["rank"] == 1 else " " if row["difference_clear"] else "~" for x, row in of.items()}
         cells = [Cell(with_interval(comparison, of[x], "reward") + marks[x], of[x]["reward"]) for x in ranked]
-        rows.append((line(name), Cell(str(of[ranked[0]]["arms"]), of[ranked[0]]["arms"]), *cells))
+        rows.append((line(name), of[ranked[0]]["arms"], *cells))
     header = ("instance", "arms", *(f"rank {n}" for n in range(1, len(ranked) + 1)))
     title = f"{plan.table.reward_unit} in each instance, by overall rank (* best there, ~ not clearly worse than it)"
     hidden = len(plan.settings) - len(ranked)
