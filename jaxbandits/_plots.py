@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
 FILLS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#F0E442")
 """For areas: yellow too, as areas have edges; neighbours differ in lightness."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_LEGEND: Mapping[str, Any] = {"loc": "outside right upper", "frameon": False, "fontsize": 9}
+_LEGEND: dict[str, Any] = {"loc": "outside right upper", "frameon": False, "fontsize": 9}
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
@@ -126,19 +126,12 @@ def drawn(
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One stack.
-
-    Attributes:
-        title: over it.
-        names: of the parts, from the bottom.
-        heights: ``[n, part]`` at each x.
-        rest: name of the last part if it stands for several, which is drawn in grey; else empty.
-    """
+    """One stack."""
 
     title: str
-    names: tuple[str, ...]
-    heights: np.ndarray
-    rest: str = ""
+    names: tuple[str, ...]  # of the parts, from the bottom
+    heights: np.ndarray  # [n, part] at each x
+    rest: str = ""  # name of the last part if it stands for several, which is drawn in grey
 
 
 def stacked(x: np.ndarray, panels: Sequence[Panel], *, across: str, up: str, written: Callable[[float], str]) -> Figure:

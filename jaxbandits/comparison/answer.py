@@ -27,12 +27,7 @@ FloatArray = NDArray[np.float64]
 
 
 class Spread(NamedTuple):
-    """A number of a run.
-
-    Attributes:
-        mean: over the runs.
-        low, high: 95 of 100 runs are between them (quantiles 2.5 % and 97.5 %).
-    """
+    """A number of a run: its mean over the runs, and what 95 of 100 runs are between (quantiles 2.5 % and 97.5 %)."""
 
     mean: float
     low: float
@@ -45,19 +40,12 @@ class Spread(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """How much more one earns than another in the same worlds.
+    """How much more one earns than another in the same worlds."""
 
-    Attributes:
-        difference: its mean, run by run, with the 95 % interval of :func:`~jaxbandits.statistics.mean`.
-        share: that mean / mean of the other; NaN where that is 0.
-        better: in what share of the runs it is more (an equal one counts half).
-        clear: whether the difference is clear by Holm's test over all pairs of its table; None where none was made.
-    """
-
-    difference: Estimate
-    share: float
-    better: float
-    clear: bool | None = None
+    difference: Estimate  # its mean, run by run, with the 95 % interval of statistics.mean
+    share: float  # that mean / mean of the other; NaN where that is 0
+    better: float  # in what share of the runs it is more (an equal one counts half)
+    clear: bool | None = None  # by Holm's test over all pairs of its table; None where none was made
 
     @property
     def half(self) -> float:
@@ -137,22 +125,14 @@ _MOST_RUNS = 250
 
 
 class NoiseCheck(NamedTuple):
-    """What becomes of the ranking under another noise.
+    """What becomes of the ranking under another noise."""
 
-    Attributes:
-        noise: the other one.
-        runs: how many were played.
-        ranking: the settings, best mean reward first, with that mean (averaged over the instances).
-        same_best, same_order: whether the best setting, and the whole order, are those of the comparison.
-        ahead: of the setting that is best there, what it earns more there than the comparison's best, on average.
-    """
-
-    noise: str
-    runs: int
-    ranking: tuple[tuple[str, float], ...]
-    same_best: bool
+    noise: str  # the other one
+    runs: int  # how many were played
+    ranking: tuple[tuple[str, float], ...]  # the settings, best first, with their mean reward (over the instances)
+    same_best: bool  # whether the best setting, and the whole order, are those of the comparison
     same_order: bool
-    ahead: Gain
+    ahead: Gain  # what the best setting there earns more there than the comparison's best, on average
 
 
 def other_noise(plan: ComparisonPlan) -> str:
@@ -271,28 +251,18 @@ _DRAWS, _MOST_DRAWN, _DRAWN_AT_ONCE = 1000, 1 << 26, 1 << 22
 
 
 class ArmAnswer(NamedTuple):
-    """What a setting makes of one arm.
-
-    Attributes:
-        instance, name: whose it is.
-        reward, cost: means per pull, pooled over the file where means are drawn.
-        file_reward, file_cost: the same as they stand in the file.
-        best: probability that it has the best ratio of its instance; 1 or 0 where the file's means are taken as given.
-        seen: its pulls in a file of counts; NaN elsewhere.
-        share: of the money that was spent on its instance.
-        pulls, money, results: of a run.
-    """
+    """What a setting makes of one arm."""
 
     instance: str
     name: str
-    reward: float
+    reward: float  # means per pull, pooled over the file where means are drawn
     cost: float
-    file_reward: float
+    file_reward: float  # the same as they stand in the file
     file_cost: float
-    best: float
-    seen: float
-    share: Spread
-    pulls: Spread
+    best: float  # probability that it has the best ratio of its instance; 1 or 0 where the file's means are given
+    seen: float  # its pulls in a file of counts; NaN elsewhere
+    share: Spread  # of the money that was spent on its instance
+    pulls: Spread  # of a run, as are money and results
     money: Spread
     results: Spread
 
@@ -308,23 +278,14 @@ class Baseline(NamedTuple):
 
 @dataclass(frozen=True)
 class SettingAnswer:
-    """The answer for one setting.
+    """The answer for one setting."""
 
-    Attributes:
-        setting: its label.
-        rank: by mean reward.
-        earned: reward over all instances.
-        by_instance: the same in each instance.
-        baselines: the splits that it is held against.
-        arms: for each instance its arms, in the order of the file.
-    """
-
-    setting: str
-    rank: int
-    earned: Spread
+    setting: str  # its label
+    rank: int  # by mean reward
+    earned: Spread  # over all instances
     by_instance: tuple[Spread, ...]
-    baselines: tuple[Baseline, ...]
-    arms: tuple[tuple[ArmAnswer, ...], ...]
+    baselines: tuple[Baseline, ...]  # the splits that it is held against
+    arms: tuple[tuple[ArmAnswer, ...], ...]  # for each instance its arms, in the order of the file
 
 
 @dataclass(frozen=True, eq=False)

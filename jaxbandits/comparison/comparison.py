@@ -40,18 +40,12 @@ _MOST_ROWS = 30  # of a table in a notebook
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """Where the money of some settings went, in the file's units.
+    """Where the money of some settings went, in the file's units; 0 for an arm that an instance does not have."""
 
-    Attributes:
-        pulls: int32 ``[setting, instance, run, arm]`` of the first runs; 0 for an arm that an instance does not have.
-        mean_reward, mean_cost: true means per pull, ``[instance, run or 1, arm]``; 0 as above.
-        earned: reward up to each mark, summed over the instances, ``[setting, run, mark]``.
-    """
-
-    pulls: NDArray[np.int32]
-    mean_reward: FloatArray
+    pulls: NDArray[np.int32]  # [setting, instance, run, arm], of the first runs
+    mean_reward: FloatArray  # true means per pull, [instance, run or 1, arm]
     mean_cost: FloatArray
-    earned: FloatArray
+    earned: FloatArray  # reward up to each mark, summed over the instances, [setting, run, mark]
 
     def money(self, setting: int) -> FloatArray:
         """Expected money of each arm given how often it was pulled, ``[instance, run, arm]``.

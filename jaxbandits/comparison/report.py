@@ -60,24 +60,14 @@ class Cell(str):
 
 @dataclass(frozen=True)
 class Section:
-    """Sentences and tables that belong together.
+    """Sentences and tables that belong together, in the order in which they are read."""
 
-    Attributes:
-        title: over it: a heading on the page; on the terminal only if it ends in a colon.
-        blocks: in the order in which they are read.
-        indent: blanks before each line of the terminal; tables then stand apart.
-        rows: of a table on the terminal; the page has all.
-        rest: the file that has the rows that are left out.
-        picture: that stands below the title on the page, by its name.
-        page_only: not for the terminal.
-    """
-
-    title: str
+    title: str  # a heading on the page; on the terminal only if it ends in a colon
     blocks: Sequence[str | Table]
-    indent: int = 0
-    rows: int = 40
-    rest: str = "table.csv"
-    picture: str = ""
+    indent: int = 0  # blanks before each line of the terminal; tables then stand apart
+    rows: int = 40  # of a table on the terminal; the page has all
+    rest: str = "table.csv"  # the file that has the rows that are left out
+    picture: str = ""  # that stands below the title on the page, by its name
     page_only: bool = False
 
     def on_page(self) -> Section:

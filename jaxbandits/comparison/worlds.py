@@ -169,32 +169,21 @@ def _over_days(days: Sequence[Daily], what: str, square: Callable[..., FloatArra
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Means of some runs of one instance, in the user's unit.
+    """Means of some runs of one instance, in the user's unit."""
 
-    Attributes:
-        reward, cost: float64 ``[run, K]``.
-        weights: of a log, for each arm its rows' probabilities ``[run, row]``; else None.
-    """
-
-    reward: FloatArray
+    reward: FloatArray  # [run, K]
     cost: FloatArray
-    weights: tuple[FloatArray, ...] | None = None
+    weights: tuple[FloatArray, ...] | None = None  # of a log, for each arm its rows' probabilities [run, row]
 
 
 @dataclass(frozen=True, eq=False)
 class CountPosterior:
-    """Of one instance of a file of counts.
+    """Of one instance of a file of counts."""
 
-    Attributes:
-        law: ``"beta"`` (first: α, second: β) or ``"gamma"`` (first: shape, second: scale), of the reward per pull.
-        first, second: float64 ``[K]``.
-        log_cost, log_cost_sd: mean and standard deviation of ln(cost per pull), float64 ``[K]``.
-    """
-
-    law: str
-    first: FloatArray
+    law: str  # of the reward per pull: "beta" (first: α, second: β) or "gamma" (first: shape, second: scale)
+    first: FloatArray  # [K]
     second: FloatArray
-    log_cost: FloatArray
+    log_cost: FloatArray  # mean and standard deviation of ln(cost per pull), [K]
     log_cost_sd: FloatArray
 
     def means(self) -> tuple[FloatArray, FloatArray]:
@@ -255,20 +244,13 @@ class LogPosterior:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Of a file: that of each instance, and what it was made with.
+    """Of a file: that of each instance, and what it was made with."""
 
-    Attributes:
-        instances: in the order of the file.
-        cost_cv: v, coefficient of variation of one pull's cost; 0 for a log, whose rows say it.
-        cost_cv_from: ``"days"``, ``"stated"`` or ``"rows"``.
-        dispersion: φ, by which counts are divided; 1 where there are no days.
-        prior: what arms are pooled to: m and κ (or a) of the reward, m and τ of ln cost; empty for a log.
-    """
-
-    instances: tuple[CountPosterior | LogPosterior, ...]
-    cost_cv: float
-    cost_cv_from: str
-    dispersion: float = 1.0
+    instances: tuple[CountPosterior | LogPosterior, ...]  # in the order of the file
+    cost_cv: float  # v, coefficient of variation of one pull's cost; 0 for a log, whose rows say it
+    cost_cv_from: str  # "days", "stated" or "rows"
+    dispersion: float = 1.0  # φ, by which counts are divided; 1 where there are no days
+    # What arms are pooled to: m and κ (or a) of the reward, m and τ of ln cost; empty for a log.
     prior: tuple[tuple[str, float], ...] = ()
 
 

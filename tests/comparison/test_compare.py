@@ -249,22 +249,11 @@ def test_a_picture_in_the_form_of_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"runs": 0}, "runs: 0 given; it must be a whole number from 1 to"),
         ({"runs": True}, "runs: True given"),
-        ({"runs": 10**8}, "runs: 100000000 given; it must be at most 10737418 with so many"),
-        ({"seed": -1}, "seed: -1 given; it must be a whole number from 0"),
-        ({"budget": float("nan")}, "budget: nan given; it must be a finite number above 0"),
-        ({"budget": 1e10}, "budget: 10000000000.0 given; it must be from"),
         ({"budget": 1e-9}, "budget: 1e-09 given; it must be from"),
         ({"policies": []}, "policies: .* given; it must be a policy or a list"),
         ({"policies": [OmegaUCB]}, "policies: .* given; it must be a policy"),
-        (
-            {"policies": [UCB, OmegaUCB(rho=[1.0, 0.25])]},
-            r"policies: 'omega_ucb\(rho=0.25\)' given; it must be given once",
-        ),
-        ({"policies": OmegaUCB(rho=-1.0)}, "OmegaUCB.rho: -1.0 given; it must be a finite number above 0"),
         ({"policies": OmegaUCB(rho=np.ones((2, 3)))}, r"OmegaUCB.rho: an array of shape \(2, 3\) given"),
-        ({"noise": "gauss"}, "noise: 'gauss' given; it must be 'bernoulli' or 'beta' or 'clicks' or 'empirical'"),
         ({"noise": "empirical"}, "noise: 'empirical' given; it must be 'bernoulli' or 'beta' for a file of means"),
         ({"beta_concentration": 0}, "beta_concentration: 0 given"),
         ({"last_pull": "maybe"}, "last_pull: 'maybe' given"),
@@ -284,6 +273,7 @@ def test_a_picture_in_the_form_of_its_name(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(changes: dict[str, Any], said: str) -> None:
+    """What the command passes on too is in cli/test_bad_values.py."""
     arguments: dict[str, Any] = {"arms": SMALL, "budget": 20.0, "policies": UCB} | changes
     with pytest.raises(InputError, match=said) as caught:
         prepare(**arguments)
