@@ -165,10 +165,11 @@ def say(text: str) -> None:
         os.close(nowhere)
 
 
-def complain(problem: object, program: str = "jaxbandits") -> None:
+def complain(problem: object) -> None:
     """Print an error to stderr: one line, or a first line and one indented line for each of several problems."""
     first, *more = (line(" ".join(part.split())) for part in str(problem).split("\n"))
-    print("\n".join([f"{program}: error: {first}", *(f"  {part}" for part in more)]), file=sys.stderr, flush=True)
+    text = "\n".join([f"jaxbandits: error: {first}", *(f"  {part}" for part in more)])
+    print(text, file=sys.stderr, flush=True)
 
 
 def option(parameter: str) -> str:
@@ -261,8 +262,7 @@ _JOBS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 0, 1 (nothing could be written), 2 (bad input) or 130 (Ctrl-C).
 
-    Args:
-        argv: the arguments, default those of the process.
+    ``argv`` are the arguments, default those of the process.
     """
     given = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
@@ -281,9 +281,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(given: list[str]) -> int:
+    from jaxbandits import __version__
+
     job = given[0] if given else None
     if job is None or job.startswith("-"):
-        _top_parser().parse(given)
+        commands = [f"  {name:7}  {about}" for name, (about, *_) in _JOBS.items()]
+        parser = Parser(
+            prog="jaxbandits",
+            usage=f"jaxbandits {'|'.join(_JOBS)} …",
+            description="Simulate bandits whose arms cost something.",
+            epilog="\n".join(["commands (each has --help):", *commands]),
+        )
+        parser.add_argument("--version", action="version", version=f"jaxbandits {__version__}")
+        parser.parse(given)
         raise InputError(f"{'|'.join(_JOBS)}: missing; it must be given")
     if job not in _JOBS:
         raise InputError(f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}")
@@ -293,22 +303,6 @@ def _run(given: list[str]) -> int:
     arguments.job = job
     keep_programs()
     return getattr(found, run)(arguments, given)
-
-
-def _top_parser() -> Parser:
-    from jaxbandits import __version__
-
-    width = max(map(len, _JOBS))
-    parser = Parser(
-        prog="jaxbandits",
-        usage=f"jaxbandits {'|'.join(_JOBS)} …",
-        description="Simulate bandits whose arms cost something.",
-        epilog="\n".join(
-            ["commands (each has --help):", *(f"  {job:{width}}  {about[0]}" for job, about in _JOBS.items())]
-        ),
-    )
-    parser.add_argument("--version", action="version", version=f"jaxbandits {__version__}")
-    return parser
 
 
 if __name__ == "__main__":

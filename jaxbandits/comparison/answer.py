@@ -57,7 +57,8 @@ def gains(mine: xarray.DataArray, other: xarray.DataArray, clear: bool | None = 
     """What ``mine`` earns more than ``other``, ``[instance, replicate]`` each: over all instances, and in each."""
 
     def gain(apart: Estimate, ends: Sequence[float], own: FloatArray, base: FloatArray, clear: bool | None) -> Gain:
-        difference = Estimate(*map(float, ends), apart.units, apart.warnings)
+        value, low, high = map(float, ends)
+        difference = Estimate(value, low, high, apart.units, apart.warnings)
         share = difference.value / base.mean() if base.mean() else np.nan
         return Gain(difference, float(share), float((own > base).mean() + (own == base).mean() / 2), clear)
 
@@ -404,8 +405,8 @@ def _setting_answer(
         spreads = (share, pulls[row], money[row], results[row])
         arms.append(
             tuple(
-                ArmAnswer(instance.name, name, *map(float, numbers), *(Spread.of(x[..., k]) for x in spreads))
-                for k, (name, *numbers) in enumerate(zip(instance.arms, *known, strict=True))
+                ArmAnswer(instance.name, name, *numbers, *(Spread.of(x[..., k]) for x in spreads))
+                for k, (name, numbers) in enumerate(zip(instance.arms, np.stack(known, axis=-1).tolist(), strict=True))
             )
         )
     found = [gains(mine, split, bool(at)) for split, at in zip(splits, clear, strict=True)]

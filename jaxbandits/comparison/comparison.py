@@ -164,8 +164,8 @@ class Comparison:
         rows = []
         for scope in range(ends["reward"].shape[1]):
             here = self.plan.table.instances[scope : scope + 1] if apart else self.plan.table.instances
-            about = {"scope": "instance", "instance": here[0].name} if apart else {"scope": "overall", "instance": ""}
-            about["arms"] = sum(len(instance.arms) for instance in here)
+            where = ("instance", here[0].name) if apart else ("overall", "")
+            about = {"scope": where[0], "instance": where[1], "arms": sum(len(instance.arms) for instance in here)}
             for rank, at in enumerate(np.argsort(-ends["reward"][:, scope], kind="stable"), start=1):
                 named = {"rank": rank, "setting": settings[at], "runs": self.plan.runs}
                 rows.append(about | named | {name: values[at, scope].item() for name, values in ends.items()})
