@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.util
 import re
 import shlex
 import sys
+import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -206,21 +206,17 @@ def loaded(name: str) -> type[Policy]:
         InputError: it cannot be read or run, has no such class, or the class is no policy.
     """
     file, _, wanted = name.rpartition(":")
-    path = Path(file)
 
     def fails(why: str) -> InputError:
         return bad("--policies", name, f"a file and a policy in it, as mine.py:MyPolicy ({why})")
 
-    if not path.is_file():
+    if not Path(file).is_file():
         raise fails("there is no such file")
-    module_name = f"_jaxbandits_policies_{path.stem}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        raise fails("it is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module  # dataclasses look their module up
+    module = types.ModuleType(f"_jaxbandits_policies_{Path(file).stem}")
+    module.__file__ = file
+    sys.modules[module.__name__] = module  # dataclasses look their module up
     try:
-        spec.loader.exec_module(module)
+        exec(compile(Path(file).read_bytes(), file, "exec"), vars(module))
     except Exception as problem:  # whatever a stranger's file raises
         raise fails(f"running it: {type(problem).__name__}: {problem}") from None
     kind = getattr(module, wanted, None)
