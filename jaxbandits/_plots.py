@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,24 +30,17 @@ COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
 FILLS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#F0E442")
 """For areas: yellow too, as areas have edges; neighbours differ in lightness."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_LEGEND: dict[str, Any] = {"loc": "outside right upper", "frameon": False, "fontsize": 9}
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def nth_look(number: int) -> tuple[str, str, Any]:
-    """Colour, marker and dashes of a picture's n-th curve, n from 0.
-
-    Example:
-        >>> nth_look(0), nth_look(8)[:2]
-        (('#0072B2', 'o', '-'), ('#D55E00', 'o'))
-    """
+    """Colour, marker and dashes of a picture's n-th curve, n from 0."""
     return COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)], DASHES[number % len(DASHES)]
 
 
 class Picture(Figure):
     """A figure of no window: the last line of a notebook's cell shows it, whether or not pyplot was ever imported.
-
-    Args:
-        options: as :class:`matplotlib.figure.Figure` takes them.
 
     Example:
         >>> Picture(figsize=(2, 1))._repr_png_()[1:4]
@@ -77,65 +70,52 @@ def _plain(text: str, most: int = 200) -> str:
 # --- Curves
 
 
-Bands = Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
-
-
-def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str) -> Figure:
+def drawn(
+    x: np.ndarray, names: Sequence[str], parts: Sequence[np.ndarray], *, title: str, across: str, up: str
+) -> Figure:
     """Curves that start in the origin, with bands around them.
 
     Every curve has its own colour, marker and dashes, so that it can be told apart in grey too.
 
     Args:
         x: where the curves were measured, ``[mark]``.
-        bands: for each curve's label its (mean, low, high), ``[mark]`` each; NaN bounds draw no band.
-        title: over the picture.
-        across: what runs along x, with its unit.
-        up: what runs along y, with its unit.
+        names: of the curves.
+        parts: mean, low and high, ``[curve, mark]`` each; NaN bounds draw no band.
+        title, across, up: what stands over the picture, along x and along y, with units.
 
     Example:
         >>> import numpy as np
-        >>> y = np.array([1.0, 2.0])
-        >>> drawn(y, {"omega_ucb": (y, y - 0.1, y + 0.1)}, title="", across="spent", up="regret").axes[0].get_ylabel()
+        >>> y = np.array([[1.0, 2.0]])
+        >>> figure = drawn(y[0], ["omega_ucb"], (y, y - 0.1, y + 0.1), title="", across="spent", up="regret")
+        >>> figure.axes[0].get_ylabel()
         'regret'
     """
-    figure = Picture(figsize=(8, 4.8), layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = _empty()
     x = np.concatenate([[0.0], x])
-    apart = max(1, (x.size - 1) // 8)
-    for number, (name, parts) in enumerate(bands.items()):
-        middle, low, high = (np.concatenate([[0.0], part]) for part in parts)
+    middles, lows, highs = (np.pad(part, ((0, 0), (1, 0))) for part in parts)
+    apart, many = max(1, (x.size - 1) // 8), len(names)
+    for number, (name, middle, low, high) in enumerate(zip(names, middles, lows, highs, strict=True)):
         colour, marker, dashes = nth_look(number)
-        axes.plot(
-            x,
-            middle,
-            color=colour,
-            linestyle=dashes,
-            linewidth=1.8,
-            marker=marker,
-            markersize=5,
-            # markers of several curves side by side rather than one over the other
-            markevery=(min(x.size - 1, 1 + number * apart // max(1, len(bands))), apart),
-            label=_plain(name),
-        )
+        # markers of several curves side by side rather than one over the other
+        every = (min(x.size - 1, 1 + number * apart // many), apart)
+        style = {"color": colour, "linestyle": dashes, "linewidth": 1.8, "marker": marker, "markersize": 5}
+        axes.plot(x, middle, **style, markevery=every, label=_plain(name))
         if np.isfinite(low).all() and np.isfinite(high).all():
             axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
     axes.set_title(_plain(title), fontsize=10)
     axes.set_xlabel(_plain(across))
     axes.set_ylabel(_plain(up))
     axes.set_xlim(0, x[-1] * 1.01)
-    least = min(np.nanmin(np.concatenate(parts[:2])) for parts in bands.values())  # bands may be missing
+    least = min(np.min(middles), np.nanmin(lows))  # bands may be missing, but not at the origin
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if least < 0 else 0.0)
     axes.grid(alpha=0.3, linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
-    order = sorted(range(len(bands)), key=lambda i: -float(list(bands.values())[i][0][-1]))
-    lines, names = axes.get_lines(), list(bands)
+    order = np.argsort(-middles[:, -1], kind="stable")
+    lines = axes.get_lines()
     figure.legend(
         [lines[i] for i in order],  # from top to bottom as the curves end
         [_plain(names[i], 60) for i in order],
-        loc="outside right upper",
-        frameon=False,
-        fontsize=9 if len(bands) <= 12 else 7,
-        ncols=1 if len(bands) <= 20 else 2,
+        **_LEGEND | {"fontsize": 9 if many <= 12 else 7},
+        ncols=1 if many <= 20 else 2,
         handlelength=3.5,
     )
     return figure
@@ -146,42 +126,18 @@ def drawn(x: np.ndarray, bands: Bands, *, title: str, across: str, up: str) -> F
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One stack.
-
-    Attributes:
-        title: over it.
-        names: of the parts, from the bottom.
-        heights: ``[n, part]`` at each x.
-        rest: name of the last part if it stands for several, which is drawn in grey; else empty.
-    """
+    """One stack."""
 
     title: str
-    names: tuple[str, ...]
-    heights: np.ndarray
-    rest: str = ""
+    names: tuple[str, ...]  # of the parts, from the bottom
+    heights: np.ndarray  # [n, part] at each x
+    rest: str = ""  # name of the last part if it stands for several, which is drawn in grey
 
 
-def stacked(
-    x: np.ndarray,
-    panels: Sequence[Panel],
-    *,
-    across: str,
-    up: str,
-    written: Callable[[float], str] | None = None,
-) -> Figure:
-    """Stacked areas that begin in the origin, every part named at its right end.
+def stacked(x: np.ndarray, panels: Sequence[Panel], *, across: str, up: str, written: Callable[[float], str]) -> Figure:
+    """Stacked areas over x ``[n]`` that begin in the origin, every part named at its right end.
 
-    Args:
-        x: ``[n]``.
-        panels: one picture each, side by side, at most six.
-        across, up: what runs along x and y.
-        written: how numbers along the axes are written.
-
-    Example:
-        >>> import numpy as np
-        >>> picture = stacked(np.arange(1, 3), [Panel("", ("a", "b"), np.ones((2, 2)))], across="budget", up="money")
-        >>> [text.get_text() for text in picture.axes[0].texts]
-        ['a', 'b']
+    At most six panels, side by side; ``written`` says how numbers along the axes are written.
     """
     columns = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3
     rows = math.ceil(len(panels) / columns)
@@ -190,7 +146,10 @@ def stacked(
     for number, panel in enumerate(panels):
         axes = figure.add_subplot(rows, columns, number + 1)
         _stack(axes, x, panel, small=len(panels) > 1)
-        _numbers(axes, written)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(written(value))))
+        axes.tick_params(labelsize=8)
     figure.supxlabel(_plain(across), fontsize=10)
     figure.supylabel(_plain(up), fontsize=10)
     return figure
@@ -212,18 +171,11 @@ def _stack(axes: Axes, x: np.ndarray, panel: Panel, small: bool) -> None:
     axes.set_title(_plain(panel.title), fontsize=9 if small else 10)
     axes.spines[["top", "right"]].set_visible(False)
     middles = tops[-1] - heights[-1] / 2
-    gap = tops[-1, -1] * (0.095 if small else 0.055)
+    gap, size = tops[-1, -1] * (0.095 if small else 0.055), 7.5 if small else 9
     for name, colour, middle, at in zip(panel.names, colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True):
         # As a line of its own: an annotation's arrow takes matplotlib ten times as long.
         axes.plot((1, 1.035), (middle / top, at / top), transform=axes.transAxes, color=colour, lw=1.2, clip_on=False)
-        axes.text(
-            1.04,
-            at / top,
-            _plain(name, 24),
-            transform=axes.transAxes,
-            fontsize=7.5 if small else 9,
-            va="center",
-        )
+        axes.text(1.04, at / top, _plain(name, 24), transform=axes.transAxes, fontsize=size, va="center")
 
 
 def _apart(wanted: np.ndarray, gap: float, most: float) -> np.ndarray:
@@ -233,20 +185,9 @@ def _apart(wanted: np.ndarray, gap: float, most: float) -> np.ndarray:
         >>> _apart(np.array([0.0, 0.1, 5.0]), 1.0, 5.0).tolist(), _apart(np.array([4.9, 5.0]), 1.0, 5.0).tolist()
         ([0.0, 1.0, 5.0], [4.0, 5.0])
     """
-    places = np.array(wanted, float)
-    for i in range(1, places.size):
-        places[i] = max(places[i], places[i - 1] + gap)
-    for i in range(places.size - 1, -1, -1):
-        places[i] = min(places[i], most - gap * (places.size - 1 - i))
-    return places
-
-
-def _numbers(axes: Axes, written: Callable[[float], str] | None) -> None:
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-        if written is not None:
-            axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(written(value))))
-    axes.tick_params(labelsize=8)
+    steps = gap * np.arange(wanted.size)
+    places = np.maximum.accumulate(wanted - steps) + steps  # pushed up by those below
+    return np.minimum(places, most - steps[::-1])
 
 
 # --- Ticks at the values of a grid, as many as fit
@@ -280,11 +221,7 @@ def tick_values(values: np.ndarray, log: bool, share: float) -> np.ndarray:
 def label_grid(axis: Any, values: np.ndarray, *, log: bool, share: float = 0.13) -> None:
     """Ticks of a matplotlib axis (``axes.xaxis``) at values of a grid, written as plain numbers; none between them.
 
-    Args:
-        axis: after its scale was set.
-        values: of the grid.
-        log: whether its scale is logarithmic.
-        share: of the axis's length that a label takes.
+    Call it after the axis's scale was set; ``share`` of the axis's length is what a label takes.
     """
     shown = tick_values(np.asarray(values, float), log, share)
     axis.set_ticks(shown, [f"{value:.3g}" for value in shown])
@@ -332,13 +269,10 @@ class ResultPlots:
             'regret (reward)'
         """
         found = mean(self._result.regret, over="replicate")
-        bands = {
-            name: (found.value.values[i], found.low.values[i], found.high.values[i])
-            for i, name in enumerate(self._result.settings)
-        }
         return drawn(
             np.asarray(self._result.marks),
-            bands,
+            self._result.settings,
+            [part.values for part in (found.value, found.low, found.high)],
             title=f"mean of {counted(found.units, 'run')}, 95 % intervals",
             across=_ACROSS[self._result.about["clock"]],
             up="regret (reward)",
@@ -370,7 +304,7 @@ class ResultPlots:
         axes.set_xlim(0, 1)
         axes.invert_yaxis()
         axes.set_xlabel(f"share of pulls, instance {self._result.instances[instance]}")
-        figure.legend(loc="outside right upper", frameon=False, fontsize=9)
+        figure.legend(**_LEGEND)
         return figure
 
     def distribution(self) -> Figure:
@@ -389,7 +323,7 @@ class ResultPlots:
         axes.set_xlabel("regret at the end (reward)")
         axes.set_ylabel("share of runs with at least that")
         axes.grid(alpha=0.3, linewidth=0.6)
-        figure.legend(loc="outside right upper", frameon=False, fontsize=9, handlelength=3.5)
+        figure.legend(**_LEGEND, handlelength=3.5)
         return figure
 
 

@@ -30,18 +30,10 @@ def usual_progress(asked: bool | None) -> bool | str:
 
 
 class Bar:
-    """A bar on stderr: a title, the share of the work that is done, and the time left; nothing unless ``shown``.
+    """A bar on stderr: a title, the share of the work that is done, the time left. Leaving the context takes it away.
 
-    A context manager: leaving it takes the bar away.
-
-    Args:
-        shown: whether there is a bar; ``"lines"`` for a line every ten seconds in its place.
-        total: all the work.
-        count: what stands behind the bar, with ``{n}`` and ``{total}`` for the work done and all of it.
-
-    Example:
-        >>> with Bar(shown=False, total=10.0) as bar:
-        ...     bar.show("compiling", 0.0)
+    ``shown`` is False for none, ``"lines"`` for a line every ten seconds; ``count`` stands behind the bar, with ``{n}``
+    and ``{total}`` for the work done and all of it.
     """
 
     def __init__(self, shown: bool | str, total: float, count: str = ""):
@@ -64,14 +56,10 @@ class Bar:
             if self._bar is None:
                 from tqdm import tqdm
 
-                self._bar = tqdm(
-                    total=self._total,
-                    file=sys.stderr,
-                    bar_format=f"{{desc}}: {{percentage:3.0f}}%|{{bar}}| {self._count}{{remaining}} left",
-                    dynamic_ncols=True,
-                    leave=False,
-                    smoothing=0,  # the rate since the beginning, so that compiling counts
-                )
+                form = f"{{desc}}: {{percentage:3.0f}}%|{{bar}}| {self._count}{{remaining}} left"
+                # smoothing=0: the rate since the beginning, so that compiling counts
+                alike: dict[str, Any] = {"dynamic_ncols": True, "leave": False, "smoothing": 0}
+                self._bar = tqdm(total=self._total, file=sys.stderr, bar_format=form, **alike)
             self._bar.n = max(min(work, self._total), self._bar.n)
             self._bar.set_description_str(title)  # writes the bar anew
 
@@ -93,8 +81,7 @@ class Progress:
 
     Args:
         shown: whether there is a bar, or ``"lines"``; the runs are counted in any case.
-        tasks: how many tasks there will be.
-        runs: how many runs there will be in all of them.
+        tasks, runs: how many there will be.
 
     Attributes:
         done: runs that are finished so far.
@@ -157,12 +144,7 @@ _REASONS = {
 
 
 def unfinished(ended: np.ndarray) -> list[str]:
-    """A line for each status other than a good one; ``ended`` holds a status for each lane, and -1 where there is none.
-
-    Example:
-        >>> unfinished(np.array([Status.HORIZON, Status.ROUND_CAP, -1]))
-        ['1 of 2 lanes ended with status round_cap (max_rounds came before the end of the clock)']
-    """
+    """A line for each status other than a good one; ``ended`` has a status for each lane, -1 where there is none."""
     lanes = int((ended >= 0).sum())
     counts = {status: int((ended == status).sum()) for status in Status}
     return [

@@ -75,10 +75,5 @@ def _in_csv(value: Any, digits: int) -> Any:
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """``1 run``, ``1,200 runs``.
-
-    Example:
-        >>> counted(1, "run"), counted(1200, "run"), counted(2, "policy", "policies")
-        ('1 run', '1,200 runs', '2 policies')
-    """
+    """``1 run``, ``1,200 runs``; ``many`` where the plural has no s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -14,17 +14,14 @@ X = np.linspace(10, 500, 20)
 WORDS = {"title": "mean of 19 instances", "across": "budget spent [€]", "up": "regret [conversions]"}
 
 
-def bands(count: int) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    made = {}
-    for i in range(count):
-        y = np.sqrt(X) * (i + 1)
-        made[f"omega_star_ucb(rho={0.0625 * (i + 1)}) $x_{i}$"] = (y, y - 1, y + 1)
-    return made
+def bands(count: int) -> tuple[list[str], tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    y = np.sqrt(X) * np.arange(1, count + 1)[:, None]
+    return [f"omega_star_ucb(rho={0.0625 * (i + 1)}) $x_{i}$" for i in range(count)], (y, y - 1, y + 1)
 
 
 @pytest.mark.parametrize("count", [1, 5, 24])
 def test_nothing_is_clipped_and_every_curve_differs(count: int) -> None:
-    figure = drawn(X, bands(count), **WORDS)
+    figure = drawn(X, *bands(count), **WORDS)
     figure.draw_without_rendering()
     page = figure.bbox
     parts = [figure.legends[0], figure.axes[0].title, figure.axes[0].xaxis.label, figure.axes[0].yaxis.label]
@@ -37,14 +34,19 @@ def test_nothing_is_clipped_and_every_curve_differs(count: int) -> None:
     styles = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.lines}
     assert len(styles) == len(axes.lines) == count
     assert len({line.get_color() for line in axes.lines}) == min(count, 7)
-    top = max(part[2].max() for part in bands(count).values())
-    assert axes.get_ylim()[0] == 0 and axes.get_ylim()[1] >= top
+    assert axes.get_ylim()[0] == 0 and axes.get_ylim()[1] >= bands(count)[1][2].max()
 
 
 def test_one_point_and_missing_intervals_and_the_same_bytes() -> None:
-    y, nan = np.array([3.0]), np.array([np.nan])
-    one, again = (encoded(drawn(np.array([100.0]), {"a": (y, nan, nan)}, **WORDS)) for _ in range(2))
+    y, nan = np.array([[3.0]]), np.array([[np.nan]])
+    one, again = (encoded(drawn(np.array([100.0]), ["a"], (y, nan, nan), **WORDS)) for _ in range(2))
     assert one.startswith(b"\x89PNG") and one == again
+
+
+def test_a_curve_below_zero_is_seen_without_bands_too() -> None:
+    down, unknown = -np.arange(1.0, 5.0)[None], np.full((1, 4), np.nan)
+    figure = drawn(np.linspace(0.25, 1.0, 4), ["one"], (down, unknown, unknown), **WORDS)
+    assert figure.axes[0].get_ylim()[0] <= -4.0
 
 
 def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
@@ -52,15 +54,8 @@ def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
         "import sys, jaxbandits, jaxbandits.comparison.plan, jaxbandits._cli.console\n"
         "assert 'matplotlib' not in sys.modules\n"
         "import numpy as np, jaxbandits._plots\n"
-        "y = np.ones(2)\n"
-        "jaxbandits._plots.encoded(jaxbandits._plots.drawn(y, {'a': (y, y, y)}, title='', across='', up=''))\n"
+        "y = np.ones((1, 2))\n"
+        "jaxbandits._plots.encoded(jaxbandits._plots.drawn(y[0], ['a'], (y, y, y), title='', across='', up=''))\n"
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-
-
-def test_a_curve_below_zero_is_seen_without_bands_too() -> None:
-    x, down = np.linspace(0.25, 1.0, 4), np.array([-1.0, -2.0, -3.0, -4.0])
-    unknown = np.full(4, np.nan)
-    figure = drawn(x, {"one": (down, unknown, unknown)}, title="t", across="a", up="b")
-    assert figure.axes[0].get_ylim()[0] <= -4.0

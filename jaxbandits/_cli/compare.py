@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.util
 import re
 import shlex
 import sys
+import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxbandits._cli.console import (
-    Parser,
-    as_option,
-    complain,
-    nearest,
-    number,
-    numbers,
-    one_of,
-    option,
-    refused,
-    say,
-    whole,
-)
+from jaxbandits._cli import console
+from jaxbandits._cli.console import Parser, as_option, nearest, number, numbers, one_of, option, refused, say, whole
 from jaxbandits._files import check_folder
 from jaxbandits._progress import usual_progress
 from jaxbandits.comparison._reading.columns import ROLES
@@ -67,28 +56,18 @@ def add_arms_options(made: Parser, *, facebook: bool = True) -> None:
     add("--reward", metavar="TITLE", help="the column that counts as reward, such as revenue")
     add("--prior", type=number(), metavar="N",
         help="counts: as if every arm had had N more clicks of the file's average; keeps arms without any")  # fmt: skip
-    add("--decimal", type=one_of((".", ",")), metavar=".|,", help="the decimal sign (default: told from the file)")
+    made.add_choice("--decimal", (".", ","), "the decimal sign (default: told from the file)")
     add("--encoding", metavar="NAME", help="of the file's text (default: UTF-8, UTF-16 or Latin-1, told from the file)")
-    add(
-        "--drop",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="leave out rows with this cell, such as a total (repeatable)",
-    )
-    add(
-        "--keep",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="rows with this cell are arms, whatever they sum (repeatable)",
-    )
+    for name, what in (("--drop", "leave out rows with this cell, such as a total (repeatable)"),
+                       ("--keep", "rows with this cell are arms, whatever they sum (repeatable)")):  # fmt: skip
+        add(name, action="append", default=[], metavar="TEXT", help=what)
     add("--sum", dest="add", action="store_true", help="add rows of a name that differ in a device, a window, …")
     if facebook:
-        add("--instances", type=one_of(("published", "repaired")), metavar="published|repaired", default="published",
-            help="Facebook file: drop or repair rows (published)")  # fmt: skip
-    add("--reward-max", type=number(), metavar="X", help="bound of the reward of one pull, in the file's unit")
-    add("--cost-max", type=number(), metavar="X", help="bound of the cost of one pull, in the file's unit")
+        known, about = ("published", "repaired"), "Facebook file: drop or repair rows (published)"
+        made.add_choice("--instances", known, about, default="published")
+    for what in ("reward", "cost"):
+        bound = f"bound of the {what} of one pull, in the file's unit"
+        add(f"--{what}-max", type=number(), metavar="X", help=bound)
 
 
 def arms_options(arguments: argparse.Namespace, *, facebook: bool = True) -> dict[str, Any]:
@@ -112,21 +91,13 @@ def as_typed(arguments: argparse.Namespace) -> str:
 
 
 def columns_of(text: str) -> dict[str, str]:
-    """A converter of ``name=Campaign,cost=Cost, EUR``: a comma stands in a title unless ``key=`` follows it.
-
-    Example:
-        >>> columns_of("name=Campaign, cost=Cost, EUR")
-        {'name': 'Campaign', 'cost': 'Cost, EUR'}
-    """
+    """A converter of ``name=Campaign,cost=Cost, EUR``: a comma stands in a title unless ``key=`` follows it."""
     found: dict[str, str] = {}
     parts = re.split(r"(?:^|,)\s*([A-Za-z_-]+)\s*=", text)
-    may_be = f"pairs such as name=Campaign,cost=Kosten with the keys {', '.join(ROLES)}"
     if parts[0].strip() or len(parts) < 3:
-        raise refused(text, may_be)
+        raise refused(text, f"pairs such as name=Campaign,cost=Kosten with the keys {', '.join(ROLES)}")
     for role, title in zip(parts[1::2], parts[2::2], strict=True):
-        role = role.replace("-", "_").lower()
-        if role not in ROLES:
-            raise refused(role, f"one of {', '.join(ROLES)}{nearest(role, ROLES)}")
+        role = one_of(ROLES)(role.replace("-", "_").lower())
         if role in found or not title.strip():
             raise refused(text, f"given one title for each key, and {role} is not")
         found[role] = title.strip()
@@ -175,13 +146,21 @@ def parameters() -> dict[str, tuple[str, list[str]]]:
 
 
 def chosen_policies(arguments: argparse.Namespace) -> list[Policy]:
-    """The policies with their settings.
+    """The policies with their settings; ``all`` stands for those that need no parameter that is missing.
 
     Raises:
         InputError: a parameter that no chosen policy has, or that is needed and missing; a policy for another
             constraint; a file or class that cannot be used.
     """
-    kinds = _kinds(arguments)
+    fitting, kinds = _fitting(arguments), dict[str, type[Policy]]()
+    for name in arguments.policies:
+        if name == "all":
+            kinds |= {each: kind for each, kind in fitting.items() if not _missing(kind, arguments)}
+        elif name in _EVERY and name not in fitting:
+            other = "average-cost:C" if arguments.constraint is None else "budget"
+            raise bad("--policies", name, f"one of {', '.join(fitting)}: it is for --constraint {other}")
+        else:
+            kinds[name] = fitting[name] if name in fitting else loaded(name)
     had = {field.name for kind in kinds.values() for field in leaf_fields(kind)}
     for parameter, (_, users) in parameters().items():
         if (values := getattr(arguments, parameter)) is not None and parameter not in had:
@@ -189,42 +168,23 @@ def chosen_policies(arguments: argparse.Namespace) -> list[Policy]:
     return [_settings(name, kind, arguments) for name, kind in kinds.items()]
 
 
-def _kinds(arguments: argparse.Namespace) -> dict[str, type[Policy]]:
-    """The classes by the names that were given; ``all`` stands for those that need no parameter that is missing."""
-    fitting = POLICIES if arguments.constraint is None else AVERAGE_COST_POLICIES
-    kinds: dict[str, type[Policy]] = {}
-    for name in arguments.policies:
-        if name == "all":
-            kinds |= {each: kind for each, kind in fitting.items() if not _missing(kind, arguments)}
-        elif name in fitting:
-            kinds[name] = fitting[name]
-        elif name in _EVERY:
-            other = "average-cost:C" if arguments.constraint is None else "budget"
-            raise bad("--policies", name, f"one of {', '.join(fitting)}: it is for --constraint {other}")
-        else:
-            kinds[name] = loaded(name)
-    return kinds
-
-
 def left_out(arguments: argparse.Namespace) -> list[str]:
     """What ``all`` does not stand for, in words."""
-    if "all" not in arguments.policies:
+    needs = {name: _missing(kind, arguments) for name, kind in _fitting(arguments).items()}
+    needing = [f"{x} ({option(of[0])})" for x, of in needs.items() if of and x not in arguments.policies]
+    if "all" not in arguments.policies or not needing:
         return []
-    fitting = POLICIES if arguments.constraint is None else AVERAGE_COST_POLICIES
-    needs = {name: _missing(kind, arguments) for name, kind in fitting.items() if name not in arguments.policies}
-    needing = [f"{name} ({option(missing[0])})" for name, missing in needs.items() if missing]
-    return [f"--policies all is without those that need a parameter: {', '.join(needing)}"] if needing else []
+    return [f"--policies all is without those that need a parameter: {', '.join(needing)}"]
+
+
+def _fitting(arguments: argparse.Namespace) -> Mapping[str, type[Policy]]:
+    return POLICIES if arguments.constraint is None else AVERAGE_COST_POLICIES
 
 
 def _missing(kind: type[Policy], arguments: argparse.Namespace) -> list[str]:
     """Parameters without default that were not given."""
-    return [
-        field.name
-        for field in leaf_fields(kind)
-        if field.default is dataclasses.MISSING
-        and field.name not in OF_THE_CONSTRAINT
-        and getattr(arguments, field.name, None) is None
-    ]
+    needed = [x.name for x in leaf_fields(kind) if x.default is dataclasses.MISSING and x.name not in OF_THE_CONSTRAINT]
+    return [name for name in needed if getattr(arguments, name, None) is None]
 
 
 def _settings(name: str, kind: type[Policy], arguments: argparse.Namespace) -> Policy:
@@ -232,13 +192,10 @@ def _settings(name: str, kind: type[Policy], arguments: argparse.Namespace) -> P
         known = missing[0] in vars(arguments)
         what = f"{option(missing[0])}: not given" if known else f"--policies: {name} given"
         raise InputError(f"{what}; {name} has no default for {'it' if known else missing[0]}")
-    values: dict[str, Any] = {}
-    for field in leaf_fields(kind):
-        value = getattr(arguments, field.name, None)
-        if isinstance(value, list):
-            values[field.name] = value
-        elif arguments.constraint is not None and field.name in OF_THE_CONSTRAINT:
-            values[field.name] = 1  # until the file's bound of the costs is known
+    given = {field.name: getattr(arguments, field.name, None) for field in leaf_fields(kind)}
+    values: dict[str, Any] = {name: value for name, value in given.items() if isinstance(value, list)}
+    if arguments.constraint is not None:  # the plan puts in the constraint's own
+        values |= dict.fromkeys(given.keys() & set(OF_THE_CONSTRAINT), 1)
     return grid(kind, **values) if values else kind()
 
 
@@ -249,21 +206,17 @@ def loaded(name: str) -> type[Policy]:
         InputError: it cannot be read or run, has no such class, or the class is no policy.
     """
     file, _, wanted = name.rpartition(":")
-    path = Path(file)
 
     def fails(why: str) -> InputError:
         return bad("--policies", name, f"a file and a policy in it, as mine.py:MyPolicy ({why})")
 
-    if not path.is_file():
+    if not Path(file).is_file():
         raise fails("there is no such file")
-    module_name = f"_jaxbandits_policies_{path.stem}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        raise fails("it is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module  # dataclasses look their module up
+    module = types.ModuleType(f"_jaxbandits_policies_{Path(file).stem}")
+    module.__file__ = file
+    sys.modules[module.__name__] = module  # dataclasses look their module up
     try:
-        spec.loader.exec_module(module)
+        exec(compile(Path(file).read_bytes(), file, "exec"), vars(module))
     except Exception as problem:  # whatever a stranger's file raises
         raise fails(f"running it: {type(problem).__name__}: {problem}") from None
     kind = getattr(module, wanted, None)
@@ -278,7 +231,6 @@ def loaded(name: str) -> type[Policy]:
 # --- The command
 
 
-_CLAIMS = tuple(claim.replace(" ", "-") for claim in CLAIMS)
 _EPILOG = f"""\
 {FORMATS}
 Example:
@@ -293,7 +245,7 @@ def parser() -> Parser:
         description="Spend a budget on the arms of a file with several policies, many times, and rank them.",
         epilog=_EPILOG,
     )
-    add = made.add_argument
+    add, choose, yes = made.add_argument, made.add_choice, argparse.BooleanOptionalAction
     add("--arms", required=True, metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
     add("--budget", required=True, type=number(), metavar="B",
         help="budget of each instance, in the file's unit of cost")  # fmt: skip
@@ -305,39 +257,34 @@ def parser() -> Parser:
     for name, (default, users) in parameters().items():
         text = f"{MEANINGS.get(name, 'a parameter')}, of {', '.join(users)} (default: {default})"
         add(option(name), type=numbers, metavar="X,Y,…", help=f"{text}; each value is one setting")
-    add("--runs", type=whole(), metavar="R",
-        help="independent runs of each setting on each instance (1000)")  # fmt: skip
-    add("--until", type=one_of(UNTIL), metavar="|".join(UNTIL),
-        help="play in batches until all pairs of settings are clear (clear), or one setting is clearly ahead of all "
-        "others (best); of such tables 1 in 20 at most holds a false claim")  # fmt: skip
+    add("--runs", type=whole(), metavar="R", help="independent runs of each setting on each instance (1000)")
+    choose("--until", UNTIL, "play in batches until all pairs of settings are clear (clear), or one setting is clearly "
+           "ahead of all others (best); of such tables 1 in 20 at most holds a false claim")  # fmt: skip
     add("--max-runs", type=whole(), metavar="R", help="with --until: runs at most (1000)")
-    add("--claim", type=one_of(_CLAIMS), default="any", metavar="|".join(_CLAIMS),
-        help="with --until: what must be clear: who earns more in most runs, on average, or either (any)")  # fmt: skip
-    add("--out", default="jaxbandits-out", metavar="DIR",
-        help=f"folder for {', '.join((*FILES, *ANSWER_FILES))} (jaxbandits-out)")  # fmt: skip
-    add("--seed", type=whole(), default=0, metavar="S",
-        help="the same seed gives the same table.csv (0)")  # fmt: skip
-    add("--noise", type=one_of(NOISES), metavar="|".join(NOISES),
-        help="what a pull looks like (clicks for counts: a conversion or none, at a cost that varies; empirical for a "
-        "log: its own rows; else bernoulli)")  # fmt: skip
-    add("--uncertainty", type=one_of(UNCERTAINTIES), metavar="|".join(UNCERTAINTIES),
-        help="true means of each run drawn from what the file's counts leave open, or as in the file (means, where "
-        "there are counts)")  # fmt: skip
+    choose("--claim", [claim.replace(" ", "-") for claim in CLAIMS], "with --until: what must be clear: who earns more "
+           "in most runs, on average, or either (any)", default="any")  # fmt: skip
+    files = ", ".join((*FILES, *ANSWER_FILES))
+    add("--out", default="jaxbandits-out", metavar="DIR", help=f"folder for {files} (jaxbandits-out)")
+    add("--seed", type=whole(), default=0, metavar="S", help="the same seed gives the same table.csv (0)")
+    choose("--noise", NOISES, "what a pull looks like (clicks for counts: a conversion or none, at a cost that varies; "
+           "empirical for a log: its own rows; else bernoulli)")  # fmt: skip
+    choose("--uncertainty", UNCERTAINTIES, "true means of each run drawn from what the file's counts leave open, or as "
+           "in the file (means, where there are counts)")  # fmt: skip
     add("--cost-cv", type=number(), metavar="X",
         help="coefficient of variation of a click's cost (from day to day in the file, else 0.5)")  # fmt: skip
     add("--policy", metavar="NAME", help="answer for this policy or setting too, beside the best")
-    add("--answer", action=argparse.BooleanOptionalAction, default=True,
+    add("--answer", action=yes, default=True,
         help="the answer in words, pictures and report.html (yes); without it the ranking only")  # fmt: skip
-    add("--check", action=argparse.BooleanOptionalAction, default=True,
+    add("--check", action=yes, default=True,
         help="play a second noise too, and tell if the ranking depends on it (yes)")  # fmt: skip
     add("--explain", action="store_true", help="explain the words of the tables")
     add("--beta-concentration", type=number(), metavar="C",
         help="alpha + beta of --noise beta; larger is less noisy (4)")  # fmt: skip
-    add("--last-pull", type=one_of(LAST_PULLS), metavar="|".join(LAST_PULLS), default="counts",
-        help="the pull that exceeds the budget counts with its reward, or forfeits it (counts)")  # fmt: skip
+    choose("--last-pull", LAST_PULLS, "the pull that exceeds the budget counts with its reward, or forfeits it "
+           "(counts)", default="counts")  # fmt: skip
     add("--marks", type=whole(1, 10_000), default=50, metavar="N", help="points of the curves in regret.png (50)")
     add_arms_options(made)
-    add("--progress", action=argparse.BooleanOptionalAction,
+    add("--progress", action=yes,
         help="a progress bar on stderr (default: on a terminal; elsewhere a line every ten seconds)")  # fmt: skip
     return made
 
@@ -350,12 +297,12 @@ def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(arguments: argparse.Namespace, given: list[str]) -> int:
-    """Do the job; the exit code is 0, 1 (nothing could be written) or 130 (Ctrl-C while writing)."""
-    policies = chosen_policies(arguments)
-    if arguments.policy is not None and not arguments.answer:
+    """Do the job; the exit code is 0, 1 (something could not be written) or 130 (Ctrl-C after the runs)."""
+    policies, asked = chosen_policies(arguments), [arguments.policy] if arguments.policy else []
+    if asked and not arguments.answer:
         raise bad("--policy", arguments.policy, "left out with --no-answer: only the answer is for it")
-    check_folder("--out", arguments.out, (*FILES, *(ANSWER_FILES if arguments.answer else ())), "compare")
-    asked = [arguments.policy] if arguments.policy else []
+    files, out = (*FILES, *(ANSWER_FILES if arguments.answer else ())), Path(arguments.out)
+    check_folder("--out", arguments.out, files, "compare")
     try:
         plan = prepare(arguments.arms, arguments.budget, policies, **options_of(arguments))
         for name in asked:
@@ -368,30 +315,33 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
 
     command, answer, written = shlex.join(["jaxbandits", *given]), None, list[Path]()
     try:
-        # the ranking is written first of all, for it took the longest
-        written += comparison.save(arguments.out, {"command": command, "arguments": vars(arguments)})
+        # Numbers are written first, for the runs took the longest; then comes what is to be read; and pictures last.
+        written += put_all(out, comparison.numbers({"command": command, "arguments": vars(arguments)}))
         if arguments.answer:
             answer = comparison.answer(*asked, check=arguments.check, progress=progress)
-            written += put_all(arguments.out, answer_files(answer, command))
+        say(text_of(comparison, answer, arguments.explain))
+        comparison.plot(out / "regret.png")
+        if answer is not None:
+            put_all(out, answer_files(answer, command, progress))
     except OSError as problem:
-        complain(f"--out: could not be written ({problem})")
+        console.complain(f"--out: could not be written ({problem})")
         return 1
     except KeyboardInterrupt:
         there = ", ".join(map(str, written)) or "nothing more"
         print(f"interrupted: all runs finished; {there} written", file=sys.stderr)
         return 130
-    notes = "\n".join(f"note: {note}" for note in left_out(arguments))
-    last = [notes, closing(answer) if answer else "", f"written: {', '.join(map(str, written))}"]
-    say("\n\n".join(part for part in (text_of(comparison, answer, arguments.explain), *last) if part))
+    notes = [f"note: {note}" for note in left_out(arguments)]
+    last = [*notes, closing(answer)] if answer else notes
+    say("\n" + "\n\n".join([*last, f"written: {', '.join(str(out / name) for name in files)}"]))
     return 0
 
 
 def constraint(text: str) -> float | None:
     """A converter: None for ``budget``, C for ``average-cost:C``."""
     kind, _, bound = text.partition(":")
-    if text == "budget":
-        return None
     may_be = "budget, or average-cost:C with C above 0, as average-cost:0.5"
-    if kind != "average-cost":
+    if kind == "average-cost":
+        return number(above=0, may_be=may_be)(bound)
+    if text != "budget":
         raise refused(text, may_be)
-    return number(above=0, may_be=may_be)(bound)
+    return None

@@ -31,21 +31,17 @@ class Parser(argparse.ArgumentParser):
     Args:
         must: names of positional arguments that must be given; declare them with ``nargs="?"``.
         **options: of :class:`argparse.ArgumentParser`.
-
-    Example:
-        >>> parser = Parser(prog="demo")
-        >>> _ = parser.add_argument("--budget", type=number(), required=True)
-        >>> parser.parse(["--budget", "1e3"]).budget
-        1000.0
-        >>> parser.parse(["--buget", "5"])
-        Traceback (most recent call last):
-        jaxbandits.core.checks.InputError: --buget: unknown option; did you mean --budget? (see demo --help)
     """
 
     def __init__(self, *, must: Sequence[str] = (), **options: Any):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, exit_on_error=False, **options)
         self.must = tuple(must)
+
+    def add_choice(self, name: str, known: Iterable[str], about: str, default: str | None = None) -> None:
+        """An option that takes one of some names."""
+        known = tuple(known)
+        self.add_argument(name, type=one_of(known), metavar="|".join(known), help=about, default=default)
 
     def parse(self, given: Sequence[str]) -> argparse.Namespace:
         """The values; ``--help`` and ``--version`` print and leave by SystemExit(0).
@@ -80,24 +76,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``; did you mean X?`` where one of the known names is like this one.
-
-    Example:
-        >>> nearest("--polices", ["--policies", "--out"]), nearest("zzz", ["one"])
-        ('; did you mean --policies?', '')
-    """
+    """``; did you mean X?`` where one of the known names is like this one."""
     spelt = {text.lower().replace("-", "_"): text for text in known}
     near = difflib.get_close_matches(name.lower().replace("-", "_"), spelt, n=1, cutoff=0.4)
     return f"; did you mean {spelt[near[0]]}?" if near else ""
 
 
 def listed(name: str, known: Iterable[str]) -> str:
-    """The known names, and which of them was probably meant.
-
-    Example:
-        >>> listed("figre1", ["figure1", "maps"])
-        'figure1, maps; did you mean figure1?'
-    """
+    """The known names, and which of them was probably meant."""
     known = tuple(known)
     return f"{', '.join(known)}{nearest(name, known)}"
 
@@ -179,10 +165,11 @@ def say(text: str) -> None:
         os.close(nowhere)
 
 
-def complain(problem: object, program: str = "jaxbandits") -> None:
+def complain(problem: object) -> None:
     """Print an error to stderr: one line, or a first line and one indented line for each of several problems."""
     first, *more = (line(" ".join(part.split())) for part in str(problem).split("\n"))
-    print("\n".join([f"{program}: error: {first}", *(f"  {part}" for part in more)]), file=sys.stderr, flush=True)
+    text = "\n".join([f"jaxbandits: error: {first}", *(f"  {part}" for part in more)])
+    print(text, file=sys.stderr, flush=True)
 
 
 def option(parameter: str) -> str:
@@ -190,7 +177,7 @@ def option(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
-OTHERWISE = {"average_cost": "constraint", "wrt": "parameter"}
+OTHERWISE = {"average_cost": "constraint", "wrt": "parameter", "executor": "on"}
 """Options that are not called as the argument of the library is."""
 
 
@@ -239,28 +226,23 @@ def programs_folder() -> Path | None:
     """Where programs are kept: a folder for this kind of processor and this jax; None if they are not to be kept."""
     import jax
 
-    told = os.environ.get(VARIABLE, "")
+    told, caches = os.environ.get(VARIABLE, ""), os.environ.get("XDG_CACHE_HOME", "")
     if told.lower() in ("off", "false", "no", "0"):
         return None
-    caches = os.environ.get("XDG_CACHE_HOME", "")
-    caches = caches if os.path.isabs(caches) else "~/.cache"
-    base = Path(told or f"{caches}/jaxbandits").expanduser()
+    base = told or f"{caches if os.path.isabs(caches) else '~/.cache'}/jaxbandits"
     # XLA makes its CPU code for one kind of processor, and jax's own key does not tell them apart.
-    return base / "programs" / f"{checks.processor()}-jax-{jax.__version__}"
+    return Path(base).expanduser() / "programs" / f"{checks.processor()}-jax-{jax.__version__}"
 
 
 def _prune(folder: Path) -> None:
     """Drop the entries that were written first until those that stay take half of what may be kept."""
-    found = [(entry.stat(), entry) for entry in folder.iterdir()]
-    size = sum(state.st_size for state, _ in found)
-    if size <= _MOST_BYTES:
-        return
-    for state, entry in sorted(found, key=lambda pair: pair[0].st_mtime):
-        with contextlib.suppress(OSError):
-            entry.unlink()
-        size -= state.st_size
-        if size <= _MOST_BYTES // 2:
-            return
+    found = sorted(((entry.stat(), entry) for entry in folder.iterdir()), key=lambda pair: -pair[0].st_mtime)
+    sizes = itertools.accumulate(state.st_size for state, _ in found)  # of the newest n
+    if sum(state.st_size for state, _ in found) > _MOST_BYTES:
+        for size, (_, entry) in zip(sizes, found, strict=True):
+            if size > _MOST_BYTES // 2:
+                with contextlib.suppress(OSError):
+                    entry.unlink()
 
 
 # --- The command
@@ -280,8 +262,7 @@ _JOBS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 0, 1 (nothing could be written), 2 (bad input) or 130 (Ctrl-C).
 
-    Args:
-        argv: the arguments, default those of the process.
+    ``argv`` are the arguments, default those of the process.
     """
     given = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
@@ -300,9 +281,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(given: list[str]) -> int:
+    from jaxbandits import __version__
+
     job = given[0] if given else None
     if job is None or job.startswith("-"):
-        _top_parser().parse(given)
+        commands = [f"  {name:7}  {about}" for name, (about, *_) in _JOBS.items()]
+        parser = Parser(
+            prog="jaxbandits",
+            usage=f"jaxbandits {'|'.join(_JOBS)} …",
+            description="Simulate bandits whose arms cost something.",
+            epilog="\n".join(["commands (each has --help):", *commands]),
+        )
+        parser.add_argument("--version", action="version", version=f"jaxbandits {__version__}")
+        parser.parse(given)
         raise InputError(f"{'|'.join(_JOBS)}: missing; it must be given")
     if job not in _JOBS:
         raise InputError(f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}")
@@ -312,22 +303,6 @@ def _run(given: list[str]) -> int:
     arguments.job = job
     keep_programs()
     return getattr(found, run)(arguments, given)
-
-
-def _top_parser() -> Parser:
-    from jaxbandits import __version__
-
-    width = max(map(len, _JOBS))
-    parser = Parser(
-        prog="jaxbandits",
-        usage=f"jaxbandits {'|'.join(_JOBS)} …",
-        description="Simulate bandits whose arms cost something.",
-        epilog="\n".join(
-            ["commands (each has --help):", *(f"  {job:{width}}  {about[0]}" for job, about in _JOBS.items())]
-        ),
-    )
-    parser.add_argument("--version", action="version", version=f"jaxbandits {__version__}")
-    return parser
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jaxbandits._cli.console import Parser, complain, say, whole
+from jaxbandits._cli.console import Parser, as_option, complain, say, whole
 from jaxbandits._progress import usual_progress
 from jaxbandits.core.checks import InputError, bad, line
 
@@ -84,9 +84,7 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
         print(f"interrupted; {kept}", file=sys.stderr)
         return 130
     except InputError as problem:
-        name, colon, rest = str(problem).partition(":")
-        option = {"out": "--out", "executor": "--on"}.get(name, name)
-        raise InputError(f"{option}{colon}{rest}") from None
+        raise as_option(problem, arguments) from None
 
 
 def _notice(text: str) -> None:
@@ -110,7 +108,7 @@ def _forecast(plan: Any, arguments: argparse.Namespace) -> list[str]:
         f"{len(plan.blocks)} blocks" + (f", {len(done)} of them done" if done else ""),
         f"{about.programs} programs to compile, {about.workers} workers",
         f"memory: at most {about.memory / 2**20:,.0f} MiB (it does not grow with rounds)",
-        f"time: about {duration(about.seconds)} (from speeds on two cores of an AMD EPYC; the machine may differ)",
+        f"time: about {_duration(about.seconds)} (from speeds on two cores of an AMD EPYC; the machine may differ)",
     ]
 
 
@@ -138,30 +136,25 @@ def status_lines(path: Path) -> list[str]:
         of_it = [number for number, block in enumerate(blocks) if block["of"] == name]
         lines.append(f"  {line(name)}: {sum(number in done for number in of_it)} of {len(of_it)} blocks")
     runs = [notes for notes in read_logs(path) if any(note["event"] == "block" for note in notes)]
-    if not runs:
-        lines.append("time left: unknown before the first block of a run is done")
-    else:
+    if runs:
         played = [note for note in runs[-1] if note["event"] == "block"]
         seconds = max(played[-1]["time"] - runs[-1][0]["time"], 1e-3)
-        lines += _by_worker(played, seconds)
+        names = sorted({note["worker"] for note in played})
+        for name in names if len(names) > 1 else ():
+            mine = [note for note in played if note["worker"] == name]
+            lanes, rounds = (sum(note[what] for note in mine) for what in ("lanes", "rounds"))
+            lines.append(f"  worker {line(name)}: {len(mine)} blocks, {lanes:,} lanes, {rounds / seconds:.2g} rounds/s")
         pace = sum(note["seconds"] for note in played) / seconds  # expected work of one core, done per second
-        lines.append(f"time left: about {duration(rest / pace)} at the pace of the latest run")
-    lines.append("a run works on it now" if folder.in_use() else "no run works on it now; the same command continues")
-    return lines
+        lines.append(f"time left: about {_duration(rest / pace)} at the pace of the latest run")
+    else:
+        lines.append("time left: unknown before the first block of a run is done")
+    return [
+        *lines,
+        "a run works on it now" if folder.in_use() else "no run works on it now; the same command continues",
+    ]
 
 
-def _by_worker(played: list[dict[str, Any]], seconds: float) -> list[str]:
-    """What each of several workers of a run did."""
-    names = sorted({note["worker"] for note in played})
-    lines = []
-    for name in names if len(names) > 1 else ():
-        mine = [note for note in played if note["worker"] == name]
-        lanes, rounds = (sum(note[what] for note in mine) for what in ("lanes", "rounds"))
-        lines.append(f"  worker {line(name)}: {len(mine)} blocks, {lanes:,} lanes, {rounds / seconds:.2g} rounds/s")
-    return lines
-
-
-def duration(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """``45 s``, ``12 min``, ``3.5 h``."""
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"

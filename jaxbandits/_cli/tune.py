@@ -19,6 +19,7 @@ from jaxbandits.comparison.worlds import finite_arms
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Policy
+from jaxbandits.core.pytrees import leaf_fields
 from jaxbandits.core.settings import get
 from jaxbandits.policies import IndexPolicy, SoftIndex
 from jaxbandits.tuning import FAMILIES, FILES, Problem, Tuned, default_optimizer, fixed_problem, random_problem, tune
@@ -43,8 +44,7 @@ def parser() -> Parser:
     add("--parameter", metavar="NAME", help="what to tune (default: the policy's first)")
     add("--start", type=positive, metavar="X", help="where to start (default: the policy's default)")
     add("--temperature", type=positive, metavar="X", help="soften the index, and tune the temperature too, from X")
-    add("--family", type=one_of(sorted(FAMILIES)), metavar="|".join(sorted(FAMILIES)), help="random instances "
-        "(bernoulli)")  # fmt: skip
+    made.add_choice("--family", sorted(FAMILIES), "random instances (bernoulli)")
     add("--k", type=whole(2, many), metavar="K", help="arms of a random instance (10)")
     add("--arms", metavar="FILE", help="instances of an arms file instead of random ones (means, Bernoulli pulls)")
     add_arms_options(made, facebook=False)
@@ -72,32 +72,35 @@ def parser() -> Parser:
 def run(arguments: argparse.Namespace, given: list[str]) -> int:
     """Do the job; see :func:`jaxbandits.tune`. The exit code is 0, or 1 if nothing could be written."""
     policy, names = _policy(arguments)
-    grid = _grid(arguments, policy, names)
-    if arguments.grid_instances is not None and not arguments.grid:
+    grid = np.zeros((0, len(names)))
+    if arguments.grid:
+        if len(names) > 1:
+            raise InputError("--grid: given with --temperature; a grid is over one parameter")
+        grid = float(get(policy, names[0])) * np.geomspace(1 / 16, 16, arguments.grid)
+    elif arguments.grid_instances is not None:
         raise bad("--grid-instances", arguments.grid_instances, "left out unless --grid is given")
     optimizer = _optimizer(arguments)
     check_folder("--out", arguments.out, FILES, "tune")
+    alike = {name: getattr(arguments, name) for name in ("steps", "instances", "sigma", "fresh")}
     try:
         found: Tuned = tune(
             policy,
             _problem(arguments),
             wrt=names,
             key=jax.random.key(arguments.seed),
-            steps=arguments.steps,
-            instances=arguments.instances,
             optimizer=optimizer,
-            sigma=arguments.sigma,
             grid=grid,
             grid_instances=arguments.grid_instances or 100,
-            fresh=arguments.fresh,
+            **alike,
         )
-    except InputError as problem_found:
-        raise as_option(problem_found, arguments) from None
-    about = {"command": shlex.join(["jaxbandits", *given]), "arguments": vars(arguments)}
+    except InputError as problem:
+        raise as_option(problem, arguments) from None
     try:
-        written = found.save(arguments.out, about)
-    except OSError as problem_found:
-        complain(f"--out: could not be written ({problem_found})")
+        written = found.save(
+            arguments.out, {"command": shlex.join(["jaxbandits", *given]), "arguments": vars(arguments)}
+        )
+    except OSError as problem:
+        complain(f"--out: could not be written ({problem})")
         return 1
     say("\n".join([*found.lines(), f"written: {', '.join(map(str, written))}"]))
     return 0
@@ -105,25 +108,24 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
 
 def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
     kind = POLICIES[arguments.policy]
-    leaves = {f.name: f for f in dataclasses.fields(kind) if not f.metadata.get("static")}  # type: ignore[arg-type]
+    leaves = {field.name: field for field in leaf_fields(kind)}
     if not leaves:
         raise bad("--policy", arguments.policy, "one with a parameter")
     name = next(iter(leaves)) if arguments.parameter is None else arguments.parameter
     if name not in leaves:
         raise bad("--parameter", name, f"one of {', '.join(leaves)}, as {arguments.policy} has{nearest(name, leaves)}")
-    given = [] if arguments.start is None else [name]
+    given = {} if arguments.start is None else {name: arguments.start}
     if missing := [x.name for x in leaves.values() if x.default is dataclasses.MISSING and x.name not in given]:
         raise InputError(
             f"--start: missing; {arguments.policy} has no default for {missing[0]}, so that it must be given"
             + ("" if missing[0] == name else f", as --parameter {missing[0]}")
         )
-    policy = kind(**({} if arguments.start is None else {name: arguments.start}))
+    policy = kind(**given)
     if arguments.temperature is None:
         return policy, (name,)
     if not isinstance(policy, IndexPolicy):
         raise bad("--temperature", arguments.temperature, f"left out: {arguments.policy} has no index to soften")
-    soft = SoftIndex(policy, temperature=arguments.temperature)
-    return soft, ("temperature", f"policy.{name}")
+    return SoftIndex(policy, temperature=arguments.temperature), ("temperature", f"policy.{name}")
 
 
 def _problem(arguments: argparse.Namespace) -> Problem:
@@ -165,11 +167,3 @@ def _grid_size(text: str) -> int:
     if size == 1:
         raise refused(text, "0, or at least 2")
     return size
-
-
-def _grid(arguments: argparse.Namespace, policy: Policy, names: tuple[str, ...]) -> np.ndarray:
-    if arguments.grid == 0:
-        return np.zeros((0, len(names)))
-    if len(names) > 1:
-        raise InputError("--grid: given with --temperature; a grid is over one parameter")
-    return float(get(policy, names[0])) * np.geomspace(1 / 16, 16, arguments.grid)

@@ -11,16 +11,9 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbandits.comparison.arms_table import Instance
-from jaxbandits.comparison.plan import (
-    ComparisonPlan,
-    Resolved,
-    arms_of,
-    blocks_of,
-    counts_conversions,
-    in_units_of,
-)
-from jaxbandits.comparison.worlds import with_bounds
+from jaxbandits.comparison.arms_table import estimates
+from jaxbandits.comparison.plan import ComparisonPlan, arms_of, block_size
+from jaxbandits.comparison.worlds import counts_conversions, with_bounds
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.settings import Settings
 from jaxbandits.statistics import Estimate, dominance, mean
@@ -34,12 +27,7 @@ FloatArray = NDArray[np.float64]
 
 
 class Spread(NamedTuple):
-    """A number of a run.
-
-    Attributes:
-        mean: over the runs.
-        low, high: 95 of 100 runs are between them (quantiles 2.5 % and 97.5 %).
-    """
+    """A number of a run: its mean over the runs, and what 95 of 100 runs are between (quantiles 2.5 % and 97.5 %)."""
 
     mean: float
     low: float
@@ -47,30 +35,17 @@ class Spread(NamedTuple):
 
     @staticmethod
     def of(values: FloatArray) -> Spread:
-        """Of values of runs, ``[run]``.
-
-        Example:
-            >>> import numpy as np
-            >>> Spread.of(np.arange(41.0))
-            Spread(mean=20.0, low=1.0, high=39.0)
-        """
+        """Of values of runs, ``[run]``."""
         return Spread(float(values.mean()), *map(float, np.quantile(values, [0.025, 0.975])))
 
 
 class Gain(NamedTuple):
-    """How much more one earns than another in the same worlds.
+    """How much more one earns than another in the same worlds."""
 
-    Attributes:
-        difference: its mean, run by run, with the 95 % interval of :func:`~jaxbandits.statistics.mean`.
-        share: that mean / mean of the other; NaN where that is 0.
-        better: in what share of the runs it is more (an equal one counts half).
-        clear: whether the difference is clear by Holm's test over all pairs of its table; None where none was made.
-    """
-
-    difference: Estimate
-    share: float
-    better: float
-    clear: bool | None = None
+    difference: Estimate  # its mean, run by run, with the 95 % interval of statistics.mean
+    share: float  # that mean / mean of the other; NaN where that is 0
+    better: float  # in what share of the runs it is more (an equal one counts half)
+    clear: bool | None = None  # by Holm's test over all pairs of its table; None where none was made
 
     @property
     def half(self) -> float:
@@ -79,31 +54,20 @@ class Gain(NamedTuple):
 
 
 def gains(mine: xarray.DataArray, other: xarray.DataArray, clear: bool | None = None) -> tuple[Gain, tuple[Gain, ...]]:
-    """What ``mine`` earns more than ``other``, ``[instance, replicate]`` each: over all instances, and in each of them.
+    """What ``mine`` earns more than ``other``, ``[instance, replicate]`` each: over all instances, and in each."""
 
-    Example:
-        >>> import numpy as np, xarray
-        >>> mine, other = (xarray.DataArray([x], dims=("instance", "replicate")) for x in ([3.0, 5, 4], [2.0, 5, 2]))
-        >>> found, _ = gains(mine, other)
-        >>> found.difference.value, round(found.half, 2), round(found.share, 2), round(found.better, 2)
-        (1.0, 2.48, 0.33, 0.83)
-    """
-    apart, instances = mine - other, mine.sizes["instance"]
-    alone = mean(apart.rename(instance="each"), over="replicate")
-
-    def gain(difference: Estimate, own: FloatArray, base: FloatArray, clear: bool | None = None) -> Gain:
+    def gain(apart: Estimate, ends: Sequence[float], own: FloatArray, base: FloatArray, clear: bool | None) -> Gain:
+        value, low, high = map(float, ends)
+        difference = Estimate(value, low, high, apart.units, apart.warnings)
         share = difference.value / base.mean() if base.mean() else np.nan
-        better = (own > base).mean() + (own == base).mean() / 2
-        return Gain(difference, float(share), float(better), clear)
+        return Gain(difference, float(share), float((own > base).mean() + (own == base).mean() / 2), clear)
 
-    whole = mean(apart, over="replicate")  # of the average instance
-    low, high = instances * whole.low, instances * whole.high
-    summed = Estimate(instances * whole.value, low, high, whole.units, whole.warnings)
-    each = []
-    for row in range(instances):
-        value, low, high = (float(x[row]) for x in (alone.value, alone.low, alone.high))
-        each.append(gain(Estimate(value, low, high, alone.units, ()), mine.values[row], other.values[row]))
-    return gain(summed, mine.values.sum(axis=0), other.values.sum(axis=0), clear), tuple(each)
+    apart, instances = mine - other, mine.sizes["instance"]
+    average, each = mean(apart, over="replicate"), mean(apart.rename(instance="each"), over="replicate")
+    summed = [instances * x for x in (average.value, average.low, average.high)]
+    ends = zip(each.value.values, each.low.values, each.high.values, strict=True)
+    alone = (gain(each, *row, None) for row in zip(ends, mine.values, other.values, strict=True))
+    return gain(average, summed, mine.values.sum(axis=0), other.values.sum(axis=0), clear), tuple(alone)
 
 
 def clear_pairs(reward: xarray.DataArray) -> NDArray[np.bool_]:
@@ -136,26 +100,22 @@ def baselines_plan(plan: ComparisonPlan) -> ComparisonPlan:
 
     Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone.
     """
-    instances = plan.table.instances
-    width = max(len(instance.arms) for instance in instances)
-    weights = {name: np.zeros((len(instances), width)) for name in (SEEN, EVEN, BEST)}
-    for row, (instance, (_, cost), best) in enumerate(
-        zip(instances, file_means(plan), best_by_file(plan), strict=True)
-    ):
-        arms = len(instance.arms)
-        clicks = None if instance.evidence is None else instance.evidence.clicks
-        if clicks is None or not clicks.sum() > 0:
-            weights.pop(SEEN, None)
-        elif SEEN in weights:
-            weights[SEEN][row, :arms] = clicks / clicks.max()
-        weights[EVEN][row, :arms] = cost.min() / cost
-        weights[BEST][row, best] = 1.0
+    instances, means, best = plan.table.instances, file_means(plan), best_by_file(plan)
+    clicks = [None if x.evidence is None or x.evidence.clicks is None else x.evidence.clicks for x in instances]
+    made = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
+    made[EVEN] = [cost.min() / cost for _, cost in means]
+    made[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]
+    made = {name: rows for name, rows in made.items() if len(rows) == len(instances)}
+    splits = np.zeros((len(made), len(instances), max(len(instance.arms) for instance in instances)))
+    for split, rows in zip(splits, made.values(), strict=True):
+        for into, weights in zip(split, rows, strict=True):
+            into[: len(weights)] = weights
     return dataclasses.replace(
         plan,
         policies=plan.policies[:1],  # one task: a policy whose settings the splits are
-        settings={name: {"policy": "FixedSplit", "parameters": {}} for name in weights},
-        splits=np.stack(list(weights.values())),
-        rule=None,
+        settings={name: {"policy": "FixedSplit", "parameters": {}} for name in made},
+        splits=splits,
+        until=None,
     )
 
 
@@ -166,22 +126,14 @@ _MOST_RUNS = 250
 
 
 class NoiseCheck(NamedTuple):
-    """What becomes of the ranking under another noise.
+    """What becomes of the ranking under another noise."""
 
-    Attributes:
-        noise: the other one.
-        runs: how many were played.
-        ranking: the settings, best mean reward first, with that mean (averaged over the instances).
-        same_best, same_order: whether the best setting, and the whole order, are those of the comparison.
-        ahead: of the setting that is best there, what it earns more there than the comparison's best, on average.
-    """
-
-    noise: str
-    runs: int
-    ranking: tuple[tuple[str, float], ...]
-    same_best: bool
+    noise: str  # the other one
+    runs: int  # how many were played
+    ranking: tuple[tuple[str, float], ...]  # the settings, best first, with their mean reward (over the instances)
+    same_best: bool  # whether the best setting, and the whole order, are those of the comparison
     same_order: bool
-    ahead: Gain
+    ahead: Gain  # what the best setting there earns more there than the comparison's best, on average
 
 
 def other_noise(plan: ComparisonPlan) -> str:
@@ -193,46 +145,35 @@ def other_noise(plan: ComparisonPlan) -> str:
 
 def check_runs(plan: ComparisonPlan) -> int:
     """How many runs a robustness check plays: one block at most, so that no shape is a new one."""
-    if plan.posterior is None:
-        return min(plan.runs, _MOST_RUNS)
-    return min(len(blocks_of(plan, group)[0]) for group in plan.groups)
+    return min(plan.runs, _MOST_RUNS) if plan.posterior is None else block_size(plan)
 
 
 def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCheck | str:
     """Play another noise in the same worlds; a line if there is none that these means can have."""
     plan = comparison.plan
-    noise, runs, look, groups = other_noise(plan), check_runs(plan), plan, plan.groups
+    noise, runs, names = other_noise(plan), check_runs(plan), list(plan.settings)
     if noise == "clicks" and not counts_conversions(plan.table):
         return "no second noise was played: only counts of conversions say what one click may bring"
     try:
+        other = dataclasses.replace(plan, noise=noise, runs=runs, until=None)
         if noise == "clicks":  # costs that vary go beyond the bound of coins
             wider = with_bounds(plan.table, noise, plan.posterior, plan.cost_cv, None, None, grow_only=True)
-            look = in_units_of(plan, wider)
+            other = dataclasses.replace(other, table=wider)
         if plan.posterior is None:
-            other = Resolved(plan.table, noise, None, None, plan.cost_cv)
-            made = [arms_of(other, group.rows, plan.beta_concentration, plan.rounds is not None) for group in groups]
-            groups = tuple(dataclasses.replace(group, environment=x) for group, x in zip(groups, made, strict=True))
+            groups = (dataclasses.replace(group, environment=arms_of(other, group.rows)) for group in plan.groups)
+            other = dataclasses.replace(other, groups=tuple(groups))
     except InputError as problem:
         return f"no second noise was played ({problem})"
-    other_plan = dataclasses.replace(look, noise=noise, groups=groups, runs=runs, rule=None)
-    found = comparison.play(other_plan, progress=progress)
-    reward, names = found.data["reward"], list(plan.settings)
+    found = comparison.play(other, progress=progress)
+    reward = found.data["reward"]
     means, here = (x.data["reward"].mean(("instance", "replicate")).values for x in (found, comparison))
-    broken = {*comparison.broken, *found.broken}  # which keep no bound are best of nothing
-    kept = np.array([name not in broken for name in names])
-    kept = kept if kept.any() else np.ones(len(names), bool)
+    kept = np.array([name not in {*comparison.broken, *found.broken} for name in names])
+    kept |= not kept.any()  # which keep no bound are best of nothing
     order, first = (order[kept[order]] for order in (np.argsort(-x, kind="stable") for x in (means, here)))
     average = reward.mean("instance").expand_dims("instance", axis=1)
-    clear = bool(clear_pairs(reward)[order[0], first[0]])
-    ahead, _ = gains(average[order[0]], average[first[0]], clear)
-    return NoiseCheck(
-        noise=noise,
-        runs=runs,
-        ranking=tuple((names[i], float(means[i])) for i in order),
-        same_best=bool(order[0] == first[0]),
-        same_order=bool((order == first).all()),
-        ahead=ahead,
-    )
+    ahead, _ = gains(average[order[0]], average[first[0]], bool(clear_pairs(reward)[order[0], first[0]]))
+    ranking = tuple((names[i], float(means[i])) for i in order)
+    return NoiseCheck(noise, runs, ranking, bool(order[0] == first[0]), bool((order == first).all()), ahead)
 
 
 def money_over_budgets(
@@ -243,32 +184,29 @@ def money_over_budgets(
     Every point is a budget of its own, so it holds too for policies that know what they may spend.
     """
     plan = comparison.plan
-    budgets = plan.budget * np.arange(1, points + 1) / points
-    runs, alone = check_runs(plan), _alone(plan, setting)
+    budgets, alone = plan.budget * np.arange(1, points + 1) / points, _alone(plan, setting)
     spent = []
     for part in range(1, points):
         rounds = None if plan.rounds is None else max(1, plan.rounds * part // points)
-        share = dataclasses.replace(alone, budget=float(budgets[part - 1]), rounds=rounds, runs=runs)
-        smaller = comparison.play(in_units_of(share, plan.table), progress=progress)
+        share = dataclasses.replace(alone, budget=float(budgets[part - 1]), rounds=rounds, runs=check_runs(plan))
+        smaller = comparison.play(share, progress=progress)
         spent.append(smaller.accounts.money(0).mean(axis=1))
     return budgets, np.stack([*spent, comparison.accounts.money(setting).mean(axis=1)])
 
 
 def _alone(plan: ComparisonPlan, setting: int) -> ComparisonPlan:
     """The plan with one of its settings."""
-    name, first = list(plan.settings)[setting], 0
-    for policy in plan.policies:
-        leaves = jax.tree.leaves(policy)
-        count = leaves[0].shape[0] if leaves else 1
-        if setting < first + count:
-            break
-        first += count
-    one = jax.tree.map(lambda leaf: leaf[setting - first : setting - first + 1], policy)
-    chosen = Settings.of(one, len(plan.table.instances)).policy
-    return dataclasses.replace(plan, policies=(chosen,), settings={name: plan.settings[name]})
+    counts = [max((len(leaf) for leaf in jax.tree.leaves(policy)), default=1) for policy in plan.policies]
+    ends = np.cumsum(counts)
+    at = int(np.searchsorted(ends, setting, side="right"))
+    row = setting - int(ends[at]) + counts[at]
+    one = jax.tree.map(lambda leaf: leaf[row : row + 1], plan.policies[at])
+    name = list(plan.settings)[setting]
+    policy = Settings.of(one, len(plan.table.instances)).policy
+    return dataclasses.replace(plan, policies=(policy,), settings={name: plan.settings[name]}, until=None)
 
 
-# --- What a reader of the answer should be warned of
+# --- What the reader should be warned of
 
 
 _FEW_PULLS, _FEW_ROWS, _OVERSHOOT = 10, 5, 0.05
@@ -278,47 +216,32 @@ _FEW_CLICKS, _MUCH = 30, 0.2
 def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[ArmAnswer]]) -> list[str]:
     """Budgets of a few pulls or of fewer pulls than arms, money spent beyond the budget, means that few clicks tell.
 
-    Args:
-        comparison: that the answer is about.
-        setting: the number of the one that it names.
-        arms: what it makes of the arms of each instance.
+    Of the setting that the answer names, with what it makes of the arms of each instance.
     """
-    plan, said = comparison.plan, []
+    plan, said, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
     pulls = {i.name: plan.budget / float(i.mean_cost.mean()) for i in plan.table.instances}
     fewest = min(pulls, key=lambda name: pulls[name])
-    unit = plan.table.pull_unit
+    short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
     if pulls[fewest] < _FEW_PULLS:
-        said.append(
-            f"the budget of {plan.budget:g} is about {pulls[fewest]:.2g} {unit}s in {fewest!r}: "
-            "too few to learn anything"
-        )
-    else:
-        short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
-        if short:
-            said.append(
-                f"in {len(short)} of {len(pulls)} instances the budget of {plan.budget:g} is fewer {unit}s than there "
-                f"are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried"
-            )
+        about = f"about {pulls[fewest]:.2g} {unit}s in {fewest!r}"
+        said.append(f"the budget of {plan.budget:g} is {about}: too few to learn anything")
+    elif short:
+        where = f"in {len(short)} of {len(pulls)} instances the budget of {plan.budget:g} is fewer {unit}s than there"
+        said.append(f"{where} are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried")
     rows = [(of[0].size, name) for i in plan.table.instances for name, of in zip(i.arms, i.log or (), strict=False)]
     if thin := [pair for pair in rows if pair[0] < _FEW_ROWS]:
-        count, name = thin[0]
-        said.append(
-            f"{len(thin)} of {len(rows)} arms have fewer than {_FEW_ROWS} rows in the log ({name!r}: {count}): drawing "
-            "from their own rows does not know what others would bring"
-        )
+        fewer = f"fewer than {_FEW_ROWS} rows in the log ({thin[0][1]!r}: {thin[0][0]})"
+        unknown = "drawing from their own rows does not know what others would bring"
+        said.append(f"{len(thin)} of {len(rows)} arms have {fewer}: {unknown}")
     over = float(comparison.data["spent"].values[setting].mean()) / plan.budget - 1
     if plan.rounds is None and over > _OVERSHOOT:
-        said.append(
-            f"the last {unit} exceeds the budget: {over:.0%} more than {plan.budget:g} is spent on average "
-            "(--last-pull forfeits keeps to it)"
-        )
+        more = f"{over:.0%} more than {plan.budget:g} is spent on average"
+        said.append(f"the last {unit} exceeds the budget: {more} (--last-pull forfeits keeps to it)")
     few = [(x.share.mean, x) for of in arms for x in of if x.seen < _FEW_CLICKS and x.share.mean > _MUCH]
     if plan.posterior is None and few:  # means are taken as the truth
         share, arm = max(few, key=lambda pair: pair[0])
-        said.append(
-            f"{arm.name!r} gets {share:.0%} of the money and has {arm.seen:,.0f} {unit}s in the file: its mean, taken "
-            "as the truth, is hardly known, and so is this answer"
-        )
+        known = f"{arm.name!r} gets {share:.0%} of the money and has {arm.seen:,.0f} {unit}s in the file"
+        said.append(f"{known}: its mean, taken as the truth, is hardly known, and so is this answer")
     return said
 
 
@@ -329,28 +252,18 @@ _DRAWS, _MOST_DRAWN, _DRAWN_AT_ONCE = 1000, 1 << 26, 1 << 22
 
 
 class ArmAnswer(NamedTuple):
-    """What a setting makes of one arm.
-
-    Attributes:
-        instance, name: whose it is.
-        reward, cost: means per pull, pooled over the file where means are drawn.
-        file_reward, file_cost: the same as they stand in the file.
-        best: probability that it has the best ratio of its instance; 1 or 0 where the file's means are taken as given.
-        seen: its pulls in a file of counts; NaN elsewhere.
-        share: of the money that was spent on its instance.
-        pulls, money, results: of a run.
-    """
+    """What a setting makes of one arm."""
 
     instance: str
     name: str
-    reward: float
+    reward: float  # means per pull, pooled over the file where means are drawn
     cost: float
-    file_reward: float
+    file_reward: float  # the same as they stand in the file
     file_cost: float
-    best: float
-    seen: float
-    share: Spread
-    pulls: Spread
+    best: float  # probability that it has the best ratio of its instance; 1 or 0 where the file's means are given
+    seen: float  # its pulls in a file of counts; NaN elsewhere
+    share: Spread  # of the money that was spent on its instance
+    pulls: Spread  # of a run, as are money and results
     money: Spread
     results: Spread
 
@@ -366,23 +279,14 @@ class Baseline(NamedTuple):
 
 @dataclass(frozen=True)
 class SettingAnswer:
-    """The answer for one setting.
+    """The answer for one setting."""
 
-    Attributes:
-        setting: its label.
-        rank: by mean reward.
-        earned: reward over all instances.
-        by_instance: the same in each instance.
-        baselines: the splits that it is held against.
-        arms: for each instance its arms, in the order of the file.
-    """
-
-    setting: str
-    rank: int
-    earned: Spread
+    setting: str  # its label
+    rank: int  # by mean reward
+    earned: Spread  # over all instances
     by_instance: tuple[Spread, ...]
-    baselines: tuple[Baseline, ...]
-    arms: tuple[tuple[ArmAnswer, ...], ...]
+    baselines: tuple[Baseline, ...]  # the splits that it is held against
+    arms: tuple[tuple[ArmAnswer, ...], ...]  # for each instance its arms, in the order of the file
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,8 +299,6 @@ class Answer:
         settings: the best setting first (of those that kept the constraint), then those that were asked for.
         best_arms: of each instance, the position of the arm with the best ratio by the file.
         check: what another noise makes of the ranking; a line that says why none was played; None if not asked for.
-        budgets, money: see :func:`~jaxbandits.comparison.answer.money_over_budgets`, of the best setting; None if
-            not asked for.
         warnings: numbers that the reader should know of.
     """
 
@@ -405,26 +307,18 @@ class Answer:
     settings: tuple[SettingAnswer, ...]
     best_arms: tuple[int, ...]
     check: NoiseCheck | str | None
-    budgets: FloatArray | None
-    money: FloatArray | None
     warnings: tuple[str, ...]
 
 
 def answer_of(
-    comparison: Comparison,
-    settings: Sequence[str] = (),
-    *,
-    check: bool = True,
-    picture: bool = True,
-    progress: bool | str = False,
+    comparison: Comparison, settings: Sequence[str] = (), *, check: bool = True, progress: bool | str = False
 ) -> Answer:
-    """Play the baselines (and another noise, and smaller budgets), and say what the best setting makes of the money.
+    """Play the baselines (and another noise), and say what the best setting makes of the money.
 
     Args:
         comparison: of :func:`~jaxbandits.comparison.run_plan`.
         settings: labels of further settings, or names of policies (their best setting).
         check: play another noise.
-        picture: play smaller budgets, for the picture of the money.
         progress: show bars on stderr.
 
     Raises:
@@ -436,31 +330,25 @@ def answer_of(
         >>> from jaxbandits.comparison import ArmsTable, Instance, answer_of, compare
         >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
         >>> table = ArmsTable("means", (ads,), (), "reward", "cost")
-        >>> found = compare(table, 20.0, jb.policies.OmegaUCB(), runs=8)
-        >>> answer = answer_of(found, check=False, picture=False)
+        >>> answer = answer_of(compare(table, 20.0, jb.policies.OmegaUCB(), runs=8), check=False)
         >>> [split.name for split in answer.settings[0].baselines], answer.best_arms
         (['an even split', "all on the file's best"], (0,))
     """
-    plan = comparison.plan
+    plan, labels = comparison.plan, list(comparison.plan.settings)
     ranked = [row["setting"] for row in comparison.ranking()]
     kept = [name for name in ranked if name not in comparison.broken] or ranked
     chosen = list(dict.fromkeys([kept[0], *(setting_called(name, ranked) for name in settings)]))
-    baselines = comparison.play(baselines_plan(plan), progress=progress)
-    best, labels = probability_best(plan), list(plan.settings)
+    baselines, best = comparison.play(baselines_plan(plan), progress=progress), probability_best(plan)
     answers = tuple(
         _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in chosen
     )
-    first = labels.index(chosen[0])
-    budgets, money = money_over_budgets(comparison, first, progress=progress) if picture else (None, None)
     return Answer(
         comparison=comparison,
         baselines=baselines,
         settings=answers,
         best_arms=tuple(best_by_file(plan)),
         check=check_noise(comparison, progress=progress) if check else None,
-        budgets=budgets,
-        money=money,
-        warnings=tuple(warnings_of(comparison, first, answers[0].arms)),
+        warnings=tuple(warnings_of(comparison, labels.index(chosen[0]), answers[0].arms)),
     )
 
 
@@ -482,7 +370,8 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
     From the draws of at least 1000 runs (fewer for a log of very many rows); where means are given, 1 for the best.
     """
     if plan.posterior is None:
-        return [np.eye(len(reward))[int(np.argmax(reward / cost))] for reward, cost in file_means(plan)]
+        arms = zip(plan.table.instances, best_by_file(plan), strict=True)
+        return [np.eye(len(instance.arms))[best] for instance, best in arms]
     found = []
     for number, (instance, posterior) in enumerate(zip(plan.table.instances, plan.posterior.instances, strict=True)):
         each = sum(rewards.size for rewards, _ in instance.log) if instance.log else len(instance.arms)
@@ -497,22 +386,6 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
     return found
 
 
-def in_the_file(instance: Instance) -> tuple[FloatArray, FloatArray]:
-    """Reward and cost per pull as the file has them, ``[K]``: without a prior, or what stands in for no conversion."""
-    totals = [None if instance.evidence is None else instance.evidence.totals(k) for k in range(len(instance.arms))]
-    each = [(total[1] / total[0], total[2] / total[0]) if total and total[0] else None for total in totals]
-    means = zip(instance.mean_reward, instance.mean_cost, strict=True)
-    reward, cost = np.array([mean if of is None else of for of, mean in zip(each, means, strict=True)]).T
-    return reward, cost
-
-
-def _seen(plan: ComparisonPlan, instance: Instance) -> FloatArray:
-    """Pulls of each arm in a file of counts, ``[K]``; NaN elsewhere."""
-    if plan.table.kind == "log" or instance.evidence is None or instance.evidence.clicks is None:
-        return np.full(len(instance.arms), np.nan)
-    return instance.evidence.clicks
-
-
 def _setting_answer(
     comparison: Comparison, baselines: Comparison, setting: int, rank: int, best: Sequence[FloatArray]
 ) -> SettingAnswer:
@@ -524,21 +397,16 @@ def _setting_answer(
     clear = clear_pairs(xarray.DataArray(every, dims=splits.dims))[0, 1:]
     pulls, money, results = accounts.pulls[setting], accounts.money(setting), accounts.results(setting)
     arms = []
-    for row, (instance, (mean_reward, mean_cost)) in enumerate(
-        zip(plan.table.instances, file_means(plan), strict=True)
-    ):
+    for row, (instance, means) in enumerate(zip(plan.table.instances, file_means(plan), strict=True)):
         share = money[row] / np.maximum(money[row].sum(axis=-1, keepdims=True), 1e-300)
-        known = [mean_reward, mean_cost, *in_the_file(instance), best[row], _seen(plan, instance)]
-        numbers = np.stack(known, axis=-1).tolist()
+        in_file = np.array([(reward.value, cost.value) for reward, cost, _ in estimates(instance)])
+        seen = None if plan.table.kind == "log" or instance.evidence is None else instance.evidence.clicks
+        known = [*means, *in_file.T, best[row], np.full(len(in_file), np.nan) if seen is None else seen]
+        spreads = (share, pulls[row], money[row], results[row])
         arms.append(
             tuple(
-                ArmAnswer(
-                    instance.name,
-                    name,
-                    *numbers[k],
-                    *(Spread.of(x[..., k]) for x in (share, pulls[row], money[row], results[row])),
-                )
-                for k, name in enumerate(instance.arms)
+                ArmAnswer(instance.name, name, *numbers, *(Spread.of(x[..., k]) for x in spreads))
+                for k, (name, numbers) in enumerate(zip(instance.arms, np.stack(known, axis=-1).tolist(), strict=True))
             )
         )
     found = [gains(mine, split, bool(at)) for split, at in zip(splits, clear, strict=True)]

@@ -40,18 +40,12 @@ _MOST_ROWS = 30  # of a table in a notebook
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """Where the money of some settings went, in the file's units.
+    """Where the money of some settings went, in the file's units; 0 for an arm that an instance does not have."""
 
-    Attributes:
-        pulls: int32 ``[setting, instance, run, arm]`` of the first runs; 0 for an arm that an instance does not have.
-        mean_reward, mean_cost: true means per pull, ``[instance, run or 1, arm]``; 0 as above.
-        earned: reward up to each mark, summed over the instances, ``[setting, run, mark]``.
-    """
-
-    pulls: NDArray[np.int32]
-    mean_reward: FloatArray
+    pulls: NDArray[np.int32]  # [setting, instance, run, arm], of the first runs
+    mean_reward: FloatArray  # true means per pull, [instance, run or 1, arm]
     mean_cost: FloatArray
-    earned: FloatArray
+    earned: FloatArray  # reward up to each mark, summed over the instances, [setting, run, mark]
 
     def money(self, setting: int) -> FloatArray:
         """Expected money of each arm given how often it was pulled, ``[instance, run, arm]``.
@@ -156,30 +150,25 @@ class Comparison:
 
     def _ranked(self, last: Mapping[str, xarray.DataArray]) -> list[dict[str, Any]]:
         """Rows of all instances together, or, where these are an axis ``each``, of one after the other."""
-        settings, instances = list(self.plan.settings), self.plan.table.instances
+        reward, apart, settings = last["reward"], "each" in last["reward"].dims, list(self.plan.settings)
         found = {name: mean(x, over="replicate") for name, x in last.items()}
         best = found["reward"].value.argmax("setting")
-        against = last["reward"].isel(setting=best).drop_vars("setting")
-        found["difference"] = mean(last["reward"] - against, over="replicate")
+        against = reward.isel(setting=best).drop_vars("setting")
+        found["difference"] = mean(reward - against, over="replicate")
         ends = {
             f"{name}{end}": getattr(estimate, part).values.reshape(len(settings), -1)
             for name, estimate in found.items()
             for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
         }
-        tested = self._tested(last["reward"], against, np.atleast_1d(best.values))
+        ends |= self._tested(reward, against, np.atleast_1d(best.values))
         rows = []
         for scope in range(ends["reward"].shape[1]):
-            apart = "each" in last["reward"].dims
-            here = instances[scope : scope + 1] if apart else instances
-            about = {
-                "scope": "instance" if apart else "overall",
-                "instance": here[0].name if apart else "",
-                "arms": sum(len(instance.arms) for instance in here),
-            }
+            here = self.plan.table.instances[scope : scope + 1] if apart else self.plan.table.instances
+            where = ("instance", here[0].name) if apart else ("overall", "")
+            about = {"scope": where[0], "instance": where[1], "arms": sum(len(instance.arms) for instance in here)}
             for rank, at in enumerate(np.argsort(-ends["reward"][:, scope], kind="stable"), start=1):
                 named = {"rank": rank, "setting": settings[at], "runs": self.plan.runs}
-                numbers = {name: float(values[at, scope]) for name, values in ends.items()}
-                rows.append(about | named | numbers | {name: x[at, scope].item() for name, x in tested.items()})
+                rows.append(about | named | {name: values[at, scope].item() for name, values in ends.items()})
         return rows
 
     def _tested(self, reward: xarray.DataArray, against: xarray.DataArray, best: NDArray) -> dict[str, NDArray]:
@@ -188,18 +177,18 @@ class Comparison:
         Here and in the answer a difference is called clear by one test: Holm's, over all pairs of its table.
         """
         runs, count = self.plan.runs, reward.sizes["setting"]
-        shape = (count, best.size)
+        unknown = np.full((count, best.size), np.nan)
         if runs < 2:
-            more = dict.fromkeys(("more_runs", "more_runs_least", "more_runs_most"), np.full(shape, np.nan))
-            return {"difference_p": np.full(shape, np.nan), "difference_clear": np.zeros(shape, bool), **more}
+            more = dict.fromkeys(("more_runs", "more_runs_least", "more_runs_most"), unknown)
+            return {"difference_p": unknown, "difference_clear": np.zeros(unknown.shape, bool), **more}
         alone = [reward.isel(each=i) for i in range(best.size)] if "each" in reward.dims else [reward]
         tables = [(dominance(part, over="replicate"), at) for part, at in zip(alone, best, strict=True)]
         p, clear = (np.stack([table[x].values[:, at] for table, at in tables], -1) for x in ("adjusted", "clear"))
         needed = runs_needed(reward, against, level=1 - 0.05 / max(1, count * (count - 1) // 2))
-        found = {"more_runs": needed["more"].values}
+        more = {"more_runs": needed["more"].values}
         for end in ("least", "most"):
-            found[f"more_runs_{end}"] = np.maximum(needed[end].values - runs, 1.0)
-        more = {name: np.where(clear, 0.0, x.reshape(shape)) for name, x in found.items()}
+            more[f"more_runs_{end}"] = np.maximum(needed[end].values - runs, 1.0)
+        more = {name: np.where(clear, 0.0, x.reshape(unknown.shape)) for name, x in more.items()}
         return {"difference_p": p, "difference_clear": clear, **more}
 
     def plot(self, path: str | os.PathLike[str]) -> None:
@@ -221,17 +210,14 @@ class Comparison:
         from jaxbandits._plots import drawn, encoded
 
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
-        size = self.data["regret"].sizes["instance"] * self.plan.runs
-        resamples = int(np.clip(2e8 / size, 200, 1000))
-        bands = simultaneous_band(self.data["regret"], over="replicate", resamples=resamples)
-        table, count = self.plan.table, len(self.plan.table.instances)
+        table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
+        resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
+        found = simultaneous_band(regret, over="replicate", resamples=resamples)
         many = f"mean of {count} instances, " if count > 1 else ""
         figure = drawn(
             np.asarray(self.plan.shares) * self.plan.budget,
-            {
-                name: (band["mean"].values, band["low"].values, band["high"].values)
-                for name, band in ((name, bands.sel(setting=name)) for name in self.plan.settings)
-            },
+            list(self.plan.settings),
+            [found[part].transpose("setting", "mark").values for part in ("mean", "low", "high")],
             title=f"{many}{counted(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
             across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
             up=f"regret [{table.reward_unit}]",
@@ -252,19 +238,19 @@ class Comparison:
             folder: where to.
             about: more entries for ``run.json``.
         """
-        contents = {  # run.json first: it says whose the others are
-            "run.json": (json.dumps({**(about or {}), **self.about()}, indent=2) + "\n").encode(),
-            "table.csv": self.csv().encode(),
-            "regret.png": self._picture("png"),
-        }
-        put_all(folder, contents)
+        put_all(folder, {**self.numbers(about), "regret.png": self._picture("png")})
         return [Path(folder) / name for name in FILES]
 
-    def answer(self, *settings: str, check: bool = True, picture: bool = True, progress: bool | str = False) -> Answer:
+    def numbers(self, about: Mapping[str, Any] | None = None) -> dict[str, bytes]:
+        """The files without a picture; ``run.json`` is the first, which says whose the others are."""
+        run = json.dumps({**(about or {}), **self.about()}, indent=2) + "\n"
+        return {"run.json": run.encode(), "table.csv": self.csv().encode()}
+
+    def answer(self, *settings: str, check: bool = True, progress: bool | str = False) -> Answer:
         """What the best setting makes of the money; see :func:`~jaxbandits.comparison.answer_of`."""
         from jaxbandits.comparison.answer import answer_of
 
-        return answer_of(self, settings, check=check, picture=picture, progress=progress)
+        return answer_of(self, settings, check=check, progress=progress)
 
     def report(self, folder: str | os.PathLike[str], *settings: str, check: bool = True) -> list[Path]:
         """:meth:`save`, and the answer beside it: ``report.html``, pictures, ``arms.csv`` and ``answer.json``.
@@ -283,19 +269,11 @@ class Comparison:
         from jaxbandits import __version__
 
         plan, table = self.plan, self.plan.table
+        file = {name: getattr(table, name) for name in ("sha256", "kind", "notes", "reward_unit", "cost_unit")}
+        bounds = ("reward_bound", "cost_bound")
         return {
-            "arms_file": {
-                "path": plan.source,
-                "sha256": table.sha256,
-                "kind": table.kind,
-                "notes": list(table.notes),
-                "reward_unit": table.reward_unit,
-                "cost_unit": table.cost_unit,
-            },
-            "budget": plan.budget,
-            "last_pull": plan.last_pull,
-            "noise": plan.noise,
-            "uncertainty": plan.uncertainty,
+            "arms_file": {"path": plan.source, **file},
+            **{name: getattr(plan, name) for name in ("budget", "last_pull", "noise", "uncertainty")},
             "cost_cv": plan.cost_cv if plan.noise == "clicks" or plan.posterior is not None else None,
             "average_cost": plan.average_cost,
             "beta_concentration": plan.beta_concentration if plan.noise == "beta" else None,
@@ -305,14 +283,8 @@ class Comparison:
             "marks": list(plan.shares),
             "settings": [{"label": name, **what} for name, what in plan.settings.items()],
             "instances": [
-                {
-                    "id": number,
-                    "name": instance.name,
-                    "arms": len(instance.arms),
-                    "reward_bound": instance.reward_bound,
-                    "cost_bound": instance.cost_bound,
-                }
-                for number, instance in enumerate(table.instances)
+                {"id": number, "name": of.name, "arms": len(of.arms), **{name: getattr(of, name) for name in bounds}}
+                for number, of in enumerate(table.instances)
             ],
             "notes": list(self.notes),
             "warnings": self.doubts(),
@@ -332,9 +304,5 @@ def put_all(folder: str | os.PathLike[str], contents: Mapping[str, bytes]) -> li
     """Write files into a folder, which is made if missing, each put in place whole; their paths."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
-        _files.write_whole(Path(folder) / name, functools.partial(_put, content))
+        _files.write_whole(Path(folder) / name, lambda file, content=content: file.write(content))
     return [Path(folder) / name for name in contents]
-
-
-def _put(content: bytes, file: Any) -> None:
-    file.write(content)

@@ -7,7 +7,7 @@ import inspect
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -17,9 +17,18 @@ from jaxbandits._engine.setup import mark_shares
 from jaxbandits._numerics.beta import MOST_SHAPE
 from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.comparison.arms_table import ArmsTable
-from jaxbandits.comparison.posterior import STATED_COST_CV, Drawn, Posterior, cost_cv_of, posterior_of, why_no_posterior
-from jaxbandits.comparison.until import StoppingRule
-from jaxbandits.comparison.worlds import finite_arms, run_arms, with_bounds
+from jaxbandits.comparison.until import CLAIMS, UNTIL, StoppingRule, most_earned
+from jaxbandits.comparison.worlds import (
+    Drawn,
+    Posterior,
+    cost_cv_of,
+    counts_conversions,
+    finite_arms,
+    posterior_of,
+    run_arms,
+    why_no_posterior,
+    with_bounds,
+)
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, positive_number, whole_number
@@ -69,23 +78,18 @@ NOISES = ("bernoulli", "beta", "clicks", "empirical")
 UNCERTAINTIES = ("means", "given")
 OF_THE_CONSTRAINT = ("c", "horizon")
 """Parameters of policies that an average-cost constraint sets."""
+READING = tuple(inspect.signature(read_arms).parameters)[1:]
+"""The options that :func:`~jaxbandits.comparison.read_arms` takes."""
 
 _USUAL_CONCENTRATION = 4.0  # alpha + beta of Beta laws
 _MOST_VALUES = 1 << 29  # float64 in one labelled result
-READING = (
-    *("instances", "reward_max", "cost_max", "columns", "reward", "prior", "decimal", "encoding"),
-    *("drop", "keep", "add"),
-)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
     """What :func:`~jaxbandits.compare` takes beside arms, budget and policies; its docstring says what each means.
 
-    The command fills one too: its options have these names.
-
-    Raises:
-        InputError: a value that no file can make right.
+    The command's options have these names, and a plan is made of them: they are written down here only.
     """
 
     runs: int | None = None
@@ -112,34 +116,35 @@ class Options:
     cost_cv: float | None = None
     average_cost: float | None = None
 
-    def __post_init__(self) -> None:
-        if self.runs is not None:
-            whole_number("runs", self.runs, 1, 2**32 - 1, "2**32 - 1")
-        whole_number("seed", self.seed, 0, 2**32 - 1, "2**32 - 1")
-        if self.beta_concentration is not None:
-            if positive_number("beta_concentration", self.beta_concentration) > MOST_SHAPE:
-                raise bad("beta_concentration", self.beta_concentration, f"above 0 and at most {MOST_SHAPE:g}")
-            if self.noise != "beta":
-                raise bad("beta_concentration", self.beta_concentration, "left out: only the noise beta has one")
-        for name, known in (("last_pull", LAST_PULLS), ("noise", NOISES), ("uncertainty", UNCERTAINTIES)):
-            value = getattr(self, name)
-            if value not in known and (value is not None or name == "last_pull"):
-                raise bad(name, value, " or ".join(map(repr, known)))
-        for name in ("cost_cv", "average_cost"):
-            if getattr(self, name) is not None:
-                positive_number(name, getattr(self, name))
-        if self.average_cost is not None and self.last_pull != "counts":
-            raise bad("last_pull", self.last_pull, "left out with an average cost, beyond which no pull goes")
-
     @property
     def rule(self) -> StoppingRule | None:
         """When to stop; None where the number of runs is fixed."""
-        return StoppingRule.checked(self.until, self.claim, self.max_runs, self.runs)
+        return None if self.until is None else StoppingRule(self.until, self.claim, int(self.max_runs or 1000))
 
-    @property
-    def reading(self) -> dict[str, Any]:
-        """What :func:`~jaxbandits.comparison.read_arms` takes."""
-        return {name: getattr(self, name) for name in READING}
+    def check(self) -> None:
+        """Raise an InputError for a value that no file can make right."""
+        for name, least in (("runs", 1), ("max_runs", 2), ("seed", 0)):
+            if getattr(self, name) is not None:
+                whole_number(name, getattr(self, name), least, 2**32 - 1, "2**32 - 1")
+        for name in ("beta_concentration", "cost_cv", "average_cost"):
+            if getattr(self, name) is not None:
+                positive_number(name, getattr(self, name))
+        if (self.beta_concentration or 0) > MOST_SHAPE:
+            raise bad("beta_concentration", self.beta_concentration, f"above 0 and at most {MOST_SHAPE:g}")
+        known = {"last_pull": LAST_PULLS, "claim": CLAIMS, "until": UNTIL, "noise": NOISES}
+        for name, names in (known | {"uncertainty": UNCERTAINTIES}).items():
+            if (value := getattr(self, name)) not in names and (value is not None or name in ("last_pull", "claim")):
+                raise bad(name, value, " or ".join(map(repr, names)))
+        fixed, paced = self.until is None, self.average_cost is not None
+        for name, unused, why in (
+            ("max_runs", fixed and self.max_runs is not None, " without until"),
+            ("claim", fixed and self.claim != "any", " without until"),
+            ("runs", not fixed and self.runs is not None, " with until (max_runs says how many at most)"),
+            ("beta_concentration", self.beta_concentration and self.noise != "beta", ": only the noise beta has one"),
+            ("last_pull", paced and self.last_pull != "counts", " with an average cost, beyond which no pull goes"),
+        ):
+            if unused:
+                raise bad(name, getattr(self, name), f"left out{why}")
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -155,13 +160,6 @@ def takes_options(function: _Function) -> _Function:
     return function
 
 
-# --- Instances of different K in few compiles
-
-
-# Seconds, measured on two CPU cores. They decide how instances are grouped, never what comes out.
-_COMPILE, _ARM_ROUND = 1.5, 5e-9
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Group:
     """Instances that run in one compile: their rows in the table, and their arms, padded to the widest."""
@@ -170,140 +168,25 @@ class Group:
     environment: FiniteArms | WithNullArm
 
 
-def grouped(widths: Sequence[int], work: np.ndarray, policies: int) -> list[tuple[int, ...]]:
-    """Rows of the table in groups of similar width, widest first, with least time for compiles and for padding arms.
-
-    A group costs one compile per policy, and every round of its instances (``work``) the group's largest width.
-    """
-    order = sorted(range(len(widths)), key=lambda row: (widths[row], row))
-    levels = [list(rows) for _, rows in itertools.groupby(order, key=lambda row: widths[row])]
-    rounds = np.cumsum([0.0, *(float(sum(work[row] for row in level)) for level in levels)])
-    best, cut = [0.0], [0]  # least time for the first n levels, and where their last group begins
-    for n in range(1, len(levels) + 1):
-        width = widths[levels[n - 1][0]]
-        times = [
-            best[first] + policies * _COMPILE + _ARM_ROUND * width * (rounds[n] - rounds[first]) for first in range(n)
-        ]
-        best.append(min(times))
-        cut.append(times.index(best[n]))
-    groups, n = [], len(levels)
-    while n:
-        groups.append(tuple(sorted(row for level in levels[cut[n] : n] for row in level)))
-        n = cut[n]
-    return groups
-
-
-# --- What is played where the user says nothing
-
-
-class Resolved(NamedTuple):
-    """What the user said, and for the rest what suits the file; see :class:`ComparisonPlan`."""
-
-    table: ArmsTable  # with bounds that hold whatever is drawn
-    noise: str
-    posterior: Posterior | None
-    why_given: str | None
-    cost_cv: float
-    cost_cv_from: str = "stated"
-
-
-def resolved(table: ArmsTable, options: Options) -> Resolved:
-    """The defaults of this file.
-
-    Raises:
-        InputError: what the file does not allow; a bound of the user below what may be drawn.
-    """
-    why_given, cost_cv = _why_given(table, options), options.cost_cv
-    posterior = posterior_of(table, cost_cv) if why_given is None else None
-    noise = _noise_of(options.noise, table, posterior)
-    if cost_cv is not None and (table.kind == "log" or (posterior is None and noise != "clicks")):
-        raise bad("cost_cv", cost_cv, "left out: only counts are played with it, as clicks or with drawn means")
-    cv, cv_from = cost_cv_of(table, posterior, cost_cv)
-    if posterior is not None or noise == "clicks":
-        table = with_bounds(table, noise, posterior, cv, options.reward_max, options.cost_max)
-    return Resolved(table, noise, posterior, why_given or None, cv, cv_from)
-
-
-def _why_given(table: ArmsTable, options: Options) -> str | None:
-    """None: means are drawn. Else why not: what the file lacks, or nothing if it was asked for."""
-    if options.uncertainty == "given":
-        return ""
-    why = why_no_posterior(table)
-    if why is None and options.noise == "beta":
-        why = "Beta laws are tables, which cannot be made anew for every run"
-    if why is not None and options.uncertainty == "means":
-        raise InputError(f"uncertainty: 'means' given; it must be 'given' for this file: {why}")
-    return why
-
-
-def _noise_of(noise: str | None, table: ArmsTable, posterior: Posterior | None) -> str:
-    """What a pull looks like: as asked for, else by the kind of file."""
-    whole = counts_conversions(table) and table.kind != "log"
-    usual = "clicks" if posterior is not None and whole else "bernoulli"
-    noise = noise or ("empirical" if table.kind == "log" else usual)
-    if noise == "clicks" and not whole:
-        raise bad("noise", noise, "'bernoulli' for this file: only counts of conversions say what one click may bring")
-    if noise == "empirical" and any(instance.log is None for instance in table.instances):
-        raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
-    return noise
-
-
-def counts_conversions(table: ArmsTable) -> bool:
-    """Whether every reward is a count of what a pull brings at most once."""
-    return all(i.evidence is not None and i.evidence.whole for i in table.instances)
-
-
-def arms_of(world: Resolved, rows: Sequence[int], concentration: float, may_rest: bool) -> FiniteArms | WithNullArm:
-    """The arms of a group of instances; where means are drawn, those of run 0, which have the right shapes."""
-    instances, posterior = [world.table.instances[row] for row in rows], world.posterior
-    if posterior is not None or world.noise == "clicks":
-        drawn = [
-            Drawn(instance.mean_reward[None], instance.mean_cost[None])
-            if posterior is None
-            else posterior.instances[row].draw(0, row, [0])
-            for row, instance in zip(rows, instances, strict=True)
-        ]
-        made = run_arms(instances, drawn, world.noise, world.cost_cv)
-    else:
-        made = finite_arms(instances, world.noise, concentration)
-    return WithNullArm(made) if may_rest else made
-
-
-def scaled_average_cost(average_cost: float, table: ArmsTable) -> np.ndarray:
-    """The bound over each instance's bound of the costs, in whole ticks (which float32 holds), ``[instance]``."""
-    bounds = np.array([instance.cost_bound for instance in table.instances])
-    return ticks.to_units(np.maximum(ticks.floor_from_units(average_cost / bounds), 1))
-
-
-def _with_constraint(policy: Any, average_cost: float, rounds: int, table: ArmsTable) -> Policy:
-    """The policy with the bound and the horizon of the constraint, where it has parameters of these names."""
-    values = dict(zip(OF_THE_CONSTRAINT, (scaled_average_cost(average_cost, table)[None, :], rounds), strict=True))
-    given = {field.name: values[field.name] for field in leaf_fields(type(policy)) if field.name in values}
-    return dataclasses.replace(policy, **given)
-
-
-# --- The plan
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ComparisonPlan:
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class ComparisonPlan(Options):
     """A checked comparison, ready for :func:`~jaxbandits.comparison.run_plan`. Made by
-    :func:`~jaxbandits.comparison.prepare`, whose arguments the attributes are.
+    :func:`~jaxbandits.comparison.prepare`, whose arguments are attributes, with what suits the file where none were
+    given.
 
     Attributes:
+        table: the arms, with bounds that hold whatever is drawn.
         source: path of the arms file, None if an :class:`~jaxbandits.comparison.ArmsTable` was given.
         settings: labels of the policy settings, such as ``omega_ucb(rho=0.25)``, with their classes and parameters.
-        policies: canonical, for all instances of the table.
-        scaled_budgets: budget / cost_bound, float64 ``[instance]``.
+        policies: canonical, for all instances of the table; their ``c`` and ``horizon`` are put in by :meth:`told`.
+        shares: of the budget, at which the regret is recorded.
         groups: which instances share a compile.
         posterior: what the means of each run are drawn from; None where they are those of the file.
         why_given: where they are, the reason if it is the file; None if it was asked for.
         cost_cv: coefficient of variation of the cost of one pull under the noise ``"clicks"``.
         cost_cv_from: ``"days"``, ``"stated"`` or ``"rows"``.
         rounds: of the average-cost constraint; None for a total budget.
-        average_cost: its bound, in the file's unit per round; None for a total budget.
         splits: weights ``[setting, instance, arm]``, where the settings are fixed splits and not ``policies``.
-        rule: when to stop; None where the number of runs is fixed.
     """
 
     table: ArmsTable
@@ -312,26 +195,46 @@ class ComparisonPlan:
     policies: tuple[Policy, ...]
     settings: Mapping[str, Mapping[str, Any]]
     runs: int
-    seed: int
     noise: str
     beta_concentration: float
-    last_pull: str
     shares: tuple[float, ...]
-    scaled_budgets: np.ndarray
-    groups: tuple[Group, ...]
+    uncertainty: str
+    cost_cv: float
+    cost_cv_from: str
+    groups: tuple[Group, ...] = ()
     posterior: Posterior | None = None
     why_given: str | None = None
-    cost_cv: float = STATED_COST_CV
-    cost_cv_from: str = "stated"
     rounds: int | None = None
-    average_cost: float | None = None
     splits: np.ndarray | None = None
-    rule: StoppingRule | None = None
 
     @property
-    def uncertainty(self) -> str:
-        """``"means"``: drawn anew for every run; or ``"given"``."""
-        return "given" if self.posterior is None else "means"
+    def scaled_budgets(self) -> np.ndarray:
+        """The budget over each instance's bound of the costs, ``[instance]``."""
+        return self.budget / np.array([instance.cost_bound for instance in self.table.instances])
+
+    @property
+    def scaled_average_costs(self) -> np.ndarray:
+        """The average cost over the same, in whole ticks (which float32 holds), ``[instance]``."""
+        bounds = np.array([instance.cost_bound for instance in self.table.instances])
+        return ticks.to_units(np.maximum(ticks.floor_from_units((self.average_cost or 0.0) / bounds), 1))
+
+    def told(self, rows: list[int], spec: FiniteSpec | None = None) -> list[Settings]:
+        """The policies for these rows of the table, with the bound and the horizon of an average-cost constraint.
+
+        They are checked against ``spec``; fixed splits get as many weights as there are arms by it.
+        """
+        if self.splits is not None:
+            split: Policy = p.FixedSplit(self.splits[:, rows, : spec.arms if spec else None])
+            return [Settings.of(split if self.rounds is None else p.Guarded(split), len(rows), spec)]
+        values: dict[str, Any] = {}
+        if self.rounds is not None:
+            values = dict(zip(OF_THE_CONSTRAINT, (self.scaled_average_costs[None, rows], self.rounds), strict=True))
+        found = []
+        for policy in self.policies:
+            own: Any = Settings(policy, 0).of_instances(rows).policy
+            own = dataclasses.replace(own, **{f.name: values[f.name] for f in leaf_fields(own) if f.name in values})
+            found.append(Settings.of(own, len(rows), spec))
+        return found
 
 
 @takes_options
@@ -349,109 +252,64 @@ def prepare(
         >>> list(plan.settings), len(plan.table.instances)
         (['omega_ucb(rho=0.25)', 'omega_ucb(rho=1)'], 4)
     """
-    chosen = Options(**options)
-    budget, rule, average_cost = positive_number("budget", budget), chosen.rule, chosen.average_cost
-    runs = rule.max_runs if rule is not None else 1000 if chosen.runs is None else int(chosen.runs)
-    shares = mark_shares(chosen.marks)
-    if isinstance(chosen.marks, (int, np.integer)):
-        shares = np.arange(1, chosen.marks + 1) / chosen.marks  # exactly i / n
+    asked = Options(**options)
+    asked.check()
+    budget, shares = positive_number("budget", budget), mark_shares(asked.marks)
+    if isinstance(asked.marks, (int, np.integer)):
+        shares = np.arange(1, asked.marks + 1) / asked.marks  # exactly i / n
     given = _checked(policies)
-    world = resolved(_table(arms, chosen.reading), chosen)
-    table, rounds = world.table, None
-    scaled = _scaled_budgets(budget, table)
-    if average_cost is not None:
-        least = min(instance.cost_bound for instance in table.instances)
-        if average_cost > least:
-            of = f"at most {least:.4g}, the bound of the costs, in {table.cost_unit}"
-            raise bad("average_cost", average_cost, of)
-        rounds = whole_number("budget / average_cost", int(budget / average_cost), 1, 2**30, "2**30")
-        given = tuple(_with_constraint(policy, average_cost, rounds, table) for policy in given)
-    concentration = _USUAL_CONCENTRATION if chosen.beta_concentration is None else float(chosen.beta_concentration)
-    canonical = [Settings.of(policy, len(table.instances)) for policy in given]
-    settings = _settings(canonical, hidden=() if rounds is None else OF_THE_CONSTRAINT)
-    values = len(settings) * len(table.instances) * runs * shares.size
-    if values > _MOST_VALUES:
-        most = f"at most {_MOST_VALUES * runs // values} with so many settings, instances and marks"
-        raise bad("runs", runs, most)
-    work = len(settings) * runs * scaled / [instance.scaled_mean_cost.mean() for instance in table.instances]
-    groups = tuple(
-        Group(rows, arms_of(world, rows, concentration, rounds is not None))
-        for rows in grouped([len(instance.arms) for instance in table.instances], work, len(given))
-    )
-    for group in groups:
-        for own in canonical:  # each is checked against what it may know of its world
-            Settings.of(own.of_instances(group.rows).policy, len(group.rows), group.environment.spec)
+    world = _resolved(_table(arms, asked), asked)
+    table, rounds = world["table"], None
+    bounds = [instance.cost_bound for instance in table.instances]
+    least, most = 2.0**-24 * max(bounds), 2.0**30 * min(bounds)
+    if not least <= budget <= most:
+        raise bad("budget", budget, f"from {least:.3g} to {most:.3g} (2**-24 to 2**30 times the bound of the costs)")
+    if asked.average_cost is not None:
+        if asked.average_cost > min(bounds):
+            of = f"at most {min(bounds):.4g}, the bound of the costs, in {table.cost_unit}"
+            raise bad("average_cost", asked.average_cost, of)
+        rounds = whole_number("budget / average_cost", int(budget / asked.average_cost), 1, 2**30, "2**30")
     plan = ComparisonPlan(
-        source=None if isinstance(arms, ArmsTable) else os.fspath(arms),
-        budget=budget,
-        policies=tuple(own.policy for own in canonical),
-        settings=settings,
-        runs=runs,
-        seed=int(chosen.seed),
-        beta_concentration=concentration,
-        last_pull=chosen.last_pull,
-        shares=tuple(float(share) for share in shares),
-        scaled_budgets=scaled,
-        groups=groups,
-        rounds=rounds,
-        average_cost=average_cost,
-        rule=rule,
-        **world._asdict(),
+        **vars(asked)
+        | world
+        | {
+            "source": None if isinstance(arms, ArmsTable) else os.fspath(arms),
+            "budget": budget,
+            "policies": tuple(Settings.of(policy, len(table.instances)).policy for policy in given),
+            "settings": {},
+            "runs": int(asked.runs or asked.max_runs or 1000),
+            "seed": int(asked.seed),
+            "beta_concentration": float(asked.beta_concentration or _USUAL_CONCENTRATION),
+            "shares": tuple(shares.tolist()),
+            "rounds": rounds,
+        }
     )
-    if rule is not None:
-        rule.check(plan)
+    plan = dataclasses.replace(plan, settings=_settings(plan))
+    values = len(plan.settings) * len(table.instances) * plan.runs * shares.size
+    if values > _MOST_VALUES:
+        most = _MOST_VALUES * plan.runs // values
+        raise bad("runs", plan.runs, f"at most {most} with so many settings, instances and marks")
+    pulls = plan.scaled_budgets / [instance.scaled_mean_cost.mean() for instance in table.instances]
+    widths = [len(instance.arms) for instance in table.instances]
+    rows = grouped(widths, len(plan.settings) * plan.runs * pulls, len(given))
+    plan = dataclasses.replace(plan, groups=tuple(Group(part, arms_of(plan, part)) for part in rows))
+    for group in plan.groups:
+        plan.told(list(group.rows), group.environment.spec)
+    if plan.until is not None:
+        if len(plan.settings) < 2:
+            raise bad("until", plan.until, "left out with one setting: there is nothing to compare it with")
+        most_earned(plan)  # there may be no bound of it
     return plan
 
 
-def _table(arms: str | os.PathLike[str] | ArmsTable, reading: Mapping[str, Any]) -> ArmsTable:
+def _table(arms: str | os.PathLike[str] | ArmsTable, asked: Options) -> ArmsTable:
+    reading = {name: getattr(asked, name) for name in READING}
     if not isinstance(arms, ArmsTable):
         return read_arms(arms, **reading)
     given = [name for name, value in reading.items() if value not in (None, "published", (), [], False)]
     if given:
         raise InputError(f"{', '.join(given)}: given with an ArmsTable; give them to read_arms instead")
     return arms
-
-
-def _scaled_budgets(budget: float, table: ArmsTable) -> np.ndarray:
-    """The budget over each instance's bound of the costs, ``[instance]``."""
-    bounds = np.array([instance.cost_bound for instance in table.instances])
-    scaled = budget / bounds
-    if (scaled > 2.0**30).any() or (scaled < 2.0**-24).any():
-        least, most = 2.0**-24 * bounds.max(), 2.0**30 * bounds.min()
-        raise bad("budget", budget, f"from {least:.3g} to {most:.3g} (2**-24 to 2**30 times the bound of the costs)")
-    return scaled
-
-
-def in_units_of(plan: ComparisonPlan, table: ArmsTable) -> ComparisonPlan:
-    """The plan for its own budget and horizon with a table of these arms, perhaps of other bounds; its groups stay."""
-    policies = plan.policies
-    if plan.average_cost is not None and plan.rounds is not None:
-        told = (_with_constraint(policy, plan.average_cost, plan.rounds, table) for policy in policies)
-        policies = tuple(Settings.of(policy, len(table.instances)).policy for policy in told)
-    return dataclasses.replace(
-        plan, table=table, policies=policies, scaled_budgets=_scaled_budgets(plan.budget, table), rule=None
-    )
-
-
-_ROWS_AT_ONCE = 1 << 21  # (lane, mark) pairs in one call of simulate, about 90 bytes each
-_TABLE_BYTES, _RUNS_AT_ONCE = 1 << 26, 250  # of a block, where every run has means of its own
-
-
-def blocks_of(plan: ComparisonPlan, group: Group) -> list[range]:
-    """Replicates in equal blocks, so that the exact accounts of one block fit in memory.
-
-    Where means are drawn, every run is a row of the environment's tables, whose shape is part of the compiled program:
-    so all blocks have one size, and the last one plays some runs of the one before again, to the same bits.
-    """
-    values = plan.runs * len(plan.settings) * len(group.rows) * len(plan.shares)
-    count = max(1, -(-values // _ROWS_AT_ONCE))
-    if plan.posterior is not None:
-        row = sum(leaf[0].nbytes for leaf in jax.tree.leaves(group.environment))
-        count = max(count, -(-plan.runs * len(group.rows) * row // _TABLE_BYTES), -(-plan.runs // _RUNS_AT_ONCE))
-    size = -(-plan.runs // min(count, plan.runs))
-    if plan.posterior is None:
-        return [range(first, min(first + size, plan.runs)) for first in range(0, plan.runs, size)]
-    return [range(min(first, plan.runs - size), min(first + size, plan.runs)) for first in range(0, plan.runs, size)]
 
 
 def _checked(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
@@ -466,28 +324,114 @@ def _checked(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
     return chosen
 
 
-def _settings(canonical: Sequence[Settings], hidden: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _settings(plan: ComparisonPlan) -> dict[str, dict[str, Any]]:
     """For each setting's label, which uses the names of :data:`POLICIES`: its class and its parameters (float32)."""
-    name_of = {made: name for name, made in {**POLICIES, **AVERAGE_COST_POLICIES}.items()}
+    hidden = () if plan.rounds is None else OF_THE_CONSTRAINT
+    name_of = {kind: name for name, kind in {**POLICIES, **AVERAGE_COST_POLICIES}.items()}
     made: dict[str, dict[str, Any]] = {}
-    for own in canonical:
-        leaves = own.policy
-        kind, name = type(leaves).__name__, name_of.get(type(leaves), type(leaves).__name__)
-        of_constraint = {field.name: None for field in leaf_fields(type(leaves)) if field.name in hidden}
-        named: Any = leaves
-        named = dataclasses.replace(named, **of_constraint)  # a label leaves out what is None
+    for own in plan.told(list(range(len(plan.table.instances)))):
+        policy: Any = own.policy
+        kind = type(policy).__name__
+        # a label leaves out what is None
+        named = dataclasses.replace(policy, **{f.name: None for f in leaf_fields(policy) if f.name in hidden})
         for setting in range(own.count):
-            text = name + label(named, setting).removeprefix(kind)
+            text = name_of.get(type(policy), kind) + label(named, setting).removeprefix(kind)
             if text in made:
                 raise bad("policies", text, "given once: a setting with this label is already there")
-            made[text] = {"policy": kind, "parameters": _parameters(leaves, setting)}
+            values = {leaf.name: leaf.value[setting].astype(str).astype(float) for leaf in walk(policy)}
+            each = {name: (x[0] if x.shape[0] == 1 else x).tolist() for name, x in values.items()}
+            made[text] = {"policy": kind, "parameters": each}
     return made
 
 
-def _parameters(leaves: Policy, setting: int) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for leaf in walk(leaves):
-        value = leaf.value[setting]
-        exact = np.array([float(str(x)) for x in value.ravel()]).reshape(value.shape)
-        values[leaf.name] = (exact[0] if exact.shape[0] == 1 else exact).tolist()
-    return values
+# --- What is played where the user says nothing
+
+
+def _resolved(table: ArmsTable, asked: Options) -> dict[str, Any]:
+    """What the user said, and for the rest what suits the file, as fields of :class:`ComparisonPlan`.
+
+    Raises:
+        InputError: what the file does not allow; a bound of the user below what may be drawn.
+    """
+    why_given, cost_cv = None, asked.cost_cv
+    if asked.uncertainty != "given":
+        why_given = why_no_posterior(table)
+        if why_given is None and asked.noise == "beta":
+            why_given = "Beta laws are tables, which cannot be made anew for every run"
+        if why_given is not None and asked.uncertainty == "means":
+            raise InputError(f"uncertainty: 'means' given; it must be 'given' for this file: {why_given}")
+    drawn = asked.uncertainty != "given" and why_given is None
+    posterior = posterior_of(table, cost_cv) if drawn else None
+    whole = counts_conversions(table) and table.kind != "log"
+    usual = "empirical" if table.kind == "log" else "clicks" if drawn and whole else "bernoulli"
+    noise = asked.noise or usual
+    if noise == "clicks" and not whole:
+        raise bad("noise", noise, "'bernoulli' for this file: only counts of conversions say what one click may bring")
+    if noise == "empirical" and any(instance.log is None for instance in table.instances):
+        raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
+    if cost_cv is not None and (table.kind == "log" or not (drawn or noise == "clicks")):
+        raise bad("cost_cv", cost_cv, "left out: only counts are played with it, as clicks or with drawn means")
+    cv, cv_from = cost_cv_of(table, posterior, cost_cv)
+    if drawn or noise == "clicks":
+        table = with_bounds(table, noise, posterior, cv, asked.reward_max, asked.cost_max)
+    known = {"table": table, "noise": noise, "posterior": posterior, "uncertainty": "means" if drawn else "given"}
+    return known | {"why_given": why_given, "cost_cv": cv, "cost_cv_from": cv_from}
+
+
+def arms_of(plan: ComparisonPlan, rows: Sequence[int]) -> FiniteArms | WithNullArm:
+    """The arms of a group of instances; where means are drawn, those of run 0, which have the right shapes."""
+    instances = [plan.table.instances[row] for row in rows]
+    if plan.posterior is not None:
+        drawn = [plan.posterior.instances[row].draw(0, row, [0]) for row in rows]
+        made = run_arms(instances, drawn, plan.noise, plan.cost_cv)
+    elif plan.noise == "clicks":
+        drawn = [Drawn(instance.mean_reward[None], instance.mean_cost[None]) for instance in instances]
+        made = run_arms(instances, drawn, plan.noise, plan.cost_cv)
+    else:
+        made = finite_arms(instances, plan.noise, plan.beta_concentration)
+    return made if plan.rounds is None else WithNullArm(made)
+
+
+# --- What fits into one compile, and into one call
+
+
+# Seconds, measured on two CPU cores. They decide how instances are grouped, never what comes out.
+_COMPILE, _ARM_ROUND = 1.5, 5e-9
+_ROWS_AT_ONCE = 1 << 21  # (lane, mark) pairs in one call of simulate, about 90 bytes each
+_TABLE_BYTES, _RUNS_AT_ONCE = 1 << 26, 250  # of a block, where every run has means of its own
+
+
+def grouped(widths: Sequence[int], work: np.ndarray, policies: int) -> list[tuple[int, ...]]:
+    """Rows of the table in groups of similar width, widest first, with least time for compiles and for padding arms.
+
+    A group costs one compile per policy, and every round of its instances (``work``) the group's largest width.
+    """
+    order = sorted(range(len(widths)), key=lambda row: (widths[row], row))
+    levels = [list(rows) for _, rows in itertools.groupby(order, key=lambda row: widths[row])]
+    rounds = np.cumsum([0.0, *(float(sum(work[row] for row in level)) for level in levels)])
+    # the least time for the first n levels, and where the last of their groups begins
+    best, cut = np.zeros(len(levels) + 1), np.zeros(len(levels) + 1, int)
+    for n in range(1, len(levels) + 1):
+        times = best[:n] + policies * _COMPILE + _ARM_ROUND * widths[levels[n - 1][0]] * (rounds[n] - rounds[:n])
+        best[n], cut[n] = times.min(), times.argmin()
+    groups, n = [], len(levels)
+    while n:
+        groups.append(tuple(sorted(row for level in levels[cut[n] : n] for row in level)))
+        n = cut[n]
+    return groups
+
+
+def block_size(plan: ComparisonPlan) -> int:
+    """How many runs are played in one call, so that their exact accounts fit in memory.
+
+    Where means are drawn, every run is a row of the environment's tables, whose shape is part of the compiled program:
+    so all blocks have one size, and the last one plays some runs of the one before again, to the same bits.
+    """
+    count = 1
+    for group in plan.groups:
+        rows = plan.runs * len(group.rows)
+        count = max(count, -(-rows * len(plan.settings) * len(plan.shares) // _ROWS_AT_ONCE))
+        if plan.posterior is not None:
+            row = sum(leaf[0].nbytes for leaf in jax.tree.leaves(group.environment))
+            count = max(count, -(-rows * row // _TABLE_BYTES), -(-plan.runs // _RUNS_AT_ONCE))
+    return -(-plan.runs // min(count, plan.runs))

@@ -13,10 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits._plots import Panel, drawn, encoded, stacked
 from jaxbandits._tables import Table, counted
-from jaxbandits.comparison.answer import SEEN, Answer, ArmAnswer, Gain, NoiseCheck, SettingAnswer, Spread
+from jaxbandits.comparison.answer import (
+    BEST,
+    SEEN,
+    Answer,
+    ArmAnswer,
+    Gain,
+    NoiseCheck,
+    SettingAnswer,
+    Spread,
+    money_over_budgets,
+)
 from jaxbandits.comparison.plan import ComparisonPlan
+from jaxbandits.comparison.until import Clearness
 from jaxbandits.core.checks import line
 from jaxbandits.statistics import invisible, mean
 
@@ -39,40 +49,25 @@ _MOST_RANKS = 6  # settings side by side, instance by instance
 class Cell(str):
     """Text of a table that is sorted by a number."""
 
-    number: float
+    value: str  # the number as the page has it; empty where there is none
 
     def __new__(cls, text: str, number: float) -> Cell:
         """The text, and what it is sorted by."""
         made = super().__new__(cls, text)
-        made.number = number
+        made.value = f"{number:.9g}" if math.isfinite(number) else ""
         return made
-
-    @property
-    def value(self) -> str:
-        """The number as the page has it; empty where there is none."""
-        return f"{self.number:.9g}" if math.isfinite(self.number) else ""
 
 
 @dataclass(frozen=True)
 class Section:
-    """Sentences and tables that belong together.
+    """Sentences and tables that belong together, in the order in which they are read."""
 
-    Attributes:
-        title: over it: a heading on the page; on the terminal only if it ends in a colon.
-        blocks: in the order in which they are read.
-        indent: blanks before each line of the terminal; tables then stand apart.
-        rows: of a table on the terminal; the page has all.
-        rest: the file that has the rows that are left out.
-        picture: that stands below the title on the page, by its name.
-        page_only: not for the terminal.
-    """
-
-    title: str
+    title: str  # a heading on the page; on the terminal only if it ends in a colon
     blocks: Sequence[str | Table]
-    indent: int = 0
-    rows: int = 40
-    rest: str = "table.csv"
-    picture: str = ""
+    indent: int = 0  # blanks before each line of the terminal; tables then stand apart
+    rows: int = 40  # of a table on the terminal; the page has all
+    rest: str = "table.csv"  # the file that has the rows that are left out
+    picture: str = ""  # that stands below the title on the page, by its name
     page_only: bool = False
 
     def on_page(self) -> Section:
@@ -138,9 +133,8 @@ def answer_sections(answer: Answer) -> list[Section]:
         blocks += [_instances(answer, part) if several else _arms(answer, part)]
     blocks += [_sure_of_the_best(answer)] if plan.posterior is not None and not several else []
     blocks += [f"warning: {text}" for text in answer.warnings]
-    unit = plan.table.reward_unit
     note = "95 of 100 runs lie between the numbers in brackets. “Best ratio”: the probability, by the file, that the "
-    note += f"arm has the best ratio of {unit} to cost."
+    note += f"arm has the best ratio of {plan.table.reward_unit} to cost."
     each = [_arms(answer, part) for part in answer.settings] if several else []
     return [
         Section(_headline(plan), blocks, indent=2, rows=12 if several else 8, rest="arms.csv"),
@@ -166,29 +160,17 @@ def _earned(answer: Answer, part: SettingAnswer) -> str:
     if part is answer.settings[0] and part.rank > 1:
         place = f"the most of those that kept the bound, number {part.rank} of"
     which = f", {place} {settings} settings" if settings > 1 else ""
-    earned, unit = plan.table.style.amount(part.earned.mean), plan.table.reward_unit
-    return (
-        f"{part.setting} would have brought {earned} {unit} ({_between(plan, part.earned)} in 95 of 100 runs){which}."
-    )
+    between = f"({_between(plan, part.earned)} in 95 of 100 runs)"
+    return f"{part.setting} would have brought {_results(plan, part.earned)} {between}{which}."
 
 
 def _against_baselines(answer: Answer, part: SettingAnswer) -> Table:
-    plan = answer.comparison.plan
-    rows = []
-    for split in part.baselines:
-        name, gain = split.name, split.gain
-        if name.endswith("best"):
-            one = len(plan.table.instances) == 1
-            name += f", {plan.table.instances[0].arms[answer.best_arms[0]]}" if one else " of each instance"
-        rows.append(
-            (
-                line(name),
-                Cell(plan.table.style.amount(split.earned.mean), split.earned.mean),
-                Cell(_plus_minus(plan, gain), gain.difference.value),
-                Cell(f"({_percent(gain)})", gain.share),
-                Cell(f"{gain.better:.0%} of runs", gain.better),
-            )
-        )
+    plan, rows = answer.comparison.plan, []
+    best = " of each instance" if len(part.arms) > 1 else f", {part.arms[0][answer.best_arms[0]].name}"
+    for name, earned, gain, _ in part.baselines:
+        row = [line(name + best * (name == BEST)), Cell(plan.table.style.amount(earned.mean), earned.mean)]
+        row += [Cell(_plus_minus(plan, gain), gain.difference.value), Cell(f"({_percent(gain)})", gain.share)]
+        rows.append([*row, Cell(f"{gain.better:.0%} of runs", gain.better)])
     return Table(("against", plan.table.reward_unit, "difference", "", "more in"), rows)
 
 
@@ -196,7 +178,8 @@ def _arms(answer: Answer, part: SettingAnswer) -> Table:
     """Every arm, most money first in each instance."""
     plan, several = answer.comparison.plan, len(part.arms) > 1
     unit, style = plan.table.reward_unit, plan.table.style
-    header = ["arm", "of the budget", f"{plan.table.pull_unit}s", unit, f"cost per {_singular(unit)}", "best ratio"]
+    per_result = f"cost per {unit.removesuffix('s')}"
+    header = ["arm", "of the budget", f"{plan.table.pull_unit}s", unit, per_result, "best ratio"]
     rows = []
     for arm in (arm for arms in part.arms for arm in _by_money(arms)):
         price = arm.file_cost / arm.file_reward if arm.file_reward else math.inf
@@ -214,19 +197,16 @@ def _arms(answer: Answer, part: SettingAnswer) -> Table:
 
 def _instances(answer: Answer, part: SettingAnswer) -> Table:
     """What each instance brings, and where most of its money goes."""
-    plan = answer.comparison.plan
-    split, unit = part.baselines[0], plan.table.reward_unit
+    plan, split, rows = answer.comparison.plan, part.baselines[0], []
     against = "against the file's split" if split.name == SEEN else "against even"
-    rows = []
-    for earned, gain, arms, best_arm in zip(
-        part.by_instance, split.by_instance, part.arms, answer.best_arms, strict=True
-    ):
+    each = zip(part.by_instance, split.by_instance, part.arms, answer.best_arms, strict=True)
+    for earned, gain, arms, best_arm in each:
         first, best = _by_money(arms)[0], arms[best_arm]
-        row = [line(first.instance), Cell(str(len(arms)), len(arms)), _spread(plan, earned)]
-        row += [Cell(_percent(gain), gain.share), line(first.name), Cell(f"{first.share.mean:.0%}", first.share.mean)]
-        rows.append([*row, line(best.name), *([_best_ratio(plan, best)] if plan.posterior is not None else [])])
-    header = ("instance", "arms", unit, against, "most money to", "of it", "best ratio by the file", "sure")
-    return Table(header[: len(rows[0])], rows, left=(0, 4, 6))
+        row = [line(first.instance), len(arms), _spread(plan, earned), Cell(_percent(gain), gain.share)]
+        row += [line(first.name), Cell(f"{first.share.mean:.0%}", first.share.mean), line(best.name)]
+        rows.append([*row, _best_ratio(plan, best)] if plan.posterior is not None else row)
+    header = ("instance", "arms", plan.table.reward_unit, against, "most money to", "of it", "best ratio by the file")
+    return Table((*header, "sure")[: len(rows[0])], rows, left=(0, 4, 6))
 
 
 def _sure_of_the_best(answer: Answer) -> str:
@@ -241,39 +221,34 @@ def _sure_of_the_best(answer: Answer) -> str:
 def _assumptions(answer: Answer) -> list[str]:
     """How sure the means are, what a pull was taken to be, and whether the ranking depends on that."""
     plan, check = answer.comparison.plan, answer.check
+    why = f", for {plan.why_given}" if plan.why_given else " (--uncertainty given)"
+    sure = f"The file's means are taken as the truth{why}."
     if plan.posterior is not None:
-        sure = (
-            "The file's means are estimates: each run draws its true means from what the file leaves open "
-            "(--uncertainty given takes them as they are)."
-        )
-    else:
-        why = f", for {plan.why_given}" if plan.why_given else " (--uncertainty given)"
-        sure = f"The file's means are taken as the truth{why}."
-    said = [sure, f"Noise: {_noise(plan, plan.noise)}.", _room(answer)]
+        sure = "The file's means are estimates: each run draws its true means from what the file leaves open "
+        sure += "(--uncertainty given takes them as they are)."
     if isinstance(check, NoiseCheck):
-        said.append(f"Check: {_noise(plan, check.noise)}: {_checked(plan, check)}.")
-    return [*said, *([f"Check: {check}."] if isinstance(check, str) else [])]
+        check = f"{_noise(plan, check.noise)}: {_checked(plan, check)}"
+    told = [f"Check: {check}."] if check else []
+    return [sure, f"Noise: {_noise(plan, plan.noise)}.", _room(answer), *told]
 
 
 def _room(answer: Answer) -> str:
     """That an arm never runs out, and where most is bought beyond what the file has seen."""
     plan = answer.comparison.plan
     said = f"An arm is taken to have as many {plan.table.pull_unit}s to sell as are bought, at its mean cost"
-    arms = (arm for arms in answer.settings[0].arms for arm in arms if arm.seen >= 0)
-    factor, arm = max(((arm.pulls.mean / max(arm.seen, 1), arm) for arm in arms), key=lambda x: x[0], default=(0, None))
-    if arm is None or factor <= _FAR_BEYOND:
+    arms = [arm for arms in answer.settings[0].arms for arm in arms if arm.seen >= 0]
+    arm = max(arms, key=lambda arm: arm.pulls.mean / max(arm.seen, 1), default=None)
+    if arm is None or arm.pulls.mean <= _FAR_BEYOND * max(arm.seen, 1):
         return f"{said}."
-    style = plan.table.style
-    bought, saw = style.amount(arm.pulls.mean), style.number(arm.seen, 0)
+    bought, saw = plan.table.style.amount(arm.pulls.mean), plan.table.style.number(arm.seen, 0)
     return f"{said}; of {arm.name} a run buys {bought}, and the file saw {saw}."
 
 
 def _noise(plan: ComparisonPlan, noise: str) -> str:
     """What a pull looks like, in a sentence without its full stop."""
     unit, pull = plan.table.reward_unit, plan.table.pull_unit
-    source = "from day to day in the file"
-    if plan.cost_cv_from != "days":
-        source = "stated, for counts do not tell it: --cost-cv"
+    days = plan.cost_cv_from == "days"
+    source = "from day to day in the file" if days else "stated, for counts do not tell it: --cost-cv"
     spread = min(plan.cost_cv, 1 / math.sqrt(3))
     return {
         "clicks": f"a {pull} brings one of the {unit} or none, and its cost varies by {spread:.0%} ({source})",
@@ -289,25 +264,21 @@ def _checked(plan: ComparisonPlan, check: NoiseCheck) -> str:
     if len(check.ranking) == 1:
         return f"{plan.table.style.amount(check.ranking[0][1])} {plan.table.reward_unit} an instance ({runs})"
     if check.same_best:
-        what = "the ranking stays as it is" if check.same_order else "the best stays the best, places below change"
-        return f"{what} ({runs})"
-    ahead = f"{_plus_minus(plan, check.ahead)}, {runs}"
-    how = "clearly" if check.ahead.clear else "not clearly"
-    return f"there {check.ranking[0][0]} is ahead, {how} ({ahead}): the ranking depends on the noise"
+        stays = "ranking stays as it is" if check.same_order else "best stays the best, places below change"
+        return f"the {stays} ({runs})"
+    how = f"{'clearly' if check.ahead.clear else 'not clearly'} ({_plus_minus(plan, check.ahead)}, {runs})"
+    return f"there {check.ranking[0][0]} is ahead, {how}: the ranking depends on the noise"
 
 
 def closing(answer: Answer) -> str:
     """The last sentence."""
     plan, part, check = answer.comparison.plan, answer.settings[0], answer.check
-    split = part.baselines[0]
-    how = "about as much as"
+    split, how = part.baselines[0], "about as much as"
     if split.gain.clear:
-        more = "more" if split.gain.difference.value > 0 else "less"
-        how = f"{abs(split.gain.share):.0%} {more} than"
+        how = f"{abs(split.gain.share):.0%} {'more' if split.gain.difference.value > 0 else 'less'} than"
     doubted = isinstance(check, NoiseCheck) and len(check.ranking) > 1 and not check.same_best
     depends = "; which setting is best depends on the noise (see the check)" if doubted else ""
-    earned = f"{plan.table.style.amount(part.earned.mean)} {plan.table.reward_unit}"
-    return f"In short: {part.setting} would have brought {earned}, {how} {split.name}{depends}."
+    return f"In short: {part.setting} would have brought {_results(plan, part.earned)}, {how} {split.name}{depends}."
 
 
 # --- The comparison: ranking, instances, what was read
@@ -321,30 +292,31 @@ _LAST = {"counts": "counts, though it may cost more than is left", "forfeits": "
 
 def comparison_sections(comparison: Comparison) -> list[Section]:
     """The ranking and its limits, each instance, what was read, and what was noticed."""
-    notes = [f"note: {note}" for note in comparison.notes]
-    return [
+    plan, clear = comparison.plan, comparison.clear
+    sections = [
         Section("All settings, ranked", _ranking(comparison)),
-        Section("Until it is clear", _until_clear(comparison)) if comparison.clear else Section("", ()),
+        Section("Until it is clear", _until_clear(plan, clear) if clear else ()),
         Section("What so many runs cannot tell", limits(comparison)),
-        _each_instance(comparison),
-        Section("What was read", _read(comparison.plan)),
-        Section("Notes", notes) if notes else Section("", ()),
+        Section("Each instance", _each_instance(comparison) if len(plan.table.instances) > 1 else ()),
+        Section("What was read", _read(plan)),
+        Section("Notes", [f"note: {note}" for note in comparison.notes]),
     ]
+    return [section for section in sections if section.blocks]
 
 
 def _ranking(comparison: Comparison) -> list[str | Table]:
     plan, rows = comparison.plan, comparison.ranking()
+    unit, count, alone = plan.table.reward_unit, len(plan.table.instances), len(rows) == 1
+    header: tuple[str, ...] = ("rank", "policy", unit, "regret", "pulls", f"{unit} against rank 1, paired")
     cells = [
         [
-            Cell(str(row["rank"]), row["rank"]),
+            row["rank"],
             row["setting"],
             *(Cell(with_interval(comparison, row, name), row[name]) for name in ("reward", "regret", "pulls")),
             Cell("best" if row["rank"] == 1 else against_the_best(comparison, row), row["difference"]),
         ]
         for row in rows
     ]
-    unit, count, alone = plan.table.reward_unit, len(plan.table.instances), len(rows) == 1
-    header: tuple[str, ...] = ("rank", "policy", unit, "regret", "pulls", f"{unit} against rank 1, paired")
     if alone:  # nothing to compare with, and no test
         header, cells = header[:-1], [row[:-1] for row in cells]
     average = f"the average of {count} instances, which all weigh the same; " if count > 1 else ""
@@ -356,8 +328,7 @@ def _ranking(comparison: Comparison) -> list[str | Table]:
 
 def against_the_best(comparison: Comparison, row: Mapping[str, Any]) -> str:
     """``−2 ± 1, clear``: how much more than the best it earns, and whether that is clear."""
-    best = comparison.ranking()[0]["setting"]
-    how = _clear(row) if comparison.clear is None else _clear_after(comparison, best, row["setting"])
+    how = _clear(row) if comparison.clear is None else _clear_after(comparison, comparison.clear, row["setting"])
     return f"{with_interval(comparison, row, 'difference')}, {how}"
 
 
@@ -373,23 +344,18 @@ def _clear(row: Mapping[str, Any]) -> str:
     return f"not clear (about {_rounded(more)} more runs; {between})"
 
 
-def _clear_after(comparison: Comparison, best: str, name: str) -> str:
+def _clear_after(comparison: Comparison, clear: Clearness, name: str) -> str:
     """Of a setting against the first: ``less in most runs (clear after 50)``."""
-    found = []
-    for claim, part in zip(
-        ("in most runs", "on average"), comparison.clear.pairs if comparison.clear else (), strict=True
-    ):
-        for word, pair in (("less", (best, name)), ("MORE", (name, best))):
-            if after := int(part.sel(setting=pair[0], against=pair[1])):
+    best, found = comparison.ranking()[0]["setting"], []
+    for claim, part in zip(("in most runs", "on average"), clear.pairs, strict=True):
+        for word, ahead, behind in (("less", best, name), ("MORE", name, best)):
+            if after := int(part.sel(setting=ahead, against=behind)):
                 found.append(f"{word} {claim} (clear after {after:,})")
     return ", ".join(found) or "not clear"
 
 
-def _until_clear(comparison: Comparison) -> list[str]:
+def _until_clear(plan: ComparisonPlan, clear: Clearness) -> list[str]:
     """Why it stopped, runs played and saved, how many pairs are clear in which claim."""
-    clear, plan = comparison.clear, comparison.plan
-    if clear is None:
-        return []
     rule, pairs, said = clear.rule, len(plan.settings) * (len(plan.settings) - 1) // 2, _CLAIMED[clear.rule.claim]
     which = "every pair is" if rule.what == "clear" else "one setting is ahead of all others,"
     first = f"not clear ({said}) after all {clear.runs:,} runs, {clear.looks} looks"
@@ -414,11 +380,9 @@ def limits(comparison: Comparison) -> list[str]:
     return [*warned, f"note: {of_each}{invisible(plan.runs)}"]
 
 
-def _each_instance(comparison: Comparison) -> Section:
-    """The reward in each instance; nothing where there is only one."""
+def _each_instance(comparison: Comparison) -> list[str | Table]:
+    """The reward in each instance, for the settings that are best overall."""
     plan = comparison.plan
-    if len(plan.table.instances) == 1:
-        return Section("", ())
     ranked = [row["setting"] for row in comparison.ranking()][:_MOST_RANKS]
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for row in comparison.table():
@@ -428,12 +392,12 @@ def _each_instance(comparison: Comparison) -> Section:
     for name, of in found.items():
         marks = {x: "*" if row["rank"] == 1 else " " if row["difference_clear"] else "~" for x, row in of.items()}
         cells = [Cell(with_interval(comparison, of[x], "reward") + marks[x], of[x]["reward"]) for x in ranked]
-        rows.append((line(name), Cell(str(of[ranked[0]]["arms"]), of[ranked[0]]["arms"]), *cells))
+        rows.append((line(name), of[ranked[0]]["arms"], *cells))
     header = ("instance", "arms", *(f"rank {n}" for n in range(1, len(ranked) + 1)))
     title = f"{plan.table.reward_unit} in each instance, by overall rank (* best there, ~ not clearly worse than it)"
     hidden = len(plan.settings) - len(ranked)
     rest = [f"… and {counted(hidden, 'more setting')} in table.csv"] if hidden > 0 else []
-    return Section("Each instance", [title, Table(header, rows), *rest])
+    return [title, Table(header, rows), *rest]
 
 
 def _read(plan: ComparisonPlan) -> list[str]:
@@ -441,24 +405,23 @@ def _read(plan: ComparisonPlan) -> list[str]:
     table, many = plan.table, len(plan.table.instances)
     sizes = sorted(len(instance.arms) for instance in table.instances)
     pulls = [float(plan.budget / instance.mean_cost.mean()) for instance in table.instances]
-    each = " (each instance its own, see run.json)"
     reward, cost = (_range([getattr(i, f"{x}_bound") for i in table.instances], ".4g") for x in ("reward", "cost"))
+    reward, cost = (x + " (each instance its own, see run.json)" * (" to " in x) for x in (reward, cost))
     means = "as in the file" if plan.posterior is None else "as drawn for each run"
     end = f"the last pull {_LAST[plan.last_pull]}"
     if plan.rounds is not None:
         end = f"at most {plan.average_cost:g} a round on average, at any time, for {plan.rounds:,} rounds"
-    total = plan.runs * many * len(plan.settings)
     parts = counted(plan.runs, "run"), counted(many, "instance"), counted(len(plan.settings), "setting")
     return [
         f"read {plan.source}: {table.kind}, {counted(many, 'instance')}, {sum(sizes)} arms"
         + (f" ({sizes[0]} to {sizes[-1]} in an instance)" if many > 1 else ""),
         *([f"  {'; '.join(table.notes[: table.changes])}"] if table.changes else []),
-        f"a reward is counted in {table.reward_unit}, at most {reward}{each if ' to ' in reward else ''}",
-        f"a cost is counted in {table.cost_unit}, at most {cost}{each if ' to ' in cost else ''}",
+        f"a reward is counted in {table.reward_unit}, at most {reward}",
+        f"a cost is counted in {table.cost_unit}, at most {cost}",
         f"noise {plan.noise}: {_noise(plan, plan.noise)}; means {means}",
         f"budget {plan.budget:g} ({table.cost_unit}) for each instance, about {_range(pulls, ',.3g')} pulls if spread "
         f"over all arms; {end}",
-        f"{' × '.join(parts)} = {total:,} runs; seed {plan.seed}",
+        f"{' × '.join(parts)} = {plan.runs * many * len(plan.settings):,} runs; seed {plan.seed}",
     ]
 
 
@@ -484,6 +447,11 @@ def _percent(gain: Gain) -> str:
     return "–" if math.isnan(gain.share) else f"{gain.share:+.0%}".replace("-", "−")
 
 
+def _results(plan: ComparisonPlan, earned: Spread) -> str:
+    """``12.3 conversions``."""
+    return f"{plan.table.style.amount(earned.mean)} {plan.table.reward_unit}"
+
+
 def _between(plan: ComparisonPlan, spread: Spread) -> str:
     """``12–34``."""
     return f"{plan.table.style.amount(spread.low)}–{plan.table.style.amount(spread.high)}"
@@ -503,10 +471,6 @@ def _by_money(arms: Sequence[ArmAnswer]) -> list[ArmAnswer]:
     return sorted(arms, key=lambda arm: -arm.share.mean)
 
 
-def _singular(unit: str) -> str:
-    return unit.removesuffix("s")
-
-
 def _rounded(count: float) -> str:
     """Two digits that count."""
     return f"{float(f'{count:.2g}'):,.0f}"
@@ -523,16 +487,16 @@ def _range(values: Sequence[float], form: str) -> str:
 _MOST_PANELS, _MOST_PARTS, _MOST_OF_ONE = 6, 5, 7
 
 
-def money_picture(answer: Answer) -> bytes:
+def money_picture(answer: Answer, progress: bool | str = False) -> bytes:
     """Money on each arm over the budget, stacked: of the only instance, or of the six that bring most."""
-    plan, first = answer.comparison.plan, answer.settings[0]
-    if answer.budgets is None or answer.money is None:
-        raise ValueError("an answer without its picture's numbers")
-    instances = plan.table.instances
+    from jaxbandits._plots import Panel, encoded, stacked
+
+    plan, first, panels = answer.comparison.plan, answer.settings[0], []
+    instances, setting = plan.table.instances, list(plan.settings).index(first.setting)
+    budgets, money = money_over_budgets(answer.comparison, setting, progress=progress)
     most = _MOST_OF_ONE if len(instances) == 1 else _MOST_PARTS
-    panels = []
     for row in sorted(range(len(instances)), key=lambda row: -first.by_instance[row].mean)[:_MOST_PANELS]:
-        spent = answer.money[:, row, : len(instances[row].arms)]
+        spent = money[:, row, : len(instances[row].arms)]
         order = list(np.argsort(-spent[-1], kind="stable"))
         shown, others = (order[:most], order[most:]) if len(order) > most + 1 else (order, [])
         heights, names = spent[:, shown], [line(instances[row].arms[k]) for k in shown]
@@ -542,33 +506,29 @@ def money_picture(answer: Answer) -> bytes:
         title = line(instances[row].name) if len(instances) > 1 else f"{first.setting}: money on each arm"
         panels.append(Panel(title, tuple(names), heights, names[-1] if others else ""))
     unit, style = _cost_unit(plan), plan.table.style
-    figure = stacked(
-        answer.budgets,
-        panels,
-        across=f"budget{' of each instance' if len(instances) > 1 else ''}{unit}",
-        up=f"money{unit}",
-        written=style.amount if style.symbol else lambda value: style.money(value, cents=False),
-    )
-    return encoded(figure)
+    across = f"budget{' of each instance' if len(instances) > 1 else ''}{unit}"
+    written = style.amount if style.symbol else lambda value: style.money(value, cents=False)
+    return encoded(stacked(budgets, panels, across=across, up=f"money{unit}", written=written))
 
 
 def results_picture(answer: Answer) -> bytes:
     """What the best setting, the even split and the file's best arm bring, against the money spent."""
     import xarray
 
+    from jaxbandits._plots import drawn, encoded
+
     plan, labels = answer.comparison.plan, list(answer.comparison.plan.settings)
     paths = {x.setting: answer.comparison.accounts.earned[labels.index(x.setting)] for x in answer.settings}
     paths |= dict(zip(answer.baselines.plan.settings, answer.baselines.accounts.earned, strict=True))
-    bands = {}
-    for name, path in paths.items():
-        found = mean(xarray.DataArray(path, dims=("replicate", "mark")), over="replicate")
-        bands[name] = (found.value.values, found.low.values, found.high.values)
+    every = xarray.DataArray(np.stack(list(paths.values())), dims=("curve", "replicate", "mark"))
+    found = mean(every, over="replicate")
     many = len(plan.table.instances)
     summed = f"sum over {many} instances, " if many > 1 else ""
     clock = "budget spent" if plan.rounds is None else "budget that was due"
     figure = drawn(
         np.asarray(plan.shares) * plan.budget,
-        bands,
+        list(paths),
+        [part.values for part in (found.value, found.low, found.high)],
         title=f"{summed}mean of {counted(plan.runs, 'run')}, 95 % intervals",
         across=f"{clock}{' in each instance' if many > 1 else ''}{_cost_unit(plan)}",
         up=plan.table.reward_unit,
@@ -585,9 +545,9 @@ def _cost_unit(plan: ComparisonPlan) -> str:
 # --- Files
 
 
-def answer_files(answer: Answer, command: str = "") -> dict[str, bytes]:
+def answer_files(answer: Answer, command: str = "", progress: bool | str = False) -> dict[str, bytes]:
     """A table of the arms, all numbers, pictures and the page by name; ``command`` is what they were made by."""
-    pictures = {"money": money_picture(answer), "results": results_picture(answer)}
+    pictures = {"money": money_picture(answer, progress), "results": results_picture(answer)}
     return {
         "answer.json": (json.dumps(as_json(answer), indent=1) + "\n").encode(),
         "arms.csv": arms_table(answer).csv().encode(),
@@ -627,10 +587,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "budget": plan.budget,
         "reward_unit": plan.table.reward_unit,
         "cost_unit": plan.table.cost_unit,
-        "uncertainty": plan.uncertainty,
-        "why_given": plan.why_given,
-        "noise": plan.noise,
-        "cost_cv": plan.cost_cv,
+        **{name: getattr(plan, name) for name in ("uncertainty", "why_given", "noise", "cost_cv")},
         "posterior": known,
         "constraint": "budget" if plan.average_cost is None else f"average-cost:{plan.average_cost:g}",
         "rounds": plan.rounds,

@@ -14,14 +14,12 @@ import numpy as np
 from jaxbandits._progress import Progress, check_progress
 from jaxbandits.comparison.arms_table import ArmsTable
 from jaxbandits.comparison.comparison import Accounts, Comparison
-from jaxbandits.comparison.plan import ComparisonPlan, Group, blocks_of, prepare, scaled_average_cost, takes_options
-from jaxbandits.comparison.until import Clearness, StoppingRule, look
+from jaxbandits.comparison.plan import ComparisonPlan, Group, block_size, prepare, takes_options
+from jaxbandits.comparison.until import Clearness, look
 from jaxbandits.comparison.worlds import run_arms
 from jaxbandits.constraints import AverageCost, TotalBudget
 from jaxbandits.core.protocol import Constraint, Policy, Status
-from jaxbandits.core.settings import Settings
 from jaxbandits.environments.finite import FiniteArms, WithNullArm
-from jaxbandits.policies import FixedSplit, Guarded
 from jaxbandits.simulation import simulate
 
 _GROWN = 1.02  # times as many runs, at least, before the next look
@@ -77,7 +75,7 @@ def compare(
         instances, reward_max, cost_max, columns, reward, prior, decimal, encoding, drop, keep, add: as in
             :func:`~jaxbandits.comparison.read_arms`; left out with a table.
         uncertainty: ``"means"``: the true means of each run are drawn from what the file's counts leave open (see
-            :mod:`jaxbandits.comparison.posterior`); addressed by (instance, run, arm), the same for all policies.
+            :mod:`jaxbandits.comparison.worlds`); addressed by (instance, run, arm), the same for all policies.
             ``"given"``: they are those of the file. Default: drawn where the file has counts or is a log, unless the
             noise is ``"beta"``.
         cost_cv: coefficient of variation of one pull's cost; default what its days say, else 0.5.
@@ -121,38 +119,30 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
         8
     """
     check_progress(progress)
+    rule, size, parts = plan.rule, block_size(plan), list[Part]()
+    if rule is not None:
+        size = min(size, rule.batch(plan.runs))
+    blocks = [range(first, first + size) for first in (*range(0, plan.runs - size, size), plan.runs - size)]
     lanes = len(plan.settings) * len(plan.table.instances) * plan.runs
-    blocks = [(group, runs) for group in plan.groups for runs in blocks_of(plan, group)]
-    with Progress(progress, len(blocks) * len(plan.policies), lanes) as shown:
+    earned = np.zeros((len(plan.settings), len(plan.table.instances), plan.runs if rule else 0))
+    looks, looked, clear = 0, 0, None
+    with Progress(progress, len(blocks) * len(plan.groups) * len(plan.policies), lanes) as shown:
         try:
-            if plan.rule is not None:
-                return _until(plan, plan.rule, shown)
-            return gather(plan, [(group, runs, _simulated(plan, group, runs, shown)) for group, runs in blocks])
+            for runs in blocks:
+                for group in plan.groups:
+                    parts.append((group, runs, _simulated(plan, group, runs, shown)))
+                    if rule is not None:
+                        earned[:, list(group.rows), runs.start : runs.stop] = parts[-1][2]["reward"]
+                # a look takes time with all runs so far: not after every batch where there are very many
+                if rule is None or runs.stop < min(_GROWN * looked, plan.runs):
+                    continue
+                looks, looked = looks + 1, runs.stop
+                clear = look(plan, rule, earned[..., :looked].mean(axis=1), looks)
+                if clear.reached:
+                    break
         except KeyboardInterrupt:
             raise Interrupted(shown.done, shown.runs) from None
-
-
-def _until(plan: ComparisonPlan, rule: StoppingRule, shown: Progress) -> Comparison:
-    """Batches of one size (so that nothing is compiled twice), and a look after each."""
-    size = min([rule.batch(plan.runs), *(len(blocks_of(plan, group)[0]) for group in plan.groups)])
-    parts: list[Part] = []
-    earned = np.zeros((len(plan.settings), len(plan.table.instances), plan.runs))
-    looks, looked = 0, 0
-    for first in range(0, plan.runs, size):
-        runs = range(min(first, plan.runs - size), min(first + size, plan.runs))
-        for group in plan.groups:
-            parts.append((group, runs, _simulated(plan, group, runs, shown)))
-            earned[:, list(group.rows), runs.start : runs.stop] = parts[-1][2]["reward"]
-        if runs.stop < min(_GROWN * looked, plan.runs):
-            continue
-        looks, looked = looks + 1, runs.stop
-        clear = look(plan, rule, earned[..., :looked].mean(axis=1), looks)
-        if clear.reached:
-            break
-    return gather(dataclasses.replace(plan, runs=runs.stop), parts, clear)
-
-
-# --- One block of runs: its world, its policies, its constraint
+        return gather(dataclasses.replace(plan, runs=runs.stop), parts, clear)
 
 
 def world_of(plan: ComparisonPlan, group: Group, runs: Sequence[int]) -> FiniteArms | WithNullArm:
@@ -164,33 +154,20 @@ def world_of(plan: ComparisonPlan, group: Group, runs: Sequence[int]) -> FiniteA
     return made if plan.rounds is None else WithNullArm(made)
 
 
-def _policies_of(plan: ComparisonPlan, group: Group, rows: list[int]) -> list[Policy]:
-    """The policies for these rows of the table; those of fixed splits with as many weights as the group has arms."""
-    if plan.splits is None:
-        return [Settings(policy, 0).of_instances(rows).policy for policy in plan.policies]
-    split: Policy = FixedSplit(plan.splits[:, rows, : group.environment.spec.arms])
-    return [Settings.of(split if plan.rounds is None else Guarded(split), len(rows)).policy]
-
-
-def _constraint_of(plan: ComparisonPlan, rows: list[int]) -> Constraint:
-    """What ends a run in these rows of the table."""
-    if plan.rounds is None or plan.average_cost is None:
-        return TotalBudget(plan.scaled_budgets[rows], last_pull=plan.last_pull)
-    return AverageCost(scaled_average_cost(plan.average_cost, plan.table)[rows], plan.rounds)
-
-
 def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress) -> dict[str, np.ndarray]:
     """Rewards, regret, … of one block in the file's units: ``[setting, instance, replicate(, mark or arm)]``."""
-    rows = list(group.rows)
-    drawn = plan.posterior is not None
+    rows, drawn = list(group.rows), plan.posterior is not None
     each = list(np.repeat(rows, len(runs))) if drawn else rows  # rows of the environment
     environment = world_of(plan, group, runs)
+    constraint: Constraint = TotalBudget(plan.scaled_budgets[each], last_pull=plan.last_pull)
+    if plan.rounds is not None:
+        constraint = AverageCost(plan.scaled_average_costs[each], plan.rounds)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\d+ of \d+ lanes ended")  # counted in the notes
         result = simulate(
-            _policies_of(plan, group, each),
+            [own.policy for own in plan.told(each, group.environment.spec)],
             environment,
-            _constraint_of(plan, each),
+            constraint,
             key=jax.random.key(plan.seed),
             replicates=np.tile(runs, len(rows))[:, None] if drawn else runs,
             marks=plan.shares,
@@ -202,9 +179,10 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     def by_run(x: np.ndarray) -> np.ndarray:
         return x.reshape(x.shape[0], len(rows), len(runs), *x.shape[3:])
 
-    reward = np.array([plan.table.instances[row].reward_bound for row in rows])[None, :, None, None]
-    cost = np.array([plan.table.instances[row].cost_bound for row in rows])[None, :, None, None]
-    width = max(len(plan.table.instances[row].arms) for row in rows)
+    instances = [plan.table.instances[row] for row in rows]
+    reward, cost = (np.array([getattr(i, name) for i in instances]) for name in ("reward_bound", "cost_bound"))
+    reward, cost = reward[None, :, None, None], cost[None, :, None, None]
+    width = max(len(instance.arms) for instance in instances)
     means = [np.nan_to_num(x).reshape(len(rows), -1, x.shape[-1])[..., :width] for x in environment.values()]
     earned, pulls = by_run(result.reward.values) * reward, by_run(result.final["pulls"])[..., :width]
     violated = {} if plan.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost[..., 0]}
@@ -229,7 +207,10 @@ Part = tuple[Group, range, dict[str, np.ndarray]]
 
 
 def gather(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None = None) -> Comparison:
-    """All runs of the plan; ``clear`` is what was found of it on the way, if it was looked at on the way."""
+    """All runs of the plan; ``clear`` is what was found of it on the way, if it was looked at on the way.
+
+    Blocks may share runs, which then have the same bits: whatever is put in place twice stays what it is.
+    """
     import xarray
 
     shape = (len(plan.settings), len(plan.table.instances), plan.runs)
@@ -241,25 +222,28 @@ def gather(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None = No
                 into[:, list(group.rows), runs.start : runs.stop] = value
     axes = ("setting", "instance", "replicate", "mark")
     units = {"reward": plan.table.reward_unit, "regret": plan.table.reward_unit, "spent": plan.table.cost_unit}
-    ended, violation = made.pop("ended"), made.pop("violation", None)
-    data = xarray.Dataset(
-        {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in made.items()},
-        coords={
-            "setting": list(plan.settings),
-            "instance": [instance.name for instance in plan.table.instances],
-            "replicate": np.arange(plan.runs),
-            "mark": list(plan.shares),
-        },
-    )
+    ended, violation = made.pop("ended"), made.pop("violation", np.zeros(shape))
+    labels = {
+        "setting": list(plan.settings),
+        "instance": [instance.name for instance in plan.table.instances],
+        "replicate": np.arange(plan.runs),
+        "mark": list(plan.shares),
+    }
+    data = {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in made.items()}
     usual = Status.EXHAUSTED if plan.rounds is None else Status.HORIZON
     notes = [
         f"{int((ended == status).sum())} of {ended.size} runs ended by {status.name.lower()}, not with the budget"
         for status in Status
         if status != usual and (ended == status).any()
     ]
-    broken = {} if violation is None else _broken(plan, violation)
+    broken = {  # settings that broke the average-cost bound in some round, and so had more to spend than others
+        name: f"{name} broke the bound of {plan.average_cost:g} a round on average in {int((of > 0).sum()):,} of "
+        f"{of.size:,} runs, by {of.max():.4g} {plan.table.cost_unit} at most"
+        for name, of in zip(plan.settings, violation, strict=True)
+        if (of > 0).any()
+    }
     return Comparison(
-        data=data,
+        data=xarray.Dataset(data, coords=labels),
         plan=plan,
         accounts=_accounts(plan, parts),
         play=run_plan,
@@ -269,31 +253,21 @@ def gather(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None = No
     )
 
 
-def _broken(plan: ComparisonPlan, violation: np.ndarray) -> dict[str, str]:
-    """Settings that broke the average-cost bound in some round, and so had more to spend than others; in words."""
-    return {
-        name: f"{name} broke the bound of {plan.average_cost:g} a round on average in {int((of > 0).sum()):,} of "
-        f"{of.size:,} runs, by {of.max():.4g} {plan.table.cost_unit} at most"
-        for name, of in zip(plan.settings, violation, strict=True)
-        if (of > 0).any()
-    }
-
-
 def _accounts(plan: ComparisonPlan, parts: list[Part]) -> Accounts:
+    """Pulls and true means of each arm, of as many runs as are kept; rewards at each mark, summed over instances."""
     settings, instances = len(plan.settings), len(plan.table.instances)
     arms = max(len(instance.arms) for instance in plan.table.instances)
     kept = max(1, min(plan.runs, _MOST_COUNTS // (settings * instances * arms)))
     of_run = kept if plan.posterior is not None else 1
     pulls = np.zeros((settings, instances, kept, arms), np.int32)
     means = np.zeros((2, instances, of_run, arms))
-    by_group: dict[int, np.ndarray] = {}
+    earned = np.zeros((len(plan.groups), settings, plan.runs, len(plan.shares)))
     for group, runs, values in parts:
         rows, width, stop = list(group.rows), values["arm pulls"].shape[-1], min(runs.stop, kept)
-        earned = by_group.setdefault(id(group), np.zeros((settings, plan.runs, len(plan.shares))))
-        earned[:, runs.start : runs.stop] = values["earned"]
+        earned[plan.groups.index(group), :, runs.start : runs.stop] = values["earned"]
         if (many := stop - runs.start) > 0:
             pulls[:, rows, runs.start : stop, :width] = values["arm pulls"][:, :, :many]
             these = slice(runs.start, stop) if of_run > 1 else slice(0, 1)
             for into, name in zip(means, ("mean reward", "mean cost"), strict=True):
                 into[rows, these, :width] = values[name][:, : many if of_run > 1 else 1]
-    return Accounts(pulls, means[0], means[1], np.sum(list(by_group.values()), axis=0))
+    return Accounts(pulls, means[0], means[1], earned.sum(axis=0))

@@ -1,41 +1,332 @@
-"""The way from instances of an arms file to :class:`~jaxbandits.environments.FiniteArms`, in scaled units."""
+"""From what a file says of its arms to what is played: the posterior of their means, draws from it, and a run's arms.
+
+* Conversions x of n clicks: rate θ_k ~ Beta(mκ, (1 − m)κ), x_k ~ Binomial(n_k, θ_k), so θ_k | x_k ~ Beta(mκ + x_k,
+  (1 − m)κ + n_k − x_k). A value that is no count (revenue), where there are rows day by day: θ_k ~ Gamma(a, mean m),
+  x_k ~ φ · Poisson(n_k θ_k / φ), so θ_k | x_k ~ Gamma(a + x_k/φ, rate a/m + n_k/φ).
+* Cost per click: ln c_k ~ N(m, τ²), ln(S_k / n_k) ~ N(ln c_k, v²/n_k), v the coefficient of variation of its cost.
+* Draws are from the central 99.9 % of either, so that what may be drawn has a useful bound, and none is clipped.
+* A log: the Bayesian bootstrap, row j of an arm has weight E_j / ΣE, E_j exponential (Rubin 1981), reward and cost
+  together.
+
+m, κ, a, τ maximise the marginal likelihood of all arms of the file times a prior of the relative spread σ between arms
+(σ² = (1 − m) / (m (κ + 1)), 1/a, τ²): ln σ ~ N(ln ½, 0.7²). It says that arms of a file mostly differ by a quarter to
+once their mean; it keeps the spread from 0, and of two or three arms it keeps an ad with three clicks from winning;
+with many arms it hardly counts. Counts tell nothing of the spread of a cost: v is taken from rows of a day each, where
+there are any, and so is by how much conversions vary more than a binomial law says (φ ≥ 1, by which counts are
+divided); else v is stated, and φ is 1.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from jaxbandits.comparison.arms_table import ArmsTable, Instance
-from jaxbandits.comparison.posterior import CountPosterior, Drawn, Posterior
-from jaxbandits.core import ticks
+from jaxbandits.comparison.arms_table import ArmsTable, Daily, Evidence, Instance
+from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, shown
+from jaxbandits.core.streams import Domain
 from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw
 
-_AT_AN_END, _TOO_SMALL = "mean {}s at 0 or at their bound", "a mean {} of {:.3g} of its bound"
+FloatArray = NDArray[np.float64]
+
+LARGEST_UNIFORM = 1 - 2.0**-25
+"""What no number of :func:`mean_uniforms` is above."""
+STATED_COST_CV = 0.5
+"""Coefficient of variation of one click's cost, where neither the file nor the user says one."""
+_AT_ONCE = 1 << 15  # words of one call of the compiled program, so that it is compiled once
+_LEAST_CV, _CENTRAL = 0.01, 0.999
+_LARGEST_SCALED_MEAN = 0.99
 _BETA_ERROR = 0.1  # of a mean: those of tables are right to 1e-5 of the bound, which is much of a small one
 
 
-def scaled_means(instances: Sequence[Instance], width: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean rewards and mean costs over their bounds, and which arms there are, ``[instance, arm]`` each.
+def mean_uniforms(seed: int, instance: int, runs: Sequence[int], draw: np.ndarray, arm: np.ndarray) -> np.ndarray:
+    """Uniforms in (0, 1), odd multiples of 2⁻²⁵, for means of draws ``[n]`` of arms ``[n]``: float64 ``[run, n, 2]``.
 
-    Absent arms have means of one half. ``width`` is the number of columns, default that of the widest instance.
-
-    Example:
-        >>> from jaxbandits.comparison.arms_table import Instance
-        >>> some = Instance("some", ("a", "b"), np.array([1.0, 2.0]), np.array([3.0, 4.0]), 2.0, 4.0, None)
-        >>> [x.tolist() for x in scaled_means([some], width=3)]
-        [[[0.5, 1.0, 0.5]], [[0.75, 1.0, 0.5]], [[True, True, False]]]
+    The address of a pair is (seed, instance, run, ``Domain.MEANS``, draw, arm): which other instances, runs, arms or
+    policies there are changes none.
     """
-    means = [(instance.mean_reward, instance.mean_cost) for instance in instances]
-    return _padded(instances, means, width)
+    shape = (len(runs), draw.size)
+    each = (np.broadcast_to(x, shape).ravel() for x in (np.asarray(runs)[:, None], draw, arm))
+    place = np.stack(list(each)).astype(np.uint32)
+    total, root = place.shape[1], jax.random.key(seed)
+    place = np.pad(place, ((0, 0), (0, -total % _AT_ONCE)))
+    parts = np.split(place, place.shape[1] // _AT_ONCE, axis=1)
+    words = np.concatenate([np.asarray(_words(root, np.uint32(instance), *part)) for part in parts])[:total]
+    return ((words >> np.uint32(8)).reshape(*shape, 2) + 0.5) * 2.0**-24
 
 
-def _padded(
-    instances: Sequence[Instance], means: Sequence[tuple[np.ndarray, np.ndarray]], width: int | None = None
+@jax.jit
+def _words(root: jax.Array, instance: jax.Array, run: jax.Array, draw: jax.Array, arm: jax.Array) -> jax.Array:
+    def one(run: jax.Array, draw: jax.Array, arm: jax.Array) -> jax.Array:
+        return streams.words(streams.domain_key(streams.lane_key(root, instance, run), Domain.MEANS), draw, arm)
+
+    return jax.vmap(one)(run, jnp.asarray(draw), arm)
+
+
+# --- Arms of a file pooled by empirical Bayes, and what rows of a day each say of a spread
+
+
+def spread(variance: float) -> float:
+    """ln p(σ) + constant of a relative variance σ² between arms: ln σ ~ N(ln ½, 0.7²)."""
+    return float(-(((np.log(variance) / 2 - np.log(0.5)) / 0.7) ** 2) / 2)
+
+
+def pooled_beta(n: FloatArray, x: FloatArray) -> tuple[float, float]:
+    """(m, κ) that maximise Π_k BetaBinomial(x_k; n_k, mκ, (1 − m)κ) · p(σ), σ² = (1 − m)/(m(κ + 1)): :func:`spread`."""
+    from scipy.special import betaln
+
+    def loss(p: FloatArray) -> float:
+        m, k = 1 / (1 + np.exp(-p[0])), np.exp(p[1])
+        a, b = m * k, (1 - m) * k
+        return -float((betaln(a + x, b + n - x) - betaln(a, b)).sum()) - spread((1 - m) / (m * (k + 1)))
+
+    start = float((x.sum() + 0.5) / (n.sum() + 1))
+    p, k = _searched(loss, [np.log(start / (1 - start)), np.log(10)])
+    return float(1 / (1 + np.exp(-p))), float(np.exp(k))
+
+
+def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> tuple[float, float]:
+    """(m, a) that maximise the negative-binomial likelihood of x_k/φ (mean n_k m/φ, shape a) times p(a^−½)."""
+    from scipy.special import gammaln
+
+    y = x / phi
+
+    def loss(p: FloatArray) -> float:
+        m, a = np.exp(p[0]), np.exp(p[1])
+        mean = n * m / phi
+        parts = gammaln(a + y) - gammaln(a) + a * np.log(a / (a + mean)) + y * np.log(mean / (a + mean) + 1e-300)
+        return -float(parts.sum()) - spread(1 / a)
+
+    start = float(max(x.sum(), phi / 2) / max(n.sum(), 1))
+    m, a = _searched(loss, [np.log(start), 0.0])
+    return float(np.exp(m)), float(np.exp(a))
+
+
+def pooled_log_cost(n: FloatArray, spent: FloatArray, v: float) -> tuple[float, float]:
+    """(m, τ): m the weighted mean at τ; τ maximises Π_k N(ln(S_k/n_k); m, v²/n_k + τ²) · p(τ), 1e-4 ≤ τ ≤ 5."""
+    from scipy.optimize import minimize_scalar
+
+    known = (n > 0) & (spent > 0)
+    y, s2 = np.log(spent[known] / n[known]), v * v / n[known]
+
+    def mean(tau: float) -> float:
+        return float(np.average(y, weights=1 / (s2 + tau * tau)))
+
+    def loss(log_tau: float) -> float:
+        var = s2 + np.exp(2 * log_tau)
+        return float((np.log(var) + (y - mean(np.exp(log_tau))) ** 2 / var).sum()) / 2 - spread(np.exp(2 * log_tau))
+
+    tau = float(np.exp(minimize_scalar(loss, bounds=(np.log(1e-4), np.log(5.0)), method="bounded").x))
+    return mean(tau), tau
+
+
+def shrunk_log_cost(n: FloatArray, spent: FloatArray, v: float, m: float, tau: float) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of ln c_k given the file, ``[K]``."""
+    known = (n > 0) & (spent > 0)  # an arm that a prior keeps may lack either
+    y = np.log(np.where(known, spent, 1) / np.where(known, n, 1))
+    precision = np.where(known, n, 0) / (v * v)
+    total = precision + 1 / tau**2
+    return (precision * y + m / tau**2) / total, np.sqrt(1 / total)
+
+
+def _searched(loss: Callable[[FloatArray], float], start: list[float]) -> FloatArray:
+    from scipy.optimize import minimize
+
+    bounds = [(-30.0, 30.0), (np.log(1e-3), np.log(1e6))]
+    return minimize(loss, start, method="Nelder-Mead", bounds=bounds, options={"xatol": 1e-6, "fatol": 1e-9}).x
+
+
+def day_to_day_cost_cv(days: Sequence[Daily]) -> float | None:
+    """v = √(Σ n_kd (c_kd / c_k − 1)² / Σ (D_k − 1)), c_kd the cost per click of arm k on day d of D_k.
+
+    None where no arm has two days with clicks.
+    """
+    found = _over_days(days, "spent", lambda n, s, mean: n * (s / n / mean - 1) ** 2)
+    return None if found is None else float(np.sqrt(found))
+
+
+def day_to_day_dispersion(days: Sequence[Daily]) -> float:
+    """φ = Σ (x_kd − n_kd θ_k)² / (n_kd θ_k) / Σ (D_k − 1), θ_k = x_k / n_k: 1 for Poisson counts."""
+    return _over_days(days, "value", lambda n, x, mean: (x - n * mean) ** 2 / (n * mean)) or 0.0
+
+
+def _over_days(days: Sequence[Daily], what: str, square: Callable[..., FloatArray]) -> float | None:
+    """Σ squares / Σ (D − 1) over arms that have two days with clicks, and are not 0 in all of them; None: no such."""
+    seen = [(day.clicks[day.clicks > 0], getattr(day, what)[day.clicks > 0]) for day in days]
+    found = [(n, x, float(x.sum() / n.sum())) for n, x in seen if n.size > 1 and x.sum() > 0]
+    free = sum(n.size - 1 for n, _, _ in found)
+    return sum(float(square(*each).sum()) for each in found) / free if free else None
+
+
+# --- The posterior of a file, and draws from it
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Means of some runs of one instance, in the user's unit."""
+
+    reward: FloatArray  # [run, K]
+    cost: FloatArray
+    weights: tuple[FloatArray, ...] | None = None  # of a log, for each arm its rows' probabilities [run, row]
+
+
+@dataclass(frozen=True, eq=False)
+class CountPosterior:
+    """Of one instance of a file of counts."""
+
+    law: str  # of the reward per pull: "beta" (first: α, second: β) or "gamma" (first: shape, second: scale)
+    first: FloatArray  # [K]
+    second: FloatArray
+    log_cost: FloatArray  # mean and standard deviation of ln(cost per pull), [K]
+    log_cost_sd: FloatArray
+
+    def means(self) -> tuple[FloatArray, FloatArray]:
+        """Posterior mean reward and cost per pull, ``[K]``."""
+        reward = self.first / (self.first + self.second) if self.law == "beta" else self.first * self.second
+        return reward, np.exp(self.log_cost + self.log_cost_sd**2 / 2)
+
+    def quantiles(self, reward: ArrayLike, cost: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Rewards and costs per pull at these probabilities of the posterior's central 99.9 %, ``[…, K]``."""
+        from scipy import special
+
+        reward, cost = (0.5 + _CENTRAL * (np.asarray(x) - 0.5) for x in (reward, cost))
+        if self.law == "beta":
+            found = special.betaincinv(self.first, self.second, reward)
+        else:
+            found = special.gammaincinv(self.first, reward) * self.second
+        return found, np.exp(self.log_cost + self.log_cost_sd * special.ndtri(cost))
+
+    def largest(self) -> tuple[float, float]:
+        """No draw of a mean reward, and of a mean cost, is above these."""
+        reward, cost = self.quantiles(LARGEST_UNIFORM, LARGEST_UNIFORM)
+        return float(reward.max()), float(cost.max())
+
+    def draw(self, seed: int, instance: int, runs: Sequence[int]) -> Drawn:
+        """Means of these runs."""
+        arms = np.arange(self.first.size)
+        uniform = mean_uniforms(seed, instance, runs, np.zeros_like(arms), arms)
+        return Drawn(*self.quantiles(uniform[..., 0], uniform[..., 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class LogPosterior:
+    """Of one instance of a log: its rows, for each arm (rewards, costs)."""
+
+    rows: tuple[tuple[FloatArray, FloatArray], ...]
+
+    def means(self) -> tuple[FloatArray, FloatArray]:
+        """The averages of the rows, ``[K]``."""
+        reward, cost = (np.array([arm[i].mean() for arm in self.rows]) for i in (0, 1))
+        return reward, cost
+
+    def largest(self) -> tuple[float, float]:
+        """The largest row of any arm."""
+        reward, cost = (max(float(arm[i].max()) for arm in self.rows) for i in (0, 1))
+        return reward, cost
+
+    def draw(self, seed: int, instance: int, runs: Sequence[int]) -> Drawn:
+        """Means of these runs, and the weights of the rows behind them."""
+        weights = []
+        for arm, (rewards, _) in enumerate(self.rows):
+            row = np.arange(rewards.size)
+            exponential = -np.log(mean_uniforms(seed, instance, runs, row, np.full_like(row, arm))[..., 0])
+            weights.append(exponential / exponential.sum(-1, keepdims=True))
+        each = list(zip(weights, self.rows, strict=True))
+        reward, cost = (np.stack([w @ arm[i] for w, arm in each], axis=-1) for i in (0, 1))
+        return Drawn(reward, cost, tuple(weights))
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Of a file: that of each instance, and what it was made with."""
+
+    instances: tuple[CountPosterior | LogPosterior, ...]  # in the order of the file
+    cost_cv: float  # v, coefficient of variation of one pull's cost; 0 for a log, whose rows say it
+    cost_cv_from: str  # "days", "stated" or "rows"
+    dispersion: float = 1.0  # φ, by which counts are divided; 1 where there are no days
+    # What arms are pooled to: m and κ (or a) of the reward, m and τ of ln cost; empty for a log.
+    prior: tuple[tuple[str, float], ...] = ()
+
+
+def why_no_posterior(table: ArmsTable) -> str | None:
+    """Why the means of this table are taken as they are; None if they need not be."""
+    if any(_evidence(instance).clicks is None for instance in table.instances):
+        return "it has means only, and no counts that say how sure they are"
+    if table.kind != "log" and not counts_conversions(table) and not _days(table):
+        return f"its {table.reward_unit} are no counts, and there are no rows day by day that say how they vary"
+    return None
+
+
+def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> Posterior:
+    """The posterior of the arms' means given the counts of a file for which :func:`why_no_posterior` is None.
+
+    ``cost_cv`` is v; None: from day to day, else :data:`STATED_COST_CV`.
+    """
+    if table.kind == "log":
+        return Posterior(tuple(LogPosterior(instance.log or ()) for instance in table.instances), 0.0, "rows")
+    evidence = [_evidence(instance) for instance in table.instances]
+    parts = [np.array([x.clicks, x.value, x.spent], float) for x in evidence]
+    clicks, value, spent = np.concatenate(parts, axis=1)
+    days, whole = _days(table), counts_conversions(table)
+    v, v_from = cost_cv_of(table, None, cost_cv)
+    phi = max(day_to_day_dispersion(days), 1.0 if whole else 0.0) if days else 1.0
+    phi = phi or float(value.sum() / max(clicks.sum(), 1))  # revenue that is the same every day
+    reward = pooled_beta(clicks / phi, value / phi) if whole else pooled_gamma(clicks, value, phi)
+    m, tau = pooled_log_cost(clicks, spent, v)
+    made = []
+    for n, x, s in parts:
+        if whole:
+            first, second = reward[0] * reward[1] + x / phi, (1 - reward[0]) * reward[1] + (n - x) / phi
+        else:
+            first, second = reward[1] + x / phi, 1 / (reward[1] / reward[0] + n / phi)
+        made.append(CountPosterior("beta" if whole else "gamma", first, second, *shrunk_log_cost(n, s, v, m, tau)))
+    names = ("reward_mean", "reward_strength", "log_cost_mean", "log_cost_sd")
+    return Posterior(tuple(made), v, v_from, phi, tuple(zip(names, (*reward, m, tau), strict=True)))
+
+
+def cost_cv_of(table: ArmsTable, posterior: Posterior | None, cost_cv: float | None) -> tuple[float, str]:
+    """The coefficient of variation of one pull's cost (stated, of the posterior, from day to day, or 0.5); whence."""
+    if cost_cv is not None:
+        return cost_cv, "stated"
+    if posterior is not None:
+        return posterior.cost_cv, posterior.cost_cv_from
+    found = day_to_day_cost_cv(_days(table))
+    return (STATED_COST_CV, "stated") if found is None else (max(found, _LEAST_CV), "days")
+
+
+def counts_conversions(table: ArmsTable) -> bool:
+    """Whether every reward is a count of what a pull brings at most once."""
+    return all(_evidence(instance).whole for instance in table.instances)
+
+
+def _days(table: ArmsTable) -> list[Daily]:
+    return [day for instance in table.instances for day in (_evidence(instance).daily or ()) if day.clicks.size > 1]
+
+
+def _evidence(instance: Instance) -> Evidence:
+    return instance.evidence or Evidence("means", None, None, None)
+
+
+# --- The arms of instances as an environment, in scaled units: means over the bounds of the file
+
+
+def scaled_means(
+    instances: Sequence[Instance],
+    width: int | None = None,
+    means: Sequence[tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Means ``[…, arm]`` of each instance over its bounds, and which arms there are, ``[instance, …, arm]``."""
+    """Mean rewards and costs over their bounds, and which arms there are, ``[instance, …, arm]`` each.
+
+    ``width`` is the number of columns (that of the widest instance), absent arms have means of one half; ``means`` are
+    rewards and costs ``[…, arm]`` of each instance, default those of the file.
+    """
+    means = [(instance.mean_reward, instance.mean_cost) for instance in instances] if means is None else means
     width = width or max(len(instance.arms) for instance in instances)
     reward, cost = np.full((2, len(instances), *means[0][0].shape[:-1], width), 0.5)
     present = np.zeros(reward.shape, bool)
@@ -60,79 +351,59 @@ def finite_arms(instances: Sequence[Instance], noise: str, concentration: float 
         InputError: means that this noise cannot have, or a mean cost that would never spend the budget.
 
     Example:
-        >>> from jaxbandits.comparison.arms_table import Instance
+        >>> from jaxbandits.comparison import Instance, finite_arms
         >>> some = Instance("some", ("a", "b"), np.array([1.0, 2.0]), np.array([3.0, 4.0]), 2.0, 4.0, None)
         >>> [x.tolist() for x in finite_arms([some], "bernoulli").values()]
         [[[0.5, 1.0]], [[0.75, 1.0]]]
     """
+    reward, cost, present = scaled_means(instances)
+    named = (("reward", reward), ("cost", cost))
     if noise == "empirical":
-        arms = FiniteArms.empirical(
-            [[(r / i.reward_bound, c / i.cost_bound) for r, c in i.log or ()] for i in instances]
-        )
+        logs = [[(r / i.reward_bound, c / i.cost_bound) for r, c in i.log or ()] for i in instances]
+        arms = FiniteArms.empirical(logs)
+    elif noise == "bernoulli":
+        for what, means in named:  # for a coin, means above 0 must be a tick or more
+            _below_a_tick(instances, what, present & (means > 0) & (ticks.from_units(means) == 0))
+        arms = FiniteArms.bernoulli(reward, cost, present)
     else:
-        reward, cost, present = scaled_means(instances)
-        _check_means(instances, reward, cost, present, noise)
-        if noise == "bernoulli":
-            arms = FiniteArms.bernoulli(reward, cost, present)
-        else:
-            ra, rb, ca, cb = (x * concentration for x in (reward, 1 - reward, cost, 1 - cost))
-            arms = FiniteArms.beta(ra, rb, ca, cb, present)
-            for what, given, played in zip(("reward", "cost"), (reward, cost), arms.values(), strict=True):
-                missed = present & (np.abs(played - given) > _BETA_ERROR * given)
-                _not_beta(instances, what, given, missed, _TOO_SMALL, "lower")
-    for row, arm in np.argwhere(arms.values()[1] <= 0)[:1]:
-        raise _below_a_tick(instances[row], int(arm), "cost")
+        for what, means in named:
+            wrong = present & ((means <= 0) | (means >= 1))
+            _not_beta(instances, wrong, f"mean {what}s at 0 or at their bound", f"raise --{what}-max")
+        ra, rb, ca, cb = (x * concentration for x in (reward, 1 - reward, cost, 1 - cost))
+        arms = FiniteArms.beta(ra, rb, ca, cb, present)
+        for (what, means), played in zip(named, arms.values(), strict=True):
+            missed = present & (np.abs(played - means) > _BETA_ERROR * means)
+            least = f"{means[missed][0]:.3g}" if missed.any() else ""
+            _not_beta(instances, missed, f"a mean {what} of {least} of its bound", f"lower --{what}-max")
+    _below_a_tick(instances, "cost", arms.values()[1] <= 0)
     return arms
 
 
-def _check_means(
-    instances: Sequence[Instance], reward: np.ndarray, cost: np.ndarray, present: np.ndarray, noise: str
-) -> None:
-    """Means at an end have no Beta law; for a coin, means above 0 must be a tick or more."""
-    for what, means in (("reward", reward), ("cost", cost)):
-        if noise == "beta":
-            _not_beta(instances, what, means, present & ((means <= 0) | (means >= 1)), _AT_AN_END, "raise")
-        else:
-            for row, arm in np.argwhere(present & (means > 0) & (ticks.from_units(means) == 0))[:1]:
-                raise _below_a_tick(instances[row], int(arm), what)
-
-
-def _not_beta(
-    instances: Sequence[Instance], what: str, means: np.ndarray, wrong: np.ndarray, of: str, how: str
-) -> None:
+def _not_beta(instances: Sequence[Instance], wrong: np.ndarray, of: str, how: str) -> None:
     """Raise an InputError for the first arm of which there is no Beta law, or whose table would have another mean."""
     for row, arm in np.argwhere(wrong)[:1]:
         where = f"arm {shown(instances[row].arms[arm])} in instance {shown(instances[row].name)}"
-        raise InputError(
-            f"noise: 'beta' given; it must be 'bernoulli' for {of.format(what, means[row, arm])}, as that of {where} "
-            f"(or {how} --{what}-max)"
+        raise InputError(f"noise: 'beta' given; it must be 'bernoulli' for {of}, as that of {where} (or {how})")
+
+
+def _below_a_tick(instances: Sequence[Instance], what: str, wrong: np.ndarray) -> None:
+    """Raise an InputError for the first arm whose mean is less than money can be divided."""
+    for row, arm in np.argwhere(wrong)[:1]:
+        of = instances[row]
+        raise bad(
+            f"instance {shown(of.name)}, arm {shown(of.arms[arm])}, mean {what}",
+            float(getattr(of, f"mean_{what}")[arm]),
+            f"at least {getattr(of, f'{what}_bound') * 2.0**-24:.3g}, a 2**24th of the bound of the {what}s "
+            f"(lower --{what}-max)",
         )
-
-
-def _below_a_tick(instance: Instance, arm: int, what: str) -> InputError:
-    least = getattr(instance, f"{what}_bound") * 2.0**-24
-    return bad(
-        f"instance {shown(instance.name)}, arm {shown(instance.arms[arm])}, mean {what}",
-        float(getattr(instance, f"mean_{what}")[arm]),
-        f"at least {least:.3g}, a 2**24th of the bound of the {what}s (lower --{what}-max)",
-    )
 
 
 # --- Means that are drawn anew for every run
 
 
-_ROOT_3 = float(np.sqrt(3))
-_LARGEST_SCALED_MEAN = 0.99
-
-
 def spread_of(cost_cv: float) -> float:
-    """h/m of a cost drawn uniformly from m ± h with this coefficient of variation, h/(√3 m); at most 1.
-
-    Example:
-        >>> round(spread_of(0.5), 3), spread_of(2.0)
-        (0.866, 1.0)
-    """
-    return min(_ROOT_3 * cost_cv, 1.0)
+    """h/m of a cost drawn uniformly from m ± h with this coefficient of variation, h/(√3 m); at most 1."""
+    return min(float(np.sqrt(3)) * cost_cv, 1.0)
 
 
 def with_bounds(
@@ -155,29 +426,23 @@ def with_bounds(
     """
     if table.kind == "log":
         return table
-    whole = posterior is None or all(isinstance(x, CountPosterior) and x.law == "beta" for x in posterior.instances)
-    found = []
-    for number, instance in enumerate(table.instances):
-        if posterior is None:
-            reward, cost = float(instance.mean_reward.max()), float(instance.mean_cost.max())
-        else:
-            reward, cost = posterior.instances[number].largest()
+    needed = np.empty((len(table.instances), 2))
+    for row, instance in enumerate(table.instances):
+        known = None if posterior is None else posterior.instances[row]
+        reward, cost = (instance.mean_reward.max(), instance.mean_cost.max()) if known is None else known.largest()
+        whole = known is None or (isinstance(known, CountPosterior) and known.law == "beta")
         most = cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN
-        found.append((1.0 if whole else reward / _LARGEST_SCALED_MEAN, most))
+        needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, most
     if table.kind != "facebook":
-        found = [(max(r for r, _ in found), max(c for _, c in found))] * len(found)
+        needed[:] = needed.max(axis=0)
     if grow_only:
-        old = [(instance.reward_bound, instance.cost_bound) for instance in table.instances]
-        found = [(max(r, s), max(c, d)) for (r, c), (s, d) in zip(found, old, strict=True)]
-    for name, given, needed in (
-        ("reward_max", reward_max, max(r for r, _ in found)),
-        ("cost_max", cost_max, max(c for _, c in found)),
-    ):
-        if given is not None and given < needed:
-            raise bad(name, given, f"at least {needed:.4g}, as much may be drawn (or uncertainty 'given')")
+        needed = np.maximum(needed, [(instance.reward_bound, instance.cost_bound) for instance in table.instances])
+    for column, name, given in ((0, "reward_max", reward_max), (1, "cost_max", cost_max)):
+        if given is not None and given < (least := needed[:, column].max()):
+            raise bad(name, given, f"at least {least:.4g}, as much may be drawn (or uncertainty 'given')")
     instances = tuple(
         dataclasses.replace(instance, reward_bound=reward_max or reward, cost_bound=cost_max or cost)
-        for instance, (reward, cost) in zip(table.instances, found, strict=True)
+        for instance, (reward, cost) in zip(table.instances, needed.tolist(), strict=True)
     )
     return dataclasses.replace(table, instances=instances)
 
@@ -185,35 +450,29 @@ def with_bounds(
 def run_arms(instances: Sequence[Instance], drawn: Sequence[Drawn], noise: str, cost_cv: float) -> FiniteArms:
     """Arms whose means were drawn for each run, row by row: instance by instance, run by run.
 
-    Args:
-        instances: with their bounds.
-        drawn: of each instance, the means of the same number of runs, in the user's unit.
-        noise: ``"clicks"``: one conversion or none, a price spread uniformly around its mean; ``"bernoulli"``: the
-            whole bound or nothing for both; ``"empirical"``: a row of the log, with the weights that were drawn.
-        cost_cv: coefficient of variation of the price.
+    ``"clicks"``: one conversion or none, a price spread uniformly around its mean (``cost_cv``); ``"bernoulli"``: the
+    whole bound or nothing for both; ``"empirical"``: a row of the log, with the weights that were drawn.
     """
     if noise == "empirical":
         return _log_arms(instances, drawn)
-    reward, cost, present = _padded(instances, [(found.reward, found.cost) for found in drawn])
+    reward, cost, present = scaled_means(instances, means=[(found.reward, found.cost) for found in drawn])
     worth = np.full(reward.shape, ticks.ONE, np.int32)
     if noise == "clicks":
         for i, instance in enumerate(instances):
             worth[i] = max(int(ticks.from_units(np.array(1 / instance.reward_bound))), 1)
-    chance = np.minimum(reward / (worth / ticks.ONE), 1.0)
-    means = [ticks.from_units(x).astype(np.int32).reshape(-1, x.shape[-1]) for x in (chance, cost)]
     for i, _, arm in np.argwhere(present & (ticks.from_units(cost) < 1))[:1]:
         where = f"instance {shown(instances[i].name)}, arm {shown(instances[i].arms[arm])}"
         raise InputError(f"{where}: a mean cost below a 2**24th of the bound of the costs was drawn; lower --cost-max")
-    whole = np.full_like(means[1], ticks.ONE)
-    if noise == "clicks":
-        half = np.minimum(np.rint(means[1] * spread_of(cost_cv)), ticks.ONE - means[1]).astype(np.int32)
-        paid, price = whole, means[1]
+    chance = np.minimum(reward / (worth / ticks.ONE), 1.0)
+    chance, price = (ticks.from_units(x).astype(np.int32).reshape(-1, x.shape[-1]) for x in (chance, cost))
+    worth, whole = worth.reshape(chance.shape), np.full_like(price, ticks.ONE)
+    expected = np.rint(chance / ticks.ONE * worth).astype(np.int32)
+    if noise == "clicks":  # every click costs its price, which is uniform on mean ± half, at most the bound
+        half = np.minimum(np.rint(price * spread_of(cost_cv)), ticks.ONE - price).astype(np.int32)
+        law = ClickLaw(chance, worth, whole, price, half)
     else:
-        half, paid, price = np.zeros_like(whole), means[1], whole
-    worth = worth.reshape(means[0].shape)
-    law = ClickLaw(means[0], worth, paid, price, half)
-    expected = np.rint(means[0] / ticks.ONE * worth).astype(np.int32)
-    return FiniteArms(law=law, mean_reward=expected, mean_cost=means[1], present=present.reshape(means[0].shape))
+        law = ClickLaw(chance, worth, price, whole, np.zeros_like(whole))
+    return FiniteArms(law=law, mean_reward=expected, mean_cost=price, present=present.reshape(chance.shape))
 
 
 def _log_arms(instances: Sequence[Instance], drawn: Sequence[Drawn]) -> FiniteArms:
@@ -221,9 +480,8 @@ def _log_arms(instances: Sequence[Instance], drawn: Sequence[Drawn]) -> FiniteAr
     runs, width = drawn[0].reward.shape[0], max(len(instance.arms) for instance in instances)
     depth = max(arm.shape[1] for found in drawn for arm in found.weights or ())
     shape = (len(instances), runs, width, depth)
-    reward, cost = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
-    reached = np.full(shape, ticks.ONE, np.int32)
-    present = np.zeros(shape[:3], bool)
+    reward, cost = np.zeros((2, *shape), np.int32)
+    reached, present = np.full(shape, ticks.ONE, np.int32), np.zeros(shape[:3], bool)
     for i, (instance, found) in enumerate(zip(instances, drawn, strict=True)):
         for arm, (rows, weights) in enumerate(zip(instance.log or (), found.weights or (), strict=True)):
             many = weights.shape[1]

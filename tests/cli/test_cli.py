@@ -1,4 +1,4 @@
-"""The command: what it writes, what it refuses and how, and Ctrl-C."""
+"""The command: what it writes, and in which order; what it refuses is in test_bad_values.py."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ import hashlib
 import json
 import re
 import shlex
-import time
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import pytest
 
 import jaxbandits as jb
-from jaxbandits._cli import compare
+from jaxbandits import _plots, _progress
+from jaxbandits._cli import compare, demo
 from jaxbandits._cli.compare import chosen_policies
 from jaxbandits._cli.console import main
-from jaxbandits._engine import pool
 from jaxbandits.comparison.comparison import ANSWER_FILES, FILES
 from jaxbandits.comparison.plan import POLICIES
-from jaxbandits.core.checks import InputError
 
 ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\nc,0.4,0.25\n"
 TWO = "instance,name,mean_reward,mean_cost\nx,a,0.2,0.5\nx,b,0.5,0.9\ny,a,2,3\ny,b,1,6\ny,c,1,1\n"
@@ -42,9 +38,6 @@ def command(arms: str = "arms.csv", budget: str = "20", policies: str = "omega_u
 
 SMALL = ("--runs", "6", "--marks", "4")
 QUIET = ("--no-check", "--no-progress")
-
-
-# ---- what it does
 
 
 def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
@@ -77,11 +70,8 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["instance"] for row in rows} == {"", "x", "y"}
     about = json.loads((written / "run.json").read_text())
     assert about["arms_file"]["sha256"] == hashlib.sha256(TWO.encode()).hexdigest()
-    assert about["settings"][1] == {
-        "label": "omega_ucb(rho=1)",
-        "policy": "OmegaUCB",
-        "parameters": {"OmegaUCB.rho": 1.0},
-    }
+    known = {"label": "omega_ucb(rho=1)", "policy": "OmegaUCB", "parameters": {"OmegaUCB.rho": 1.0}}
+    assert about["settings"][1] == known
     assert about["instances"][1]["cost_bound"] == pytest.approx(6 / 0.99)
     # run.json is enough to do it again, to the byte
     again = shlex.split(about["command"])
@@ -90,6 +80,19 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (folder / "again/table.csv").read_bytes() == (written / "table.csv").read_bytes()
     assert main([*again[1:], "--out", "other", "--seed", "1", "--no-answer"]) == 0
     assert (folder / "other/table.csv").read_bytes() != (written / "table.csv").read_bytes()
+
+
+def test_numbers_and_the_answer_come_before_the_first_picture(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> bytes:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(_plots, "encoded", full)
+    assert main(command("arms.csv", "20", "m_ucb", *QUIET, *SMALL)) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("If you had run this again") and "--out: could not be written (no space left)" in err
+    assert sorted(path.name for path in Path("jaxbandits-out").iterdir()) == ["run.json", "table.csv"]
 
 
 def test_the_default_folder_and_files_that_are_there_already(folder: Path) -> None:
@@ -116,121 +119,9 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         assert stop.value.code == 0 and said in capsys.readouterr().out
 
 
-# ---- what it refuses
-
-
-def refused(
-    arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> str:
-    """Run the command, which must fail by the rules; its line on stderr."""
-
-    def never(*_: object) -> None:
-        raise AssertionError("something was simulated")
-
-    monkeypatch.setattr(pool.Workers, "submit", never)
-    before = sorted(folder.rglob("*"))
-    began = time.perf_counter()
-    assert main(arguments) == 2
-    assert time.perf_counter() - began < 5
-    out, err = capsys.readouterr()
-    assert out == "" and err.endswith("\n") and err.count("\n") == 1 and "Traceback" not in err
-    assert sorted(folder.rglob("*")) == before
-    return err
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, "arms file: 'bad.csv' given; it must be a CSV file that can be read (No such file"),
-        ("name,mean_reward\na,.5\nb,.5\n", "no column is known to be mean_cost"),
-        ("name,mean_reward,mean_cost\na,.5,.5\nb,many,.5\n", "line 3, column mean_reward: 'many' given"),
-        ("name,mean_reward,mean_cost\na,.5,.5\nb,1.5,.5\n", "mean reward 1.5 is above its bound 1.0; raise reward_max"),
-        ("name,mean_reward,mean_cost\na,.5,.5\nb,.5,1e-9\nc,1,1\n", "arm 'b', mean cost: 1e-09 given"),
-    ],
-)
-def test_bad_files(
-    content: str | None,
-    said: str,
-    folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    if content is not None:
-        Path("bad.csv").write_text(content)
-    assert said in refused(command("bad.csv"), folder, capsys, monkeypatch)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("", "read|compare|demo|sweep|status|tune: missing; it must be given"),
-        ("compair", "compair: unknown command; did you mean compare?"),
-        ("compare", "--arms, --budget, --policies: missing"),
-        ("bts --budget 0", "--budget: 0.0 given; it must be a finite number above 0"),
-        ("bts --budget -5", "--budget: -5.0 given"),
-        ("bts --budget nan", "--budget: 'nan' given; it must be a finite number"),
-        ("bts --budget lots", "--budget: 'lots' given; it must be a finite number"),
-        ("bts --budget 1e12", "--budget: 1000000000000.0 given; it must be from"),
-        ("omega_ubc", "--policies: 'omega_ubc' given; it must be one of omega_ucb, omega_star_ucb"),
-        ("omega_ubc", "; did you mean omega_ucb?"),
-        ("bts,bts", "--policies: 'bts' given; it must be given once"),
-        ("budget_ucb", "--min-cost: not given; budget_ucb has no default for it"),
-        ("ucb_bv1 --min-cost 0", "--min-cost: 0.0 given; it must be a finite number above 0"),
-        ("omega_ucb --rho 0.25,-1", "--rho: -1.0 given; it must be a finite number above 0"),
-        ("omega_ucb --rho 0.25,x", "--rho: 'x' given; it must be numbers"),
-        ("omega_ucb --rho 1,1", "--policies: 'omega_ucb(rho=1)' given; it must be given once"),
-        ("bts --rho 1", "--rho: [1.0] given; it must be left out: no chosen policy"),
-        ("bts --runs 0", "--runs: 0 given; it must be a whole number from 1 to 2**32 - 1"),
-        ("bts --runs 1.5", "--runs: '1.5' given; it must be a whole number"),
-        ("bts --runs 100000000", "--runs: 100000000 given; it must be at most"),
-        ("bts --seed -1", "--seed: -1 given"),
-        ("bts --marks 0", "--marks: '0' given"),
-        ("bts --noise empirical", "--noise: 'empirical' given; it must be 'bernoulli'"),
-        ("bts --noise gauss", "--noise: 'gauss' given; it must be one of bernoulli, beta, clicks, empirical"),
-        ("bts --noise beta --beta-concentration -4", "--beta-concentration: -4.0 given"),
-        ("bts --reward-max 0.45", "mean reward 0.5 is above its bound 0.45; raise reward_max"),
-        ("bts --cost-max -1", "--cost-max"),
-        ("bts --instances all", "--instances: 'all' given"),
-        ("bts --last-pul counts", "--last-pul: unknown option; did you mean --last-pull?"),
-        ("bts --out", "--out: expected one argument"),
-        ("bts --out arms.csv", "--out: 'arms.csv' given; it must be a folder"),
-        ("bts --out blocked", "regret.png in it would be replaced"),
-        ("suak --constraint average-cost:5", "--constraint: 5.0 given; it must be at most"),
-        ("bts --constraint average-cost:-1", "or average-cost:C with C above 0"),
-    ],
-)
-def test_bad_arguments(
-    words: str,
-    said: str,
-    folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (folder / "blocked/regret.png").mkdir(parents=True)
-    policies, *more = words.split() or [""]
-    arguments = words.split()
-    if policies not in ("", "compair", "compare"):
-        arguments = command("arms.csv", "20", policies, *more)
-    assert said in refused(arguments, folder, capsys, monkeypatch)
-
-
-def test_bad_shapes_in_python() -> None:
-    bernoulli = jb.environments.FiniteArms.bernoulli
-    arms, policy = bernoulli([0.5, 0.4], [0.9, 0.3]), jb.policies.OmegaUCB()
-    with pytest.raises(InputError, match=r"shapes \(3,\) and \(2,\) given"):
-        bernoulli([0.5, 0.4, 0.1], [0.9, 0.3])
-    with pytest.raises(InputError, match=r"budget: an array of shape \(3,\) given"):
-        jb.simulate(policy, arms, jb.TotalBudget(jnp.ones(3), last_pull="counts"), key=jax.random.key(0))
-
-
-# ---- the demo, and progress
-
-
 def test_the_demo_is_a_comparison_of_the_shipped_sample(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from jaxbandits._cli import compare, demo
-
     seen = {}
     monkeypatch.setattr(compare, "run", lambda arguments, given: seen.update(vars(arguments), given=given) or 0)
     assert main(["demo", "--out", "there"]) == 0
@@ -242,8 +133,6 @@ def test_the_demo_is_a_comparison_of_the_shipped_sample(
 def test_off_a_terminal_progress_is_a_line_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from jaxbandits import _progress
-
     clock = iter([0.0, 3.0, 12.0, 13.0, 24.0])
     monkeypatch.setattr(_progress.time, "monotonic", lambda: next(clock))
     with _progress.Bar("lines", 40.0, "{n:.0f}/{total:.0f} runs, ") as bar:

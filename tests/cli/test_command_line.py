@@ -103,29 +103,12 @@ def test_interrupted(moment: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_a_reader_that_leaves_ends_the_printing_and_not_the_work(tmp_path: Path) -> None:
-    line = [
-        "compare",
-        "--arms",
-        "-",
-        "--budget",
-        "5",
-        "--policies",
-        "m_ucb",
-        "--no-answer",
-        "--no-progress",
-        "--runs",
-        "2",
-        "--marks",
-        "1",
-    ]
-    job = start(line, tmp_path)
+    words = "compare --arms - --budget 5 --policies m_ucb --no-answer --no-progress --runs 2 --marks 1"
+    job = start(words.split(), tmp_path)
     assert job.stdin is not None and job.stdout is not None and job.stderr is not None
     job.stdin.write(ARMS.encode())
     job.stdin.close()
     job.stdout.close()
     assert job.wait(60) == 0 and job.stderr.read() == b""
-    assert sorted(path.name for path in (tmp_path / "jaxbandits-out").iterdir()) == [
-        "regret.png",
-        "run.json",
-        "table.csv",
-    ]
+    written = sorted(path.name for path in (tmp_path / "jaxbandits-out").iterdir())
+    assert written == ["regret.png", "run.json", "table.csv"]

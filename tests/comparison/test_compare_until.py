@@ -14,7 +14,6 @@ from jaxbandits._cli.console import main
 from jaxbandits.comparison import ArmsTable, Comparison, Instance, Until, report, until
 from jaxbandits.comparison.plan import prepare
 from jaxbandits.comparison.until import most_earned
-from jaxbandits.core.checks import InputError
 from jaxbandits.policies import OmegaUCB
 
 ADS = Instance("ads", ("a", "b"), np.array([0.4, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
@@ -114,23 +113,6 @@ def test_the_bound_counts_what_may_be_drawn_and_rounds(tmp_path: Path) -> None:
         "name,reward,cost\n" + "".join(f"{arm},{x},{x}\n" for arm in "ab" for x in (0, 3))
     )
     assert most_earned(prepare(tmp_path / "free.csv", 100.0, OmegaUCB())) == pytest.approx(103)
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"until": "sure"}, "until: 'sure' given; it must be 'clear' or 'best'"),
-        ({"until": "clear", "claim": "median"}, "claim: 'median' given; it must be 'any' or 'most runs' or 'average'"),
-        ({"until": "clear", "runs": 10}, "runs: 10 given; it must be left out with until"),
-        ({"until": "clear", "max_runs": 1}, "max_runs: 1 given"),
-        ({"max_runs": 10}, "max_runs: 10 given; it must be left out without until"),
-        ({"claim": "average"}, "claim: 'average' given; it must be left out without until"),
-        ({"until": "best", "policies": OmegaUCB()}, "until: 'best' given; it must be left out with one setting"),
-    ],
-)
-def test_bad_arguments(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        jb.compare(**({"arms": TABLE, "budget": 20.0, "policies": POLICIES} | changes))
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,8 @@ from jaxbandits._engine import setup
 from jaxbandits.comparison import ArmsTable, Evidence, Instance, plan, read_arms
 from jaxbandits.comparison.arms_table import Daily
 from jaxbandits.comparison.plan import prepare
-from jaxbandits.comparison.posterior import (
+from jaxbandits.comparison.running import world_of
+from jaxbandits.comparison.worlds import (
     LARGEST_UNIFORM,
     CountPosterior,
     Drawn,
@@ -26,13 +27,14 @@ from jaxbandits.comparison.posterior import (
     pooled_gamma,
     pooled_log_cost,
     posterior_of,
+    run_arms,
     why_no_posterior,
+    with_bounds,
 )
-from jaxbandits.comparison.running import world_of
-from jaxbandits.comparison.worlds import run_arms, with_bounds
 from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import MUCB, OmegaUCB
+from tests.contract.threefry import threefry
 
 CLICKS = np.array([400.0, 250.0, 3.0, 600.0])
 CONVERSIONS = np.array([40.0, 30.0, 2.0, 50.0])
@@ -50,22 +52,6 @@ def table(*instances: Instance, kind: str = "counts") -> ArmsTable:
 
 
 TWO = table(counts("one"), counts("two", slice(0, 3)))
-
-
-# ---- addresses
-
-
-def threefry(key: tuple[int, int], place: tuple[int, int]) -> tuple[int, int]:
-    """Threefry2x32 of Salmon et al. (2011) in Python's integers."""
-    mask, rotations = 2**32 - 1, ((13, 15, 26, 6), (17, 29, 16, 24))
-    schedule = (key[0], key[1], key[0] ^ key[1] ^ 0x1BD11BDA)
-    x, y = (place[0] + schedule[0]) & mask, (place[1] + schedule[1]) & mask
-    for group in range(5):
-        for turn in rotations[group % 2]:
-            x = (x + y) & mask
-            y = ((y << turn | y >> (32 - turn)) & mask) ^ x
-        x, y = (x + schedule[(group + 1) % 3]) & mask, (y + schedule[(group + 2) % 3] + group + 1) & mask
-    return x, y
 
 
 def test_uniforms_stand_where_their_address_says() -> None:
@@ -94,9 +80,6 @@ def test_no_draw_depends_on_other_instances_runs_or_policies(monkeypatch: pytest
         drawn = few.posterior.instances[number].draw(0, number, [3])  # in the file's unit
         np.testing.assert_allclose(drawn.reward[0], alone[0][1], atol=2**-24)
         np.testing.assert_allclose(drawn.cost[0], alone[1][1] * few.table.instances[number].cost_bound, atol=2**-22)
-
-
-# ---- the posterior
 
 
 def test_the_posterior_is_the_one_that_the_text_states() -> None:
@@ -213,9 +196,6 @@ def test_a_log_is_the_bayesian_bootstrap_of_its_rows() -> None:
         assert abs(hits - weight) < 4.5 * np.sqrt(weight * (1 - weight) / 4000) + 1e-9
 
 
-# ---- worlds
-
-
 def test_clicks_keep_the_words_of_coins() -> None:
     instance, drawn = counts("one"), Drawn((CONVERSIONS / CLICKS)[None], (SPENT / CLICKS)[None])
     coins = jb.environments.FiniteArms.bernoulli(drawn.reward, drawn.cost / 2.0)
@@ -249,9 +229,6 @@ def test_an_instance_may_come_twice_with_other_runs() -> None:
         laid_out([[2], [2]])
     with pytest.raises(InputError, match=r"shape \(3, 1\) given; it must be one row of ids for each of 2"):
         laid_out([[2], [1], [0]])
-
-
-# ---- when means are taken as given
 
 
 def test_means_and_beta_and_a_wish_are_given(tmp_path) -> None:

@@ -41,22 +41,16 @@ def opened(page: str, width: int, folder: Path) -> tuple[dict, str]:
     """What the page told in a frame of that width, and what the browser said."""
     (folder / "page.html").write_text(page.replace("</body>", PROBE + "</body>"))
     (folder / "frame.html").write_text(FRAME.format(width=width))
+    switches = "--headless --no-sandbox --disable-gpu --hide-scrollbars --enable-logging=stderr --dump-dom"
+    window = [f"--user-data-dir={folder / 'user'}", f"--window-size={max(width, 600)},1000"]
     command = [
         str(BROWSER),
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        "--enable-logging=stderr",
-    ]
-    command += [
-        f"--user-data-dir={folder / 'user'}",
-        f"--window-size={max(width, 600)},1000",
+        *switches.split(),
+        *window,
         "--virtual-time-budget=5000",
+        f"file://{folder / 'frame.html'}",
     ]
-    done = subprocess.run(
-        [*command, "--dump-dom", f"file://{folder / 'frame.html'}"], capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     found = re.search(r"<pre>(\{.*?\})</pre>", done.stdout, re.DOTALL)
     assert found, (done.stdout[-500:], done.stderr[-2000:])
     return json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")), done.stderr

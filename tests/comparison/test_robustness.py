@@ -6,12 +6,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from jaxbandits._cli.console import main
 from jaxbandits.comparison import Comparison, ComparisonPlan, answer, prepare, run_plan
-from jaxbandits.comparison.answer import in_the_file
 from jaxbandits.comparison.worlds import spread_of
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import SUAK, OmegaUCB, OnePhase
@@ -87,31 +84,10 @@ def test_a_smaller_budget_has_its_own_horizon(counts: str) -> None:
     assert plan.rounds == 40
     found, played = watched(plan)
     answer.money_over_budgets(found, 0, points=4)
-    horizons = [np.asarray(look.policies[0].horizon).ravel().tolist() for look in played]  # type: ignore[attr-defined]
-    assert horizons == [[10], [20], [30]] == [[look.rounds] for look in played]
+    told: list[Any] = [look.told([0])[0].policy for look in played]
+    assert [policy.horizon.item() for policy in told] == [10, 20, 30] == [look.rounds for look in played]
     assert [look.budget for look in played] == [5.0, 10.0, 15.0]
-    assert all((look.policies[0].c == plan.policies[0].c).all() for look in played)  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"average_cost": 0.5, "last_pull": "forfeits"}, "last_pull: 'forfeits' given; it must be left out with an av"),
-        ({"cost_cv": 0.3, "noise": "bernoulli", "uncertainty": "given"}, "cost_cv: 0.3 given; it must be left out"),
-    ],
-)
-def test_what_would_not_be_played_is_refused(counts: str, given: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        prepare(counts, 20.0, SUAK(c=0.5), **given)
-
-
-def test_options_without_effect_are_refused(counts: str, capsys: pytest.CaptureFixture[str]) -> None:
-    arms = ["--arms", counts, "--budget", "20"]
-    assert main(["compare", *arms, "--policies", "omega_ucb", "--no-answer", "--policy", "omega_ucb"]) == 2
-    assert main(["tune", *arms, "--policy", "omega_ucb", "--grid-instances", "50"]) == 2
-    told = capsys.readouterr().err
-    assert "--policy: 'omega_ucb' given; it must be left out with --no-answer" in told
-    assert "--grid-instances: 50 given; it must be left out unless --grid" in told
+    assert {policy.c.item() for policy in told} == set(plan.scaled_average_costs)
 
 
 def test_costs_vary_as_the_days_say_where_means_are_given(tmp_path: Path) -> None:
@@ -131,11 +107,3 @@ def test_a_free_row_that_earns_has_no_bound(tmp_path: Path) -> None:
     path.write_text("name,reward,cost\n" + "A,1,0\nA,0,1\nB,1,1\nB,0,1\n" * 4)
     with pytest.raises(InputError, match="a row earns at no cost"):
         prepare(str(path), 20.0, OmegaUCB(rho=[0.25, 1.0]), until="clear", claim="average", max_runs=100, marks=1)
-
-
-def test_in_the_file_is_what_the_file_says(tmp_path: Path) -> None:
-    path = tmp_path / "counts.csv"
-    path.write_text("name,clicks,spent,conversions\nA,100,50,0\nB,200,90,10\n")
-    (instance,) = prepare(str(path), 20.0, OmegaUCB(), prior=1000).table.instances
-    reward, cost = in_the_file(instance)
-    assert (reward.tolist(), cost.tolist()) == ([0.0, 0.05], [0.5, 0.45]) and instance.mean_reward[0] > 0
