@@ -16,6 +16,7 @@ import threading
 import time
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,8 @@ _PROGRAMS = ("play_batch", "advance")  # the engines' own; small helpers are com
 
 def child(out):
     """One demo in this process; prints its seconds as JSON on stderr, last line."""
-    began, spent = time.perf_counter(), defaultdict(float)
+    spent: Any = defaultdict(float)
+    began = time.perf_counter()
     depth, real_import = threading.local(), builtins.__import__
 
     def counted(*words, **options):
@@ -52,7 +54,7 @@ def child(out):
             spent["first line"] = time.perf_counter() - began
         return real_write(text)
 
-    sys.stdout.write = seen
+    sys.stdout.write = seen  # type: ignore[method-assign]
     code = console.main(["demo", "--out", out])
     spent["whole"] = time.perf_counter() - began
     print(json.dumps({"code": code, **spent}), file=sys.stderr)
@@ -72,7 +74,7 @@ def _instrument(spent):
         if kind and any(program in str(about.get("fun_name")) for program in _PROGRAMS):
             spent[kind] += seconds
 
-    jax.monitoring.register_event_duration_secs_listener(event)
+    jax.monitoring.register_event_duration_secs_listener(event)  # type: ignore[arg-type]
 
     def timed(function, part):
         def call(*given, **options):
@@ -97,7 +99,7 @@ def _instrument(spent):
             spent["play"] += time.perf_counter() - start
             return state, *rest
 
-    driver.compiled = Program
+    driver.compiled = Program  # type: ignore[assignment]
     _plots.encoded = timed(_plots.encoded, "draw")
 
 
@@ -154,14 +156,14 @@ def main():
     given = parser.parse_args()
     if given.child:
         return child(given.child)
-    found = {"cold": [], "warm": []}
+    found: dict[str, list[Any]] = {"cold": [], "warm": []}
     loops = []
     for _ in range(given.repeats):
         with tempfile.TemporaryDirectory() as cache:
             for runs in found.values():
                 runs.append(demo(cache))
         loops.append(numpy_loop())
-    rows = [("part", "cold_s", "warm_s")]
+    rows: list[tuple[Any, ...]] = [("part", "cold_s", "warm_s")]
     for part in PARTS:
         rows.append((part, *(f"{statistics.median(run.get(part, 0.0) for run in found[kind]):.2f}" for kind in found)))
     rows.append(("NumPy loop of the main job", *[f"{statistics.median(loops):.2f}"] * 2))

@@ -111,7 +111,7 @@ def _same_bits(plan: Plan) -> bool:
     usual = digest(jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=jax.random.key(1), replicates=9))
     short, workers, fine = driver._SHORT, pool.usual_workers, True
     for what, slots, least, number in (("few slots", 4, 0, 2), ("batches", 16, short, 2), ("one worker", None, 0, 1)):
-        driver._SHORT, pool.usual_workers = least, lambda devices, number=number: number
+        driver._SHORT, pool.usual_workers = least, lambda devices, number=number: number  # type: ignore[misc]
         try:
             found = jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=jax.random.key(1), replicates=9, slots=slots)
         finally:
@@ -135,7 +135,7 @@ def resting_scores(plan: Plan, many: int = 1 << 18) -> bool:
     drawn, fine = np.random.default_rng(0), True
     pulls = np.rint(10 ** drawn.uniform(0, 6, many)).astype(np.int64)
     reward, cost = (ticks.split((drawn.random(many) * pulls * ticks.ONE).astype(np.int64)) for _ in range(2))
-    known = ArmStatistics(pulls.astype(np.int32), reward, cost, None, None)
+    known = ArmStatistics(pulls.astype(np.int32), reward, cost, None, None)  # type: ignore[arg-type]
     for policy in (jb.policies.OmegaUCB(rho=RHO), jb.policies.MUCB(), jb.policies.UCBSCPlus()):
         worst = 0.0
         score = jax.jit(lambda t, policy=policy: evaluate_state(policy, jax.tree.map(jnp.asarray, known), t))
@@ -295,7 +295,7 @@ def idle(events: list[dict[str, Any]]) -> float:
 def ours(plan: Plan, policy: Any, engine: str, arms: int, lanes: int) -> Any:
     """One run of all lanes: its rounds."""
     made, limit = world(min(lanes, 64), arms, plan.rounds)
-    more = {"engine": engine, "replicates": max(lanes // 64, 1), "marks": 1}
+    more: dict[str, Any] = {"engine": engine, "replicates": max(lanes // 64, 1), "marks": 1}
 
     def play(seed: int) -> float:
         result = jb.simulate(policy, made, limit, key=jax.random.key(seed), **more)
@@ -320,7 +320,8 @@ def memory(plan: Plan) -> bool:
     device = jax.local_devices()[0]
     for lanes in plan.lanes:
         made, limit = world(64, 100, min(plan.rounds, 100))
-        policy, more = jb.policies.OmegaUCB(rho=RHO), {"replicates": max(lanes // 64, 1), "marks": 1, "engine": "scan"}
+        policy = jb.policies.OmegaUCB(rho=RHO)
+        more: dict[str, Any] = {"replicates": max(lanes // 64, 1), "marks": 1, "engine": "scan"}
         (task,) = lay_out(policy, made, limit, key=jax.random.key(0), **more).tasks
         expected = pool.STATES.get(device.platform, pool.STATES["tpu"]) * driver.state_bytes(task, lanes)
         jb.simulate(policy, made, limit, key=jax.random.key(0), slots=lanes, **more)

@@ -58,7 +58,7 @@ class Domain(enum.IntEnum):
 
 _FORKED: list[int] = []  # processes that were forked from one in which jax had started: its threads are not there
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: xla_bridge.backends_are_initialized() and _FORKED.append(os.getpid()))
+    os.register_at_fork(after_in_child=lambda: _FORKED.extend([os.getpid()] * xla_bridge.backends_are_initialized()))
 
 
 def root_key(key: object) -> jax.Array:
