@@ -103,7 +103,7 @@ INDEX = [(*rcucb(survival), name) for survival in SURVIVALS for name in ("PosCor
 INDEX += [(*reduction(width), "PosCorr") for width in ("lambda", "one")]
 
 
-@pytest.mark.parametrize(("policy", "twin", "name"), INDEX, ids=str)
+@pytest.mark.parametrize(("policy", "twin", "name"), INDEX, ids=[f"{policy}-{name}" for policy, _, name in INDEX])
 def test_index_policies(policy: Any, twin: Any, name: str) -> None:
     world = RevealConsumption(g1([name], arms=4, limits=5))
     one, score = twin(4, units(world.spec)), jax.jit(policy.scores)
