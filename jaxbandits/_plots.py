@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,14 @@ def _plain(text: str, most: int = 200) -> str:
 
 
 def drawn(
-    x: np.ndarray, names: Sequence[str], parts: Sequence[np.ndarray], *, title: str, across: str, up: str
+    x: np.ndarray,
+    names: Sequence[str],
+    parts: Sequence[np.ndarray],
+    *,
+    title: str,
+    across: str,
+    up: str,
+    axes: Axes | None = None,
 ) -> Figure:
     """Curves that start in the origin, with bands around them.
 
@@ -82,6 +89,7 @@ def drawn(
         names: of the curves.
         parts: mean, low and high, ``[curve, mark]`` each; NaN bounds draw no band.
         title, across, up: what stands over the picture, along x and along y, with units.
+        axes: of another figure, to draw into; it gets the legend, too.
 
     Example:
         >>> import numpy as np
@@ -90,7 +98,7 @@ def drawn(
         >>> figure.axes[0].get_ylabel()
         'regret'
     """
-    figure, axes = _empty()
+    figure, axes, own = (*_empty(), True) if axes is None else (axes.get_figure(), axes, False)
     x = np.concatenate([[0.0], x])
     middles, lows, highs = (np.pad(part, ((0, 0), (1, 0))) for part in parts)
     apart, many = max(1, (x.size - 1) // 8), len(names)
@@ -110,14 +118,13 @@ def drawn(
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if least < 0 else 0.0)
     axes.grid(alpha=0.3, linewidth=0.6)
     order = np.argsort(-middles[:, -1], kind="stable")
-    lines = axes.get_lines()
-    figure.legend(
-        [lines[i] for i in order],  # from top to bottom as the curves end
-        [_plain(names[i], 60) for i in order],
-        **_LEGEND | {"fontsize": 9 if many <= 12 else 7},
-        ncols=1 if many <= 20 else 2,
-        handlelength=3.5,
-    )
+    lines = axes.get_lines()[-many:]
+    keys = [lines[i] for i in order], [_plain(names[i], 60) for i in order]  # from top to bottom as the curves end
+    if own:
+        size = {"fontsize": 9 if many <= 12 else 7}
+        figure.legend(*keys, **_LEGEND | size, ncols=1 if many <= 20 else 2, handlelength=3.5)
+    else:
+        axes.legend(*keys, fontsize=8, frameon=False, handlelength=3.5)
     return figure
 
 
@@ -254,10 +261,23 @@ class ResultPlots:
             raise bad("plot", f"{len(result.settings)} settings", f"of at most {_MOST_SETTINGS}; result.sel takes some")
         self._result = result
 
-    def regret(self) -> Figure:
+    def regret(
+        self,
+        over: str = "replicate",
+        *,
+        settings: Sequence[str] | Mapping[str, str] | None = None,
+        ax: Axes | None = None,
+    ) -> Figure:
         """Mean regret over the clock, over all instances and replicates, with its 95 % interval at each mark.
 
-        The instances count as given (:func:`~jaxbandits.statistics.mean` over ``"replicate"``).
+        Args:
+            over: what the interval is about (:func:`~jaxbandits.statistics.mean`): ``"replicate"``, further runs of
+                these very instances; or ``"instance"``, further instances of the same kind, as papers mostly show.
+            settings: labels of those to draw, in this order, or what to call each: ``{label: name}``.
+            ax: of a figure of your own, to draw into.
+
+        Raises:
+            InputError: another axis, or a setting that is not there.
 
         Example:
             >>> import jax
@@ -268,14 +288,23 @@ class ResultPlots:
             >>> result.plot.regret().axes[0].get_ylabel()
             'regret (reward)'
         """
-        found = mean(self._result.regret, over="replicate")
+        if over not in ("replicate", "instance"):
+            raise bad("over", over, "'replicate' or 'instance'")
+        labels = list(self._result.settings)
+        chosen = labels if settings is None else list(settings)
+        if unknown := [label for label in chosen if label not in labels]:
+            raise bad("settings", unknown[0], f"one of {', '.join(labels)}")
+        rows = [labels.index(label) for label in chosen]
+        found = mean(self._result.regret, over=over)
+        units = counted(found.units, "run" if over == "replicate" else "instance")
         return drawn(
             np.asarray(self._result.marks),
-            self._result.settings,
-            [part.values for part in (found.value, found.low, found.high)],
-            title=f"mean of {counted(found.units, 'run')}, 95 % intervals",
+            [settings[label] for label in chosen] if isinstance(settings, Mapping) else chosen,
+            [part.values[rows] for part in (found.value, found.low, found.high)],
+            title=f"mean of {units}, 95 % intervals{'' if over == 'replicate' else ' for further instances'}",
             across=_ACROSS[self._result.about["clock"]],
             up="regret (reward)",
+            axes=ax,
         )
 
     def pulls(self, instance: int = 0) -> Figure:

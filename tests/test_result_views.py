@@ -10,6 +10,7 @@ import jax
 import numpy as np
 import pytest
 import xarray
+from matplotlib.figure import Figure
 
 import jaxbandits as jb
 from jaxbandits.policies import MUCB, OmegaUCB, SoftIndex
@@ -103,6 +104,19 @@ def test_pictures_show_what_the_result_says() -> None:
     for i, name in enumerate(result.settings):
         assert means[name] == pytest.approx(result.regret.values[i, ..., -1].mean())
     assert axes.get_ylabel() == "regret (reward)" and "spent" in axes.get_xlabel()
+
+    figure = Figure()
+    chosen = {result.settings[2]: "third", result.settings[0]: "first"}
+    assert result.plot.regret(over="instance", settings=chosen, ax=figure.add_subplot()) is figure
+    lines, found = figure.axes[0].get_lines(), jb.statistics.mean(result.regret, over="instance")
+    assert [line.get_label() for line in lines] == ["third", "first"]
+    assert lines[0].get_ydata()[-1] == pytest.approx(float(found.value[2, -1]))
+    band = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() == pytest.approx(float(found.high[2].max())) and "further instances" in figure.axes[0].get_title()
+    with pytest.raises(jb.InputError, match="over: 'mark' given"):
+        result.plot.regret(over="mark")
+    with pytest.raises(jb.InputError, match="settings: 'none' given"):
+        result.plot.regret(settings=["none"])
 
     bars = result.plot.pulls(1).axes[0]
     widths = sum(np.array([bar.get_width() for bar in group]) for group in bars.containers)
