@@ -33,6 +33,7 @@ from jaxbandits.comparison.worlds import (
 )
 from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError
+from jaxbandits.core.streams import Domain, lane_words
 from jaxbandits.policies import MUCB, OmegaUCB
 from tests.contract.threefry import threefry
 
@@ -223,7 +224,8 @@ def test_an_instance_may_come_twice_with_other_runs() -> None:
 
     task = laid_out([[2, 5], [0, 7]]).tasks[0]
     lanes = task.lanes(np.arange(4))
-    assert np.asarray(lanes.instance).tolist() == [4] * 4 and np.asarray(lanes.replicate).tolist() == [2, 5, 0, 7]
+    addressed = lane_words(task.root, np.full(4, 4), np.array([2, 5, 0, 7]), Domain.WORLD)
+    assert np.array_equal(lanes.world_key, addressed)
     assert np.asarray(lanes.row).tolist() == [0, 0, 1, 1]
     with pytest.raises(InputError, match="comes twice; it must be given once"):
         laid_out([[2], [2]])
