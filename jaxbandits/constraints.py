@@ -65,6 +65,11 @@ class TotalBudget(Constraint):
     Raises:
         InputError: at :func:`~jaxbandits.simulate`, for a budget that is not finite, not above 0 or above 2³⁰, or
             another ``last_pull``.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.TotalBudget(500.0, last_pull="counts").last_pull
+        'counts'
     """
 
     budget: ArrayLike = leaf()
@@ -161,6 +166,11 @@ class Horizon(_RoundClock):
 
     Raises:
         InputError: at :func:`~jaxbandits.simulate`, if T is not a whole number from 1 to 2³⁰.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.Horizon(1000).rounds
+        1000
     """
 
     rounds: ArrayLike = leaf(integer=True)
@@ -200,6 +210,11 @@ class AverageCost(_RoundClock):
             2³⁰, and for c below every arm's mean cost if there is no null arm.
 
     Source: "anytime" knapsack constraint of the SUAK paper, §2.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.AverageCost(c=0.5, rounds=1000).c
+        0.5
     """
 
     c: ArrayLike = leaf()

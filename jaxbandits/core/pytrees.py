@@ -141,7 +141,14 @@ def _shown(value: Any) -> str:
 
 
 def select_tree(condition: jax.Array, yes: T, no: T) -> T:
-    """``yes`` where ``condition`` (a scalar) holds, else ``no``, leaf by leaf."""
+    """``yes`` where ``condition`` (a scalar) holds, else ``no``, leaf by leaf.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits.core import select_tree
+        >>> [int(x) for x in select_tree(jnp.bool_(False), (1, 2), (3, 4))]
+        [3, 4]
+    """
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
 
 

@@ -212,6 +212,11 @@ class RevealConsumption(AroundWorld):
 
     Only ``RCUCB(survival="literal")`` and its relatives need it. Other policies may play here too and use none of it.
     A result from here says ``RevealConsumption`` in ``about["environment"]``.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> type(jb.environments.RevealConsumption(jb.environments.g1()).spec).__name__
+        'RevealedSpec'
     """
 
     arms: CensoredArms = leaf()

@@ -473,6 +473,12 @@ class WithNullArm(AroundWorld):
 
     Both are rounds: the clock of rounds goes on. Neither teaches anything, so the observation is empty. They differ in
     what is reported: ``event:null`` counts plays of arm K, ``event:skips`` counts skips.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.4, 0.8])
+        >>> jb.environments.WithNullArm(arms).spec.null_arm
+        True
     """
 
     arms: FiniteArms = leaf()
@@ -521,7 +527,14 @@ class WithNullArm(AroundWorld):
 
 
 def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
-    """S-Br: μ^r ~ U(0, 1), μ^c ~ U(0.01, 1), Bernoulli rewards and costs."""
+    """S-Br: μ^r ~ U(0, 1), μ^c ~ U(0.01, 1), Bernoulli rewards and costs.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> jb.environments.random_bernoulli(jax.random.key(0), instances=100, arms=10).instances
+        100
+    """
     u = uniforms(key, instances, arms, 2)
     u[0][u[0] < 0.5 / ticks.ONE] = 0  # what rounds to no tick
     return FiniteArms.bernoulli(u[0], 0.01 + 0.99 * u[1])
@@ -557,7 +570,14 @@ def random_generalised_bernoulli(
 
 
 def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
-    """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5)."""
+    """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5).
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> jb.environments.random_beta(jax.random.key(0), instances=2, arms=3).instances
+        2
+    """
     u = 5.0 * uniforms(key, instances, arms, 4)
     return FiniteArms.beta(*u)
 

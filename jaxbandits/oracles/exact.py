@@ -128,6 +128,15 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
 
     The derivative of the best rate is that of the best arm (the first, if several are best: there the regret has a
     kink). :func:`play_out` has an example.
+
+    Example:
+        >>> import numpy as np
+        >>> from jaxbandits import oracles
+        >>> def uniform(counts):
+        ...     return np.full((1, *counts.pulls.shape), 0.5)
+        >>> found = oracles.evaluate(oracles.play_out(uniform, arms=2, rounds=6), [[0.6, 0.4]], [[1.0, 1.0]])
+        >>> found.pulls.round(9).tolist(), found.by_mean_reward.shape
+        ([[3.0, 3.0]], (1, 2))
     """
     mr, mc = (np.atleast_2d(numbers(name, x)) for name, x in (("mean_reward", mean_reward), ("mean_cost", mean_cost)))
     at_once = max(1, _NUMBERS // ends.counts.pulls.size)

@@ -8,6 +8,7 @@ from jaxbandits.policies.base import (
     MixturePolicy,
     RandomisedPolicy,
     SlowLogExploration,
+    scores,
 )
 from jaxbandits.policies.censored import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
 from jaxbandits.policies.kl import KLUCBSC, UCBSC, KLUCBSCPlus, UCBSCPlus
@@ -103,4 +104,5 @@ __all__ = [
     "rcb_air",
     "rcb_i",
     "room_needed",
+    "scores",
 ]

@@ -51,6 +51,11 @@ class FluidOracle(MixturePolicy):
             with several resources.
 
     Source: the LP relaxation of bandits with knapsacks; SUAK paper, Eq. (2).
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.FluidOracle([0.45, 0.7, 0.8], [0.3, 0.75, 0.8], c=0.5).c
+        0.5
     """
 
     mean_reward: ArrayLike = leaf(at_least=0, at_most=1, core=1)
@@ -90,6 +95,11 @@ class OnePhase(MixturePolicy):
     Deviations: the LP printed in the SUAK paper lacks the time constraint, without which it always returns the one arm
     with the largest μ^U/ρ^L; in Li–Sun–Ye time is one of the resources, as here. A draw of the null arm is a play, no
     skip.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.Guarded(jb.policies.OnePhase(c=0.5, horizon=10_000)).policy.a
+        3.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
@@ -148,6 +158,11 @@ class Pacer(MixturePolicy):
 
     Source: dual mirror descent for online allocation (Balseiro, Lu, Mirrokni, Operations Research 2023) with the
     optimistic estimates of bandits with knapsacks; no paper of this project states it in this form.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.Pacer(c=0.1).a
+        1.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
@@ -216,6 +231,11 @@ class PrimalDualTwoPhase(MixturePolicy):
     Source: Li, Sun, Ye: The symmetry between arms and knapsacks, ICML 2021; phase 1 as in Kumar and Kleinberg 2022.
 
     Deviations: phase 2 and the constant of the radius are from memory of the original, which could not be opened.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.PrimalDualTwoPhase(c=0.5, horizon=1000).a
+        2.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
@@ -296,6 +316,11 @@ class UCBSimplex(MixturePolicy):
     paper, §5.
 
     Deviations: the original pulls an arm at first until its observed cost is not 0; here once. Rewards are not clipped.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.UCBSimplex(c=0.5).lam
+        9.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)

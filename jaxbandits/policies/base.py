@@ -343,6 +343,23 @@ def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> j
     return evaluate_totals(policy, state, jnp.asarray(round, jnp.int32))
 
 
+def scores(policy: IndexPolicy, pulls: Any, reward: Any, cost: Any, round: int) -> np.ndarray:
+    """The index of every arm, ``[K]``, after ``pulls`` with these sums of 0/1 outcomes: to look inside a policy.
+
+    Example:
+        >>> from jaxbandits.policies import OmegaUCB, scores
+        >>> seen = {"pulls": [90, 10], "reward": [45, 4], "cost": [60, 5]}       # the second arm less often
+        >>> for rho in (0.25, 1.0):
+        ...     print(scores(OmegaUCB(rho=rho), **seen, round=101).round(2).tolist())
+        [0.99, 2.23]
+        [1.29, 5.15]
+    """
+    exact = [jax.tree.map(jnp.asarray, ticks.split(np.asarray(x, np.int64) * ticks.ONE)) for x in (reward, cost)]
+    none = jax.tree.map(jnp.zeros_like, exact[0]) if policy.spreads else None
+    known = ArmStatistics(jnp.asarray(pulls, jnp.int32), *exact, none, none)
+    return np.asarray(evaluate_state(policy, known, round), np.float64)
+
+
 # --- Randomised policies: an arm is drawn with a probability that is smooth in the policy's parameters
 
 _CHOICE = 32  # the role of these draws

@@ -375,6 +375,11 @@ class UCBReduction(PairPolicy):
         InputError: before anything runs, for another ``width``.
 
     Source: Eq. (7) and Fig. 4 "UCB (α = 1)"; the details are in a supplement that we could not find.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.UCBReduction(width="one").width
+        'one'
     """
 
     width: str = static(default="lambda")
@@ -445,6 +450,11 @@ class ThompsonReduction(PairPolicy):
 
     Deviations: a payoff below −λ(τ), possible where λ(τ) < c(τ), counts as −λ(τ). Draws of
     :func:`~jaxbandits._numerics.beta.beta_from_words`, whose CDF error is below 4·10⁻⁵ for counts up to 3·10⁵.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.ThompsonReduction(scaling="per_arm").scaling
+        'per_arm'
     """
 
     scaling: str = static(default="global")

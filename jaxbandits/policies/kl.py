@@ -44,6 +44,11 @@ class UCBSCPlus(IndexPolicy):
 
     Deviations: t is the round to be decided, as printed (the reference code counts completed rounds), and +∞ at
     equality too, where the code divides by zero.
+
+    Example:
+        >>> from jaxbandits.policies import UCBSCPlus, scores
+        >>> scores(UCBSCPlus(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [0.8, 2.86]
     """
 
     rests: ClassVar[bool] = True
@@ -60,6 +65,11 @@ class UCBSC(IndexPolicy):
     So :math:`\\beta_k = \\ln t / (2 n_k)`. No parameter. Leaps: the disc of an arm that rests only grows.
 
     Source: the naming of KL-UCB and KL-UCB+; the paper could not be read.
+
+    Example:
+        >>> from jaxbandits.policies import UCBSC, scores
+        >>> scores(UCBSC(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [1.11, 20.96]
     """
 
     rests: ClassVar[bool] = True
@@ -83,6 +93,11 @@ class KLUCBSCPlus(IndexPolicy):
     (its Pinsker form) and from the naming of KL-UCB and KL-UCB+.
 
     Deviations: an index above 1e30 counts as 1e30. In float32 the index is right to 2·10⁻⁴, mostly to 10⁻⁵.
+
+    Example:
+        >>> from jaxbandits.policies import KLUCBSCPlus, scores
+        >>> scores(KLUCBSCPlus(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [0.8, 2.49]
     """
 
     rounding: ClassVar[float] = 2.0**-14
@@ -104,6 +119,11 @@ class KLUCBSC(IndexPolicy):
     Source: as :class:`KLUCBSCPlus`; a ln ln t on the right, which the paper may have, is left out.
 
     Deviations: an index above 1e30 counts as 1e30.
+
+    Example:
+        >>> from jaxbandits.policies import KLUCBSC, scores
+        >>> scores(KLUCBSC(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [1.1, 4.46]
     """
 
     rounding: ClassVar[float] = 2.0**-14

@@ -116,6 +116,11 @@ class EpsilonFirst(ArmTotals):
 
     Deviations: costs are random and estimated (the original knows them), so phase 2 plays the best ratio instead of
     filling the knapsack. An arm that exploration did not reach is not played while another has an estimate.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.EpsilonFirst().epsilon
+        0.1
     """
 
     epsilon: ArrayLike = leaf(default=0.1, above=0, at_most=1)
@@ -167,6 +172,11 @@ class FractionalKUBE(IndexPolicy):
     Source: AAAI 2012, Eqs. 6 and 7.
 
     Deviations: c̄ in place of costs that the original knows and that do not vary; +∞ while no cost was seen.
+
+    Example:
+        >>> from jaxbandits.policies import FractionalKUBE, scores
+        >>> scores(FractionalKUBE(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [1.23, 2.72]
     """
 
     rests: ClassVar[bool] = True
@@ -199,6 +209,11 @@ class KUBE(IndexPolicy):
 
     Deviations: c̄ in place of known costs, arms without observed cost first; where nothing fits any more the densest arm
     is played (the original stops; here the constraint ends a run).
+
+    Example:
+        >>> from jaxbandits.policies import KUBE, scores
+        >>> scores(KUBE(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [1.23, 2.72]
     """
 
     def score(self, arms: Arms) -> jax.Array:
@@ -414,6 +429,11 @@ class PDBwKWithTime(ArmTotals):
     Does not leap: the weights change every round.
 
     Source: §2 and §5 of the paper, Algorithm 2 with d = 2; as :class:`PDBwK`.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.PDBwKWithTime.for_budget(100.0, arms=3, horizon=400.0).horizon
+        400.0
     """
 
     c_rad: ArrayLike = leaf(above=0)

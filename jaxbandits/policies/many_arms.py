@@ -119,6 +119,12 @@ class ArmIncreasing(ManyArms):
     random). t^e is a float32 power, and within 2⁻²⁰ of a whole number it is that number: exact at squares and cubes,
     and for t beyond 2·10⁵ an arm may come up to t/(10⁶ e) rounds late. All arms of an instance must exist (as a
     reservoir's do).
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.policies import RCB, ArmIncreasing
+        >>> ArmIncreasing(RCB(), beta=[0.5, 1.0, 2.0]).beta
+        [0.5, 1.0, 2.0]
     """
 
     policy: IndexPolicy = leaf()
@@ -198,7 +204,13 @@ def rcb_i(budget: Any, beta: Any, *, multiplier: Any = 1.0, exploration: Explora
 
 
 def rcb_air(beta: Any, *, exploration: Exploration | None = None) -> ArmIncreasing:
-    """RCB-AIR: :class:`RCB` with the arm-increasing rule. Knows β only."""
+    """RCB-AIR: :class:`RCB` with the arm-increasing rule. Knows β only.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> type(jb.policies.rcb_air(beta=1.0).policy).__name__
+        'RCB'
+    """
     return ArmIncreasing(_rcb(exploration), beta)
 
 

@@ -38,6 +38,11 @@ class EvenPace(Around):
         InputError: before anything runs, under a constraint other than :class:`~jaxbandits.Renewing`.
 
     Source: throttling, as ad servers do it.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.EvenPace(jb.policies.UCB1()).share
+        1.0
     """
 
     policy: Policy = leaf()

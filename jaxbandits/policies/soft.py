@@ -73,6 +73,12 @@ class SoftIndex(RandomisedPolicy):
 
     Raises:
         InputError: before anything runs, for a policy that is no plain index policy.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> soft = jb.policies.SoftIndex(jb.policies.OmegaUCB(rho=0.25), temperature=0.1)
+        >>> soft.policy.rho, soft.temperature
+        (0.25, 0.1)
     """
 
     policy: Policy = leaf()
@@ -121,6 +127,11 @@ class BudgetedThompson(Policy):
     exactly 0 or 1 stay as they are.
 
     Source: IJCAI 2015, Algorithm 1; Heyden et al., KDD 2024, App. B and reference code.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.BudgetedThompson().init(jb.environments.FiniteSpec(arms=3)).pulls.tolist()
+        [0, 0, 0]
     """
 
     plays: ClassVar[type] = FiniteSpec

@@ -34,6 +34,11 @@ class BestRatioOracle(Plan):
         InputError: before anything runs, for means outside [0, 1], or an environment with several resources.
 
     Does not leap, as it keeps no statistics; it costs little in the scan engine.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.BestRatioOracle([0.45, 0.7], [0.3, 0.75]).mean_cost
+        [0.3, 0.75]
     """
 
     mean_reward: ArrayLike = leaf(at_least=0, at_most=1, core=1)
@@ -59,6 +64,11 @@ class BGreedy(IndexPolicy):
         a: a ≥ 0, default 1 (the code's; the 2017 paper's own multiplier could not be read).
 
     Deviations: the schedule is the code's; an absent arm does not count towards K.
+
+    Example:
+        >>> from jaxbandits.policies import BGreedy, scores
+        >>> scores(BGreedy(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [0.75, 0.8]
     """
 
     a: ArrayLike = leaf(default=1.0, at_least=0)
@@ -116,6 +126,11 @@ class OmegaUCB(IndexPolicy):
     Source: §4.1, Eq. (2), Theorems 1 and 3.
 
     Deviations: the index is +∞ exactly when Σc = 0 (in the reference code rounding decides).
+
+    Example:
+        >>> from jaxbandits.policies import OmegaUCB, scores
+        >>> scores(OmegaUCB(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [0.99, 2.23]
     """
 
     rho: ArrayLike = leaf(default=0.25, above=0)
@@ -145,6 +160,11 @@ class OmegaStarUCB(IndexPolicy):
 
     Source: §5.2 and the reference code (the paper leaves σ̄² undefined; the code's variance is biased variance over
     x̄(1 − x̄), which is 1 for Bernoulli data). The form above is the same number without cancellation.
+
+    Example:
+        >>> from jaxbandits.policies import OmegaStarUCB, scores
+        >>> scores(OmegaStarUCB(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [0.99, 2.23]
     """
 
     rho: ArrayLike = leaf(default=0.25, above=0)
@@ -190,6 +210,11 @@ class MUCB(IndexPolicy):
         alpha: α ≥ 0, default 2⁻⁴ (the reference code's reading of the original's Fig. 3).
 
     Deviations: ln(t − 1) as printed; the reference code takes ln(t − 2).
+
+    Example:
+        >>> from jaxbandits.policies import MUCB, scores
+        >>> scores(MUCB(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [0.79, 0.97]
     """
 
     alpha: ArrayLike = leaf(default=2.0**-4, at_least=0)
@@ -209,6 +234,11 @@ class CUCB(IndexPolicy):
 
     Args:
         alpha: α ≥ 0 in ε = α√(ln(t − 1)/n), default 2⁻³.
+
+    Example:
+        >>> from jaxbandits.policies import CUCB, scores
+        >>> scores(CUCB(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [0.79, 0.97]
     """
 
     alpha: ArrayLike = leaf(default=2.0**-3, at_least=0)
@@ -227,6 +257,11 @@ class IUCB(IndexPolicy):
 
     Args:
         alpha: α ≥ 0 in ε = α√(ln(t − 1)/n), default 2⁻².
+
+    Example:
+        >>> from jaxbandits.policies import IUCB, scores
+        >>> scores(IUCB(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [0.81, 0.97]
     """
 
     alpha: ArrayLike = leaf(default=2.0**-2, at_least=0)
@@ -306,6 +341,11 @@ class EstimatedBudgetUCB(IndexPolicy):
     Does not leap: λ̂ reads the other arms' costs, and an index falls when λ̂ rises.
 
     Source: ours, with the estimate that UCB-BV2 uses.
+
+    Example:
+        >>> from jaxbandits.policies import EstimatedBudgetUCB, scores
+        >>> scores(EstimatedBudgetUCB(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [2.02, 6.56]
     """
 
     factor: ArrayLike = leaf(default=2.0, at_least=0)
@@ -365,6 +405,11 @@ class UCBB2(IndexPolicy):
 
     Deviations: the guard compares the cost radius η with the mean *cost*; the reference code compares it with the mean
     reward.
+
+    Example:
+        >>> from jaxbandits.policies import UCBB2, scores
+        >>> scores(UCBB2(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [2.7, inf]
     """
 
     min_cost: ArrayLike = leaf(default=0.0, at_least=0, at_most=1)
@@ -404,6 +449,11 @@ class UCBBV1(IndexPolicy):
     Source: AAAI 2013, Eq. 3, through two independent public codings (the original could not be opened).
 
     Deviations: +∞ where λ ≤ s_k; the formula is negative there, which one public coding overlooks.
+
+    Example:
+        >>> from jaxbandits.policies import UCBBV1, scores
+        >>> scores(UCBBV1(min_cost=0.1), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [inf, inf]
     """
 
     min_cost: ArrayLike = leaf(above=0, at_most=1)
@@ -431,6 +481,11 @@ class UCBBV2(IndexPolicy):
     Does not leap: λ_t reads the other arms' costs.
 
     Source: AAAI 2013, Eq. 4, through two independent public codings.
+
+    Example:
+        >>> from jaxbandits.policies import UCBBV2, scores
+        >>> scores(UCBBV2(), pulls=[90, 10], reward=[45, 4], cost=[60, 5], round=101).round(2).tolist()
+        [2.85, inf]
     """
 
     def score(self, arms: Arms) -> jax.Array:

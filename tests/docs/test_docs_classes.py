@@ -44,6 +44,7 @@ CHECKED = {
     ),
     "Bar": lambda cls, names: check_environment(cls(chance=ticks.from_units([[0.5, 0.25]]).astype(np.int32))),
     "Refill": lambda cls, names: check_constraint(cls(rounds=60, per_round=0.25), ARMS),
+    "MoneyAndPulls": lambda cls, names: check_constraint(cls(rounds=60, budget=[4.0, 8.0]), ARMS),
 }
 
 
