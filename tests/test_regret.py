@@ -152,8 +152,8 @@ def test_bad_marks(marks: Any) -> None:
 
 
 def test_the_round_cap() -> None:
-    """An arm that costs nothing never ends a budget: it must be given a cap, and the lane says so."""
-    free = one_row((1.0, 0.0), (0.5, 0.5))
+    """An arm that costs nothing never ends a budget: it must pay nothing and be given a cap, and the lane says so."""
+    free = one_row((0.0, 0.0), (0.5, 0.5))
     budget = jb.TotalBudget(5.0, last_pull="counts")
     with pytest.raises(jb.InputError, match="max_rounds"):
         run(jb.policies.CUCB(), free, budget)

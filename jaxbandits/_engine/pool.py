@@ -463,7 +463,9 @@ class Workers:
                 with self._changed:
                     queue.workers -= 1
                     if failure is not None:
-                        self._queues.pop(id(queue.task), None)
+                        # Another worker may have failed before, and the task have been given to a new queue since.
+                        if self._queues.get(id(queue.task)) is queue:
+                            del self._queues[id(queue.task)]
                         queue.fail(failure)
                     queue = self._choose()
                     if queue is None:

@@ -117,6 +117,36 @@ def test_what_fails_in_a_worker_reaches_the_caller(monkeypatch):
         play()
 
 
+def test_a_late_failure_leaves_the_next_try_alone(monkeypatch):
+    """Two workers serve a queue and fail one after the other; in between, its task is given to a new queue."""
+    real, again, seen, lock = pool.Queue.serve, threading.Event(), [], threading.Lock()
+
+    def serve(queue, number, device):
+        with lock:
+            seen.append(queue)
+            late = seen.count(seen[0]) == 2
+        if queue is not seen[0]:
+            return real(queue, number, device)
+        if late:
+            assert again.wait(60)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(pool.Queue, "serve", serve)
+    task = the_task()
+    with pool.Workers(jax.local_devices()[:1], 2, slots=8) as workers:
+        with pytest.raises(ZeroDivisionError):
+            workers.wait(workers.submit([pool.Job(task, task.order)]), lambda *_: None)
+        while len(seen) < 2:
+            time.sleep(0.01)
+        futures = workers.submit([pool.Job(task, task.order)])
+        (second,) = workers._queues.values()
+        again.set()
+        workers.wait(futures, lambda *_: None)
+        while len(workers._idle) < 2:
+            time.sleep(0.01)
+        assert list(workers._queues.values()) == [second]  # with its program, for jobs that come later
+
+
 def test_ctrl_c_is_answered_soon_whatever_a_chunk_is():
     """A billion rounds, in chunks of a million: the interrupt comes while they are played."""
     arms = jb.environments.FiniteArms.bernoulli(np.full((1, 500), 0.5), np.full((1, 500), 0.5))
