@@ -170,6 +170,7 @@ def main():
     print("(seconds, medians; trace, compile, play and draw add up what threads do side by side)")
     for row in rows:
         print(f"{row[0]:<28}{row[1]:>9}{row[2]:>9}")
+    given.out.mkdir(parents=True, exist_ok=True)
     write(given.out / "first_answer.csv", rows)
 
 
