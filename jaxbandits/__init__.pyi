@@ -57,6 +57,7 @@ from .core.checks import InputError as InputError
 from .core.protocol import Constraint as Constraint
 from .core.protocol import Environment as Environment
 from .core.protocol import Feedback as Feedback
+from .core.protocol import Ledger as Ledger
 from .core.protocol import Observation as Observation
 from .core.protocol import Outcome as Outcome
 from .core.protocol import Policy as Policy

@@ -26,7 +26,7 @@ class Trajectory(NamedTuple):
         ledger: the account after the round; see :class:`~jaxbandits.core.protocol.Ledger`.
         status: after the round, see :class:`~jaxbandits.Status`: RUNNING until the lane has ended.
         played: whether there was a round. Once False, it stays so, and everything else stays as it was.
-        state: the policy's state after the round.
+        state: the policy's state when it had chosen: it has learnt the rounds before, and not yet this one's outcome.
     """
 
     action: Pytree
