@@ -89,8 +89,15 @@ class Curve:
         return ~(self.apart[1] > 0)
 
     @property
+    def all_equal(self) -> bool:
+        """Does every run have the same regret with every value?"""
+        return self.units > 1 and self.regret[0].size > 1 and not any(part.any() for part in self.apart)
+
+    @property
     def at_edge(self) -> list[str]:
-        """Parameters whose best value is the smallest or largest of several."""
+        """Parameters whose best value is the smallest or largest of several that are not all equal."""
+        if self.all_equal:
+            return []
         best = {name: x[self.best] for name, x in self.parameters.items() if np.unique(x).size > 1}
         return [name for name, at in best.items() if at in (self.parameters[name].min(), self.parameters[name].max())]
 
@@ -99,6 +106,8 @@ class Curve:
         chosen = ", ".join(f"{name} = {x[self.best]:.3g}" for name, x in self.parameters.items())
         if self.units < 2:
             return f"{chosen} has the least regret of one run, which says nothing about the others"
+        if self.all_equal:
+            return f"all values of {' and '.join(self.parameters)} are equal: the same regret in every run"
         alike = self.indistinguishable
         if len(self.parameters) != 1:
             return f"{chosen}, indistinguishable from {alike.sum() - 1} of the other {alike.size - 1} settings"

@@ -343,6 +343,8 @@ def test_recommendation_in_words():
     assert said([1.01, 9, 1, 1.02, 9]).recommendation() == "rho = 0.3, indistinguishable from 0.1 and 0.3 to 0.4"
     assert said([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation() == "rho = 0.3, indistinguishable from 0.2 to 0.4"
     assert said([1, 5, 9, 9, 9]).at_edge == ["rho"] and said([9, 1, 5, 5, 5]).at_edge == []
+    same = Curve.of("p", of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3]), ["rho"], given=False)
+    assert same.recommendation() == "all values of rho are equal: the same regret in every run" and same.at_edge == []
     one = Curve.of("p", of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2]), ["rho"], given=False)
     assert "rho = 0.2" in one.recommendation() and one.indistinguishable.all()
 
