@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from jaxbandits.core.settings import Settings, get, leaves_of, names_of, positiv
 from jaxbandits.gradients.estimates import Estimate, by_name, estimated, play
 
 _EPSILON = 0x5160  # folded into the key for the directions
+_FEW = 10
 
 
 def estimate(
@@ -46,7 +48,8 @@ def estimate(
         key: ``jax.random.key(seed)``.
         replicates: pairs of runs on every instance, a multiple of ``directions``.
         sigma: σ > 0.
-        directions: how many different ε are drawn for every instance, at least 2; the standard error counts these.
+        directions: how many different ε are drawn for every instance, at least 2; the standard error counts these, and
+            with fewer than 10 a warning says that it is itself uncertain.
         **options: passed to :func:`~jaxbandits.simulate`.
 
     Returns:
@@ -69,6 +72,9 @@ def estimate(
     names = names_of(wrt)
     paths = positive_parameters(policy, names)
     whole_number("directions", directions, 2)
+    if directions < _FEW:
+        why = f"with fewer than {_FEW} of them ± 1.96 standard errors cover less than 92 %"  # of Student's t
+        warnings.warn(f"directions: {directions} given; {why}", stacklevel=2)
     whole_number("replicates", replicates, directions)
     sigma = positive_number("sigma", sigma)
     leaves = Settings.of(policy, environment.instances, environment.spec).policy

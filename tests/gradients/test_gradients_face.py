@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from typing import Any, ClassVar
 
 import jax
@@ -76,6 +77,15 @@ def test_refuses_in_one_sentence(estimator, policy, environment, constraint, wrt
     with pytest.raises(jb.InputError, match=re.escape(sentence)) as problem:
         estimator.estimate(policy, environment, constraint, wrt=wrt, key=KEY)
     assert "\n" not in str(problem.value)
+
+
+def test_few_directions_are_told() -> None:
+    options: dict[str, Any] = {"wrt": "alpha", "key": KEY, "replicates": 20}
+    with pytest.warns(UserWarning, match="directions: 2 given; with fewer than 10 of them"):
+        gradients.smoothed.estimate(MUCB(), ARMS, HORIZON, **options, directions=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gradients.smoothed.estimate(MUCB(), ARMS, HORIZON, **options, directions=10)
 
 
 @pytest.mark.parametrize(
