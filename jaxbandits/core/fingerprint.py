@@ -11,6 +11,7 @@ very same object.
 from __future__ import annotations
 
 import dataclasses
+import os
 import sysconfig
 from collections.abc import Hashable, Iterator
 from pathlib import Path
@@ -20,7 +21,8 @@ from typing import Any
 import numpy as np
 
 _PATHS = sysconfig.get_paths()
-_LIBRARIES = (str(Path(__file__).parents[1]), *(_PATHS[name] for name in ("stdlib", "purelib", "platlib")))
+_FOLDERS = (Path(__file__).parents[1], *(Path(_PATHS[name]) for name in ("stdlib", "purelib", "platlib")))
+_LIBRARIES = tuple(f"{folder}{os.sep}" for folder in _FOLDERS)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _MOST_BYTES = 1 << 20  # of an array that is compared by value
 
