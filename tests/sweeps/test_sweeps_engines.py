@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,9 @@ def environment(path=ROOT, devices=1):
 def begin(folder, out, *more, devices=1):
     words = [sys.executable, "-m", "jaxbandits", "sweep", "spec.py", "--out", out, *more]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(words, cwd=folder, env=environment(devices=devices), **pipes)
+    # Where the tests themselves run in the background, their children would ignore Ctrl-C.
+    listens = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    return subprocess.Popen(words, cwd=folder, env=environment(devices=devices), preexec_fn=listens, **pipes)
 
 
 def told(process, seconds=180):
