@@ -98,7 +98,10 @@ def drawn(
         >>> figure.axes[0].get_ylabel()
         'regret'
     """
-    figure, axes, own = (*_empty(), True) if axes is None else (axes.get_figure(), axes, False)
+    own = axes is None
+    figure: Any = None if axes is None else axes.get_figure()
+    if axes is None:
+        figure, axes = _empty()
     x = np.concatenate([[0.0], x])
     middles, lows, highs = (np.pad(part, ((0, 0), (1, 0))) for part in parts)
     apart, many = max(1, (x.size - 1) // 8), len(names)

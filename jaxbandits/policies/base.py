@@ -354,9 +354,12 @@ def scores(policy: IndexPolicy, pulls: Any, reward: Any, cost: Any, round: int) 
         [0.99, 2.23]
         [1.29, 5.15]
     """
-    exact = [jax.tree.map(jnp.asarray, ticks.split(np.asarray(x, np.int64) * ticks.ONE)) for x in (reward, cost)]
-    none = jax.tree.map(jnp.zeros_like, exact[0]) if policy.spreads else None
-    known = ArmStatistics(jnp.asarray(pulls, jnp.int32), *exact, none, none)
+
+    def exact(x: Any) -> Total:
+        return jax.tree.map(jnp.asarray, ticks.split(np.asarray(x, np.int64) * ticks.ONE))
+
+    none = exact(np.zeros_like(pulls)) if policy.spreads else None  # Σx(1 − x)
+    known = ArmStatistics(jnp.asarray(pulls, jnp.int32), exact(reward), exact(cost), none, none)
     return np.asarray(evaluate_state(policy, known, round), np.float64)
 
 
