@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._engine import scan
-from jaxbandits._engine.scan import Account, Carry, Lane, account, at_instance, record, start
+from jaxbandits._engine.scan import Account, Carry, Lane, account, at_instance, record
 from jaxbandits.core import ticks
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.pytrees import T, select_tree
@@ -178,7 +178,7 @@ def advance(
         begun = now.begun + jnp.sum(gets, dtype=jnp.int32)
 
         here = jax.tree.map(lambda x: x[jnp.maximum(seat, 0)], lanes)
-        first = jax.vmap(partial(start, environment))(here)
+        first = _begin_all(environment, here)
         carry = jax.vmap(select_tree)(gets, first, pool.carry)
         # A slot without a lane must not run: any status but RUNNING freezes it.
         status = jnp.where(seat < 0, jnp.int32(Status.HORIZON), carry.state.status)

@@ -72,13 +72,9 @@ class _Request:
     lost: bool = False  # given up: charged its bound, and no longer waited for
 
 
-def _typed(words: jax.Array) -> jax.Array:
-    return jax.random.wrap_key_data(words, impl="threefry2x32")
-
-
 @jax.jit
 def _decide(policy: Policy, known: Known, words: jax.Array, view: View, bound: jax.Array, scope: jax.Array) -> Any:
-    known, arm = wrappers.decide(policy, known, _typed(words), view, bound, scope)
+    known, arm = wrappers.decide(policy, known, streams.typed(words), view, bound, scope)
     return known.learnt, arm
 
 
@@ -88,7 +84,9 @@ def _learn(policy: Policy, learnt: Pytree, words: jax.Array, there: jax.Array, a
     decided, arm, reward, cost = arrived
     arrival = Arrivals(jnp.int32(1), decided, arm, reward, cost, lost=jnp.int32(0))
     known = Known(learnt, none, constraints.empty(0))
-    return wrappers.learn(policy, known, _typed(words), there, arrival, none, jnp.zeros((0, none.size), bool)).learnt
+    return wrappers.learn(
+        policy, known, streams.typed(words), there, arrival, none, jnp.zeros((0, none.size), bool)
+    ).learnt
 
 
 class Agent:
@@ -567,7 +565,7 @@ class Agent:
             logs.policy_of(terms["policy"], policy),
             arms=begin["arms"],
             reward_bound=terms["reward_bound"],
-            key=_typed(np.array(terms["key"], np.uint32)),  # type: ignore[arg-type]
+            key=streams.typed(np.array(terms["key"], np.uint32)),  # type: ignore[arg-type]
             budgets=[Budget(**budget) for budget in terms["budgets"]],
             traffic=None if terms["traffic"] is None else Traffic(**terms["traffic"]),
             unit=terms["unit"],

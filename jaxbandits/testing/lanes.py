@@ -18,7 +18,7 @@ from jaxbandits.core.checks import InputError
 from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, Status, View
 from jaxbandits.core.pytrees import Pytree, leaf_fields, map_leaves
 from jaxbandits.core.settings import Settings
-from jaxbandits.core.streams import Domain
+from jaxbandits.core.streams import Domain, typed
 from jaxbandits.result import Result
 from jaxbandits.simulation import simulate
 
@@ -192,11 +192,6 @@ def _episodes(
 def lane_words(root: Any, instance: int, replicate: int, domain: Domain) -> jax.Array:
     """The words of a lane's world or policy key."""
     return jax.random.key_data(streams.domain_key(streams.lane_key(root, instance, replicate), domain))
-
-
-def typed(words: jax.Array) -> jax.Array:
-    """Words as a key."""
-    return jax.random.wrap_key_data(words, impl="threefry2x32")
 
 
 def _play(
