@@ -6,6 +6,7 @@ value by its converter. Converters only turn text into values; the library check
 
 from __future__ import annotations
 
+import _thread
 import argparse
 import contextlib
 import difflib
@@ -14,6 +15,7 @@ import itertools
 import math
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -268,6 +270,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):  # it is closed, or is not Python's own
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    report = sys.unraisablehook
+    sys.unraisablehook = lambda lost: _interrupt_again() if lost.exc_type is KeyboardInterrupt else report(lost)
     try:
         return _run(given)
     except InputError as problem:
@@ -278,6 +282,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         done = f"{stop.done} of {stop.runs} runs" if hasattr(stop, "done") and hasattr(stop, "runs") else "no run"
         print(f"interrupted: {done} finished; nothing was written", file=sys.stderr, flush=True)
         return 130
+    finally:
+        sys.unraisablehook = report
+
+
+def _interrupt_again() -> None:
+    """Raise Ctrl-C once more: it came inside a callback of the garbage collector (jax has one), where it is dropped."""
+    # not from here, where it would be dropped as well
+    threading.Timer(0.01, _thread.interrupt_main).start()
 
 
 def _run(given: list[str]) -> int:

@@ -78,6 +78,23 @@ def test_ctrl_c_during_the_imports_is_quiet(tmp_path: Path) -> None:
     assert (job.returncode, out, said) == (130, b"", [b"interrupted: no run finished; nothing was written"])
 
 
+LOST = """
+import gc, signal, sys
+def callback(phase, info):
+    gc.callbacks.remove(callback)
+    signal.raise_signal(signal.SIGINT)  # as if Ctrl-C came while jax looks after its own garbage
+from jaxbandits._cli.console import main
+gc.callbacks.append(callback)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_ctrl_c_that_the_garbage_collector_swallows_comes_again(tmp_path: Path) -> None:
+    words = ["compare", "--arms", "-", "--budget", "5", "--policies", "bts"]
+    done = subprocess.run([sys.executable, "-c", LOST, *words], cwd=tmp_path, capture_output=True, input=b"")
+    assert (done.returncode, done.stderr) == (130, b"interrupted: no run finished; nothing was written\n")
+
+
 @pytest.mark.parametrize(
     "moment", [rb"OmegaUCB and 1 more: compiling", rb"OmegaUCB and 1 more:\s+\d+%.*\b[1-9][0-9]*/10000 runs"]
 )
