@@ -25,7 +25,7 @@ from jaxbandits.core.settings import Settings
 from jaxbandits.core.streams import Domain, lane_words
 
 # Rounds × arms that take some seconds on two cores; lanes that wait for the last one of a batch waste a part of them.
-_SHORT = 3e8
+_SHORT = 3e7
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits.comparison.worlds import LARGEST_UNIFORM, CountPosterior, LogPosterior
+from jaxbandits.comparison.worlds import CountPosterior, LogPosterior
 from jaxbandits.core.checks import InputError
 from jaxbandits.statistics import ClearPairs, clear_pairs
 
@@ -46,7 +46,7 @@ def _most_of(plan: ComparisonPlan, row: int) -> float:
     spent, rare = float(plan.scaled_budgets[row]) + 1, _RARE * (1 + (plan.noise == "empirical"))
     reward, cost = instance.scaled_mean_reward, instance.scaled_mean_cost
     if isinstance(posterior, CountPosterior):
-        rewards, costs = posterior.quantiles(LARGEST_UNIFORM, 1 - LARGEST_UNIFORM)
+        rewards, costs, _ = posterior.extremes()
         reward, cost = np.minimum(rewards / instance.reward_bound, 1), costs / instance.cost_bound
     if plan.rounds is not None:
         reward = np.ones(1) if isinstance(posterior, LogPosterior) else reward
