@@ -1,8 +1,9 @@
 """``python -m benchmarks.coverage [--only PART] [--quick]``: how often nominal 95 % intervals hold what they should.
 
-Parts: means, bootstrap, strata (runs of given instances), bands, tails (median, quantile, cvar, tail_share), alarms
-(how often tame samples are warned of), unwarned (coverage of a mean among samples without a warning, in cells where
-most have one). A cell is the coverage in percent. In brackets with ``w``: most of these samples are warned of by name.
+Parts: posterior (rates of arms in files of counts; also how often the arm said to be best is), means, bootstrap, strata
+(runs of given instances), bands, tails (median, quantile, cvar, tail_share), alarms (how often tame samples are warned
+of), unwarned (coverage of a mean among samples without a warning, in cells where most have one). A cell is the coverage
+in percent. In brackets with ``w``: most of these samples are warned of by name.
 With ``<``: lock-in rarer than 3/n, which no sample of n can show. With ``!``: outside of 92 to 98, and no warning.
 """
 
@@ -12,6 +13,8 @@ import numpy as np
 import xarray
 
 from benchmarks.common import parts
+from jaxbandits.comparison import ArmsTable, Evidence, Instance
+from jaxbandits.comparison.worlds import posterior_of
 from jaxbandits.statistics import bootstrap_interval, cvar, mean, median, quantile, simultaneous_band, tail_share
 from jaxbandits.statistics.estimates import doubts_of, no_end, tail_doubts
 from jaxbandits.statistics.sample import quantile_ends
@@ -205,7 +208,52 @@ def unwarned(size):
     table("not warned of", (11, 15, 20, 50, 100, 200, 400), cell)
 
 
-PARTS = (means, bootstrap, strata, bands, tails, alarms, unwarned)
+def posterior(size):
+    """Central 95 % of the conversion rates of arms with 30 to 1,000 clicks each; and the surest arm: said, right."""
+
+    def by_spread(rng, arms, spread, mean=0.03):
+        strength = (1 - mean) / (mean * spread**2) - 1
+        return rng.beta(mean * strength, (1 - mean) * strength, arms) if strength > 0 else np.full(arms, mean)
+
+    truths = {
+        "the stated prior": lambda rng, arms: by_spread(rng, arms, np.exp(rng.normal(np.log(0.5), 0.7))),
+        "a mean of 0.5 %": lambda rng, arms: by_spread(rng, arms, np.exp(rng.normal(np.log(0.5), 0.7)), 0.005),
+        "a mean of 30 %": lambda rng, arms: by_spread(rng, arms, np.exp(rng.normal(np.log(0.5), 0.7)), 0.3),
+        "rates differ by 3 %": lambda rng, arms: by_spread(rng, arms, 0.03),
+        "by 20 %": lambda rng, arms: by_spread(rng, arms, 0.2),
+        "by 150 %": lambda rng, arms: by_spread(rng, arms, 1.5),
+        "every second a dud (a tenth)": lambda rng, arms: 0.03 * np.where(np.arange(arms) % 2, 0.1, 1),
+    }
+
+    def cell(truth, arms):
+        rng, held, said, right = np.random.default_rng([5, arms]), [], [], []
+        for _ in range(max(20, size // arms)):
+            rate = truths[truth](rng, arms)
+            n = np.exp(rng.uniform(np.log(30), np.log(1000), arms)).round()
+            x = rng.binomial(n.astype(int), rate).astype(float)
+            found = Instance(
+                "file",
+                tuple(map(str, range(arms))),
+                x / n,
+                np.ones(arms),
+                1.0,
+                2.0,
+                None,
+                Evidence("counts", n, x, n.copy(), whole=True),
+            )
+            file = ArmsTable("counts", (found,), (), "conversions", "spent", pull_unit="click")
+            drawn = posterior_of(file).instances[0].draw(0, 0, range(400)).reward
+            low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
+            held.append(((low <= rate) & (rate <= high)).mean())
+            best = np.bincount(drawn.argmax(1), minlength=arms) / 400
+            said.append(best.max())
+            right.append(rate[best.argmax()] == rate.max())
+        return f"{100 * np.mean(held):.1f} ({100 * np.mean(said):.0f}, {100 * np.mean(right):.0f})"
+
+    table("coverage (said to be best, is), %", (3, 6, 10, 48, 150), cell, truths)
+
+
+PARTS = (posterior, means, bootstrap, strata, bands, tails, alarms, unwarned)
 
 if __name__ == "__main__":
     play = {part.__name__: lambda given, part=part: part(400 if given.quick else 4000) for part in PARTS}
