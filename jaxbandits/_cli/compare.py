@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
 import re
 import shlex
 import sys
+import threading
 import types
 from collections.abc import Mapping
 from pathlib import Path
@@ -310,6 +312,9 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
     except InputError as problem:
         raise as_option(problem, arguments) from None
     progress = usual_progress(arguments.progress)
+    # a second of imports that are needed after the runs, while these compile
+    late = "xarray", "jaxbandits._plots"
+    threading.Thread(target=lambda: [importlib.import_module(name) for name in late], daemon=True).start()
     comparison = run_plan(plan, progress=progress)
     from jaxbandits.comparison.report import answer_files, closing, text_of
 

@@ -177,7 +177,7 @@ def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCh
 
 
 def money_over_budgets(
-    comparison: Comparison, setting: int, points: int = 8, progress: bool | str = False
+    comparison: Comparison, setting: int, points: int = 4, progress: bool | str = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Budgets up to the whole one, and a setting's mean money on each arm: ``[n]``, ``[n, instance, arm]``.
 
