@@ -19,7 +19,10 @@ _MOST_PANELS = 24
 
 
 def pictures(result: SweepResult) -> dict[str, bytes]:
-    """PNG files by name: ``sensitivity_rho.png`` for every swept parameter, ``heatmap_POLICY.png`` for every pair."""
+    """PNG files by name: ``sensitivity_rho.png`` for every swept parameter, ``heatmap_POLICY.png`` for every pair.
+
+    With several environments and budgets also ``cases.png``: every policy at its best, over both.
+    """
     found: dict[str, bytes] = {}
     by_parameter: dict[str, list[str]] = {}
     for policy in result.policies:
@@ -30,6 +33,8 @@ def pictures(result: SweepResult) -> dict[str, bytes]:
             found[_file_name("heatmap", policy, found)] = _heat_maps(result, policy)
     for name, policies in by_parameter.items():
         found[_file_name("sensitivity", name, found)] = _curves(result, name, policies)
+    if result.data.sizes["budget"] > 1 and len({environment for environment, _ in result.cells()}) > 1:
+        found["cases.png"] = _cases(result)
     return found
 
 
@@ -125,6 +130,37 @@ def _heat_maps(result: SweepResult, policy: str) -> bytes:
         axis.set(xlabel=across, ylabel=up)
         axis.set_title(_title(result, cell), fontsize=9)
     figure.suptitle(f"{policy}: star: least regret; dots: not clearly worse than it", fontsize=9)
+    return encoded(figure, dpi=130)
+
+
+def _cases(result: SweepResult) -> bytes:
+    environments = list(dict.fromkeys(environment for environment, _ in result.cells()))
+    budgets, policies = result.data["budget"].values, result.policies[:_MOST_PANELS]
+    best = np.full((len(policies), len(environments), budgets.size), np.nan)
+    values = np.full(best.shape, "", object)
+    for row, (environment, budget) in itertools.product(range(len(policies)), result.cells()):
+        curve, at = result.curve(policies[row], environment, budget), (row, environments.index(environment), budget)
+        best[at] = curve.regret[0][curve.best]
+        values[at] = "\n".join(f"{name} = {x[curve.best]:.3g}" for name, x in curve.parameters.items())
+    least = best.min(axis=0)
+    more = 100 * (best / np.where(least > 0, least, np.nan) - 1)  # in percent
+    most = max(float(np.nanmax(more, initial=0)), 1.0)
+    size = max(3.0, 1.1 * budgets.size) * len(policies) + 1.5, 0.7 * len(environments) + 1.6
+    figure = Picture(figsize=size, layout="constrained")
+    axes = figure.subplots(1, len(policies), squeeze=False)[0]
+    for axis, policy, shown, texts in zip(axes, policies, more, values, strict=True):
+        image = axis.imshow(shown, aspect="auto", cmap="cividis_r", vmin=0, vmax=most)
+        for (line, column), text in np.ndenumerate(texts):
+            light = not shown[line, column] > most / 2
+            said = f"{text}\n" * bool(text) + f"+{shown[line, column]:.0f} %"
+            axis.text(column, line, said, ha="center", va="center", fontsize=7, color="black" if light else "white")
+        axis.set_xticks(range(budgets.size), [f"{budget:,.6g}" for budget in budgets], fontsize=8)
+        axis.set_yticks([])
+        axis.set(xlabel="budget")
+        axis.set_title(policy, fontsize=9)
+    axes[0].set_yticks(range(len(environments)), environments, fontsize=8)
+    figure.colorbar(image, ax=list(axes), label="% above the least regret")
+    figure.suptitle("each policy at its best value, against the policy with the least regret in that case", fontsize=9)
     return encoded(figure, dpi=130)
 
 

@@ -366,6 +366,14 @@ def test_two_parameters_give_a_heat_map_and_names_stay_names(tmp_path):
         assert (tmp_path / name).read_bytes()[1:4] == b"PNG"
 
 
+def test_several_environments_and_budgets_give_a_map_of_cases(tmp_path):
+    found = sweep(spec(environments={"one": world(), "two": world()}, budgets=[5.0, 9.0]), tmp_path)
+    drawn = (tmp_path / "cases.png").read_bytes()
+    assert drawn[1:4] == b"PNG" and drawn == report.pictures(found)["cases.png"]
+    one = sweep(spec(environments=world(), budgets=[5.0, 9.0]), tmp_path / "one")
+    assert "cases.png" not in report.pictures(one)
+
+
 def test_a_curve_says_what_a_few_units_carry():
     means = np.linspace(5, 1, 2)[:, None] + np.random.default_rng(1).normal(size=(2, 60)) / 10
     means[1, :2] = 40.0
