@@ -58,6 +58,8 @@ def estimate(
     Returns:
         An :class:`Estimate`; gradients ``[setting, instance, K]``, NaN for absent arms.
 
+    Warns of arms whose outcomes are so rare that a few runs carry the standard error.
+
     Raises:
         InputError: a law without density in these parameters, a mean of exactly 0 or 1, a run that did not end.
 
@@ -91,7 +93,9 @@ def estimate(
     exists = np.where(np.asarray(arms.present), 0.0, np.nan)
     slopes = {}
     for name in names:
-        mean, error = estimates.mean_and_error(advantage * score[name] + explicit[name])
+        samples = advantage * score[name] + explicit[name]
+        estimates.warn_of_few(name, samples)
+        mean, error = estimates.mean_and_error(samples)
         slopes[name] = mean + exists, error + exists
     about = {"unbiased_for": "expected regret", "baseline": baseline, "rounds": rounds, "replicates": replicates}
     return estimates.estimated(regret, slopes, estimator="score_function", **about)
