@@ -130,10 +130,26 @@ class Processes:
                     [sys.executable, "-c", _START, ",".join(map(str, cores))],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    env={**os.environ, **self._variables, "PYTHONPATH": path},
+                    env={**os.environ, **self._variables, **own_gpu(number, self._count), "PYTHONPATH": path},
                     process_group=0 if os.name == "posix" else None,  # Ctrl-C is for the caller
                 )
             return self._children[number]
+
+
+def own_gpu(number: int, count: int, driver: str = "/proc/driver/nvidia/gpus") -> dict[str, str]:
+    """Variables that give one of ``count`` workers a GPU of those that this process may see, or a share of one.
+
+    ``driver`` is where the driver lists them; CUDA_VISIBLE_DEVICES, which Slurm sets, comes first.
+    """
+    told = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if told is None:
+        with contextlib.suppress(OSError):
+            told = ",".join(str(gpu) for gpu in range(len(os.listdir(driver))))
+    if not (seen := [gpu for gpu in (told or "").split(",") if gpu]):
+        return {}
+    sharing = -(-count // len(seen))
+    share = {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{0.75 / sharing:.2f}"} if sharing > 1 else {}
+    return {"CUDA_VISIBLE_DEVICES": seen[number % len(seen)], **share}
 
 
 def serve() -> None:

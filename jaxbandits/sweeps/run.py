@@ -89,13 +89,24 @@ def sweep(
     for name, value in (("devices", devices), ("workers", workers)):
         if executor is not None and value is not None:
             raise bad(name, value, "left out: the executor has workers of its own")
-    places = list(devices) if devices is not None else jax.local_devices()
-    count = pool.usual_workers(places) if workers is None else whole_number("workers", workers, 1, 4096)
-    plan = make_plan(spec, places[0].platform)
+    places, count = list(devices or ()), 0
+    if executor is None:
+        places = places or jax.local_devices()
+        count = pool.usual_workers(places) if workers is None else whole_number("workers", workers, 1, 4096)
+    # The kind of device belongs to the bytes: whoever plans, collects or finishes a sweep need not have it.
+    kind = places[0].platform if executor is None else _kind_of_workers(executor)
+    if out is not None and Folder(out).begun():
+        kind = Folder(out).manifest()["identity"]["versions"]["platform"]
+    plan = make_plan(spec, kind)
     if link := getattr(executor, "dashboard_link", None):  # Dask has one
         notice(f"dashboard: {link}")
 
     def play_blocks(blocks: Sequence[Block], put: Put, note: Note) -> None:
+        if executor is None and places[0].platform != kind:
+            raise InputError(
+                f"devices: of kind {places[0].platform!r}; {len(blocks)} of {len(plan.blocks)} blocks are missing in "
+                f"{shown(str(out))}, which was begun on {kind!r}: they must be played there, or in another folder"
+            )
         player = on_threads(places, count) if executor is None else on_executor(plan, executor)
         note("start", missing=len(blocks), **player.about)
         Dispatch(plan, player, put, note, notice).run(blocks, progress)
@@ -175,6 +186,18 @@ def block_job(block: Block, in_line: int) -> pool.Job:
         return {"worker": worker_name(), "blocks": {block.number: (block_name(block.number, content), content)}}
 
     return pool.Job(task, block.lanes, block.rounds, in_line, store)
+
+
+def kind_of_device() -> str:
+    """In a worker: what it plays on."""
+    return jax.default_backend()
+
+
+def _kind_of_workers(executor: Any) -> str:
+    try:
+        return str(executor.submit(kind_of_device).result())
+    except Exception:  # who takes no work is told of when blocks are handed out
+        return jax.default_backend()
 
 
 def worker_name() -> str:
@@ -376,7 +399,7 @@ def _resident(identity: str, how: str, spec: Any) -> tuple[SweepPlan, pool.Worke
     """The sweep in this process, who plays it, and the blocks under way; it stays between calls, and so do programs."""
     found: Sweep = run_spec(*spec) if how == "source" else pickle.loads(spec)
     devices = jax.local_devices()
-    plan = make_plan(found, devices[0].platform)
+    plan = make_plan(found)
     sent, mine = json.loads(identity), json.loads(json.dumps(plan.identity))
     if how != "source":  # the code of the caller's main program came along; here no file has it
         sent, mine = by_reference(sent), by_reference(mine)

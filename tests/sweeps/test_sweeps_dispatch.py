@@ -8,6 +8,7 @@ import os
 import pickle
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 import jax
 import pytest
@@ -15,7 +16,8 @@ import pytest
 import jaxbandits as jb
 from jaxbandits._cli.sweep import status_lines
 from jaxbandits._engine import pool
-from jaxbandits.sweeps import Processes, UnfinishedError, make_plan, open_engine, run
+from jaxbandits.core.checks import InputError
+from jaxbandits.sweeps import Processes, UnfinishedError, executors, make_plan, open_engine, run
 from jaxbandits.sweeps.executors import WorkerDied, shared_programs
 from jaxbandits.sweeps.run import play, request_of
 from jaxbandits.sweeps.spec import load_spec
@@ -278,3 +280,40 @@ def test_status_says_who_played_what(tmp_path):
         lanes = sum(block.lanes.size for block in made)
         (line,) = [x for x in status_lines(tmp_path / "out") if f"worker node-{parity}:1" in x]
         assert line.startswith(f"  worker node-{parity}:1: {len(made)} blocks, {lanes} lanes, ") and "rounds/s" in line
+
+
+def test_the_kind_of_device_belongs_to_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planned, collected and finished by a caller that has not the workers' kind, as a login node has no GPU."""
+    start = executors._START
+
+    def workers_of(kind: str) -> Processes:
+        virtual = f"import jax\njax.default_backend = lambda: {kind!r}\n"
+        monkeypatch.setattr(executors, "_START", virtual + start)
+        return Processes(1)
+
+    with workers_of("gpu") as gpus:
+        jb.sweep(spec(), tmp_path, executor=gpus)
+        assert Folder(tmp_path).manifest()["identity"]["versions"]["platform"] == "gpu" != jax.default_backend()
+        whole = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+        (tmp_path / "result.nc").unlink()
+        jb.sweep(spec(), tmp_path)  # all blocks are there: whoever asks may collect them
+        assert (tmp_path / "result.nc").read_bytes() == whole["result.nc"]
+        next((tmp_path / "blocks").glob("*.npz")).unlink()
+        with pytest.raises(InputError, match=r"of kind 'cpu'; 1 of . blocks are missing in .* begun on 'gpu'"):
+            jb.sweep(spec(), tmp_path)
+        with workers_of("tpu") as others, pytest.raises(UnfinishedError, match="platform is 'tpu'; it must be 'gpu'"):
+            jb.sweep(spec(), tmp_path, executor=others)
+        jb.sweep(spec(), tmp_path, executor=gpus)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == whole
+
+
+def test_each_worker_process_gets_one_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert executors.own_gpu(1, 2, str(tmp_path / "none")) == {}
+    for bus in ("0000:17:00.0", "0000:65:00.0"):
+        (tmp_path / bus).mkdir()
+    assert [executors.own_gpu(n, 2, str(tmp_path))["CUDA_VISIBLE_DEVICES"] for n in range(2)] == ["0", "1"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")  # what Slurm gave
+    given = [executors.own_gpu(n, 4, str(tmp_path)) for n in range(4)]
+    assert [of["CUDA_VISIBLE_DEVICES"] for of in given] == ["3", "5", "3", "5"]
+    assert {of["XLA_PYTHON_CLIENT_MEM_FRACTION"] for of in given} == {"0.38"}  # two share what one would take
