@@ -195,6 +195,26 @@ def test_an_arm_that_is_not_there_ends_the_lane_as_invalid() -> None:
     assert (result.spent.values[..., -1] == 0.75).all()
 
 
+@jb.pytree
+class AtMost(jb.TotalBudget):
+    """A budget, and a cap on pulls of which the clock knows nothing."""
+
+    pulls: int = jb.static(default=7)
+
+    def ended(self, ledger: jb.Ledger) -> jax.Array:
+        return super().ended(ledger) | (ledger.rounds >= self.pulls)
+
+
+def test_an_end_that_the_clock_does_not_measure_is_told_once() -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        result = run(POLICIES, world("beta"), AtMost(50.0, last_pull="counts"), marks=3, replicates=2)
+    lanes = result.ended.size
+    said = f"{lanes} of {lanes} lanes ended by AtMost.ended before their clock did: their regret means nothing"
+    assert [str(one.message) for one in found].count(f"{said}; see result.status") == 1
+    assert sum("means nothing" in str(one.message) for one in found) == 1 and (result.rounds.values[..., -1] == 7).all()
+
+
 def test_no_warning_for_lanes_that_ended_well() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
