@@ -61,7 +61,7 @@ def main():
     rows, wrong, formulas = [], [], set()
     for name, made in chosen.items():
         try:
-            program, state = lowered(made, given.slots, device, options)
+            program, state = lowered(name, made, given.slots, device, options)
             began = time.perf_counter()
             done = program.compile()
             seconds = time.perf_counter() - began

@@ -8,7 +8,7 @@ SLOTS = 1 << 14
 
 
 def cases():
-    """Name: (policy, environment, constraint, engine)."""
+    """Name: (policy, environment, constraint, engine); ``batch-…`` is the program of runs that take seconds."""
     import jax
     import numpy as np
 
@@ -25,6 +25,8 @@ def cases():
         "scan-omega-100": (omega, hundred, counts, "scan"),
         "leap-omega-10": (omega, ten, counts, "leap"),
         "leap-omega-100": (omega, hundred, counts, "leap"),
+        "batch-scan-omega-10": (omega, ten, counts, "scan"),
+        "batch-leap-omega-100": (omega, hundred, counts, "leap"),
         "scan-bts-10": (thompson, ten, counts, "scan"),
         "scan-bts-100": (thompson, hundred, counts, "scan"),
         "scan-klucbsc-10": (p.KLUCBSCPlus(), ten, counts, "scan"),
@@ -38,7 +40,7 @@ def cases():
 SAME_SCORE = ("scan-omega-", "leap-omega-")  # so begin the cases that must compute one score in one way
 
 
-def lowered(made: Any, slots: int, device: Any, options: dict[str, Any]) -> Any:
+def lowered(name: str, made: Any, slots: int, device: Any, options: dict[str, Any]) -> Any:
     """The driver's program for that device, not compiled yet, and the bytes of its state; only shapes are given."""
     import jax
     import numpy as np
@@ -50,13 +52,17 @@ def lowered(made: Any, slots: int, device: Any, options: dict[str, Any]) -> Any:
     policy, environment, constraint, engine = made
     layout = lay_out(policy, environment, constraint, key=jax.random.key(0), replicates=slots, engine=engine)
     task = layout.tasks[0]
-    seats = driver.SEATS_PER_SLOT * slots
+    batch = name.startswith("batch-")
+    seats = slots if batch else driver.SEATS_PER_SLOT * slots
     lanes = task.lanes(np.zeros(seats, np.int64))
     pool = driver.blank(task.engine, slots, driver.blank_shapes(slots, task.environment, lanes))
     limits = driver.CallLimits(*(np.int32(0) for _ in driver.CallLimits._fields))  # type: ignore[arg-type]
-    given = task.environment, lanes, np.zeros(seats, np.int32), np.int32(0), pool, limits
+    given: Any = task.environment, lanes, np.zeros(seats, np.int32), np.int32(0), pool, limits
+    if batch:
+        given = task.environment, lanes, np.int32(0), np.bool_(True), driver.Batch(pool.carry, pool.tuner), limits
     place = SingleDeviceSharding(device)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), np.asarray(x).dtype, sharding=place), given)
-    named: Any = {"static_argnames": ("engine",), "donate_argnames": ("pool",)}
-    program = jax.jit(driver.advance, **named, compiler_options=options or None).lower(task.engine, *shapes)
+    named: Any = {"static_argnames": ("engine",), "donate_argnames": ("batch" if batch else "pool",)}
+    play = jax.jit(driver.play_batch if batch else driver.advance, **named, compiler_options=options or None)
+    program = play.lower(task.engine, *shapes)
     return program, driver.state_bytes(task, slots)
