@@ -137,8 +137,8 @@ def simplex(mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleTy
 
     Args:
         mu: μ, ``[..., K]``, at most 1 in size or so: a gain below 2⁵ units in the last place of 1 is none.
-        cost: C ≥ 0, ``[..., m, K]``; below 2⁸ such units of the largest of its row it counts as 0, since rounding leaves
-            as much (3·10⁻⁵ in float32). limit: b ≥ 0, ``[..., m]``.
+        cost: C ≥ 0, ``[..., m, K]``; below 2⁸ such units of the largest of its row it counts as 0 (3·10⁻⁵ in float32),
+            since rounding leaves as much. limit: b ≥ 0, ``[..., m]``.
         allowed: ``bool[..., K]``; all by default.
         xp: ``jax.numpy`` (one lane, to be batched by ``vmap``) or ``numpy`` (leading axes are a batch).
         most: exchanges at most, by default 8 (m + 2) (on 10⁵ programs at most 5 (m + 2) were needed).
