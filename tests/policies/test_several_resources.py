@@ -1,0 +1,293 @@
+"""The policies for several resources against their float64 NumPy twins (``reference/several_resources.py``).
+
+Each policy plays by the plain loop; on the same trajectories, and with the same draws, every decision must be one that
+the twin could take when its numbers move by what float32 may be off.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import policies
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.streams import Domain, Role
+from jaxbandits.policies import several_resources as ours
+from jaxbandits.testing import episode
+from jaxbandits.testing.lanes import one_setting
+from tests.contract.worlds import KEY
+from tests.policies.reference import several_resources as twin
+
+LANES, ARMS, RESOURCES, ROUNDS = 60, 5, 2, 160
+DRAW = np.random.default_rng(34)
+MU, RHO = DRAW.random((1, ARMS)), 0.05 + 0.95 * DRAW.random((1, ARMS, RESOURCES))
+WORLD = jb.environments.FiniteArms.bernoulli(MU, RHO)
+ONE = jb.environments.FiniteArms.bernoulli(MU, RHO[..., 0])
+RESTING = jb.environments.WithNullArm(WORLD)
+BUDGETS, HORIZON = [48.0, 36.5], 130
+LIMITS = {
+    "time": jb.TotalBudget(BUDGETS, last_pull="counts", rounds=HORIZON),
+    "no time": jb.TotalBudget(BUDGETS, last_pull="counts"),
+    "one": jb.TotalBudget(BUDGETS[0], last_pull="counts"),
+}
+OFF = 3e-5  # relative: float32 formulas of some forty operations, near which nothing cancels
+
+
+class Play(NamedTuple):
+    """A trajectory, as exact numbers; ``[lane, round, …]``."""
+
+    action: np.ndarray
+    n: np.ndarray  # [lane, round, K]: before the round
+    r: np.ndarray
+    c: np.ndarray  # [lane, round, K, d]
+    reward: np.ndarray  # [lane, round]: of the round
+    cost: np.ndarray  # [lane, round, d]
+    left: np.ndarray  # [lane, round, m]
+    alive: np.ndarray
+    before: Any  # states
+    after: Any
+    lone: Any  # the policy's leaves
+
+
+@cache
+def play(policy: jb.Policy, kind: str, resting: bool = False) -> Play:
+    world = ONE if kind == "one" else RESTING if resting else WORLD
+    steps = jax.device_get(episode(policy, world, LIMITS[kind], KEY, ROUNDS, replicates=LANES))
+    assert steps.over[:, -1].all()
+    action, alive = steps.action, np.concatenate([np.ones((LANES, 1), bool), ~steps.over[:, :-1]], axis=1)
+    hot = (action[..., None] == np.arange(ARMS)).astype(float)
+    reward, cost = ticks.to_units(steps.outcome.reward), ticks.to_units(steps.outcome.cost)
+    left = ticks.to_units(ticks.join(steps.observation.view.left))
+    cost, left = (x[..., None] if x.ndim == 2 else x for x in (cost, left))
+
+    def before(x: np.ndarray) -> np.ndarray:
+        return np.cumsum(x, axis=1) - x
+
+    paid = hot[..., None] * cost[:, :, None, :]
+    sums = before(hot), before(hot * reward[..., None]), before(paid)
+    return Play(action, *sums, reward, cost, left, alive, steps.before, steps.after, one_setting(policy, world))
+
+
+def words(role: int, arms: int, rounds: int = ROUNDS) -> np.ndarray:
+    """The policy's words of (round, role, arm), ``u32[lane, round, arm, 2]``."""
+
+    def lane(replicate: jax.Array) -> jax.Array:
+        key = streams.domain_key(streams.lane_key(streams.root_key(KEY), 0, replicate), Domain.POLICY)
+        of_arms = jax.vmap(lambda t, arm: streams.policy_words(key, t, role, arm), (None, 0))
+        return jax.vmap(of_arms, (0, None))(jnp.arange(1, rounds + 1), jnp.arange(arms))
+
+    return np.asarray(jax.jit(jax.vmap(lane))(jnp.arange(LANES)))
+
+
+def uniforms(role: int) -> np.ndarray:
+    return (words(role, 1)[:, :, 0, 0] >> 8) / 2.0**24
+
+
+BOUNDS = {
+    "rad": (policies.RadBounds(c_rad=0.5), lambda *seen: twin.rad_bounds(*seen, c_rad=0.5)),
+    "wilson": (policies.WilsonBounds(rho=0.5), lambda *seen: twin.wilson_bounds(*seen, rho=0.5)),
+}
+
+
+def budgets_of(kind: str) -> np.ndarray:
+    return np.array({"time": [*BUDGETS, HORIZON], "no time": BUDGETS, "one": BUDGETS[:1]}[kind], float)
+
+
+# --- PD-BwK
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_primal_dual_bwk(kind: str, bounds: str) -> None:
+    mine, theirs = BOUNDS[bounds]
+    p = play(policies.PrimalDualBwK(bounds=mine, rate=2.0), kind)
+    pd, rows = twin.PrimalDual(LANES, budgets_of(kind), rate=2.0), np.arange(LANES)
+    decisions = away = 0
+    for i in range(ROUNDS):
+        action, alive = p.action[:, i], p.alive[:, i]
+        if i < ARMS:
+            assert (action == i).all(), "each arm once, in index order"
+            continue
+        upper, lower = theirs(p.n[:, i], p.r[:, i], p.c[:, i], i + 1)
+        scores = pd.scores(upper, lower)
+        taken, best = scores[rows, action], scores.max(-1)
+        # a lower bound that is 0 in one arithmetic may be 10⁻⁷ in the other
+        low = theirs(p.n[:, i], p.r[:, i], np.maximum(p.c[:, i] - 1e-6 * p.n[:, i][..., None], 0), i + 1)[1]
+        endless = pd.scores(upper, np.maximum(low - 2e-6, 0))[rows, action]
+        assert ((taken >= best * (1 - OFF)) | np.isinf(endless))[alive].all(), (i, taken, best)
+        pd.played(action, lower)
+        decisions, away = decisions + alive.sum(), away + (action != np.argmax(p.n[:, i], -1))[alive].sum()
+    assert decisions > 3000 and away > 300
+
+
+def test_with_one_resource_and_no_horizon_it_is_pd_bwk() -> None:
+    several = play(policies.PrimalDualBwK(bounds=policies.RadBounds(c_rad=0.5)), "one")
+    one = play(policies.PDBwK(c_rad=0.5), "one")
+    assert np.array_equal(several.action[several.alive], one.action[one.alive])
+    assert several.alive.sum() > 4000
+
+
+# --- draws from the LP
+
+
+def check_draws(p: Play, kind: str, mu: np.ndarray, cost: np.ndarray, update: bool, share: float = 1.0) -> None:
+    """Arms drawn from HiGHS' solution by the same uniforms; ``mu`` ``[lane, round, K]``, ``cost`` ``[…, K, d]``."""
+    uniform, timed, start = uniforms(Role.MIX), kind == "time", budgets_of(kind)
+    decisions = mixed = other = edges = 0
+    for lane, i in np.argwhere(p.alive):
+        if (lane + i) % 3 or np.isnan(mu[lane, i]).any():
+            continue
+        room = p.left[lane, i] if update else start
+        rows, limit = twin.with_time(cost[lane, i], timed), twin.fluid_limit(room, timed, share)
+        if ((rows.max(-1) < 1e-4) & (mu[lane, i] > 0)).any():
+            continue  # not bounded, or float32 cannot tell
+        x, price = twin.program(mu[lane, i], rows, limit)
+        if x.sum() <= 0:
+            continue
+        reached = np.cumsum(x) / x.sum()
+        arm, action = int(np.argmax(reached > uniform[lane, i])), p.action[lane, i]
+        decisions, mixed = decisions + 1, mixed + ((x > 1e-6 * x.sum()).sum() > 1)
+        if arm != action:
+            edge = np.abs(reached - uniform[lane, i]).min() < 1e-4
+            edges, other = edges + edge, other + (not edge)
+            # then the optimum is not unique: the arm is in another solution just as good
+            gain = mu[lane, i, action] - rows[action] @ price
+            assert edge or abs(gain) < 1e-4, (lane, i, arm, action, x, gain)
+    assert decisions > 1000 and other + edges < 0.05 * decisions, (decisions, mixed, other, edges)
+    assert kind == "one" or mixed > 0.2 * decisions
+
+
+@pytest.mark.parametrize(("kind", "update"), [("time", False), ("time", True), ("no time", True), ("one", False)])
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_ucb_bwk(kind: str, update: bool, bounds: str) -> None:
+    mine, theirs = BOUNDS[bounds]
+    p = play(policies.UCBBwK(bounds=mine, epsilon=0.125, update_budgets=update), kind)
+    assert (p.action[:, :ARMS] == np.arange(ARMS)).all()
+    mu, cost = np.full((LANES, ROUNDS, ARMS), np.nan), np.zeros(p.c.shape)
+    for i in range(ARMS, ROUNDS):
+        mu[:, i], cost[:, i] = theirs(p.n[:, i], p.r[:, i], p.c[:, i], i + 1)
+    check_draws(p, kind, mu, cost, update, share=0.875)
+
+
+@pytest.mark.parametrize(("kind", "update"), [("time", False), ("time", True), ("no time", True)])
+def test_thompson_lp(kind: str, update: bool) -> None:
+    """Trials and their counts exactly; the twin's LP is fed the policy's own posterior draws."""
+    policy = policies.ThompsonLP(update_budgets=update)
+    p = play(policy, kind)
+    trial = words(Role.TRIAL, 2, ROUNDS + 1)[:, 1:].reshape(LANES, ROUNDS, 4) >> 8  # learnt, and tried, a round later
+    hot = p.action[..., None] == np.arange(ARMS)
+    won = trial[..., 0] < p.reward * 2**24
+    paid = trial[..., 1:3] < p.cost * 2**24
+    rewards, costs = hot * won[..., None], hot[..., None] * paid[:, :, None, :]
+    assert np.array_equal(np.cumsum(rewards, axis=1) - rewards, p.after.rewards)
+    assert np.array_equal(np.cumsum(costs, axis=1) - costs, p.after.costs)
+    assert np.array_equal(p.n, p.after.pulls)
+    there = jnp.ones(ARMS, bool)
+
+    def theta(replicate: jax.Array, states: Any) -> Any:
+        key = streams.domain_key(streams.lane_key(streams.root_key(KEY), 0, replicate), Domain.POLICY)
+        view = jax.vmap(lambda t: jb.View(t, None, there))(jnp.arange(1, ROUNDS + 1))
+        return jax.vmap(lambda state, view: policy.believed(state, key, view))(states, view)
+
+    mu, cost = jax.jit(jax.vmap(theta))(jnp.arange(LANES), p.after)
+    check_draws(p, kind, np.asarray(mu, float), np.asarray(cost, float), update)
+
+
+def test_posterior_draws_of_every_resource_are_beta_and_independent() -> None:
+    from scipy import stats as laws
+
+    policy, key = policies.ThompsonLP(), streams.typed(jnp.array([3, 4], jnp.uint32))
+    state = policy.init(jb.environments.FiniteSpec(arms=2, resources=3))
+    state = state._replace(
+        pulls=jnp.array([10, 400]), rewards=jnp.array([2, 399]), costs=jnp.array([[9, 0, 5], [100, 400, 1]])
+    )
+    views = jax.vmap(lambda t: jb.View(t, None, jnp.ones(2, bool)))(jnp.arange(1, 3001))
+    reward, cost = jax.jit(jax.vmap(lambda view: policy.believed(state, key, view)))(views)
+    columns = np.concatenate([np.asarray(reward), np.asarray(cost).reshape(3000, 6)], axis=1).astype(float)
+    hits = np.concatenate([np.asarray(state.rewards), np.asarray(state.costs).ravel()])
+    pulls = np.concatenate([np.asarray(state.pulls), np.repeat(np.asarray(state.pulls), 3)])
+    for x, s, n in zip(columns.T, hits, pulls, strict=True):
+        assert laws.kstest(x, laws.beta(1 + s, 1 + n - s).cdf).pvalue > 0.01 / 8
+    correlation = np.corrcoef(columns, rowvar=False)[np.triu_indices(8, 1)]
+    assert np.abs(correlation).max() * np.sqrt(3000) < laws.norm.isf(0.005 / 28)
+
+
+@pytest.mark.parametrize(("kind", "update"), [("time", True), ("time", False), ("no time", True)])
+def test_the_oracle_draws_from_the_program_at_the_true_means(kind: str, update: bool) -> None:
+    p = play(policies.KnapsackOracle(MU[0], RHO[0], update_budgets=update), kind)
+    mu, cost = (np.broadcast_to(x[0], (LANES, ROUNDS, *x.shape[1:])) for x in WORLD.values())
+    check_draws(p, kind, mu, cost, update)
+    with pytest.raises(jb.InputError, match=r"KnapsackOracle\.mean_cost: 'shape \(5,\)' given"):
+        jb.simulate(policies.KnapsackOracle(MU[0], RHO[0, :, 0]), WORLD, LIMITS["time"], key=KEY)
+
+
+# --- LagrangeBwK
+
+
+def test_lagrange_bwk() -> None:
+    p = play(policies.LagrangeBwK(ratio=0.75, delta=0.1), "time")
+    game = twin.Game(LANES, ARMS, budgets_of("time"), ratio=0.75, delta=0.1)
+    word = words(32, ARMS)[..., 0]
+    gumbel = -np.log(-np.log1p(-np.minimum((word + 0.5) * 2.0**-32, 1 - 2.0**-24)))
+    uniform, rows = uniforms(ours._RESOURCE), np.arange(LANES)
+    unsure = 0
+    for i in range(ROUNDS):
+        chances = game.arms()
+        scores = np.log(chances) + gumbel[:, i]
+        assert (scores[rows, p.action[:, i]] >= scores.max(-1) - 1e-4)[p.alive[:, i]].all()
+        reached = np.cumsum(game.resources(), axis=-1)
+        named, resource = (reached <= uniform[:, i, None]).sum(-1), p.after.resource[:, i]
+        near = np.abs(reached - uniform[:, i, None]).min(-1) < 1e-4
+        assert ((named == resource) | near)[p.alive[:, i]].all()
+        unsure += near.sum()
+        np.testing.assert_allclose(
+            np.asarray(p.lone.probabilities(jax.tree.map(lambda x, i=i: x[0, i], p.after), jnp.ones(ARMS, bool))),
+            chances[0],
+            rtol=2e-4,
+        )
+        game.played(p.action[:, i], resource, p.reward[:, i], p.cost[:, i])
+    assert unsure < 60 and len(np.unique(p.after.resource)) == 3
+
+
+# --- dual mirror descent
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_dual_mirror_descent(bounds: str) -> None:
+    mine, theirs = BOUNDS[bounds]
+    p = play(policies.DualMirrorDescent(bounds=mine, eta=3.0, start=0.2), "time", resting=True)
+    descent, rows, rests = twin.Descent(3.0, 0.2, HORIZON), np.arange(LANES), 0
+    assert (p.action[:, :ARMS] == np.arange(ARMS)).all()
+    for i in range(HORIZON):
+        n = np.maximum(p.n[:, i], 1)
+        upper, lower = theirs(n, p.r[:, i], p.c[:, i], i + 1)
+        paid = p.cost[:, i - 1] if i else np.zeros((LANES, RESOURCES))
+        net = descent.net(upper, lower, p.left[:, i, :-1], p.left[0, i, -1], paid)
+        if i < ARMS:
+            continue
+        net, alive = np.concatenate([net, np.zeros((LANES, 1))], axis=1), p.alive[:, i]
+        off = 2e-4 * (1 + (descent.price[:, None] * lower).sum(-1).max(-1))
+        assert (net[rows, p.action[:, i]] >= net.max(-1) - off)[alive].all(), i
+        np.testing.assert_allclose(p.after.price[:, i][alive], descent.price[alive], rtol=2e-4)
+        rests += (p.action[:, i] == ARMS)[alive].sum()
+    assert rests > 100
+
+
+# --- who may play what
+
+
+def test_what_they_need_is_said() -> None:
+    with pytest.raises(jb.InputError, match="no horizon given; LagrangeBwK needs one"):
+        jb.simulate(policies.LagrangeBwK(), WORLD, LIMITS["no time"], key=KEY)
+    with pytest.raises(jb.InputError, match="no null arm"):
+        jb.simulate(policies.DualMirrorDescent(), WORLD, LIMITS["time"], key=KEY)
+    with pytest.raises(jb.InputError, match="no horizon given; DualMirrorDescent"):
+        jb.simulate(policies.DualMirrorDescent(), RESTING, LIMITS["no time"], key=KEY, max_rounds=100)
+    with pytest.raises(jb.InputError, match="it tells nothing of what is left"):
+        jb.simulate(policies.UCBBwK(), WORLD, jb.Horizon(50), key=KEY)
