@@ -184,12 +184,16 @@ def fresh_first(state: Any, view: View, then: jax.Array) -> tuple[jax.Array, jax
 # Badanidiyuru, Kleinberg, Slivkins: Bandits with knapsacks, JACM 65, 2018.
 
 
+# Of a unit: coarser than rounding, so that hardly ever a bound falls on the other side in another program.
+_FINE = 2**14
+
+
 class PricedState(NamedTuple):
     """Statistics, budgets, and what the weights are made of."""
 
     learnt: ArmStatistics
     budget: Total  # [d + 1]
-    used: Total  # [d]: Σ L of the arms played by their index, each rounded down to a tick
+    used: Total  # [d]: Σ L of the arms played by their index, each rounded to 2⁻¹⁴
     rounds: jax.Array  # i32[]: how many those were
 
 
@@ -248,7 +252,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
         score, lower = self.score(state, view.round, amounts)
         arm, by_index = fresh_first(state, view, largest(score, key, view))
         mine = by_index & (jax.lax.iota(jnp.int32, score.shape[0]) == arm)
-        whole = jnp.where(mine[:, None], jnp.floor(lower * ticks.ONE).astype(jnp.int32), 0)
+        whole = jnp.where(mine[:, None], jnp.rint(lower * _FINE).astype(jnp.int32) * (ticks.ONE // _FINE), 0)
         used = ticks.add(state.used, jnp.sum(whole, axis=0, dtype=jnp.int32))
         return state._replace(used=used, rounds=state.rounds + by_index.astype(jnp.int32)), arm
 
