@@ -51,9 +51,11 @@ def bernoulli_law(mean_reward: float, mean_cost: float | Sequence[float]) -> Arm
         >>> law.probability.tolist(), law.cost.tolist()
         ([0.375, 0.125, 0.375, 0.125], [[0.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
     """
-    if np.ndim(mean_cost) == 0:
-        return independent_law([(1 - mean_reward, 0.0), (mean_reward, 1.0)], [(1 - mean_cost, 0.0), (mean_cost, 1.0)])
-    means = np.array([mean_reward, *mean_cost])  # type: ignore[misc]
+    costs = np.asarray(mean_cost, np.float64)
+    if costs.ndim == 0:
+        cost = float(costs)
+        return independent_law([(1 - mean_reward, 0.0), (mean_reward, 1.0)], [(1 - cost, 0.0), (cost, 1.0)])
+    means = np.array([mean_reward, *costs])
     outcomes = np.array(list(itertools.product((0.0, 1.0), repeat=means.size)))
     probability = np.where(outcomes > 0, means, 1 - means).prod(axis=1)
     possible = outcomes[probability > 0]

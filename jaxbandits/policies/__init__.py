@@ -17,6 +17,7 @@ from jaxbandits.policies.many_arms import ArmIncreasing, SampledArms, arms_to_sa
 from jaxbandits.policies.pacers import EvenPace, PricePacer
 from jaxbandits.policies.several_resources import (
     DualMirrorDescent,
+    EpsilonFirstLP,
     KnapsackOracle,
     LagrangeBwK,
     PrimalDualBwK,
@@ -73,6 +74,7 @@ __all__ = [
     "BudgetedThompson",
     "DualMirrorDescent",
     "EpsilonFirst",
+    "EpsilonFirstLP",
     "EstimatedBudgetUCB",
     "EvenPace",
     "FixedSplit",

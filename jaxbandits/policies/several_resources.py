@@ -388,6 +388,76 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
         return state, fresh_first(state, view, arm)[0]
 
 
+# --- ε-first
+# Tran-Thanh, Chapman, Munoz de Cote, Rogers, Jennings: ε-first policies for budget-limited multi-armed bandits, AAAI
+# 2010.
+
+
+class FirstState(NamedTuple):
+    """Statistics, budgets, and whether the last pull was one of exploration."""
+
+    learnt: ArmStatistics
+    budget: Total  # [d + 1]
+    exploring: jax.Array  # bool[]
+
+
+@pytree
+class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
+    """ε-first for several resources: pull the arms in turn until the share ε of some budget is spent, time among them;
+    then draw every round from the solution of the LP at the means, frozen, and at what is left over the rounds left.
+
+    With one resource the LP's solution is the arm of the best ratio, as in :class:`~jaxbandits.policies.EpsilonFirst`.
+
+    Args:
+        epsilon: ε in (0, 1], default 0.1.
+
+    Raises:
+        InputError: before anything runs, for ε out of range, or a constraint that tells no totals to spend.
+
+    Does not leap: it draws.
+
+    Source: AAAI 2010 for one resource; the LP in its second phase is ours.
+
+    Deviations: as :class:`~jaxbandits.policies.EpsilonFirst`; an arm that exploration did not reach is not played.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> world = jb.environments.FiniteArms.bernoulli([[0.9, 0.4]], [[[0.6, 0.5], [0.1, 0.5]]])
+        >>> limit = jb.TotalBudget([600.0, 1000.0], last_pull="counts", rounds=2000)
+        >>> policy = jb.policies.EpsilonFirstLP()
+        >>> played = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=20, marks=1)
+        >>> f"{float(played.reward.mean()) / float(played.best_rate[0] * 600):.3f} of the fluid optimum"
+        '0.992 of the fluid optimum'
+    """
+
+    epsilon: ArrayLike = leaf(default=0.1, above=0, at_most=1)
+
+    update_budgets: ClassVar[bool] = True
+
+    def init(self, spec: FiniteSpec) -> FirstState:
+        """Nothing known."""
+        return FirstState(*super().init(spec), jnp.bool_(True))
+
+    def update(self, state: FirstState, key: jax.Array, observation: Observation) -> FirstState:
+        """Learn from a pull of exploration."""
+        return select_tree(state.exploring, super().update(state, key, observation), state)
+
+    def believed(self, state: FirstState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+        """(r̄, c̄); an arm never pulled brings nothing."""
+        arms = pulled(state, view.round)
+        return arms.mean_reward, arms.mean_cost
+
+    def select(self, state: FirstState, key: jax.Array, view: View) -> tuple[FirstState, jax.Array]:
+        """In turn, or a draw."""
+        state, arm = super().select(state, key, view)
+        amounts = begun(state.budget, view)[1]
+        spent, share = jax.lax.optimization_barrier((amounts.budget - amounts.left, self.epsilon * amounts.budget))
+        exploring = jnp.all(spent < share)
+        in_turn = fewest(state.learnt.pulls, view.available)
+        return state._replace(exploring=exploring), jnp.where(exploring, in_turn, arm)
+
+
 # --- Thompson sampling
 # Ferreira, Simchi-Levi, Wang: Online network revenue management using Thompson sampling, Operations Research 66, 2018.
 

@@ -92,7 +92,7 @@ def chosen(mu: np.ndarray, cost: np.ndarray) -> list[jb.Policy]:
 
 @pytest.mark.parametrize("count", [30, pytest.param(500, marks=pytest.mark.integration)])
 def test_every_policy_is_below_the_optimum_and_that_below_the_fluid_program(count: int) -> None:
-    """Of all instances together and of each one, by standard errors; learners are clearly below. Nothing is overspent."""
+    """Of all instances together and of each one, by standard errors; learners clearly below. Nothing is overspent."""
     mu, cost, budget, rounds = instances(count, seed=2)
     best, fluid = optima(mu, cost, budget, rounds), fluid_values(mu, cost, budget, rounds.astype(float))
     assert (best <= fluid + 1e-9).all() and (best < 0.97 * fluid).mean() > 0.5

@@ -158,7 +158,7 @@ def check_draws(p: Play, kind: str, mu: np.ndarray, cost: np.ndarray, update: bo
             # then the optimum is not unique: the arm is in another solution just as good
             gain = mu[lane, i, action] - rows[action] @ price
             assert edge or abs(gain) < 1e-4, (lane, i, arm, action, x, gain)
-    assert decisions > 800 and other + edges < 0.1 * decisions, (decisions, mixed, other, edges)
+    assert decisions > 600 and other + edges < 0.1 * decisions, (decisions, mixed, other, edges)
     assert kind == "one" or mixed > 0.2 * decisions
 
 
@@ -224,6 +224,20 @@ def test_the_oracle_draws_from_the_program_at_the_true_means(kind: str, update: 
     check_draws(p, kind, mu, cost, update)
     with pytest.raises(jb.InputError, match=r"KnapsackOracle\.mean_cost: 'shape .*' given; it must be \[5, 2\]"):
         jb.simulate(policies.KnapsackOracle(MU[0], RHO[0, :, :1]), WORLD, LIMITS["time"], key=KEY)
+
+
+@pytest.mark.parametrize("kind", ["time", "no time", "one"])
+def test_epsilon_first(kind: str) -> None:
+    """In turn until the share of some budget is spent, time among them; then draws at the means of that phase."""
+    p = play(policies.EpsilonFirstLP(epsilon=0.3), kind)
+    exploring = (budgets_of(kind) - p.left < 0.3 * budgets_of(kind) * (1 - 1e-6)).all(-1)
+    assert np.array_equal(p.action[exploring], np.argmin(p.n, axis=-1)[exploring])
+    hot = (p.action[..., None] == np.arange(ARMS)) * exploring[..., None]
+    sums = hot, hot * p.reward[..., None], hot[..., None] * p.cost[:, :, None, :]
+    n, r, c = (np.cumsum(x, axis=1) - x for x in sums)
+    mu, cost = r / n, c / n[..., None]
+    mu[exploring] = np.nan
+    check_draws(p, kind, mu, cost, update=True)
 
 
 # --- LagrangeBwK
