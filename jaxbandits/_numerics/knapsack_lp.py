@@ -2,7 +2,7 @@
 
 With one resource the optimum is a single arm or a pair, in closed form, written once for the traced form (one lane,
 float32) and for the host (NumPy, float64, batches). With several it is found by the simplex method, written once for
-both too; the host's benchmarks look at all bases instead, or ask scipy.
+both too; on the host all bases are looked at instead where they are few.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-_MOST_BASES = 100_000  # above this the host asks scipy's HiGHS
+_MOST_BASES = 1000  # above this the host takes the simplex method too: all bases would take it longer
+_NO_END = 100_000  # exchanges: on the host it goes on until it has found the optimum
 
 
 class Mixture(NamedTuple):
@@ -266,10 +267,7 @@ def _fluid_value(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> fl
     mu, rows = reward[exists], cost[exists].T
     if math.comb(mu.size + budget.size, budget.size) <= _MOST_BASES:
         return best_basis(mu, rows, budget)[0]
-    from scipy.optimize import linprog  # slow to import, and only needed here
-
-    solution = linprog(-mu, A_ub=rows, b_ub=budget, bounds=(0, None), method="highs")
-    return float(-solution.fun) if solution.status == 0 else math.inf
+    return float(simplex(mu, rows, budget, xp=np, most=_NO_END).value)
 
 
 def best_basis(mu: np.ndarray, cost: np.ndarray, limit: np.ndarray) -> tuple[float, np.ndarray]:
