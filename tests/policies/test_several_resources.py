@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats as laws
 
 import jaxbandits as jb
 from jaxbandits import policies
@@ -199,8 +200,6 @@ def test_thompson_lp(kind: str, update: bool) -> None:
 
 
 def test_posterior_draws_of_every_resource_are_beta_and_independent() -> None:
-    from scipy import stats as laws
-
     policy, key = policies.ThompsonLP(), streams.typed(jnp.array([3, 4], jnp.uint32))
     state = policy.init(jb.environments.FiniteSpec(arms=2, resources=3))
     state = state._replace(
@@ -304,3 +303,149 @@ def test_what_they_need_is_said() -> None:
         jb.simulate(policies.DualMirrorDescent(), RESTING, LIMITS["no time"], key=KEY, max_rounds=100)
     with pytest.raises(jb.InputError, match="it tells nothing of what is left"):
         jb.simulate(policies.UCBBwK(), WORLD, jb.Horizon(50), key=KEY)
+
+
+# --- whole runs: the library beside independent runs of the twins, in the same worlds
+
+
+class Told(NamedTuple):
+    """What a twin knows before round t; lanes are rows."""
+
+    t: int
+    n: np.ndarray
+    r: np.ndarray
+    c: np.ndarray
+    left: np.ndarray  # [lane, m]
+    last: tuple[np.ndarray, np.ndarray, np.ndarray]  # arm, reward and costs of the round before
+    rng: np.random.Generator
+
+
+@cache
+def outcomes() -> tuple[np.ndarray, np.ndarray]:
+    """The outcomes that the library's world gives: rewards ``[lane, K, pull]``, costs ``[…, d]``."""
+    tables = jax.tree.map(lambda x: jnp.asarray(x)[0], WORLD)
+
+    def lane(replicate: jax.Array) -> Any:
+        key = streams.domain_key(streams.lane_key(streams.root_key(KEY), 0, replicate), Domain.WORLD)
+        every_pull = jax.vmap(tables.outcome, in_axes=(None, None, 0))
+        return jax.vmap(every_pull, in_axes=(None, 0, None))(key, jnp.arange(ARMS), jnp.arange(HORIZON))
+
+    reward, cost = jax.jit(jax.vmap(lane))(jnp.arange(LANES))
+    return ticks.to_units(reward), ticks.to_units(cost)
+
+
+def earned(choose: Any, seed: int) -> np.ndarray:
+    """The reward of every lane; arm K rests."""
+    rng, rows, (rewards, costs) = np.random.default_rng(seed), np.arange(LANES), outcomes()
+    n, r, c = np.zeros((LANES, ARMS)), np.zeros((LANES, ARMS)), np.zeros((LANES, ARMS, RESOURCES))
+    last: Any = (np.zeros(LANES, int), np.zeros(LANES), np.zeros((LANES, RESOURCES)))
+    money, total = np.tile(np.array(BUDGETS), (LANES, 1)), np.zeros(LANES)
+    for t in range(1, HORIZON + 1):
+        left = np.concatenate([money, np.full((LANES, 1), HORIZON - t + 1.0)], axis=1)
+        arm = choose(Told(t, n, r, c, left, last, rng))
+        plays = (money > 0).all(-1) & (arm < ARMS)
+        k = np.minimum(arm, ARMS - 1)
+        at = n[rows, k].astype(int)
+        x, y = rewards[rows, k, at] * plays, costs[rows, k, at] * plays[:, None]
+        n[rows, k] += plays
+        r[rows, k] += x
+        c[rows, k] += y
+        money, total, last = money - y, total + x, (arm, x, y)
+    return total
+
+
+def in_turn_then(rule: Any) -> Any:
+    """Each arm once first."""
+    return lambda s: np.full(LANES, s.t - 1) if s.t <= ARMS else rule(s)
+
+
+def by_program(means: Any, share: float = 1.0, update: bool = True) -> Any:
+    def choose(s: Told) -> np.ndarray:
+        mu, cost = means(s)
+        arm = np.zeros(LANES, int)
+        for lane in range(LANES):
+            room = np.maximum(s.left[lane], 1e-9) if update else budgets_of("time")
+            x, _ = twin.program(mu[lane], twin.with_time(cost[lane], True), twin.fluid_limit(room, True, share))
+            arm[lane] = s.rng.choice(ARMS, p=x / x.sum()) if x.sum() > 0 else s.rng.integers(ARMS)
+        return arm
+
+    return choose
+
+
+def bounded(s: Told) -> tuple[np.ndarray, np.ndarray]:
+    return twin.wilson_bounds(s.n, s.r, s.c, s.t, rho=0.125)
+
+
+def pd() -> Any:
+    prices = twin.PrimalDual(LANES, budgets_of("time"))
+
+    def rule(s: Told) -> np.ndarray:
+        upper, lower = twin.rad_bounds(s.n, s.r, s.c, s.t, c_rad=0.5)
+        scores = prices.scores(upper, lower)
+        best = scores >= scores.max(-1, keepdims=True)
+        arm = np.argmax(np.where(best, s.rng.random(scores.shape), -1), axis=-1)
+        prices.played(arm, lower)
+        return arm
+
+    return in_turn_then(rule)
+
+
+def thompson() -> Any:
+    """Bernoulli outcomes: a trial of one is that one."""
+    return by_program(lambda s: (s.rng.beta(1 + s.r, 1 + s.n - s.r), s.rng.beta(1 + s.c, 1 + s.n[..., None] - s.c)))
+
+
+def game() -> Any:
+    players, named = twin.Game(LANES, ARMS, budgets_of("time"), 1.0, 0.05), []
+
+    def choose(s: Told) -> np.ndarray:
+        if named:
+            players.played(s.last[0], named.pop(), *s.last[1:])
+        named.append((np.cumsum(players.resources(), axis=-1)[:, :-1] <= s.rng.random((LANES, 1))).sum(-1))
+        return (np.cumsum(players.arms(), axis=-1)[:, :-1] <= s.rng.random((LANES, 1))).sum(-1)
+
+    return choose
+
+
+def descent() -> Any:
+    prices = twin.Descent(1.0, 0.1, HORIZON)
+
+    def choose(s: Told) -> np.ndarray:
+        upper, lower = twin.wilson_bounds(np.maximum(s.n, 1), s.r, s.c, s.t, rho=0.125)
+        net = prices.net(upper, lower, np.maximum(s.left[:, :-1], 0), s.left[0, -1], s.last[2])
+        best = np.where(net.max(-1) > 0, np.argmax(net + 1e-9 * s.rng.random(net.shape), axis=-1), ARMS)
+        return np.full(LANES, s.t - 1) if s.t <= ARMS else best
+
+    return choose
+
+
+WHOLE: dict[str, tuple[jb.Policy, Any, bool]] = {
+    "PD-BwK": (policies.PrimalDualBwK(), pd, False),
+    "UCB-BwK": (
+        policies.UCBBwK(bounds=policies.WilsonBounds()),
+        lambda: in_turn_then(by_program(bounded, update=False)),
+        False,
+    ),
+    "Thompson": (policies.ThompsonLP(), thompson, False),
+    "Lagrange": (policies.LagrangeBwK(), game, False),
+    "descent": (policies.DualMirrorDescent(), descent, True),
+    "oracle": (
+        policies.KnapsackOracle(MU[0], RHO[0]),
+        lambda: by_program(lambda s: (np.tile(MU[0], (LANES, 1)), np.tile(RHO[0], (LANES, 1, 1)))),
+        False,
+    ),
+}
+
+
+@pytest.mark.integration
+def test_mean_rewards_agree_with_those_of_the_twins() -> None:
+    """Paired over lanes, which meet the same outcomes; ties and draws are each one's own. Bonferroni at 1 %."""
+    z = {}
+    for number, (name, (policy, choose, resting)) in enumerate(WHOLE.items()):
+        p = play(policy, "time", resting)
+        mine, theirs = (p.reward * p.alive).sum(1), earned(choose(), seed=number)
+        gap = mine - theirs
+        error = gap.std(ddof=1) / np.sqrt(LANES)  # 0 where every run is the twin's: nothing was drawn, nothing tied
+        z[name] = gap.mean() / error if error > 0 else (0.0 if abs(gap.mean()) < 1e-9 else np.inf)
+        print(f"{name:10s} {mine.mean():.2f} {theirs.mean():.2f}  z = {z[name]:+.2f}")
+    assert max(map(abs, z.values())) < laws.t.isf(0.005 / len(z), LANES - 1), z
