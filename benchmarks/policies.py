@@ -179,8 +179,8 @@ def _several(name, arms):
     """The number of resources ends the name."""
     d = int(name.rsplit("_", 1)[1])
     drawn = np.random.default_rng(0)
-    reward, cost = drawn.uniform(0.1, 1, (LANES, arms)), drawn.uniform(0.1, 1, (LANES, arms, d))
-    world, policy = jb.environments.FiniteArms.bernoulli(reward, cost), jb.policies.PrimalDualBwK()
+    means = drawn.uniform(0.1, 1, (LANES, arms)), drawn.uniform(0.1, 1, (LANES, arms, d))
+    world, policy = jb.environments.FiniteArms.bernoulli(*means), jb.policies.PrimalDualBwK()
     reward, cost = (x.astype(np.float32) for x in world.values())
 
     def limit(share):

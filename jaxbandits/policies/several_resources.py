@@ -123,7 +123,9 @@ def told(view: View, resources: int) -> Total:
     if not isinstance(money, Total):
         raise InputError("constraint: one whose budgets renew given; it must tell totals to spend, as TotalBudget does")
     money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
-    assert money.part.shape[0] in (resources, resources + 1)
+    if money.part.shape[0] not in (resources, resources + 1):
+        must = f"{resources}, or {resources + 1} with time, as the environment has {resources} resources"
+        raise InputError(f"constraint: {money.part.shape[0]} totals told; there must be {must}")
     return money
 
 
@@ -411,6 +413,7 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
 
     Args:
         epsilon: ε in (0, 1], default 0.1.
+        update_budgets: False to put B_j/T in place of what is left over the rounds left.
 
     Raises:
         InputError: before anything runs, for ε out of range, or a constraint that tells no totals to spend.
@@ -433,12 +436,12 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
     """
 
     epsilon: ArrayLike = leaf(default=0.1, above=0, at_most=1)
-
-    update_budgets: ClassVar[bool] = True
+    update_budgets: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> FirstState:
         """Nothing known."""
-        return FirstState(*super().init(spec), jnp.bool_(True))
+        known: KnapsackState = super().init(spec)
+        return FirstState(known.learnt, known.budget, jnp.bool_(True))
 
     def update(self, state: FirstState, key: jax.Array, observation: Observation) -> FirstState:
         """Learn from a pull of exploration."""

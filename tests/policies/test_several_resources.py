@@ -301,6 +301,10 @@ def test_what_they_need_is_said() -> None:
         jb.simulate(policies.DualMirrorDescent(), WORLD, LIMITS["time"], key=KEY)
     with pytest.raises(jb.InputError, match="no horizon given; DualMirrorDescent"):
         jb.simulate(policies.DualMirrorDescent(), RESTING, LIMITS["no time"], key=KEY, max_rounds=100)
+    later = jb.environments.Delayed(ONE, jb.environments.FixedDelay(2), room=8, arrivals=2)
+    renewing = jb.Renewing(amount=[5.0], every=[2], requests=[8, 12])
+    with pytest.raises(jb.InputError, match="one whose budgets renew given; it must tell totals to spend"):
+        jb.simulate(policies.InFlight(policies.PrimalDualBwK()), later, renewing, key=KEY)
     with pytest.raises(jb.InputError, match="it tells nothing of what is left"):
         jb.simulate(policies.UCBBwK(), WORLD, jb.Horizon(50), key=KEY)
 
