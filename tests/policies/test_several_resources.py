@@ -104,6 +104,7 @@ def budgets_of(kind: str) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", LIMITS)
 @pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.quick_rows("rad-time", "wilson-no time")
 def test_primal_dual_bwk(kind: str, bounds: str) -> None:
     mine, theirs = BOUNDS[bounds]
     p = play(policies.PrimalDualBwK(bounds=mine, rate=2.0), kind)
@@ -165,6 +166,7 @@ def check_draws(p: Play, kind: str, mu: np.ndarray, cost: np.ndarray, update: bo
 
 @pytest.mark.parametrize(("kind", "update"), [("time", False), ("time", True), ("no time", True), ("one", False)])
 @pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.quick_rows("wilson-time-True")
 def test_ucb_bwk(kind: str, update: bool, bounds: str) -> None:
     mine, theirs = BOUNDS[bounds]
     p = play(policies.UCBBwK(bounds=mine, epsilon=0.125, update_budgets=update), kind)
@@ -176,6 +178,7 @@ def test_ucb_bwk(kind: str, update: bool, bounds: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "update"), [("time", False), ("time", True), ("no time", True)])
+@pytest.mark.quick_rows("time-True")
 def test_thompson_lp(kind: str, update: bool) -> None:
     """Trials and their counts exactly; the twin's LP is fed the policy's own posterior draws."""
     policy = policies.ThompsonLP(update_budgets=update)
@@ -217,6 +220,7 @@ def test_posterior_draws_of_every_resource_are_beta_and_independent() -> None:
 
 
 @pytest.mark.parametrize(("kind", "update"), [("time", True), ("time", False), ("no time", True)])
+@pytest.mark.quick_rows("time-False")
 def test_the_oracle_draws_from_the_program_at_the_true_means(kind: str, update: bool) -> None:
     p = play(policies.KnapsackOracle(MU[0], RHO[0], update_budgets=update), kind)
     mu, cost = (np.broadcast_to(x[0], (LANES, ROUNDS, *x.shape[1:])) for x in WORLD.values())
@@ -226,6 +230,7 @@ def test_the_oracle_draws_from_the_program_at_the_true_means(kind: str, update: 
 
 
 @pytest.mark.parametrize("kind", ["time", "no time", "one"])
+@pytest.mark.quick_rows("time")
 def test_epsilon_first(kind: str) -> None:
     """In turn until the share of some budget is spent, time among them; then draws at the means of that phase."""
     p = play(policies.EpsilonFirstLP(epsilon=0.3), kind)
@@ -234,6 +239,7 @@ def test_epsilon_first(kind: str) -> None:
     hot = (p.action[..., None] == np.arange(ARMS)) * exploring[..., None]
     sums = hot, hot * p.reward[..., None], hot[..., None] * p.cost[:, :, None, :]
     n, r, c = (np.cumsum(x, axis=1) - x for x in sums)
+    n = np.maximum(n, 1)  # what exploration did not reach brings nothing
     mu, cost = r / n, c / n[..., None]
     mu[exploring] = np.nan
     check_draws(p, kind, mu, cost, update=True)
