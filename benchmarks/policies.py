@@ -26,6 +26,7 @@ HEADER = ("policy", "engine", "K", "rounds_per_s", "native_rounds_per_s", "ratio
 def names():
     """The jobs: (policy, K), K None where there is no fixed number of arms."""
     with_arms = ["bts", *(name for name in POLICIES if name != "bts"), "suak", "rcucb"]
+    with_arms += ["primal_dual_bwk_2", "primal_dual_bwk_5"]
     return [(name, arms) for name in with_arms for arms in (10, 100)] + [("b_zoom", None), ("rcb_air", None)]
 
 
@@ -101,7 +102,14 @@ def agree(name, engine, ours, native):
 
 def jobs(name, arms, engine):
     """``play(seed, share)`` of ours and of the loops: rounds and rewards of each lane."""
-    made = {"suak": _suak, "rcucb": _rcucb, "b_zoom": _b_zoom, "rcb_air": _rcb_air}.get(name, _finite)
+    made = {
+        "primal_dual_bwk_2": _several,
+        "primal_dual_bwk_5": _several,
+        "suak": _suak,
+        "rcucb": _rcucb,
+        "b_zoom": _b_zoom,
+        "rcb_air": _rcb_air,
+    }.get(name, _finite)
     policy, world, limit, *loops = made(name, arms)
 
     def play(seed, share):
@@ -165,6 +173,24 @@ def _suak(_, arms):
 
     policy, with_null = jb.policies.SUAK(c=float(c)), jb.environments.WithNullArm(world)
     return policy, with_null, lambda share: jb.AverageCost(float(c), _many(share, arms)), native
+
+
+def _several(name, arms):
+    """The number of resources ends the name."""
+    d = int(name.rsplit("_", 1)[1])
+    drawn = np.random.default_rng(0)
+    means = drawn.uniform(0.1, 1, (LANES, arms)), drawn.uniform(0.1, 1, (LANES, arms, d))
+    world, policy = jb.environments.FiniteArms.bernoulli(*means), jb.policies.PrimalDualBwK()
+    reward, cost = (x.astype(np.float32) for x in world.values())
+
+    def limit(share):
+        return jb.TotalBudget(np.full(d, _many(share, arms) / 2), last_pull="counts", rounds=_many(share, arms))
+
+    def native(seed, share):
+        most = _many(share, arms)
+        return own.primal_dual_bwk(reward, cost, np.full((LANES, d), most / 2), most, np.float32(0.5), seed)
+
+    return policy, world, limit, native
 
 
 def _rcucb(_, arms):

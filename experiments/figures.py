@@ -28,7 +28,9 @@ UCB-V (ratio): orange D - | ω-UCB: green ^ -- | ω*-UCB: sky v -- | RCUCB liter
 RCUCB legal: blue s - | RCUCB legal α=0.03: orange D - | RCUCB infinite: orange v --
 RCUCB Kaplan-Meier: green ^ -- | UCB width 1+λ: grey P - | UCB width 1: black X - | TS global: pink * -
 TS per arm: sky d - | PricePacer: blue o - | even pace: green s - | caps per hour: orange D -
-spend until gone: vermilion v -
+spend until gone: vermilion v - | PD-BwK, rad: orange D -- | PD-BwK, ω: vermilion o -
+UCB-BwK, rad: sky v -- | UCB-BwK, ω: blue s - | Thompson LP: green ^ - | mirror descent, ω: pink * -
+LagrangeBwK: grey X -. | LP oracle: black d :
 """
 COLOURS = {"black": BLACK, "blue": BLUE, "green": GREEN, "grey": GREY, "orange": ORANGE}
 COLOURS |= {"pink": PINK, "sky": SKY, "vermilion": VERMILION}

@@ -46,6 +46,16 @@ def _money(argument: str, value: Any, environment: Environment) -> np.ndarray:
     return whole
 
 
+def _whole_rounds(value: Any, environment: Environment) -> np.ndarray:
+    """``i32[instance]``."""
+    what = "a whole number from 1 to 2**30"
+    rounds = per_instance("rounds", positive("rounds", value, what), environment.instances)
+    wrong = (rounds != np.rint(rounds)) | (rounds > _MOST)
+    if wrong.any():
+        raise bad("rounds", float(rounds[wrong][0]), what)
+    return rounds.astype(np.int32)
+
+
 @pytree
 class TotalBudget(Constraint):
     """Play until ``budget`` is spent; money is the clock, and the regret is the budgeted regret.
@@ -55,25 +65,38 @@ class TotalBudget(Constraint):
     charged to the regret.
 
     With d resources a lane ends when the first of them is spent; the clock is resource 0, for the
-    regret too: of a lane that ends by another one it counts what of resource 0 was spent, and may be below 0.
+    regret too: of a lane that ends by another one it counts what of resource 0 was spent, and may be below 0. The
+    fluid optimum itself is ``best_rate`` times the budget of resource 0: what it is above a lane's reward is the regret
+    of bandits with knapsacks.
+
+    ``rounds`` makes time one more resource: a round uses one of T, none is left after T rounds, and the view tells the
+    rounds that are left behind what is left of the others, ``[d + 1]``.
 
     Args:
         budget: B > 0 in cost units, scalar or ``[instance]``; rounded down to whole ticks of 2⁻²⁴. With d resources
-            ``[d]`` or ``[instance, d]``.
+            ``[d]`` or ``[instance, d]``, each in its own units.
         last_pull: ``"counts"`` or ``"forfeits"``. Required: the papers differ.
+        rounds: T ≥ 1, scalar or ``[instance]``; None (default): no horizon. Only where costs are a vector, if need be
+            of one resource (``mean_cost`` of shape ``[instance, K, 1]``).
 
     Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for a budget that is not finite, not above 0 or above 2³⁰, or
-            another ``last_pull``.
+        InputError: at :func:`~jaxbandits.simulate`, for a budget that is not finite, not above 0 or above 2³⁰, another
+            ``last_pull``, or ``rounds`` that are no whole number from 1 to 2³⁰ or stand beside one scalar cost.
 
     Example:
+        Money for 40 pulls, tokens for 500 and 60 rounds: the money is gone first.
+
+        >>> import jax
         >>> import jaxbandits as jb
-        >>> jb.TotalBudget(500.0, last_pull="counts").last_pull
-        'counts'
+        >>> world = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[[1.0, 0.1], [1.0, 0.2]]])
+        >>> limit = jb.TotalBudget([40.0, 100.0], last_pull="counts", rounds=60)
+        >>> jb.simulate(jb.policies.FixedSplit([1.0, 1.0]), world, limit, key=jax.random.key(0), marks=1).rounds.item()
+        40
     """
 
     budget: ArrayLike = leaf()
     last_pull: str = static()
+    rounds: ArrayLike = leaf(default=None, integer=True)
     resources: int | None = static(default=None)  # set by prepare
 
     ends_with: ClassVar[Status] = Status.EXHAUSTED
@@ -83,7 +106,10 @@ class TotalBudget(Constraint):
     def prepare(self, environment: Environment) -> Constraint:
         one_of("last_pull", self.last_pull, LAST_PULLS)
         whole = _money("budget", self.budget, environment)
-        return dataclasses.replace(self, budget=ticks.split(whole), resources=environment.resources)
+        rounds = None if self.rounds is None else _whole_rounds(self.rounds, environment)
+        if rounds is not None and environment.resources is None:
+            raise bad("rounds", int(rounds.flat[0]), "None where a cost is one number; a vector may have length 1")
+        return dataclasses.replace(self, budget=ticks.split(whole), rounds=rounds, resources=environment.resources)
 
     def _first(self, total: Total) -> Total:
         return total if self.resources is None else Total(total.whole[..., 0], total.part[..., 0])
@@ -94,11 +120,15 @@ class TotalBudget(Constraint):
 
     def ended(self, ledger: Ledger) -> jax.Array:
         """Is any resource spent?"""
-        return jnp.any(ticks.reached(ledger.spent, self.budget))
+        spent = jnp.any(ticks.reached(ledger.spent, self.budget))
+        return spent if self.rounds is None else spent | (ledger.rounds >= self.rounds)
 
     def view(self, ledger: Ledger) -> Total | None:
-        """Money left (a total; never below 0)."""
-        return ticks.minus(self.budget, ticks.smaller(ledger.spent, self.budget))
+        """Money left (a total; never below 0), and the rounds left, where there is an end of them."""
+        money = ticks.minus(self.budget, ticks.smaller(ledger.spent, self.budget))
+        if self.rounds is None:
+            return money
+        return jax.tree.map(jnp.append, money, ticks.count(jnp.asarray(self.rounds - ledger.rounds)))
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
         """Book one round under the rule of the last pull."""
@@ -120,11 +150,13 @@ class TotalBudget(Constraint):
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
         """max_k μ^r_k / μ^c_k, the reward per unit of money of always playing the best arm.
 
-        With d resources, the value of the fluid LP (max Σ n_k μ^r_k with Σ n_k μ^c_kj ≤ B_j) per unit of resource 0.
+        With d resources, the value of the fluid LP (max Σ n_k μ^r_k with Σ n_k μ^c_kj ≤ B_j, and Σ n_k ≤ T where there
+        is a horizon) per unit of resource 0.
         """
         if self.resources is not None:
             budget = ticks.to_units(ticks.join(self.budget))
-            return knapsack_lp.fluid_values(reward, cost, budget) / budget[:, 0]
+            rounds = None if self.rounds is None else np.asarray(self.rounds, np.float64)
+            return knapsack_lp.fluid_values(reward, cost, budget, rounds) / budget[:, 0]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.nanmax(np.where(cost > 0, reward / cost, np.nan), axis=-1)
 
@@ -135,14 +167,6 @@ class _RoundClock(Constraint):
     rounds: ArrayLike
     ends_with: ClassVar[Status] = Status.HORIZON
     clock_name: ClassVar[str] = "rounds"
-
-    def _whole_rounds(self, environment: Environment) -> np.ndarray:
-        what = "a whole number from 1 to 2**30"
-        rounds = per_instance("rounds", positive("rounds", self.rounds, what), environment.instances)
-        wrong = (rounds != np.rint(rounds)) | (rounds > 2**30)
-        if wrong.any():
-            raise bad("rounds", float(rounds[wrong][0]), what)
-        return rounds.astype(np.int32)
 
     def end(self) -> Total:
         """T."""
@@ -178,7 +202,7 @@ class Horizon(_RoundClock):
     additive: ClassVar[bool] = True
 
     def prepare(self, environment: Environment) -> Constraint:
-        return dataclasses.replace(self, rounds=self._whole_rounds(environment))
+        return dataclasses.replace(self, rounds=_whole_rounds(self.rounds, environment))
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
         """Book one round."""
@@ -231,7 +255,7 @@ class AverageCost(_RoundClock):
         if (short := least > c).any():
             may_be = f"at least {least[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm"
             raise bad("c", float(c[short].flat[0]), f"{may_be}(arms)")
-        return dataclasses.replace(self, c=whole.astype(np.int32), rounds=self._whole_rounds(environment))
+        return dataclasses.replace(self, c=whole.astype(np.int32), rounds=_whole_rounds(self.rounds, environment))
 
     def audit(self) -> dict[str, Total]:
         """What was not spent of c·t so far, and the largest violation."""

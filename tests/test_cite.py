@@ -19,8 +19,8 @@ CLASSES = {
 
 # Ours, or everybody's: no paper to cite.
 OURS = {
-    *("BestRatioOracle", "EvenPace", "FixedSplit", "InFlight", "IndexPolicy", "MixturePolicy", "RandomisedPolicy"),
-    *("SoftIndex", "ZoomingPolicy"),
+    *("BestRatioOracle", "EvenPace", "FixedSplit", "InFlight", "IndexPolicy", "KnapsackOracle", "MixturePolicy"),
+    *("RandomisedPolicy", "SoftIndex", "ZoomingPolicy"),
 }
 ENTRIES = {key: entry for key, entry, _ in citing.papers()}
 

@@ -10,6 +10,60 @@ from benchmarks.loops import FAST, INF, F, begin, below, first_state, pull, unif
 
 
 @numba.njit(parallel=True, fastmath=FAST)
+def primal_dual_bwk(mean_reward, mean_cost, budget, most, c_rad, seed):
+    """PD-BwK with d resources and time: costs ``[lane, K, d]``, budgets ``[lane, d]``, ``most`` rounds."""
+    lanes, width, d = mean_cost.shape
+    rounds, earned = np.zeros(lanes, np.int64), np.zeros(lanes, np.float64)
+    for lane in numba.prange(lanes):
+        state, n, reward, _ = begin(seed, lane, width)
+        cost, lower, upper = zeros((width, d)), zeros((width, d)), zeros(width)
+        weight, price, share = zeros(d + 1), zeros(d + 1), zeros(d + 1)
+        spent = np.zeros(d)
+        least = F(most)
+        for j in range(d):
+            least = min(least, F(budget[lane, j]))
+        for j in range(d):
+            share[j] = least / F(budget[lane, j])
+        share[d] = least / F(most)
+        rate = np.log(F(1) + np.sqrt(np.log(F(d + 1)) / least))
+        t, won, going = 0, 0.0, True
+        while going and t < most:
+            arm = t
+            if t >= width:
+                top = weight.max()
+                for j in range(d + 1):
+                    price[j] = np.exp(weight[j] - top) * share[j]
+                arm, best = 0, F(-1)
+                for k in range(width):
+                    uses = price[d]
+                    for j in range(d):
+                        uses += price[j] * lower[k, j]
+                    if upper[k] > best * uses:
+                        best, arm = upper[k] / uses, k
+                for j in range(d):
+                    weight[j] += rate * share[j] * lower[arm, j]
+                weight[d] += rate * share[d]
+            state, u = uniform(state)
+            r = F(u < mean_reward[lane, arm])
+            n[arm] += F(1)
+            reward[arm] += r
+            inv = F(1) / n[arm]
+            mean = reward[arm] * inv
+            upper[arm] = min(mean + np.sqrt(c_rad * mean * inv) + c_rad * inv, F(1))
+            for j in range(d):
+                state, u = uniform(state)
+                c = F(u < mean_cost[lane, arm, j])
+                cost[arm, j] += c
+                spent[j] += c
+                going = going and spent[j] < budget[lane, j]
+                mean = cost[arm, j] * inv
+                lower[arm, j] = max(mean - np.sqrt(c_rad * mean * inv) - c_rad * inv, F(0))
+            won, t = won + r, t + 1
+        rounds[lane], earned[lane] = t, won
+    return rounds, earned
+
+
+@numba.njit(parallel=True, fastmath=FAST)
 def b_greedy(mean_reward, mean_cost, budget, p, q, seed):
     """ε-greedy: a random arm with probability pK/(t − 1)."""
     lanes, width = mean_reward.shape

@@ -218,8 +218,10 @@ def prepare(constraint: Constraint, environment: Environment) -> Constraint:
     """
     kind, instances = type(constraint).__name__, environment.instances
     for field in leaf_fields(constraint):
-        if {"above", "at_least", "at_most"} & set(field.metadata):
-            as_played(f"{kind}.{field.name}", getattr(constraint, field.name), field.metadata)
+        value = getattr(constraint, field.name)
+        left_out = value is None and field.default is None
+        if {"above", "at_least", "at_most"} & set(field.metadata) and not left_out:
+            as_played(f"{kind}.{field.name}", value, field.metadata)
     ready = called(constraint, "prepare", lambda: constraint.prepare(environment))
     for path, leaf in jax.tree_util.tree_leaves_with_path(ready):
         if np.shape(leaf)[:1] != (instances,):
@@ -476,8 +478,8 @@ def lane_lengths(
     environment: Environment, ready: Constraint, end: np.ndarray, max_rounds: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Expected rounds of each instance (for scheduling only), and its round cap: neither depends on other instances."""
-    if ready.clock_name == "rounds":
-        rounds = end / ticks.ONE
+    rounds = end / ticks.ONE if ready.clock_name == "rounds" else getattr(ready, "rounds", None)
+    if rounds is not None:
         return rounds, _cap(rounds + 1, max_rounds)
     reward, cost = environment.values()
     if environment.resources is not None:

@@ -1,7 +1,8 @@
 """Fluid linear programs of bandits with knapsacks: best mixtures of arms and rest.
 
 With one resource the optimum is a single arm or a pair, in closed form, written once for the traced form (one lane,
-float32) and for the host (NumPy, float64, batches). With d resources it is found among all bases, on the host.
+float32) and for the host (NumPy, float64, batches). With several it is found by the simplex method, written once for
+both too; on the host all bases are looked at instead where they are few.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-_MOST_BASES = 100_000  # above this the host asks scipy's HiGHS
+_MOST_BASES = 1000  # above this the host takes the simplex method too: all bases would take it longer
+_NO_END = 100_000  # exchanges: on the host it goes on until it has found the optimum
 
 
 class Mixture(NamedTuple):
@@ -99,6 +101,131 @@ def _ranks(values: jax.Array) -> jax.Array:
     return jax.lax.bitcast_convert_type(values, jnp.int32)
 
 
+# --- Several rows: the simplex method
+
+
+class Vertex(NamedTuple):
+    """A vertex of max ⟨μ, x⟩ with C x ≤ b, x ≥ 0: at most as many arms as there are rows.
+
+    Where it is not bounded, one arm that brings something and uses nothing, at the level 1.
+    """
+
+    value: Any  # f[...]; +∞ where it is not bounded
+    arm: Any  # i32[..., row]: an arm of the basis in each place, −1 for none
+    level: Any  # f[..., row]: x of that arm, 0 for none
+    price: Any  # f[..., row]: the dual prices
+    pivots: Any  # i32[...]: exchanges made
+    found: Any  # bool[...]: the optimum; else the best vertex that ``most`` exchanges came to, or it is not bounded
+
+
+class _Tableau(NamedTuple):
+    """Variables are the slacks of the m rows, then the K arms, so that further arms change no number."""
+
+    rows: Any  # f[..., m + 1, m + K + 1]: of the constraints and, last, of the reduced costs; right sides last
+    basis: Any  # i32[..., m]: the variable in each place
+    pivots: Any  # i32[...]
+    stuck: Any  # bool[...]: the last exchange moved nothing
+    running: Any  # bool[...]
+    endless: Any  # i32[...]: the variable that may grow for ever; −1: none
+
+
+def simplex(mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleType = jnp, most: int = 0) -> Vertex:
+    """max ⟨μ, x⟩ with C x ≤ b, x ≥ 0 by the simplex method: the same code traced and on the host, in any float type.
+
+    The entering variable is the one of the largest gain, the leaving one that of the smallest ratio. After an exchange
+    that moved nothing, the entering one is the first that gains (Bland's rule), until something moves: so no cycle is
+    possible. Equals go to the lower place: slacks before arms. A pure function, no randomness.
+
+    Args:
+        mu: μ, ``[..., K]``, at most 1 in size or so: a gain below 2⁵ units in the last place of 1 is none.
+        cost: C ≥ 0, ``[..., m, K]``; below 2⁸ such units of the largest of its row it counts as 0 (3·10⁻⁵ in float32),
+            since rounding leaves as much. limit: b ≥ 0, ``[..., m]``.
+        allowed: ``bool[..., K]``; all by default.
+        xp: ``jax.numpy`` (one lane, to be batched by ``vmap``) or ``numpy`` (leading axes are a batch).
+        most: exchanges at most, by default 8 (m + 2) (on 10⁵ programs at most 5 (m + 2) were needed).
+
+    Returns:
+        A :class:`Vertex`.
+    """
+    m, arms = cost.shape[-2:]
+    most = most or 8 * (m + 2)
+    dtype = cost.dtype
+    small, noise = (dtype.type(x * np.finfo(dtype).eps) for x in (2**5, 2**8))
+    size = xp.max(cost, axis=-1)
+    size = xp.where(size > 0, size, 1)  # the largest number of each row becomes 1
+    lead = cost.shape[:-2]
+    slacks = xp.broadcast_to(xp.eye(m, dtype=dtype), (*lead, m, m))
+    right = limit / size
+    rows = xp.concatenate([slacks, cost / size[..., None], right[..., None]], axis=-1)
+    gains = xp.concatenate([xp.zeros((*lead, m), dtype), -mu, xp.zeros((*lead, 1), dtype)], axis=-1)
+    rows = xp.concatenate([rows, gains[..., None, :]], axis=-2)
+    ids, places = xp.arange(m + arms, dtype=np.int32), xp.arange(m, dtype=np.int32)
+    never, none = np.int32(m + arms), np.int32(-1)
+    levels = np.zeros((m + 1, m + arms + 1), bool)
+    levels[:m, -1] = True
+    if allowed is None:
+        allowed = xp.ones((*lead, arms), bool)
+    enters_at_all = xp.concatenate([xp.ones((*lead, m), bool), allowed], axis=-1)
+
+    def exchange(now: _Tableau) -> _Tableau:
+        gain = now.rows[..., -1, :-1]
+        better = enters_at_all & (gain < -small)
+        best = better & (now.stuck[..., None] | (gain <= xp.min(xp.where(better, gain, 0), axis=-1)[..., None]))
+        entering = xp.min(xp.where(best, ids, never), axis=-1)
+        at_end = entering == never
+        column = xp.sum(xp.where((ids == entering[..., None])[..., None, :], now.rows[..., :-1], 0), axis=-1)
+        over = column[..., :-1] > noise
+        ratio = xp.where(over, now.rows[..., :-1, -1] / xp.where(over, column[..., :-1], 1), xp.inf)
+        least = xp.min(ratio, axis=-1)
+        out = xp.min(xp.where(over & (ratio <= least[..., None]), now.basis, never), axis=-1)
+        endless = ~at_end & ~xp.any(over, axis=-1)
+        moves = now.running & ~at_end & ~endless
+        here = now.basis == out[..., None]
+        by = xp.sum(xp.where(here, column[..., :-1], 0), axis=-1)
+        row = xp.sum(xp.where(here[..., None], now.rows[..., :-1, :], 0), axis=-2) / xp.where(moves, by, 1)[..., None]
+        mine = xp.concatenate([here, xp.zeros_like(here[..., :1])], axis=-1)[..., None]
+        after = xp.where(mine, row[..., None, :], now.rows - column[..., None] * row[..., None, :])
+        after = xp.where(levels, xp.maximum(after, 0), after)  # what rounding leaves below 0 would be no vertex
+        return _Tableau(
+            xp.where(moves[..., None, None], after, now.rows),
+            xp.where(moves[..., None] & here, entering[..., None], now.basis),
+            now.pivots + moves,
+            xp.where(moves, least <= 0, now.stuck),
+            moves,
+            xp.where(now.running & endless, entering, now.endless),
+        )
+
+    def goes_on(now: _Tableau) -> Any:
+        return xp.any(now.running & (now.pivots < most))
+
+    start = _Tableau(
+        rows,
+        xp.broadcast_to(places, (*lead, m)),
+        xp.zeros(lead, np.int32),
+        xp.zeros(lead, bool),
+        xp.ones(lead, bool),
+        xp.full(lead, none, np.int32),
+    )
+    if xp is jnp:
+        last = jax.lax.while_loop(goes_on, exchange, start)
+    else:
+        last = start
+        while goes_on(last):
+            last = exchange(last)
+    endless, first = last.endless >= 0, places == 0
+    arm = xp.where(last.basis >= m, last.basis - m, none)
+    level = xp.where(arm >= 0, last.rows[..., :-1, -1], 0)
+    alone = endless[..., None]
+    return Vertex(
+        value=xp.where(endless, xp.inf, last.rows[..., -1, -1]).astype(dtype),
+        arm=xp.where(alone, xp.where(first, last.endless[..., None] - m, none), arm),
+        level=xp.where(alone, first.astype(dtype), level),
+        price=last.rows[..., -1, :m] / size,
+        pivots=last.pivots,
+        found=~last.running & ~endless,
+    )
+
+
 # --- On the host, for the oracles of the constraints
 
 
@@ -117,14 +244,21 @@ def mixture_values(reward: np.ndarray, cost: np.ndarray, c: np.ndarray) -> np.nd
         allowed = np.concatenate([exists, np.ones_like(exists[:, :1])], axis=-1)
         found = vertices(np.where(exists, reward, 0.0), np.where(exists, cost, 1.0), c, allowed, xp=np)
         return found.max((-1, -2))
-    ones = np.ones((cost.shape[0], cost.shape[1], 1))
-    return fluid_values(reward, np.concatenate([cost, ones], axis=-1), np.pad(c, [(0, 0), (0, 1)], constant_values=1.0))
+    return fluid_values(reward, cost, c, np.ones(c.shape[0]))
 
 
-def fluid_values(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> np.ndarray:
-    """Value of max Σ n_k μ_k with Σ n_k ρ_kj ≤ B_j, n ≥ 0, for each instance; shapes as :func:`mixture_values`."""
+def fluid_values(
+    reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, rounds: np.ndarray | None = None
+) -> np.ndarray:
+    """Value of max Σ n_k μ_k with Σ n_k ρ_kj ≤ B_j, n ≥ 0, and Σ n_k ≤ T if ``rounds`` are given, for each instance.
+
+    Shapes as :func:`mixture_values`; ``rounds`` ``[instance]``.
+    """
     if cost.ndim == 2:
         cost, budget = cost[..., None], budget[..., None]
+    if rounds is not None:
+        cost = np.concatenate([cost, np.ones_like(cost[..., :1])], axis=-1)
+        budget = np.concatenate([budget, rounds[:, None]], axis=-1)
     return np.array([_fluid_value(*instance) for instance in zip(reward, cost, budget, strict=True)])
 
 
@@ -133,10 +267,7 @@ def _fluid_value(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> fl
     mu, rows = reward[exists], cost[exists].T
     if math.comb(mu.size + budget.size, budget.size) <= _MOST_BASES:
         return best_basis(mu, rows, budget)[0]
-    from scipy.optimize import linprog  # slow to import, and only needed here
-
-    solution = linprog(-mu, A_ub=rows, b_ub=budget, bounds=(0, None), method="highs")
-    return float(-solution.fun) if solution.status == 0 else math.inf
+    return float(simplex(mu, rows, budget, xp=np, most=_NO_END).value)
 
 
 def best_basis(mu: np.ndarray, cost: np.ndarray, limit: np.ndarray) -> tuple[float, np.ndarray]:

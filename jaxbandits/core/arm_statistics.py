@@ -12,7 +12,10 @@ from jaxbandits.core.ticks import Total
 
 
 class ArmStatistics(NamedTuple):
-    """What an index policy remembers of K arms. ``spread`` totals are None unless the policy asks for them."""
+    """What an index policy remembers of K arms. ``spread`` totals are None unless the policy asks for them.
+
+    With d resources all that is of costs is ``[K, d]``, here and in :class:`Arms`.
+    """
 
     pulls: jax.Array  # i32[K]
     reward: Total  # [K]
@@ -44,17 +47,32 @@ class Arms(NamedTuple):
     @property
     def mean_cost(self) -> jax.Array:
         """c̄ = Σc / n."""
-        return self.cost / self.n
+        return self.cost / beside(self.n, self.cost.ndim - self.n.ndim)
 
 
-def empty(arms: int, *, spreads: bool = False) -> ArmStatistics:
-    """Statistics before the first pull."""
-    none = ticks.zero((arms,)) if spreads else None
-    return ArmStatistics(jnp.zeros((arms,), jnp.int32), ticks.zero((arms,)), ticks.zero((arms,)), none, none)
+def beside(x: jax.Array, axes: int) -> jax.Array:
+    """``x`` with so many axes of size 1 behind its own: what is of an arm, beside what is of its resources."""
+    return x.reshape(x.shape + (1,) * axes)
+
+
+def empty(arms: int, *, resources: int | None = None, spreads: bool = False) -> ArmStatistics:
+    """Statistics before the first pull.
+
+    Example:
+        >>> from jaxbandits.core import arm_statistics
+        >>> arm_statistics.empty(3).cost.whole.shape, arm_statistics.empty(3, resources=2).cost.whole.shape
+        ((3,), (3, 2))
+    """
+    costs = (arms,) if resources is None else (arms, resources)
+    spread = (ticks.zero((arms,)), ticks.zero(costs)) if spreads else (None, None)
+    return ArmStatistics(jnp.zeros((arms,), jnp.int32), ticks.zero((arms,)), ticks.zero(costs), *spread)
 
 
 def record(stats: ArmStatistics, arm: jax.Array, reward: jax.Array, cost: jax.Array) -> ArmStatistics:
-    """Add the outcomes of a round: ``arm``, ``reward``, ``cost`` are scalars, or ``[L]`` for a set of distinct arms."""
+    """Add the outcomes of a round: ``arm``, ``reward``, ``cost`` are scalars, or ``[L]`` for a set of distinct arms.
+
+    With d resources ``cost`` has an axis ``[d]`` more, the last one.
+    """
     ids = jax.lax.iota(jnp.int32, stats.pulls.shape[0])
 
     def put(total: Total | None, x: jax.Array) -> Total | None:
@@ -80,8 +98,8 @@ def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
     def more(total: Total | None, unseen: int) -> Total | None:
         if total is None:
             return None
-        mean = jnp.where(seen, ticks.quotient(total, n), unseen)
-        return ticks.plus(total, ticks.times(mean, open))
+        pulled, by, times = (beside(x, total.part.ndim - n.ndim) for x in (seen, n, open))
+        return ticks.plus(total, ticks.times(jnp.where(pulled, ticks.quotient(total, by), unseen), times))
 
     spreads = (more(x, 0) for x in (stats.reward_spread, stats.cost_spread))
     return ArmStatistics(stats.pulls + open, more(stats.reward, 0), more(stats.cost, ticks.ONE), *spreads)  # type: ignore[arg-type]
@@ -90,8 +108,9 @@ def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
 def _scatter(ids: jax.Array, arm: jax.Array, x: jax.Array) -> jax.Array:
     # A comparison per arm instead of a scatter: XLA runs scatters one index after the other on CPU.
     if arm.ndim == 0:
-        return jnp.where(ids == arm, x, 0)
-    return jnp.sum(jnp.where(ids[:, None] == arm[None, :], x[None, :], 0), axis=1, dtype=jnp.int32)
+        return jnp.where(beside(ids == arm, x.ndim), x[None] if x.ndim else x, 0)
+    mine = ids[:, None] == arm[None, :]
+    return jnp.sum(jnp.where(beside(mine, x.ndim - 1), x[None], 0), axis=1, dtype=jnp.int32)
 
 
 def as_floats(stats: ArmStatistics, round: jax.Array) -> Arms:
@@ -100,14 +119,14 @@ def as_floats(stats: ArmStatistics, round: jax.Array) -> Arms:
     def optional(total: Total | None) -> jax.Array | None:
         return None if total is None else ticks.to_float(total)
 
-    n = ticks.count(stats.pulls)
+    n, axes = ticks.count(stats.pulls), stats.cost.part.ndim - stats.pulls.ndim
     return Arms(
         t=jnp.broadcast_to(round.astype(jnp.float32), stats.pulls.shape),
         n=stats.pulls.astype(jnp.float32),
         reward=ticks.to_float(stats.reward),
         cost=ticks.to_float(stats.cost),
         reward_rest=ticks.to_float(ticks.minus(n, stats.reward)),
-        cost_rest=ticks.to_float(ticks.minus(n, stats.cost)),
+        cost_rest=ticks.to_float(ticks.minus(Total(*(beside(x, axes) for x in n)), stats.cost)),
         reward_spread=optional(stats.reward_spread),
         cost_spread=optional(stats.cost_spread),
     )

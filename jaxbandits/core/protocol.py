@@ -90,7 +90,7 @@ class View(NamedTuple):
     """
 
     round: jax.Array  # i32[]: 1-based
-    left: Total | None = None  # what may still be spent, if the constraint tells; [] or [d]
+    left: Total | None = None  # what may still be spent, if the constraint tells; [], [d], or [d + 1]: the rounds last
     available: jax.Array = None  # type: ignore[assignment]  # bool[K]: the arms that exist
 
 

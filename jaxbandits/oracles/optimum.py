@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,9 +12,10 @@ import numpy as np
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, numbers
+from jaxbandits.core.checks import InputError, bad, numbers, whole_number
 
 _MOST_LEVELS = 200_000
+_MOST_CELLS = 20_000_000
 
 
 class ArmLaw(NamedTuple):
@@ -40,9 +42,24 @@ class Optimum(NamedTuple):
     step: float
 
 
-def bernoulli_law(mean_reward: float, mean_cost: float) -> ArmLaw:
-    """Independent rewards and costs of 0 or 1."""
-    return independent_law([(1 - mean_reward, 0.0), (mean_reward, 1.0)], [(1 - mean_cost, 0.0), (mean_cost, 1.0)])
+def bernoulli_law(mean_reward: float, mean_cost: float | Sequence[float]) -> ArmLaw:
+    """Independent rewards and costs of 0 or 1; d mean costs make costs of d resources, ``[J, d]``.
+
+    Example:
+        >>> from jaxbandits.oracles.optimum import bernoulli_law
+        >>> law = bernoulli_law(0.5, [0.25, 1.0])
+        >>> law.probability.tolist(), law.cost.tolist()
+        ([0.375, 0.125, 0.375, 0.125], [[0.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
+    """
+    costs = np.asarray(mean_cost, np.float64)
+    if costs.ndim == 0:
+        cost = float(costs)
+        return independent_law([(1 - mean_reward, 0.0), (mean_reward, 1.0)], [(1 - cost, 0.0), (cost, 1.0)])
+    means = np.array([mean_reward, *costs])
+    outcomes = np.array(list(itertools.product((0.0, 1.0), repeat=means.size)))
+    probability = np.where(outcomes > 0, means, 1 - means).prod(axis=1)
+    possible = outcomes[probability > 0]
+    return ArmLaw(probability[probability > 0], possible[:, 0], possible[:, 1:])
 
 
 def independent_law(reward: Sequence[tuple[float, float]], cost: Sequence[tuple[float, float]]) -> ArmLaw:
@@ -101,6 +118,86 @@ def budgeted_optimum(arms: Sequence[ArmLaw], budget: float, *, last_pull: str) -
     return Optimum(float(values[0]), values, choice, step / ticks.ONE)
 
 
+class KnapsackOptimum(NamedTuple):
+    """The optimal play of several budgets and T rounds.
+
+    Attributes:
+        value: expected total reward from the start.
+        choice: an optimal arm before every round at every level of what is spent, the lowest index among equals,
+            ``i64[T, levels of resource 0, …]``: level i of resource j means i · step_j spent.
+        step: of each resource the greatest common divisor of all its costs, ``f64[d]``.
+    """
+
+    value: float
+    choice: np.ndarray
+    step: np.ndarray
+
+
+def knapsack_optimum(
+    arms: Sequence[ArmLaw], budget: Sequence[float], rounds: int, *, last_pull: str
+) -> KnapsackOptimum:
+    """The largest expected total reward of any policy under budgets of d resources and T rounds, laws known.
+
+    .. math:: V_t(b) = \\max_k E\\big[r_k 1\\{\\text{earned}\\} + V_{t+1}(b + c_k)\\big], \\qquad
+        V_t(b) = 0 \\text{ if } b_j \\ge B_j \\text{ for some } j \\text{ or } t > T.
+
+    The exact form of what the fluid LP bounds from above, for few arms, resources and rounds.
+
+    Args:
+        arms: the law of each arm, costs ``[J, d]``.
+        budget: B > 0, ``[d]``, rounded down to ticks as by :class:`~jaxbandits.TotalBudget`.
+        rounds: T.
+        last_pull: ``"counts"`` or ``"forfeits"``, as in :class:`~jaxbandits.TotalBudget`.
+
+    Returns:
+        A :class:`KnapsackOptimum`.
+
+    Raises:
+        InputError: probabilities that do not sum to 1, values outside [0, 1], shapes that differ, more than 2·10⁷
+            levels and rounds together.
+
+    Example:
+        Two arms that pay from different purses, and four rounds. The dear purse ends the run with its second pull, so
+        the better arm is pulled last.
+
+        >>> from jaxbandits.oracles.optimum import bernoulli_law, knapsack_optimum
+        >>> arms = [bernoulli_law(0.75, [1.0, 0.0]), bernoulli_law(0.5, [0.0, 1.0])]
+        >>> best = knapsack_optimum(arms, [2.0, 3.0], rounds=4, last_pull="counts")
+        >>> best.value, best.choice[0, 0, 0].item(), best.choice[3, 1, 2].item()
+        (2.5, 0, 0)
+    """
+    one_of("last_pull", last_pull, LAST_PULLS)
+    whole_number("rounds", rounds, 1)
+    whole = ticks.floor_from_units(numbers("budget", budget))
+    if whole.ndim != 1 or (whole < 1).any():
+        raise bad("budget", budget, "a list of numbers above 0, one for each resource (at least one tick, 2**-24)")
+    laws = [_checked(k, law, whole.size) for k, law in enumerate(arms)]
+    step = np.gcd.reduce(np.concatenate([law.cost for law in laws]), axis=0)
+    step = np.where(step > 0, step, ticks.ONE)  # a resource that nobody uses
+    levels = tuple((-(-whole // step)).tolist())
+    if rounds * math.prod(levels) > _MOST_CELLS:
+        raise bad(
+            "budget, rounds", (list(budget), rounds), f"at most {_MOST_CELLS} rounds times levels of what is spent"
+        )
+    spent = np.stack(
+        np.meshgrid(*(np.arange(n) * s for n, s in zip(levels, step, strict=True)), indexing="ij"), axis=-1
+    )
+    values, choice = np.zeros(levels), np.zeros((rounds, *levels), np.int64)
+    for t in reversed(range(rounds)):
+        worth = np.zeros((len(laws), *levels))
+        for total, law in zip(worth, laws, strict=True):
+            for probability, reward, cost in zip(*law, strict=True):
+                after = np.zeros(levels)  # where a budget is spent, nothing comes after
+                moved = tuple(slice(int(c // s), None) for c, s in zip(cost, step, strict=True))
+                kept = values[moved]
+                after[tuple(slice(0, n) for n in kept.shape)] = kept
+                over = (spent + cost > whole).any(axis=-1) & (last_pull == "forfeits")
+                total += probability * (np.where(over, 0.0, reward) + after)
+        choice[t] = np.argmax(worth, axis=0)
+        values = worth.max(axis=0)
+    return KnapsackOptimum(float(values.flat[0]), choice, step / ticks.ONE)
+
+
 def _worth(law: ArmLaw, level: int, step: int, budget: int, values: np.ndarray, forfeits: bool) -> float:
     """The bracket of the formula: one arm at one level, costs in ticks."""
     spent = level * step + law.cost
@@ -110,10 +207,13 @@ def _worth(law: ArmLaw, level: int, step: int, budget: int, values: np.ndarray, 
     return float((law.probability @ earned + law.probability[costly] @ after[costly]) / law.probability[costly].sum())
 
 
-def _checked(k: int, law: ArmLaw) -> ArmLaw:
+def _checked(k: int, law: ArmLaw, resources: int | None = None) -> ArmLaw:
+    """The outcomes that are possible, costs in ticks."""
     probability, reward, cost = (numbers(f"arms[{k}].{name}", x) for name, x in zip(law._fields, law, strict=True))
-    if probability.ndim != 1 or not probability.shape == reward.shape == cost.shape:
-        raise InputError(f"arms[{k}]: shapes {probability.shape}, {reward.shape}, {cost.shape}; all must be [J]")
+    costs = probability.shape if resources is None else (*probability.shape, resources)
+    if probability.ndim != 1 or probability.shape != reward.shape or cost.shape != costs:
+        must = "all must be [J]" if resources is None else f"they must be [J], [J] and [J, {resources}]"
+        raise InputError(f"arms[{k}]: shapes {probability.shape}, {reward.shape}, {cost.shape}; {must}")
     if (probability < 0).any() or abs(probability.sum() - 1) > 1e-9:
         raise bad(f"arms[{k}].probability", probability.tolist(), "at least 0 and sum to 1")
     for name, x in (("reward", reward), ("cost", cost)):
@@ -121,7 +221,7 @@ def _checked(k: int, law: ArmLaw) -> ArmLaw:
             raise bad(f"arms[{k}].{name}", x.tolist(), "in [0, 1]")
     possible = probability > 0
     whole = ticks.from_units(cost[possible])
-    if not whole.any():
+    if resources is None and not whole.any():
         raise bad(f"arms[{k}].cost", cost.tolist(), "above 0 for some outcome")
     return ArmLaw(probability[possible], reward[possible], whole)
 

@@ -15,6 +15,17 @@ from jaxbandits.policies.kl import KLUCBSC, UCBSC, KLUCBSCPlus, UCBSCPlus
 from jaxbandits.policies.knapsack import KUBE, MRCB, EpsilonFirst, FixedSplit, FractionalKUBE, PDBwK, PDBwKWithTime
 from jaxbandits.policies.many_arms import ArmIncreasing, SampledArms, arms_to_sample, rcb_air, rcb_i, room_needed
 from jaxbandits.policies.pacers import EvenPace, PricePacer
+from jaxbandits.policies.several_resources import (
+    DualMirrorDescent,
+    EpsilonFirstLP,
+    KnapsackOracle,
+    LagrangeBwK,
+    PrimalDualBwK,
+    RadBounds,
+    ThompsonLP,
+    UCBBwK,
+    WilsonBounds,
+)
 from jaxbandits.policies.soft import BudgetedThompson, SoftElim, SoftIndex
 from jaxbandits.policies.trees import HOO, StoOO
 from jaxbandits.policies.ucb import (
@@ -61,7 +72,9 @@ __all__ = [
     "BestRatioOracle",
     "BudgetUCB",
     "BudgetedThompson",
+    "DualMirrorDescent",
     "EpsilonFirst",
+    "EpsilonFirstLP",
     "EstimatedBudgetUCB",
     "EvenPace",
     "FixedSplit",
@@ -71,6 +84,8 @@ __all__ = [
     "InFlight",
     "IndexPolicy",
     "KLUCBSCPlus",
+    "KnapsackOracle",
+    "LagrangeBwK",
     "LogExploration",
     "LogLogExploration",
     "MixturePolicy",
@@ -82,7 +97,9 @@ __all__ = [
     "PDBwKWithTime",
     "Pacer",
     "PricePacer",
+    "PrimalDualBwK",
     "PrimalDualTwoPhase",
+    "RadBounds",
     "RandomisedPolicy",
     "SampledArms",
     "SinglePhaseBZoom",
@@ -91,12 +108,15 @@ __all__ = [
     "SoftElim",
     "SoftIndex",
     "StoOO",
+    "ThompsonLP",
     "ThompsonReduction",
+    "UCBBwK",
     "UCBReduction",
     "UCBSCPlus",
     "UCBSimplex",
     "UCBVRatio",
     "UCBVReward",
+    "WilsonBounds",
     "Zooming",
     "ZoomingPolicy",
     "arms_to_sample",

@@ -211,7 +211,7 @@ class ArmTotals(OneCost):
 
     def init(self, spec: FiniteSpec) -> Any:
         """Empty statistics."""
-        return arm_statistics.empty(spec.arms, spreads=self.spreads)
+        return arm_statistics.empty(spec.arms, resources=spec.resources, spreads=self.spreads)
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
         """Add the observed reward and cost to the arm's totals."""

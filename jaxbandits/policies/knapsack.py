@@ -47,9 +47,9 @@ class FixedSplit(Plan):
         weights: w ≥ 0, ``[K]`` (per instance ``[1, instance, K]``), not all 0 among the arms that exist.
 
     Raises:
-        InputError: before anything runs, for negative weights, or an environment with several resources.
+        InputError: before anything runs, for weights that are negative, all 0 or not one for each arm.
 
-    Does not leap, as it keeps no statistics; it costs little in the scan engine.
+    Plays with any number of resources. Does not leap, as it keeps no statistics; it costs little in the scan engine.
 
     Example:
         >>> import jax
@@ -64,8 +64,7 @@ class FixedSplit(Plan):
     weights: ArrayLike = leaf(at_least=0, at_most=2.0**100, core=1)
 
     def check(self, spec: Any) -> None:
-        """One weight for each arm, and not all of them 0."""
-        super().check(spec)
+        """One weight for each arm, and not all of them 0; costs, which may be several, are not read."""
         weights = np.asarray(self.weights)
         if weights.shape[-1] != spec.arms or not weights.any(axis=-1).all():
             raise bad("FixedSplit.weights", weights, f"{spec.arms} weights, one for each arm and not all of them 0")

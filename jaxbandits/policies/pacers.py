@@ -165,6 +165,11 @@ class PricePacer(ArmTotals):
 
         paid = jnp.sum(jnp.where(mine & ~rests, mean, 0))
         paid = jnp.any(money.scope & mine[None, :], axis=1) * paid  # type: ignore[operator]
-        moved = price * jnp.exp(jnp.minimum(self.eta * (paid / target - 1), 1))
-        moved = jnp.clip(moved, jnp.minimum(self.start * _LEAST, 1) / target, 1 / target)
-        return state._replace(price=moved), jnp.where(rests, jnp.int32(SKIP), best)
+        price = moved(price, paid, target, self.eta, self.start)
+        return state._replace(price=price), jnp.where(rests, jnp.int32(SKIP), best)
+
+
+def moved(price: jax.Array, paid: jax.Array, target: jax.Array, eta: ArrayLike, start: ArrayLike) -> jax.Array:
+    """λ exp(min(η (paid/τ − 1), 1)), so that λτ is from ``start``/2¹⁰ to 1; elementwise in the budgets."""
+    price = price * jnp.exp(jnp.minimum(eta * (paid / target - 1), 1))
+    return jnp.clip(price, jnp.minimum(start * _LEAST, 1) / target, 1 / target)

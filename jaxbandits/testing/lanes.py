@@ -347,7 +347,8 @@ def widened(policy: Policy, environment: Environment, extra: int) -> dict[str, A
         return np.pad(x, widths) if _is_presence(path) else np.pad(x, widths, mode="edge")
 
     def pad_leaf(name: str, x: Any, meta: Any) -> Any:
-        return np.pad(x, [(0, 0), (0, 0), (0, extra)], mode="edge") if meta.get("core", 0) == 1 else x
+        core = meta.get("core", 0)  # arms come first
+        return np.pad(x, [(0, 0), (0, 0), (0, extra)] + [(0, 0)] * (core - 1), mode="edge") if core else x
 
     return {
         "policies": map_leaves(policy, pad_leaf),

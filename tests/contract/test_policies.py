@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import jaxbandits as jb
@@ -17,18 +18,26 @@ from jaxbandits.policies import (
     BestRatioOracle,
     BGreedy,
     BudgetedThompson,
+    DualMirrorDescent,
     EpsilonFirst,
+    EpsilonFirstLP,
     FixedSplit,
     Guarded,
     InFlight,
+    KnapsackOracle,
+    LagrangeBwK,
     OmegaStarUCB,
     OmegaUCB,
     PDBwKWithTime,
     PricePacer,
+    PrimalDualBwK,
     SampledArms,
     SoftElim,
     SoftIndex,
+    ThompsonLP,
+    UCBBwK,
     UCBVRatio,
+    WilsonBounds,
 )
 from jaxbandits.testing import check_policy
 
@@ -38,6 +47,8 @@ from .worlds import KEY, world
 COUNTS = jb.TotalBudget(40.0, last_pull="counts")
 FORFEITS = jb.TotalBudget([20.0, 40.0, 10.0], last_pull="forfeits")
 HORIZON = jb.Horizon(80)
+TWO = jb.TotalBudget([40.0, 30.0], last_pull="counts")
+TWO_AND_TIME = jb.TotalBudget([[40.0, 30.0], [30.0, 40.0], [20.0, 60.0]], last_pull="forfeits", rounds=[80, 70, 60])
 RENEWING = jb.Renewing(amount=[5.0, 3.0], every=[2, 4], requests=[8, 12, 0, 20, 9, 11, 5, 15], carry_over=[False, True])
 
 ROWS: list[tuple[Policy, str, Constraint]] = [
@@ -61,6 +72,14 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (Guarded(OmegaUCB(rho=0.5)), "null_arm", jb.AverageCost(c=0.6, rounds=80)),
     (SoftElim(theta=0.5), "bernoulli", HORIZON),
     (SoftIndex(OmegaUCB(rho=0.25), temperature=0.5), "beta", COUNTS),
+    (PrimalDualBwK(), "several_resources", TWO_AND_TIME),
+    (PrimalDualBwK(bounds=WilsonBounds()), "empirical", COUNTS),
+    (UCBBwK(bounds=WilsonBounds(), epsilon=0.125), "several_resources", TWO_AND_TIME),
+    (ThompsonLP(update_budgets=False), "several_resources", TWO),
+    (EpsilonFirstLP(epsilon=0.25), "several_resources", TWO_AND_TIME),
+    (LagrangeBwK(), "several_resources", TWO_AND_TIME),
+    (DualMirrorDescent(), "several_resources_and_null_arm", TWO_AND_TIME),
+    (KnapsackOracle(np.full(4, 0.5), np.linspace(0.3, 0.9, 8).reshape(4, 2)), "several_resources", TWO_AND_TIME),
 ]
 
 SLOW = (InFlight(PricePacer(budgets=2)), "delayed", RENEWING)

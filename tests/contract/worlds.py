@@ -53,6 +53,16 @@ def empirical() -> FiniteArms:
     return FiniteArms.empirical([[rows(size) for size in arms] for arms in sizes])
 
 
+def several_resources() -> FiniteArms:
+    """Two resources; the first must cost something everywhere."""
+    reward, *cost = _uniforms(3)
+    return FiniteArms.bernoulli(reward, 0.05 + 0.95 * np.stack(cost, axis=-1), _absent())
+
+
+def several_resources_and_null_arm() -> jb.environments.WithNullArm:
+    return jb.environments.WithNullArm(several_resources())
+
+
 def null_arm() -> jb.environments.WithNullArm:
     return jb.environments.WithNullArm(bernoulli())
 
@@ -98,6 +108,8 @@ WORLDS = {
     "beta": beta,
     "empirical": empirical,
     "null_arm": null_arm,
+    "several_resources": several_resources,
+    "several_resources_and_null_arm": several_resources_and_null_arm,
     "delayed": delayed,
     "reservoir": reservoir,
     "reservoir_of_a_sampler": reservoir_of_a_sampler,

@@ -98,7 +98,7 @@ def test_host_values_of_padded_instances_and_of_several_resources():
     np.testing.assert_allclose(lp.fluid_values(reward, cost, np.array([6.0, 5.0])), [9.0, 10.0], atol=1e-12)
 
 
-def test_many_arms_and_resources_fall_back_on_linprog():
+def test_many_arms_and_resources_go_by_the_simplex_method():
     rng = np.random.default_rng(5)
     reward, cost, budget = rng.random((1, 60)), rng.uniform(0.1, 1, (1, 60, 4)), np.full((1, 4), 10.0)
     assert lp.fluid_values(reward, cost, budget)[0] == pytest.approx(highs(reward[0], cost[0].T, budget[0])[0])

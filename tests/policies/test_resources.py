@@ -9,9 +9,10 @@ import pytest
 from scipy.optimize import linprog
 
 import jaxbandits as jb
-from jaxbandits.core import streams, ticks
+from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.streams import Domain, Role
 from jaxbandits.environments import FiniteArms, FiniteSpec, WithNullArm
+from jaxbandits.testing import episode
 
 KEY = jax.random.key(7)
 MU = np.array([[0.3, 0.6, 0.9], [0.5, 0.2, 0.7]])
@@ -58,14 +59,14 @@ def trace(environment, policy, instance, replicate, rounds):
     return rows
 
 
-@pytest.mark.parametrize("last_pull", ["counts", "forfeits"])
-@pytest.mark.integration_rows("counts")
-def test_total_budgets(last_pull):
+@pytest.mark.parametrize(("last_pull", "horizon"), [("counts", None), ("forfeits", None), ("forfeits", [95, 400])])
+@pytest.mark.integration_rows("counts-None")
+def test_total_budgets(last_pull, horizon):
     environment, policy = FiniteArms.bernoulli(MU, RHO), Anything()
     budget = np.array([60.3, 47.7])
-    result = jb.simulate(
-        policy, environment, jb.TotalBudget(budget, last_pull=last_pull), key=KEY, replicates=5, marks=3
-    )
+    limit = jb.TotalBudget(budget, last_pull=last_pull, rounds=horizon)
+    result = jb.simulate(policy, environment, limit, key=KEY, replicates=5, marks=3)
+    assert horizon is None or (result.ledger["rounds"][0, 0, :, -1] == 95).any()
     limits = [int(x * ticks.ONE) for x in budget]
     for i in range(2):
         for r in range(5):
@@ -78,11 +79,51 @@ def test_total_budgets(last_pull):
                     reward += int(gain)
                 if last_pull == "forfeits":
                     spent = [min(s, b) for s, b in zip(spent, limits, strict=True)]
-                if any(s >= b for s, b in zip(spent, limits, strict=True)):
+                if any(s >= b for s, b in zip(spent, limits, strict=True)) or (horizon and rounds == horizon[i]):
                     break
             assert result.ledger["reward"][0, i, r, -1] == reward
             assert result.ledger["spent"][0, i, r, -1].tolist() == spent
             assert result.ledger["rounds"][0, i, r, -1] == rounds
+
+
+def test_time_is_one_more_resource_of_the_view_and_of_the_optimum():
+    environment = FiniteArms.bernoulli(MU, RHO)
+    limit = jb.TotalBudget([60.5, 47.5], last_pull="counts", rounds=80)
+    steps = episode(Anything(), environment, limit, KEY, 30)
+    told = ticks.join(steps.observation.view.left)[0]
+    spent = np.cumsum(np.asarray(steps.outcome.cost[0], np.int64), axis=0)
+    assert told[:, 2].tolist() == [(80 - t) * ticks.ONE for t in range(30)]
+    assert told[0, :2].tolist() == [60.5 * ticks.ONE, 47.5 * ticks.ONE]
+    assert np.array_equal(told[1:, :2], told[0, :2] - spent[:-1])
+    mu, rho = environment.values()
+    rate = limit.prepare(environment).best_rate(mu, rho)
+    for i in range(2):
+        rows = np.vstack([rho[i].T, np.ones(3)])
+        assert rate[i] * 60.5 == pytest.approx(-linprog(-mu[i], rows, [60.5, 47.5, 80.0]).fun, rel=1e-9)
+    with pytest.raises(jb.InputError, match=r"rounds: 80 given; it must be None where a cost is one number"):
+        one = FiniteArms.bernoulli(MU, RHO[..., 0])
+        jb.simulate(Anything(), one, jb.TotalBudget(5.0, last_pull="counts", rounds=80), key=KEY)
+
+
+def test_statistics_of_several_resources_are_those_of_each():
+    """What is recorded, counted while open and read as floats, against one resource at a time, to the bit."""
+    rng = np.random.default_rng(0)
+    both, single = arm_statistics.empty(4, resources=3, spreads=True), [arm_statistics.empty(4, spreads=True)] * 3
+    for action in [*rng.integers(4, size=20), *(rng.permutation(4)[:2] for _ in range(5))]:
+        arm = jnp.asarray(action, jnp.int32)
+        reward = jnp.asarray(rng.integers(0, ticks.ONE, np.shape(action)), jnp.int32)
+        cost = jnp.asarray(rng.integers(0, ticks.ONE, (*np.shape(action), 3)), jnp.int32)
+        both = arm_statistics.record(both, arm, reward, cost)
+        single = [arm_statistics.record(s, arm, reward, cost[..., j]) for j, s in enumerate(single)]
+    opened = jnp.array([0, 3, 1, 0], jnp.int32)
+    for change in (lambda s: s, lambda s: arm_statistics.counted(s, opened)):
+        for j in range(3):
+            mine = arm_statistics.as_floats(change(single[j]), jnp.int32(40))
+            ours = arm_statistics.as_floats(change(both), jnp.int32(40))
+            for name in ("n", "reward", "cost", "reward_rest", "cost_rest", "cost_spread", "mean_reward"):
+                a, b = getattr(mine, name), getattr(ours, name)
+                assert np.array_equal(a, b[:, j] if b.ndim == 2 else b), name
+            np.testing.assert_allclose(mine.mean_cost, ours.mean_cost[:, j], rtol=3e-7)  # a reciprocal, for d at once
 
 
 def test_average_costs_are_audited_every_round():

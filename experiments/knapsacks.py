@@ -1,0 +1,226 @@
+"""Several resources: which policy, how many resources, which parameter, and whether ω-UCB's bounds win there too.
+
+    python -m experiments knapsacks [--quick|--full] [--only ITEM] [--out DIR]
+
+Items: sensitivity (on instances and keys of its own), growth (regret over the budget for d = 1, 2, 5), kinds (another
+resource binds in every instance; dear arms are dear in every resource).
+
+The regret is the fluid optimum less the reward: no policy's mean reward is above that optimum. Instances: Bernoulli
+arms with means U(0.1, 1), mean costs U(0.1, 1) of every resource, T = 2B rounds; B_j = B, or as an item says.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxbandits as jb
+from experiments.common import OURS, Experiment, Options, Row, mean_row, mean_se, ranking, row, simulated
+from experiments.figures import figure, intervals, look, save
+from jaxbandits._numerics.knapsack_lp import fluid_values
+from jaxbandits.environments import FiniteArms, WithNullArm
+from jaxbandits.policies import (
+    DualMirrorDescent,
+    KnapsackOracle,
+    LagrangeBwK,
+    PrimalDualBwK,
+    RadBounds,
+    ThompsonLP,
+    UCBBwK,
+    WilsonBounds,
+)
+
+RUN_KEY, TRIAL_KEY = jax.random.key(340), jax.random.key(341)
+RHO, C_RAD = 0.125, 0.5  # what `sensitivity` recommends; chosen on TRIAL_KEY and instances of its own
+
+COUNTED: list[tuple[float, int, int]] = []  # of each run: rounds, accounts overspent, accounts
+
+POLICIES: dict[str, Any] = {
+    "PD-BwK, rad": PrimalDualBwK(bounds=RadBounds(c_rad=C_RAD)),
+    "PD-BwK, ω": PrimalDualBwK(bounds=WilsonBounds(rho=RHO)),
+    "UCB-BwK, rad": UCBBwK(bounds=RadBounds(c_rad=C_RAD), update_budgets=True),
+    "UCB-BwK, ω": UCBBwK(bounds=WilsonBounds(rho=RHO), update_budgets=True),
+    "Thompson LP": ThompsonLP(),
+    "mirror descent, ω": DualMirrorDescent(bounds=WilsonBounds(rho=RHO)),
+    "LagrangeBwK": LagrangeBwK(),
+}
+
+
+def world(instances: int, arms: int, resources: int, seed: int, kind: str = "independent") -> FiniteArms:
+    """Bernoulli arms; ``correlated``: an arm's costs differ by a tenth only, and dear arms bring more."""
+    rng = np.random.default_rng([seed, arms, resources])
+    reward, cost = rng.uniform(0.1, 1, (instances, arms)), rng.uniform(0.1, 1, (instances, arms, resources))
+    if kind == "correlated":
+        dear = rng.uniform(0.1, 0.9, (instances, arms))
+        cost = dear[..., None] + rng.uniform(0, 0.1, cost.shape)
+        reward = np.clip(dear + rng.uniform(-0.2, 0.2, dear.shape), 0.02, 1)
+    return FiniteArms.bernoulli(reward, cost)
+
+
+def played(
+    options: Options, name: str, policies: Any, arms: FiniteArms, budget: Any, rounds: int, runs: int, key: Any
+) -> np.ndarray:
+    """Fluid optimum − reward, ``[setting, instance, run]``."""
+    d = arms.resources
+    assert d is not None
+    money = np.broadcast_to(np.asarray(budget, float), (arms.instances, d))
+    limit = jb.TotalBudget(money, last_pull="forfeits", rounds=rounds)
+    result, _ = simulated(options, name, policies, WithNullArm(arms), limit, key=key, replicates=runs, marks=1)
+    over = result.ledger["spent"][..., -1, :] > np.floor(money * 2.0**24)[None, :, None, :]
+    COUNTED.append((float(result.ledger["rounds"][..., -1].sum()), int(over.sum()), over.size))
+    reward = result.ledger["expected_reward"][..., -1] / 2.0**24
+    fluid = fluid_values(*arms.values(), money, np.full(arms.instances, float(rounds)))
+    return fluid[None, :, None] - reward
+
+
+def settings(policies: dict[str, Any], arms: FiniteArms) -> dict[str, Any]:
+    """The policies, and the oracle of these arms."""
+    reward, cost = arms.values()
+    return policies | {"LP oracle": KnapsackOracle(reward[None], cost[None])}
+
+
+def sensitivity(options: Options) -> list[Row]:
+    """Which ρ, C_rad, ε and η: regret relative to the fluid optimum, on instances and keys of its own."""
+    budget, instances = options.pick((60, 3), (500, 20), (1000, 40))
+    grid = 2.0 ** np.arange(*options.pick((-4, 1, 4), (-8, 2, 1), (-8, 2, 1)))
+    chosen: dict[str, Any] = {
+        "PD-BwK, ω: ρ": PrimalDualBwK(bounds=WilsonBounds(rho=grid)),
+        "PD-BwK, rad: C_rad": PrimalDualBwK(bounds=RadBounds(c_rad=grid)),
+        "UCB-BwK, ω: ρ": UCBBwK(bounds=WilsonBounds(rho=grid), update_budgets=True),
+        "UCB-BwK, rad: C_rad": UCBBwK(bounds=RadBounds(c_rad=grid), update_budgets=True),
+        "mirror descent, ω: ρ": DualMirrorDescent(bounds=WilsonBounds(rho=grid)),
+        "mirror descent: η": DualMirrorDescent(bounds=WilsonBounds(rho=RHO), eta=grid * 8),
+        "PD-BwK, ω: a of ε": PrimalDualBwK(bounds=WilsonBounds(rho=RHO), rate=grid * 8),
+    }
+    rows, usual = [], [(1, budget), (2, budget), (5, budget)]
+    places = options.pick([(2, budget)], usual, [*usual, (2, 10 * budget)])
+    picture, axes = figure(1, len(places), (4.2 * len(places), 4.2))
+    for axis, (d, budget) in zip(axes, places, strict=True):
+        arms = world(instances, options.pick(5, 10, 10), d, seed=1)
+        name = f"sensitivity {d} {budget}"
+        runs = options.pick(4, 4, 4 if budget == 1000 else 1)
+        regret = played(options, name, list(chosen.values()), arms, budget, 2 * budget, runs, TRIAL_KEY)
+        fluid = fluid_values(*arms.values(), np.full((instances, d), float(budget)), np.full(instances, 2.0 * budget))
+        share = (regret / fluid[None, :, None]).mean(-1).reshape(len(chosen), grid.size, instances)
+        for (what, _), of_grid in zip(chosen.items(), share, strict=True):
+            values = grid * (8 if what.endswith(("η", "ε")) else 1)
+            best = int(np.argmin(of_grid.mean(-1)))
+            gap = of_grid - of_grid[best]
+            mean, error = mean_se(gap, axis=-1)
+            good = [float(v) for v, m, e in zip(values, mean, error, strict=True) if m - 1.96 * e <= 0]
+            note = (
+                f"of those tried; within noise of it {min(good):g} to {max(good):g}; regret {of_grid[best].mean():.4f}"
+            )
+            rows.append(
+                row(f"sensitivity: d = {d}, B = {budget}, {what}", float(values[best]), note=note, published=OURS)
+            )
+            intervals(axis, values, of_grid, label=what, capsize=2, marker="o", markersize=3)
+        axis.set(xscale="log", xlabel="parameter", title=f"d = {d}, B = {budget:,}", ylim=(0, None))
+    axes[0].set_ylabel("regret, share of the fluid optimum")
+    save(picture, options.out / "sensitivity.png", "Ten arms: which parameter", legend=axes[:1], columns=4)
+    return rows
+
+
+def growth(options: Options) -> list[Row]:
+    """Regret over the budget, exponents with intervals, rankings at the largest budget."""
+    budgets = options.pick([30, 60], [100, 300, 1000], [100, 1000, 10_000])
+    instances, runs = options.pick((3, 4), (20, 4), (40, 2))
+    places = options.pick(
+        [(5, 2)], [(5, 1), (5, 2), (5, 5), (20, 2)], [(5, 1), (5, 2), (5, 5), (20, 1), (20, 2), (20, 5)]
+    )
+    rows: list[Row] = []
+    picture, axes = figure(
+        -(-len(places) // 3), min(3, len(places)), (4.4 * min(3, len(places)), 4 * -(-len(places) // 3))
+    )
+    for axis, (k, d) in zip(axes, places, strict=False):
+        arms = world(instances, k, d, seed=2)
+        chosen = settings(POLICIES, arms)
+        table = np.stack(
+            [
+                played(options, f"growth {k} {d} {b}", list(chosen.values()), arms, b, 2 * b, runs, RUN_KEY).mean(-1)
+                for b in budgets
+            ]
+        )  # [budget, policy, instance]
+        for p, name in enumerate(chosen):
+            intervals(axis, budgets, table[:, p], label=name, capsize=2, **look(name))
+            for b, x in zip(budgets, table[:, p], strict=True):
+                rows.append(mean_row(f"growth: K = {k}, d = {d}, B = {b}, {name}", x, published=OURS))
+            if name == "LP oracle":
+                continue  # what it loses does not grow
+            slope = np.log(np.maximum(table[-1, p].mean(), 1e-9) / np.maximum(table[-2, p].mean(), 1e-9))
+            draws = np.random.default_rng(0).integers(instances, size=(2000, instances))
+            ends = table[-2:, p][:, draws].mean(-1)
+            step = np.log(budgets[-1] / budgets[-2])
+            low, high = np.quantile(
+                np.log(np.maximum(ends[1], 1e-9) / np.maximum(ends[0], 1e-9)) / step, [0.025, 0.975]
+            )
+            note = f"from {low:.2f} to {high:.2f} (bootstrap over instances, 95 %), B = {budgets[-2]} to {budgets[-1]}"
+            rows.append(row(f"growth: K = {k}, d = {d}, exponent of {name}", slope / step, note=note, published=OURS))
+        rows.append(
+            ranking(
+                f"growth: K = {k}, d = {d}, ranking at B = {budgets[-1]}", dict(zip(chosen, table[-1], strict=True))
+            )
+        )
+        for b, x in zip(budgets, table, strict=True):
+            rows += bounds_row(f"growth: K = {k}, d = {d}, B = {b}", dict(zip(chosen, x, strict=True)))
+        axis.set(xscale="log", yscale="log", title=f"K = {k}, d = {d}", xlabel="budget of each resource")
+    axes[0].set_ylabel("regret (fluid optimum − reward)")
+    save(
+        picture,
+        options.out / "growth.png",
+        "Several resources and time: regret over the budget",
+        legend=axes[:1],
+        columns=4,
+    )
+    return rows
+
+
+def bounds_row(item: str, regret: dict[str, np.ndarray]) -> list[Row]:
+    """Does ω-UCB's bound lose less than rad? Paired over instances."""
+    rows = []
+    for name in ("PD-BwK", "UCB-BwK"):
+        gap = regret[f"{name}, rad"] - regret[f"{name}, ω"]
+        mean, error = mean_se(gap)
+        better = None if abs(mean) <= 1.96 * error else bool(mean > 0)
+        note = f"of {regret[f'{name}, rad'].mean():.4g}; yes: ω-UCB's bound loses less"
+        rows.append(row(f"{item}: {name}, rad − ω", mean, error, published=OURS, holds=better, note=note))
+    return rows
+
+
+def kinds(options: Options) -> list[Row]:
+    """Another resource binds in every instance; dear arms are dear in all resources and bring more."""
+    budget, instances, runs = options.pick((60, 3, 4), (1000, 20, 4), (10_000, 40, 2))
+    rows: list[Row] = []
+    k, d = options.pick((5, 2), (10, 3), (10, 3))
+    for kind in ("binding", "correlated"):
+        arms = world(instances, k, d, seed=3, kind=kind)
+        money = np.full((instances, d), float(budget))
+        if kind == "binding":  # in instance i resource i mod d is short, or time alone
+            for i, j in itertools.product(range(instances), range(d)):
+                money[i, j] = budget / 2 if j == i % (d + 1) else 2.0 * budget
+        chosen = settings(POLICIES, arms)
+        regret = played(options, kind, list(chosen.values()), arms, money, 2 * budget, runs, RUN_KEY).mean(-1)
+        found = dict(zip(chosen, regret, strict=True))
+        rows += [mean_row(f"kinds: {kind}, B = {budget}, {name}", x, published=OURS) for name, x in found.items()]
+        rows.append(ranking(f"kinds: {kind}, ranking at B = {budget}", found))
+        rows += bounds_row(f"kinds: {kind}, B = {budget}", found)
+    return rows
+
+
+def overspent() -> list[Row]:
+    """How many accounts of a lane and a resource were overspent, in exact ticks."""
+    rounds, over, accounts = (sum(x) for x in zip(*COUNTED, strict=True))
+    return [
+        row("overspent: accounts", over, note=f"of {accounts} in {rounds:.3g} rounds", published=0, holds=over == 0)
+    ]
+
+
+EXPERIMENT = Experiment(
+    "knapsacks",
+    {item.__name__: item for item in (sensitivity, growth, kinds)},
+    any_size=lambda row: row.published in ("", OURS, "0"),
+    closing=overspent,
+)

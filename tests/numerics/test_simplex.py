@@ -1,0 +1,112 @@
+"""The simplex method of the knapsack programs against scipy's HiGHS, on the host and traced."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from jaxbandits._numerics import knapsack_lp as lp
+
+KINDS = ("random", "degenerate", "time", "equal rows", "equal ratios")
+SHAPES = ((1, 1), (3, 1), (3, 2), (10, 2), (10, 3), (20, 6), (8, 9), (100, 3), (40, 9))  # arms, rows
+
+
+def programs(kind: str, arms: int, rows: int, count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    mu, cost, limit = rng.random((count, arms)), rng.random((count, rows, arms)), rng.uniform(0.02, 1, (count, rows))
+    if kind == "degenerate":  # many equal numbers, costs of 0, some budgets of 0
+        mu, cost, limit = (np.round(x * 4) / 4 for x in (mu, cost * (rng.random(cost.shape) < 0.8), limit))
+        limit = np.where(rng.random(limit.shape) < 0.15, 0, limit)
+    if kind == "time":
+        cost[:, -1] = limit[:, -1] = 1
+    if kind == "equal rows":
+        cost, limit = np.repeat(cost[:, :1], rows, axis=1), np.repeat(limit[:, :1], rows, axis=1)
+    if kind == "equal ratios":
+        mu = cost.mean(1)
+    return mu, cost, limit
+
+
+def solution(vertex: lp.Vertex, arms: int) -> np.ndarray:
+    """x, ``[program, K]``."""
+    mine = vertex.arm[..., None] == np.arange(arms)
+    return (mine * vertex.level[..., None]).sum(1)
+
+
+def against_highs(count: int, seed: int) -> int:
+    most = 0.0
+    for kind, (arms, rows) in itertools.product(KINDS, SHAPES):
+        mu, cost, limit = programs(kind, arms, rows, count, seed)
+        host = lp.simplex(mu, cost, limit, xp=np)
+        traced = jax.device_get(jax.jit(jax.vmap(lp.simplex))(*(x.astype(np.float32) for x in (mu, cost, limit))))
+        x, exact = solution(host, arms), np.full(count, np.inf)
+        for i in range(count):
+            found = linprog(-mu[i], A_ub=cost[i], b_ub=limit[i], method="highs")
+            exact[i] = -found.fun if found.status == 0 else np.inf
+        bounded = np.isfinite(exact)
+        assert np.array_equal(np.isfinite(host.value), bounded) and np.array_equal(host.found, bounded), (kind, arms)
+        size = np.maximum(exact, 1)[bounded]
+        prices = (host.price * limit).sum(-1)
+        for value in (host.value, (mu * x).sum(-1), prices):  # the optimum of the program and of its dual
+            assert (np.abs(value[bounded] - exact[bounded]) <= 1e-9 * size).all(), (kind, arms, rows)
+        assert (x >= 0).all() and ((cost @ x[..., None])[..., 0] <= limit + 1e-9)[bounded].all()
+        usual = bounded & (exact < 1e3)  # beyond it some arm's costs are so small that float32 takes them for 0
+        assert traced.found[usual].all()
+        error = np.abs(traced.value[usual] - exact[usual])
+        assert (error <= 2e-6 * np.maximum(exact, 1)[usual]).all(), (kind, arms, rows)
+        most = max(most, host.pivots.max() / (rows + 2), traced.pivots.max() / (rows + 2))
+    assert most <= 5  # the bound is 8
+    return len(KINDS) * len(SHAPES) * count
+
+
+def test_programs_against_highs() -> None:
+    assert against_highs(12, seed=0) == 540
+
+
+@pytest.mark.integration
+def test_a_hundred_thousand_programs_against_highs() -> None:
+    assert against_highs(2250, seed=1) > 100_000
+
+
+def test_one_resource_and_time_are_a_single_arm_or_a_pair() -> None:
+    rng = np.random.default_rng(3)
+    mu, rho, c = (x.astype(np.float32) for x in (rng.random((500, 6)), rng.random((500, 6)), rng.random(500)))
+    rows = np.stack([rho, np.ones_like(rho)], axis=1)
+    found = jax.jit(jax.vmap(lp.simplex))(mu, rows, np.stack([c, np.ones_like(c)], axis=1))
+    best = jax.jit(jax.vmap(lp.best_mixture))(mu, rho, c)
+    np.testing.assert_allclose(found.value, best.value, rtol=2e-6)
+    x = solution(jax.device_get(found), 6)
+    pair = np.zeros((500, 7))
+    for arm, share in ((best.high, best.weight), (best.low, 1 - best.weight)):
+        np.add.at(pair, (np.arange(500), np.asarray(arm)), np.asarray(share))
+    np.testing.assert_allclose(x, pair[:, :6], atol=2e-4)
+
+
+def test_further_arms_that_do_not_exist_and_the_batch_change_no_bit() -> None:
+    mu, cost, limit = (x.astype(np.float32) for x in programs("random", 7, 3, 40, 5))
+    wide = [np.pad(mu, [(0, 0), (0, 5)], mode="edge"), np.pad(cost, [(0, 0), (0, 0), (0, 5)], mode="edge"), limit]
+    solve = jax.jit(jax.vmap(lp.simplex, in_axes=(0, 0, 0, None)))
+    one = solve(mu, cost, limit, jnp.ones(7, bool))
+    other = solve(*wide, jnp.arange(12) < 7)
+    for a, b in zip(one, other, strict=True):
+        assert np.array_equal(a, b)
+    single = jax.jit(lp.simplex)
+    for i in range(10):
+        for a, b in zip(single(mu[i], cost[i], limit[i]), one, strict=True):
+            assert np.array_equal(a, b[i])
+
+
+def test_edges() -> None:
+    free = lp.simplex(np.array([0.5, 0.25]), np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, 2.0]), xp=np)
+    assert free.value == np.inf and free.arm.tolist() == [1, -1] and free.level.tolist() == [1, 0] and not free.found
+    broke = lp.simplex(np.array([0.5, 0.25]), np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([0.0, 2.0]), xp=np)
+    assert broke.value == 0.5 and solution(lp.Vertex(*(np.asarray(x)[None] for x in broke)), 2).tolist() == [[0, 2]]
+    mu, cost, limit = programs("random", 40, 9, 200, 6)
+    short, whole = (lp.simplex(mu, cost, limit, xp=np, most=most) for most in (2, 0))
+    assert short.pivots.max() == 2 and not short.found.all() and whole.found.all()
+    assert (short.value <= whole.value + 1e-12).all()
+    assert ((cost @ solution(short, 40)[..., None])[..., 0] <= limit + 1e-9).all()
