@@ -466,6 +466,9 @@ class AroundWorld(Environment):
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         return self.world.values()
 
+    def benchmarks(self, constraint: Any, clock: np.ndarray) -> Any:
+        return self.world.benchmarks(constraint, clock)
+
 
 @pytree
 class WithNullArm(AroundWorld):

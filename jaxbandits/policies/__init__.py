@@ -11,6 +11,17 @@ from jaxbandits.policies.base import (
     scores,
 )
 from jaxbandits.policies.censored import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
+from jaxbandits.policies.forgetting import (
+    CUSUM,
+    GLR,
+    Detector,
+    Discounted,
+    PageHinkley,
+    Restarting,
+    Schedule,
+    Windowed,
+    alarms,
+)
 from jaxbandits.policies.kl import KLUCBSC, UCBSC, KLUCBSCPlus, UCBSCPlus
 from jaxbandits.policies.knapsack import KUBE, MRCB, EpsilonFirst, FixedSplit, FractionalKUBE, PDBwK, PDBwKWithTime
 from jaxbandits.policies.many_arms import ArmIncreasing, SampledArms, arms_to_sample, rcb_air, rcb_i, room_needed
@@ -40,6 +51,8 @@ from jaxbandits.policies.zooming import BZoom, OnPoints, SinglePhaseBZoom, Singl
 
 __all__ = [
     "CUCB",
+    "CUSUM",
+    "GLR",
     "HOO",
     "IUCB",
     "KLUCBSC",
@@ -61,6 +74,8 @@ __all__ = [
     "BestRatioOracle",
     "BudgetUCB",
     "BudgetedThompson",
+    "Detector",
+    "Discounted",
     "EpsilonFirst",
     "EstimatedBudgetUCB",
     "EvenPace",
@@ -81,10 +96,13 @@ __all__ = [
     "PDBwK",
     "PDBwKWithTime",
     "Pacer",
+    "PageHinkley",
     "PricePacer",
     "PrimalDualTwoPhase",
     "RandomisedPolicy",
+    "Restarting",
     "SampledArms",
+    "Schedule",
     "SinglePhaseBZoom",
     "SinglePhaseZooming",
     "SlowLogExploration",
@@ -97,8 +115,10 @@ __all__ = [
     "UCBSimplex",
     "UCBVRatio",
     "UCBVReward",
+    "Windowed",
     "Zooming",
     "ZoomingPolicy",
+    "alarms",
     "arms_to_sample",
     "fine_limits",
     "rcb_air",
