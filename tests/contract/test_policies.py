@@ -8,6 +8,7 @@ import jaxbandits as jb
 from jaxbandits.core.protocol import Constraint, Policy
 from jaxbandits.policies import (
     CUCB,
+    CUSUM,
     IUCB,
     KUBE,
     MRCB,
@@ -17,6 +18,7 @@ from jaxbandits.policies import (
     BestRatioOracle,
     BGreedy,
     BudgetedThompson,
+    Discounted,
     EpsilonFirst,
     FixedSplit,
     Guarded,
@@ -25,10 +27,13 @@ from jaxbandits.policies import (
     OmegaUCB,
     PDBwKWithTime,
     PricePacer,
+    Restarting,
     SampledArms,
+    Schedule,
     SoftElim,
     SoftIndex,
     UCBVRatio,
+    Windowed,
 )
 from jaxbandits.testing import check_policy
 
@@ -61,6 +66,10 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (Guarded(OmegaUCB(rho=0.5)), "null_arm", jb.AverageCost(c=0.6, rounds=80)),
     (SoftElim(theta=0.5), "bernoulli", HORIZON),
     (SoftIndex(OmegaUCB(rho=0.25), temperature=0.5), "beta", COUNTS),
+    (Windowed(OmegaUCB(), window=20), "piecewise", COUNTS),
+    (Discounted(BudgetedThompson(), gamma=0.95), "piecewise", FORFEITS),
+    (Restarting(MUCB(), CUSUM(threshold=2.0, first=5), explore=0.1), "piecewise", HORIZON),
+    (Schedule(at=[1, 21, 60], arms=[0, 2, 0]), "piecewise", HORIZON),
 ]
 
 SLOW = (InFlight(PricePacer(budgets=2)), "delayed", RENEWING)
