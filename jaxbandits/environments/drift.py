@@ -22,6 +22,7 @@ from jaxbandits.core.pytrees import Pytree, leaf, pytree
 from jaxbandits.environments.finite import AroundWorld, FiniteArms
 
 _MOST_ROUND = 2**30
+_MOST_PRICE = 2.0**26  # means are whole ticks, so no ratio of their differences is larger
 
 
 class _Now:
@@ -298,23 +299,34 @@ def _budgeted(
 
     For a run that ends in segment j the dual is one number: :math:`h_j(\\lambda) = \\lambda B + \\sum_{s<j} L_s
     g_s(\\lambda) + L_j g_j(\\lambda)^+` with :math:`g_s(\\lambda) = \\max_k \\mu^r_{sk} - \\lambda \\mu^c_{sk}`, least
-    at the value. At one price the bounds of all j are seen at once, so few of them are solved.
+    at the value. The bounds of all j are seen at once at any price; at the one where the largest is least, few of them
+    are above the best value.
     """
-    lengths, last = _lengths(start), len(start) - 1
+    lengths, segments = _lengths(start), np.arange(len(start))
     least = np.cumsum(lengths[:-1] * np.where(np.isfinite(reward), cost, np.inf)[:-1].min(axis=1))
-    ends = [j for j in range(last + 1) if j == 0 or least[j - 1] <= budget]
-    first = _ending(lengths, reward, cost, budget, ends[-1])
-    worth = (reward - first[1] * cost).max(axis=1)
-    with np.errstate(invalid="ignore"):
-        before = np.concatenate([[0.0], np.cumsum(lengths * worth)[:-1]])
-        own = np.where(worth > 1e-12, lengths * np.maximum(worth, 0), 0)
-    bounds = first[1] * budget + before + own
-    best = (*first, ends[-1])
-    for j in sorted(ends[:-1], key=lambda j: -bounds[j]):
-        if bounds[j] <= best[0]:
+    ends = 1 + int(np.searchsorted(least, budget, side="right"))  # so many segments may be the last one
+
+    def bounds(price: float) -> tuple[np.ndarray, np.ndarray]:
+        """(h_j, what is spent), for every j."""
+        arms = (reward - price * cost).argmax(axis=1)
+        worth, price_of = (reward - price * cost)[segments, arms], cost[segments, arms]
+        own = np.zeros((2, len(start)))
+        np.multiply(lengths, [worth, price_of], where=worth > 1e-12, out=own)
+        before = np.cumsum(lengths[:-1] * np.stack([worth, price_of])[:, :-1], axis=1)
+        value, spent = np.pad(before, ((0, 0), (1, 0))) + own
+        return (price * budget + value)[:ends], spent[:ends]
+
+    low, high = 0.0, _MOST_PRICE
+    for _ in range(60):
+        middle = (low + high) / 2
+        value, spent = bounds(middle)
+        low, high = (middle, high) if spent[value.argmax()] > budget else (low, middle)
+    value, _ = bounds(high)
+    best = (-np.inf, 0.0, 0)
+    for j in np.argsort(-value):
+        if value[j] <= best[0]:
             break
-        tried = _ending(lengths, reward, cost, budget, j)
-        best = (*tried, j) if tried[0] > best[0] else best
+        best = max(best, (*_ending(lengths, reward, cost, budget, int(j)), int(j)))
     return best[0], best[1], _plan(start, lengths, reward, cost, budget, best[1], best[2])
 
 
@@ -333,7 +345,7 @@ def _ending(lengths: np.ndarray, reward: np.ndarray, cost: np.ndarray, budget: f
     def spends(chosen: np.ndarray) -> float:
         return float(size @ c[np.arange(j + 1), chosen])
 
-    low, high = 0.0, 2.0**26  # means are whole ticks, so no ratio of differences is larger
+    low, high = 0.0, _MOST_PRICE
     if spends(arms(low)) <= budget:
         price = low
     else:
