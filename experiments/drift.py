@@ -62,134 +62,134 @@ def world(seed: int, instances: int, length: float, segments: int) -> Piecewise:
     return Piecewise.bernoulli(reward, 0.1 + 0.9 * cost, at=at)
 
 
-def played(options: Options, name: str, policy: Any, there: Piecewise, budget: float, seed: int) -> np.ndarray:
-    """Regret as a share of the best possible reward, ``[setting, instance]``: one run of each."""
+def played(
+    options: Options, name: str, policy: Any, there: Piecewise, budget: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(regret as a share of the best possible reward, rounds), ``[setting, instance]`` each: one run of each."""
     how: dict[str, Any] = {"key": jax.random.key(seed), "marks": 1}
     result, _ = simulated(options, name, policy, there, jb.TotalBudget(budget, last_pull="counts"), **how)
-    return (result.regret.values / (result.ledger["moving:expected_clock"] / 2**24))[:, :, 0, 0]
+    share = result.regret.values / (result.ledger["moving:expected_clock"] / 2**24)
+    return share[:, :, 0, 0], result.ledger["rounds"][:, :, 0, 0]
 
 
 # --- The line where forgetting begins to pay
 
 
 class Line(NamedTuple):
-    """Of one policy, budget and half-life: the longest time between changes at which it loses less than without."""
+    """Of one policy, budget and half-life: the fewest changes in a run from which on it loses less than without."""
 
-    at: float  # rounds; ∞ or 0 where the grid ends before
+    at: float  # changes in a run of average length; 0 or ∞ where the grid ends before
     low: float  # 95 %, bootstrap over instances
     high: float
 
 
-def crossing(lengths: np.ndarray, more: np.ndarray) -> float:
-    """Where ``more`` [length], what is lost in addition, becomes positive for good; linear in ln(length) between."""
+def crossing(changes: np.ndarray, more: np.ndarray) -> float:
+    """Where ``more`` [change], what is lost in addition, is positive for good as changes become rarer; linear in ln."""
     below = np.flatnonzero(more < 0)
     if not below.size:
-        return 0.0
-    last = int(below[-1])
-    if last + 1 == len(lengths):
         return np.inf
+    last = int(below[-1])
+    if last + 1 == len(changes):
+        return 0.0
     share = more[last] / (more[last] - more[last + 1])
-    return float(np.exp(np.log(lengths[last]) * (1 - share) + np.log(lengths[last + 1]) * share))
+    return float(np.exp(np.log(changes[last]) * (1 - share) + np.log(changes[last + 1]) * share))
 
 
-def line(lengths: np.ndarray, more: np.ndarray) -> Line:
-    """The crossing of the means of ``more`` [length, instance]."""
+def line(changes: np.ndarray, more: np.ndarray) -> Line:
+    """The crossing of the means of ``more`` [change, instance]."""
     rng = np.random.default_rng(0)
     chosen = rng.integers(0, more.shape[1], (1000, more.shape[1]))
-    many = [crossing(lengths, more[:, rows].mean(axis=1)) for rows in chosen]
+    many = [crossing(changes, more[:, rows].mean(axis=1)) for rows in chosen]
     low, high = np.quantile(many, [0.025, 0.975], method="nearest")
-    return Line(crossing(lengths, more.mean(axis=1)), float(low), float(high))
+    return Line(crossing(changes, more.mean(axis=1)), float(low), float(high))
+
+
+SEGMENTS = 48
 
 
 def pays(options: Options) -> list[Row]:
-    """Regret with a half-life minus that without, over time between changes × budget × half-life."""
+    """Regret with a half-life minus that without, over changes in a run × budget × half-life."""
     instances = options.pick(16, 64, 128)
     budgets = options.pick([150.0], [500.0, 2000.0], [500.0, 2000.0, 8000.0])
     halves = np.array(options.pick([32, 512], [32, 128, 512, 2048], [32, 128, 512, 2048, 8192]), float)
-    lengths = np.array(options.pick([64, 1024], [128, 512, 2048, 8192], [128, 512, 1024, 2048, 4096, 8192, 16384]))
+    shares = np.array(options.pick([0.5, 8], [0.25, 1, 4, 16], [0.25, 0.5, 1, 2, 4, 8, 16, 32]))  # of the budget
     names = list(POLICIES)[: options.pick(1, 3, 3)]
-    segments = int(4 * budgets[-1] / lengths[0])
     forgetting = [Discounted.half_life(POLICIES[name], [*halves, NEVER]) for name in names]
-    every, shape = [*lengths.tolist(), STANDS], (len(names), len(halves) + 1, instances)
     rows: list[Row] = []
-    picture, axes = figure(len(names), len(budgets), (4.4 * len(budgets), 3.5 * len(names)))
-    found = {
-        budget: np.stack(
-            [
-                played(options, f"{budget:g}, {n}", forgetting, world(FOUND, instances, n, segments), budget, FOUND)
-                for n in every
-            ]
-        ).reshape(len(every), *shape)
-        for budget in budgets
-    }  # [length, policy, half-life, instance]
+    picture, axes = figure(len(names), len(budgets), (4.6 * len(budgets), 3.5 * len(names)))
+    found = {}
+    for budget in budgets:
+        each = [
+            played(options, f"{budget:g}, {n:g}", forgetting, world(FOUND, instances, n, SEGMENTS), budget, FOUND)
+            for n in [*(shares * budget), STANDS]
+        ]
+        shape = (len(each), len(names), len(halves) + 1, instances)
+        found[budget] = [np.stack(x).reshape(shape) for x in zip(*each, strict=True)]
     for ((p, name), budget), axis in zip(itertools.product(enumerate(names), budgets), axes, strict=True):
-        lost = found[budget][:, p]
-        more = lost[:, :-1] - lost[:, -1:]
+        lost, rounds = (x[:, p] for x in found[budget])  # [change, half-life, instance]
+        more, length = lost[:, :-1] - lost[:, -1:], float(rounds[:, -1].mean())
+        changes = length / (shares * budget)
         how = f"{name}, budget {budget:g}"
         note = f"share of the best possible reward; {instances} instances, one run each, paired"
-        for (i, n), (j, h) in itertools.product(enumerate(every), enumerate(halves)):
-            when = "standing" if n == STANDS else f"a change in {n}"
-            item = f"pays: {how}, {when}, half-life {h:g}: regret − without"
+        for (i, n), (j, h) in itertools.product(enumerate([*changes, 0.0]), enumerate(halves)):
+            item = f"pays: {how}, {n:.2g} changes a run, half-life {h:g}: regret − without"
             rows.append(mean_row(item, more[i, j], digits="+.4f", note=note, published=OURS))
-        lines = [line(lengths, more[:-1, j]) for j in range(len(halves))]
+        lines = [line(changes, more[:-1, j]) for j in range(len(halves))]
         for h, at in zip(halves, lines, strict=True):
-            item, ends = (
-                f"pays: {how}: half-life {h:g} pays below a change in … rounds",
-                "∞: beyond the longest, 0: nowhere",
-            )
-            rows.append(row(item, f"{at.at:.0f}", f"{at.low:.0f} to {at.high:.0f}", note=f"95 %; {ends}"))
+            item, ends = f"pays: {how}: half-life {h:g} pays from … changes a run on", "0: from the fewest, inf: never"
+            error = f"{at.low:.2g} to {at.high:.2g}"
+            rows.append(row(item, at.at, error, digits=".2g", note=f"95 %; {length:.0f} rounds a run; {ends}"))
         if budget == budgets[len(budgets) // 2]:
-            rows += held(options, name, budget, halves, lines, instances, segments)
-        drawn(axis, every, halves, more.mean(axis=-1), lines)
-        axis.set_title(f"{name.replace('1/4', '¼')}, budget {budget:,.0f}", fontsize=10)
+            rows += held(options, name, budget, halves, lines, length, instances)
+        drawn(axis, changes, halves, more.mean(axis=-1), lines)
+        axis.set_title(f"{name.replace('1/4', '¼')}, budget {budget:,.0f} (some {length:,.0f} rounds)", fontsize=9)
     title = "Forgetting: regret with a half-life minus without, % of the best possible reward (blue: it pays)"
     save(picture, options.out / "pays.png", title)
     return rows
 
 
 def held(
-    options: Options, name: str, budget: float, halves: np.ndarray, lines: list[Line], instances: int, segments: int
+    options: Options, name: str, budget: float, halves: np.ndarray, lines: list[Line], length: float, instances: int
 ) -> list[Row]:
-    """Does what the lines say hold in other worlds: pays at half of the line's length, costs at twice of it?"""
+    """Does what the lines say hold in other worlds: does it pay with twice as many changes, and cost with half?"""
     rows = []
     for h, found in zip(halves, lines, strict=True):
         if found.low <= 0 or found.high == np.inf:
             continue
         answers, told = [], []
-        for factor, sign in ((0.5, -1), (2.0, 1)):
-            n = int(found.at * factor)
-            there = world(HELD, instances, n, segments)
+        for factor, sign in ((2.0, -1), (0.5, 1)):
+            there = world(HELD, instances, length / (found.at * factor), SEGMENTS)
             both = Discounted.half_life(POLICIES[name], [h, NEVER])
-            lost = played(options, f"held {name}, {h:g}, {factor:g}", both, there, budget, HELD)
+            lost, _ = played(options, f"held {name}, {h:g}, {factor:g}", both, there, budget, HELD)
             mean, se = mean_se(more := lost[0] - lost[1])
             answers.append(is_above(sign * more))
-            told.append(f"{mean:+.4f} ± {1.96 * se:.4f} at {n}")
-        item = f"held: {name}, budget {budget:g}, half-life {h:g}: pays at half of the line, costs at twice"
+            told.append(f"{mean:+.4f} ± {1.96 * se:.4f} at {found.at * factor:.2g}")
+        item = f"held: {name}, budget {budget:g}, half-life {h:g}: pays at twice the line's changes, costs at half"
         note = f"two standard errors, {instances} other worlds of another key"
-        rows.append(row(item, "; ".join(told), published=f"{found.at:.0f}", holds=all_of(answers), note=note))
+        rows.append(row(item, "; ".join(told), published=f"{found.at:.2g}", holds=all_of(answers), note=note))
     return rows
 
 
-def drawn(axis: Any, every: list[int], halves: np.ndarray, more: np.ndarray, lines: list[Line]) -> None:
-    """One map: time between changes × half-life, and the line."""
-    percent, x, y = 100 * more.T, np.arange(len(every)), np.arange(len(halves))
-    axis.imshow(percent, cmap="RdBu_r", vmin=-15, vmax=15, origin="lower", aspect="auto")
+def drawn(axis: Any, changes: np.ndarray, halves: np.ndarray, more: np.ndarray, lines: list[Line]) -> None:
+    """One map: changes in a run × half-life, and the line."""
+    percent, x, y = 100 * more.T, np.arange(len(changes) + 1), np.arange(len(halves))
+    axis.imshow(percent, cmap="RdBu_r", vmin=-20, vmax=20, origin="lower", aspect="auto")
     for i, j in itertools.product(x, y):
-        axis.text(i, j, f"{percent[j, i]:+.1f}", ha="center", va="center", fontsize=7)
-    grid = np.log(np.asarray(every[:-1], float))
+        colour = "white" if abs(percent[j, i]) > 14 else "black"
+        axis.text(i, j + 0.1, f"{percent[j, i]:+.1f}", ha="center", va="center", fontsize=7, color=colour)
 
-    def place(length: float) -> float:
-        return float(np.interp(np.log(max(length, 1.0)), grid, x[:-1])) if np.isfinite(length) else x[-2] + 0.45
+    def place(at: float) -> float:
+        return float(np.interp(-np.log(max(at, 1e-9)), -np.log(changes), x[:-1]))
 
     for j, found in zip(y, lines, strict=True):
-        at = [place(length) for length in found]
-        axis.plot(at[1:], [j - 0.32] * 2, color="black", linewidth=1)
-        axis.plot(at[0], j - 0.32, color="black", marker="o", markersize=3)
+        if 0 < found.at < np.inf:
+            axis.plot([place(found.low), place(found.high)], [j - 0.32] * 2, color="black", linewidth=1)
+            axis.plot(place(found.at), j - 0.32, color="black", marker="o", markersize=3)
     axis.grid(False)
-    name_ticks(axis, x, ["never" if n == STANDS else f"{n:,}" for n in every])
+    name_ticks(axis, x, [f"{n:.2g}" for n in changes] + ["0"])
     axis.set_yticks(y, [f"{h:,.0f}" for h in halves])
     axis.tick_params(labelsize=8)
-    axis.set(xlabel="rounds between changes", ylabel="half-life, rounds")
+    axis.set(xlabel="changes in a run", ylabel="half-life, rounds")
 
 
 # --- Which way to forget
@@ -217,7 +217,7 @@ def ways(options: Options) -> list[Row]:
     for i, n in enumerate(lengths):
         there = world(FOUND, instances, n, segments)
         for name in names:
-            lost[name][i] = played(options, f"ways {name}, {n}", every[name], there, budget, FOUND)[0]
+            lost[name][i] = played(options, f"ways {name}, {n}", every[name], there, budget, FOUND)[0][0]
     limit = jb.TotalBudget(budget, last_pull="counts")
     exact = jb.simulate(Schedule(*there.best_schedule(limit)), there, limit, key=jax.random.key(FOUND), marks=1)
     worst = float(np.abs(exact.regret).max())
@@ -257,7 +257,8 @@ def rho(options: Options) -> list[Row]:
     picture, axes = figure(1, len(lengths), (4 * len(lengths), 4))
     for n, axis in zip(lengths, axes, strict=True):
         there = world(FOUND, instances, n, segments)
-        lost = played(options, f"rho, {n}", policy, there, budget, FOUND).reshape(len(widths), len(halves), instances)
+        lost = played(options, f"rho, {n}", policy, there, budget, FOUND)[0]
+        lost = lost.reshape(len(widths), len(halves), instances)
         when = "never" if n == STANDS else f"every {n:,} rounds"
         for j, h in enumerate(halves):
             label = "forgets nothing" if h == NEVER else f"half-life {h:g}"
