@@ -252,6 +252,11 @@ def test_what_does_not_fit_is_named(make: Any, names: str) -> None:
         make()
 
 
+def test_a_null_arm_belongs_inside() -> None:
+    with pytest.raises(InputError, match="the other way round"):
+        jb.simulate(OmegaUCB(), WithNullArm(some_worlds()[0]), jb.Horizon(9), key=KEY)  # type: ignore[arg-type]
+
+
 def test_arms_may_not_come_or_go() -> None:
     whole, part = (FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5], there) for there in ([True, True], [True, False]))
     with pytest.raises(InputError, match="come or go"):
