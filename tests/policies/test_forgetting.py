@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats as laws
 
 import jaxbandits as jb
 from jaxbandits.core import ticks
@@ -325,12 +326,25 @@ def lengths(detector: Any, state: Any, runs: int, most: int, draw: Any) -> tuple
     return float(n.mean()), float(n.std(ddof=1) / math.sqrt(runs))
 
 
-# Average run lengths of the two-sided CUSUM with k = ½ on standard normal numbers, mean known (Lucas, Crosier,
-# Technometrics 1982; the table of the textbooks, as in Montgomery): by h, then by the shift of the mean.
+# Average run lengths of the two-sided CUSUM with k = ½ on standard normal numbers, mean known, as the textbooks of
+# process control print them (Montgomery; after Lucas, Crosier, Technometrics 1982): by h, then by the mean's shift.
 PUBLISHED = {
     4.0: {0.0: 168.0, 0.5: 26.6, 1.0: 8.38, 2.0: 3.34},
     5.0: {0.0: 465.0, 0.5: 38.0, 1.0: 10.4, 2.0: 4.01},
 }
+
+
+def run_length(h: float, shift: float, k: float = 0.5) -> float:
+    """The same by the integral equation of Page: L(s) = 1 + L(0) Φ(k − s − δ) + ∫₀ʰ L(x) φ(x + k − s − δ) dx."""
+
+    def one_sided(delta: float) -> float:
+        x, w = np.polynomial.legendre.leggauss(60)
+        x, w = np.append((x + 1) * h / 2, 0.0), np.append(w * h / 2, 0.0)
+        move = w * laws.norm.pdf(x[None, :] + k - x[:, None] - delta)
+        move[:, -1] += laws.norm.cdf(k - x - delta)
+        return float(np.linalg.solve(np.eye(len(x)) - move, np.ones(len(x)))[-1])
+
+    return 1 / (1 / one_sided(shift) + 1 / one_sided(-shift))
 
 
 @pytest.mark.parametrize(("h", "shift"), [(h, shift) for h, row in PUBLISHED.items() for shift in row])
@@ -345,6 +359,7 @@ def test_cusum_has_the_published_run_lengths(h: float, shift: float) -> None:
 
     mean, error = lengths(detector, known, 4000, most, draw)
     published = PUBLISHED[h][shift]
+    assert abs(run_length(h, shift) - published) < 0.006 * published
     assert abs(mean - published) < 4 * error + 0.006 * published
 
 
