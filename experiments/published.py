@@ -448,6 +448,55 @@ def _alphas() -> Iterator[str]:
     return table(["", *_UCBS.values()], told)
 
 
+# --- docs/findings/drift.md ------------------------------------------------------------------------------------
+_FORGETFUL = ("ω-UCB, ρ = 1/4", "BTS", "m-UCB")
+_WAYS: tuple[str, ...] = ("never", "half-life 128", "half-life 512", "half-life 512 pulls", "window 740")
+_WAYS += ("restart, GLR", "restart the arm, GLR", "restart, CUSUM", "restart, Page–Hinkley")
+
+
+def _lines() -> Iterator[str]:
+    """From how many changes in a run on forgetting pays."""
+    budgets, items = (500, 2000, 8000), "pays: {}, budget {}: half-life {} pays from … changes a run on"
+    told = []
+    for name, half in itertools.product(_FORGETFUL, (32, 128, 512, 2048, 8192)):
+        rows = (found("drift", items.format(name, budget, half)) for budget in budgets)
+        told.append([name, f"{half:,}", *(f"{x.measured} ({x.standard_error})" for x in rows)])
+    return table(["", "half-life", *(f"budget {budget:,}" for budget in budgets)], told)
+
+
+def _held() -> Iterator[str]:
+    """What the lines said of other worlds."""
+    told = []
+    for item, each in summary("drift").items():
+        if item.startswith("held: "):
+            name, half = re.findall(r"held: (.+), budget .+, half-life (\d+):", item)[0]
+            told.append(
+                [name, half, each.published, each.measured.replace("; ", " | ").replace("-", "−"), each.verdict]
+            )
+    return table(["", "half-life", "line", "with twice as many changes", "with half as many", "holds"], told)
+
+
+def _ways() -> Iterator[str]:
+    """Regret over the time between changes."""
+    times = {f"{n:,}": f"a change in {n}" for n in (128, 256, 512, 1024, 2048, 4096, 8192)} | {"never": "standing"}
+    rows = ((name, f"ways: {name}, {{}}: regret") for name in _WAYS)
+    show = functools.partial(_percent_of, digits=".1f")
+    return grid("drift", rows, times, show, "a change every … rounds")
+
+
+def _percent_of(each: Row, digits: str) -> str:
+    values = (100 * float(x) for x in (each.measured, each.standard_error))
+    return " ± ".join(format(value, digits) for value in values)
+
+
+def _by_week() -> Iterator[str]:
+    """Quality by week."""
+    weeks = ("before", "price at a tenth", "first week after", "second week after")
+    names = ("never", "window, 1 day", "window, 3 days", "restart the arm, GLR", "restart the arm, CUSUM")
+    rows = ((name, f"prices: {name}, {{}}: quality") for name in names)
+    return grid("drift", rows, dict(zip(weeks, weeks, strict=True)), functools.partial(cell, digits=".3f"))
+
+
 # --- docs/findings/omega_ucb_tails.md --------------------------------------------------------------------------
 def one(setting: str, policy: str, rho: float | None = None, budget: float = PAPER) -> Line:
     """The one line of tails.csv of a setting of a policy (else a LookupError)."""
@@ -604,6 +653,10 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "summary: rcb, exponents": _exponents,
     "summary: rcb, infinite": _infinite,
     "summary: rcb, far": _far,
+    "summary: drift, lines": _lines,
+    "summary: drift, held": _held,
+    "summary: drift, ways": _ways,
+    "summary: drift, prices": _by_week,
     "summary: gradients, tuned": _tuned,
     "summary: sensitivity, figure 4": functools.partial(_side_by_side, "figure4", "rho", _OMEGAS),
     "summary: sensitivity, censored": functools.partial(_side_by_side, "alpha_censored", "alpha", _SURVIVALS),

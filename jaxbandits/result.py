@@ -43,7 +43,8 @@ class Result:
             ``spent``, ``expected_reward``, ``expected_clock``, ``clock`` in ticks of 2⁻²⁴.
         ended: how each lane ended, ``i32[setting, instance, replicate]``, see :class:`~jaxbandits.Status`.
         final: final values of the environment, e.g. ``pulls`` ``[setting, instance, replicate, arm]``.
-        best_rate: best reward per unit of the clock, ``f64[instance]``.
+        best_rate: best reward per unit of the clock, ``f64[instance]``; NaN in a world that changes, whose ``ledger``
+            holds what could have been gained instead.
         settings, instances, replicates, marks: the labels of the axes.
         about: what was run: policies with their parameters, constraint, key, versions.
     """
@@ -192,17 +193,35 @@ class Result:
     def regret(self) -> xarray.DataArray:
         """Pseudo-regret: best_rate · (expected clock) − (expected reward), from exact totals of conditional means.
 
-        With money as the clock it is the budgeted regret, with rounds the ordinary one.
+        With money as the clock it is the budgeted regret, with rounds the ordinary one. In a world that changes it is
+        against one who knows the means of every round (:meth:`~jaxbandits.environments.Piecewise.benchmarks`).
         """
         gained = ticks.to_units(self.ledger["expected_reward"])
-        possible = self.best_rate[None, :, None, None] * ticks.to_units(self.ledger["expected_clock"])
-        return self._array(possible - gained, "regret", "reward")
+        return self._array(self._possible("expected_clock") - gained, "regret", "reward")
+
+    @property
+    def fixed_regret(self) -> xarray.DataArray:
+        """Of a world that changes: the regret against the best single arm in hindsight; it may be below 0.
+
+        Raises:
+            InputError: the world does not change (then :attr:`regret` is that), or the benchmark is not known.
+        """
+        if "fixed:expected_clock" not in self.ledger:
+            raise InputError("fixed_regret: only the results of worlds that change have it; take `regret`")
+        gained = ticks.to_units(self.ledger["expected_reward"])
+        return self._array(self._possible("expected_clock", "fixed") - gained, "fixed_regret", "reward")
+
+    def _possible(self, clock: str, benchmark: str = "moving") -> np.ndarray:
+        """What could have been gained by the time of this clock, ``[setting, instance, replicate, mark]``."""
+        if (known := self.ledger.get(f"{benchmark}:{clock}")) is not None:
+            return ticks.to_units(known)
+        return self.best_rate[None, :, None, None] * ticks.to_units(self.ledger[clock])
 
     @property
     def realised_regret(self) -> xarray.DataArray:
         """best_rate · clock − reward, with what was really drawn: noisier, and it can fall."""
-        possible = self.best_rate[None, :, None, None] * ticks.to_units(self.ledger["clock"])
-        return self._array(possible - ticks.to_units(self.ledger["reward"]), "realised_regret", "reward")
+        gained = ticks.to_units(self.ledger["reward"])
+        return self._array(self._possible("clock") - gained, "realised_regret", "reward")
 
     @property
     def reward(self) -> xarray.DataArray:

@@ -154,7 +154,13 @@ def _result(
     accounts: pool.Accounts, layout: Layout, number: int, constraint: Constraint, origin: dict[str, str]
 ) -> Result:
     task, settings = layout.tasks[number], layout.settings[number]
-    ledger = ledger_of(accounts.rows, task.constraint, task.places(np.arange(task.order.size))[1])
+    instance = task.places(np.arange(task.order.size))[1]
+    ledger = ledger_of(accounts.rows, task.constraint, instance)
+    for name in layout.benchmarks:
+        for clock in ("clock", "expected_clock"):
+            possible = layout.possible(instance, ledger[clock], name)
+            if not np.isnan(possible).any():  # else regrets are NaN
+                ledger[f"{name}:{clock}"] = ticks.from_units(possible)
     several = task.replicate_ids.ndim == 2  # ids of each instance: the axis counts
     shape = layout.lane_shape(task)
 

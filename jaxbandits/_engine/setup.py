@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -59,7 +59,8 @@ class Layout:
         names: labels of the instances.
         shares: the marks as shares of the clock, float64.
         expected: expected rounds of a lane of each instance, float64 ``[instance]``; they steer scheduling only.
-        best_rate: best reward per unit of the clock, float64 ``[instance]``.
+        best_rate: best reward per unit of the clock, float64 ``[instance]``; NaN where the world has benchmarks.
+        benchmarks: those of a world that changes, see :meth:`Environment.benchmarks`; none of one that does not.
     """
 
     tasks: tuple[Task, ...]
@@ -68,10 +69,22 @@ class Layout:
     shares: np.ndarray
     expected: np.ndarray
     best_rate: np.ndarray
+    benchmarks: Mapping[str, tuple[np.ndarray, np.ndarray]]
 
     def lane_shape(self, task: Task) -> tuple[int, int, int]:
         """(settings, instances, replicates) of a task."""
         return task.settings, task.instance_ids.size, task.replicate_ids.shape[-1]
+
+    def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str = "moving") -> np.ndarray:
+        """What could have been gained, ``[lane, mark]`` in units: the best rate times the clock, or a ``benchmark``.
+
+        ``instance`` is each lane's, ``clock`` in ticks, ``[lane, mark]``.
+        """
+        if not self.benchmarks:
+            return self.best_rate[instance][:, None] * ticks.to_units(clock)
+        value, slope = (x[instance] for x in self.benchmarks[benchmark])
+        at = ticks.join(self.tasks[0].marks)[instance]
+        return value + slope * ticks.to_units(clock - at)
 
 
 def _moves_its_own(function: F) -> F:
@@ -149,13 +162,16 @@ def lay_out(
     played_singly = (task for task in tasks if engine == "auto" and task.engine is scan)
     for reason in dict.fromkeys(reason for task in played_singly for reason in _lost(task)):
         warnings.warn(f"played round by round, because {reason}", stacklevel=4)
+    at = ticks.to_units(ticks.join(tasks[0].marks))
+    benchmarks = called(environment, "benchmarks", lambda: environment.benchmarks(ready, at))
     return Layout(
         tasks=tuple(tasks),
         settings=tuple(one.labels for one in settings),
         names=_names(ids if instance_names is None else instance_names, ids),
         shares=shares,
         expected=expected,
-        best_rate=_best_rate(ready, environment),
+        best_rate=_best_rate(ready, environment) if benchmarks is None else np.full(environment.instances, np.nan),
+        benchmarks=benchmarks or {},
     )
 
 

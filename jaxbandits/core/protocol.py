@@ -188,6 +188,16 @@ class Environment(_Fields):
         Float64; NaN where an action is absent.
         """
 
+    def benchmarks(
+        self, constraint: Constraint, clock: np.ndarray
+    ) -> Mapping[str, tuple[np.ndarray, np.ndarray]] | None:
+        """Host: what could have been gained by the time the clock is ``clock`` (units, ``[instance, mark]``).
+
+        None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else (value, slope at that
+        clock) by name, ``[instance, mark]`` each, ``"moving"`` and ``"fixed"``; NaN where it is not known.
+        """
+        return None
+
 
 class Policy(_Fields):
     """A learner. Leaves are its hyper-parameters, methods are pure functions of (state, key, observation).

@@ -1,7 +1,7 @@
 """Worlds: what a pull brings and costs."""
 
 from jaxbandits.core.specs import CensoredSpec, ContinuumSpec, DelayedSpec, FiniteSpec, RevealedSpec, Spec
-from jaxbandits.environments import noise
+from jaxbandits.environments import drift, noise
 from jaxbandits.environments.censored import (
     CensoredArms,
     Constant,
@@ -14,6 +14,7 @@ from jaxbandits.environments.censored import (
 )
 from jaxbandits.environments.continuum import Continuum, LoggedAuctions, cost_valley, reward_hill
 from jaxbandits.environments.delayed import Batched, Delayed, DelayLaw, FixedDelay, TableDelay
+from jaxbandits.environments.drift import Piecewise
 from jaxbandits.environments.finite import (
     AddressedArms,
     FiniteArms,
@@ -41,6 +42,7 @@ __all__ = [
     "FixedDelay",
     "Linear",
     "LoggedAuctions",
+    "Piecewise",
     "Reservoir",
     "RevealConsumption",
     "RevealedSpec",
@@ -50,6 +52,7 @@ __all__ = [
     "bernoulli_outcome",
     "copula_arms",
     "cost_valley",
+    "drift",
     "g1",
     "noise",
     "random_bernoulli",

@@ -466,6 +466,9 @@ class AroundWorld(Environment):
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         return self.world.values()
 
+    def benchmarks(self, constraint: Any, clock: np.ndarray) -> Any:
+        return self.world.benchmarks(constraint, clock)
+
 
 @pytree
 class WithNullArm(AroundWorld):
@@ -518,6 +521,12 @@ class WithNullArm(AroundWorld):
         pad = [(0, 0)] * reward.ndim
         pad[1] = (0, 1)
         return np.pad(reward, pad), np.pad(cost, pad + [(0, 0)] * (cost.ndim - reward.ndim))
+
+    def benchmarks(self, constraint: Any, clock: np.ndarray) -> None:
+        """None; a world that changes would not know that here one may wait."""
+        if super().benchmarks(constraint, clock) is not None:
+            must = "the other way round, Piecewise.of([WithNullArm(arms), …])"
+            raise bad("arms", type(self.arms).__name__, must)
 
 
 # --- Random instances as in the experiments of the ω-UCB paper (Heyden et al., KDD 2024, §6.1; reference code)

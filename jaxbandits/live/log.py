@@ -74,7 +74,7 @@ def _made_again(node: Any) -> Any:
     if not isinstance(node, ast.Call):
         return ast.literal_eval(node)
     kind = getattr(policies, node.func.id)  # type: ignore[attr-defined]
-    if not issubclass(kind, Policy):
+    if not issubclass(kind, (Policy, policies.Detector)):
         raise TypeError("no policy")
     return kind(**{str(word.arg): _made_again(word.value) for word in node.keywords})
 

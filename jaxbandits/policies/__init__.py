@@ -11,6 +11,17 @@ from jaxbandits.policies.base import (
     scores,
 )
 from jaxbandits.policies.censored import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
+from jaxbandits.policies.forgetting import (
+    CUSUM,
+    GLR,
+    Detector,
+    Discounted,
+    PageHinkley,
+    Restarting,
+    Schedule,
+    Windowed,
+    alarms,
+)
 from jaxbandits.policies.kl import KLUCBSC, UCBSC, KLUCBSCPlus, UCBSCPlus
 from jaxbandits.policies.knapsack import KUBE, MRCB, EpsilonFirst, FixedSplit, FractionalKUBE, PDBwK, PDBwKWithTime
 from jaxbandits.policies.many_arms import ArmIncreasing, SampledArms, arms_to_sample, rcb_air, rcb_i, room_needed
@@ -51,6 +62,8 @@ from jaxbandits.policies.zooming import BZoom, OnPoints, SinglePhaseBZoom, Singl
 
 __all__ = [
     "CUCB",
+    "CUSUM",
+    "GLR",
     "HOO",
     "IUCB",
     "KLUCBSC",
@@ -72,6 +85,8 @@ __all__ = [
     "BestRatioOracle",
     "BudgetUCB",
     "BudgetedThompson",
+    "Detector",
+    "Discounted",
     "DualMirrorDescent",
     "EpsilonFirst",
     "EpsilonFirstLP",
@@ -96,12 +111,15 @@ __all__ = [
     "PDBwK",
     "PDBwKWithTime",
     "Pacer",
+    "PageHinkley",
     "PricePacer",
     "PrimalDualBwK",
     "PrimalDualTwoPhase",
     "RadBounds",
     "RandomisedPolicy",
+    "Restarting",
     "SampledArms",
+    "Schedule",
     "SinglePhaseBZoom",
     "SinglePhaseZooming",
     "SlowLogExploration",
@@ -117,8 +135,10 @@ __all__ = [
     "UCBVRatio",
     "UCBVReward",
     "WilsonBounds",
+    "Windowed",
     "Zooming",
     "ZoomingPolicy",
+    "alarms",
     "arms_to_sample",
     "fine_limits",
     "rcb_air",

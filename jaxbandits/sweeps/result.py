@@ -254,11 +254,11 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> S
 
 def _views(arrays: Mapping[str, np.ndarray], unit: Unit, instance: np.ndarray) -> dict[str, np.ndarray]:
     """Float64 ``[lane, mark]`` in the environment's units."""
-    rate = unit.layout.best_rate[instance][:, None]
+    possible = {clock: unit.layout.possible(instance, arrays[clock]) for clock in ("expected_clock", "clock")}
     units = {name: ticks.to_units(x) for name, x in arrays.items() if name not in ("ended", "rounds")}
     found = {
-        "regret": rate * units["expected_clock"] - units["expected_reward"],
-        "realised_regret": rate * units["clock"] - units["reward"],
+        "regret": possible["expected_clock"] - units["expected_reward"],
+        "realised_regret": possible["clock"] - units["reward"],
         "reward": units["reward"],
         "spent": units["clock"] if unit.task.constraint.clock_name == "spent" else units["spent"],
         "rounds": arrays["rounds"].astype(np.float64),

@@ -337,13 +337,18 @@ def _is_presence(path: Any) -> bool:
 
 
 def widened(policy: Policy, environment: Environment, extra: int) -> dict[str, Any]:
-    """More columns in every table ``[instance, arm, …]`` and every leaf per arm: copies of the last, but absent."""
+    """More columns in every table ``[instance, arm, …]`` and every leaf per arm: copies of the last, but absent.
+
+    The arms' axis is the last of the table of presence (a world that changes has that of its segments before it).
+    """
+    leaves = jax.tree_util.tree_leaves_with_path(environment)
+    axis = next(np.ndim(x) for path, x in leaves if _is_presence(path)) - 1
 
     def pad(path: Any, x: Any) -> np.ndarray:
         x = np.asarray(x)
-        if x.ndim < 2 or x.shape[1] != environment.spec.arms:
+        if x.ndim <= axis or x.shape[axis] != environment.spec.arms:
             return x
-        widths = [(0, 0), (0, extra)] + [(0, 0)] * (x.ndim - 2)
+        widths = [(0, 0)] * axis + [(0, extra)] + [(0, 0)] * (x.ndim - axis - 1)
         return np.pad(x, widths) if _is_presence(path) else np.pad(x, widths, mode="edge")
 
     def pad_leaf(name: str, x: Any, meta: Any) -> Any:

@@ -9,6 +9,7 @@ import jaxbandits as jb
 from jaxbandits.core.protocol import Constraint, Policy
 from jaxbandits.policies import (
     CUCB,
+    CUSUM,
     IUCB,
     KUBE,
     MRCB,
@@ -18,6 +19,7 @@ from jaxbandits.policies import (
     BestRatioOracle,
     BGreedy,
     BudgetedThompson,
+    Discounted,
     DualMirrorDescent,
     EpsilonFirst,
     EpsilonFirstLP,
@@ -31,13 +33,16 @@ from jaxbandits.policies import (
     PDBwKWithTime,
     PricePacer,
     PrimalDualBwK,
+    Restarting,
     SampledArms,
+    Schedule,
     SoftElim,
     SoftIndex,
     ThompsonLP,
     UCBBwK,
     UCBVRatio,
     WilsonBounds,
+    Windowed,
 )
 from jaxbandits.testing import check_policy
 
@@ -80,6 +85,10 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (LagrangeBwK(), "several_resources", TWO_AND_TIME),
     (DualMirrorDescent(), "several_resources_and_null_arm", TWO_AND_TIME),
     (KnapsackOracle(np.full(4, 0.5), np.linspace(0.3, 0.9, 8).reshape(4, 2)), "several_resources", TWO_AND_TIME),
+    (Windowed(OmegaUCB(), window=20), "piecewise", COUNTS),
+    (Discounted(BudgetedThompson(), gamma=0.95), "piecewise", FORFEITS),
+    (Restarting(MUCB(), CUSUM(threshold=2.0, first=5), explore=0.1), "piecewise", HORIZON),
+    (Schedule(at=[1, 21, 60], arms=[0, 2, 0]), "piecewise", HORIZON),
 ]
 
 SLOW = (InFlight(PricePacer(budgets=2)), "delayed", RENEWING)

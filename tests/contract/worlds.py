@@ -102,6 +102,13 @@ def delayed() -> jb.environments.Delayed:
     return jb.environments.Delayed(empirical(), law, room=32, arrivals=2, patience=12, groups=(None, (2, 3)))
 
 
+def piecewise() -> jb.environments.Piecewise:
+    """Arms that change places twice, with absent ones."""
+    here = bernoulli()
+    there = FiniteArms.bernoulli(*_uniforms(2)[:, ::-1].clip(0.05), _absent())
+    return jb.environments.Piecewise.of([here, there, here], at=[30, 55])
+
+
 WORLDS = {
     "bernoulli": bernoulli,
     "generalised_bernoulli": generalised_bernoulli,
@@ -111,6 +118,7 @@ WORLDS = {
     "several_resources": several_resources,
     "several_resources_and_null_arm": several_resources_and_null_arm,
     "delayed": delayed,
+    "piecewise": piecewise,
     "reservoir": reservoir,
     "reservoir_of_a_sampler": reservoir_of_a_sampler,
     "reservoir_of_a_table": reservoir_of_a_table,

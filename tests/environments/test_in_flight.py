@@ -19,15 +19,19 @@ from jaxbandits.environments import Batched, Delayed, FiniteArms, FixedDelay, Re
 from jaxbandits.environments.delayed import delay_words
 from jaxbandits.live.budgets import budget_state
 from jaxbandits.policies import (
+    CUSUM,
     RCB,
     ArmIncreasing,
     BudgetedThompson,
+    Discounted,
     EvenPace,
     InFlight,
     OmegaUCB,
     PDBwKWithTime,
     PricePacer,
+    Restarting,
     SoftIndex,
+    Windowed,
 )
 from jaxbandits.policies.wrappers import Known
 from jaxbandits.testing import check_constraint, check_environment
@@ -80,6 +84,9 @@ POLICIES = {
     "pacer": PricePacer(eta=0.05, budgets=2),
     "thompson": BudgetedThompson(),
     "even_pace": EvenPace(OmegaUCB()),
+    "window": Windowed(PricePacer(eta=0.05, budgets=2), window=15),
+    "discount": Discounted(OmegaUCB(), gamma=0.9),
+    "restarts": Restarting(BudgetedThompson(), CUSUM(threshold=0.5, first=3), explore=0.1, whole=False),
 }
 SLOTS = np.repeat(np.arange(len(REQUESTS)), REQUESTS)
 SEEN = np.concatenate([np.arange(n) for n in REQUESTS])
@@ -202,10 +209,13 @@ def serve(name: str, run: int) -> None:
         assert np.array_equal(mine, must), (name, run)
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.integration) for name in ("pacer", "thompson", "even_pace")]
+SLOW = [
+    pytest.param(name, marks=pytest.mark.integration)
+    for name in ("pacer", "thompson", "even_pace", "window", "restarts")
+]
 
 
-@pytest.mark.parametrize("name", ["omega_ucb", *SLOW])
+@pytest.mark.parametrize("name", ["omega_ucb", "discount", *SLOW])
 def test_a_service_decides_as_the_simulator(name: str) -> None:
     for run in range(RUNS):
         serve(name, run)

@@ -25,7 +25,16 @@ import jaxbandits as jb
 from jaxbandits.core import ticks
 from jaxbandits.live import Agent, Budget
 from jaxbandits.live import log as logs
-from jaxbandits.policies import MUCB, BudgetedThompson, FixedSplit, OmegaUCB
+from jaxbandits.policies import (
+    CUSUM,
+    MUCB,
+    BudgetedThompson,
+    Discounted,
+    FixedSplit,
+    OmegaUCB,
+    Restarting,
+    Windowed,
+)
 
 ARMS = {"small": 0.01, "middle": 0.05, "large": 0.2}
 DAY, HOUR = 86400.0, 3600.0
@@ -208,6 +217,38 @@ def test_tickets_of_another_agent_and_clocks_that_say_no_time() -> None:
                 call()
     assert agent.digest() == before
     agent.learn(mine, cost=0.0)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Windowed(BudgetedThompson(), window=50),
+        Discounted.half_life(OmegaUCB(), 30),
+        Restarting(OmegaUCB(), CUSUM(threshold=2.0, first=5), explore=0.05),
+    ],
+    ids=["window", "discount", "restarts"],
+)
+def test_what_forgets_serves_and_is_replayed(tmp_path: Path, policy: Any) -> None:
+    """One back end's price drops to a tenth and comes back; arms join; the log gives the very state again."""
+    clock, log, rng = Clock(), tmp_path / "log", random.Random(35)
+    agent = made(clock, policy=policy, log=log, budgets=[Budget(9.0, DAY)])
+    for request in range(300):
+        clock.now += 60.0
+        price = 0.1 if 100 <= request < 200 else 1.0
+        ticket = agent.choose()
+        assert ticket is not None
+        cost = ARMS.get(ticket.arm, 0.05) * (price if ticket.arm == "large" else 1.0) * rng.random()
+        agent.learn(ticket, reward=2.0 * (rng.random() < 0.5), cost=cost)
+        if request == 250:
+            for arm in range(8):  # more than there was room for
+                agent.add_arm(f"new {arm}", 0.05)
+    agent.close()
+    again = Agent.from_log(log, clock=clock)
+    assert again.digest() == agent.digest()
+    for mine, must in zip(jax.tree.leaves(again._learnt), jax.tree.leaves(agent._learnt), strict=True):
+        np.testing.assert_array_equal(mine, must)
+    if isinstance(policy, Restarting):
+        assert int(again._learnt.restarts) > 0
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"do', b'{"do":"begin","format":1'])

@@ -1,0 +1,698 @@
+"""Policies for worlds that change: wrappers that forget (a window, a discount, restarts), and a plan that knows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.core.capabilities import own_method
+from jaxbandits.core.checks import InputError, bad, one_for_each_arm, whole_number
+from jaxbandits.core.protocol import Feedback, Observation, Policy, View
+from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.ticks import Total
+from jaxbandits.policies.base import (
+    ArmTotals,
+    Plan,
+    chooses_by_logits,
+    chooses_by_score,
+    evaluate,
+    gumbel,
+    largest,
+)
+from jaxbandits.policies.soft import BudgetedThompson, Posterior
+from jaxbandits.policies.wrappers import Around
+
+_AGAIN, _FORCED = 255, 254  # roles: of a key for rounds whose number the inner policy has seen before, of exploration
+
+# --- Who knows when the world changes
+
+
+@pytree
+class Schedule(Plan):
+    """Play arm :math:`a_i` from round :math:`s_i` on, whatever is seen: what one plays who knows the means of every
+    round (:meth:`~jaxbandits.environments.Piecewise.best_schedule`).
+
+    Args:
+        at: s, increasing, ``[change]``, the first 1 (per instance ``[1, instance, change]``).
+        arms: a, the same shape.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [1.0, 1.0])
+        >>> plan = jb.policies.Schedule(at=[1, 31], arms=[0, 1])
+        >>> jb.simulate(plan, arms, jb.Horizon(40), key=jax.random.key(0), marks=1).pulls.values.ravel().tolist()
+        [30, 10]
+    """
+
+    at: ArrayLike = leaf(integer=True, core=1, at_least=1)
+    arms: ArrayLike = leaf(integer=True, core=1, at_least=0)
+
+    def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+        """The arm of the last change so far."""
+        begun = jnp.sum((jnp.asarray(self.at) <= view.round).astype(jnp.int32), dtype=jnp.int32)
+        return state, jnp.asarray(self.arms)[jnp.maximum(begun - 1, 0)]
+
+
+# --- What wrappers share
+
+
+class _Forgetting(Around):
+    """A wrapper that shows the inner policy another state and another round. Write :meth:`_decide`."""
+
+    @abstractmethod
+    def _decide(
+        self, state: Any, key: jax.Array, view: View, choose: Callable[..., tuple[Pytree, Pytree]]
+    ) -> tuple[Any, Pytree]:
+        """(state, action); ``choose`` is the inner policy's own ``select``."""
+
+    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
+        """The inner policy's choice, from what is not forgotten."""
+        return self._decide(state, key, view, self.policy.select)
+
+    def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, Pytree]:
+        """The same with open pulls counted as the inner policy counts them."""
+
+        def choose(inner: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
+            return self.policy.select_while_open(inner, key, view, open)
+
+        return self._decide(state, key, view, choose)
+
+
+def _learns_by_sums(policy: Policy) -> bool:
+    """Is what it has learnt a sum over its observations, so that one can be taken out again?"""
+    if isinstance(policy, BudgetedThompson):
+        return own_method(policy, BudgetedThompson, "update") is None
+    return isinstance(policy, ArmTotals) and own_method(policy, ArmTotals, "update") is None
+
+
+def _refuse_other_sums(owner: Policy, inner: Policy) -> None:
+    if not _learns_by_sums(inner):
+        what = f"a policy that adds up what each arm brought, such as OmegaUCB(), inside {type(owner).__name__}"
+        raise bad("policy", type(inner).__name__, what)
+
+
+def _sums(state: Pytree) -> Pytree:
+    """What is learnt, of a state that may be more."""
+    return getattr(state, "learnt", state)
+
+
+def _with_sums(state: Pytree, sums: Pytree) -> Pytree:
+    return state._replace(learnt=sums) if hasattr(state, "learnt") else sums
+
+
+def _is_total(x: Any) -> bool:
+    return isinstance(x, Total)
+
+
+def _brought(policy: Policy, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
+    """What one observation adds to the sums."""
+    nothing = jax.tree.map(jnp.zeros_like, _sums(state))
+    return _sums(policy.update(_with_sums(state, nothing), key, observation))
+
+
+def _as_of(round: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, View]:
+    """(key, view) of a round that the inner policy takes for another one: no draw comes twice all the same."""
+    other = jax.random.key_data(streams.typed(streams.policy_words(key, view.round, _AGAIN)))
+    words = jnp.where(round == view.round, jax.random.key_data(key), other)
+    return streams.typed(words), view._replace(round=round)
+
+
+# --- A window
+
+
+class WindowedState(NamedTuple):
+    """The inner policy's state, and what was seen in the last w rounds: that of round s at place s mod w."""
+
+    inner: Pytree
+    first: jax.Array  # i32[]: what was seen in earlier rounds is forgotten
+    round: jax.Array  # i32[w]: of which round; 0: of none
+    action: Pytree  # [w]
+    reward: jax.Array  # i32[w, …]
+    cost: jax.Array  # i32[w, …]
+
+
+@pytree
+class Windowed(_Forgetting):
+    """The inner policy with what it saw in the last w rounds; what leaves the window is subtracted, exactly.
+
+    For the inner policy the round is min(t, w + 1), as if it had begun w rounds ago. An arm that was not played for w
+    rounds is new to it. With a window as long as the run it plays the inner policy's own bits.
+
+    Args:
+        policy: any policy whose statistics are sums over observations: every index, randomised and average-cost policy
+            that keeps :class:`~jaxbandits.core.arm_statistics.ArmStatistics`, and ``BudgetedThompson``.
+        window: w ≥ 1, in rounds; part of the program. Memory and time of a round grow with it.
+
+    Raises:
+        InputError: before anything runs, for a policy that learns in another way.
+
+    Source: SW-UCB (Garivier, Moulines, ALT 2011, §3), for any index; there ln(min(t, w)).
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> good, bad = (jb.environments.FiniteArms.bernoulli([0.5, mean], [0.5, 0.5]) for mean in (0.9, 0.1))
+        >>> world = jb.environments.Piecewise.of([good, bad], at=[1001])
+        >>> both = [jb.policies.UCB1(), jb.policies.Windowed(jb.policies.UCB1(), window=200)]
+        >>> result = jb.simulate(both, world, jb.Horizon(2000), key=jax.random.key(0), replicates=8, marks=[0.5, 1.0])
+        >>> lost = result.regret.mean(["instance", "replicate"]).values
+        >>> lost[0].round().tolist(), lost[1].round().tolist()       # before the change, and after it
+        ([20.0, 274.0], [50.0, 118.0])
+    """
+
+    policy: Policy = leaf()
+    window: int = static()
+
+    def check(self, spec: FiniteSpec) -> None:
+        """A policy that learns by sums, and a length."""
+        _refuse_other_sums(self, self.policy)
+        whole_number("Windowed.window", self.window, 1, 2**24)
+        super().check(spec)
+
+    def learnt(self, state: WindowedState) -> Pytree:
+        """The inner policy's state."""
+        return state.inner
+
+    def init(self, spec: FiniteSpec) -> WindowedState:
+        """Nothing seen."""
+        blank = self.policy.blank_action(spec)
+
+        def rows(shape: tuple[int, ...]) -> jax.Array:
+            return jnp.zeros((self.window, *shape), jnp.int32)
+
+        shape = jnp.shape(blank)
+        return WindowedState(
+            self.policy.init(spec), jnp.int32(1), rows(()), rows(shape), rows(shape), rows(shape + spec.cost_shape)
+        )
+
+    def update(self, state: WindowedState, key: jax.Array, observation: Observation) -> WindowedState:
+        """Learn, and remember; what comes too late for the window is not learnt."""
+        round, seen = observation.view.round - 1, observation.feedback
+        state = self._from(state, key, round - self.window + 1)
+        row = round, observation.action, seen.reward, seen.cost
+        put = (x.at[round % self.window].set(y) for x, y in zip(state[2:], row, strict=True))
+        learnt = WindowedState(self.policy.update(state.inner, key, observation), state.first, *put)
+        return select_tree(round >= state.first, learnt, state)
+
+    def _from(self, state: WindowedState, key: jax.Array, first: jax.Array) -> WindowedState:
+        """The state without what was seen before the round ``first``."""
+
+        def forget(state: WindowedState) -> WindowedState:
+            place = state.first % self.window
+            action, reward, cost = (x[place] for x in state[3:])
+            seen = Observation(View(state.first + 1), action, Feedback(reward, cost), jnp.bool_(False))
+            gone, sums = _brought(self.policy, state.inner, key, seen), _sums(state.inner)
+            less = jax.tree.map(
+                lambda a, b: ticks.minus(a, b) if _is_total(a) else a - b, sums, gone, is_leaf=_is_total
+            )
+            left = select_tree(state.round[place] == state.first, less, sums)
+            return state._replace(inner=_with_sums(state.inner, left), first=state.first + 1)
+
+        return jax.lax.while_loop(lambda state: state.first < first, forget, state)
+
+    def _decide(
+        self, state: WindowedState, key: jax.Array, view: View, choose: Callable[..., Any]
+    ) -> tuple[WindowedState, Pytree]:
+        state = self._from(state, key, view.round - self.window)
+        inner, action = choose(state.inner, *_as_of(jnp.minimum(view.round, self.window + 1), key, view))
+        return state._replace(inner=inner), action
+
+
+# --- A discount
+
+
+class DiscountedState(NamedTuple):
+    """The inner policy's sums, but every count a total, too; and the weight of all rounds before this one."""
+
+    sums: Pytree
+    rounds: Total
+    now: jax.Array  # i32[]: the round for which they are
+
+
+def _scaled(total: Total, by: jax.Array) -> Total:
+    """``total`` times ``by`` ticks, rounded down to a tick: exact for 2²⁴, and keeps the order of totals."""
+    return ticks.add(ticks.times(by, total.whole), ticks.times(total.part, by).whole)
+
+
+def _lifted(sums: Pytree) -> Pytree:
+    return jax.tree.map(lambda x: x if _is_total(x) else ticks.count(x), sums, is_leaf=_is_total)
+
+
+def _nothing(sums: Any) -> Pytree:
+    """Empty sums as the inner policy has them, with whole counts."""
+    zero = jax.tree.map(jnp.zeros_like, sums)
+    if isinstance(zero, Posterior):
+        return jax.tree.map(lambda x: x.whole, zero, is_leaf=_is_total)
+    return zero._replace(pulls=zero.pulls.whole)
+
+
+def _as_floats(sums: Pytree, t: jax.Array) -> Arms:
+    """What a score reads, of counts that need not be whole (:func:`~jaxbandits.core.arm_statistics.as_floats`)."""
+
+    def optional(total: Total | None) -> jax.Array | None:
+        return None if total is None else ticks.to_float(total)
+
+    n = sums.pulls
+    return Arms(
+        t=jnp.broadcast_to(t, n.whole.shape),
+        n=ticks.to_float(n),
+        reward=ticks.to_float(sums.reward),
+        cost=ticks.to_float(sums.cost),
+        reward_rest=ticks.to_float(ticks.minus(n, sums.reward)),
+        cost_rest=ticks.to_float(ticks.minus(n, sums.cost)),
+        reward_spread=optional(sums.reward_spread),
+        cost_spread=optional(sums.cost_spread),
+    )
+
+
+def _mean(total: Total, n: Total) -> jax.Array:
+    """⌊total / n⌋ in ticks, for 0 ≤ total ≤ n, n above 0 and not always whole: long division, one bit at a time."""
+    rest, found = total, jnp.zeros_like(total.whole)
+    for bit in range(ticks.BITS + 1):
+        rest = rest if bit == 0 else ticks.plus(rest, rest)
+        fits, less = ticks.reached(rest, n), ticks.minus(rest, n)
+        found = 2 * found + fits.astype(jnp.int32)
+        rest = Total(jnp.where(fits, less.whole, rest.whole), jnp.where(fits, less.part, rest.part))
+    return found
+
+
+def _counted(sums: Pytree, open: jax.Array) -> Pytree:
+    """:func:`~jaxbandits.core.arm_statistics.counted`, of counts that need not be whole."""
+    n = sums.pulls
+    seen = (n.whole > 0) | (n.part > 0)
+    by = Total(jnp.where(seen, n.whole, 1), n.part)
+
+    def more(total: Total | None, unseen: int) -> Total | None:
+        if total is None:
+            return None
+        return ticks.plus(total, ticks.times(jnp.where(seen, _mean(total, by), unseen), open))
+
+    spreads = {name: more(getattr(sums, name), 0) for name in ("reward_spread", "cost_spread")}
+    pulls = ticks.plus(n, ticks.count(open))
+    return sums._replace(pulls=pulls, reward=more(sums.reward, 0), cost=more(sums.cost, ticks.ONE), **spreads)
+
+
+@pytree
+class Discounted(Around):
+    """The inner policy with statistics in which a pull's weight falls by γ a round, or a pull.
+
+    .. math:: n_k = \\sum_{s<t} \\gamma^{t-1-s} [a_s = k], \\qquad \\Sigma r_k, \\Sigma c_k \\text{ with the same
+        weights}, \\qquad t = 1 + \\sum_{s<t} \\gamma^{t-1-s} \\text{ in the index}
+
+    per round; per pull, with the number of later pulls of that arm as exponent, and the round itself for t. Per round
+    an arm that rests is forgotten, and tried again; per pull it keeps what is known, however old: nothing is found out
+    of what is not played.
+
+    Sums are whole ticks, rounded down each round, so that γ = 1 (no tick is lost) plays the inner policy's own bits.
+
+    Args:
+        policy: an index policy that chooses by its score alone, a randomised policy by its logits, or
+            ``BudgetedThompson``.
+        gamma: γ in (0, 1], counted to 2⁻²⁴; :meth:`half_life` gives it from what people think in.
+        per: ``"round"`` or ``"pull"``.
+
+    Raises:
+        InputError: before anything runs, for another policy, or another ``per``.
+
+    Source: D-UCB (Kocsis, Szepesvári 2006; Garivier, Moulines, ALT 2011, §2), for any index; there ln Σ n_k.
+
+    Deviations: t counts the round about to be decided, as everywhere here; a round without an observation ages all.
+
+    Example:
+        >>> from jaxbandits.policies import UCB1, Discounted
+        >>> round(Discounted.half_life(UCB1(), 1000).gamma, 6)
+        0.999307
+    """
+
+    policy: Policy = leaf()
+    gamma: ArrayLike = leaf(above=0, at_most=1)
+    per: str = static(default="round")
+
+    @classmethod
+    def half_life(cls, policy: Policy, rounds: Any, per: str = "round") -> Discounted:
+        """γ = 2^(−1/h): after h rounds (or pulls) a pull counts half. Longer ones than 2·10⁷ forget nothing.
+
+        Args:
+            policy: the inner policy.
+            rounds: h above 0, a number or several, one for each setting.
+            per: ``"round"`` or ``"pull"``.
+        """
+        h = np.asarray(rounds, np.float64)
+        if not (h > 0).all():
+            raise bad("rounds", rounds, "above 0")
+        gamma = 2.0 ** (-1.0 / h)
+        return cls(policy, gamma if gamma.ndim else float(gamma), per)
+
+    def check(self, spec: FiniteSpec) -> None:
+        """A policy of which the formula is known."""
+        inner = self.policy
+        if not (chooses_by_score(inner) or chooses_by_logits(inner) or type(inner) is BudgetedThompson):
+            what = "an index or randomised policy that chooses by its score or logits alone, or BudgetedThompson"
+            raise bad("policy", type(inner).__name__, f"{what}, inside Discounted")
+        if self.per not in ("round", "pull"):
+            raise bad("Discounted.per", self.per, "'round' or 'pull'")
+        super().check(spec)
+
+    def learnt(self, state: DiscountedState) -> Pytree:
+        """The sums: those policies have no status of their own."""
+        return state.sums
+
+    def init(self, spec: FiniteSpec) -> DiscountedState:
+        """Nothing seen."""
+        return DiscountedState(_lifted(self.policy.init(spec)), ticks.zero(), jnp.int32(1))
+
+    def _factor(self) -> jax.Array:
+        return jnp.rint(self.gamma * np.float32(ticks.ONE)).astype(jnp.int32)
+
+    def _older(self, state: DiscountedState) -> DiscountedState:
+        """A round later."""
+        if self.per == "pull":
+            return state._replace(rounds=ticks.plus(state.rounds, ticks.count(jnp.int32(1))), now=state.now + 1)
+        aged = jax.tree.map(lambda x: _scaled(x, self._factor()), (state.sums, state.rounds), is_leaf=_is_total)
+        return DiscountedState(aged[0], ticks.plus(aged[1], ticks.count(jnp.int32(1))), state.now + 1)
+
+    def update(self, state: DiscountedState, key: jax.Array, observation: Observation) -> DiscountedState:
+        """Add the observation with weight 1."""
+        more, sums = _lifted(self.policy.update(_nothing(state.sums), key, observation)), state.sums
+        if self.per == "pull":
+            played = jax.lax.iota(jnp.int32, sums.pulls.whole.shape[0]) == observation.action
+            by = jnp.where(played, self._factor(), ticks.ONE)
+            sums = jax.tree.map(lambda x: _scaled(x, by), sums, is_leaf=_is_total)
+        return state._replace(sums=jax.tree.map(ticks.plus, sums, more, is_leaf=_is_total))
+
+    def select(self, state: DiscountedState, key: jax.Array, view: View) -> tuple[DiscountedState, jax.Array]:
+        """The inner policy's choice, from what is left."""
+        return self._choose(state, key, view, None)
+
+    def select_while_open(
+        self, state: DiscountedState, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[DiscountedState, jax.Array]:
+        """Open pulls count at their arm's current means, where the inner policy counts them."""
+        return self._choose(state, key, view, None if isinstance(state.sums, Posterior) else open)
+
+    def _choose(
+        self, state: DiscountedState, key: jax.Array, view: View, open: jax.Array | None
+    ) -> tuple[DiscountedState, jax.Array]:
+        # rounds in which nobody could be asked to choose age what is known, too
+        state = jax.lax.while_loop(lambda state: state.now < view.round, self._older, state)
+        sums = state.sums if open is None else _counted(state.sums, open)
+        return self._older(state), self._arm(sums, 1 + ticks.to_float(state.rounds), key, view)
+
+    def _arm(self, sums: Pytree, t: jax.Array, key: jax.Array, view: View) -> jax.Array:
+        inner = self.policy
+        if isinstance(sums, Posterior):
+            return inner.select(Posterior(*map(ticks.to_float, sums)), key, view)[1]  # type: ignore[arg-type]
+        arms = _as_floats(sums, t)
+        if chooses_by_score(inner):
+            return largest(evaluate(inner, arms), key, view, fresh=arms.n == 0)
+        mine, arms, available = jax.lax.optimization_barrier((inner, arms, view.available))
+        logits = one_for_each_arm(inner, "logits", mine.logits(arms, available), arms.n.shape)
+        return largest(logits + gumbel(key, view.round, arms.n.shape[0]), key, view)
+
+
+# --- Restarts: when a detector says that an arm is not what it was
+
+
+class Detector:
+    """Watches one stream of numbers in [0, 1] and says when its mean has changed. Write :meth:`init`, :meth:`step`."""
+
+    @abstractmethod
+    def init(self) -> Pytree:
+        """Before the first number."""
+
+    @abstractmethod
+    def step(self, state: Pytree, x: jax.Array) -> tuple[Pytree, jax.Array]:
+        """(state, alarm) after the number ``x`` (float32)."""
+
+
+class Sums(NamedTuple):
+    """Of a detector that adds up deviations: how many numbers, their sum, and how far up and down they have gone."""
+
+    n: jax.Array  # i32[]
+    total: jax.Array  # f32[]: of the first M numbers, or of all
+    up: jax.Array  # f32[]
+    down: jax.Array
+
+
+def _cumulated(state: Sums, x: jax.Array, mean: jax.Array, slack: Any) -> tuple[jax.Array, jax.Array]:
+    return jnp.maximum(state.up + (x - mean - slack), 0), jnp.maximum(state.down + (mean - x - slack), 0)
+
+
+@pytree
+class CUSUM(Detector):
+    """The two-sided CUSUM around the mean of the first M numbers:
+
+    .. math:: g^{\\pm} \\leftarrow \\max(0,\\ g^{\\pm} \\pm (x - \\hat u_0) - \\varepsilon), \\qquad
+        \\text{alarm as soon as } g^+ \\ge h \\text{ or } g^- \\ge h.
+
+    A change by Δ > ε is seen after some h/(Δ − ε) numbers. (Between false alarms: exponentially many in h.)
+
+    Args:
+        threshold: h > 0.
+        slack: ε ≥ 0, changes up to which are not looked for; default 0.05.
+        first: M ≥ 1, default 30.
+
+    Source: CUSUM-UCB (Liu, Lee, Shroff, AAAI 2018, Alg. 1); Page, Biometrika 1954.
+
+    Example:
+        >>> from jaxbandits.policies import CUSUM, alarms
+        >>> alarms(CUSUM(threshold=5.0, first=20), [0, 1] * 50 + [1] * 40)         # at the 11th number after the change
+        [111]
+    """
+
+    threshold: ArrayLike = leaf(above=0)
+    slack: ArrayLike = leaf(default=0.05, at_least=0)
+    first: ArrayLike = leaf(default=30, at_least=1, integer=True)
+
+    def init(self) -> Sums:
+        """Nothing seen."""
+        return Sums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
+
+    def step(self, state: Sums, x: jax.Array) -> tuple[Sums, jax.Array]:
+        """Learn the mean, then add up deviations from it."""
+        learns = state.n < self.first
+        mean = state.total / jnp.maximum(state.n, 1).astype(jnp.float32)
+        up, down = (jnp.where(learns, 0, g) for g in _cumulated(state, x, mean, self.slack))
+        counted = state.n + learns.astype(jnp.int32)
+        after = Sums(counted, state.total + jnp.where(learns, x, 0), up, down)
+        return after, jnp.maximum(up, down) >= self.threshold
+
+
+@pytree
+class PageHinkley(Detector):
+    """The two-sided Page–Hinkley test: :class:`CUSUM` around the mean of all numbers so far, x included.
+
+    Args:
+        threshold: λ > 0.
+        slack: δ ≥ 0, default 0.05.
+
+    Source: Hinkley, Biometrika 1971; for bandits Hartland et al. 2006.
+
+    Example:
+        >>> from jaxbandits.policies import PageHinkley, alarms
+        >>> alarms(PageHinkley(threshold=5.0), [0, 1] * 50 + [1] * 40)
+        [111]
+    """
+
+    threshold: ArrayLike = leaf(above=0)
+    slack: ArrayLike = leaf(default=0.05, at_least=0)
+
+    def init(self) -> Sums:
+        """Nothing seen."""
+        return Sums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
+
+    def step(self, state: Sums, x: jax.Array) -> tuple[Sums, jax.Array]:
+        """Move the mean, add up deviations from it."""
+        n, total = state.n + 1, state.total + x
+        up, down = _cumulated(state, x, total / n.astype(jnp.float32), self.slack)
+        return Sums(n, total, up, down), jnp.maximum(up, down) >= self.threshold
+
+
+class Splits(NamedTuple):
+    """Of a :class:`GLR`: how many numbers and their sum, now and at places spread evenly over the past."""
+
+    n: jax.Array  # i32[]
+    total: jax.Array  # f32[]
+    spacing: jax.Array  # i32[]: places are its multiples
+    totals: jax.Array  # f32[splits]
+
+
+@pytree
+class GLR(Detector):
+    """The generalised likelihood ratio of a change of a Bernoulli mean, at the likeliest of some places:
+
+    .. math:: \\max_s\\ s\\,\\mathrm{kl}(\\hat\\mu_{1:s}, \\hat\\mu_{1:n}) + (n - s)\\,\\mathrm{kl}(\\hat\\mu_{s+1:n},
+        \\hat\\mu_{1:n}) \\ge \\ln \\frac{3 n^{3/2}}{\\delta}.
+
+    Args:
+        delta: δ in (0, 1): about the chance of a false alarm, ever. Default 0.05.
+        splits: how many places s are remembered, even; part of the program. Once they are full, every second one is
+            given up, so there are never fewer than half as many.
+
+    Source: GLR-klUCB (Besson, Kaufmann, Maillard, Seznec, JMLR 2022); the threshold as in their experiments. All s are
+    tried there.
+
+    Example:
+        >>> from jaxbandits.policies import GLR, alarms
+        >>> alarms(GLR(), [0, 1] * 50 + [1] * 40)
+        [119]
+    """
+
+    delta: ArrayLike = leaf(default=0.05, above=0, at_most=1)
+    splits: int = static(default=32)
+
+    def init(self) -> Splits:
+        """Nothing seen."""
+        return Splits(jnp.int32(0), jnp.float32(0), jnp.int32(1), jnp.zeros((self.splits,), jnp.float32))
+
+    def step(self, state: Splits, x: jax.Array) -> tuple[Splits, jax.Array]:
+        """Try all places that are remembered, then remember this one."""
+        n, total = state.n + 1, state.total + x
+        ids = jax.lax.iota(jnp.int32, self.splits)
+        s = (ids + 1) * state.spacing
+        count, of_all = s.astype(jnp.float32), n.astype(jnp.float32)
+        rest = jnp.maximum(of_all - count, 1)
+        mean, before, after = total / of_all, state.totals / count, (total - state.totals) / rest
+        ratio = count * _kl(before, mean) + rest * _kl(after, mean)
+        alarm = jnp.max(jnp.where(s < n, ratio, 0)) >= jnp.log(3 * of_all * jnp.sqrt(of_all) / self.delta)
+
+        totals = jnp.where(s == n, total, state.totals)
+        full = n == self.splits * state.spacing
+        halved = jnp.where(ids < self.splits // 2, totals[jnp.minimum(2 * ids + 1, self.splits - 1)], 0)
+        kept = Splits(n, total, jnp.where(full, 2, 1) * state.spacing, jnp.where(full, halved, totals))
+        return kept, alarm
+
+
+def _kl(p: jax.Array, q: jax.Array) -> jax.Array:
+    """kl of two Bernoulli laws, 0 ln 0 = 0, for numbers a rounding away from [0, 1]."""
+    p, q = jnp.clip(p, 0, 1), jnp.clip(q, 1e-6, 1 - 1e-6)
+    one = jnp.where(p > 0, p * jnp.log(jnp.maximum(p, 1e-12) / q), 0)
+    return one + jnp.where(p < 1, (1 - p) * jnp.log(jnp.maximum(1 - p, 1e-12) / (1 - q)), 0)
+
+
+def alarms(detector: Detector, numbers: Any) -> list[int]:
+    """After which numbers (1, 2, …) of a stream a detector says that the mean has changed; it begins anew each time.
+
+    To choose a threshold before anything is restarted.
+    """
+    begin = detector.init()
+
+    def watch(state: Pytree, x: jax.Array) -> tuple[Pytree, jax.Array]:
+        after, alarm = detector.step(state, x)
+        return select_tree(alarm, begin, after), alarm
+
+    told = jax.lax.scan(watch, begin, jnp.asarray(numbers, jnp.float32))[1]
+    return (1 + np.flatnonzero(np.asarray(told))).tolist()
+
+
+class RestartingState(NamedTuple):
+    """The inner policy's state now and at the beginning, what is watched, and when it was last told to begin anew."""
+
+    inner: Pytree
+    blank: Pytree
+    watched: Pytree  # of each arm's reward and cost, [K, 2]
+    since: jax.Array  # i32[]: rounds before the last restart
+    restarts: jax.Array  # i32[]
+
+
+@pytree
+class Restarting(_Forgetting):
+    """The inner policy, begun anew when a detector says that some arm's reward or cost has changed.
+
+    A detector watches the rewards, and another one the costs, of each arm's pulls. With ``whole`` an alarm makes the
+    inner policy begin anew, in its round 1; without, only what it knows of that arm is forgotten, and its round goes
+    on. What is not played is not watched: with probability ``explore`` any arm is played. Where no detector ever tells,
+    and ``explore`` is 0, it plays the inner policy's own bits. ``result.final["restarts"]`` counts the alarms.
+
+    Args:
+        policy: any policy of one arm a round; without ``whole`` one whose statistics are sums.
+        detector: :class:`CUSUM`, :class:`PageHinkley`, :class:`GLR`, or one of your own.
+        explore: α in [0, 1], default 0.
+        whole: does everything begin anew, or the arm? Part of the program; default True.
+
+    Raises:
+        InputError: before anything runs, for other policies, or what is no detector.
+
+    Source: CUSUM-UCB (AAAI 2018), which forgets the arm; GLR-klUCB (JMLR 2022) knows both.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> good, bad = (jb.environments.FiniteArms.bernoulli([0.5, mean], [0.5, 0.5]) for mean in (0.9, 0.1))
+        >>> world = jb.environments.Piecewise.of([good, bad], at=[1001])
+        >>> both = [jb.policies.UCB1(), jb.policies.Restarting(jb.policies.UCB1(), jb.policies.GLR())]
+        >>> result = jb.simulate(both, world, jb.Horizon(2000), key=jax.random.key(0), replicates=8, marks=1)
+        >>> result.regret.mean(["instance", "replicate", "mark"]).values.round().tolist()
+        [274.0, 49.0]
+    """
+
+    policy: Policy = leaf()
+    detector: Detector = leaf()
+    explore: ArrayLike = leaf(default=0.0, at_least=0, at_most=1)
+    whole: bool = static(default=True)
+
+    def check(self, spec: FiniteSpec) -> None:
+        """One arm a round, and a detector."""
+        if not isinstance(self.detector, Detector):
+            raise bad("detector", self.detector, "a Detector, such as GLR()")
+        if jnp.shape(self.policy.blank_action(spec)) != () or spec.resources is not None:
+            raise InputError("policy: one that plays sets, or several resources, given; it must play one arm a round")
+        if not self.whole:
+            _refuse_other_sums(self, self.policy)
+        super().check(spec)
+
+    def learnt(self, state: RestartingState) -> Pytree:
+        """The inner policy's state."""
+        return state.inner
+
+    def init(self, spec: FiniteSpec) -> RestartingState:
+        """Nothing seen."""
+        inner, calm = self.policy.init(spec), self.detector.init()
+        watched = jax.tree.map(lambda x: jnp.broadcast_to(x, (spec.arms, 2, *x.shape)), calm)
+        return RestartingState(inner, inner, watched, jnp.int32(0), jnp.int32(0))
+
+    def update(self, state: RestartingState, key: jax.Array, observation: Observation) -> RestartingState:
+        """Learn, watch, and begin anew."""
+        arm, seen = observation.action, observation.feedback
+        inner = self.policy.update(state.inner, key, observation)
+        pair = ticks.ticks_to_float(jnp.stack([seen.reward, seen.cost]))
+        watch = jax.vmap(lambda state, x: self.detector.step(state, x))
+        now, alarm = watch(*jax.lax.optimization_barrier((jax.tree.map(lambda x: x[arm], state.watched), pair)))
+        changed, calm = jnp.any(alarm), self.detector.init()
+        watched = jax.tree.map(lambda all, x: all.at[arm].set(x), state.watched, now)
+        mine = jax.lax.iota(jnp.int32, jax.tree.leaves(watched)[0].shape[0]) == arm
+        anew = changed & (mine | self.whole)
+
+        def begin(x: jax.Array, first: Any) -> jax.Array:
+            return jnp.where(anew.reshape(-1, *(1,) * (x.ndim - 1)), first, x)
+
+        if self.whole:
+            inner = select_tree(changed, state.blank, inner)
+        else:
+            inner = _with_sums(inner, jax.tree.map(lambda x: begin(x, 0), _sums(inner)))
+        since = jnp.where(changed & self.whole, observation.view.round - 1, state.since)
+        restarts = state.restarts + changed.astype(jnp.int32)
+        return RestartingState(inner, state.blank, jax.tree.map(begin, watched, calm), since, restarts)
+
+    def _decide(
+        self, state: RestartingState, key: jax.Array, view: View, choose: Callable[..., Any]
+    ) -> tuple[RestartingState, Pytree]:
+        inner, action = choose(state.inner, *_as_of(view.round - state.since, key, view))
+        coin, other = streams.policy_words(key, view.round, _FORCED)
+        forced = (streams.uniform(coin) < self.explore) & jnp.any(view.available)
+        action = jnp.where(forced, streams.available_arm(other, view.available), action)
+        return state._replace(inner=inner), action
+
+    def summary(self, state: RestartingState) -> dict[str, jax.Array]:
+        """The inner policy's, and how often it began anew."""
+        return self.policy.summary(state.inner) | {"restarts": state.restarts}

@@ -1,0 +1,503 @@
+"""Policies that forget: in the limit they are the inner policy to the bit, and each has a plain twin."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats as laws
+
+import jaxbandits as jb
+from jaxbandits.core import ticks
+from jaxbandits.core.checks import InputError
+from jaxbandits.environments import Delayed, FiniteArms, FixedDelay, Piecewise, WithNullArm
+from jaxbandits.policies import (
+    CUSUM,
+    GLR,
+    MUCB,
+    BGreedy,
+    BudgetedThompson,
+    Discounted,
+    EpsilonFirst,
+    InFlight,
+    OmegaStarUCB,
+    OmegaUCB,
+    OnePhase,
+    PageHinkley,
+    PricePacer,
+    Restarting,
+    SoftElim,
+    SoftIndex,
+    Windowed,
+    alarms,
+)
+from jaxbandits.testing import assert_same_results, episode
+from tests.contract.worlds import KEY, world
+
+ROUNDS = 150
+HORIZON = jb.Horizon(ROUNDS)
+NEVER = CUSUM(threshold=1e6)
+INNER: dict[str, Any] = {
+    "omega": OmegaUCB(),
+    "omega star": OmegaStarUCB(),
+    "m-UCB": MUCB(),
+    "Thompson": BudgetedThompson(),
+    "soft index": SoftIndex(OmegaUCB(), temperature=0.5),
+}
+
+
+def without_restarts(result: jb.Result) -> jb.Result:
+    final = {name: x for name, x in result.final.items() if name != "restarts"}
+    return dataclasses.replace(result, final=final)
+
+
+@pytest.mark.parametrize("name", ["omega star", "m-UCB", "Thompson", "soft index"])
+def test_who_never_forgets_plays_the_inner_policys_own_bits(name: str) -> None:
+    """γ = 1, a window as long as the run, a detector that never tells."""
+    inner, how = INNER[name], {"key": KEY, "replicates": 4, "marks": 3, "engine": "scan"}
+    arms = world("beta")
+    own = jb.simulate(inner, arms, HORIZON, **how)
+    limits = [
+        Windowed(inner, window=ROUNDS),
+        Discounted(inner, gamma=1.0),
+        Discounted(inner, gamma=1.0, per="pull"),
+        Restarting(inner, NEVER),
+        Restarting(inner, NEVER, whole=False),
+    ]
+    for policy in limits:
+        found = jb.simulate(policy, arms, HORIZON, **how)
+        assert_same_results(own, without_restarts(found), f"{name} and {policy}")
+
+
+@pytest.mark.parametrize("policy", [OnePhase(c=0.6, horizon=100), PricePacer()], ids=["OnePhase", "PricePacer"])
+def test_policies_of_average_cost_and_of_renewing_budgets_too(policy: Any) -> None:
+    how: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 2, "engine": "scan"}
+    if isinstance(policy, OnePhase):
+        arms: Any = WithNullArm(world("bernoulli"))
+        constraint: Any = jb.AverageCost(c=0.6, rounds=100)
+        around: Any = lambda x: x  # noqa: E731
+    else:
+        arms = Delayed(world("bernoulli"), FixedDelay(3), room=8)
+        constraint = jb.Renewing(amount=[6.0], every=[5], requests=[20] * 5)
+        around = InFlight
+    own = jb.simulate(around(policy), arms, constraint, **how)
+    for wrapped in (Windowed(policy, window=120), Restarting(policy, NEVER)):
+        found = without_restarts(jb.simulate(around(wrapped), arms, constraint, **how))
+        assert_same_results(own, found, f"{type(policy).__name__} in {type(wrapped).__name__}")
+    # and a short memory plays another way
+    other = jb.simulate(around(Windowed(policy, window=10)), arms, constraint, **how)
+    assert (other.ledger["reward"] != own.ledger["reward"]).any()
+
+
+@pytest.mark.parametrize("name", ["omega", "Thompson"])
+def test_late_answers_are_learnt_as_the_inner_policy_learns_them(name: str) -> None:
+    inner = INNER[name]
+    late = Delayed(world("beta"), FixedDelay(7), room=16)
+    how: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 2, "engine": "scan"}
+    own = jb.simulate(InFlight(inner), late, HORIZON, **how)
+    for policy in (Windowed(inner, window=ROUNDS), Discounted(inner, gamma=1.0), Restarting(inner, NEVER)):
+        found = without_restarts(jb.simulate(InFlight(policy), late, HORIZON, **how))
+        assert_same_results(own, found, f"{name} in {type(policy).__name__}, late")
+
+
+# --- twins: float64, from the definitions, fed what the policy saw
+
+
+def played(policy: Any, rounds: int = 400) -> Any:
+    """One lane in a world that changes: (states as each round was decided, arms, rewards, costs)."""
+    first, second = (FiniteArms.beta(*x) for x in np.random.default_rng(3).uniform(0.3, 4, (2, 4, 1, 4)))
+    moving = Piecewise.of([first, second], at=[rounds // 2])
+    return one_lane(policy, moving, rounds, 12)
+
+
+def one_lane(policy: Any, environment: Any, rounds: int, seed: int) -> Any:
+    """Every array ``[round, …]``."""
+    steps = episode(policy, environment, jb.Horizon(rounds), jax.random.key(seed), rounds)
+    return jax.tree.map(lambda x: x[0], steps)
+
+
+def decided(steps: Any, t: int) -> Any:
+    """The policy's state when round t was decided."""
+    return jax.tree.map(lambda x: np.asarray(x)[t - 1], steps.after)
+
+
+def units(x: Any) -> np.ndarray:
+    return np.asarray(x, np.float64) / ticks.ONE
+
+
+def total(x: ticks.Total) -> np.ndarray:
+    return ticks.join(x) / ticks.ONE
+
+
+def wilson(reward: float, cost: float, n: float, t: float, rho: float = 0.25) -> float:
+    """ω-UCB as printed: roots of (n + z²)ω² − (2Σx + z²)ω + (Σx)²/n = 0."""
+    z2 = 2 * rho * math.log(t) if t > 1 else 0.0
+
+    def roots(x: float) -> tuple[float, float]:
+        a, b, c = n + z2, 2 * x + z2, x * x / n
+        root = math.sqrt(max(b * b - 4 * a * c, 0.0))
+        return 2 * c / (b + root), (b + root) / (2 * a)
+
+    low = roots(cost)[0]
+    return roots(reward)[1] / low if low > 0 else math.inf
+
+
+def decisions_agree(steps: Any, weights: Any, arms: int, time_of: Any, tolerance: float = 1e-4) -> int:
+    """Every decision is one that the twin could take: ω-UCB of sums in which round s has the weight w(s, t).
+
+    Returns how many were clear.
+    """
+    action = np.asarray(steps.action)
+    reward, cost = units(steps.outcome.reward), units(steps.outcome.cost)
+    clear = 0
+    for t in range(1, len(action) + 1):
+        w = np.asarray([weights(s, t) for s in range(1, t)])
+        mine = [action[: t - 1] == k for k in range(arms)]
+        n = np.asarray([w[m].sum() for m in mine])
+        if (fresh := np.flatnonzero(n <= 0)).size:
+            assert action[t - 1] == fresh[0], t
+            continue
+        sums = [(w[m] @ reward[: t - 1][m], w[m] @ cost[: t - 1][m]) for m in mine]
+        scores = np.asarray([wilson(r, c, k, time_of(t, w)) for (r, c), k in zip(sums, n, strict=True)])
+        assert scores[action[t - 1]] >= scores.max() * (1 - tolerance), (t, scores, action[t - 1])
+        clear += int((scores >= scores.max() * (1 - tolerance)).sum() == 1)
+    return clear
+
+
+def test_the_twin_of_a_window() -> None:
+    steps = played(Windowed(OmegaUCB(), window=40))
+    assert decisions_agree(steps, lambda s, t: float(s >= t - 40), 4, lambda t, w: min(t, 41)) > 300
+
+
+@pytest.mark.parametrize("gamma", [0.97, 0.6])
+def test_the_twin_of_a_discount_per_round(gamma: float) -> None:
+    steps = played(Discounted(OmegaUCB(), gamma=gamma))
+    clear = decisions_agree(steps, lambda s, t: gamma ** (t - 1 - s), 4, lambda t, w: 1 + w.sum(), tolerance=2e-3)
+    assert clear > 250
+
+
+def test_the_twin_of_a_discount_per_pull() -> None:
+    steps = played(Discounted(OmegaUCB(), gamma=0.9, per="pull"))
+    action = np.asarray(steps.action)
+
+    def weight(s: int, t: int) -> float:
+        return 0.9 ** int((action[s : t - 1] == action[s - 1]).sum())
+
+    assert decisions_agree(steps, weight, 4, lambda t, w: t, tolerance=1e-3) > 300
+
+
+def test_discounted_sums_are_those_of_the_definition() -> None:
+    """Whole ticks, rounded down once a round: never more than a tick for each round of memory below."""
+    gamma = float(np.float32(0.95))
+    steps = played(Discounted(OmegaStarUCB(), gamma=gamma), 300)
+    action, reward = np.asarray(steps.action), units(steps.outcome.reward)
+    spread = np.rint(reward * (1 - reward) * ticks.ONE) / ticks.ONE
+    for t in (2, 50, 299):
+        state = decided(steps, t)
+        weights = gamma ** (t - np.arange(1.0, t))  # of the rounds before t, as round t + 1 will see them
+        for field, values in (("pulls", np.ones_like(reward)), ("reward", reward), ("reward_spread", spread)):
+            mine = action[: t - 1] == np.arange(4)[:, None]
+            must = mine @ (weights * values[: t - 1])
+            got = total(getattr(state.sums, field))
+            assert (got <= must + 1e-9).all() and (must - got <= 21 / ticks.ONE).all(), (t, field)
+
+
+def test_a_windows_sums_are_exact() -> None:
+    for policy, width in ((Windowed(OmegaStarUCB(), window=30), 30), (Windowed(BudgetedThompson(), window=7), 7)):
+        steps = played(policy, 200)
+        action, reward = np.asarray(steps.action), np.asarray(steps.outcome.reward)
+        for t in (3, 31, 200):
+            state = decided(steps, t).inner
+            recent = slice(max(t - 1 - width, 0), t - 1)
+            pulls = np.bincount(action[recent], minlength=4)
+            np.testing.assert_array_equal(state.pulls, pulls)
+            if hasattr(state, "reward"):
+                sums = (action[recent] == np.arange(4)[:, None]) @ reward[recent].astype(np.int64)
+                np.testing.assert_array_equal(ticks.join(state.reward), sums)
+            else:  # trials drawn by the round: the same when they are taken out again
+                assert (state.rewards >= 0).all() and (state.rewards <= pulls).all()
+
+
+# --- detectors, and their twins
+
+
+def cusum_twin(x: np.ndarray, h: float, epsilon: float, first: int) -> list[int]:
+    found: list[int] = []
+    seen: list[float] = []
+    up = down = 0.0
+    for number, y in enumerate(x, start=1):
+        if len(seen) < first:
+            seen.append(y)
+            continue
+        u = float(np.mean(seen))
+        up, down = max(0.0, up + y - u - epsilon), max(0.0, down + u - y - epsilon)
+        if max(up, down) >= h:
+            found.append(number)
+            seen, up, down = [], 0.0, 0.0
+    return found
+
+
+def page_hinkley_twin(x: np.ndarray, threshold: float, delta: float) -> list[int]:
+    """As printed: m_T = Σ (x_t − x̄_t − δ) − its least value so far, and the same downwards."""
+    found, begin = [], 0
+    while begin < len(x):
+        part = x[begin:]
+        mean = np.cumsum(part) / np.arange(1, len(part) + 1)
+        worst = np.zeros(len(part))
+        for sign in (1, -1):
+            m = np.concatenate([[0.0], np.cumsum(sign * (part - mean) - delta)])
+            worst = np.maximum(worst, (m - np.minimum.accumulate(m))[1:])
+        told = np.flatnonzero(worst >= threshold)
+        if not told.size:
+            break
+        begin += int(told[0]) + 1
+        found.append(begin)
+    return found
+
+
+def glr_twin(x: np.ndarray, delta: float) -> int | None:
+    """The first alarm with all splits."""
+
+    def kl(p: float, q: float) -> float:
+        return sum(a * math.log(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a > 0)
+
+    sums = np.concatenate([[0.0], np.cumsum(x)])
+    for n in range(2, len(x) + 1):
+        mean = sums[n] / n
+        if not 0 < mean < 1:
+            continue
+        best = max(s * kl(sums[s] / s, mean) + (n - s) * kl((sums[n] - sums[s]) / (n - s), mean) for s in range(1, n))
+        if best >= math.log(3 * n**1.5 / delta):
+            return n
+    return None
+
+
+def stream(seed: int, *means: float, length: int = 300) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.concatenate([(rng.random(length) < mean).astype(np.float64) for mean in means])
+
+
+def test_detectors_agree_with_their_twins() -> None:
+    told = 0
+    for seed in range(5):
+        x = stream(seed, 0.3, 0.6, 0.6, 0.1)
+        pairs = [
+            (alarms(CUSUM(threshold=6.01, slack=0.053, first=40), x), cusum_twin(x, 6.01, 0.053, 40)),
+            (alarms(PageHinkley(threshold=8.01, slack=0.053), x), page_hinkley_twin(x, 8.01, 0.053)),
+        ]
+        for got, must in pairs:
+            assert got == must
+            told += len(got)
+    assert told >= 10
+
+
+def test_glr_with_few_places_is_at_most_a_spacing_later_than_with_all() -> None:
+    for seed in range(4):
+        x = stream(seed, 0.3, 0.7)
+        every = glr_twin(x, 0.05)
+        assert every is not None and every > 300
+        assert alarms(GLR(delta=0.05, splits=600), x)[0] == every  # room for all
+        few = alarms(GLR(delta=0.05), x)[0]
+        assert every <= few <= every + 600 // 16
+
+
+def lengths(detector: Any, state: Any, runs: int, most: int, draw: Any) -> tuple[float, float]:
+    """Mean run length to the first alarm from ``state``, and its standard error."""
+
+    @jax.jit
+    def one(key: Any) -> Any:
+        def watch(carry: Any, word: Any) -> Any:
+            state, over, n = carry
+            after, alarm = detector.step(state, word)
+            n = n + jnp.where(over, 0, 1)
+            return (after, over | alarm, n), None
+
+        (_, over, n), _ = jax.lax.scan(watch, (state, jnp.bool_(False), jnp.int32(0)), draw(key, most))
+        return n, over
+
+    n, over = jax.vmap(one)(jax.random.split(jax.random.key(77), runs))
+    assert np.asarray(over).mean() > 0.999
+    n = np.asarray(n, np.float64)
+    return float(n.mean()), float(n.std(ddof=1) / math.sqrt(runs))
+
+
+# Average run lengths of the two-sided CUSUM with k = ½ on standard normal numbers, mean known, as the textbooks of
+# process control print them (Montgomery; after Lucas, Crosier, Technometrics 1982): by h, then by the mean's shift.
+PUBLISHED = {
+    4.0: {0.0: 168.0, 0.5: 26.6, 1.0: 8.38, 2.0: 3.34},
+    5.0: {0.0: 465.0, 0.5: 38.0, 1.0: 10.4, 2.0: 4.01},
+}
+
+
+def run_length(h: float, shift: float, k: float = 0.5) -> float:
+    """The same by the integral equation of Page: L(s) = 1 + L(0) Φ(k − s − δ) + ∫₀ʰ L(x) φ(x + k − s − δ) dx."""
+
+    def one_sided(delta: float) -> float:
+        x, w = np.polynomial.legendre.leggauss(60)
+        x, w = np.append((x + 1) * h / 2, 0.0), np.append(w * h / 2, 0.0)
+        move = w * laws.norm.pdf(x[None, :] + k - x[:, None] - delta)
+        move[:, -1] += laws.norm.cdf(k - x - delta)
+        return float(np.linalg.solve(np.eye(len(x)) - move, np.ones(len(x)))[-1])
+
+    return 1 / (1 / one_sided(shift) + 1 / one_sided(-shift))
+
+
+@pytest.mark.parametrize(("h", "shift"), [(h, shift) for h, row in PUBLISHED.items() for shift in row])
+def test_cusum_has_the_published_run_lengths(h: float, shift: float) -> None:
+    """False alarms (shift 0) and delays, within four standard errors and the rounding of the table."""
+    detector = CUSUM(threshold=h, slack=0.5, first=1)
+    known = detector.init()._replace(n=jnp.int32(1))  # its mean is 0, and it learns no other
+    most = 6000 if shift == 0 else 600
+
+    def draw(key: Any, most: int) -> Any:
+        return shift + jax.random.normal(key, (most,))
+
+    mean, error = lengths(detector, known, 4000, most, draw)
+    published = PUBLISHED[h][shift]
+    assert abs(run_length(h, shift) - published) < 0.006 * published
+    assert abs(mean - published) < 4 * error + 0.006 * published
+
+
+def bernoulli_run_length(h: int, up: float) -> float:
+    """Exact, by its Markov chain: two-sided CUSUM with steps of ±1, up with this probability, from (0, 0) to h."""
+    move = np.zeros((h, h, h, h))
+    for high in range(h):
+        for low in range(h):
+            if high + 1 < h:
+                move[high, low, high + 1, max(low - 1, 0)] += up
+            if low + 1 < h:
+                move[high, low, max(high - 1, 0), low + 1] += 1 - up
+    return float(np.linalg.solve(np.eye(h * h) - move.reshape(h * h, h * h), np.ones(h * h))[0])
+
+
+def test_cusum_against_an_exact_chain() -> None:
+    """x − u is ±1: numbers 0 and 2 around a known mean of 1, without slack."""
+    for up, h in ((0.5, 6), (0.7, 6)):
+        detector = CUSUM(threshold=float(h), slack=0.0, first=1)
+        known = detector.init()._replace(n=jnp.int32(1), total=jnp.float32(1))
+
+        def draw(key: Any, most: int, up: float = up) -> Any:
+            return 2.0 * jax.random.bernoulli(key, up, (most,))
+
+        mean, error = lengths(detector, known, 4000, 2000, draw)
+        assert abs(mean - bernoulli_run_length(h, up)) < 4 * error
+
+
+def test_glr_tells_falsely_less_often_than_said() -> None:
+    """δ bounds the chance of a false alarm, ever: here in 2,000 numbers, 400 runs."""
+    delta, runs = 0.2, 400
+    rng = np.random.default_rng(31)
+    x = jnp.asarray(rng.random((runs, 2000)) < 0.4, jnp.float32)
+    detector = GLR(delta=delta)
+
+    @jax.jit
+    def falsely(x: Any) -> Any:
+        def watch(state: Any, y: Any) -> Any:
+            return detector.step(state, y)
+
+        return jnp.any(jax.lax.scan(watch, detector.init(), x)[1])
+
+    share = float(np.asarray(jax.vmap(falsely)(x)).mean())
+    assert share <= delta + 3 * math.sqrt(delta * (1 - delta) / runs)
+
+
+# --- restarts
+
+
+def test_the_twin_of_restarts() -> None:
+    """Fed what was seen, it begins anew when the twin of its detector says so, and decides as ω-UCB then does."""
+    steps = played(Restarting(OmegaUCB(), CUSUM(threshold=4.0, first=20)), 600)
+    action, reward, cost = np.asarray(steps.action), units(steps.outcome.reward), units(steps.outcome.cost)
+    since, begun = 0, []
+    watched: dict[tuple[int, str], list[float]] = {}
+    for t in range(1, len(action) + 1):
+        n = np.bincount(action[since : t - 1], minlength=4)
+        if (fresh := np.flatnonzero(n == 0)).size:
+            assert action[t - 1] == fresh[0], t
+        else:
+            recent = slice(since, t - 1)
+            scores = np.asarray(
+                [
+                    wilson(
+                        reward[recent][action[recent] == k].sum(),
+                        cost[recent][action[recent] == k].sum(),
+                        n[k],
+                        t - since,
+                    )
+                    for k in range(4)
+                ]
+            )
+            assert scores[action[t - 1]] >= scores.max() * (1 - 1e-4), t
+        for kind, x in (("reward", reward), ("cost", cost)):
+            watched.setdefault((int(action[t - 1]), kind), []).append(float(x[t - 1]))
+        if any(cusum_twin(np.asarray(watched[int(action[t - 1]), kind]), 4.0, 0.05, 20) for kind in ("reward", "cost")):
+            since, watched = t, {}
+            begun.append(t)
+    assert begun and int(np.asarray(steps.after.restarts)[-1]) == len([t for t in begun if t < len(action)])
+
+
+def test_only_the_arm_that_changed_begins_anew() -> None:
+    before = FiniteArms.bernoulli([0.9, 0.5], [0.5, 0.5])
+    after = FiniteArms.bernoulli([0.1, 0.5], [0.5, 0.5])
+    moving = Piecewise.of([before, after], at=[301])
+    steps = one_lane(Restarting(OmegaUCB(), GLR(), whole=False), moving, 500, 2)
+    pulls, restarts = np.asarray(steps.after.inner.pulls), np.asarray(steps.after.restarts)
+    (told,) = np.flatnonzero(np.diff(restarts))
+    assert 300 <= told < 340 and restarts[-1] == 1
+    assert pulls[told, 0] > 200 and pulls[told + 1, 0] == 0 and pulls[told + 1, 1] >= pulls[told, 1]
+    assert (np.asarray(steps.after.since) == 0).all()
+
+
+def test_forced_exploration_finds_what_is_not_played() -> None:
+    """The second arm becomes the better one, unseen: with α = 0.1 it is found."""
+    before = FiniteArms.bernoulli([0.6, 0.2], [0.5, 0.5])
+    after = FiniteArms.bernoulli([0.6, 0.95], [0.5, 0.5])
+    moving = Piecewise.of([before, after], at=[1001])
+    policies = [Restarting(MUCB(), GLR(), explore=[0.0, 0.1])]
+    result = jb.simulate(policies, moving, jb.Horizon(4000), key=KEY, replicates=24, marks=1)
+    lost = result.regret.values[:, 0, :, 0]
+    gain = lost[0] - lost[1]
+    assert gain.mean() > 4 * gain.std(ddof=1) / math.sqrt(gain.size)
+    restarts = result.final["restarts"][:, 0]
+    assert restarts[1].mean() > 0.5 > restarts[0].mean()
+
+
+def test_draws_do_not_come_twice() -> None:
+    """A window shows the inner policy one round number for ever; its draws go on changing."""
+    flat = FiniteArms.bernoulli([0.5] * 8, [0.5] * 8)
+    for policy in (Windowed(BudgetedThompson(), window=2), Windowed(SoftElim(theta=1e3), window=2)):
+        steps = one_lane(policy, flat, 400, 5)
+        pulls = np.bincount(np.asarray(steps.action)[20:], minlength=8)
+        assert pulls.min() > 15, (policy, pulls)
+
+
+@pytest.mark.parametrize(
+    ("policy", "word"),
+    [
+        (Windowed(EpsilonFirst(), window=5), "policy"),
+        (Windowed(OmegaUCB(), window=0), "window"),
+        (Discounted(BGreedy(), gamma=0.9), "policy"),
+        (Discounted(OmegaUCB(), gamma=1.5), "gamma"),
+        (Discounted(OmegaUCB(), gamma=0.9, per="day"), "per"),
+        (Restarting(OmegaUCB(), OmegaUCB()), "detector"),
+        (Restarting(EpsilonFirst(), GLR(), whole=False), "policy"),
+        (Restarting(OmegaUCB(), CUSUM(threshold=0.0)), "threshold"),
+    ],
+)
+def test_what_does_not_fit_is_named(policy: Any, word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        jb.simulate(policy, world("bernoulli"), HORIZON, key=KEY)
+
+
+def test_nothing_that_forgets_is_leapt() -> None:
+    for policy in (Windowed(OmegaUCB(), window=9), Discounted(OmegaUCB(), gamma=0.9), Restarting(OmegaUCB(), GLR())):
+        with pytest.raises(InputError, match="leap"):
+            jb.simulate(policy, world("bernoulli"), HORIZON, key=KEY, engine="leap")
+    moving = Piecewise.of([world("bernoulli")])
+    result = jb.simulate(OmegaUCB(), moving, HORIZON, key=KEY, marks=1)
+    assert "Piecewise" in result.about["why_scan"]
