@@ -584,6 +584,13 @@ def alarms(detector: Detector, numbers: Any) -> list[int]:
     """After which numbers (1, 2, …) of a stream a detector says that the mean has changed; it begins anew each time.
 
     To choose a threshold before anything is restarted.
+
+    Example:
+        >>> import numpy as np
+        >>> from jaxbandits.policies import CUSUM, alarms
+        >>> stream = np.concatenate([np.tile([0.0, 1.0], 50), np.ones(50)])  # from 100 on its mean is 1, not ½
+        >>> [alarms(CUSUM(threshold=h), stream) for h in (2.0, 5.0, 10.0)]
+        [[104], [111], [122]]
     """
     begin = detector.init()
 

@@ -85,6 +85,7 @@ HANDED_BACK = {
 DERIVED_FROM = {
     "AddressedArms": "add-an-environment.md",
     "Constraint": "Horizon",
+    "Detector": "policies.CUSUM",
     "Environment": "add-an-environment.md",
     "IndexPolicy": "add-a-policy.md",
     "MixturePolicy": "policies.OnePhase",
