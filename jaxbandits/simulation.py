@@ -114,8 +114,10 @@ def simulate(
     origin = _origin(environment, devices)
     parts = [_result(accounts, layout, number, constraint, origin) for number, accounts in enumerate(found)]
     result = join_settings(parts)
-    for line in [*unfinished(result.ended), *_before_the_clock(result, layout.tasks[0].constraint)]:
+    for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=2)
+    for line in _before_the_clock(result, layout.tasks[0].constraint):
+        warnings.warn(f"{line}; see result.rounds and result.spent", stacklevel=2)
     return result
 
 

@@ -211,7 +211,7 @@ def test_an_end_that_the_clock_does_not_measure_is_told_once() -> None:
         result = run(POLICIES, world("beta"), AtMost(50.0, last_pull="counts"), marks=3, replicates=2)
     lanes = result.ended.size
     said = f"{lanes} of {lanes} lanes ended by AtMost.ended before their clock did: their regret means nothing"
-    assert [str(one.message) for one in found].count(f"{said}; see result.status") == 1
+    assert [str(one.message) for one in found].count(f"{said}; see result.rounds and result.spent") == 1
     assert sum("means nothing" in str(one.message) for one in found) == 1 and (result.rounds.values[..., -1] == 7).all()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import jax
@@ -117,10 +118,12 @@ def search(
     for step in range(steps):
         world = FiniteArms.bernoulli(*_means(x, low, high))
         at = jax.random.fold_in(jax.random.fold_in(key, 1), step)
-        found = [
-            score_function.estimate(p, world, constraint, wrt=names, key=at, replicates=replicates, **options)
-            for p in played
-        ]
+        with warnings.catch_warnings():  # a step reads no standard error
+            warnings.filterwarnings("ignore", "gradient by")
+            found = [
+                score_function.estimate(p, world, constraint, wrt=names, key=at, replicates=replicates, **options)
+                for p in played
+            ]
         sign = np.array([1.0, -1.0])[: len(found), None]
         path.append((sign * np.stack([f.value[0] for f in found])).sum(axis=0))
         slope = np.zeros_like(x)

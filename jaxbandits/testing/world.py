@@ -33,7 +33,7 @@ def check_environment(
     key: Any = None,
     pulls: int = 4096,
     counted: bool = True,
-    bound: int = ticks.ONE,
+    bound: int | None = None,
 ) -> float:
     """Check that an environment keeps the rules of the contract, in each of its instances.
 
@@ -44,7 +44,7 @@ def check_environment(
         key: the root key, default ``jax.random.key(0)``.
         pulls: outcomes of every action that the means are estimated from.
         counted: True if the n-th outcome of an action belongs to n and not to the round (arms that can be counted).
-        bound: largest size of an outcome, in ticks.
+        bound: largest size of an outcome, in ticks; default what :meth:`~jaxbandits.Environment.largest` says.
 
     Returns:
         The largest distance of an empirical mean from the stated one, in its standard errors.
@@ -68,7 +68,7 @@ def check_environment(
     environment = jax.tree.map(jnp.asarray, environment)
     root = streams.root_key(jax.random.key(0) if key is None else key)
     tried = [jnp.int32(arm) for arm in range(environment.spec.arms)] if actions is None else list(actions)
-    name = type(environment).__name__
+    name, bound = type(environment).__name__, bound or max(environment.largest(tried[0]))
     try:
         _structure(environment, tried[0], root)
         scores: list[float] = []
@@ -88,6 +88,11 @@ def check_environment(
             f"an empirical mean is {worst:.2f} standard errors from the stated one; among {len(scores)} comparisons "
             f"{allowed:.2f} are allowed"
         )
+        # of worlds whose means change, and of those with arms without end, `values` says something else
+        stands = type(environment).benchmarks is Environment.benchmarks
+        if actions is None and stands and environment.values()[0].shape[1] >= len(tried):
+            for instance in range(environment.instances):
+                _values(environment, tried, instance, lane_words(root, instance, 0, Domain.WORLD))
     except AssertionError as broken:
         raise AssertionError(f"{name}: {broken}") from broken
     return worst
@@ -201,7 +206,8 @@ def _means(
         sample, stated = getattr(outcomes, name), getattr(outcomes, f"expected_{name}")
         low = -bound if stated.min() < 0 else 0
         outside = sample[(sample < low) | (sample > bound)]
-        assert not outside.size, f"instance {instance}: a {name} of {outside.flat[0]} ticks is outside {low} … {bound}"
+        beyond = f"a {name} of {outside.flat[0] if outside.size else 0} ticks is outside {low} … {bound}"
+        assert not outside.size, f"instance {instance}: {beyond}, which `largest` says"
         # Of each pull against its own stated mean, which may change from pull to pull.
         gap = sample.astype(np.float64) - stated
         error = gap.std(axis=1, ddof=1) / np.sqrt(pulls)
@@ -212,6 +218,23 @@ def _means(
         away = np.maximum(np.abs(gap.mean(axis=1)) - 0.5, 0)  # the stated mean is rounded to a tick
         scores += np.where(constant, 0.0, away / np.maximum(error, 1e-9)).ravel().tolist()
     return scores
+
+
+def _values(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array) -> None:
+    """``values``, of which regret is made, says what outcomes say of their means."""
+    outcomes = _outcomes(environment, actions, instance, words, 2)
+    for name, values in zip(("reward", "cost"), environment.values(), strict=True):
+        stated = getattr(outcomes, f"expected_{name}")
+        of_arms = np.asarray(values, np.float64)[instance][: len(actions)]
+        mine = of_arms[np.isfinite(of_arms)].reshape(-1, *stated.shape[2:])
+        assert len(mine) == len(stated), (
+            f"instance {instance}: `values` gives a mean {name} of {len(mine)} arms, but {len(stated)} can be pulled"
+        )
+        apart = np.abs(mine - ticks.to_units(stated[:, 0]))
+        assert apart.max() <= 2.0**-23, (
+            f"instance {instance}: `values` gives a mean {name} of {mine.flat[apart.argmax()]:.6g}, but its outcomes "
+            f"one of {ticks.to_units(stated[:, 0]).flat[apart.argmax()]:.6g}"
+        )
 
 
 # --- Outcomes by address: what must be kept if engines are to play many rounds at once.

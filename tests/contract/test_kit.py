@@ -188,6 +188,17 @@ def test_a_broken_environment_is_caught(pull: Any, message: str) -> None:
         check_environment(arms(pull), key=KEY)
 
 
+def test_values_that_are_not_the_means_are_caught() -> None:
+    """Regret is made of them, and nothing else would notice."""
+
+    def swapped(self: Any) -> Any:
+        return FiniteArms.values(self)[::-1]
+
+    odd = as_a(with_its_own(FiniteArms, values=swapped), FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]]))
+    with pytest.raises(AssertionError, match=r"`values` gives a mean reward of 0.4, but its outcomes one of 0.7"):
+        check_environment(odd, key=KEY)
+
+
 @pytest.mark.integration
 def test_the_means_of_the_reference_code_are_caught() -> None:
     """``gbr_mean_bug`` keeps every other rule of the contract: this one is the last that is looked at."""
