@@ -43,7 +43,7 @@ def test_no_policy_uses_a_key_twice(policy: Policy, name: str, constraint: Const
 
 @pytest.mark.parametrize("name", [name for name in WORLDS if hasattr(world(name), "means")])
 def test_no_environment_uses_a_key_twice(name: str) -> None:
-    check(jb.policies.CUCB(), world(name), jb.Horizon(5))
+    check(jb.policies.FixedSplit(np.ones(world(name).spec.arms)), world(name), jb.Horizon(5))
 
 
 def test_who_does_is_caught() -> None:

@@ -56,7 +56,11 @@ def without_restarts(result: jb.Result) -> jb.Result:
     return dataclasses.replace(result, final=final)
 
 
-@pytest.mark.parametrize("name", ["omega star", "m-UCB", "Thompson", "soft index"])
+def slow(name: str) -> Any:
+    return pytest.param(name, marks=pytest.mark.integration)
+
+
+@pytest.mark.parametrize("name", ["omega star", slow("m-UCB"), slow("Thompson"), slow("soft index")])
 def test_who_never_forgets_plays_the_inner_policys_own_bits(name: str) -> None:
     """γ = 1, a window as long as the run, a detector that never tells."""
     inner, how = INNER[name], {"key": KEY, "replicates": 4, "marks": 3, "engine": "scan"}
@@ -94,7 +98,7 @@ def test_policies_of_average_cost_and_of_renewing_budgets_too(policy: Any) -> No
     assert (other.ledger["reward"] != own.ledger["reward"]).any()
 
 
-@pytest.mark.parametrize("name", ["omega", "Thompson"])
+@pytest.mark.parametrize("name", ["omega", slow("Thompson")])
 def test_late_answers_are_learnt_as_the_inner_policy_learns_them(name: str) -> None:
     inner = INNER[name]
     late = Delayed(world("beta"), FixedDelay(7), room=16)
