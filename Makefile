@@ -42,7 +42,7 @@ test: lint types doctest experiments-smoke unit
 
 # What an edit breaks first: rules, shapes, messages, one engine against another; no statistics, no whole commands.
 FAST := tests/core/test_capabilities.py tests/test_house.py tests/engine/test_leap.py tests/core/test_pytree.py tests/engine/test_dry_run.py \
-    tests/test_regret.py tests/core/test_streams.py tests/core/test_ticks.py tests/policies/test_zooming.py
+    tests/test_regret.py tests/core/test_streams.py tests/core/test_ticks.py
 test-fast: lint types
 	$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration'
 

@@ -2,9 +2,9 @@
 
     python -m experiments rcb [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
-Items: regret, far (budgets beyond, 100 reservoirs each), known, baselines, wrong_beta, multiplier, exploration, ads.
-The paper has theory only, so ``published`` holds the bounds. Instances: ρ* = 2, λ = 0.1, Bernoulli outcomes unless
-said, one reservoir for each replicate. The last rows say how fast each policy was.
+Items: regret, far (budgets beyond, 100 reservoirs each), known, baselines, wrong_beta, multiplier, exploration, ads,
+claims (what the text says of optimal play). The paper has theory only, so ``published`` holds the bounds. Instances:
+ρ* = 2, λ = 0.1, Bernoulli outcomes unless said, one reservoir for each replicate. The last rows say how fast.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from scipy import stats
 
 import jaxbandits as jb
 from experiments.common import OURS, Experiment, Options, Row, above_zero, clocks, is_above, mean_row, mean_se, row
 from experiments.figures import BLUE, GREEN, GREY, VERMILION, figure, intervals, look, name_ticks, save
 from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.environments import Reservoir, bernoulli_outcome, uniform_outcome
+from jaxbandits.oracles.optimum import budgeted_optimum, independent_law
 from jaxbandits.policies import RCB, ArmIncreasing, LogExploration, SampledArms, arms_to_sample, room_needed
 
 ARMS_KEY, RUN_KEY = jax.random.key(15), jax.random.key(16)
@@ -542,12 +544,48 @@ def ads(options: Options) -> list[Row]:
     return rows
 
 
+def best_ratio_alone(instances: int) -> tuple[float, float]:
+    """Of budgeted play with four known arms, the worst of some instances: how far always playing the best ratio is
+    from the optimum, in units of that ratio ρ, and the optimum as a share of (B + 1)ρ. Exact."""
+    rng, gap, value = np.random.default_rng(17), np.zeros(instances), np.zeros(instances)
+    for i in range(instances):
+        budget = float(rng.integers(1, 20))
+        size, mean = rng.integers(1, 5, 4) / 4, rng.uniform(0.05, 0.95, (2, 4))  # an arm costs its size, or nothing
+        laws = [
+            independent_law([(1 - r, 0.0), (r, 1.0)], [(1 - c, 0.0), (c, float(s))])
+            for (r, c), s in zip(mean.T, size, strict=True)
+        ]
+        ratio = mean[0] / (mean[1] * size)
+        optimum, alone = (
+            budgeted_optimum(some, budget, last_pull="forfeits").value for some in (laws, [laws[int(ratio.argmax())]])
+        )
+        gap[i], value[i] = (optimum - alone) / ratio.max(), optimum / ((budget + 1) * ratio.max())
+    return float(gap.max()), float(value.max())
+
+
+def claims(options: Options) -> list[Row]:
+    """What the text says of optimal play and of how long a budget lasts, by dynamic programming and binomials."""
+    instances = options.pick(40, 200, 500)
+    gap, value = best_ratio_alone(instances)
+    of = f"the worst of {instances} instances of four arms, B = 1 to 19"
+    item = "claims: always the best ratio, distance from the optimum over ρ"
+    rows = [row(item, gap, published="≤ 2", holds=gap <= 2, note=of)]
+    rows.append(row("claims: optimum over (B + 1)ρ*", value, published="< 1", holds=value < 1, note=of))
+    for budget in (10, 30, 100):
+        chance = stats.binom.cdf(budget - 1, round(2 * budget / LEAST), LEAST)
+        bound = budget / LEAST * np.exp(-budget * LEAST / 2)
+        item = f"claims: P(rounds > 2B/λ) of the cheapest arm, B = {budget}"
+        note = "exact, costs of 0 or 1 with mean λ = 0.1; of a dearer arm it is less"
+        rows.append(row(item, chance, published=f"≤ {bound:.3g}", holds=bool(chance <= bound), note=note))
+    return rows
+
+
 EXPERIMENT = Experiment(
     "rcb",
-    {item.__name__: item for item in (regret, far, known, baselines, wrong_beta, multiplier, exploration, ads)},
+    {item.__name__: item for item in (regret, far, known, baselines, wrong_beta, multiplier, exploration, ads, claims)},
     not_in_quick=("far",),
     # a bound's exponent is one of large budgets; what is asked besides names the budget it was asked at
-    any_size=lambda row: row.published in ("", OURS),
+    any_size=lambda row: row.published in ("", OURS) or row.item.startswith("claims"),
     closing=timings,
     needs={"ads": ADS_FILE},
 )

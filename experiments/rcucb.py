@@ -6,9 +6,9 @@ nothing else by construction, so agreement or disagreement with other published 
 
     python -m experiments rcucb [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
-Items: fig1, fig2, fig4 (with the censoring table), sizes, alpha, zoom, aslib, fig5, theorem1. ``--quick`` leaves out
-sizes and alpha. fig5 needs the table of ``python -m experiments.data_ames``, aslib the folder ``../shared/data``; both
-are skipped, and say so, without.
+Items: fig1, fig2, fig4 (with the censoring table), sizes, alpha, zoom, aslib, fig5, theorem1,
+propositions. ``--quick`` leaves out sizes and alpha. fig5 needs the table of ``python -m experiments.data_ames``, aslib
+the folder ``../shared/data``; both are skipped, and say so, without.
 """
 
 from __future__ import annotations
@@ -20,19 +20,23 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray
 from scipy import stats
 
 import jaxbandits as jb
-from experiments.common import Experiment, Options, Row, above_zero, all_of, mean_se, ranking, row, swept
+from experiments.common import Experiment, Options, Row, above_zero, all_of, between, mean_se, ranking, row, swept
 from experiments.data_ames import DEFAULT_OUT
 from experiments.figures import BLUE, ORANGE, VERMILION, curve, figure, intervals, look, name_ticks, save
 from jaxbandits.core.checks import bad
 from jaxbandits.environments import FastTrack, Linear, RevealConsumption, copula_arms, g1, row_arms
 from jaxbandits.environments.censored import G1_NAMES, ProbitNormal
 from jaxbandits.policies import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
+from jaxbandits.policies.censored import SURVIVALS, as_floats
+from jaxbandits.policies.censored import estimate as pair_estimate
+from jaxbandits.policies.censored import width as pair_width
 
 POLICIES: dict[str, Any] = {
     "RCUCB literal": RCUCB("literal"),
@@ -311,6 +315,89 @@ def theorem1(options: Options) -> list[Row]:
     return rows
 
 
+EPSILONS = (0.1, 0.25, 0.5, 0.75, 0.9)  # of Theorem 1's event A_ε
+
+
+def propositions(options: Options) -> list[Row]:
+    """Proposition 1 pair by pair, Theorem 1's event A_ε and what its probability takes off the bound, Proposition 2."""
+    rounds, lanes = options.pick((300, 60), (3_000, 200), (10_000, 400))
+    times, alpha = [t for t in (10, 100, 1_000, 10_000) if t <= rounds], 2.0
+    world, policy = g1(), RCUCB("literal", alpha=alpha)
+    above: list[np.ndarray] = []
+    below: list[np.ndarray] = []
+    held: list[np.ndarray] = []
+    for i, value in enumerate(world.values()[0].astype(np.float32)):
+
+        def watched(replicate: Any, i: int = i, value: Any = value) -> Any:
+            how: dict[str, Any] = {"key": jax.random.key(61), "rounds": rounds, "instance": i, "replicate": replicate}
+            states = jb.rollout(policy, RevealConsumption(world), jb.Horizon(rounds), **how).state
+            log = jnp.log(jnp.arange(1, rounds + 1, dtype=jnp.float32))
+            pairs = jax.vmap(lambda sums, at: as_floats(sums, SURVIVALS["literal"], at))(states, log)
+            known, away, c = pairs.n > 0, pair_estimate(pairs) - value, pair_width(pairs, alpha)
+            inside = [jnp.all((away >= (e - 1) * c) & (away <= c) | ~known) for e in EPSILONS]
+            at = np.array(times) - 1
+            return (known & (away > c))[at], (known & (away < -c))[at], jnp.stack(inside)
+
+        found = jax.jit(lambda ids, f=watched: jax.lax.map(f, ids, batch_size=20))(jnp.arange(lanes))
+        for all_, x in zip((above, below, held), found, strict=True):
+            all_.append(np.asarray(x))
+    rows = []
+    for k, t in enumerate(times):
+        bound = 2 * (1 + np.log(t) / np.log((alpha + 1) / 2)) * t ** (-2 * alpha / (alpha + 1))
+        for side, of_side in (("above", above), ("below", below)):
+            missed = np.stack(of_side)[:, :, k].sum(axis=1)  # [instance, pair]
+            level, worst = 0.05 / missed.size, int(missed.max())
+            most = float(stats.beta.ppf(1 - level, worst + 1, lanes - worst))
+            least = float(stats.beta.ppf(level, worst, lanes - worst + 1)) if worst else 0.0
+            note = (
+                f"the worst of {missed.size} pairs, α = 2, {lanes} runs; 95 % for all pairs: {least:.2g} to {most:.2g}"
+            )
+            item, holds = f"Proposition 1, t = {t}: P(v̂ is {side} its interval)", between(0.0, most, 0.0, bound)
+            holds = False if least > bound else holds or None
+            rows.append(row(item, worst / lanes, published=f"≤ {bound:.3g}", holds=holds, note=f"{note}; {STAND_IN}"))
+    penalty = np.asarray(world.spec.penalties)
+    for name, value, inside in zip(G1_NAMES, world.values()[0], held, strict=True):
+        share = inside.mean(axis=0)
+        bound, off = regret_bound(value, penalty, alpha, rounds), _taken_off(value, penalty, alpha, rounds)
+        most = max(e * p for e, p in zip(EPSILONS, share, strict=True)) * off
+        said = ", ".join(f"{p:.2f} at ε = {e:g}" for e, p in zip(EPSILONS, share, strict=True))
+        item = f"Theorem 1, {name}: subtracted sum as a share of the bound"
+        note = f"P(A_ε) {said}; T = {rounds}; yes: at least 1 %; {STAND_IN}"
+        rows.append(
+            row(item, most / bound, published="why RCUCB is better", holds=bool(most >= bound / 100), note=note)
+        )
+    return [*rows, _update_cost(options)]
+
+
+def _taken_off(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: int) -> float:
+    """Σ Δ l of Theorem 1 over all pairs below the largest limit, for ε = 1 and P(A_ε) = 1; δ as large as may be."""
+    gap, of_pair = (value.max() - value).reshape(-1, penalty.size), np.tile(penalty, value.size // penalty.size)
+    log, pairs = np.log(rounds), np.log(value.size - 1)
+    delta = min(0.5, (log - pairs) / (2 * log - pairs))
+    apart = gap.ravel()[:, None] - gap.ravel()[None, :]
+    each = (8 * (1 + of_pair[None, :] ** 2 * alpha) + apart) ** 2
+    np.fill_diagonal(each, 0.0)
+    up = each.max(axis=1).reshape(gap.shape)[:, 1:]
+    return float((gap[:, :-1] * alpha * delta * log / up).sum())
+
+
+def _update_cost(options: Options) -> Row:
+    """Proposition 2: how the seconds of a round grow with the number of pairs."""
+    counts, rounds = options.pick((10, 40), (10, 160), (10, 160)), options.pick(200, 1_000, 1_000)
+    seconds = []
+    for limits in counts:
+        world, found = g1(limits=limits), []
+        for seed in range(4):  # the first compiles
+            began = time.perf_counter()
+            jb.simulate(RCUCB("legal"), world, jb.Horizon(rounds), key=jax.random.key(seed), replicates=64, marks=1)
+            found.append(time.perf_counter() - began)
+        seconds.append(float(np.median(found[1:])))
+    slope = np.log(seconds[1] / seconds[0]) / np.log(counts[1] / counts[0])
+    note = f"{10 * counts[0]} and {10 * counts[1]} pairs, medians of three calls; yes: at most 1.1"
+    item = "Proposition 2: slope of ln seconds over ln(n|M|)"
+    return row(item, slope, published="≤ 1", holds=bool(slope <= 1.1), note=note, digits=".2f")
+
+
 def regret_bound(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: int) -> float:
     """Σ Δ u(T, α) over all pairs (arm, limit); ``value`` [arm · limit], ``penalty`` [limit]."""
     gap = value.max() - value
@@ -508,7 +595,7 @@ def fig5(options: Options) -> list[Row]:
 
 EXPERIMENT = Experiment(
     "rcucb",
-    {item.__name__: item for item in (fig1, fig2, fig4, sizes, alpha, zoom, aslib, fig5, theorem1)},
+    {item.__name__: item for item in (fig1, fig2, fig4, sizes, alpha, zoom, aslib, fig5, theorem1, propositions)},
     not_in_quick=("sizes", "alpha"),
     # laws and closed forms; what is said of 100,000 rounds is neither shown nor refuted by fewer
     any_size=lambda row: row.made_by in ("fig1", "fig2", "theorem1") or "oracle" in row.item,

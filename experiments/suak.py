@@ -2,7 +2,8 @@
 
     python -m experiments suak [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
-Items: figure1, figure2, skips, sweep_c, sweep_gap, audit, routing. ``--full`` plays the published horizons 200 times.
+Items: figure1, figure2, skips, sweep_c, sweep_gap, audit, lemmas, initial (the second naive approach), routing.
+``--full`` plays the published horizons 200 times.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import xarray
@@ -25,10 +27,14 @@ import jaxbandits as jb
 from experiments import common
 from experiments.common import Experiment, Options, Row, all_of, is_above, is_within, mean_row, mean_se, ranking, row
 from experiments.figures import BLACK, GREEN, GREY, SKY, VERMILION, curve, figure, intervals, look, name_ticks, save
+from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import ticks
+from jaxbandits.core.pytrees import leaf
+from jaxbandits.core.specs import SKIP
 from jaxbandits.environments import FiniteArms, WithNullArm
 from jaxbandits.environments.finite import uniforms
 from jaxbandits.policies import SUAK, FluidOracle, Guarded, OnePhase, Pacer, PrimalDualTwoPhase, UCBSimplex
+from jaxbandits.policies.base import alone, either, floor_ticks
 
 SEED = 8
 C = 0.5
@@ -429,6 +435,82 @@ def _promising(arms: WithNullArm, c: np.ndarray, rounds: int, quick: bool) -> di
     return policies
 
 
+def lemmas(options: Options) -> list[Row]:
+    """Lemmas 3.1, D.4 and D.5 in every round of runs of instance 1, from the states and actions of each round."""
+    rounds, runs = options.pick((50_000, 4), (200_000, 8), (ROUNDS[1], 20))
+    (_, mean_cost), arms = MEANS[1], beta_arms(*MEANS[1])
+    delta, limit = np.abs(np.array(mean_cost) - C), jb.AverageCost(c=C, rounds=rounds)
+
+    def watched(replicate: jax.Array) -> dict[str, jax.Array]:
+        lane = jb.rollout(SUAK(c=C), arms, limit, key=jax.random.key(SEED), rounds=rounds, replicate=replicate)
+        log = jnp.log(jnp.arange(1, rounds + 1, dtype=jnp.float32))
+        pulls = lane.state.learnt.pulls.astype(jnp.float32)
+        gap = jnp.abs(ticks.to_float(lane.state.margin)) / jnp.maximum(pulls, 1)
+        radius = jnp.sqrt(1.5 * log[:, None] / pulls)
+        uncertain = jnp.any(~(gap > 7 * radius), axis=1)
+        d = jnp.min(gap - radius, axis=1)
+        omega, skip = d / (2 + d - C), lane.action == SKIP
+        learning = lane.state.exploring[:, None] & (lane.action[:, None] == np.arange(delta.size))
+        return {
+            "least ω": jnp.min(jnp.where(uncertain, jnp.inf, omega)),
+            "largest ω": jnp.max(jnp.where(uncertain, -jnp.inf, omega)),
+            "pulls": jnp.sum(learning, axis=0),
+            "skips while learning": jnp.sum(skip & uncertain),
+            "other skips": jnp.sum(skip & ~uncertain),
+        }
+
+    seen = {name: np.asarray(x) for name, x in jax.jit(jax.vmap(watched))(jnp.arange(runs)).items()}
+    log, least, of = np.log(rounds), delta.min(), f"{runs} runs of {rounds:,} rounds of instance 1"
+    dear = 104 * log / (C * delta[np.array(mean_cost) > C])
+    at_most = {
+        "2δ_min/9 over the least ω(t)": 2 * least / 9 / seen["least ω"].min(),
+        "largest ω(t) over δ_min/(2 + δ_min − c)": seen["largest ω"].max() / (least / (2 + least - C)),
+        "pulls to learn a cost over 96 ln T/δ²": (seen["pulls"] / (96 * log / delta**2)).max(),
+        "skips while learning over Σ 104 ln T/(cδ)": seen["skips while learning"].max() / dear.sum(),
+        "mean of the other skips over 3π²/δ_min²": seen["other skips"].mean() / (3 * np.pi**2 / least**2),
+    }
+    return [
+        row(f"lemmas: {item}", measured, published="≤ 1", holds=bool(measured <= 1), note=f"worst of {of}")
+        for item, measured in at_most.items()
+    ]
+
+
+@jb.pytree
+class SkipFirst(OnePhase):
+    """The second naive approach of §1.1: skip the first rounds, never spend what they saved, and have no guard."""
+
+    first: ArrayLike = leaf(default=0, integer=True, at_least=0)
+
+    def plan(self, state: Any, view: Any) -> Any:
+        """Skip, or One-Phase on what is left beside the savings."""
+        savings = ticks.times(floor_ticks(self.c), self.first)
+        state, mixture = super().plan(state, view._replace(left=ticks.minus(view.left, savings)))
+        return state, either(view.round <= self.first, alone(jnp.int32(SKIP)), mixture)
+
+
+def initial(options: Options) -> list[Row]:
+    """How many rounds must be skipped at first so that no run breaks the constraint, and what that costs."""
+    rounds, runs = options.pick((20_000, 20), (ROUNDS[1] // 5, 50), (ROUNDS[1], 200))
+    times = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+    first = np.rint(times * np.sqrt(4 * rounds)).astype(int)
+    policies = {"SUAK": SUAK(c=C), "OPS": Guarded(OnePhase(c=C, horizon=rounds)),
+                "first": SkipFirst(c=C, horizon=rounds, first=first)}  # fmt: skip
+    found = paced(options, "initial", policies, beta_arms(*MEANS[1]), C, rounds, replicates=runs)
+    regret, broken = found["realised_regret"].values[:, 0, :, -1], found["violation"].values[:, 0, :, -1] > 0
+    rows = []
+    for m, n, mine, bad in zip(times, first, regret[2:], broken[2:], strict=True):
+        item = f"initial: regret of One-Phase after {m:g}·√(KT) skipped rounds"
+        note = f"{n} rounds, T = {rounds}; {bad.sum()} of {runs} runs break the constraint"
+        rows.append(mean_row(item, mine, note=note))
+    safe = [i for i in range(times.size) if not broken[2 + i].any()]
+    if safe:
+        gap = regret[2 + safe[0]] - regret[0]
+        item = "initial: the least that no run broke the constraint with, regret − SUAK's"
+        note = f"{times[safe[0]]:g}·√(KT) rounds, chosen in these runs; OPS − SUAK {(regret[1] - regret[0]).mean():.4g}"
+        rows.append(mean_row(item, gap, "> 0", holds=is_above(gap), note=note))
+    return rows
+
+
 # Routing prompts to four LLMs under a budget of dollars per request.
 LOG = "llm_routing/paretobandit_k4.csv"
 DOLLARS = np.array([2e-5, 1e-4, 3e-4, 6e-4, 1e-3, 3e-3, 1e-2])  # budgets per request
@@ -508,7 +590,7 @@ def _draw_routing(
 
 EXPERIMENT = Experiment(
     "suak",
-    {item.__name__: item for item in (figure1, figure2, skips, sweep_c, sweep_gap, audit, routing)},
+    {item.__name__: item for item in (figure1, figure2, skips, sweep_c, sweep_gap, audit, lemmas, initial, routing)},
     any_size=lambda row: "violation" in row.item or "r*" in row.item,
     needs={"routing": LOG},
 )

@@ -11,17 +11,22 @@ import math
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from scipy import stats
 
 import jaxbandits as jb
 from experiments.b_zoom import tables
 from experiments.b_zoom.tables import STATISTICS, design, inside, play, sizes
 from experiments.common import OURS, Options, Row, is_above, mean_row, mean_se, row, swept
 from experiments.figures import boxes, figure, intervals, name_ticks, save
+from experiments.rcb import best_ratio_alone
 from jaxbandits import policies as p
 from jaxbandits._plots import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, VERMILION
+from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad
-from jaxbandits.environments import LoggedAuctions
+from jaxbandits.environments import LoggedAuctions, cost_valley
 
 
 def scale(options: Options) -> list[Row]:
@@ -248,6 +253,55 @@ def auctions(options: Options) -> list[Row]:
     title = f"iPinYou campaign 2997, {runs} runs; dotted: the best of the {POINTS} points"
     save(picture, options.out / "auctions.png", title)
     return rows
+
+
+def lemmas(options: Options) -> list[Row]:
+    """Lemma 2 (the best point alone), Lemma 3 (clean phases) and Lemma 5 (how long a budget lasts)."""
+    instances = options.pick(40, 200, 500)
+    gap, _ = best_ratio_alone(instances)
+    of = f"the worst of {instances} instances of four arms, exact"
+    rows = [row("lemmas: R₁ over μ_r(x*)/μ_c(x*)", gap, published="≤ 2", holds=gap <= 2, note=of)]
+    phases, lanes = options.pick((6, 100), (8, 400), (10, 4000))
+    unclean = _unclean(phases, lanes)
+    for phase, wrong in enumerate(unclean, start=1):
+        most = float(stats.beta.ppf(0.95, wrong + 1, lanes - wrong))
+        note = f"{wrong} of {lanes} lanes; yes: the one-sided 95 % bound {most:.2g} is below"
+        item, holds = f"lemmas: unclean phases {phase}", True if most <= 4.0**-phase else None
+        least = float(stats.beta.ppf(0.05, wrong, lanes - wrong + 1)) if wrong else 0.0
+        holds = False if least > 4.0**-phase else holds
+        rows.append(row(item, wrong / lanes, published=f"≤ {4.0**-phase:.2g}", holds=holds, note=note))
+    delta = 0.05
+    for lam in (0.1, 0.5, 0.9):
+        for budget in (100, 1000):
+            spread = (1 - lam) / lam * math.sqrt(math.log(1 / delta))
+            rounds = math.floor((math.sqrt(budget / lam) + spread) ** 2)
+            chance = stats.binom.cdf(budget - 1, rounds, lam)  # the budget lasts longer
+            item = f"lemmas: P(rounds > bound of Lemma 5), λ = {lam:g}, B = {budget}"
+            note = "exact, costs of 0 or 1 with mean λ, δ = 0.05; the proof's range of a cost is 1 − λ"
+            rows.append(row(item, chance, published=f"≤ {delta:g}", holds=bool(chance <= delta), note=note))
+    return rows
+
+
+def _unclean(phases: int, lanes: int) -> np.ndarray:
+    """In how many lanes an active point's ratio left its radius at some round of a phase, ``[phase]``."""
+    rounds, lam = 2**phases - 1, 0.5
+    world = cost_valley([0.3], lam=lam)
+    policy = p.BZoom(lam=lam, lipschitz=float(world.slopes(lambda reward, cost: reward / cost)[0]), capacity=256)
+    limit, number = jb.TotalBudget(float(rounds), last_pull="forfeits"), np.arange(1, rounds + 1)
+    phase = np.floor(np.log2(number)).astype(int)  # from 0
+
+    def seen(replicate: Any) -> Any:
+        state = jb.rollout(policy, world, limit, key=jax.random.key(3), rounds=rounds, replicate=replicate).state
+        here = jax.tree.map(lambda table: jnp.asarray(table)[0], world.parameters)
+        means = world.means_with(state.point.astype(jnp.float32) / ticks.ONE, here)
+        reward, cost = (x.astype(jnp.float32) for x in means)
+        ratio = ticks.to_float(state.reward) / jnp.maximum(lam * state.pulls, ticks.to_float(state.cost))
+        radius = policy.radius(n=state.pulls.astype(jnp.float32), phase=state.phase[:, None].astype(jnp.float32))
+        away = (jnp.abs(ratio - reward / cost) > radius) & (state.pulls > 0)
+        return jnp.zeros(phases, jnp.int32).at[phase].add(jnp.any(away, axis=1))
+
+    found = jax.jit(lambda ids: jax.lax.map(seen, ids, batch_size=100))(jnp.arange(lanes))
+    return np.asarray((found > 0).sum(axis=0))
 
 
 # --- B-Zoom by a loop that shares nothing with the library: random numbers, instances, covering test and slope ----

@@ -128,6 +128,7 @@ def bend(tenth: Any, middle: Any, end: Any) -> Any:
 QUARTER, ONE = omega(0.25), omega(1.0)
 STAR, STAR_ONE = omega_star(0.25), omega_star(1.0)
 UCBS = ("m-UCB", "c-UCB", "i-UCB")
+EASIER = ("BTS", "KL-UCB-SC+", "UCB-SC+")  # on the ads; the paper says so of the first two
 
 
 def bernoulli(name: str, options: Options) -> list[Row]:
@@ -152,6 +153,15 @@ def bernoulli(name: str, options: Options) -> list[Row]:
     note = "from 0.32 B to B: yes and no are about these budgets, no finite one shows or refutes what comes later"
     rows.append(_faster(item, said, found, QUARTER, ONE, note))
     rows.append(_almost_equal(name, found))
+    if arms == 10:
+        constant = "ω-UCB, α = 0.05"
+        both = Curves(found.setting, found.regret | curves(name, options, ["constant"]).regret, found.share)
+        exponents = [float(growth(*(both.at(share, who).mean() for share in (MIDDLE, END)))) for who in (constant, ONE)]
+        item, note = (
+            f"{name}: growth exponent of {constant} − of {ONE}",
+            "exponents {:.2f} and {:.2f}".format(*exponents),
+        )
+        rows.append(_faster(item, "> 0 (linear regret with a constant α)", both, constant, ONE, note))
     return rows + magnitudes(name, found) + (_ranges(found) if arms == 100 else [])
 
 
@@ -176,7 +186,7 @@ def _faster(item: str, published: str, found: Curves, one: str, other: str, note
 
 
 def _bends(name: str, found: Curves) -> list[Row]:
-    one, quarter = ([found.at(share, who) for share in SHOWN] for who in (ONE, QUARTER))
+    one, quarter, bts = ([found.at(share, who) for share in SHOWN] for who in (ONE, QUARTER, "BTS"))
     note = "growth from 0.32 B to B over that from 0.1 B to 0.32 B"
 
     def straight(low: float, high: float) -> bool | None:
@@ -186,6 +196,7 @@ def _bends(name: str, found: Curves) -> list[Row]:
     return [
         statistic(f"{name}: bend of {ONE}", "1 (straight over ln B)", bend, one, straight, rule),
         statistic(f"{name}: bend of {QUARTER}", "> 1 (convex)", bend, quarter, above(1), note),
+        statistic(f"{name}: bend of BTS", "1 (logarithmic)", bend, bts, straight, rule),
     ]
 
 
@@ -248,7 +259,11 @@ def ads(name: str, options: Options) -> list[Row]:
     if options.quick:
         return rows
     twin = "S-Br-50" if name == "FB-Br" else "S-Bt-50"
-    return rows + [_relative(name, twin, found, curves(twin, options), who) for who in ("BTS", "UCB-SC+", *UCBS)]
+    here, there = (
+        Curves(x.setting, x.regret | curves(at, options, ["KL"]).regret, x.share)
+        for at, x in ((name, found), (twin, curves(twin, options)))
+    )
+    return rows + [_relative(name, twin, here, there, who) for who in (*EASIER, *UCBS)]
 
 
 def _relative(name: str, twin: str, found: Curves, other: Curves, who: str) -> Row:
@@ -260,11 +275,11 @@ def _relative(name: str, twin: str, found: Curves, other: Curves, who: str) -> R
         means.append(high / low)
         errors.append(standard_error(top / high - bottom / low, x.over))  # by the delta method
     apart, error = float(np.log(means[0])) - float(np.log(means[1])), float(np.hypot(errors[0], errors[1]))
-    easier = who in ("BTS", "UCB-SC+")
+    easier = who in EASIER
     holds = above_zero(-apart if easier else apart, error)
     item = f"{name}: ln of regret of {who} / {QUARTER}, minus the same on {twin}"
     note = f"ratios of mean regrets at B: {means[0]:.3g}, {means[1]:.3g}; 2 standard errors"
-    said = "easier (< 0)" if easier else "harder (> 0)"
+    said = common.OURS if who == "UCB-SC+" else "easier (< 0)" if easier else "harder (> 0)"
     return row(item, apart, error, published=said, holds=holds, note=note, digits=".3g")
 
 

@@ -231,12 +231,13 @@ def missed(n: int, mean: float, z: float) -> float:
     return float(stats.binom.pmf(np.arange(n + 1), n, mean)[(mean < lower) | (mean > upper)].sum())
 
 
-def exceeded(n: int, reward: float, cost: float, z: float) -> float:
-    """Exact probability that μ^r/μ^c is above its upper bound Ω after n pulls."""
+def exceeded(n: int, reward: float, cost: float, z: float, ratio: float | None = None) -> float:
+    """Exact probability that a ratio, by default μ^r/μ^c, is above the upper bound Ω after n pulls."""
+    ratio = reward / cost if ratio is None else ratio
     of_cost, of_reward = wilson(n, z)
     p_reward, p_cost = (stats.binom.pmf(np.arange(n + 1), n, mean) for mean in (reward, cost))
-    # Ω < μ^r/μ^c: upper reward bound below μ^r/μ^c times the lower cost bound
-    least = np.searchsorted(of_reward, reward / cost * of_cost)  # both bounds rise with their totals
+    # Ω < ratio: upper reward bound below the ratio times the lower cost bound
+    least = np.searchsorted(of_reward, ratio * of_cost)  # both bounds rise with their totals
     return float(p_cost @ np.append(0.0, np.cumsum(p_reward))[least])
 
 
@@ -273,19 +274,53 @@ def _worst(item: str, shares: np.ndarray, level: float, where: object) -> Row:
                note=f"{note}; the proof takes the central limit theorem for exact", digits=".3g")  # fmt: skip
 
 
+def later_plays(options: Options) -> list[Row]:
+    """Lemma 1: after n*(τ) pulls an arm's bound is hardly ever above the best ratio. And how ξ(τ, ρ) grows (§4.2)."""
+    rows, horizons = [], options.pick((100, 1_000), (100, 1_000), (100, 1_000))
+    places = [(r, c, gap) for r in (0.1, 0.5, 0.9) for c in (0.1, 0.5, 0.9) for gap in (0.5, 1.0, 2.0)]  # gap: of r/c
+    for rho in (0.25, 1.0):
+        for tau in horizons:
+            shares, kept = [], []
+            for reward, cost, gap in places:
+                pulls = int(np.ceil(_needed(np.array(reward), np.array(cost), gap * reward / cost, tau, rho)))
+                if pulls <= 20_000:  # of more the exact sum takes minutes
+                    best, z = (1 + gap) * reward / cost, np.sqrt(2 * rho * np.log(tau))
+                    shares.append(1 - exceeded(pulls, reward, cost, z, best))
+                    kept.append((reward, cost, gap))
+            level = 1 - np.sqrt(1 - tau**-rho)
+            rows.append(_worst(f"lemma 1, ρ = {rho:g}, τ = {tau}", np.array(shares), level, kept))
+    for rho, said in ((0.25, 0.75), (0.5, 0.5), (1.0, 0.0), (2.0, 0.0)):
+        ends = [_xi(10.0**e, 10, rho) for e in (5, 6, 7)]
+        slope = float(np.log(ends[2] / ends[1]) / np.log(10))
+        item, note = f"ξ(τ, {rho:g}): local exponent at τ = 10⁶ to 10⁷", "closed form, K = 10; yes: within 0.05"
+        if rho == 1:  # beside ln τ, whose own exponent is not 0 here
+            item, slope = item.replace("exponent", "exponent − that of ln τ"), slope - float(np.log10(7 / 6))
+        text = f"{said:g}" if rho < 1 else "0 (logarithmic)" if rho == 1 else "0 (converges)"
+        rows.append(row(item, slope, "0", published=text, holds=bool(abs(slope - said) < 0.05), note=note))
+    return rows
+
+
+def _needed(reward: np.ndarray, cost: np.ndarray, gap: Any, tau: Any, rho: float) -> np.ndarray:
+    """n*(τ) of Lemma 1, η = 1 (Bernoulli)."""
+    with np.errstate(divide="ignore"):
+        spread = np.maximum(reward / (1 - reward), (1 - cost) / cost)
+        return 8 * rho * np.log(tau) / (gap / (gap + 1 / cost)) ** 2 * spread
+
+
+def _xi(tau: float, arms: int, rho: float) -> float:
+    """ξ(τ, ρ) of Theorem 4, the sum of all 1 − √(1 − t^−ρ) from K + 1 on beside τ times the last one."""
+    chance = -np.expm1(0.5 * np.log1p(-(np.arange(arms + 1, tau + 1) ** -rho)))  # 1 − √(1 − t^−ρ), nothing cancels
+    return float((tau - arms) * chance[-1] + chance.sum())
+
+
 def pulls_bound(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, rho: float) -> np.ndarray:
     """Theorem 4 at τ_B = ⌊2B/min μ^c⌋, η = 1 (Bernoulli): 1 + n*_k + ξ, ``[instance, arm]``; NaN at the best."""
     ratio = reward / cost
     best = ratio.max(axis=1, keepdims=True)
     gap = best - ratio
     tau = np.floor(2 * budget / cost.min(axis=1))
-    delta = gap / (gap + 1 / cost)
-    spread = np.maximum(reward / (1 - reward), (1 - cost) / cost)
-    with np.errstate(divide="ignore"):
-        needed = 8 * rho * np.log(tau)[:, None] / delta**2 * spread
-    arms = reward.shape[1]
-    xi = np.array([(t - arms) * (2 - np.sqrt(1 - t**-rho)) - np.sqrt(1 - np.arange(arms + 1, t + 1) ** -rho).sum()
-                   for t in tau])  # fmt: skip
+    needed = _needed(reward, cost, gap, tau[:, None], rho)
+    xi = np.array([_xi(t, reward.shape[1], rho) for t in tau])
     return np.where(gap > 0, 1 + needed + xi[:, None], np.nan)
 
 
@@ -324,5 +359,8 @@ def held(item: str, values: np.ndarray, bound: np.ndarray) -> Row:
 
 
 def theorems(options: Options) -> list[Row]:
-    """All five."""
-    return [each._replace(item=f"theorems: {each.item}") for each in (*coverage(options), *plays(options))]
+    """All five, and Lemma 1."""
+    return [
+        each._replace(item=f"theorems: {each.item}")
+        for each in (*coverage(options), *later_plays(options), *plays(options))
+    ]

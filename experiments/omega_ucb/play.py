@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray
 
@@ -15,6 +16,7 @@ import jaxbandits as jb
 from experiments.common import Options, Row, row, simulated, swept
 from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.comparison.worlds import scaled_means
+from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
 from jaxbandits.environments.finite import uniforms
 
@@ -53,8 +55,21 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "competitors": {name: (name,) for name in COMPETITORS[:-1]},
     "BTS": {"BTS": ("BTS",)},
     "older": {name: (name,) for name in OLDER},
+    "KL": {"KL-UCB-SC+": ("KL-UCB-SC+",)},
+    "constant": {"ω-UCB, α = 0.05": ("ω-UCB, α = 0.05",)},
 }
 SYNTHETIC, ADS = ("omegas", "competitors", "BTS"), ("two ρ", "competitors", "BTS")
+
+
+@jb.pytree
+class ConstantAlpha(jb.policies.OmegaUCB):
+    """ω-UCB with intervals of a constant level: z is the normal quantile of α = 0.05 at any time (§4.1)."""
+
+    rests: ClassVar[bool] = True
+
+    def score(self, arms: Arms) -> jax.Array:
+        """Ω at the time at which z = √(2ρ ln t) is 1.96."""
+        return super().score(arms._replace(t=jnp.full_like(arms.t, jnp.exp(1.959964**2 / (2 * self.rho)))))
 
 
 def policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
@@ -73,6 +88,8 @@ def policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
             min_cost=least[None]
         ),  # handed the true minimum mean cost, as in the reference code
         "UCB-SC+": jb.policies.UCBSCPlus(),
+        "KL-UCB-SC+": jb.policies.KLUCBSCPlus(),
+        "ω-UCB, α = 0.05": ConstantAlpha(),
         "BTS": jb.policies.BudgetedThompson(),
         "ε-first": jb.policies.EpsilonFirst(),
         "fractional KUBE": jb.policies.FractionalKUBE(),

@@ -160,6 +160,7 @@ def test_ten_million_pulls_lose_no_tick() -> None:
     assert result.final["pulls"].item() == pulls
 
 
+@pytest.mark.slow
 def test_ten_million_pulls_in_leaps_lose_no_tick() -> None:
     logs = [([0.7], [0.2]), ([0.1], [0.3])]
     arms = jb.environments.FiniteArms.empirical([logs])
