@@ -571,7 +571,7 @@ def claims(options: Options) -> list[Row]:
     item = "claims: always the best ratio, distance from the optimum over ρ"
     rows = [row(item, gap, published="≤ 2", holds=gap <= 2, note=of)]
     rows.append(row("claims: optimum over (B + 1)ρ*", value, published="< 1", holds=value < 1, note=of))
-    for budget in (10, 30, 100):
+    for budget in (200, 400):
         chance = stats.binom.cdf(budget - 1, round(2 * budget / LEAST), LEAST)
         bound = budget / LEAST * np.exp(-budget * LEAST / 2)
         item = f"claims: P(rounds > 2B/λ) of the cheapest arm, B = {budget}"

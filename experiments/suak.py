@@ -2,7 +2,7 @@
 
     python -m experiments suak [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
-Items: figure1, figure2, skips, sweep_c, sweep_gap, audit, lemmas, initial (the second naive approach), routing.
+Items: figure1, figure2, skips, sweep_c, sweep_gap, audit, lemmas, growth, initial (the second naive approach), routing.
 ``--full`` plays the published horizons 200 times.
 """
 
@@ -440,6 +440,7 @@ def lemmas(options: Options) -> list[Row]:
     rounds, runs = options.pick((50_000, 4), (200_000, 8), (ROUNDS[1], 20))
     (_, mean_cost), arms = MEANS[1], beta_arms(*MEANS[1])
     delta, limit = np.abs(np.array(mean_cost) - C), jb.AverageCost(c=C, rounds=rounds)
+    best = float(limit.prepare(arms).best_rate(*arms.values())[0])
 
     def watched(replicate: jax.Array) -> dict[str, jax.Array]:
         lane = jb.rollout(SUAK(c=C), arms, limit, key=jax.random.key(SEED), rounds=rounds, replicate=replicate)
@@ -450,6 +451,7 @@ def lemmas(options: Options) -> list[Row]:
         uncertain = jnp.any(~(gap > 7 * radius), axis=1)
         d = jnp.min(gap - radius, axis=1)
         omega, skip = d / (2 + d - C), lane.action == SKIP
+        lost = best * jnp.arange(1, rounds + 1) - ticks.to_float(lane.ledger.expected_reward)
         learning = lane.state.exploring[:, None] & (lane.action[:, None] == np.arange(delta.size))
         return {
             "least ω": jnp.min(jnp.where(uncertain, jnp.inf, omega)),
@@ -457,6 +459,8 @@ def lemmas(options: Options) -> list[Row]:
             "pulls": jnp.sum(learning, axis=0),
             "skips while learning": jnp.sum(skip & uncertain),
             "other skips": jnp.sum(skip & ~uncertain),
+            "regret": lost[-1],
+            "regret of phase 1": lost[jnp.argmax(jnp.where(uncertain, jnp.arange(rounds), -1))],
         }
 
     seen = {name: np.asarray(x) for name, x in jax.jit(jax.vmap(watched))(jnp.arange(runs)).items()}
@@ -469,10 +473,66 @@ def lemmas(options: Options) -> list[Row]:
         "skips while learning over Σ 104 ln T/(cδ)": seen["skips while learning"].max() / dear.sum(),
         "mean of the other skips over 3π²/δ_min²": seen["other skips"].mean() / (3 * np.pi**2 / least**2),
     }
+    share, item = (
+        seen["regret of phase 1"] / seen["regret"],
+        "lemmas: share of the regret until the last cost is learnt",
+    )
     return [
-        row(f"lemmas: {item}", measured, published="≤ 1", holds=bool(measured <= 1), note=f"worst of {of}")
-        for item, measured in at_most.items()
+        *(
+            row(f"lemmas: {item}", measured, published="≤ 1", holds=bool(measured <= 1), note=f"worst of {of}")
+            for item, measured in at_most.items()
+        ),
+        mean_row(item, share, "mostly (> 1/2)", holds=is_above(share, 0.5), note=of),
     ]
+
+
+def growth(options: Options) -> list[Row]:
+    """How regret grows with T and with K: SUAK's, and that of the best mixture, which does not adapt."""
+    rounds, runs = options.pick((80_000, 20), (800_000, 40), (3_200_000, 100))
+    shares = [1 / 16, 1 / 4, 1.0]
+    arms = beta_arms(*MEANS[1])
+    known = Guarded(FluidOracle(*(np.array(x)[None] for x in MEANS[1]), c=C))
+    policies = {"SUAK": SUAK(c=C), "oracle": known}
+    found = paced(options, "growth T", policies, arms, C, rounds, replicates=runs, marks=shares)
+    suak, oracle = found["regret"].values[:, 0]
+    steps = np.diff(suak, axis=1)
+    bend, error = _ratio_of_means(steps[:, 1], steps[:, 0])
+    exponent, spread = _log_ratio(oracle[:, 2], oracle[:, 0], 16.0)
+    near = "yes: 1 within two standard errors, of at most 1/4 each"
+    straight = None if error > 0.25 else bool(abs(bend - 1) <= 2 * error)
+    at = f"T/16, T/4, T = {rounds:,}"
+    rows = [
+        row("growth: regret of SUAK, T/4 to T over T/16 to T/4", bend, error, published="1 (logarithmic)",
+            holds=straight, note=f"{at}; {near}"),
+        row("growth: exponent in T of the guarded best mixture's regret", exponent, spread, published="1/2 (Ω(√T))",
+            holds=is_within(exponent, spread, 0.4, 0.6), note=f"{at}; yes: 0.4 to 0.6, by 2 s.e."),
+    ]  # fmt: skip
+    copies, few = (1, 2, 4), rounds // 4
+    last = []
+    for n in copies:
+        mean_reward, mean_cost = (np.tile(x, n) for x in MEANS[1])
+        made = paced(
+            options, f"growth K {n}", {"SUAK": SUAK(c=C)}, beta_arms(mean_reward, mean_cost), C, few, replicates=runs
+        )
+        last.append(made["regret"].values[0, 0, :, -1])
+    exponent, spread = _log_ratio(last[-1], last[0], copies[-1] / copies[0])
+    note = f"the arms of instance 1 once, twice, four times, T = {few:,}; yes: below 1.25 by 2 s.e."
+    holds = common.beyond(-exponent - 2 * spread, -exponent + 2 * spread, -1.25)
+    item = "growth: exponent in K of SUAK's regret"
+    return [*rows, row(item, exponent, spread, published="1, not 2", holds=holds, note=note)]
+
+
+def _ratio_of_means(top: np.ndarray, bottom: np.ndarray) -> tuple[float, float]:
+    """Of paired samples, with the standard error by the delta method."""
+    ratio = top.mean() / bottom.mean()
+    _, se = mean_se(top / top.mean() - bottom / bottom.mean())
+    return float(ratio), float(abs(ratio) * se)
+
+
+def _log_ratio(top: np.ndarray, bottom: np.ndarray, base: float) -> tuple[float, float]:
+    """ln(mean/mean)/ln base and its standard error, as if the two were independent."""
+    errors = [x.std(ddof=1) / np.sqrt(x.size) / x.mean() for x in (top, bottom)]
+    return float(np.log(top.mean() / bottom.mean()) / np.log(base)), float(np.hypot(*errors) / np.log(base))
 
 
 @jb.pytree
@@ -590,7 +650,10 @@ def _draw_routing(
 
 EXPERIMENT = Experiment(
     "suak",
-    {item.__name__: item for item in (figure1, figure2, skips, sweep_c, sweep_gap, audit, lemmas, initial, routing)},
+    {
+        item.__name__: item
+        for item in (figure1, figure2, skips, sweep_c, sweep_gap, audit, lemmas, growth, initial, routing)
+    },
     any_size=lambda row: "violation" in row.item or "r*" in row.item,
     needs={"routing": LOG},
 )
