@@ -491,7 +491,8 @@ def growth(options: Options) -> list[Row]:
     rounds, runs = options.pick((80_000, 20), (800_000, 40), (3_200_000, 100))
     shares = [1 / 16, 1 / 4, 1.0]
     arms = beta_arms(*MEANS[1])
-    known = Guarded(FluidOracle(*(np.array(x)[None] for x in MEANS[1]), c=C))
+    reward, cost = (np.array(x)[None] for x in MEANS[1])
+    known = Guarded(FluidOracle(reward, cost, c=C))
     policies = {"SUAK": SUAK(c=C), "oracle": known}
     found = paced(options, "growth T", policies, arms, C, rounds, replicates=runs, marks=shares)
     suak, oracle = found["regret"].values[:, 0]

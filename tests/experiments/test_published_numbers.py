@@ -40,6 +40,29 @@ def test_pages_quote_the_rows_of_runs(entry: dict[str, str]) -> None:
     assert quoted(entry) in PAGES[entry["page"]]
 
 
+def claims() -> list[tuple[str, str, str, str]]:
+    """(paper, claim, verdict, by) of every line of the tables of claims."""
+    found, paper = [], ""
+    for line in PAGES["reproductions/claims.md"].splitlines():
+        if link := re.match(r"\[Page\]\((\w+)\.md\)", line):
+            paper = link[1]
+        elif line.startswith("| ") and not line.startswith("| where"):
+            _, claim, verdict, by = (cell.strip() for cell in re.split(r"(?<!\\) \| ", line.strip("| ")))
+            found.append((paper, claim, verdict, by))
+    return found
+
+
+def test_verdicts_of_claims_are_those_of_the_rows() -> None:
+    judged = 0
+    for paper, claim, verdict, by in claims():
+        rows = {entry["item"]: entry["verdict"] for entry in lines(f"reproductions/{paper}.csv")}
+        named = re.findall(r"`([^`]+)`", by) if verdict in ("yes", "no", "unclear") else []
+        assert bool(named) == (verdict != "not tested"), claim
+        assert {name: rows.get(name) for name in named} == dict.fromkeys(named, verdict), claim
+        judged += bool(named)
+    assert judged >= 100 and {paper for paper, *_ in claims()} == {"b_zoom", "omega_ucb", "rcb", "rcucb", "suak"}
+
+
 def test_a_changed_number_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     line = one("S-Br-10", "ω-UCB", 0.25)
     changed = {
