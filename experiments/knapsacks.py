@@ -3,7 +3,7 @@
     python -m experiments knapsacks [--quick|--full] [--only ITEM] [--out DIR]
 
 Items: sensitivity (on instances and keys of its own), growth (regret over the budget for d = 1, 2, 5), kinds (another
-resource binds in every instance; dear arms are dear in every resource).
+resource binds in every instance; dear arms are dear in every resource), changing (means that change halfway).
 
 The regret is the fluid optimum less the reward: no policy's mean reward is above that optimum. Instances: Bernoulli
 arms with means U(0.1, 1), mean costs U(0.1, 1) of every resource, T = 2B rounds; B_j = B, or as an item says.
@@ -19,9 +19,9 @@ import numpy as np
 
 import jaxbandits as jb
 from experiments.common import OURS, Experiment, Options, Row, mean_row, mean_se, ranking, row, simulated
-from experiments.figures import figure, intervals, look, save
+from experiments.figures import boxes, figure, intervals, look, name_ticks, save
 from jaxbandits._numerics.knapsack_lp import fluid_values
-from jaxbandits.environments import FiniteArms, WithNullArm
+from jaxbandits.environments import FiniteArms, Piecewise, WithNullArm
 from jaxbandits.policies import (
     DualMirrorDescent,
     KnapsackOracle,
@@ -210,6 +210,53 @@ def kinds(options: Options) -> list[Row]:
     return rows
 
 
+def changing(options: Options) -> list[Row]:
+    """Halfway another resource becomes the short one; or rewards do, up or down, with money for a third of the rounds.
+
+    The yardstick is the best fixed mixture in hindsight, which needs the whole run's means: the fluid optimum at the
+    means of the two halves. LagrangeBwK is proved to earn a share of it against any adversary, the others are not.
+    """
+    budget, instances, runs = options.pick((60, 3, 4), (1000, 20, 4), (10_000, 40, 2))
+    k, d, rows = options.pick(5, 10, 10), 2, []
+    picture, axes = figure(1, 2, (11, 4.6))
+    for axis, kind in zip(axes, ("binding", "rewards"), strict=True):
+        rng = np.random.default_rng([4, k])
+        reward, cost = rng.uniform(0.1, 1, (instances, k)), rng.uniform(0.1, 1, (instances, k, d))
+        if kind == "binding":  # the first half spends resource 0, the second resource 1
+            rounds, weight = 2 * budget, np.array([1.0, 0.3])
+            halves = [(reward, cost * weight), (reward, cost * weight[::-1])]
+        else:  # in every other instance rewards double, in the others they fall to a tenth
+            rounds, up = 6 * budget, np.arange(instances)[:, None] % 2 == 0
+            halves = [(reward / 2, cost), (np.where(up, reward, reward / 20), cost)]
+        worlds = [WithNullArm(FiniteArms.bernoulli(*half)) for half in halves]
+        world = Piecewise.of(worlds, at=[rounds // 2 + 1])
+        money = np.full((instances, d), float(budget))
+        limit = jb.TotalBudget(money, last_pull="forfeits", rounds=rounds)
+        policies = list(POLICIES.values())
+        result, _ = simulated(
+            options, f"changing {kind}", policies, world, limit, key=RUN_KEY, replicates=runs, marks=1
+        )
+        over = result.ledger["spent"][..., -1, :] > np.floor(money * 2.0**24)[None, :, None, :]
+        COUNTED.append((float(result.ledger["rounds"][..., -1].sum()), int(over.sum()), over.size))
+        mean = [np.mean(x, axis=0) for x in zip(*halves, strict=True)]
+        best = fluid_values(mean[0], mean[1], money, np.full(instances, float(rounds)))
+        share = result.ledger["expected_reward"][..., -1].mean(-1) / 2.0**24 / best
+        found = dict(zip(POLICIES, 1 - share, strict=True))
+        of = f"B = {budget}, T = {rounds}"
+        for name, x in found.items():
+            item = f"changing: {kind}, {name}, share of the best fixed mixture"
+            rows.append(mean_row(item, 1 - x, published=OURS, note=of))
+        rows.append(ranking(f"changing: {kind}, ranking", found, of))
+        boxes(axis, (1 - found[name] for name in found), (look(name)["color"] for name in found))
+        axis.axhline(1, color="black", linewidth=1)
+        name_ticks(axis, range(len(found)), [name.replace(", ", ",\n") for name in found])
+        axis.tick_params(axis="x", rotation=45)
+        title = "the resource that is short changes" if kind == "binding" else "rewards change, up or down"
+        axis.set(title=title, ylabel="reward / best fixed mixture's", ylim=(0, None))
+    save(picture, options.out / "changing.png", f"A world that changes halfway, K = {k}, d = {d}, B = {budget:,}")
+    return rows
+
+
 def overspent() -> list[Row]:
     """How many accounts of a lane and a resource were overspent, in exact ticks."""
     rounds, over, accounts = (sum(x) for x in zip(*COUNTED, strict=True))
@@ -220,7 +267,7 @@ def overspent() -> list[Row]:
 
 EXPERIMENT = Experiment(
     "knapsacks",
-    {item.__name__: item for item in (sensitivity, growth, kinds)},
+    {item.__name__: item for item in (sensitivity, growth, kinds, changing)},
     any_size=lambda row: row.published in ("", OURS, "0"),
     closing=overspent,
 )

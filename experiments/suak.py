@@ -460,7 +460,7 @@ def lemmas(options: Options) -> list[Row]:
             "skips while learning": jnp.sum(skip & uncertain),
             "other skips": jnp.sum(skip & ~uncertain),
             "regret": lost[-1],
-            "regret of phase 1": lost[jnp.argmax(jnp.where(uncertain, jnp.arange(rounds), -1))],
+            "regret of phase 1": lost[jnp.argmax(~uncertain)],
         }
 
     seen = {name: np.asarray(x) for name, x in jax.jit(jax.vmap(watched))(jnp.arange(runs)).items()}
@@ -475,7 +475,7 @@ def lemmas(options: Options) -> list[Row]:
     }
     share, item = (
         seen["regret of phase 1"] / seen["regret"],
-        "lemmas: share of the regret until the last cost is learnt",
+        "lemmas: share of the regret until all costs are learnt for the first time",
     )
     return [
         *(

@@ -192,11 +192,14 @@ def _bends(name: str, found: Curves) -> list[Row]:
     def straight(low: float, high: float) -> bool | None:
         return False if low > 1 or high < 1 else True if high - low < 1 else None
 
+    def flat(low: float, high: float) -> bool | None:
+        return True if high < 1 else straight(low, high)
+
     rule = f"{note}; yes: 1 inside an interval shorter than 1"
     return [
         statistic(f"{name}: bend of {ONE}", "1 (straight over ln B)", bend, one, straight, rule),
         statistic(f"{name}: bend of {QUARTER}", "> 1 (convex)", bend, quarter, above(1), note),
-        statistic(f"{name}: bend of BTS", "1 (logarithmic)", bend, bts, straight, rule),
+        statistic(f"{name}: bend of BTS", "≤ 1 (logarithmic)", bend, bts, flat, f"{rule}, or below 1"),
     ]
 
 
