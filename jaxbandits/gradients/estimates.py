@@ -16,7 +16,7 @@ from jaxbandits.core.protocol import Constraint, Environment, Observation, Polic
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.core.settings import get, leaves_of, put
 from jaxbandits.core.ticks import Total
-from jaxbandits.environments.finite import BernoulliLaw, BetaLaw, FiniteArms
+from jaxbandits.environments.finite import BernoulliLaw, BetaLaw, FiniteArms, WithNullArm
 from jaxbandits.policies.wrappers import Around
 from jaxbandits.result import Result
 from jaxbandits.simulation import simulate
@@ -42,11 +42,14 @@ class Estimate(NamedTuple):
     about: dict[str, Any]
 
 
-def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
-    """The environment, if its outcomes have a density in the named parameters."""
-    if not isinstance(environment, FiniteArms) or environment.resources is not None:
-        raise bad("environment", type(environment).__name__, "FiniteArms with one cost")
-    law = environment.law
+def check_law(environment: Environment, names: Sequence[str], several: bool = False) -> FiniteArms:
+    """The arms, if their outcomes have a density in the named parameters; ``several``: resources, and a null arm."""
+    arms = environment.arms if several and isinstance(environment, WithNullArm) else environment
+    if not isinstance(arms, FiniteArms) or (arms.resources is not None and not several):
+        raise bad("environment", type(environment).__name__, "FiniteArms" + ("" if several else " with one cost"))
+    law = arms.law
+    if arms.resources is not None and not isinstance(law, BernoulliLaw):
+        raise InputError(f"environment: a {type(law).__name__} with several resources given; it must be Bernoulli")
     if not isinstance(law, (BernoulliLaw, BetaLaw)):
         raise InputError(f"environment: arms with a {type(law).__name__} have no parameters to differentiate by")
     known = MEANS if isinstance(law, BernoulliLaw) else SHAPES
@@ -54,7 +57,7 @@ def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
         if name not in known:
             kind = "Bernoulli" if known is MEANS else "Beta"
             raise bad("wrt", name, f"one of {', '.join(known)}, the parameters of {kind} arms")
-    return environment
+    return arms
 
 
 def check_runs(replicates: Any, baseline: str = "none") -> None:

@@ -46,8 +46,9 @@ def estimate(
     Args:
         policy: any policy for finite arms; leaves scalar or ``[setting]``.
         environment: Bernoulli arms (wrt ``mean_reward``, ``mean_cost``) or Beta arms (wrt ``reward_alpha``,
-            ``reward_beta``, ``cost_alpha``, ``cost_beta``), instances ``[I]``.
-        constraint: a horizon or a total budget.
+            ``reward_beta``, ``cost_alpha``, ``cost_beta``), instances ``[I]``; with a null arm or without. Bernoulli
+            arms may cost several resources.
+        constraint: a horizon or a total budget, of each resource.
         wrt: one of those names, or several.
         key: ``jax.random.key(seed)``.
         replicates: independent runs R ≥ 2 on every instance.
@@ -56,7 +57,8 @@ def estimate(
         **options: passed to :func:`~jaxbandits.simulate` (``engine``, ``slots``, …).
 
     Returns:
-        An :class:`Estimate`; gradients ``[setting, instance, K]``, NaN for absent arms.
+        An :class:`Estimate`; gradients ``[setting, instance, K]``, with d resources ``[setting, instance, K, d]`` for
+        ``mean_cost``; NaN for absent arms.
 
     Warns of arms whose outcomes are so rare that a few runs carry the standard error.
 
@@ -77,14 +79,14 @@ def estimate(
         (1, 1, 2)
     """
     names = names_of(wrt)
-    arms = estimates.check_law(environment, names)
+    arms = estimates.check_law(environment, names, several=True)
     estimates.check_runs(replicates, baseline)
     bernoulli = isinstance(arms.law, BernoulliLaw)
     for name, mean in zip(MEANS, arms.values(), strict=True) if bernoulli else ():
         if name in names and (edge := (mean <= 0) | (mean >= 1)).any():
             raise bad(name, float(mean[edge][0]), "strictly between 0 and 1 (at the edge the score is undefined)")
-    result, regret, rounds = estimates.play(policy, arms, constraint, key=key, replicates=replicates, **options)
-    pulls = np.asarray(result.final["pulls"])
+    result, regret, rounds = estimates.play(policy, environment, constraint, key=key, replicates=replicates, **options)
+    pulls = np.asarray(result.final["pulls"])[..., : arms.spec.arms]  # the null arm, the last, brings nothing
     lanes = np.asarray(result.about["instance_ids"]), np.asarray(result.replicates)
     totals = replay.sums(arms, _outcome if bernoulli else _logs, key, *lanes, pulls)
     score = (_bernoulli_scores if bernoulli else _beta_scores)(arms, pulls, totals)
@@ -93,10 +95,10 @@ def estimate(
     exists = np.where(np.asarray(arms.present), 0.0, np.nan)
     slopes = {}
     for name in names:
-        samples = advantage * score[name] + explicit[name]
+        samples = _broadly(advantage, score[name]) * score[name] + explicit[name]
         estimates.warn_of_few(name, samples)
         mean, error = estimates.mean_and_error(samples)
-        slopes[name] = mean + exists, error + exists
+        slopes[name] = mean + _broadly(exists, mean[0]), error + _broadly(exists, mean[0])
     about = {"unbiased_for": "expected regret", "baseline": baseline, "rounds": rounds, "replicates": replicates}
     return estimates.estimated(regret, slopes, estimator="score_function", **about)
 
@@ -104,16 +106,23 @@ def estimate(
 # --- Scores of the outcomes that were seen.
 
 
+def _broadly(x: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """With as many axes as ``other``: of several resources there is one more, the last."""
+    return x[(...,) + (None,) * (other.ndim - x.ndim)]
+
+
 def _outcome(reward: jax.Array, cost: jax.Array) -> jax.Array:
-    return jnp.stack([ticks.ticks_to_float(reward), ticks.ticks_to_float(cost)])
+    return jnp.append(ticks.ticks_to_float(reward), ticks.ticks_to_float(cost))
 
 
 def _bernoulli_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -> dict[str, np.ndarray]:
     """∂ ln p / ∂ μ = Σx/μ − (n − Σx)/(1 − μ)."""
+    mean_r, mean_c = (mean[:, None] for mean in arms.values())
+    costs = totals[..., 1:] if arms.resources is not None else totals[..., 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         return {
-            name: np.nan_to_num(s / mean[:, None] - (pulls - s) / (1 - mean[:, None]))
-            for name, mean, s in zip(MEANS, arms.values(), np.moveaxis(totals, -1, 0), strict=True)
+            name: np.nan_to_num(s / mean - (_broadly(pulls, s) - s) / (1 - mean))
+            for name, mean, s in zip(MEANS, (mean_r, mean_c), (totals[..., 0], costs), strict=True)
         }
 
 
@@ -163,7 +172,11 @@ def _explicit(
     wanted = any(name.removeprefix("mean_").startswith("reward") for name in names)
     earned = _earned(arms, result, pulls) if wanted else 0.0
     by_r = rate_r[:, None] * clock - earned
-    by_c = rate_c[:, None] * clock + (rate * pulls if by_money else 0.0)
+    if arms.resources is None:
+        by_c = rate_c[:, None] * clock + (rate * pulls if by_money else 0.0)
+    else:  # the clock of several resources is the first
+        first = np.arange(arms.resources) == 0
+        by_c = rate_c[:, None] * clock[..., None] + (first * (rate * pulls)[..., None] if by_money else 0.0)
     if names[0] in MEANS:
         return {"mean_reward": by_r, "mean_cost": by_c}
     found = {}
@@ -176,18 +189,18 @@ def _explicit(
 def _rate_gradients(
     arms: FiniteArms, constraint: Constraint, mean_r: np.ndarray, mean_c: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives ``[I, K]`` of the best rate, by central differences in float64 (it is a ratio, or an LP's value)."""
+    """Derivatives ``[I, K]`` (of costs ``[I, K, d]``) of the best rate, by central differences in float64."""
     prepared = constraint.prepare(arms)
     found = []
-    for which in (0, 1):
-        gradient = np.zeros_like(mean_r)
-        for arm in range(mean_r.shape[1]):
-            ends = []
+    for which, mean in enumerate((mean_r, mean_c)):
+        gradient = np.zeros_like(mean)
+        for place in np.ndindex(mean.shape[1:]):
+            ends, here = [], (slice(None), *place)
             for sign in (1, -1):
                 means = [mean_r.copy(), mean_c.copy()]
-                means[which][:, arm] *= 1 + sign * 1e-6
+                means[which][here] *= 1 + sign * 1e-6
                 ends.append(prepared.best_rate(*means))
-            gradient[:, arm] = (ends[0] - ends[1]) / (2e-6 * (mean_r, mean_c)[which][:, arm])
+            gradient[here] = (ends[0] - ends[1]) / (2e-6 * mean[here])
         found.append(np.nan_to_num(gradient))
     return found[0], found[1]
 

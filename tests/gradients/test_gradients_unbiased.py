@@ -114,3 +114,45 @@ def test_beta_scores_have_mean_zero_and_the_right_covariance_with_the_outcome() 
             for samples, must in ((score, np.zeros(3)), (x[0, 0, :, :, i] * score, by[0])):
                 z.append((samples.mean(axis=0) - must) / (samples.std(axis=0, ddof=1) / np.sqrt(runs)))
     assert np.abs(z).max() < stats.norm.isf(0.005 / np.size(z)), np.abs(z).max()
+
+
+def test_score_function_of_several_resources_against_dynamic_programming() -> None:
+    rounds, budget = 14, 4
+    reward, cost = np.array([0.5, 0.7]), np.array([[0.6, 0.3], [0.4, 0.8]])
+    limit = jb.TotalBudget([[budget, budget]], rounds=rounds, last_pull="counts")
+
+    def expected(reward: np.ndarray, cost: np.ndarray) -> float:
+        """Regret of a fair draw of one of the two arms in every round, until a resource or the time is gone."""
+        rate = float(limit.prepare(two_arms).best_rate(reward[None], cost[None])[0])
+        ahead = np.zeros((budget + 1, budget + 1))  # by what is left of both resources
+        for _ in range(rounds):
+            now = np.zeros_like(ahead)
+            for a, b in np.ndindex(budget, budget):
+                p, q = cost[:, 0], cost[:, 1]
+                left = [((1 - p) * (1 - q), (1, 1)), (p * (1 - q), (0, 1)), ((1 - p) * q, (1, 0)), (p * q, (0, 0))]
+                later = sum(chance * ahead[a + i, b + j] for chance, (i, j) in left)
+                now[a + 1, b + 1] = (rate * p - reward + later).mean()
+            ahead = now
+        return float(ahead[budget, budget])
+
+    def slope(which: str, place: tuple[int, ...], step: float = 1e-5) -> float:
+        ends = []
+        for sign in (1, -1):
+            means = {"mean_reward": reward.copy(), "mean_cost": cost.copy()}
+            means[which][place] += sign * step
+            ends.append(expected(means["mean_reward"], means["mean_cost"]))
+        return (ends[0] - ends[1]) / (2 * step)
+
+    two_arms = jb.environments.FiniteArms.bernoulli([reward], [cost])
+    split = jb.policies.FixedSplit([1.0, 1.0])
+    how = {"key": jax.random.key(3), "replicates": 4000}
+    found = score_function.estimate(split, two_arms, limit, **how)
+    truth = {name: np.array([slope(name, at) for at in np.ndindex(x.shape)]).reshape(x.shape)
+             for name, x in (("mean_reward", reward), ("mean_cost", cost))}  # fmt: skip
+    z = [(found.value - expected(reward, cost)) / found.standard_error["value"]]
+    z += [(found.gradient[name] - truth[name]) / found.standard_error[name] for name in MEANS]
+    assert found.gradient["mean_cost"].shape == (1, 1, 2, 2)
+    assert max(float(np.abs(x).max()) for x in z) < stats.norm.isf(0.005 / 7)
+    beside_a_null_arm = score_function.estimate(split, jb.environments.WithNullArm(two_arms), limit, **how)
+    for name in MEANS:
+        np.testing.assert_array_equal(beside_a_null_arm.gradient[name], found.gradient[name])
