@@ -241,15 +241,19 @@ def changing(options: Options) -> list[Row]:
         mean = [np.mean(x, axis=0) for x in zip(*halves, strict=True)]
         best = fluid_values(mean[0], mean[1], money, np.full(instances, float(rounds)))
         share = result.ledger["expected_reward"][..., -1].mean(-1) / 2.0**24 / best
-        found = dict(zip(POLICIES, 1 - share, strict=True))
+        parts = {"binding": np.full(instances, True)}
+        if kind == "rewards":
+            parts = {"rewards up": up[:, 0], "rewards down": ~up[:, 0]}
         of = f"B = {budget}, T = {rounds}"
-        for name, x in found.items():
-            item = f"changing: {kind}, {name}, share of the best fixed mixture"
-            rows.append(mean_row(item, 1 - x, published=OURS, note=of))
-        rows.append(ranking(f"changing: {kind}, ranking", found, of))
-        boxes(axis, (1 - found[name] for name in found), (look(name)["color"] for name in found))
+        for part, chosen in parts.items():
+            found = dict(zip(POLICIES, share[:, chosen], strict=True))
+            for name, x in found.items():
+                item = f"changing: {part}, {name}, share of the best fixed mixture"
+                rows.append(mean_row(item, x, published=OURS, note=of))
+            rows.append(ranking(f"changing: {part}, ranking", {name: 1 - x for name, x in found.items()}, of))
+        boxes(axis, share, (look(name)["color"] for name in POLICIES))
         axis.axhline(1, color="black", linewidth=1)
-        name_ticks(axis, range(len(found)), [name.replace(", ", ",\n") for name in found])
+        name_ticks(axis, range(len(POLICIES)), [name.replace(", ", ",\n") for name in POLICIES])
         axis.tick_params(axis="x", rotation=45)
         title = "the resource that is short changes" if kind == "binding" else "rewards change, up or down"
         axis.set(title=title, ylabel="reward / best fixed mixture's", ylim=(0, None))
