@@ -194,7 +194,8 @@ class Result:
         """Pseudo-regret: best_rate · (expected clock) − (expected reward), from exact totals of conditional means.
 
         With money as the clock it is the budgeted regret, with rounds the ordinary one. In a world that changes it is
-        against one who knows the means of every round (:meth:`~jaxbandits.environments.Piecewise.benchmarks`).
+        against one who knows the means of every round (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). NaN of
+        lanes that ended as invalid.
         """
         gained = ticks.to_units(self.ledger["expected_reward"])
         return self._array(self._possible("expected_clock") - gained, "regret", "reward")
@@ -214,8 +215,11 @@ class Result:
     def _possible(self, clock: str, benchmark: str = "moving") -> np.ndarray:
         """What could have been gained by the time of this clock, ``[setting, instance, replicate, mark]``."""
         if (known := self.ledger.get(f"{benchmark}:{clock}")) is not None:
-            return ticks.to_units(known)
-        return self.best_rate[None, :, None, None] * ticks.to_units(self.ledger[clock])
+            possible = ticks.to_units(known)
+        else:
+            possible = self.best_rate[None, :, None, None] * ticks.to_units(self.ledger[clock])
+        # what broke after a few rounds would have the least regret of all
+        return np.where((self.ended == Status.INVALID)[..., None], np.nan, possible)
 
     @property
     def realised_regret(self) -> xarray.DataArray:

@@ -184,6 +184,8 @@ def test_a_nan_score_ends_its_lane_as_invalid_and_no_other() -> None:
     rounds = result.ledger["rounds"][0, 0, :, -1]
     assert (rounds[invalid] >= 6).all() and (rounds[invalid] < 20).all(), "what was played stays in the account"
     assert (rounds[~invalid] == 20).all() and (result.ended[0, 0][~invalid] == Status.HORIZON).all()
+    for view in (result.regret, result.realised_regret):
+        assert (np.isnan(view.values[0, 0, :, -1]) == invalid).all(), "what broke early would look best"
     assert np.array_equal(result.final["pulls"].sum(-1)[0, 0], rounds)
 
 

@@ -254,7 +254,9 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> S
 
 def _views(arrays: Mapping[str, np.ndarray], unit: Unit, instance: np.ndarray) -> dict[str, np.ndarray]:
     """Float64 ``[lane, mark]`` in the environment's units."""
-    possible = {clock: unit.layout.possible(instance, arrays[clock]) for clock in ("expected_clock", "clock")}
+    clocks = ("expected_clock", "clock")
+    broke = (arrays["ended"] == Status.INVALID)[:, None]  # has no regret, as in a Result
+    possible = {clock: np.where(broke, np.nan, unit.layout.possible(instance, arrays[clock])) for clock in clocks}
     units = {name: ticks.to_units(x) for name, x in arrays.items() if name not in ("ended", "rounds")}
     found = {
         "regret": possible["expected_clock"] - units["expected_reward"],
