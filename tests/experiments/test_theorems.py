@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxbandits as jb
+from experiments.b_zoom.studies import _unclean
 from experiments.omega_ucb.intervals import _worst, arms_of, exceeded, held, missed, pulls_bound, wilson
+from experiments.rcb import best_ratio_alone
 from experiments.rcucb import regret_bound as of_rcucb
+from experiments.suak import MEANS, SkipFirst, beta_arms
 from experiments.suak import regret_bound as of_suak
-from jaxbandits.policies import OmegaUCB
+from jaxbandits.core import ticks
+from jaxbandits.core.specs import SKIP
+from jaxbandits.policies import BZoom, OmegaUCB
 from jaxbandits.policies.base import evaluate
 
 
@@ -30,6 +38,9 @@ def test_probabilities_of_a_miss_are_those_of_simulation() -> None:
     with np.errstate(divide="ignore"):
         above = upper[reward] / lower[cost] < 0.6 / 0.1
     assert exceeded(n, 0.6, 0.1, z) == pytest.approx(above.mean(), abs=0.004) and above.mean() > 0.02
+    with np.errstate(divide="ignore"):
+        other = upper[reward] / lower[cost] < 12.0  # a ratio that is not this arm's
+    assert exceeded(n, 0.6, 0.1, z, 12.0) == pytest.approx(other.mean(), abs=0.004) and 0.1 < other.mean() < 0.9
 
 
 def test_theorem_4_by_hand() -> None:
@@ -66,3 +77,26 @@ def test_theorem_3_2_of_suak_by_hand() -> None:
     by_hand = sum(432 * best * 25 * log / (delta * gap**2) for gap in gaps)
     by_hand += 241 * 2 * best * log / (0.5 * delta**2) + 3 * np.pi**2 * best / delta**2 + 8 * np.pi**2
     assert of_suak([0.4, 0.8], [0.25, 0.75], 0.5, 1000) == pytest.approx(by_hand)
+
+
+def test_best_ratio_alone_is_not_optimal_and_the_bounds_could_fail() -> None:
+    gap, value = best_ratio_alone(20)
+    assert 0.1 < gap < 2 and 0.5 < value < 1
+
+
+def test_clean_phases_are_told_from_unclean_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _unclean(4, 20).tolist() == [0, 0, 0, 0]
+    monkeypatch.setattr(BZoom, "radius", lambda self, n, phase: 0.5 / jnp.sqrt(n))  # a hundredth of what is proved
+    assert (_unclean(4, 20)[1:] > 0).all()
+
+
+def test_a_savings_account_is_never_spent() -> None:
+    """One-Phase after skipped rounds plans with what is left beside their money."""
+    arms, limit = beta_arms(*MEANS[1]), jb.AverageCost(c=0.5, rounds=400)
+    spent = []
+    for first in (0, 100):
+        policy = SkipFirst(c=0.5, horizon=400, first=first)
+        lane = jb.rollout(policy, arms, limit, key=jax.random.key(0), rounds=400)
+        assert (np.asarray(lane.action[:first]) == SKIP).all() and (np.asarray(lane.action[first:]) != SKIP).any()
+        spent.append(float(ticks.to_float(lane.ledger.spent)[-1]))
+    assert spent[0] > 190 and spent[1] < spent[0] - 25, "of the 50 saved most is there at the end"

@@ -140,9 +140,9 @@ def columns(**means: float) -> dict[str, np.ndarray]:
 
 def test_the_lead_of_b_zoom_must_grow_clearly_and_beyond_ten_percent() -> None:
     budgets = (50_000, 500_000)
-    assert answers(*lead_grows(columns(first=1, last=20), "m", budgets)) == ["yes", "yes"]
-    assert answers(*lead_grows(columns(first=20, last=1), "m", budgets)) == ["no", "no"]
-    assert answers(*lead_grows(columns(first=5, last=5), "m", budgets)) == ["unclear", "no"]
+    assert answers(*lead_grows(columns(first=1, last=20), "m", budgets)) == ["yes", "yes", "yes"]
+    assert answers(*lead_grows(columns(first=20, last=1), "m", budgets)) == ["no", "no", "no"]
+    assert answers(*lead_grows(columns(first=5, last=5), "m", budgets)) == ["unclear", "no", "no"]
     assert answers(*lead_grows(columns(first=5, last=5.01), "m", budgets))[0] == "unclear", (
         "a larger number is not enough"
     )
