@@ -2,7 +2,23 @@
 
 from jaxbandits.live.agent import Agent, Ticket
 from jaxbandits.live.budgets import Budget, Traffic
-from jaxbandits.live.log import load, save
+from jaxbandits.live.errors import Broken, Misuse, Settled, Unpayable
+from jaxbandits.live.log import events, load, save
 from jaxbandits.live.step import observe, start, widen
 
-__all__ = ["Agent", "Budget", "Ticket", "Traffic", "load", "observe", "save", "start", "widen"]
+__all__ = [
+    "Agent",
+    "Broken",
+    "Budget",
+    "Misuse",
+    "Settled",
+    "Ticket",
+    "Traffic",
+    "Unpayable",
+    "events",
+    "load",
+    "observe",
+    "save",
+    "start",
+    "widen",
+]
