@@ -597,10 +597,12 @@ class Agent:
             now, before, old = self._time(), json.loads(json.dumps(self._first_line())), self._policy
             if "policy" in given:
                 given["policy"] = _of_one_setting(policy)
+            self._broken = "other terms were cut short; resume() goes on from the log"
             try:
                 self._set_terms(now, given, self._place)
             except BaseException:
                 self._take(old, before)
+                self._broken = None
                 raise
             written = {name: self._terms.get(name, x) for name, x in given.items()}
             self._commit({"do": "change", "t": now, **written}, lambda: None)

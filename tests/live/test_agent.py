@@ -152,7 +152,7 @@ def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tupl
         while open_ and rng.random() < 0.75:
             ticket = open_.pop(rng.randrange(len(open_)))
             what = rng.random()
-            cost = rng.random() ** 2 * ARMS[ticket.arm]
+            cost = rng.random() ** 2 * ARMS.get(ticket.arm, 0.05)
             if what < 0.05:
                 agent.cancel(ticket)
                 del paid[ticket.id]
@@ -167,7 +167,7 @@ def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tupl
             open_ = [x for x in open_ if x not in late]
         if lost and rng.random() < 0.02:
             ticket = lost.pop(rng.randrange(len(lost)))
-            cost = rng.random() * ARMS[ticket.arm]
+            cost = rng.random() * ARMS.get(ticket.arm, 0.05)
             answer(ticket, rng.choice([None, 1.0]), cost)
     return paid
 

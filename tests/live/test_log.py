@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
+from jaxbandits._cli.console import main
 from jaxbandits.live import Agent, Broken, Budget, Misuse, Settled
 from jaxbandits.live import log as logs
 from jaxbandits.policies import MUCB, BudgetedThompson, Discounted, OmegaUCB, PricePacer
@@ -52,13 +54,15 @@ def test_a_call_that_is_cut_short_anywhere_leaves_a_whole_agent_or_one_that_says
     agent = made(clock, log=log, policy=pacer, traffic=jb.live.Traffic([40] * 24), budgets=[Budget(99.0, DAY)])
     line, broken = 1, 0
     while True:
-        clock.now += 9.0
+        clock.now += 1.0
+        for left in agent.open():
+            agent.cancel(left)
         ticket = agent.choose()
         call = {
             "choose": agent.choose,
             "learn": lambda ticket=ticket: agent.learn(ticket, reward=1.0, cost=0.02),
             "expire": lambda: agent.expire(older_than=0.5),
-            "add_arm": lambda: agent.add_arm(f"arm {line}", 0.01),
+            "add_arm": lambda line=line: agent.add_arm(f"arm {line}", 0.01),
         }[what]
         clock.now += 1.0
         if not cut_short(call, line):
@@ -256,7 +260,7 @@ def test_a_request_has_a_name_and_tickets_are_settled_once(tmp_path: Path) -> No
 def test_the_last_decision_is_refused_by_name() -> None:
     agent = made(Clock())
     agent._round = 2**31 - 2
-    with pytest.raises(Misuse, match="2,147,483,646 decisions. given; it must be fewer"):
+    with pytest.raises(Misuse, match=r"2,147,483,646 decisions. given; it must be fewer"):
         agent.choose()
 
 
@@ -265,3 +269,35 @@ def test_keys_of_another_kind_are_of_another_agent(tmp_path: Path) -> None:
     made(clock, log=tmp_path / "log").close()
     with pytest.raises(jb.InputError, match=r"its terms are others \(key\)"):
         made(clock, log=tmp_path / "log", resume=True, key=jax.random.key(9))
+
+
+def test_an_audit_decides_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logs, "_LEAST", 8_000)
+    monkeypatch.setattr(logs, "_TIMES", 0)
+    clock, log = Clock(), tmp_path / "log"
+    agent = made(clock, log=log)
+    busy(agent, clock, 150, seed=3)
+    agent.add_arm("new", 0.1)
+    agent.change(budgets=[*BUDGETS[:2]], policy=MUCB())
+    busy(agent, clock, 50, seed=4)
+    agent.close()
+    agent = made(clock, log=log, resume=True, policy=MUCB(), budgets=BUDGETS[:2], arms=ARMS | {"new": 0.1})
+    busy(agent, clock, 50, seed=5)
+    found = jb.live.audit(log)
+    assert found["decisions"] == agent._round and found["problems"] == [] == list(found["overspent"])
+    assert found["segments"] == len(logs.segments(log)) > 5
+    assert main(["audit", str(log)]) == 0
+    said = capsys.readouterr().out
+    assert f"{agent._round:,} decisions" in said and "every decision is the one that the log says" in said
+    logs.segments(log)[1].unlink()
+    lines = log.read_bytes().splitlines(keepends=True)
+    wrong = next(i for i, line in enumerate(lines) if i and b'"arm":"small"' in line and b'"choose"' in line)
+    lines[wrong] = lines[wrong].replace(b'"arm":"small"', b'"arm":"large"')
+    log.write_bytes(b"".join(lines))
+    assert main(["audit", str(log)]) == 1
+    said = capsys.readouterr().out
+    assert "1 segment before it missing" in said
+    assert re.search(rf"log: line {wrong + 1} says 'large' for request \d+, and 'small' comes out", said)
+    assert main(["audit", str(tmp_path / "none")]) == 2
