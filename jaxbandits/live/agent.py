@@ -172,7 +172,7 @@ class Agent:
     _waiting: np.ndarray  # open requests of each arm, up to the capacity
     _held: list[int]  # what a request to each arm holds
     _bound: jax.Array | None  # the same for compiled functions; None: not yet
-    _policy: Policy
+    _policy: Policy | None  # None: while events of one whose state is not known are played
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class Agent:
         if place is not None and not logs.never_begun(place):
             if not resume:
                 raise bad("log", str(place), "a new file; an old one is continued with resume=True, or Agent.from_log")
-            self._go_on(place, given, terms if unit is not None else {**terms, "unit": None}, told)
+            self._go_on(place, given, {}, terms if unit is not None else {**terms, "unit": None}, told)
             return
         self._take(given, {"terms": terms, "told": told, "segment": 1, "events": 1, "state": None})
         for name, bound in told.items():
@@ -223,6 +223,7 @@ class Agent:
         self._sync, self._lock, self._process = sync, threading.RLock(), os.getpid()
         self._log: logs.Log | None = None
         self._place: Path | None = None  # of the log
+        self._history: Path | None = None  # where outcomes of the past may be read
         self._broken: str | None = None  # why nothing more may happen
 
     def _begin_log(self, place: Path) -> None:
@@ -232,7 +233,7 @@ class Agent:
         except BaseException:
             log.close()
             raise
-        self._log, self._place = log, place
+        self._log, self._place, self._history = log, place, place
 
     def __repr__(self) -> str:
         """Policy, arms, money that is left, open requests."""
@@ -310,7 +311,7 @@ class Agent:
                     self._log.close()
                 try:
                     self._log = self._broken = None
-                    self._go_on(self._place, self._policy)
+                    self._go_on(self._place, self._policy, {})
                 except (OSError, InputError) as problem:
                     self._broken = why or "the log is closed"
                     raise Broken(f"{self._broken} ({problem})") from problem
@@ -374,8 +375,8 @@ class Agent:
             )
         turns = [account.turned(now, round) for account in self._accounts]
         at = None if self._pace is None else self._pace.turned(now)
-        learnt, chosen = self._decided(round, turns, at, there)
-        arm = int(chosen)
+        learnt, arm = (None, -1) if self._policy is None else self._decided(round, turns, at, there)
+        arm = int(arm)
         held = self._held[arm] if 0 <= arm < len(self._arms) else 0
         if said is not None:
             arm, held = -1 if said["arm"] is None else self._places[said["arm"]], said.get("held", 0)
@@ -433,7 +434,7 @@ class Agent:
             paid = self._ticks("cost", cost, 0.0, self._unit * _MOST_COST)
             earned = None if reward is None else self._reward_ticks(reward)
             learnt = self._learnt
-            if earned is not None:
+            if earned is not None and self._policy is not None:
                 arrival = np.array([request.id, request.arm, earned, min(paid, ticks.ONE)], np.int32)
                 learnt = _learn(self._policy, learnt, self._words, self._there, arrival)
             event = {"do": "learn", "id": request.id, "arm": arm.name}
@@ -541,9 +542,9 @@ class Agent:
         with self._working():
             self._check_arm(name, bound)
             room = self._room(len(self._arms) + (name not in self._places))
-            self._policy.check(FiniteSpec(room))
             grows = room > self._waiting.size
-        if grows:
+        if grows and self._policy is not None:
+            self._policy.check(FiniteSpec(room))
             self._compile(room)
         with self._working():
             self._check_arm(name, bound)
@@ -599,17 +600,21 @@ class Agent:
                 given["policy"] = _of_one_setting(policy)
             self._broken = "other terms were cut short; resume() goes on from the log"
             try:
-                self._set_terms(now, given, self._place)
+                self._set_terms(now, given)
             except BaseException:
                 self._take(old, before)
                 self._broken = None
                 raise
             written = {name: self._terms.get(name, x) for name, x in given.items()}
-            self._commit({"do": "change", "t": now, **written}, lambda: None)
+            try:
+                self._commit({"do": "change", "t": now, **written}, lambda: None)
+            except BaseException:
+                self._policy = old  # resume() goes on with what the log knows
+                raise
             if self._log is not None:  # a segment has one set of terms
                 self._new_segment()
 
-    def _set_terms(self, now: float, given: dict[str, Any], place: Path | None) -> None:
+    def _set_terms(self, now: float, given: dict[str, Any]) -> None:
         """Change the state as :meth:`change` says."""
         terms, old = self._terms, self._policy
         policy, bounds = given.get("policy", old), given.get("bounds", {})
@@ -617,7 +622,8 @@ class Agent:
         traffic = given.get("traffic", None if terms["traffic"] is None else Traffic(**terms["traffic"]))
         hold, lost = given.get("hold", terms["hold"]), given.get("lost", terms["lost"])
         arms = {arm.name: self._money(arm.bound) for arm in self._arms} | dict(bounds)
-        _check_terms(policy, arms, self._unit, budgets, traffic, hold, lost)
+        if policy is not None:
+            _check_terms(policy, arms, self._unit, budgets, traffic, hold, lost)
         for name, bound in bounds.items():
             self._arms[self._index(name)].bound = self._ticks(f"bounds[{name!r}]", bound, 0.0, self._unit)
         self._now = max(now, self._now)
@@ -634,21 +640,21 @@ class Agent:
             self._pace = None if traffic is None else Pace(traffic, self._start)
         self._terms = {**terms, **_terms(policy, budgets, traffic, hold, lost)}
         self._policy = policy
-        if logs.written(policy, values=False) != logs.written(old, values=False):
-            self._per_arm = _per_arm(policy)
-            self._waiting = np.zeros(0, np.int32)
-            self._learnt = None
+        if policy is not None and (old is None or self._terms["kind"] != terms["kind"]):
+            self._per_arm, self._learnt, self._waiting = _per_arm(policy), None, np.zeros(0, np.int32)
             self._lay_out()
-            self._teach(place)
+            self._teach()
         else:
             self._lay_out()
             self._compile(self._waiting.size)
 
-    def _teach(self, place: Path | None) -> None:
+    def _teach(self) -> None:
         """A policy that knows nothing learns all outcomes that the log still has."""
+        if self._policy is None:
+            return
         batch: list[list[int]] = []
         taught = 0
-        for event in () if place is None else logs.events(place):
+        for event in () if self._history is None else logs.events(self._history):
             if event["do"] == "learn" and event["reward"] is not None:
                 cost = min(math.ceil(event["cost"] / self._unit * ticks.ONE), ticks.ONE)
                 batch.append([event["id"], self._places[event["arm"]], self._reward_ticks(event["reward"]), cost])
@@ -703,15 +709,15 @@ class Agent:
         """The tables of arms as compiled functions read them."""
         room, before = self._room(len(self._arms)), self._waiting.size
         if room > before:
-            spec = FiniteSpec(room)
-            self._policy.check(spec)
-            wide = self._policy.init(spec)
-            wide = wide if self._learnt is None else jax.tree.map(in_first_places, wide, self._learnt)
-            self._learnt = jax.tree.map(jnp.asarray, wide)
+            if self._policy is not None:
+                self._policy.check(FiniteSpec(room))
+                wide = self._policy.init(FiniteSpec(room))
+                wide = wide if self._learnt is None else jax.tree.map(in_first_places, wide, self._learnt)
+                self._learnt = jax.tree.map(jnp.asarray, wide)
+                self._compile(room)
             self._waiting = np.zeros(room, np.int32)
             for request in self._requests.values():
                 self._waiting[request.arm] += 1
-            self._compile(room)
         self._held, self._bound = [arm.held(self._terms["hold"]) for arm in self._arms], None
         self._there = jnp.asarray(np.array([*(arm.active for arm in self._arms), *self._spare(False)], bool))
         budgets = [account.budget for account in self._accounts]
@@ -721,6 +727,8 @@ class Agent:
 
     def _compile(self, room: int) -> None:
         """Compile all that serving so many arms needs: no request must wait for it."""
+        if self._policy is None:
+            return
         began, spec = time.perf_counter(), FiniteSpec(room)
         learnt, there = jax.tree.map(jnp.asarray, self._policy.init(spec)), jnp.ones(room, bool)
         turns = [account.turned(self._start, 1) for account in self._accounts]
@@ -857,8 +865,8 @@ class Agent:
         begin = {"do": "begin", "format": logs.FORMAT, "by": logs.versions(), "segment": self._segment}
         return begin | {"events": self._events, "terms": self._terms, "told": self._told, "state": self._plain()}
 
-    def _take(self, policy: Policy, line: dict[str, Any]) -> bool:
-        """The state that a first line holds (None: that of a new agent). Was it learnt by a policy of this kind?"""
+    def _take(self, policy: Policy | None, line: dict[str, Any]) -> bool:
+        """The state that a first line holds (None: that of a new agent). Is what was learnt that of such a policy?"""
         self._terms, self._told, state = line["terms"], line["told"], line["state"] or {}
         self._segment, self._events = line["segment"], line["events"]
         self._reward_bound, self._unit, self._start = (self._terms[x] for x in ("reward_bound", "unit", "start"))
@@ -883,8 +891,8 @@ class Agent:
         if not state:
             return True
         self._lay_out()
-        learnt = logs.unpacked(state["learnt"], self._learnt)
-        if learnt is None or self._terms["kind"] != logs.written(policy, values=False):
+        learnt = None if policy is None else logs.unpacked(state["learnt"], self._learnt)
+        if learnt is None:
             return False
         self._learnt = jax.tree.map(jnp.asarray, learnt)
         return True
@@ -931,12 +939,13 @@ class Agent:
         given = None if policy is None else _of_one_setting(policy)
         where = None if log is None else path_of("log", log)
         if where is not None and not logs.never_begun(where):
-            agent._go_on(where, given, next(logs.read(place))["terms"])
-        else:
-            agent._replay(place, given)
-            if where is not None:
-                agent._segment = 1
-                agent._begin_log(where)
+            agent._go_on(where, given, changes, next(logs.read(place))["terms"])
+            return agent
+        changes |= agent._replay(place, given)[1]
+        if where is not None:
+            agent._segment = 1
+            agent._begin_log(where)
+            agent._history = place
         if changes:
             agent.change(**changes)
         return agent
@@ -961,63 +970,70 @@ class Agent:
         self,
         place: Path,
         given: Policy | None,
+        changes: dict[str, Any],
         terms: dict[str, Any] | None = None,
         told: dict[str, float] | None = None,
     ) -> None:
-        """Go on from a log and continue it, if its fixed ``terms`` are these; with ``told``, change the others."""
+        """Go on from a log and continue it, if its fixed ``terms`` are these; then make the changes.
+
+        With ``told``, what a constructor says, those terms that are others than at the last start are changes too.
+        """
         log = logs.Log(place, self._sync)
         try:
             begin = next(logs.read(place))
             others = [x for x in _FIXED if terms and terms[x] is not None and begin["terms"][x] != terms[x]]
             if others:
                 raise InputError(f"log: its terms are others ({', '.join(others)}); it must be the log of this agent")
-            played = self._replay(place, given)
+            played, policy = self._replay(place, given)
             log.go_on()  # only now: it is a log, and this agent's
         except BaseException:
             log.close()
             raise
         self._log, self._place = log, place
-        if told is not None and terms is not None:
-            played |= self._tell(terms, told)
-        if played:
-            self._new_segment()
+        try:
+            changes = changes | policy
+            if told is not None and terms is not None:
+                played |= told != self._told
+                changes |= self._told_now(json.loads(json.dumps(terms)), told)
+            if changes:
+                self.change(**changes)
+            elif played:
+                self._new_segment()
+        except BaseException:
+            log.close()
+            raise
 
-    def _replay(self, place: Path, given: Policy | None) -> bool:
-        """The state that a segment ends in. Did anything happen in it?"""
+    def _replay(self, place: Path, given: Policy | None) -> tuple[bool, dict[str, Any]]:
+        """The state that a segment ends in: did anything happen, and the change to this policy, if it is one."""
+        self._history = place
         first, *events = logs.read(place)
         text = next((x["policy"] for x in reversed(events) if "policy" in x), first["terms"]["policy"])
         policy = logs.policy_of(text, None) if given is None else given
-        knows = self._take(policy, first)
+        kind = logs.written(policy, values=False)
+        if not self._take(policy if kind == first["terms"]["kind"] else None, first) and self._policy is not None:
+            self._take(None, first)  # its state is that of another version
         for line, event in enumerate(events, start=2):
             self._play(event, line)
-        if not knows:
-            self._waiting, self._learnt = np.zeros(0, np.int32), None
-            self._lay_out()
-            self._teach(place)
-        if not knows or logs.written(policy) != self._terms["policy"]:
-            self._terms = {**self._terms, "policy": logs.written(policy), "kind": logs.written(policy, values=False)}
-            return True
-        return bool(events)
+        other = self._policy is None or logs.written(policy) != self._terms["policy"]
+        return bool(events), {"policy": policy} if other else {}
 
-    def _tell(self, terms: dict[str, Any], told: dict[str, float]) -> bool:
-        """Change what a constructor says otherwise than it did at the last start."""
-        terms = json.loads(json.dumps(terms))
-        before = self._told
-        changes: dict[str, Any] = {}
-        for name, make in (("budgets", lambda x: [Budget(**b) for b in x]), ("traffic", lambda x: x and Traffic(**x))):
-            if terms[name] != self._terms[name]:
-                changes[name] = make(terms[name])
-        changes |= {name: terms[name] for name in ("hold", "lost") if terms[name] != self._terms[name]}
+    def _told_now(self, terms: dict[str, Any], told: dict[str, float]) -> dict[str, Any]:
+        """What a constructor says otherwise than at the last start: arms join and leave; the rest is given back."""
+        changes: dict[str, Any] = {x: terms[x] for x in ("hold", "lost") if terms[x] != self._terms[x]}
+        if terms["budgets"] != self._terms["budgets"]:
+            changes["budgets"] = [Budget(**budget) for budget in terms["budgets"]]
+        if terms["traffic"] and terms["traffic"] != self._terms["traffic"]:
+            changes["traffic"] = Traffic(**terms["traffic"])
+        before, self._told = self._told, told
         there = {arm.name for arm in self._arms if arm.active}
+        for name in told:
+            if name not in before and name not in there:
+                self.add_arm(name, told[name])
+        for name in before:
+            if name not in told and name in there:
+                self.remove_arm(name)
         bounds = {x: bound for x, bound in told.items() if x in there and before.get(x) != bound}
-        for name in [x for x in told if x not in before and x not in there]:
-            self.add_arm(name, told[name])
-        for name in [x for x in before if x not in told and x in there]:
-            self.remove_arm(name)
-        self._told = told
-        if bounds or changes:
-            self.change(**changes, bounds=bounds or None)
-        return before != told
+        return changes | ({"bounds": bounds} if bounds else {})
 
     def _play(self, event: dict[str, Any], number: int, check: bool = False) -> None:
         """Let happen again what a line of a log says; ``check``: and see that the decision would be the same."""
@@ -1046,7 +1062,7 @@ class Agent:
             made = {**said, "budgets": [Budget(**x) for x in said.get("budgets", ())]}
             made["traffic"] = Traffic(**said["traffic"]) if said.get("traffic") else None
             made.pop("policy", None)  # it is the one that plays already
-            self._set_terms(made.pop("t"), {name: made[name] for name in made if name in said}, None)
+            self._set_terms(made.pop("t"), {name: made[name] for name in made if name in said})
             self._events += 1
         else:
             raise InputError(f"log: line {number} says {shown(do)}; it must be an event of format {logs.FORMAT}")
@@ -1110,11 +1126,11 @@ def _check_terms(
         raise bad("lost", lost, "'bound' or 'mean'")
 
 
-def _terms(policy: Policy, budgets: Any, traffic: Any, hold: Any, lost: str) -> dict[str, Any]:
+def _terms(policy: Policy | None, budgets: Any, traffic: Any, hold: Any, lost: str) -> dict[str, Any]:
     """Terms that may change, as JSON gives them back."""
+    named = {} if policy is None else {"policy": logs.written(policy), "kind": logs.written(policy, values=False)}
     terms = {
-        "policy": logs.written(policy),
-        "kind": logs.written(policy, values=False),
+        **named,
         "budgets": [dataclasses.asdict(budget) for budget in budgets],
         "traffic": None if traffic is None else dataclasses.asdict(traffic),
         "hold": hold,
@@ -1128,9 +1144,9 @@ def _renumbered(period: int | None, number: dict[int, int]) -> int | None:
     return None if period is None else number.get(period, max(number.values()))
 
 
-def _per_arm(policy: Policy) -> str | None:
+def _per_arm(policy: Policy | None) -> str | None:
     """The first parameter that has one value for each arm."""
-    return next((leaf.path for leaf in walk(policy) if leaf.metadata.get("core", 0)), None)
+    return None if policy is None else next((leaf.path for leaf in walk(policy) if leaf.metadata.get("core", 0)), None)
 
 
 def _mean(n: int, total: int, squares: int, unit: float) -> tuple[float | None, float | None]:

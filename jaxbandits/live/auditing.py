@@ -47,7 +47,8 @@ def audit(log: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         first, *events = logs.read(part)
         agent = Agent.__new__(Agent)
         agent._begin(time.time, None, False)
-        agent._take(logs.policy_of(first["terms"]["policy"], policy), first)
+        text = first["terms"]["policy"]
+        agent._take(logs.policy_of(text, policy if policy and logs.written(policy) == text else None), first)
         number, state = first["segment"], agent.digest()
         if ended is not None and number > ended[0] + 1:
             told["problems"].append(f"{part.name}: {counted(number - ended[0] - 1, 'segment')} before it missing")

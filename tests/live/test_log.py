@@ -301,3 +301,41 @@ def test_an_audit_decides_again(
     assert "1 segment before it missing" in said
     assert re.search(rf"log: line {wrong + 1} says 'large' for request \d+, and 'small' comes out", said)
     assert main(["audit", str(tmp_path / "none")]) == 2
+
+
+def test_another_number_of_budgets_and_the_policy_for_them_come_together(tmp_path: Path) -> None:
+    clock, log, one = Clock(), tmp_path / "log", [Budget(9.0, DAY, name="day")]
+    traffic, two = jb.live.Traffic([40] * 24), [Budget(9.0, DAY, name="day"), Budget(8.0, "week", name="week")]
+    agent = made(clock, log=log, policy=PricePacer(start=0.0), budgets=one, traffic=traffic)
+    for ticket in agent.choose(n=20):
+        agent.learn(ticket, reward=1.0, cost=0.005)
+    agent.close()
+    pulls = agent._learnt.learnt.pulls.tolist()
+    for again in (
+        lambda: made(clock, log=log, policy=PricePacer(budgets=2), budgets=two, traffic=traffic, resume=True),
+        lambda: Agent.from_log(log, policy=PricePacer(), budgets=one, clock=clock),
+        lambda: Agent.from_log(log, policy=PricePacer(eta=0.1), clock=clock),
+    ):
+        agent = again()
+        assert agent._learnt.learnt.pulls.tolist() == pulls
+        assert agent.charged()["day"][0.0] == pytest.approx(0.1, abs=1e-6)
+        agent.choose()
+        agent.cancel(agent.open()[0])
+        agent.close()
+    assert Agent.from_log(log, clock=clock).digest() == agent.digest() and "eta=0.1" in repr(agent)
+
+
+def test_a_change_that_cannot_be_written_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = made(Clock(), log=tmp_path / "log")
+    busy(agent, agent._clock._tell, 20, seed=1)  # type: ignore[arg-type]
+    before = agent.digest()
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(logs.Log, "write", full)
+        with pytest.raises(Broken):
+            agent.change(policy=MUCB(), budgets=[Budget(1.0, DAY)])
+    agent.resume()
+    assert agent.digest() == before and "OmegaUCB" in repr(agent)
