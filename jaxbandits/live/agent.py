@@ -27,19 +27,28 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import constraints
-from jaxbandits._engine.limits import check_spec
 from jaxbandits._files import path_of, reason_of, write_whole
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import MOST_INT, InputError, bad, number, positive_number, shown, whole_number
 from jaxbandits.core.protocol import Policy, View
-from jaxbandits.core.pytrees import Pytree, select_tree, walk
-from jaxbandits.core.settings import Settings
+from jaxbandits.core.pytrees import Pytree, select_tree
 from jaxbandits.core.specs import Arrivals, FiniteSpec
 from jaxbandits.live import log as logs
-from jaxbandits.live.budgets import Account, Arm, Budget, Pace, Traffic, allowance, budget_state
+from jaxbandits.live.budgets import (
+    Account,
+    Arm,
+    Budget,
+    Pace,
+    Traffic,
+    allowance,
+    budget_state,
+    mean_of,
+    renumbered,
+)
 from jaxbandits.live.clock import Clock
 from jaxbandits.live.errors import Broken, Misuse, Settled, Unpayable
 from jaxbandits.live.step import in_first_places
+from jaxbandits.live.terms import check_name, check_terms, of_one_setting, per_arm, terms_of, unit_of
 from jaxbandits.policies import wrappers
 from jaxbandits.policies.wrappers import Around, Known
 
@@ -193,10 +202,10 @@ class Agent:
         lost: str = "bound",
         sync: bool = False,
     ):
-        given = _of_one_setting(policy)
-        power = _unit(arms, unit)
-        _check_terms(given, arms, power, budgets, traffic, hold, lost)
-        terms = _terms(given, budgets, traffic, hold, lost) | {
+        given = of_one_setting(policy)
+        power = unit_of(arms, unit)
+        check_terms(given, arms, power, budgets, traffic, hold, lost)
+        terms = terms_of(given, budgets, traffic, hold, lost) | {
             "reward_bound": positive_number("reward_bound", reward_bound),
             "unit": power,
             "key": np.asarray(jax.random.key_data(streams.root_key(key))).tolist(),
@@ -597,7 +606,7 @@ class Agent:
             given = {name: x for name, x in (given | {"hold": hold, "lost": lost}).items() if x is not None}
             now, before, old = self._time(), json.loads(json.dumps(self._first_line())), self._policy
             if "policy" in given:
-                given["policy"] = _of_one_setting(policy)
+                given["policy"] = of_one_setting(policy)
             self._broken = "other terms were cut short; resume() goes on from the log"
             try:
                 self._set_terms(now, given)
@@ -623,7 +632,7 @@ class Agent:
         hold, lost = given.get("hold", terms["hold"]), given.get("lost", terms["lost"])
         arms = {arm.name: self._money(arm.bound) for arm in self._arms} | dict(bounds)
         if policy is not None:
-            _check_terms(policy, arms, self._unit, budgets, traffic, hold, lost)
+            check_terms(policy, arms, self._unit, budgets, traffic, hold, lost)
         for name, bound in bounds.items():
             self._arms[self._index(name)].bound = self._ticks(f"bounds[{name!r}]", bound, 0.0, self._unit)
         self._now = max(now, self._now)
@@ -635,13 +644,13 @@ class Agent:
                 for x in self._accounts
             ]
             for request in (*self._requests.values(), *self._lost.values()):
-                request.periods = [x and _renumbered(request.periods[x[0]], x[1]) for x in followed]
+                request.periods = [x and renumbered(request.periods[x[0]], x[1]) for x in followed]
         if "traffic" in given:
             self._pace = None if traffic is None else Pace(traffic, self._start)
-        self._terms = {**terms, **_terms(policy, budgets, traffic, hold, lost)}
+        self._terms = {**terms, **terms_of(policy, budgets, traffic, hold, lost)}
         self._policy = policy
         if policy is not None and (old is None or self._terms["kind"] != terms["kind"]):
-            self._per_arm, self._learnt, self._waiting = _per_arm(policy), None, np.zeros(0, np.int32)
+            self._per_arm, self._learnt, self._waiting = per_arm(policy), None, np.zeros(0, np.int32)
             self._lay_out()
             self._teach()
         else:
@@ -674,7 +683,7 @@ class Agent:
 
     def _check_arm(self, name: str, bound: float) -> int:
         """Its bound in ticks, if it can join."""
-        _check_name(name)
+        check_name(name)
         if name in self._places:
             if self._arms[self._places[name]].active:
                 raise bad("name", name, "the name of an arm that is not there")
@@ -802,8 +811,8 @@ class Agent:
             return {"requests": self._round, **counts, "open": len(self._requests), "arms": arms, "budgets": budgets}
 
     def _of_arm(self, k: int, arm: Arm) -> dict[str, Any]:
-        reward, reward_error = _mean(arm.rewarded, arm.reward, arm.reward2, self._reward_bound)
-        cost, cost_error = _mean(arm.pulls, arm.cost, arm.cost2, self._unit)
+        reward, reward_error = mean_of(arm.rewarded, arm.reward, arm.reward2, self._reward_bound)
+        cost, cost_error = mean_of(arm.pulls, arm.cost, arm.cost2, self._unit)
         known = {"reward": reward, "reward_error": reward_error, "cost": cost, "cost_error": cost_error}
         counts = {"open": int(self._waiting[k]), "lost": arm.lost, "above": arm.above}
         bounds = {"bound": self._money(arm.bound), "hold": self._money(self._held[k])}
@@ -871,7 +880,7 @@ class Agent:
         self._segment, self._events = line["segment"], line["events"]
         self._reward_bound, self._unit, self._start = (self._terms[x] for x in ("reward_bound", "unit", "start"))
         self._words = np.array(self._terms["key"], np.uint32)
-        self._policy, self._per_arm = policy, _per_arm(policy)
+        self._policy, self._per_arm = policy, per_arm(policy)
         now = state.get("now")
         self._round, self._now = state.get("round", 0), -math.inf if now is None else now
         self._arms = [Arm(**{**arm, "seen": dict(arm["seen"])}) for arm in state.get("arms", ())]
@@ -936,7 +945,7 @@ class Agent:
         """
         place, agent = path_of("path", path), cls.__new__(cls)
         agent._begin(clock, tolerance, sync)
-        given = None if policy is None else _of_one_setting(policy)
+        given = None if policy is None else of_one_setting(policy)
         where = None if log is None else path_of("log", log)
         if where is not None and not logs.never_begun(where):
             agent._go_on(where, given, changes, next(logs.read(place))["terms"])
@@ -1072,92 +1081,3 @@ class Agent:
         with self._lock:
             if self._log is not None:
                 self._log.close()
-
-
-def _of_one_setting(policy: Any) -> Policy:
-    """The policy, its leaves float32 or int32 of one setting."""
-    if not isinstance(policy, Policy):
-        raise bad("policy", policy, "a policy, such as OmegaUCB(rho=0.25)")
-    if not issubclass(FiniteSpec, policy.plays):
-        raise bad("policy", type(policy).__name__, "one for finitely many arms")
-    chosen = Settings.of(policy, 1)
-    if chosen.count != 1:
-        raise bad("policy", policy, "one setting: one value of each parameter")
-    return jax.tree.map(lambda x: jnp.asarray(x[0, 0]), chosen.policy)
-
-
-def _unit(arms: Any, unit: Any) -> float:
-    """The money of one unit of cost, a power of two, so that bounds and costs become ticks exactly."""
-    if not isinstance(arms, Mapping) or not arms:
-        raise bad("arms", arms, "a bound for each name, such as {'small': 0.01, 'large': 0.2}")
-    for name, bound in arms.items():
-        _check_name(name)
-        if not 0 <= number(f"arms[{name!r}]", bound) < math.inf:
-            raise bad(f"arms[{name!r}]", bound, "a finite number of at least 0")
-    largest = max(float(bound) for bound in arms.values())
-    power = 2.0 ** math.ceil(math.log2((largest or 1.0) if unit is None else positive_number("unit", unit)))
-    if largest > power:
-        raise bad("unit", unit, "at least the largest bound")
-    return power
-
-
-def _check_terms(
-    policy: Policy, arms: Mapping[str, float], unit: float, budgets: Any, traffic: Any, hold: Any, lost: Any
-) -> None:
-    spec = FiniteSpec(len(arms))
-    check_spec(spec)
-    try:
-        policy.check(spec)
-    except InputError as reason:
-        name = type(policy).__name__
-        raise InputError(f"policy: {name} cannot serve requests for {len(arms)} arms: {reason}") from None
-    for budget in budgets:
-        if not isinstance(budget, Budget):
-            raise bad("budgets", budget, "a list of jb.live.Budget")
-        budget.check(unit, list(arms))
-    names = [budget.name for budget in budgets]
-    if len(set(names)) < len(names):
-        raise bad("budgets", names, "of different names")
-    if traffic is not None:
-        traffic.check(budgets)
-    if hold != "bound" and (isinstance(hold, str) or not 0 < number("hold", hold) < 1):
-        raise bad("hold", hold, "'bound', or a quantile above 0 and below 1")
-    if lost not in ("bound", "mean"):
-        raise bad("lost", lost, "'bound' or 'mean'")
-
-
-def _terms(policy: Policy | None, budgets: Any, traffic: Any, hold: Any, lost: str) -> dict[str, Any]:
-    """Terms that may change, as JSON gives them back."""
-    named = {} if policy is None else {"policy": logs.written(policy), "kind": logs.written(policy, values=False)}
-    terms = {
-        **named,
-        "budgets": [dataclasses.asdict(budget) for budget in budgets],
-        "traffic": None if traffic is None else dataclasses.asdict(traffic),
-        "hold": hold,
-        "lost": lost,
-    }
-    return json.loads(json.dumps(terms))
-
-
-def _renumbered(period: int | None, number: dict[int, int]) -> int | None:
-    """The new number of a period, if it is known still."""
-    return None if period is None else number.get(period, max(number.values()))
-
-
-def _per_arm(policy: Policy | None) -> str | None:
-    """The first parameter that has one value for each arm."""
-    return None if policy is None else next((leaf.path for leaf in walk(policy) if leaf.metadata.get("core", 0)), None)
-
-
-def _mean(n: int, total: int, squares: int, unit: float) -> tuple[float | None, float | None]:
-    """The mean of n numbers of ticks, and its standard error."""
-    if not n:
-        return None, None
-    variance = (squares - total * total / n) / (n - 1) if n > 1 else None
-    scale = unit / ticks.ONE
-    return scale * total / n, None if variance is None else scale * math.sqrt(max(variance, 0.0) / n)
-
-
-def _check_name(name: Any) -> None:
-    if not isinstance(name, str) or not name:
-        raise bad("arms", name, "names, as text")

@@ -296,3 +296,17 @@ class Arm:
                 break
         length, eighth = place >> 3, place & 7
         return min((((9 + eighth) << (length - 4)) - 1) >> 3, ticks.ONE) if place else 0
+
+
+def renumbered(period: int | None, number: dict[int, int]) -> int | None:
+    """The new number of a period, if it is known still."""
+    return None if period is None else number.get(period, max(number.values()))
+
+
+def mean_of(n: int, total: int, squares: int, unit: float) -> tuple[float | None, float | None]:
+    """The mean of n numbers of ticks, and its standard error."""
+    if not n:
+        return None, None
+    variance = (squares - total * total / n) / (n - 1) if n > 1 else None
+    scale = unit / ticks.ONE
+    return scale * total / n, None if variance is None else scale * math.sqrt(max(variance, 0.0) / n)

@@ -6,6 +6,7 @@ import datetime
 import os
 import random
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -25,6 +26,8 @@ from jaxbandits.live.clock import Clock as Reading
 from jaxbandits.live.clock import Periods
 from jaxbandits.policies import MUCB, PricePacer
 from tests.live.test_agent import DAY, HOUR, Clock, made
+
+ROOT = Path(__file__).parents[2]
 
 # --- money
 
@@ -275,6 +278,53 @@ def test_many_threads_ask_an_agent_elsewhere(tmp_path: Path) -> None:
     with socket.socket(fileno=os.dup(elsewhere._mine.line.fileno())) as line:
         line.shutdown(socket.SHUT_RDWR)  # the connection is lost: a new one is made
     assert elsewhere.left() == agent.left()
+
+
+SERVER = """
+import sys, time
+from tests.live.test_agent import made
+import jaxbandits as jb
+began = time.monotonic()
+agent = made(lambda: float(sys.argv[3]) + 600.0 * (time.monotonic() - began), log=sys.argv[1], resume=True)
+jb.live.serve(agent, sys.argv[2], key=b"k")
+"""
+
+
+@pytest.mark.integration
+def test_a_served_agent_is_killed_twice_and_nobody_notices(tmp_path: Path) -> None:
+    log, address, told = tmp_path / "log", str(tmp_path / "agent"), []
+    elsewhere, done = jb.live.connect(address, key=b"k", patience=60.0), threading.Event()
+
+    def process(now: float) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", SERVER, str(log), address, str(now)], cwd=ROOT)
+
+    def work() -> None:
+        while not done.is_set():
+            if (ticket := elsewhere.choose()) is not None:
+                elsewhere.learn(ticket, reward=1.0, cost=0.6 * ticket.reserved)
+                told.append(ticket.id)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    child = process(0.0)
+    for worker in workers:
+        worker.start()
+    for kill in (1, 2):
+        while len(told) < 150 * kill:
+            time.sleep(0.05)
+        child.kill()
+        child.wait()
+        child = process(DAY * kill)
+    while len(told) < 450:
+        time.sleep(0.05)
+    done.set()
+    for worker in workers:
+        worker.join()
+    child.kill()
+    child.wait()
+    found = jb.live.audit(log)
+    assert found["problems"] == [] == list(found["overspent"]) and found["outcomes"] >= len(set(told)) == len(told)
+    learnt = {event["id"] for event in jb.live.events(log) if event["do"] == "learn"}
+    assert learnt >= set(told) and len(learnt) == found["outcomes"]
 
 
 def test_an_arm_joins_while_others_are_served() -> None:
