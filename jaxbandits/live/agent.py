@@ -57,7 +57,7 @@ _LEAST = 4  # capacity
 _MOST_NAMED = 8  # arms in a line
 _MOST_COST = 1 << 20  # units: what is above that is no cost
 _AT_ONCE = 4096  # outcomes that another policy is taught in one call
-_FIXED = ("reward_bound", "unit", "key", "start")  # what a log keeps for ever: its numbers are in these
+_FIXED = ("reward_bound", "key", "start")  # what a log keeps for ever: its numbers are in these
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Agent:
             those of the last start become the terms from now on (:meth:`change`); arms that joined or left since stay
             as they are. A service that may have been killed begins so.
         unit: money of one unit of cost, rounded up to a power of two; default the largest bound. Arms that join later
-            may not have larger bounds.
+            may not have larger bounds, unless :meth:`change` makes it larger.
         start: when periods of so many seconds begin, in seconds of the clock.
         clock: what time it is, default :func:`time.time`.
         tolerance: a reading so many seconds away from what it can be is refused, until :meth:`resume` takes it at its
@@ -174,6 +174,7 @@ class Agent:
     _lost: dict[int, _Request]  # given up, and not forgotten
     _accounts: list[Account]
     _pace: Pace | None
+    _unit: float  # money of a unit of cost
     _round: int  # decisions so far
     _now: float  # of the last event that has a time
     _counts: Counter[str]
@@ -588,6 +589,7 @@ class Agent:
         bounds: Mapping[str, float] | None = None,
         hold: float | str | None = None,
         lost: str | None = None,
+        unit: float | None = None,
     ) -> None:
         """Other terms from now on, all or none; what is not given stays.
 
@@ -597,13 +599,15 @@ class Agent:
         Args:
             policy, budgets, traffic, hold, lost: as for a new agent.
             bounds: new bounds of some arms.
+            unit: more money for a unit of cost, so that bounds may be larger; the policy is taught anew.
 
         Raises:
             Misuse: terms that a new agent would refuse; nothing has changed then.
         """
         with self._working():
             given: dict[str, Any] = {"policy": policy, "budgets": budgets, "traffic": traffic, "bounds": bounds}
-            given = {name: x for name, x in (given | {"hold": hold, "lost": lost}).items() if x is not None}
+            given |= {"hold": hold, "lost": lost, "unit": unit}
+            given = {name: x for name, x in given.items() if x is not None}
             now, before, old = self._time(), json.loads(json.dumps(self._first_line())), self._policy
             if "policy" in given:
                 given["policy"] = of_one_setting(policy)
@@ -631,8 +635,13 @@ class Agent:
         traffic = given.get("traffic", None if terms["traffic"] is None else Traffic(**terms["traffic"]))
         hold, lost = given.get("hold", terms["hold"]), given.get("lost", terms["lost"])
         arms = {arm.name: self._money(arm.bound) for arm in self._arms} | dict(bounds)
+        power = unit_of(arms, given["unit"]) if "unit" in given else self._unit
+        if power < self._unit:
+            raise bad("unit", given["unit"], f"at least {self._unit:g}, as it is")
         if policy is not None:
-            check_terms(policy, arms, self._unit, budgets, traffic, hold, lost)
+            check_terms(policy, arms, power, budgets, traffic, hold, lost)
+        if power > self._unit:
+            self._enlarge(power)
         for name, bound in bounds.items():
             self._arms[self._index(name)].bound = self._ticks(f"bounds[{name!r}]", bound, 0.0, self._unit)
         self._now = max(now, self._now)
@@ -647,15 +656,31 @@ class Agent:
                 request.periods = [x and renumbered(request.periods[x[0]], x[1]) for x in followed]
         if "traffic" in given:
             self._pace = None if traffic is None else Pace(traffic, self._start)
-        self._terms = {**terms, **terms_of(policy, budgets, traffic, hold, lost)}
+        self._terms = {**terms, **terms_of(policy, budgets, traffic, hold, lost), "unit": self._unit}
         self._policy = policy
-        if policy is not None and (old is None or self._terms["kind"] != terms["kind"]):
+        other = old is None or self._terms["kind"] != terms["kind"] or self._unit != terms["unit"]
+        if policy is not None and other:
             self._per_arm, self._learnt, self._waiting = per_arm(policy), None, np.zeros(0, np.int32)
             self._lay_out()
             self._teach()
         else:
             self._lay_out()
             self._compile(self._waiting.size)
+
+    def _enlarge(self, unit: float) -> None:
+        """All money in larger ticks, rounded up; what is held stays what it is of what was charged."""
+        factor = round(unit / self._unit)
+        self._unit = unit
+        requests = [*self._requests.values(), *self._lost.values()]
+        for request in requests:
+            self._charge(request, -request.held)
+            request.held = -(-request.held // factor)
+        for account in self._accounts:
+            account.enlarge(factor, unit)
+        for arm in self._arms:
+            arm.enlarge(factor)
+        for request in requests:
+            self._charge(request, request.held)
 
     def _teach(self) -> None:
         """A policy that knows nothing learns all outcomes that the log still has."""
@@ -990,7 +1015,7 @@ class Agent:
         log = logs.Log(place, self._sync)
         try:
             begin = next(logs.read(place))
-            others = [x for x in _FIXED if terms and terms[x] is not None and begin["terms"][x] != terms[x]]
+            others = [x for x in _FIXED if terms and begin["terms"][x] != terms[x]]
             if others:
                 raise InputError(f"log: its terms are others ({', '.join(others)}); it must be the log of this agent")
             played, policy = self._replay(place, given)
@@ -1028,6 +1053,8 @@ class Agent:
 
     def _told_now(self, terms: dict[str, Any], told: dict[str, float]) -> dict[str, Any]:
         """What a constructor says otherwise than at the last start: arms join and leave; the rest is given back."""
+        if terms["unit"] not in (None, self._unit):
+            self.change(unit=terms["unit"])  # before bounds that need it
         changes: dict[str, Any] = {x: terms[x] for x in ("hold", "lost") if terms[x] != self._terms[x]}
         if terms["budgets"] != self._terms["budgets"]:
             changes["budgets"] = [Budget(**budget) for budget in terms["budgets"]]
@@ -1068,6 +1095,8 @@ class Agent:
         elif do == "clock":
             self._commit(event, lambda: setattr(self, "_now", said["t"]))
         elif do == "change":
+            if said.get("unit", self._unit) != self._unit:
+                self._policy = None  # it is taught when all has been played
             made = {**said, "budgets": [Budget(**x) for x in said.get("budgets", ())]}
             made["traffic"] = Traffic(**said["traffic"]) if said.get("traffic") else None
             made.pop("policy", None)  # it is the one that plays already

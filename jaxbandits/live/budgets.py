@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -138,6 +139,12 @@ class Account:
         self.total += amount
         if len(self.charged) > _KEPT:
             del self.charged[min(self.charged)]
+
+    def enlarge(self, factor: int, unit: float) -> None:
+        """Ticks become so many times as large: what was charged is rounded up, what is granted down."""
+        self.amount, self.brought = math.floor(self.budget.amount / unit * ticks.ONE), self.brought // factor
+        self.charged = {period: -(-paid // factor) for period, paid in self.charged.items()}
+        self.total = -(-self.total // factor)
 
     def overspent(self) -> dict[int, int]:
         """By how much periods paid more than they were granted."""
@@ -276,6 +283,16 @@ class Arm:
         self.seen[place] = self.seen.get(place, 0) + 1
         if sum(self.seen.values()) >= _ENOUGH:
             self.seen = {place: count // 2 for place, count in sorted(self.seen.items()) if count > 1}
+
+    def enlarge(self, factor: int) -> None:
+        """Ticks become so many times as large."""
+        self.bound, self.cost, self.cost2 = (
+            -(-x // y) for x, y in ((self.bound, factor), (self.cost, factor), (self.cost2, factor * factor))
+        )
+        lower, seen = (factor.bit_length() - 1) << 3, Counter[int]()
+        for place, count in self.seen.items():
+            seen[max(place - lower, 4 << 3) if place else 0] += count
+        self.seen = dict(seen)
 
     def mean_cost(self) -> int:
         """Rounded up; the bound where nothing is known."""

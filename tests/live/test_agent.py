@@ -293,7 +293,7 @@ def test_a_file_and_a_log_give_the_same_state(tmp_path: Path) -> None:
         same.close()
     for changes, message in (
         ({"reward_bound": 1.0}, r"its terms are others \(reward_bound\); it must be the log of this agent"),
-        ({"key": jax.random.key(5), "unit": 1.0}, r"others \(unit, key\)"),
+        ({"key": jax.random.key(5), "start": 1.0}, r"others \(key, start\)"),
     ):
         with pytest.raises(jb.InputError, match=message):
             made(clock, log=log, resume=True, **changes)

@@ -339,3 +339,34 @@ def test_a_change_that_cannot_be_written_is_none(tmp_path: Path, monkeypatch: py
             agent.change(policy=MUCB(), budgets=[Budget(1.0, DAY)])
     agent.resume()
     assert agent.digest() == before and "OmegaUCB" in repr(agent)
+
+
+def test_a_larger_unit_makes_room_for_larger_bounds(tmp_path: Path) -> None:
+    """Prices six times as high: what was charged stays charged, and the policy is taught in the new unit."""
+    clock, log = Clock(), tmp_path / "log"
+    agent = made(clock, log=log, hold=0.5)
+    busy(agent, clock, 120, seed=6)
+    before, told = agent.statistics(), agent._learnt.pulls.tolist()
+    with pytest.raises(Misuse, match=r"bounds\['large'\]: 1.2 given; it must be from 0 to 0.25"):
+        agent.change(bounds={"large": 1.2})
+    with pytest.raises(Misuse, match=r"unit: 0.1 given; it must be at least"):
+        agent.change(unit=0.1)
+    agent.change(unit=1.2, bounds={"large": 1.2})
+    after = agent.statistics()
+    assert agent._unit == 2.0 and agent._learnt.pulls.tolist() == told
+    for name in ("day", "provider", "rest"):
+        for what in ("granted", "charged", "left", "held"):
+            assert after["budgets"][name][what] == pytest.approx(before["budgets"][name][what], abs=1e-4)
+        assert after["budgets"][name]["left"] <= before["budgets"][name]["left"] + 1e-9
+    for name in ("small", "middle"):
+        for what in ("cost", "cost_error", "hold"):
+            assert after["arms"][name][what] == pytest.approx(before["arms"][name][what], abs=1e-5)
+    for ticket in agent.open():
+        agent.learn(ticket, reward=1.0, cost=0.0)
+    agent.add_arm("dear", 1.9)
+    agent.close()
+    agent = made(clock, log=log, hold=0.5, resume=True, unit=3.0, arms=ARMS | {"dearer": 4.0})
+    assert agent._unit == 4.0 and agent.choose(available=["dearer"]) is None
+    agent.close()
+    assert Agent.from_log(log, clock=clock).digest() == agent.digest()
+    assert jb.live.audit(log)["problems"] == []
