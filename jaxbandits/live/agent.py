@@ -963,7 +963,7 @@ class Agent:
             log: a new file: a log begins with this state. The log that the agent wrote: go on from its end.
             policy: a policy of your own must be given; those of ``jb.policies`` are made again. Another one takes over.
             clock, tolerance, sync: as for a new agent.
-            **changes: other terms: ``budgets``, ``traffic``, ``bounds``, ``hold``, ``lost`` of :meth:`change`.
+            **changes: other terms, as :meth:`change` takes them.
 
         Raises:
             InputError: no such file, a log of another agent, terms that a new agent would refuse.
