@@ -247,12 +247,13 @@ class Agent:
 
     def __repr__(self) -> str:
         """Policy, arms, money that is left, open requests."""
-        if self._broken is not None:
-            return f"<Agent: broken: {self._broken}>"
-        with self._working():
+        try:
+            left = "".join(f"; {name}: {money:,.6g} left" for name, money in self.left().items())
+        except (Broken, Misuse) as problem:
+            return f"<Agent: {problem}>"
+        with self._lock:
             arms = [arm.name for arm in self._arms if arm.active]
             named = ", ".join(arms) if len(arms) <= _MOST_NAMED else f"{len(arms):,}"
-            left = "".join(f"; {name}: {money:,.6g} left" for name, money in self.left().items())
             return f"<Agent: {self._terms['policy']}; arms: {named}{left}; {len(self._requests):,} open>"
 
     # --- one at a time, and only while all is well -------------------------------------------------------------

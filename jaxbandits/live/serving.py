@@ -52,7 +52,8 @@ def serve(agent: Agent, address: Any, *, key: bytes) -> None:
         while True:
             try:
                 caller = listener.accept()
-            except Exception:  # who has another key, or is gone already
+            except Exception:  # who has another key, or is gone already; or no more connections can be open
+                time.sleep(_PAUSE)
                 continue
             threading.Thread(target=_answer, args=(agent, caller), daemon=True).start()
 

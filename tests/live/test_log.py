@@ -70,7 +70,7 @@ def test_a_call_that_is_cut_short_anywhere_leaves_a_whole_agent_or_one_that_says
         try:
             agent.left()
         except Broken as problem:
-            assert "resume()" in str(problem) and "broken" in repr(agent)
+            assert "resume()" in str(problem) and "resume()" in repr(agent)
             agent.resume()
             broken += 1
             assert Agent.load(log, clock=clock).digest() == agent.digest(), line

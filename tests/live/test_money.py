@@ -174,6 +174,7 @@ def test_a_wrong_reading_is_refused_and_the_next_one_goes_on(tmp_path: Path) -> 
         for call in (agent.choose, agent.left, lambda: agent.expire(older_than=1.0)):
             with pytest.raises(Misuse, match=r"^clock: "):
                 call()
+        assert repr(agent).startswith("<Agent: clock: ")
     clock.now = 4.0  # a little back: it stands
     assert agent.digest() == before and agent.choose().time == 5.0
     clock.now = 90 * DAY
