@@ -689,13 +689,16 @@ class Agent:
             return
         batch: list[list[int]] = []
         taught = 0
-        for event in () if self._history is None else logs.events(self._history):
-            if event["do"] == "learn" and event["reward"] is not None:
-                cost = min(math.ceil(event["cost"] / self._unit * ticks.ONE), ticks.ONE)
-                batch.append([event["id"], self._places[event["arm"]], self._reward_ticks(event["reward"]), cost])
+        for part in () if self._history is None else logs.segments(self._history):
+            for event in logs.read(part, only="learn"):
+                if event["do"] != "learn" or event["reward"] is None:
+                    continue
+                earned = round(event["reward"] / self._reward_bound * ticks.ONE)
+                paid = min(math.ceil(event["cost"] / self._unit * ticks.ONE), ticks.ONE)
+                batch.append([event["id"], self._places[event["arm"]], earned, paid])
                 taught += 1
-            if len(batch) == _AT_ONCE:
-                self._learn_all(batch)
+                if len(batch) == _AT_ONCE:
+                    self._learn_all(batch)
         self._learn_all(batch)
         known = sum(arm.rewarded for arm in self._arms)
         _LOGGER.warning("%s was taught %d of %d outcomes", self._terms["policy"], taught, known)

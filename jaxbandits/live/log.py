@@ -214,14 +214,20 @@ def never_begun(place: Path) -> bool:
         return not file.read(1) and not line.endswith(b"\n") and line[: len(_BEGIN)] == _BEGIN[: len(line)]
 
 
-def read(place: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a segment, the first of them its beginning; a last line that is torn is left out."""
+def read(place: Path, only: str = "") -> Iterator[dict[str, Any]]:
+    """The lines of a segment, the first of them its beginning; a last line that is torn is left out.
+
+    Of the others, those of events that do ``only`` this; by default all.
+    """
+    wanted = f'{{"do":"{only}"'.encode()
     number, begun = 0, False
     try:
         with gzip.open(place) if place.suffix == ".gz" else open(place, "rb") as file:
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
                     break
+                if only and number > 1 and not line.startswith(wanted):
+                    continue
                 event = json.loads(line)
                 if number == 1 and (event["do"], event["format"]) != ("begin", FORMAT):
                     raise bad("log", str(place), f"a log of format {FORMAT}")
