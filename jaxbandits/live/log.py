@@ -202,16 +202,9 @@ def _line(event: dict[str, Any]) -> bytes:
     return json.dumps(event, separators=(",", ":")).encode() + b"\n"
 
 
-_BEGIN = b'{"do":"begin"'
-
-
 def never_begun(place: Path) -> bool:
-    """Is there no log yet: no file, an empty one, or the torn first line of a process that was killed at once?"""
-    if not place.is_file():
-        return not place.exists()
-    with open(place, "rb") as file:
-        line = file.readline()
-        return not file.read(1) and not line.endswith(b"\n") and line[: len(_BEGIN)] == _BEGIN[: len(line)]
+    """Is there no log yet: no file, or an empty one? (A first line is written whole or not at all.)"""
+    return not place.exists() or (place.is_file() and not place.stat().st_size)
 
 
 def read(place: Path, only: str = "") -> Iterator[dict[str, Any]]:
