@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from jaxbandits._cli.console import Parser, as_option, say
+from jaxbandits._cli.console import Parser, say
 from jaxbandits._tables import counted
-from jaxbandits.core.checks import InputError, line
+from jaxbandits.core.checks import line
 
 
 def parser() -> Parser:
@@ -28,10 +28,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
     """Do the job; the exit code is 0, or 1 for a log that is not right."""
     from jaxbandits.live import audit
 
-    try:
-        found = audit(arguments.log)
-    except InputError as problem:
-        raise as_option(problem, arguments) from None
+    found = audit(arguments.log)
     many = [counted(found[name], name.removesuffix("s")) for name in ("segments", "decisions", "outcomes")]
     lines = [f"audit {line(arguments.log)}: {', '.join(many)}"]
     lines += map(line, found["problems"]) if found["problems"] else ["every decision is the one that the log says"]
