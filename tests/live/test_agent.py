@@ -402,8 +402,9 @@ def test_eight_threads_share_an_agent(requests: int) -> None:
 CHILD = """
 import sys, random, jax, jaxbandits as jb
 from tests.live.test_agent import ARMS, BUDGETS, Clock, made
-from jaxbandits.live import Agent
+from jaxbandits.live import Agent, log as logs
 from pathlib import Path
+logs._LEAST, logs._TIMES = 5000, 0  # so that some are killed between two segments
 log, said, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 clock, rng = Clock(), random.Random(seed)
 clock.now = 5000.0 * seed
