@@ -834,7 +834,7 @@ class Agent:
                     "held": self._money(sum(request.held for request in mine)),
                     "at_risk": self._money(risk),
                     "overspent": {x.periods.begin(p): self._money(over) for p, over in sorted(x.overspent().items())},
-                    "price": None if price is None else price[j],
+                    "price": price[j],
                 }
             counts = {name: self._counts[name] for name in ("turned_away", "cancelled", "late")}
             return {"requests": self._round, **counts, "open": len(self._requests), "arms": arms, "budgets": budgets}
@@ -847,12 +847,14 @@ class Agent:
         bounds = {"bound": self._money(arm.bound), "hold": self._money(self._held[k])}
         return {"active": arm.active, "pulls": arm.pulls, **known, **counts, **bounds}
 
-    def _prices(self) -> list[float] | None:
+    def _prices(self) -> list[float | None]:
+        """Of each budget, if the policy has set one."""
         policy, state = self._policy, self._learnt
         while isinstance(policy, Around):
             state, policy = policy.learnt(state), policy.policy
-        price = getattr(state, "price", None)
-        return None if price is None else [float(x) * self._reward_bound / self._unit for x in np.atleast_1d(price)]
+        scale, price = self._reward_bound / self._unit, getattr(state, "price", None)
+        none: list[float | None] = [None] * len(self._accounts)
+        return none if price is None else [float(x) * scale if x >= 0 else None for x in np.asarray(price)]
 
     def _time(self) -> float:
         return self._clock.read(self._now)
