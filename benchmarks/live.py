@@ -2,8 +2,10 @@
 
     python -m benchmarks.live speed               choose + learn in milliseconds, for several numbers of arms
     python -m benchmarks.live audit [REQUESTS]    random order, loss, duplicates, late costs, renewals: exact money
+    python -m benchmarks.live restart [REQUESTS]  bytes a request, and seconds to start, as the log grows
+    python -m benchmarks.live money               what is spent and served where bounds are far above means
 
-Both take one core. The audit keeps an account of its own in whole ticks, and ends with an error if any budget of any
+All take one core. The audit keeps an account of its own in whole ticks, and ends with an error if any budget of any
 period paid more than it granted.
 """
 
@@ -18,12 +20,13 @@ import time
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import jax
 
 import jaxbandits as jb
-from jaxbandits.live import Agent, Budget
-from jaxbandits.policies import BudgetedThompson, OmegaUCB
+from jaxbandits.live import Agent, Budget, Settled, Traffic
+from jaxbandits.policies import BudgetedThompson, OmegaUCB, PricePacer
 
 ARMS = {"small": 0.01, "middle": 0.05, "large": 0.2}
 BUDGETS = [
@@ -95,26 +98,131 @@ def audit(requests: int) -> None:
             told["lost"] += len(late)
             open_ = [x for x in open_ if x not in late]
         if lost and rng.random() < 0.01:
-            settle(lost.pop(rng.randrange(len(lost))), rng.choice([None, 1.0]))
-            told["late"] += 1
+            with contextlib.suppress(Settled):  # it is so old that it is forgotten
+                settle(lost.pop(), rng.choice([None, 1.0]))
+                told["late"] += 1
     taken = time.perf_counter() - began
     print(f"{requests:,} requests in {taken:.0f} s: {told}")
     for budget in BUDGETS:
         _hold(budget, paid, agent.charged()[budget.name])
 
 
+def restart(requests: int) -> None:
+    """Bytes and seconds at powers of ten; after each the same state goes on."""
+    rng, now, arms = random.Random(0), [0.0], {f"arm{i}": 1.0 for i in range(10)}
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+
+        def begin() -> Agent:
+            budgets, traffic = [Budget(2000.0, "day")], Traffic([600] * 24)
+            given: dict[str, Any] = {"budgets": budgets, "traffic": traffic, "clock": lambda: now[0]}
+            key = jax.random.key(0)
+            return Agent(PricePacer(), arms=arms, reward_bound=1.0, key=key, log=log, resume=True, **given)
+
+        agent, taken = begin(), []
+        for request in range(1, requests + 1):
+            now[0] += rng.expovariate(1 / 6.0)
+            began = time.perf_counter()
+            if ticket := agent.choose():
+                agent.learn(ticket, reward=rng.random(), cost=0.3 * rng.random())
+            taken.append(time.perf_counter() - began)
+            if request in (10**3, 10**4, 10**5, 10**6, requests):
+                agent.close()
+                size = sum(part.stat().st_size for part in Path(folder).iterdir()) / request
+                was, began = agent.digest(), time.perf_counter()
+                agent = begin()
+                again = time.perf_counter() - began
+                if agent.digest() != was:
+                    raise SystemExit(f"{request:,}: another state")
+                print(f"{request:,} requests: {size:.0f} bytes each, {again:.2f} s to start", flush=True)
+    taken.sort()
+    told = ", ".join(f"{100 * q:g} %: {1e3 * taken[int(q * len(taken))]:.2f} ms" for q in (0.5, 0.99, 0.9999))
+    print(f"choose + learn: {told}, longest {1e3 * taken[-1]:.1f} ms")
+
+
+PRICES = {"small": (0.0008, 0.70), "middle": (0.004, 0.82), "large": (0.02, 0.93)}  # mean cost, quality
+
+
+def money(days: int = 12, rate: int = 2000) -> None:
+    """Days of requests whose bounds are so many times their means, of which 5 % are never answered.
+
+    Those that are lost cost what the others cost, and whoever is billed pays it: "billed" is that over the budget. The
+    first two days are left out. "best" is the share of what a policy that is told all means could spend.
+    """
+    print("bound/mean  hold   lost   account  billed  worst day  overspent by account  turned away  quality a request")
+    for ratio in (5, 15, 50):
+        for hold, lost in (("bound", "bound"), ("bound", "mean"), (0.99, "mean")):
+            told = [_days(ratio, hold, lost, days, rate, seed) for seed in range(3)]
+            mean = [statistics.mean(x) for x in zip(*told, strict=True)]
+            error = statistics.stdev([x[0] for x in told]) / len(told) ** 0.5
+            head = f"{ratio:10}  {hold!s:5}  {lost:5}  {mean[0]:.3f} ± {error:.3f}  {mean[1]:.3f}"
+            worst = f"{max(x[2] for x in told):.4f}  {max(x[3] for x in told):.4f}"
+            print(f"{head}  {worst}  {mean[4]:.3f}  {mean[5]:.3f}", flush=True)
+
+
+def _days(ratio: int, hold: float | str, lost: str, days: int, rate: int, seed: int) -> tuple[float, ...]:
+    day, grant = 86400.0, 0.006 * rate
+    rng, now = random.Random(seed), [0.0]
+    waiting: list[tuple[float, jb.live.Ticket, float, float]] = []  # until when, ticket, quality, cost
+    agent = Agent(
+        PricePacer(),
+        arms={name: ratio * price for name, (price, _) in PRICES.items()},
+        reward_bound=1.0,
+        budgets=[Budget(grant, "day")],
+        traffic=Traffic([rate // 24] * 24),
+        key=jax.random.key(seed),
+        clock=lambda: now[0],
+        hold=hold,
+        lost=lost,
+    )
+    billed, quality, away, asked = dict.fromkeys(range(days), 0.0), 0.0, 0, 0
+    for request in range(days * rate):
+        now[0] = request * day / rate
+        today = int(now[0] // day)
+        while waiting and waiting[0][0] <= now[0]:
+            _, ticket, brought, cost = waiting.pop(0)
+            agent.learn(ticket, reward=brought, cost=cost)
+        agent.expire(older_than=600.0)
+        ticket = agent.choose()
+        counts = today >= 2
+        asked += counts
+        away += counts and ticket is None
+        if ticket is None:
+            continue
+        price, good = PRICES[ticket.arm]
+        cost = min(ratio * price, price * rng.gammavariate(0.5, 2.0))  # heavy: its standard deviation is 1.4 means
+        billed[today] += cost
+        if rng.random() >= 0.05:
+            brought = min(1.0, max(0.0, rng.gauss(good, 0.1)))
+            quality += brought * counts
+            waiting.append((now[0] + 120.0, ticket, brought, cost))
+    account = {round(begin / day): paid for begin, paid in agent.charged()["budget"].items()}
+    late = range(2, days - 1)  # the last day's answers are not all there
+    over = agent.statistics()["budgets"]["budget"]["overspent"]
+    return (
+        statistics.mean(account[d] / grant for d in late),
+        statistics.mean(billed[d] / grant for d in late),
+        max(billed[d] / grant for d in late),
+        max(over.values(), default=0.0) / grant,
+        away / asked,
+        quality / asked,
+    )
+
+
 def _hold(budget: Budget, paid: dict[int, tuple[float, str, int]], reported: dict[float, float]) -> None:
     by_period: Counter[int] = Counter()
+    every = float(budget.every)
     for when, arm, amount in paid.values():
         if budget.arms is None or arm in budget.arms:
-            by_period[int(when // budget.every)] += amount
+            by_period[int(when // every)] += amount
     granted, total, fullest = Fraction(budget.amount) / Fraction(UNIT) * ONE, 0, Fraction(0)
     for period, amount in sorted(by_period.items()):
         total += amount
         spent, most = (total, granted * (period + 1)) if budget.carry_over else (amount, granted)
         if spent > most:
             raise SystemExit(f"{budget.name}, period {period}: {spent} ticks spent of {most}")
-        if amount != round(reported[period * budget.every] / UNIT * ONE):
+        told = reported.get(period * every)  # of the last 1,000 periods
+        if told is not None and amount != round(told / UNIT * ONE):
             raise SystemExit(f"{budget.name}, period {period}: the agent says another amount")
         fullest = max(fullest, Fraction(spent) / most)
     print(f"  {budget.name}: {len(by_period)} periods, none overspent, the fullest at {100 * float(fullest):.4f} %")
@@ -122,7 +230,10 @@ def _hold(budget: Budget, paid: dict[int, tuple[float, str, int]], reported: dic
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("item", choices=("speed", "audit"))
+    parser.add_argument("item", choices=("speed", "audit", "restart", "money"))
     parser.add_argument("requests", nargs="?", type=int, default=1_000_000)
     given = parser.parse_args()
-    speed() if given.item == "speed" else audit(given.requests)
+    if given.item in ("audit", "restart"):
+        {"audit": audit, "restart": restart}[given.item](given.requests)
+    else:
+        {"speed": speed, "money": money}[given.item]()

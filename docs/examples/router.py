@@ -8,7 +8,6 @@ money and quality, hour by hour.
 """
 
 import argparse
-import json
 import queue
 import random
 import signal
@@ -48,19 +47,17 @@ def serve(log, days):
     def clock():
         return at + (time.monotonic() - began) * DAY / SECONDS
 
-    if log.exists() and log.stat().st_size:
-        agent = jb.live.Agent.from_log(log, clock=clock)
-    else:
-        agent = jb.live.Agent(
-            jb.policies.PricePacer(),
-            arms=BOUNDS,
-            reward_bound=1.0,
-            budgets=[jb.live.Budget(DAILY, DAY, name="day")],
-            traffic=jb.live.Traffic(FORECAST, slot=HOUR),
-            key=jax.random.key(0),
-            log=log,
-            clock=clock,
-        )
+    agent = jb.live.Agent(
+        jb.policies.PricePacer(),
+        arms=BOUNDS,
+        reward_bound=1.0,
+        budgets=[jb.live.Budget(DAILY, DAY, name="day")],
+        traffic=jb.live.Traffic(FORECAST, slot=HOUR),
+        key=jax.random.key(0),
+        log=log,
+        resume=True,
+        clock=clock,
+    )
     print("ready", flush=True)
     began = time.monotonic()
     requests = queue.Queue(maxsize=64)
@@ -96,10 +93,8 @@ def last_time(log):
 
 
 def read(log):
-    """All whole lines."""
-    if log.exists():
-        for line in log.read_bytes().split(b"\n")[:-1]:
-            yield json.loads(line)
+    """All events."""
+    return jb.live.events(log) if log.exists() else ()
 
 
 def picture(log, out, days, killed):
@@ -159,7 +154,8 @@ def main():
         return
     given.out.mkdir(parents=True, exist_ok=True)
     log = given.out / "router.jsonl"
-    log.unlink(missing_ok=True)
+    for part in given.out.glob("router.jsonl*"):
+        part.unlink()
     command = [sys.executable, __file__, "--days", str(given.days), "--serve", str(log)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     child.stdout.readline()

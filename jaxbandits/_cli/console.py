@@ -257,6 +257,7 @@ _JOBS = {
     "demo": ("compare on the sample that is shipped", "jaxbandits._cli.demo", "parser", "run"),
     "sweep": ("regret over grids of parameters, kill-safe", "jaxbandits._cli.sweep", "sweep_parser", "run_sweep"),
     "status": ("what is done of a sweep, what is left", "jaxbandits._cli.sweep", "status_parser", "run_status"),
+    "audit": ("is the log of a live agent what it decided", "jaxbandits._cli.audit", "parser", "run"),
     "tune": ("find a policy's parameter by gradient descent", "jaxbandits._cli.tune", "parser", "run"),
 }
 

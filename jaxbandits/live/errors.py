@@ -1,0 +1,38 @@
+"""What an agent raises: four kinds of trouble that a service answers differently."""
+
+from __future__ import annotations
+
+from jaxbandits.core.checks import InputError
+
+
+class Misuse(InputError):
+    """A call that cannot be meant: a ticket or an arm that was never there, an outcome out of range, a wrong clock.
+
+    Nothing has changed.
+    """
+
+
+class Settled(Misuse):
+    """A ticket whose outcome was told before, or that was given up so long ago that it is forgotten."""
+
+
+class Unpayable(Exception):
+    """``choose(must=True)`` has no arm: none can be paid, or the policy keeps the money for later requests.
+
+    Attributes:
+        renews_at: when there is money again, in seconds of the clock; None if there is money and the policy rests.
+    """
+
+    def __init__(self, message: str, renews_at: float | None = None):
+        super().__init__(message, renews_at)
+        self.renews_at = renews_at
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Broken(OSError):
+    """The agent refuses everything: its log could not be written or is closed, an event was cut short, or it is a fork.
+
+    The message says which. ``resume()`` goes on from what the log says, except in a fork.
+    """
