@@ -1,0 +1,75 @@
+"""ParetoBandit itself, from its own package, in a plain loop over the prompts that our lanes meet."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any
+
+import numpy as np
+
+from experiments.router.data import MODELS, Split
+
+
+def features(vectors: np.ndarray) -> np.ndarray:
+    """Its own features of embeddings ``[N, 384]``: the package's 25 principal components, and a constant."""
+    from pareto_bandit.feature_service import FeatureService
+
+    places = {str(i): vectors[i] for i in range(len(vectors))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its components were pickled by another version of scikit-learn
+        service = FeatureService(custom_encoder=places.__getitem__, embedding_dim=vectors.shape[1], pca_path=_pca())
+        return np.asarray(service.extract_features_batch(list(places)), np.float64)
+
+
+def _pca() -> str:
+    from pareto_bandit.config import DEFAULT_PCA_PATH
+
+    return str(DEFAULT_PCA_PATH)
+
+
+def choices(seen: np.ndarray, requests: Split, order: np.ndarray, budget: float, seed: int) -> np.ndarray:
+    """The model that it chooses for each request of ``order``, learning from each before the next, ``i64[round]``.
+
+    With the package's parameters, priors (from 8,374 other prompts) and pacer, as in its demo of budgets: mode
+    adaptive, no static penalty, ``budget`` dollars a request. ``requests`` and ``seen`` [N, D] hold both splits.
+    """
+    from pareto_bandit.budget_pacer import BudgetPacer, PacingMode
+    from pareto_bandit.config import BEST_K3_HPARAMS, DEFAULT_MODEL_REGISTRY_PATH
+    from pareto_bandit.feature_service import FeatureService
+    from pareto_bandit.router import BanditRouter
+    from pareto_bandit.storage import EphemeralContextStore
+
+    logging.getLogger("pareto_bandit").setLevel(logging.ERROR)
+    router: Any = BanditRouter.create(
+        model_registry=_registry(DEFAULT_MODEL_REGISTRY_PATH),
+        feature_service=FeatureService.for_precomputed(seen.shape[1]),
+        context_store=EphemeralContextStore(),
+        priors="warmup",
+        prior_n_effective=BEST_K3_HPARAMS["prior_n_effective"],
+        alpha=BEST_K3_HPARAMS["alpha"],
+        forgetting_factor=BEST_K3_HPARAMS["forgetting_factor"],
+        cost_penalty=0.0,
+        budget_pacer=BudgetPacer(target_avg_spend_usd=budget, mode=PacingMode.ADAPTIVE),
+        bandit_seed=seed,
+    )
+    number = {name: k for k, name in enumerate(MODELS.values())}
+    chosen = np.zeros(len(order), np.int64)
+    for t, i in enumerate(order):
+        model, log = router.route(seen[i])
+        chosen[t] = k = number[model]
+        log.cost_usd = float(requests.dollars[i, k])
+        router.process_feedback(log.request_id, reward=float(requests.quality[i, k]))
+    return chosen
+
+
+def _registry(path: Any) -> dict[str, Any]:
+    import json
+
+    models = json.loads(path.read_text())["models"]
+    keys = ("model_id", "input_cost_per_m", "output_cost_per_m")
+    return {
+        m["model_id"]: {key: m[key] for key in keys} | {"display_name": m["display"]}
+        for m in models
+        if m["model_id"] in MODELS.values()
+    }
