@@ -12,20 +12,22 @@ class Mixture(NamedTuple):
 
     shares: np.ndarray  # [K + 1]
     quality: float
-    price: float  # of a dollar, in quality: the slope of the frontier there
+    price: float  # what one more dollar would bring: the slope of the frontier to the right
 
 
 def mixture(quality: np.ndarray, dollars: np.ndarray, budget: float) -> Mixture:
     """The best one whose mean cost is at most ``budget``, from mean quality and mean dollars ``[K]``: an LP."""
     r, c = np.append(quality, 0.0), np.append(dollars, 0.0)
-    free = int(np.argmax(np.where(c <= budget, r, -1.0)))
-    best = Mixture(np.eye(r.size)[free], float(r[free]), 0.0)
+    eye, free = np.eye(r.size), int(np.argmax(np.where(c <= budget, r, -1.0)))
+    shares, best = eye[free], float(r[free])
     for j in np.flatnonzero(c > budget):
         for k in np.flatnonzero(c <= budget):
-            share, slope = (budget - c[k]) / (c[j] - c[k]), (r[j] - r[k]) / (c[j] - c[k])
-            if (value := float(r[k] + share * (r[j] - r[k]))) > best.quality:
-                best = Mixture(share * np.eye(r.size)[j] + (1 - share) * np.eye(r.size)[k], value, float(slope))
-    return best
+            share = (budget - c[k]) / (c[j] - c[k])
+            if (value := float(r[k] + share * (r[j] - r[k]))) > best:
+                shares, best = share * eye[j] + (1 - share) * eye[k], value
+    dearer = c > budget
+    slopes = (r[dearer] - best) / (c[dearer] - budget)
+    return Mixture(shares, best, float(np.max(slopes, initial=0.0)))
 
 
 def frontier(quality: np.ndarray, dollars: np.ndarray, budgets: np.ndarray) -> np.ndarray:
