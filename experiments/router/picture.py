@@ -18,12 +18,11 @@ LOOKS = {
     "longer prompts to the dearer": (SKY, "v"),
     "UCB-Simplex": (GREEN, "s"),
     "pacer": (PINK, "*"),
-    "PricePacer": (PINK, "P"),
     "explore 50, then commit": (ORANGE, "D"),
     "cap": (GREY, "X"),
-    "price tiers": (BLACK, "1"),
-    "LiteLLM adaptive": (BLACK, "2"),
-    "r − λc": (BLACK, "x"),
+    "price tiers": (BLACK, "<"),
+    "LiteLLM adaptive": (BLACK, "p"),
+    "r − λc": (BLACK, "h"),
 }
 
 
@@ -31,7 +30,7 @@ def drawn(path: Path, here: Any, learners: Mapping[str, Any], contextual: Mappin
     """Left all of it; right what each gains on the best fixed mixture at the same dollars."""
     quality, dollars = here.test.quality.mean(0), here.test.dollars.mean(0)
     picture, (left, right) = figure(1, 2, (13, 5.6))
-    line = np.geomspace(dollars.min() * 0.9, dollars.max() * 1.3, 200)
+    line = np.geomspace(dollars.min(), dollars.max() * 1.3, 200)
     left.plot(line, frontier(quality, dollars, line), color=BLACK, linewidth=3, alpha=0.4, label="fixed mixtures")
     best = [ceiling(here.test.quality, here.test.dollars, float(x)) for x in line[::8]]
     left.plot(line[::8], best, color=GREY, linestyle=":", label="best choice for every request")

@@ -49,15 +49,18 @@ class ExploreThenCommit(ArmTotals):
     c: Any = jb.leaf(above=0, at_most=1)
     each: Any = jb.leaf(default=50, integer=True, at_least=1)
 
+    def _tried(self, state: ArmStatistics, available: jax.Array) -> jax.Array:
+        return jnp.all((state.pulls >= self.each) | ~available)
+
     def update(self, state: ArmStatistics, key: jax.Array, observation: jb.Observation) -> ArmStatistics:
-        committed = jnp.all(state.pulls >= self.each)
+        committed = self._tried(state, observation.view.available)
         return select_tree(committed, state, super().update(state, key, observation))
 
     def select(self, state: ArmStatistics, key: jax.Array, view: jb.View) -> tuple[ArmStatistics, jax.Array]:
         arms = arm_statistics.as_floats(state, view.round)
         n = jnp.maximum(arms.n, 1)
         score = jnp.where(arms.cost / n <= self.c, arms.reward / n, -1 - arms.cost / n)
-        committed = jnp.all(state.pulls >= self.each)
+        committed = self._tried(state, view.available)
         return state, jnp.where(committed, largest(score, key, view), fewest(state.pulls, view.available))
 
 

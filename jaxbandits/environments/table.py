@@ -7,6 +7,7 @@ in the same round, and whoever rests lets it pass.
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any
 
 import jax
@@ -233,4 +234,9 @@ class RequestTable(Environment):
         lane = streams.domain_key(streams.lane_key(streams.root_key(key), instance, replicate), Domain.WORLD)
         number = int(self.reward.shape[-2])
         played = jnp.arange(1, 1 + whole_number("rounds", rounds, 1, _MOST_ROWS), dtype=jnp.int32)
-        return np.asarray(jax.jit(jax.vmap(lambda t: self.order.row(lane, t, number)))(played), np.int64)
+        return np.asarray(_rows(self.order, lane, played, number), np.int64)
+
+
+@partial(jax.jit, static_argnums=3)
+def _rows(order: RowOrder, key: jax.Array, rounds: jax.Array, rows: int) -> jax.Array:
+    return jax.vmap(lambda round: order.row(key, round, rows))(rounds)
