@@ -40,7 +40,9 @@ def drawn(path: Path, here: Any, learners: Mapping[str, Any], contextual: Mappin
     right.axhline(0, color=BLACK, linewidth=3, alpha=0.4)
     for name, points in contextual.items():
         gap, low, high, paid = np.array(points).T
-        _points(left, right, name, paid, gap + frontier(quality, dollars, paid), gap, np.array([gap - low, high - gap]))
+        _points(
+            left, right, name, paid, gap + frontier(quality, dollars, paid), gap, np.maximum([gap - low, high - gap], 0)
+        )
     for name, one in learners.items():
         if name in LOOKS:
             paid, (mean, error) = one.dollars.mean(1), mean_se(one.quality, axis=1)
