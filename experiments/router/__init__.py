@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import OURS, Experiment, Options, Row, mean_se, row, simulated
+from experiments.common import OURS, Experiment, Options, Row, mean_row, mean_se, row, simulated
 from experiments.router import paretobandit, rules
 from experiments.router.data import MODELS, Split, load
 from experiments.router.features import embedded
@@ -73,14 +73,13 @@ class World(NamedTuple):
     def both(self) -> Split:
         """The rows of a table: the training split, then the test split."""
         one, other = self.train, self.test
-        stacked = (np.concatenate(x) for x in ((one.quality, other.quality), (one.dollars, other.dollars)))
-        return Split(one.prompts + other.prompts, *stacked)
+        quality, dollars = np.concatenate([one.quality, other.quality]), np.concatenate([one.dollars, other.dollars])
+        return Split(one.prompts + other.prompts, quality, dollars)
 
-    def table(self, rows: Split, parts: tuple[int, ...], instances: int | None = None) -> RequestTable:
+    def table(self, rows: Split, parts: tuple[int, ...]) -> RequestTable:
         """A table for each budget (an instance has orders of its own)."""
-        copies = (len(self.budgets) if instances is None else instances, 1, 1)
-        cells = (np.tile(x, copies) for x in (rows.quality, rows.dollars / self.unit))
-        return RequestTable.of(*cells, ShuffledRows(parts))
+        quality, cost = (np.tile(x, (len(self.budgets), 1, 1)) for x in (rows.quality, rows.dollars / self.unit))
+        return RequestTable.of(quality, cost, ShuffledRows(parts))
 
 
 @functools.cache
@@ -136,9 +135,9 @@ def learners(here: World, quick: bool) -> dict[str, Any]:
     c, rounds = here.c[None], len(here.train.prompts) + len(here.test.prompts)
     known = here.train.quality.mean(0), here.train.dollars.mean(0)
     price = np.array([[mixture(*known, float(b)).price for b in here.budgets]]) * here.unit
-    told = [np.broadcast_to(x, (1, len(here.budgets), len(MODELS))) for x in (known[0], known[1] / here.unit)]
+    quality, cost = (np.tile(x, (1, len(here.budgets), 1)) for x in (known[0], known[1] / here.unit))
     few = {
-        "mixture learnt on the training split": FluidOracle(*told, c=c),
+        "mixture learnt on the training split": FluidOracle(quality, cost, c=c),
         "UCB-Simplex": UCBSimplex(c=c, lam=TUNED["UCB-Simplex"]),
         "explore 50, then commit": rules.ExploreThenCommit(c=c),
         "cap": rules.Cap(preferred=2, cheapest=0),
@@ -186,7 +185,7 @@ def tuning(options: Options) -> list[Row]:
     table, rounds = here.table(rows_twice, (first, second)), first + second
     rows, orders = [], options.pick(2, 4, 8)
 
-    def told(name: str, grid: np.ndarray) -> Any:
+    def over(name: str, grid: np.ndarray) -> Any:
         c = np.broadcast_to(here.c, (grid.size, len(here.c)))
         return {
             "UCB-Simplex": lambda: UCBSimplex(c=c, lam=grid),
@@ -203,7 +202,7 @@ def tuning(options: Options) -> list[Row]:
         else:
             there, limit = WithNullArm(table), jb.AverageCost(c=here.c, rounds=rounds)
         result, _ = simulated(
-            options, f"tuning {name}", told(name, grid), there, limit, key=TRIAL_KEY, replicates=orders,
+            options, f"tuning {name}", over(name, grid), there, limit, key=TRIAL_KEY, replicates=orders,
             marks=marks(first, second, (105, 105)),
         )  # fmt: skip
         each = [judged(here, result.ledger, i, first) for i in range(grid.size)]
@@ -247,10 +246,10 @@ def fixed(options: Options) -> list[Row]:
     quality, dollars = here.test.quality.mean(0), here.test.dollars.mean(0)
     learnt = here.train.quality.mean(0), here.train.dollars.mean(0)
     rows = []
-    for (name, (q, d)), mean, cost in zip(ALONE.items(), quality, dollars, strict=True):
-        note = "judged quality; mean of the test split"
-        rows.append(row(f"fixed: always {name}, quality", mean, published=q, holds=f"{mean:.3f}" == q, note=note))
-        rows.append(row(f"fixed: always {name}, dollars", cost, published=d, holds=f"{cost:.1e}" == d, digits=".3e"))
+    for (name, (printed, paid)), mean, cost in zip(ALONE.items(), quality, dollars, strict=True):
+        item, note = f"fixed: always {name}", "judged quality; mean of the test split"
+        rows.append(row(f"{item}, quality", mean, published=printed, holds=f"{mean:.3f}" == printed, note=note))
+        rows.append(row(f"{item}, dollars", cost, published=paid, holds=f"{cost:.1e}" == paid, digits=".3e"))
     for b, (label, (q, _, d, _)) in zip(here.budgets, PUBLISHED.items(), strict=True):
         best, plan = mixture(quality, dollars, float(b)), mixture(*learnt, float(b))
         said = f"{', '.join(f'{x:.3f}' for x in best.shares)} of the three models and of none"
@@ -282,20 +281,21 @@ def played(options: Options) -> dict[str, Judged]:
     return found
 
 
-def told(here: World, item: str, one: Judged, known: Split) -> list[Row]:
-    """Quality, spending and requests until as good as the mixture, at each budget."""
-    rows, quality, dollars = [], here.test.quality.mean(0), here.test.dollars.mean(0)
-    lost = until(here, one)
-    for i, label in enumerate(list(PUBLISHED)[: len(one.quality)]):
-        gap = one.quality[i] - frontier(quality, dollars, np.array(one.dollars[i].mean()))
-        ratio, ratio_error = mean_se(one.dollars[i] / here.budgets[i])
-        value, error = mean_se(one.quality[i])
+def told(here: World, item: str, one: Judged) -> list[Row]:
+    """Quality and spending at each budget, and how many requests until it is as good as the mixture."""
+    rows, means = [], (here.test.quality.mean(0), here.test.dollars.mean(0))
+    after = until(here, one)
+    for i, label in enumerate(PUBLISHED):
+        gap = one.quality[i].mean() - mixture(*means, float(one.dollars[i].mean())).quality
         note = (
-            f"at {ratio:.3f} ± {ratio_error:.2g} of the budget; less the best mixture at its dollars "
-            f"{gap.mean():+.4f}; budget kept at {100 * one.kept[i].mean():.0f} % of marks; "
-            f"{100 * one.served[i].mean():.1f} % served; as good as the mixture after {lost[i]}"
+            f"less the best mixture at its dollars {gap:+.4f}; {100 * one.served[i].mean():.1f} % served; "
+            f"as good as the mixture at the budget after {after[i]}"
         )
-        rows.append(row(f"{item} at ${label}", value, error, published=OURS, digits=".4f", note=note))
+        rows.append(mean_row(f"{item} at ${label}: quality", one.quality[i], published=OURS, digits=".4f", note=note))
+        note = f"the mean so far within the budget at {100 * one.kept[i].mean():.0f} % of marks"
+        ratio = one.dollars[i] / here.budgets[i]
+        item_paid = f"{item} at ${label}: dollars over the budget"
+        rows.append(mean_row(item_paid, ratio, published=OURS, digits=".3f", note=note))
     return rows
 
 
@@ -311,7 +311,7 @@ def until(here: World, one: Judged, within: float = 0.01) -> list[str]:
 def learners_(options: Options) -> list[Row]:
     """Policies that see no prompt, at seven budgets."""
     here, found = world(), played(options)
-    rows = [each for name, one in found.items() for each in told(here, f"learners: {name}", one, here.test)]
+    rows = [each for name, one in found.items() for each in told(here, f"learners: {name}", one)]
     if options.quick:
         drawn(options.out / "router.png", here, found, {})
     return rows
@@ -413,7 +413,8 @@ def pays(here: World, model: np.ndarray, draws: int = 2000) -> tuple[float, floa
     of_order = np.concatenate([np.ones((1, orders)), rng.multinomial(orders, np.full(orders, 1 / orders), draws)])
     mine = [np.einsum("do,od->d", of_order / orders, x @ prompts.T) for x in (quality, dollars)]
     models = prompts @ here.test.quality, prompts @ here.test.dollars  # [draw, K]
-    gaps = np.array([q - mixture(*means, float(d)).quality for q, d, *means in zip(*mine, *models, strict=True)])
+    lines = zip(*mine, *models, strict=True)
+    gaps = np.array([q - mixture(all_q, all_d, float(d)).quality for q, d, all_q, all_d in lines])
     low, high = np.quantile(gaps[1:], [0.025, 0.975])
     return float(gaps[0]), float(low), float(high), float(mine[1][0])
 
@@ -434,7 +435,7 @@ def context(options: Options) -> list[Row]:
             rows.append(row(item, gap, published=OURS, holds=holds, digits="+.4f", note=note))
     one = found["ParetoBandit"].account
     assert one is not None
-    rows += told(here, "context: ParetoBandit", one, here.test)
+    rows += told(here, "context: ParetoBandit", one)
     for i, (label, (q, error, _, ratio)) in enumerate(PUBLISHED.items()):
         for what, values, published, printed in (
             ("quality", one.quality[i], q, error),
@@ -471,7 +472,7 @@ def delays(options: Options) -> list[Row]:
                 replicates=options.pick(4, 8, 16), marks=marks(*parts),
             )  # fmt: skip
             one = judged(here, result.ledger, 0, parts[0])
-            rows += told(here, f"delays: {name}, {late} requests late", one, here.test)
+            rows += told(here, f"delays: {name}, {late} requests late", one)
     return rows
 
 

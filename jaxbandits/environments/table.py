@@ -182,8 +182,8 @@ class RequestTable(Environment):
             for column in np.moveaxis(x, 1, -1).reshape(-1, x.shape[1]):
                 check_unit(name, column, rows=True)
         reward_ticks, cost_ticks = ticks32(r), ticks32(c)
-        means = (np.rint(x.mean(axis=1, dtype=np.float64)).astype(np.int32) for x in (reward_ticks, cost_ticks))
-        return RequestTable(reward_ticks, cost_ticks, *means, order=DrawnRows() if order is None else order)
+        means = [np.rint(x.mean(axis=1, dtype=np.float64)).astype(np.int32) for x in (reward_ticks, cost_ticks)]
+        return RequestTable(reward_ticks, cost_ticks, means[0], means[1], order or DrawnRows())
 
     @property
     def spec(self) -> FiniteSpec:
