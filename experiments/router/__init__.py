@@ -2,8 +2,9 @@
 
     python -m experiments router [--quick|--full] [--only ITEM] [--out DIR]
 
-Items: fixed, tuning, learners, context, delays, prices. The prompts come from the wheel ``paretobandit`` (Apache-2.0):
-``python -m pip install 'jaxbandits[router]'``.
+Items: fixed, learners, context, delays, prices, tuning, own. The prompts come from the wheel ``paretobandit``
+(Apache-2.0): ``python -m pip install 'jaxbandits[router]'``. ``own`` plays ``DIR/requests.csv`` of ``--data DIR``: a
+row for each request, columns ``quality MODEL`` and ``dollars MODEL`` for each model.
 
 A run learns on the 1,785 prompts of the training split and is judged on the 1,824 of the test split, each in an order
 of its own. A cost of 1 is the dearest answer of all.
@@ -11,6 +12,7 @@ of its own. A cost of 1 is the dearest answer of all.
 
 from __future__ import annotations
 
+import csv
 import functools
 from typing import Any, NamedTuple
 
@@ -24,6 +26,7 @@ from experiments.router.data import MODELS, Split, load
 from experiments.router.features import embedded
 from experiments.router.picture import drawn
 from experiments.router.programs import Ridge, by_price, ceiling, fitting_price, frontier, mixture
+from jaxbandits.core.checks import bad
 from jaxbandits.environments import Delayed, FixedDelay, Piecewise, RequestTable, ShuffledRows, WithNullArm
 from jaxbandits.policies import (
     SUAK,
@@ -56,18 +59,26 @@ ALONE = {
 }
 
 
+OWN, WHAT = "requests.csv", ("quality", "dollars")
+
+
 class World(NamedTuple):
     """The prompts, and the seven budgets."""
 
     train: Split
     test: Split
-    budgets: np.ndarray  # dollars a request, [B]: from the cheapest model's mean on the training split to the dearest's
+    budgets: np.ndarray  # dollars a request, [B]
     unit: float  # dollars of a cost of 1
 
     @property
     def c(self) -> np.ndarray:
         """Budgets in cost units."""
         return self.budgets / self.unit
+
+    @property
+    def labels(self) -> list[str]:
+        """What rows call the budgets."""
+        return [f"{b:.1e}" for b in self.budgets]
 
     @property
     def both(self) -> Split:
@@ -85,16 +96,20 @@ class World(NamedTuple):
 @functools.cache
 def world() -> World:
     """The data, read once."""
-    train, test = load()
+    return budgeted(*load())
+
+
+def budgeted(train: Split, test: Split) -> World:
+    """Seven budgets, evenly in ln dollars from the cheapest model's mean on the training split to the dearest's."""
     means = train.dollars.mean(axis=0)
     budgets = np.geomspace(means.min(), means.max(), len(PUBLISHED))
     return World(train, test, budgets, float(max(train.dollars.max(), test.dollars.max())))
 
 
-def marks(first: int, second: int, every: tuple[int, int] = (105, 96)) -> np.ndarray:
+def marks(first: int, second: int) -> np.ndarray:
     """Shares of a run after whole numbers of requests, among them the end of the first part."""
-    rounds = [*range(every[0], first + 1, every[0]), *range(first + every[1], first + second + 1, every[1])]
-    return np.array(rounds) / (first + second)
+    learning, judging = np.linspace(0, first, 18)[1:], first + np.linspace(0, second, 20)[1:]
+    return np.unique(np.rint(np.concatenate([learning, judging]))) / (first + second)
 
 
 class Judged(NamedTuple):
@@ -203,7 +218,7 @@ def tuning(options: Options) -> list[Row]:
             there, limit = WithNullArm(table), jb.AverageCost(c=here.c, rounds=rounds)
         result, _ = simulated(
             options, f"tuning {name}", over(name, grid), there, limit, key=TRIAL_KEY, replicates=orders,
-            marks=marks(first, second, (105, 105)),
+            marks=marks(first, second),
         )  # fmt: skip
         each = [judged(here, result.ledger, i, first) for i in range(grid.size)]
         lost = np.stack([shortfall(here.train, here.budgets, one.quality, one.dollars) for one in each])
@@ -267,25 +282,26 @@ def fixed(options: Options) -> list[Row]:
     return rows
 
 
+def lanes(options: Options, here: World, name: str, policy: Any) -> Judged:
+    """A policy that sees no prompt at every budget, in orders of its own."""
+    parts = len(here.train.prompts), len(here.test.prompts)
+    there, limit = WithNullArm(here.table(here.both, parts)), jb.AverageCost(c=here.c, rounds=sum(parts))
+    runs = options.pick(8, 32, 64)
+    result, _ = simulated(options, name, policy, there, limit, key=RUN_KEY, replicates=runs, marks=marks(*parts))
+    return judged(here, result.ledger, 0, parts[0])
+
+
 def played(options: Options) -> dict[str, Judged]:
     """Every learner at every budget."""
     here = world()
-    parts = len(here.train.prompts), len(here.test.prompts)
-    there, limit = WithNullArm(here.table(here.both, parts)), jb.AverageCost(c=here.c, rounds=sum(parts))
-    found = {}
-    for name, policy in learners(here, options.quick).items():
-        result, _ = simulated(
-            options, name, policy, there, limit, key=RUN_KEY, replicates=options.pick(8, 32, 64), marks=marks(*parts)
-        )
-        found[name] = judged(here, result.ledger, 0, parts[0])
-    return found
+    return {name: lanes(options, here, name, policy) for name, policy in learners(here, options.quick).items()}
 
 
 def told(here: World, item: str, one: Judged) -> list[Row]:
     """Quality and spending at each budget, and how many requests until it is as good as the mixture."""
     rows, means = [], (here.test.quality.mean(0), here.test.dollars.mean(0))
     after = until(here, one)
-    for i, label in enumerate(PUBLISHED):
+    for i, label in enumerate(here.labels):
         gap = one.quality[i].mean() - mixture(*means, float(one.dollars[i].mean())).quality
         note = (
             f"less the best mixture at its dollars {gap:+.4f}; {100 * one.served[i].mean():.1f} % served; "
@@ -476,6 +492,32 @@ def delays(options: Options) -> list[Row]:
     return rows
 
 
+def own(options: Options) -> list[Row]:
+    """Your log, ``DIR/requests.csv``: the mixtures of your models, a learner, and the most that context could bring."""
+    path = options.data / OWN
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    names = [name.removeprefix("quality ") for name in (lines[0] if lines else {}) if name.startswith("quality ")]
+    if len(names) < 2 or any(f"dollars {name}" not in lines[0] for name in names):
+        raise bad(
+            str(path), "other columns", "a CSV file with columns 'quality MODEL' and 'dollars MODEL' for each model"
+        )
+    quality, dollars = (np.array([[float(x[f"{what} {n}"]) for n in names] for x in lines]) for what in WHAT)
+    half = len(lines) // 2
+    splits = [Split([""] * len(part), quality[part], dollars[part]) for part in np.split(np.arange(len(lines)), [half])]
+    here, rows = budgeted(splits[0], splits[1]), []
+    quality, dollars = here.test.quality.mean(0), here.test.dollars.mean(0)
+    for name, q, d in zip(names, quality, dollars, strict=True):
+        rows.append(row(f"own: always {name}: quality", q, published=OURS, digits=".4f", note=f"at ${d:.3g} a request"))
+    for b, label in zip(here.budgets, here.labels, strict=True):
+        best, most = mixture(quality, dollars, float(b)), ceiling(here.test.quality, here.test.dollars, float(b))
+        said = ", ".join(f"{100 * x:.0f} % {n}" for x, n in zip(best.shares, [*names, "none"], strict=True) if x > 0)
+        note = f"{said}; the best choice for every request: {most:.4f}"
+        rows.append(row(f"own: best mixture at ${label}", best.quality, published=OURS, digits=".4f", note=note))
+    policy = UCBSimplex(c=here.c[None], lam=TUNED["UCB-Simplex"])
+    return rows + told(here, "own: UCB-Simplex", lanes(options, here, "own", policy))
+
+
 PHASES, DROP = 3, 0.1 / 5.625  # of its price: $0.10 for a million tokens in place of the mean of 1.25 and 10
 TIGHT = {"tight": 3.0e-4, "moderate": 6.62e-4, "loose": 1.87e-3}
 RATIOS = {"tight": (1.01, 0.95, 1.04), "moderate": (0.99, 0.65, 1.00), "loose": (0.96, 0.23, 0.95)}  # published
@@ -551,7 +593,16 @@ def _priced(
 
 EXPERIMENT = Experiment(
     "router",
-    {"fixed": fixed, "learners": learners_, "context": context, "delays": delays, "prices": prices, "tuning": tuning},
+    {
+        "fixed": fixed,
+        "learners": learners_,
+        "context": context,
+        "delays": delays,
+        "prices": prices,
+        "tuning": tuning,
+        "own": own,
+    },
+    needs={"own": OWN},
     not_in_quick=("context", "tuning"),
     any_size=lambda row: row.item.startswith("fixed"),
 )

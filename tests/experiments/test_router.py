@@ -254,3 +254,35 @@ def test_every_item_runs_small_and_draws(small: router.World, tmp_path: Path) ->
     best = [by_item[f"fixed: best mixture at ${label}"] for label in router.PUBLISHED]
     most = [by_item[f"fixed: best choice for every request at ${label}"] for label in router.PUBLISHED]
     assert (np.diff(best) >= 0).all() and (np.array(most) >= best).all()
+
+
+def test_your_own_log_is_played(tmp_path: Path) -> None:
+    """Two models, the dear one better by 0.2: half of the difference in dollars buys half of that."""
+    rng = np.random.default_rng(0)
+    lines = [f"{0.6 + 0.1 * x:.6f},{0.8 + 0.1 * x:.6f},{0.001},{0.01}" for x in rng.random(400)]
+    text = "\n".join(["quality small,quality large,dollars small,dollars large", *lines])
+    (tmp_path / "requests.csv").write_text(text, encoding="utf-8")
+    rows = {x.item: x for x in router.EXPERIMENT.run(Options(quick=True, only="own", out=tmp_path, data=tmp_path))}
+    alone = [float(rows[f"own: always {name}: quality"].measured) for name in ("small", "large")]
+    for dollars, label in ((10**-2.5, "3.2e-03"), (10**-2.0, "1.0e-02")):
+        best = alone[0] + (alone[1] - alone[0]) * (dollars - 0.001) / 0.009
+        assert float(rows[f"own: best mixture at ${label}"].measured) == pytest.approx(best, abs=1e-4)
+        played = rows[f"own: UCB-Simplex at ${label}: quality"]
+        assert float(played.measured) == pytest.approx(best, abs=0.01)
+    (tmp_path / "requests.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(jb.InputError, match=r"requests.csv: 'other columns' given; it must be a CSV file with columns"):
+        router.EXPERIMENT.run(Options(quick=True, only="own", out=tmp_path, data=tmp_path))
+    ran = router.EXPERIMENT.run(Options(quick=True, only="own", out=tmp_path, data=tmp_path / "nothing"))
+    assert ran == []
+
+
+def test_marks_are_whole_requests_and_hold_the_end_of_learning() -> None:
+    for first, second in ((1785, 1824), (210, 96), (5, 7)):
+        at = router.marks(first, second) * (first + second)
+        assert np.abs(at - np.rint(at)).max() < 1e-9 and (np.diff(at) > 0.5).all()
+        assert {float(first), float(first + second)} <= set(np.rint(at).tolist())
+
+
+def test_budgets_are_called_as_they_were_published() -> None:
+    train = Split([], np.ones((1, 3)), np.array([[2.929e-5, 5e-4, 1.5037e-2]]))
+    assert router.budgeted(train, train).labels == list(router.PUBLISHED)
