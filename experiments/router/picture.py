@@ -21,8 +21,8 @@ LOOKS = {
     "explore 50, then commit": (ORANGE, "D"),
     "cap": (GREY, "X"),
     "price tiers": (BLACK, "<"),
-    "LiteLLM adaptive": (BLACK, "p"),
-    "r − λc": (BLACK, "h"),
+    "LiteLLM adaptive": (SKY, "p"),
+    "r − λc": (ORANGE, "P"),
 }
 
 
@@ -36,7 +36,8 @@ def drawn(path: Path, here: Any, learners: Mapping[str, Any], contextual: Mappin
     left.plot(line[::8], best, color=GREY, linestyle=":", label="best choice for every request")
     for x, y, name in zip(dollars, quality, ("Llama-3.1-8B", "Mistral-Large", "Gemini-2.5-Pro"), strict=True):
         left.scatter(x, y, s=70, color=BLACK, zorder=5)
-        left.annotate(name, (x, y), (0, -14), textcoords="offset points", ha="center", fontsize=8)
+        below = -14 if x < dollars.max() else 8
+        left.annotate(name, (x, y), (0, below), textcoords="offset points", ha="center", fontsize=8)
     right.axhline(0, color=BLACK, linewidth=3, alpha=0.4)
     for name, points in contextual.items():
         gap, low, high, paid = np.array(points).T
@@ -53,7 +54,7 @@ def drawn(path: Path, here: Any, learners: Mapping[str, Any], contextual: Mappin
         xscale="log", xlabel="dollars a request", ylabel="quality less the best fixed mixture's", ylim=(-0.06, 0.05)
     )
     left.set_title("Quality over dollars, seven budgets")
-    right.set_title("The same, less the line; 95 % intervals")
+    right.set_title("The same, less the line; 95 % intervals (cap: down to −0.12)")
     save(picture, path, legend=[left], columns=5)
 
 
