@@ -571,10 +571,12 @@ def _soon() -> Iterator[str]:
 
 
 def _late() -> Iterator[str]:
-    """Quality over delays."""
+    """Quality over delays, and the share that was served."""
 
     def show(item: str) -> str:
-        return cell(found("router", f"{item}: quality"), ".3f")
+        each = found("router", f"{item}: quality")
+        served = re.findall(r"; (\S+) % served", each.note)[0]
+        return f"{cell(each, '.3f')} ({float(served):.0f} %)"
 
     names = ("PricePacer", "explore 50, then commit")
     rows = [(f"{x}, {n:,} late", f"delays: {x}, {n} requests late at ${{}}") for x in names for n in (0, 10, 100, 1000)]
