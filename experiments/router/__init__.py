@@ -43,7 +43,9 @@ from jaxbandits.policies import (
 )
 
 RUN_KEY, TRIAL_KEY = jax.random.key(360), jax.random.key(361)
-PUBLISHED = {  # ParetoBandit's Table 1: quality and its standard error, dollars a request, dollars over the budget
+# ParetoBandit's Table 1 (its repository at 9309199e, 01_stationary_budget_pacing/table_budget_compliance.tex): quality
+# and its standard error, dollars a request, dollars over the budget.
+PUBLISHED = {
     "2.9e-05": (0.793, 0.00004, 2.9e-5, 0.98),
     "8.3e-05": (0.813, 0.0005, 8.3e-5, 1.00),
     "2.3e-04": (0.859, 0.0008, 2.3e-4, 1.00),
@@ -520,7 +522,11 @@ def own(options: Options) -> list[Row]:
 
 PHASES, DROP = 3, 0.1 / 5.625  # of its price: $0.10 for a million tokens in place of the mean of 1.25 and 10
 TIGHT = {"tight": 3.0e-4, "moderate": 6.62e-4, "loose": 1.87e-3}
-RATIOS = {"tight": (1.01, 0.95, 1.04), "moderate": (0.99, 0.65, 1.00), "loose": (0.96, 0.23, 0.95)}  # published
+RATIOS = {
+    "tight": (1.01, 0.95, 1.04),
+    "moderate": (0.99, 0.65, 1.00),
+    "loose": (0.96, 0.23, 0.95),
+}  # published: 58c1a81d
 
 
 def prices(options: Options) -> list[Row]:
