@@ -31,7 +31,19 @@ _SWAPS = 48  # rounds of the shuffle behind a random order; orders of six rows p
 
 
 class RowOrder:
-    """Which row of a table a round meets."""
+    """Which row of a table a round meets.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> @jb.pytree
+        ... class OneRowForTwo(jb.environments.RowOrder):
+        ...     def row(self, key, round, rows):
+        ...         return (round - 1) // 2 % rows
+        >>> world = jb.environments.RequestTable.of([[0.5], [0.9], [0.1]], [[0.2]] * 3, OneRowForTwo())
+        >>> world.rows(jax.random.key(0), rounds=7).tolist()
+        [0, 0, 1, 1, 2, 2, 0]
+    """
 
     @abstractmethod
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
@@ -43,7 +55,14 @@ class RowOrder:
 
 @pytree
 class DrawnRows(RowOrder):
-    """A row drawn uniformly each round, with replacement: requests without end, independent of each other."""
+    """A row drawn uniformly each round, with replacement: requests without end, independent of each other.
+
+    Example:
+        >>> import jax
+        >>> from jaxbandits.environments import DrawnRows, RequestTable
+        >>> RequestTable.of([[0.5]] * 6, [[0.2]] * 6, DrawnRows()).rows(jax.random.key(0), rounds=12).tolist()
+        [0, 5, 1, 2, 0, 1, 3, 1, 2, 2, 4, 0]
+    """
 
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
         """By the address of the round."""
@@ -55,6 +74,12 @@ class RowsInOrder(RowOrder):
     """The rows as they stand, again and again: a log in the order of its time.
 
     Every replicate meets the same rows, so replicates differ by a policy's own draws alone.
+
+    Example:
+        >>> import jax
+        >>> from jaxbandits.environments import RequestTable, RowsInOrder
+        >>> RequestTable.of([[0.5]] * 3, [[0.2]] * 3, RowsInOrder()).rows(jax.random.key(0), rounds=7).tolist()
+        [0, 1, 2, 0, 1, 2, 0]
     """
 
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
