@@ -75,7 +75,7 @@ class World(NamedTuple):
     @property
     def c(self) -> np.ndarray:
         """Budgets in cost units."""
-        return self.budgets / self.unit
+        return np.minimum(self.budgets / self.unit, 1.0)
 
     @property
     def labels(self) -> list[str]:
