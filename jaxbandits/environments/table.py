@@ -137,9 +137,10 @@ def permuted(place: jax.Array, n: jax.Array, words: jax.Array) -> jax.Array:
     """The image of ``place`` under the random permutation of 0 … n − 1 that two words make, ``i32[]``."""
     n = n.astype(jnp.uint32)
 
-    def swap(r: jax.Array, x: jax.Array) -> jax.Array:
+    def swap(r: Any, x: jax.Array) -> jax.Array:
+        r = jnp.asarray(r, jnp.uint32)  # without jit a plain number
         other = (streams.priority(words[0], r) % n + n - x) % n
-        coin = streams.priority(words[1] ^ (r.astype(jnp.uint32) * np.uint32(0x61C88647)), jnp.maximum(x, other))
+        coin = streams.priority(words[1] ^ (r * np.uint32(0x61C88647)), jnp.maximum(x, other))
         return jnp.where(coin >> 31 > 0, other, x)
 
     # A loop, not written out: that takes half as long to compile, and runs as fast.
