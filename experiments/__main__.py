@@ -16,7 +16,19 @@ from experiments.common import Experiment, Options
 from jaxbandits._cli.console import keep_programs, listed
 from jaxbandits.core.checks import InputError, bad
 
-NAMES = ("b_zoom", "drift", "gradients", "knapsacks", "omega_ucb", "omega_ucb_tails", "rcb", "rcucb", "service", "suak")
+NAMES = (
+    "b_zoom",
+    "drift",
+    "gradients",
+    "knapsacks",
+    "omega_ucb",
+    "omega_ucb_tails",
+    "rcb",
+    "rcucb",
+    "router",
+    "service",
+    "suak",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments import router
 from experiments.b_zoom.tables import COLUMNS, PLAYED2, STATISTICS
 from experiments.common import Row, read_summary
 from experiments.omega_ucb_tails import REST
@@ -497,6 +498,103 @@ def _by_week() -> Iterator[str]:
     return grid("drift", rows, dict(zip(weeks, weeks, strict=True)), functools.partial(cell, digits=".3f"))
 
 
+# --- docs/findings/router.md -----------------------------------------------------------------------------------
+_ROUTERS: tuple[str, ...] = (
+    "ParetoBandit",
+    "mixture learnt on the training split",
+    "UCB-Simplex",
+    "UCB-Simplex, guarded",
+    "pacer",
+)
+_ROUTERS += ("One-Phase", "primal-dual", "SUAK", "ω-UCB", "BTS", "explore 50, then commit", "r − λc", "cap")
+_ROUTERS += ("price tiers", "LiteLLM adaptive")
+_CONTEXTUAL = ("ParetoBandit", "linear, shown all", "longer prompts to the dearer")
+
+
+def _at_budgets(rows: Iterable[tuple[str, str]], show: Callable[[str], str], corner: str = "") -> Iterator[str]:
+    """A column for each budget; ``show`` makes a cell of an item without its ``quality``."""
+    budgets = {f"${label}": label for label in router.PUBLISHED}
+    return table([corner, *budgets], ([name, *(show(item.format(x)) for x in budgets.values())] for name, item in rows))
+
+
+def _routers() -> Iterator[str]:
+    """Quality, and dollars over the budget in brackets."""
+
+    def show(item: str) -> str:
+        quality, paid = (found("router", f"{item}: {what}") for what in ("quality", "dollars over the budget"))
+        return f"{float(quality.measured):.3f} ({float(paid.measured):.2f})"
+
+    rows = [("context" if name == "ParetoBandit" else "learners", name) for name in _ROUTERS]
+    return _at_budgets([(name, f"{by}: {name} at ${{}}") for by, name in rows], show)
+
+
+def _does_context_pay() -> Iterator[str]:
+    """Quality less the best mixture's, its interval, and the verdict."""
+
+    def show(item: str) -> str:
+        each = found("router", item)
+        low, high = re.findall(r"from (\S+) to (\S+) ", each.note)[0]
+        verdict = {"yes": "**yes**", "no": "**no**"}.get(each.verdict, "?")
+        return f"{float(each.measured):+.3f} ({float(low):+.3f} to {float(high):+.3f}) {verdict}".replace("-", "−")
+
+    rows = ((name, f"context: {name} − best mixture at its dollars, ${{}}") for name in _CONTEXTUAL)
+    return _at_budgets(rows, show)
+
+
+def _reproduced() -> Iterator[str]:
+    """ParetoBandit's own table, cell by cell."""
+
+    def show(item: str) -> str:
+        each = found("router", item)
+        digits = ".3f" if "quality" in item else ".2f"
+        return f"{float(each.measured):{digits}} ± {float(each.standard_error):.2g} / {float(each.published):{digits}}"
+
+    return _at_budgets(
+        [(what, f"context: ParetoBandit's {what} at ${{}}, ours and published") for what in _JUDGED],
+        show,
+        "ours / published",
+    )
+
+
+_JUDGED = ("quality", "dollars over the budget")
+
+
+def _soon() -> Iterator[str]:
+    """Requests until a router is as good as the mixture."""
+
+    def show(item: str) -> str:
+        said = re.findall(r"after (never|[0-9]+ requests)$", found("router", f"{item}: quality").note)[0]
+        return str(said.removesuffix(" requests"))
+
+    rows = [("context" if name == "ParetoBandit" else "learners", name) for name in _ROUTERS]
+    return _at_budgets([(name, f"{by}: {name} at ${{}}") for by, name in rows], show, "requests")
+
+
+def _late() -> Iterator[str]:
+    """Quality over delays, and the share that was served."""
+
+    def show(item: str) -> str:
+        each = found("router", f"{item}: quality")
+        served = re.findall(r"; (\S+) % served", each.note)[0]
+        return f"{cell(each, '.3f')} ({float(served):.0f} %)"
+
+    names = ("PricePacer", "explore 50, then commit")
+    rows = [(f"{x}, {n:,} late", f"delays: {x}, {n} requests late at ${{}}") for x in names for n in (0, 10, 100, 1000)]
+    return _at_budgets(rows, show)
+
+
+def _price_falls() -> Iterator[str]:
+    """Dollars over the budget by phase."""
+    whens = ("before", "while cheap", "after")
+    told = []
+    for label in ("tight", "moderate", "loose"):
+        for name in ("ParetoBandit", "UCB-Simplex", "pacer", "pacer, window 300", "explore 50, then commit", "cap"):
+            rows = [found("router", f"prices: {name}, {label}, {when}: dollars over the budget") for when in whens]
+            printed = [f" / {float(x.published):.2f}" if name == "ParetoBandit" else "" for x in rows]
+            told.append([label, name, *(cell(x, ".2f") + y for x, y in zip(rows, printed, strict=True))])
+    return table(["budget", "", *whens], told)
+
+
 # --- docs/findings/omega_ucb_tails.md --------------------------------------------------------------------------
 def one(setting: str, policy: str, rho: float | None = None, budget: float = PAPER) -> Line:
     """The one line of tails.csv of a setting of a policy (else a LookupError)."""
@@ -657,6 +755,12 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "summary: drift, held": _held,
     "summary: drift, ways": _ways,
     "summary: drift, prices": _by_week,
+    "summary: router, budgets": _routers,
+    "summary: router, context": _does_context_pay,
+    "summary: router, reproduced": _reproduced,
+    "summary: router, requests": _soon,
+    "summary: router, delays": _late,
+    "summary: router, prices": _price_falls,
     "summary: gradients, tuned": _tuned,
     "summary: sensitivity, figure 4": functools.partial(_side_by_side, "figure4", "rho", _OMEGAS),
     "summary: sensitivity, censored": functools.partial(_side_by_side, "alpha_censored", "alpha", _SURVIVALS),

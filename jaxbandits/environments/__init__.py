@@ -24,6 +24,7 @@ from jaxbandits.environments.finite import (
     random_generalised_bernoulli,
 )
 from jaxbandits.environments.reservoir import Reservoir, bernoulli_outcome, uniform_outcome
+from jaxbandits.environments.table import DrawnRows, RequestTable, RowOrder, RowsInOrder, ShuffledRows
 
 __all__ = [
     "AddressedArms",
@@ -36,6 +37,7 @@ __all__ = [
     "DelayLaw",
     "Delayed",
     "DelayedSpec",
+    "DrawnRows",
     "FastTrack",
     "FiniteArms",
     "FiniteSpec",
@@ -43,9 +45,13 @@ __all__ = [
     "Linear",
     "LoggedAuctions",
     "Piecewise",
+    "RequestTable",
     "Reservoir",
     "RevealConsumption",
     "RevealedSpec",
+    "RowOrder",
+    "RowsInOrder",
+    "ShuffledRows",
     "Spec",
     "TableDelay",
     "WithNullArm",

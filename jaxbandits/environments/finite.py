@@ -484,10 +484,10 @@ class WithNullArm(AroundWorld):
         True
     """
 
-    arms: FiniteArms = leaf()
+    arms: Environment = leaf()
 
     @property
-    def world(self) -> FiniteArms:
+    def world(self) -> Environment:
         """The arms."""
         return self.arms
 

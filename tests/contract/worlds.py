@@ -109,6 +109,17 @@ def piecewise() -> jb.environments.Piecewise:
     return jb.environments.Piecewise.of([here, there, here], at=[30, 55])
 
 
+def requests(order: jb.environments.RowOrder | None = None) -> jb.environments.RequestTable:
+    """Cells that depend on each other within a row."""
+    rng = np.random.default_rng(5)
+    reward = rng.random((INSTANCES, 13, 1)) * rng.random((INSTANCES, 13, ARMS))
+    return jb.environments.RequestTable.of(reward, 0.05 + 0.95 * reward, order)
+
+
+def requests_shuffled() -> jb.environments.RequestTable:
+    return requests(jb.environments.ShuffledRows(parts=(8, 5)))
+
+
 WORLDS = {
     "bernoulli": bernoulli,
     "generalised_bernoulli": generalised_bernoulli,
@@ -119,6 +130,8 @@ WORLDS = {
     "several_resources_and_null_arm": several_resources_and_null_arm,
     "delayed": delayed,
     "piecewise": piecewise,
+    "requests": requests,
+    "requests_shuffled": requests_shuffled,
     "reservoir": reservoir,
     "reservoir_of_a_sampler": reservoir_of_a_sampler,
     "reservoir_of_a_table": reservoir_of_a_table,

@@ -1,0 +1,614 @@
+"""Which router: quality over dollars on real prompts and real prices, seven budgets, intervals over orders and prompts.
+
+    python -m experiments router [--quick|--full] [--only ITEM] [--out DIR]
+
+Items: fixed, learners, context, delays, prices, tuning, own. The prompts come from the wheel ``paretobandit``
+(Apache-2.0): ``python -m pip install 'jaxbandits[router]'``. ``own`` plays ``DIR/requests.csv`` of ``--data DIR``: a
+row for each request, columns ``quality MODEL`` and ``dollars MODEL`` for each model.
+
+A run learns on the 1,785 prompts of the training split and is judged on the 1,824 of the test split, each in an order
+of its own. A cost of 1 is the dearest answer of all.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import jaxbandits as jb
+from experiments.common import OURS, Experiment, Options, Row, mean_row, mean_se, row, simulated
+from experiments.router import paretobandit, rules
+from experiments.router.data import MODELS, Split, load
+from experiments.router.features import embedded
+from experiments.router.picture import drawn
+from experiments.router.programs import Ridge, by_price, ceiling, fitting_price, frontier, mixture
+from jaxbandits.core.checks import bad
+from jaxbandits.environments import Delayed, FixedDelay, Piecewise, RequestTable, ShuffledRows, WithNullArm
+from jaxbandits.policies import (
+    SUAK,
+    BudgetedThompson,
+    FluidOracle,
+    Guarded,
+    InFlight,
+    OmegaUCB,
+    OnePhase,
+    Pacer,
+    PricePacer,
+    PrimalDualTwoPhase,
+    UCBSimplex,
+)
+
+RUN_KEY, TRIAL_KEY = jax.random.key(360), jax.random.key(361)
+# ParetoBandit's Table 1 (its repository at 9309199e, 01_stationary_budget_pacing/table_budget_compliance.tex): quality
+# and its standard error, dollars a request, dollars over the budget.
+PUBLISHED = {
+    "2.9e-05": (0.793, 0.00004, 2.9e-5, 0.98),
+    "8.3e-05": (0.813, 0.0005, 8.3e-5, 1.00),
+    "2.3e-04": (0.859, 0.0008, 2.3e-4, 1.00),
+    "6.6e-04": (0.898, 0.002, 6.5e-4, 0.98),
+    "1.9e-03": (0.917, 0.0008, 1.7e-3, 0.91),
+    "5.3e-03": (0.924, 0.0003, 4.7e-3, 0.89),
+    "1.5e-02": (0.929, 0.0003, 1.1e-2, 0.74),
+}
+ALONE = {
+    "Llama-3.1-8B": ("0.793", "2.9e-05"),
+    "Mistral-Large": ("0.923", "5.3e-04"),
+    "Gemini-2.5-Pro": ("0.932", "1.5e-02"),
+}
+
+
+OWN, WHAT = "requests.csv", ("quality", "dollars")
+
+
+class World(NamedTuple):
+    """The prompts, and the seven budgets."""
+
+    train: Split
+    test: Split
+    budgets: np.ndarray  # dollars a request, [B]
+    unit: float  # dollars of a cost of 1
+
+    @property
+    def c(self) -> np.ndarray:
+        """Budgets in cost units."""
+        return np.minimum(self.budgets / self.unit, 1.0)
+
+    @property
+    def labels(self) -> list[str]:
+        """What rows call the budgets."""
+        return [f"{b:.1e}" for b in self.budgets]
+
+    @property
+    def both(self) -> Split:
+        """The rows of a table: the training split, then the test split."""
+        one, other = self.train, self.test
+        quality, dollars = np.concatenate([one.quality, other.quality]), np.concatenate([one.dollars, other.dollars])
+        return Split(one.prompts + other.prompts, quality, dollars)
+
+    def table(self, rows: Split, parts: tuple[int, ...]) -> RequestTable:
+        """A table for each budget (an instance has orders of its own)."""
+        quality, cost = (np.tile(x, (len(self.budgets), 1, 1)) for x in (rows.quality, rows.dollars / self.unit))
+        return RequestTable.of(quality, cost, ShuffledRows(parts))
+
+
+@functools.cache
+def world() -> World:
+    """The data, read once."""
+    return budgeted(*load())
+
+
+def budgeted(train: Split, test: Split) -> World:
+    """Seven budgets, evenly in ln dollars from the cheapest model's mean on the training split to the dearest's."""
+    means = train.dollars.mean(axis=0)
+    budgets = np.geomspace(means.min(), means.max(), len(PUBLISHED))
+    return World(train, test, budgets, float(max(train.dollars.max(), test.dollars.max())))
+
+
+def marks(first: int, second: int) -> np.ndarray:
+    """Shares of a run after whole numbers of requests, among them the end of the first part."""
+    learning, judging = np.linspace(0, first, 18)[1:], first + np.linspace(0, second, 20)[1:]
+    return np.unique(np.rint(np.concatenate([learning, judging]))) / (first + second)
+
+
+class Judged(NamedTuple):
+    """What a router did on the test split; dollars a request."""
+
+    quality: np.ndarray  # [budget, order]
+    dollars: np.ndarray  # [budget, order]
+    kept: np.ndarray  # [budget, order]: share of the marks at which the mean cost so far is at most the budget
+    served: np.ndarray  # [budget, order]: share of requests that were not turned away
+    window: (
+        np.ndarray
+    )  # [2, budget, order, mark]: quality and dollars a request between marks, given the models if known
+
+
+def judged(here: World, ledger: Any, setting: int, first: int) -> Judged:
+    """From the accounts of lanes ``[setting, budget, order, mark]``; ``first`` requests are for learning."""
+    rounds = ledger["rounds"][setting].astype(float)
+    reward, spent = (ledger[x][setting].reshape(rounds.shape) / 2.0**24 for x in ("reward", "spent"))
+    spent = spent * here.unit
+    at = np.searchsorted(rounds[0, 0], first)
+    assert rounds[0, 0, at] == first, "a mark stands at the end of the training split"
+    turned = sum(ledger[x][setting] for x in ("event:skips", "event:null") if x in ledger)
+    certain = [
+        ledger.get(f"expected_{x}", ledger[x])[setting].reshape(rounds.shape) / 2.0**24 for x in ("reward", "spent")
+    ]
+    since = [x[..., at + 1 :] - x[..., [at]] for x in (reward, spent, rounds, turned + 0 * rounds)]
+    quality, dollars, turned_away = (x / since[2] for x in (since[0], since[1], since[3]))
+    kept = (dollars <= here.budgets[: len(dollars), None, None] * (1 + 1e-6)).mean(axis=-1)
+    steps = [np.diff(x, axis=-1, prepend=0) for x in (certain[0], certain[1] * here.unit, rounds)]
+    return Judged(quality[..., -1], dollars[..., -1], kept, 1 - turned_away[..., -1], np.stack(steps[:2]) / steps[2])
+
+
+# --- Players
+
+
+def learners(here: World, quick: bool) -> dict[str, Any]:
+    """Policies that see no prompt; each may be told the budget, and what its source tells it."""
+    c, rounds = here.c[None], len(here.train.prompts) + len(here.test.prompts)
+    known = here.train.quality.mean(0), here.train.dollars.mean(0)
+    price = np.array([[mixture(*known, float(b)).price for b in here.budgets]]) * here.unit
+    quality, cost = (np.tile(x, (1, len(here.budgets), 1)) for x in (known[0], known[1] / here.unit))
+    few = {
+        "mixture learnt on the training split": FluidOracle(quality, cost, c=c),
+        "UCB-Simplex": UCBSimplex(c=c, lam=TUNED["UCB-Simplex"]),
+        "explore 50, then commit": rules.ExploreThenCommit(c=c),
+        "cap": rules.Cap(preferred=2, cheapest=0),
+    }
+    if quick:
+        return few
+    listed = np.array([0.1, 0.5, 1.25])  # dollars for a million tokens read, as the package's registry says
+    return few | {
+        "pacer": Pacer(c=c, a=TUNED["pacer"]),
+        "One-Phase": OnePhase(c=c, horizon=rounds, a=TUNED["One-Phase"]),
+        "primal-dual": PrimalDualTwoPhase(c=c, horizon=rounds, a=TUNED["primal-dual"]),
+        "SUAK": SUAK(c=c),
+        "UCB-Simplex, guarded": Guarded(UCBSimplex(c=c, lam=TUNED["UCB-Simplex"])),
+        "ω-UCB": OmegaUCB(),
+        "BTS": BudgetedThompson(),
+        "price tiers": rules.PriceTiers(worth=[1.0, 0.7, 0.4]),
+        "r − λc": rules.NetReward(price=price),
+        "LiteLLM adaptive": rules.AdaptiveRouter(
+            cheapness=1 - (listed - listed.min()) / np.ptp(listed), prior=np.array([3, 5, 7])
+        ),
+    }
+
+
+TUNED = {  # by `tuning`
+    "UCB-Simplex": 0.1,
+    "pacer": 10.0**-3.5,
+    "One-Phase": 10.0**-4.5,
+    "primal-dual": 1e-10,
+    "PricePacer": 2.0**-16,
+}
+GRIDS = {
+    "UCB-Simplex": 10.0 ** np.arange(-2, 1.1, 0.5),
+    "pacer": 10.0 ** np.arange(-7, -0.9, 0.5),
+    "One-Phase": 10.0 ** np.arange(-7, -0.9, 0.5),
+    "primal-dual": 10.0 ** np.arange(-10, -1.9),
+    "PricePacer": 2.0 ** np.arange(-24, 1, 2),
+}
+
+
+def tuning(options: Options) -> list[Row]:
+    """Which λ, a and ρ, on the training split and a key of its own: what is lost to the frontier, mean of budgets."""
+    here = world()
+    first = second = len(here.train.prompts)
+    rows_twice = Split(here.train.prompts * 2, np.tile(here.train.quality, (2, 1)), np.tile(here.train.dollars, (2, 1)))
+    table, rounds = here.table(rows_twice, (first, second)), first + second
+    rows, orders = [], options.pick(2, 4, 8)
+
+    def over(name: str, grid: np.ndarray) -> Any:
+        c = np.broadcast_to(here.c, (grid.size, len(here.c)))
+        return {
+            "UCB-Simplex": lambda: UCBSimplex(c=c, lam=grid),
+            "pacer": lambda: Pacer(c=c, a=grid),
+            "One-Phase": lambda: OnePhase(c=c, horizon=rounds, a=grid),
+            "primal-dual": lambda: PrimalDualTwoPhase(c=c, horizon=rounds, a=grid),
+            "PricePacer": lambda: InFlight(PricePacer(rho=grid), bound=bounds(here)),
+        }[name]()
+
+    for name, grid in GRIDS.items():
+        if name == "PricePacer":
+            there: Any = Delayed(table, FixedDelay(0), room=1)
+            limit: Any = daily(here, (first, second))
+        else:
+            there, limit = WithNullArm(table), jb.AverageCost(c=here.c, rounds=rounds)
+        result, _ = simulated(
+            options, f"tuning {name}", over(name, grid), there, limit, key=TRIAL_KEY, replicates=orders,
+            marks=marks(first, second),
+        )  # fmt: skip
+        each = [judged(here, result.ledger, i, first) for i in range(grid.size)]
+        lost = np.stack([shortfall(here.train, here.budgets, one.quality, one.dollars) for one in each])
+        mean = lost.mean(axis=(1, 2))
+        best = int(np.argmin(mean))
+        note = "; ".join(f"{x:.3g}: {y:.4f}" for x, y in zip(grid, mean, strict=True))
+        rows.append(row(f"tuning: {name}", float(grid[best]), published=OURS, note=f"lost: {note}"))
+    return rows
+
+
+def shortfall(split: Split, budgets: np.ndarray, quality: np.ndarray, dollars: np.ndarray) -> np.ndarray:
+    """Quality lost to the best fixed mixture at the budget, ``[budget, …]``.
+
+    A dollar too much counts twice what it could bring, or overspending along the frontier would be free.
+    """
+    means, beside = (split.quality.mean(0), split.dollars.mean(0)), (slice(None), *(None,) * (quality.ndim - 1))
+    best = [mixture(*means, float(b)) for b in budgets]
+    most, price = (np.array([getattr(x, name) for x in best])[beside] for name in ("quality", "price"))
+    return most + 2 * price * np.maximum(dollars - budgets[beside], 0) - quality
+
+
+def bounds(here: World) -> np.ndarray:
+    """The dearest answer of each model, in cost units."""
+    return np.maximum(here.train.dollars.max(0), here.test.dollars.max(0)) / here.unit
+
+
+def daily(here: World, parts: tuple[int, int], days: int = 3) -> jb.Renewing:
+    """The budget as so much a day, three days for each split: per request of a test day what ``budgets`` say."""
+    requests = [part // days for part in parts for _ in range(days)]
+    assert sum(requests) == sum(parts)
+    return jb.Renewing(amount=here.c[:, None] * (parts[1] // days), every=[1], requests=requests)
+
+
+# --- Items
+
+
+def fixed(options: Options) -> list[Row]:
+    """One model always, mixtures, and the best choice for every request: exact, nothing is played."""
+    here = world()
+    quality, dollars = here.test.quality.mean(0), here.test.dollars.mean(0)
+    learnt = here.train.quality.mean(0), here.train.dollars.mean(0)
+    rows = []
+    for (name, (printed, paid)), mean, cost in zip(ALONE.items(), quality, dollars, strict=True):
+        item, note = f"fixed: always {name}", "judged quality; mean of the test split"
+        rows.append(row(f"{item}, quality", mean, published=printed, holds=f"{mean:.3f}" == printed, note=note))
+        rows.append(row(f"{item}, dollars", cost, published=paid, holds=f"{cost:.1e}" == paid, digits=".3e"))
+    for b, (label, (q, _, d, _)) in zip(here.budgets, PUBLISHED.items(), strict=True):
+        best, plan = mixture(quality, dollars, float(b)), mixture(*learnt, float(b))
+        said = f"{', '.join(f'{x:.3f}' for x in best.shares)} of the three models and of none"
+        rows.append(row(f"fixed: best mixture at ${label}", best.quality, published=OURS, note=said))
+        there = float(plan.shares[:-1] @ quality)
+        note = f"at ${plan.shares[:-1] @ dollars:.3g}"
+        rows.append(row(f"fixed: mixture learnt on the training split at ${label}", there, published=OURS, note=note))
+        most = ceiling(here.test.quality, here.test.dollars, float(b))
+        rows.append(row(f"fixed: best choice for every request at ${label}", most, published=OURS))
+        same = float(frontier(quality, dollars, np.array(d)))
+        note = f"ParetoBandit's published {q} at ${d:g} less the best mixture at those dollars, {same:.4f}"
+        rows.append(
+            row(f"fixed: published − best mixture, ${label}", q - same, published=OURS, digits="+.4f", note=note)
+        )
+    return rows
+
+
+def lanes(options: Options, here: World, name: str, policy: Any) -> Judged:
+    """A policy that sees no prompt at every budget, in orders of its own."""
+    parts = len(here.train.prompts), len(here.test.prompts)
+    there, limit = WithNullArm(here.table(here.both, parts)), jb.AverageCost(c=here.c, rounds=sum(parts))
+    runs = options.pick(8, 32, 64)
+    result, _ = simulated(options, name, policy, there, limit, key=RUN_KEY, replicates=runs, marks=marks(*parts))
+    return judged(here, result.ledger, 0, parts[0])
+
+
+def played(options: Options) -> dict[str, Judged]:
+    """Every learner at every budget."""
+    here = world()
+    return {name: lanes(options, here, name, policy) for name, policy in learners(here, options.quick).items()}
+
+
+def told(here: World, item: str, one: Judged) -> list[Row]:
+    """Quality and spending at each budget, and how many requests until it is as good as the mixture."""
+    rows, means = [], (here.test.quality.mean(0), here.test.dollars.mean(0))
+    after = until(here, one)
+    for i, label in enumerate(here.labels):
+        gap = one.quality[i].mean() - mixture(*means, float(one.dollars[i].mean())).quality
+        note = (
+            f"less the best mixture at its dollars {gap:+.4f}; {100 * one.served[i].mean():.1f} % served; "
+            f"as good as the mixture at the budget after {after[i]}"
+        )
+        rows.append(mean_row(f"{item} at ${label}: quality", one.quality[i], published=OURS, digits=".4f", note=note))
+        note = f"the mean so far within the budget at {100 * one.kept[i].mean():.0f} % of marks"
+        ratio = one.dollars[i] / here.budgets[i]
+        item_paid = f"{item} at ${label}: dollars over the budget"
+        rows.append(mean_row(item_paid, ratio, published=OURS, digits=".3f", note=note))
+    return rows
+
+
+def until(here: World, one: Judged, within: float = 0.01) -> list[str]:
+    """Requests after which a window of some 100 requests never loses more than ``within`` to the mixture again."""
+    last = len(here.train.prompts)
+    rounds = np.rint(marks(last, len(here.test.prompts)) * (last + len(here.test.prompts)))
+    lost = shortfall(here.both, here.budgets, *one.window.mean(axis=2))
+    ends = [np.append(-1, np.flatnonzero(x > within))[-1] for x in lost]
+    return ["never" if i == len(rounds) - 1 else f"{int(rounds[i]) if i >= 0 else 0} requests" for i in ends]
+
+
+def learners_(options: Options) -> list[Row]:
+    """Policies that see no prompt, at seven budgets."""
+    here, found = world(), played(options)
+    rows = [each for name, one in found.items() for each in told(here, f"learners: {name}", one)]
+    if options.quick:
+        drawn(options.out / "router.png", here, found, {})
+    return rows
+
+
+class Chosen(NamedTuple):
+    """What routers that see prompts chose: the model of every request of the test split, by budget and order."""
+
+    model: np.ndarray  # i64[budget, order, N]
+    account: Judged | None  # None for those that do not learn as they go
+
+
+def seen(options: Options) -> np.ndarray:
+    """What a contextual router sees of the prompts, ``[N, 26]``."""
+    prompts = world().both.prompts
+    return paretobandit.features(embedded(prompts, options.out / "runs" / "embeddings.npz"))
+
+
+def contextual(options: Options) -> dict[str, Chosen]:
+    """ParetoBandit; a linear router that was shown all of the training split; a threshold on a prompt's length."""
+    here = world()
+    first, context = len(here.train.prompts), seen(options)
+    return {
+        "ParetoBandit": _learning(options, here, context),
+        "linear, shown all": Chosen(_linear(here, context[:first], context[first:])[:, None], None),
+        "longer prompts to the dearer": Chosen(_by_length(here)[:, None], None),
+    }
+
+
+def _learning(options: Options, here: World, context: np.ndarray) -> Chosen:
+    first, both = len(here.train.prompts), here.both
+    orders, rounds = options.pick(2, 8, 20), len(both.prompts)
+    table = here.table(both, (first, rounds - first))
+    kept = options.kept("ParetoBandit.npz")
+    if kept and kept.is_file():
+        order, model = (np.load(kept)[x] for x in ("order", "model"))
+    else:
+        order = np.zeros((len(here.budgets), orders, rounds), np.int64)
+        model = np.zeros_like(order)
+        for b, budget in enumerate(here.budgets):
+            for o in range(orders):
+                order[b, o] = table.rows(RUN_KEY, rounds, replicate=o, instance=b)
+                model[b, o] = paretobandit.choices(context, both, order[b, o], float(budget), o)
+        if kept:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            np.savez(kept, order=order, model=model)
+    quality, dollars = (x[order, model] for x in (both.quality, both.dollars))
+    by_prompt = np.zeros((*order.shape[:2], rounds - first), np.int64)
+    np.put_along_axis(by_prompt, order[..., first:] - first, model[..., first:], axis=-1)
+    return Chosen(by_prompt, account(here, quality, dollars))
+
+
+def account(here: World, quality: np.ndarray, dollars: np.ndarray) -> Judged:
+    """Of what was earned and paid in each round, ``[budget, order, round]``."""
+    parts = len(here.train.prompts), len(here.test.prompts)
+    rounds = np.rint(marks(*parts) * sum(parts)).astype(int)
+    totals = [np.cumsum(x, axis=-1)[..., rounds - 1] / s for x, s in ((quality, 1.0), (dollars, here.unit))]
+    ledger = {"reward": totals[0] * 2.0**24, "spent": totals[1] * 2.0**24}
+    ledger["rounds"] = np.broadcast_to(rounds, totals[0].shape)
+    return judged(here, {name: x[None] for name, x in ledger.items()}, 0, parts[0])
+
+
+def _linear(here: World, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Ridge regressions on every cell of the training split; the price that meets the budget there, ``[budget, N]``."""
+    model = Ridge.fitted(before, here.train.quality, here.train.dollars, penalty=1.0)
+    guess, then = model.said(before), model.said(after)
+    prices = [fitting_price(*guess, float(b), paid=here.train.dollars) for b in here.budgets]
+    cheapest = int(np.argmin(here.train.dollars.mean(0)))
+    return np.array([by_price(*then, p) if np.isfinite(p) else np.full(len(after), cheapest) for p in prices])
+
+
+def _by_length(here: World) -> np.ndarray:
+    """The two models of the mixture; the longest prompts of the training split that it can pay get the dearer."""
+    chosen = []
+    for b in here.budgets:
+        plan = mixture(here.train.quality.mean(0), here.train.dollars.mean(0), float(b)).shares[:-1]
+        pair = np.flatnonzero(plan > 0)
+        cheap, dear = pair[0], pair[-1]
+        length, later = (np.array([len(x) for x in split.prompts]) for split in (here.train, here.test))
+        by = np.argsort(-length, kind="stable")
+        paid = here.train.dollars[:, cheap].sum() + np.cumsum(
+            (here.train.dollars[:, dear] - here.train.dollars[:, cheap])[by]
+        )
+        fits = int((paid <= b * len(length)).sum())
+        limit = length[by[fits - 1]] if fits else np.inf
+        chosen.append(np.where(later >= limit, dear, cheap))
+    return np.array(chosen)
+
+
+def pays(here: World, model: np.ndarray, draws: int = 2000) -> tuple[float, float, float, float]:
+    """(quality less the best fixed mixture's at the same dollars; 95 % interval; dollars a request).
+
+    ``model`` [order, N] of one budget. Bootstrap over prompts and over orders; the mixture is found anew each time.
+    """
+    rng = np.random.default_rng(36)
+    orders, n = model.shape
+    quality, dollars = (x[np.arange(n), model] for x in (here.test.quality, here.test.dollars))  # [order, N]
+    prompts = np.concatenate([np.ones((1, n)), rng.multinomial(n, np.full(n, 1 / n), draws)]) / n  # all, then draws
+    of_order = np.concatenate([np.ones((1, orders)), rng.multinomial(orders, np.full(orders, 1 / orders), draws)])
+    mine = [np.einsum("do,od->d", of_order / orders, x @ prompts.T) for x in (quality, dollars)]
+    models = prompts @ here.test.quality, prompts @ here.test.dollars  # [draw, K]
+    lines = zip(*mine, *models, strict=True)
+    gaps = np.array([q - mixture(all_q, all_d, float(d)).quality for q, d, all_q, all_d in lines])
+    low, high = np.quantile(gaps[1:], [0.025, 0.975])
+    return float(gaps[0]), float(low), float(high), float(mine[1][0])
+
+
+def context(options: Options) -> list[Row]:
+    """Does context pay? Routers that see the prompt, at the dollars that they spend, beside the best fixed mixture."""
+    here, found, rows = world(), contextual(options), []
+    points: dict[str, Any] = {}
+    for name, chosen in found.items():
+        points[name] = [pays(here, model, options.pick(200, 1000, 2000)) for model in chosen.model]
+        for (gap, low, high, dollars), budget, label in zip(points[name], here.budgets, PUBLISHED, strict=True):
+            holds = True if low > 1e-6 else False if high < -1e-6 else None
+            note = (
+                f"from {low:+.4f} to {high:+.4f} (bootstrap over prompts and orders, 95 %) at {dollars / budget:.3f} "
+                "of the budget; yes: context pays"
+            )
+            item = f"context: {name} − best mixture at its dollars, ${label}"
+            rows.append(row(item, gap, published=OURS, holds=holds, digits="+.4f", note=note))
+    one = found["ParetoBandit"].account
+    assert one is not None
+    rows += told(here, "context: ParetoBandit", one)
+    for i, (label, (q, error, _, ratio)) in enumerate(PUBLISHED.items()):
+        for what, values, published, printed in (
+            ("quality", one.quality[i], q, error),
+            ("dollars over the budget", one.dollars[i] / here.budgets[i], ratio, 0.0),
+        ):
+            value, mine = mean_se(values)
+            rounding = 0.0005 if what == "quality" else 0.005
+            # the printed error of the ratio is not given: ours, for as many orders
+            both = 2 * np.hypot(mine, printed or mine) + rounding
+            near = bool(abs(value - published) <= both)
+            item = f"context: ParetoBandit's {what} at ${label}, ours and published"
+            rows.append(row(item, value, mine, published=published, holds=near, digits=".4f"))
+    drawn(options.out / "router.png", here, played(options), points)
+    return rows
+
+
+def delays(options: Options) -> list[Row]:
+    """Outcomes 0 to 1,000 requests late; the budget as so much a day."""
+    here, rows = world(), []
+    parts = len(here.train.prompts), len(here.test.prompts)
+    known = here.train.quality.mean(0), here.train.dollars.mean(0)
+    price = np.array([[mixture(*known, float(b)).price for b in here.budgets]]) * here.unit
+    policies: dict[str, Any] = {
+        "PricePacer": PricePacer(rho=TUNED["PricePacer"]),
+        "explore 50, then commit": rules.ExploreThenCommit(c=here.c[None]),
+        "r − λc": rules.NetReward(price=price),
+    }
+    table, limit = here.table(here.both, parts), daily(here, parts)
+    for late in options.pick([100], [0, 10, 100, 1000], [0, 10, 100, 1000]):
+        there = Delayed(table, FixedDelay(late), room=late + 1)
+        for name, policy in list(policies.items())[: options.pick(1, 3, 3)]:
+            result, _ = simulated(
+                options, f"{name}, {late} late", InFlight(policy, bound=bounds(here)), there, limit, key=RUN_KEY,
+                replicates=options.pick(4, 8, 16), marks=marks(*parts),
+            )  # fmt: skip
+            one = judged(here, result.ledger, 0, parts[0])
+            rows += told(here, f"delays: {name}, {late} requests late", one)
+    return rows
+
+
+def own(options: Options) -> list[Row]:
+    """Your log, ``DIR/requests.csv``: the mixtures of your models, a learner, and the most that context could bring."""
+    path = options.data / OWN
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    names = [name.removeprefix("quality ") for name in (lines[0] if lines else {}) if name.startswith("quality ")]
+    if len(names) < 2 or any(f"dollars {name}" not in lines[0] for name in names):
+        raise bad(
+            str(path), "other columns", "a CSV file with columns 'quality MODEL' and 'dollars MODEL' for each model"
+        )
+    quality, dollars = (np.array([[float(x[f"{what} {n}"]) for n in names] for x in lines]) for what in WHAT)
+    half = len(lines) // 2
+    splits = [Split([""] * len(part), quality[part], dollars[part]) for part in np.split(np.arange(len(lines)), [half])]
+    here, rows = budgeted(splits[0], splits[1]), []
+    quality, dollars = here.test.quality.mean(0), here.test.dollars.mean(0)
+    for name, q, d in zip(names, quality, dollars, strict=True):
+        rows.append(row(f"own: always {name}: quality", q, published=OURS, digits=".4f", note=f"at ${d:.3g} a request"))
+    for b, label in zip(here.budgets, here.labels, strict=True):
+        best, most = mixture(quality, dollars, float(b)), ceiling(here.test.quality, here.test.dollars, float(b))
+        said = ", ".join(f"{100 * x:.0f} % {n}" for x, n in zip(best.shares, [*names, "none"], strict=True) if x > 0)
+        note = f"{said}; the best choice for every request: {most:.4f}"
+        rows.append(row(f"own: best mixture at ${label}", best.quality, published=OURS, digits=".4f", note=note))
+    policy = UCBSimplex(c=here.c[None], lam=TUNED["UCB-Simplex"])
+    return rows + told(here, "own: UCB-Simplex", lanes(options, here, "own", policy))
+
+
+PHASES, DROP = 3, 0.1 / 5.625  # of its price: $0.10 for a million tokens in place of the mean of 1.25 and 10
+TIGHT = {"tight": 3.0e-4, "moderate": 6.62e-4, "loose": 1.87e-3}
+RATIOS = {
+    "tight": (1.01, 0.95, 1.04),
+    "moderate": (0.99, 0.65, 1.00),
+    "loose": (0.96, 0.23, 0.95),
+}  # published: 58c1a81d
+
+
+def prices(options: Options) -> list[Row]:
+    """The dearest model's price falls to a 56th for a third of the test split, and comes back."""
+    here = world()._replace(budgets=np.array(list(TIGHT.values())))
+    first, second = len(here.train.prompts), len(here.test.prompts)
+    phase = second // PHASES
+    usual = here.table(here.both, (first, second))
+    falls = np.where(np.arange(len(MODELS)) == 2, DROP, 1.0)
+    cheap = Split(here.both.prompts, here.both.quality, here.both.dollars * falls)
+    at = (first + phase + 1, first + 2 * phase + 1)
+    there = Piecewise.of([WithNullArm(here.table(x, (first, second))) for x in (here.both, cheap, here.both)], at=at)
+    c, limit = here.c[None], jb.AverageCost(c=here.c, rounds=first + second)
+    policies: dict[str, Any] = {
+        "pacer": Pacer(c=c, a=TUNED["pacer"]),
+        "pacer, window 300": jb.policies.Windowed(Pacer(c=c, a=TUNED["pacer"]), window=300),
+        "UCB-Simplex": UCBSimplex(c=c, lam=TUNED["UCB-Simplex"]),
+        "cap": rules.Cap(preferred=2, cheapest=0),
+        "explore 50, then commit": rules.ExploreThenCommit(c=c),
+    }
+    ends = np.array([first + i * phase for i in range(PHASES + 1)]) / (first + second)
+    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for name, policy in policies.items():
+        result, _ = simulated(
+            options,
+            f"prices, {name}",
+            policy,
+            there,
+            limit,
+            key=RUN_KEY,
+            replicates=options.pick(4, 16, 32),
+            marks=ends,
+        )
+        reward, spent = (np.diff(result.ledger[x][0] / 2.0**24, axis=-1) / phase for x in ("reward", "spent"))
+        found[name] = reward, spent * here.unit / here.budgets[:, None, None]
+    if not options.quick:
+        orders = options.pick(0, 8, 20)
+        found["ParetoBandit"] = _priced(here, seen(options), usual, orders, phase)
+    rows = []
+    for name, (quality, ratio) in found.items():
+        for i, label in enumerate(TIGHT):
+            for p, when in enumerate(("before", "while cheap", "after")):
+                value, error = mean_se(ratio[i, :, p])
+                judged_quality, its_error = mean_se(quality[i, :, p])
+                said: Any = RATIOS[label][p] if name == "ParetoBandit" else OURS
+                near = None if said == OURS else bool(abs(value - said) <= 2 * np.hypot(error, error) + 0.005)
+                note = f"quality {judged_quality:.4f} ± {its_error:.2g}"
+                item = f"prices: {name}, {label}, {when}: dollars over the budget"
+                rows.append(row(item, value, error, published=said, holds=near, digits=".3f", note=note))
+    return rows
+
+
+def _priced(
+    here: World, context: np.ndarray, table: RequestTable, orders: int, phase: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """ParetoBandit, which is told the new price: (quality, dollars over the budget) ``[budget, order, phase]``."""
+    first, rounds = len(here.train.prompts), len(here.both.prompts)
+    found = np.zeros((2, len(here.budgets), orders, PHASES))
+    for b, budget in enumerate(here.budgets):
+        for o in range(orders):
+            order = table.rows(RUN_KEY, rounds, replicate=o, instance=b)
+            factor = np.ones(rounds)
+            factor[first + phase : first + 2 * phase] = DROP
+            model = paretobandit.choices(context, here.both, order, float(budget), o, dearest=factor)
+            paid = here.both.dollars[order, model] * np.where(model == 2, factor, 1.0)
+            for what, x in enumerate((here.both.quality[order, model], paid / budget)):
+                found[what, b, o] = x[first:].reshape(PHASES, phase).mean(axis=1)
+    return found[0], found[1]
+
+
+EXPERIMENT = Experiment(
+    "router",
+    {
+        "fixed": fixed,
+        "learners": learners_,
+        "context": context,
+        "delays": delays,
+        "prices": prices,
+        "tuning": tuning,
+        "own": own,
+    },
+    needs={"own": OWN},
+    not_in_quick=("context", "tuning"),
+    any_size=lambda row: row.item.startswith("fixed"),
+)

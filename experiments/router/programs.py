@@ -1,0 +1,99 @@
+"""What could be had: the frontier of fixed mixtures, the best choice for every request, what a prompt tells of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Mixture(NamedTuple):
+    """Of models and of turning requests away (last), at a budget a request."""
+
+    shares: np.ndarray  # [K + 1]
+    quality: float
+    price: float  # what one more dollar would bring: the slope of the frontier to the right
+
+
+def mixture(quality: np.ndarray, dollars: np.ndarray, budget: float) -> Mixture:
+    """The best one whose mean cost is at most ``budget``, from mean quality and mean dollars ``[K]``: an LP."""
+    r, c = np.append(quality, 0.0), np.append(dollars, 0.0)
+    eye, free = np.eye(r.size), int(np.argmax(np.where(c <= budget, r, -1.0)))
+    shares, best = eye[free], float(r[free])
+    for j in np.flatnonzero(c > budget):
+        for k in np.flatnonzero(c <= budget):
+            share = (budget - c[k]) / (c[j] - c[k])
+            if (value := float(r[k] + share * (r[j] - r[k]))) > best:
+                shares, best = share * eye[j] + (1 - share) * eye[k], value
+    dearer = c > budget
+    slopes = (r[dearer] - best) / (c[dearer] - budget)
+    return Mixture(shares, best, float(np.max(slopes, initial=0.0)))
+
+
+def frontier(quality: np.ndarray, dollars: np.ndarray, budgets: np.ndarray) -> np.ndarray:
+    """Quality of the best fixed mixture at each of many budgets."""
+    return np.array([mixture(quality, dollars, float(b)).quality for b in np.ravel(budgets)]).reshape(np.shape(budgets))
+
+
+def by_price(quality: np.ndarray, dollars: np.ndarray, price: float) -> np.ndarray:
+    """For every request the model with the largest quality − price · dollars, ``[N]``; the cheaper one of equals."""
+    net = quality - price * dollars
+    return np.lexsort((dollars, -net), axis=-1)[:, 0]
+
+
+def fitting_price(quality: np.ndarray, dollars: np.ndarray, budget: float, paid: np.ndarray | None = None) -> float:
+    """The least price at which :func:`by_price` pays at most ``budget`` a request (of ``paid``, default ``dollars``).
+
+    ``inf`` if none does: then the cheapest is chosen for every request.
+    """
+    true = dollars if paid is None else paid
+    rows = np.arange(len(true))
+
+    def cost(price: float) -> float:
+        return float(true[rows, by_price(quality, dollars, price)].mean())
+
+    low, high = 0.0, 1e9
+    if cost(0.0) <= budget:
+        return 0.0
+    if cost(high) > budget:
+        return np.inf
+    for _ in range(200):
+        middle = (low * high) ** 0.5 if low > 0 else high / 1e6
+        low, high = (low, middle) if cost(middle) <= budget else (middle, high)
+        if high - low < 1e-9 * high:
+            break
+    return high
+
+
+def ceiling(quality: np.ndarray, dollars: np.ndarray, budget: float) -> float:
+    """Mean quality of the best choice for every request whose mean cost is at most ``budget``, turning away allowed.
+
+    The value of the LP relaxation of the knapsack, by its dual: min_λ λB + mean_i max_k (r_ik − λ c_ik)⁺, exact up to
+    one request in N.
+    """
+
+    def dual(price: float) -> float:
+        return price * budget + float(np.maximum((quality - price * dollars).max(axis=1), 0).mean())
+
+    low, high = 0.0, 1e6
+    for _ in range(300):  # a convex function of one number
+        a, b = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, b) if dual(a) <= dual(b) else (a, high)
+    return dual((low + high) / 2)
+
+
+class Ridge(NamedTuple):
+    """Quality and ln dollars of every model as linear functions of what is seen of a prompt."""
+
+    quality: np.ndarray  # [D, K]
+    log_dollars: np.ndarray  # [D, K]
+
+    @staticmethod
+    def fitted(seen: np.ndarray, quality: np.ndarray, dollars: np.ndarray, penalty: float) -> Ridge:
+        """Ridge regressions on all cells of a training split: more than any router learns from its own choices."""
+        gram = seen.T @ seen + penalty * np.eye(seen.shape[1])
+        return Ridge(*(np.linalg.solve(gram, seen.T @ y) for y in (quality, np.log(dollars))))
+
+    def said(self, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(quality, dollars) of every model on new prompts."""
+        return seen @ self.quality, np.exp(seen @ self.log_dollars)

