@@ -2,7 +2,7 @@
 
     python -m benchmarks.live speed               choose + learn in milliseconds, for several numbers of arms
     python -m benchmarks.live audit [REQUESTS]    random order, loss, duplicates, late costs, renewals: exact money
-    python -m benchmarks.live restart [REQUESTS]  bytes a request, and seconds to start, as the log grows
+    python -m benchmarks.live restart [REQUESTS]  bytes a request, and seconds to start, as the log grows; --picture PNG
     python -m benchmarks.live money               what is spent and served where bounds are far above means
 
 All take one core. The audit keeps an account of its own in whole ticks, and ends with an error if any budget of any
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from matplotlib.figure import Figure
 
 import jaxbandits as jb
 from jaxbandits.live import Agent, Budget, Settled, Traffic
@@ -107,8 +108,9 @@ def audit(requests: int) -> None:
         _hold(budget, paid, agent.charged()[budget.name])
 
 
-def restart(requests: int) -> None:
-    """Bytes and seconds at powers of ten; after each the same state goes on."""
+def restart(requests: int, picture: str | None) -> None:
+    """Bytes and seconds at 1, 2, 5, 10, … thousand requests; after each the same state goes on."""
+    sizes, points = {step * 10**power for step in (1, 2, 5) for power in range(3, 9)} | {requests}, []
     rng, now, arms = random.Random(0), [0.0], {f"arm{i}": 1.0 for i in range(10)}
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
@@ -126,7 +128,7 @@ def restart(requests: int) -> None:
             if ticket := agent.choose():
                 agent.learn(ticket, reward=rng.random(), cost=0.3 * rng.random())
             taken.append(time.perf_counter() - began)
-            if request in (10**3, 10**4, 10**5, 10**6, requests):
+            if request in sizes:
                 agent.close()
                 size = sum(part.stat().st_size for part in Path(folder).iterdir()) / request
                 was, began = agent.digest(), time.perf_counter()
@@ -135,9 +137,19 @@ def restart(requests: int) -> None:
                 if agent.digest() != was:
                     raise SystemExit(f"{request:,}: another state")
                 print(f"{request:,} requests: {size:.0f} bytes each, {again:.2f} s to start", flush=True)
+                points.append((request, again, size))
     taken.sort()
     told = ", ".join(f"{100 * q:g} %: {1e3 * taken[int(q * len(taken))]:.2f} ms" for q in (0.5, 0.99, 0.9999))
     print(f"choose + learn: {told}, longest {1e3 * taken[-1]:.1f} ms")
+    if picture:
+        figure = Figure(figsize=(8.4, 3.4), layout="constrained")
+        count, seconds, each = zip(*points, strict=True)
+        panels = (("seconds to start", seconds), ("bytes a request", each))
+        for axes, (what, values) in zip(figure.subplots(1, 2), panels, strict=True):
+            axes.plot(count, values, marker="o", color="#0072B2")
+            axes.set(xscale="log", xlabel="requests in the log", ylabel=what, ylim=(0, None))
+            axes.grid(alpha=0.25)
+        figure.savefig(picture, dpi=130)
 
 
 PRICES = {"small": (0.0008, 0.70), "middle": (0.004, 0.82), "large": (0.02, 0.93)}  # mean cost, quality
@@ -232,8 +244,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("item", choices=("speed", "audit", "restart", "money"))
     parser.add_argument("requests", nargs="?", type=int, default=1_000_000)
+    parser.add_argument("--picture", metavar="PNG", help="of restart")
     given = parser.parse_args()
-    if given.item in ("audit", "restart"):
-        {"audit": audit, "restart": restart}[given.item](given.requests)
+    if given.item == "audit":
+        audit(given.requests)
+    elif given.item == "restart":
+        restart(given.requests, given.picture)
     else:
         {"speed": speed, "money": money}[given.item]()
