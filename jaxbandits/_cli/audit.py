@@ -32,6 +32,10 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
     many = [counted(found[name], name.removesuffix("s")) for name in ("segments", "decisions", "outcomes")]
     lines = [f"audit {line(arguments.log)}: {', '.join(many)}"]
     lines += map(line, found["problems"]) if found["problems"] else ["every decision is the one that the log says"]
+    if found["before"]:
+        lines.append(f"{counted(found['before'], 'earlier segment')} not there, and not checked")
+    for name, periods in found["charged"].items():
+        lines.append(f"{line(name)}: {sum(periods.values()):g} charged in {counted(len(periods), 'period')}")
     for name, periods in found["overspent"].items():
         lines += [f"{line(name)}: {over:g} overspent in the period from {begin:.0f}" for begin, over in periods.items()]
     say("\n  ".join(lines if found["overspent"] else [*lines, "no period was overspent"]))

@@ -162,7 +162,7 @@ class Agent:
         >>> round(agent.left()["budget"], 3)
         0.19
         >>> [ticket.arm if ticket else None for ticket in agent.choose(n=3)], agent.renews_at()
-        (['small', 'small', 'small'], 86400.0)
+        (['small', 'small', 'small'], None)
     """
 
     # What a segment's first line holds, and what follows from it.
@@ -235,6 +235,7 @@ class Agent:
         self._place: Path | None = None  # of the log
         self._history: Path | None = None  # where outcomes of the past may be read
         self._broken: str | None = None  # why nothing more may happen
+        self._playing = False  # what a log says
 
     def _begin_log(self, place: Path) -> None:
         log = logs.Log(place, self._sync)
@@ -369,7 +370,7 @@ class Agent:
             now = self._time()
             made = [self._choose(now, extra) for _ in range(n or 1)]
             if must and made[0] is None:
-                renews = self.renews_at()
+                renews = self._renews(now, extra.get("among"))
                 why = "the policy keeps the money for later requests" if renews is None else "no arm can be paid"
                 raise Unpayable(f"{why}; renews_at says {renews}", renews)
         return made if n is not None else made[0]
@@ -460,7 +461,8 @@ class Agent:
                     self._held[request.arm], self._bound = arm.held(self._terms["hold"]), None
 
             self._commit(event | {"reward": None if reward is None else float(reward), "cost": float(cost)}, move)
-            if paid > arm.bound and not arm.above & (arm.above - 1):  # the first, second, fourth, eighth …
+            # the first, second, fourth, eighth …; what a log tells again was warned of before
+            if paid > arm.bound and not arm.above & (arm.above - 1) and not self._playing:
                 told = request.id, arm.name, cost, self._money(arm.bound), arm.above
                 _LOGGER.warning("request %d of %s cost %g, above its bound of %g (%d so far)", *told)
 
@@ -503,9 +505,11 @@ class Agent:
                 self._waiting[request.arm] -= 1
                 arm = self._arms[request.arm]
                 arm.lost += 1
+                charged = request.held if self._terms["hold"] == "bound" else max(request.held, arm.bound)
                 if self._terms["lost"] == "mean" and arm.pulls:
-                    self._charge(request, arm.mean_cost() - request.held)
-                    request.held = arm.mean_cost()
+                    charged = arm.mean_cost()
+                self._charge(request, charged - request.held)
+                request.held = charged
             for id in gone:
                 del self._lost[id]
 
@@ -519,7 +523,7 @@ class Agent:
         request = (self._requests.get(id) or self._lost.get(id)) if whole else None
         if request is None:
             known = whole and 1 <= id <= self._round
-            why = "it was settled already" if known else "it was never given"
+            why = "it was settled, or given up and forgotten" if known else "it was never given"
             raise (Settled if known else Misuse)(str(bad("ticket", id, f"one that is open; {why}")))
         if isinstance(ticket, Ticket) and (ticket.arm, ticket.time) != (self._arms[request.arm].name, request.time):
             raise bad("ticket", ticket, f"one of this agent, whose ticket {id} is another")
@@ -647,6 +651,9 @@ class Agent:
             self._arms[self._index(name)].bound = self._ticks(f"bounds[{name!r}]", bound, 0.0, self._unit)
         self._now = max(now, self._now)
         if "budgets" in given:
+            gone = {account.budget.name for account in self._accounts} - {budget.name for budget in budgets}
+            if gone and not self._playing:
+                _LOGGER.warning("budgets %s are no more: what they were charged is forgotten", sorted(gone))
             before = {account.budget.name: (j, account) for j, account in enumerate(self._accounts)}
             self._accounts = [Account(budget, self._start, self._unit) for budget in budgets]
             followed = [
@@ -701,7 +708,8 @@ class Agent:
                     self._learn_all(batch)
         self._learn_all(batch)
         known = sum(arm.rewarded for arm in self._arms)
-        _LOGGER.warning("%s was taught %d of %d outcomes", self._terms["policy"], taught, known)
+        level = logging.WARNING if taught < known else logging.INFO
+        _LOGGER.log(level, "%s was taught %d of %d outcomes", self._terms["policy"], taught, known)
 
     def _learn_all(self, batch: list[list[int]]) -> None:
         if batch:
@@ -795,15 +803,23 @@ class Agent:
             }
 
     def renews_at(self) -> float | None:
-        """When the first budget renews that cannot pay some arm now; None if all can pay all arms."""
+        """When an arm can be paid again; None if one can be paid now."""
         with self._working():
-            now, arms = self._time(), range(len(self._arms))
-            short = [
-                account.periods.begin(account.periods.at(now) + 1)
-                for account, pays in zip(self._accounts, self._pays, strict=True)
-                if any(pays[k] and self._arms[k].active and self._held[k] > account.left(now) for k in arms)
-            ]
-            return min(short, default=None)
+            return self._renews(self._time())
+
+    def _renews(self, now: float, among: Sequence[str] | None = None) -> float | None:
+        again = []
+        for k, arm in enumerate(self._arms):
+            if arm.active and (among is None or arm.name in among):
+                short = [
+                    account.periods.begin(account.periods.at(now) + 1)
+                    for account, pays in zip(self._accounts, self._pays, strict=True)
+                    if pays[k] and self._held[k] > account.left(now)
+                ]
+                if not short:
+                    return None
+                again.append(max(short))
+        return min(again, default=None)
 
     def open(self) -> list[Ticket]:
         """Tickets that are waited for."""
@@ -1059,8 +1075,9 @@ class Agent:
 
     def _told_now(self, terms: dict[str, Any], told: dict[str, float]) -> dict[str, Any]:
         """What a constructor says otherwise than at the last start: arms join and leave; the rest is given back."""
-        if terms["unit"] not in (None, self._unit):
-            self.change(unit=terms["unit"])  # before bounds that need it
+        unit = terms["unit"] or (unit_of(told, None) if max(told.values()) > self._unit else self._unit)
+        if unit != self._unit:
+            self.change(unit=unit)  # before bounds that need it
         changes: dict[str, Any] = {x: terms[x] for x in ("hold", "lost") if terms[x] != self._terms[x]}
         if terms["budgets"] != self._terms["budgets"]:
             changes["budgets"] = [Budget(**budget) for budget in terms["budgets"]]
@@ -1079,6 +1096,13 @@ class Agent:
 
     def _play(self, event: dict[str, Any], number: int, check: bool = False) -> None:
         """Let happen again what a line of a log says; ``check``: and see that the decision would be the same."""
+        self._playing = True
+        try:
+            self._play_one(event, number, check)
+        finally:
+            self._playing = False
+
+    def _play_one(self, event: dict[str, Any], number: int, check: bool) -> None:
         said = dict(event)
         do = said.pop("do")
         if do == "choose":

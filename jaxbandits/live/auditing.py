@@ -25,7 +25,8 @@ def audit(log: Any, *, policy: Policy | None = None) -> dict[str, Any]:
     Returns:
         ``segments``, ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for each decision that is
         another one (the rest of its segment is not checked then), each segment that does not begin as the one before
-        it ended, and each that is missing; and what was ``overspent``, by budget and by the begin of the period.
+        it ended, and each that is missing; how many segments ``before`` the first are not there; what was ``charged``
+        to each budget (of the last 1,000 periods) and by how much it was ``overspent``, by the begin of the period.
 
     Raises:
         InputError: no log, or a line that is no event.
@@ -41,7 +42,8 @@ def audit(log: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         >>> found["decisions"], found["problems"]
         (9, [])
     """
-    told: dict[str, Any] = {"segments": 0, "decisions": 0, "outcomes": 0, "problems": [], "overspent": {}}
+    told: dict[str, Any] = {"segments": 0, "decisions": 0, "outcomes": 0, "problems": [], "before": 0}
+    told |= {"charged": {}, "overspent": {}}
     ended: tuple[int, str | None] | None = None  # the last segment's number and state; None: it is not known
     for part in logs.segments(path_of("log", log)):
         first, *events = logs.read(part)
@@ -50,9 +52,11 @@ def audit(log: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         text = first["terms"]["policy"]
         agent._take(logs.policy_of(text, policy if policy and logs.written(policy) == text else None), first)
         number, state = first["segment"], agent.digest()
-        if ended is not None and number > ended[0] + 1:
-            told["problems"].append(f"{part.name}: {counted(number - ended[0] - 1, 'segment')} before it missing")
-        elif ended is not None and ended[1] not in (None, state):
+        if ended is None:
+            told["before"] = number - 1
+        elif number > ended[0] + 1:
+            told["problems"].append(f"{part.name}: {counted(number - ended[0] - 1, 'segment')} before it not there")
+        elif ended[1] not in (None, state):
             told["problems"].append(f"{part.name}: it does not begin with the state in which the one before it ended")
         known = True
         for line, event in enumerate(events, start=2):
@@ -69,6 +73,6 @@ def audit(log: Any, *, policy: Policy | None = None) -> dict[str, Any]:
             told["outcomes"] += event["do"] == "learn"
         told["segments"] += 1
         ended = number, agent.digest() if known else None
-        budgets = agent.statistics()["budgets"] if agent._accounts else {}
+        budgets, told["charged"] = agent.statistics()["budgets"] if agent._accounts else {}, agent.charged()
         told["overspent"] = {name: x["overspent"] for name, x in budgets.items() if x["overspent"]}
     return told

@@ -13,7 +13,10 @@ class Misuse(InputError):
 
 
 class Settled(Misuse):
-    """A ticket whose outcome was told before, or that was given up so long ago that it is forgotten."""
+    """A ticket whose outcome was told before, or that was given up so long ago that it is forgotten.
+
+    What the latter was charged stays.
+    """
 
 
 class Unpayable(Exception):

@@ -17,7 +17,7 @@ from jaxbandits.live.agent import Agent
 from jaxbandits.live.errors import Settled
 
 _CALLS = (
-    *("choose", "learn", "cancel", "expire", "add_arm", "remove_arm"),
+    *("choose", "learn", "cancel", "expire", "add_arm", "remove_arm", "change"),
     *("left", "charged", "renews_at", "open", "statistics", "resume"),
 )
 _GONE = (ConnectionError, EOFError, FileNotFoundError)  # what is raised where nobody answers
@@ -45,6 +45,7 @@ def serve(agent: Agent, address: Any, *, key: bytes) -> None:
         >>> agent.statistics()["arms"]["a"]["pulls"]
         1
     """
+    _check_key(key)
     with contextlib.suppress(FileNotFoundError, TypeError):
         if stat.S_ISSOCK(os.stat(address).st_mode):
             os.unlink(address)  # a process that was killed left it there
@@ -56,6 +57,11 @@ def serve(agent: Agent, address: Any, *, key: bytes) -> None:
                 time.sleep(_PAUSE)
                 continue
             threading.Thread(target=_answer, args=(agent, caller), daemon=True).start()
+
+
+def _check_key(key: Any) -> None:
+    if not isinstance(key, bytes):
+        raise InputError(f"key: {type(key).__name__} given; it must be bytes")
 
 
 def _answer(agent: Agent, caller: Connection) -> None:
@@ -125,6 +131,7 @@ def connect(address: Any, *, key: bytes, patience: float = 10.0) -> Any:
         Traceback (most recent call last):
         FileNotFoundError: [Errno 2] No such file or directory
     """
+    _check_key(key)
     return _Elsewhere(address, key, positive_number("patience", patience))
 
 

@@ -18,7 +18,7 @@ from jaxbandits.core.pytrees import walk
 from jaxbandits.core.settings import Settings
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.live import log as logs
-from jaxbandits.live.budgets import Budget
+from jaxbandits.live.budgets import Budget, Traffic
 
 
 def of_one_setting(policy: Any) -> Policy:
@@ -67,6 +67,8 @@ def check_terms(
     if len(set(names)) < len(names):
         raise bad("budgets", names, "of different names")
     if traffic is not None:
+        if not isinstance(traffic, Traffic):
+            raise bad("traffic", traffic, "a jb.live.Traffic")
         traffic.check(budgets)
     if hold != "bound" and (isinstance(hold, str) or not 0 < number("hold", hold) < 1):
         raise bad("hold", hold, "'bound', or a quantile above 0 and below 1")

@@ -68,8 +68,8 @@ def test_a_request_is_settled_once():
     agent.learn(two, reward=1.0, cost=0.04)
     agent.cancel(three)
     for call, message in (
-        (lambda: agent.learn(two, reward=1.0, cost=0.04), "ticket: 2 given; .* settled already"),
-        (lambda: agent.cancel(three), "ticket: 3 given; .* settled already"),
+        (lambda: agent.learn(two, reward=1.0, cost=0.04), "ticket: 2 given; .* it was settled, or given up"),
+        (lambda: agent.cancel(three), "ticket: 3 given; .* it was settled, or given up"),
         (lambda: agent.learn(77, cost=0.0), "ticket: 77 given; .* never given"),
         (lambda: agent.learn("2", cost=0.0), "ticket: '2' given; .* never given"),
         (lambda: agent.learn(one, cost=-0.01), "cost: -0.01 given; it must be from 0 to"),
@@ -159,7 +159,7 @@ def busy(agent: Agent, clock: Clock, requests: int, seed: int) -> dict[int, tupl
             else:
                 answer(ticket, rng.random(), cost)
                 if what > 0.9:
-                    with pytest.raises(jb.InputError, match="settled already"):
+                    with pytest.raises(jb.InputError, match="it was settled, or given up"):
                         agent.learn(ticket, reward=1.0, cost=0.0)
         if rng.random() < 0.02:
             late = agent.expire(older_than=600.0)

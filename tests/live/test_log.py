@@ -250,7 +250,7 @@ def test_a_request_has_a_name_and_tickets_are_settled_once(tmp_path: Path) -> No
     agent = made(clock, log=log)
     ticket = agent.choose(request="mine")
     agent.learn(ticket, reward=1.0, cost=0.0)
-    with pytest.raises(Settled, match="settled already"):
+    with pytest.raises(Settled, match="it was settled, or given up"):
         agent.learn(ticket, reward=1.0, cost=0.0)
     with pytest.raises(Misuse, match="request: 7 given; it must be text"):
         agent.choose(request=7)
@@ -298,7 +298,7 @@ def test_an_audit_decides_again(
     log.write_bytes(b"".join(lines))
     assert main(["audit", str(log)]) == 1
     said = capsys.readouterr().out
-    assert "1 segment before it missing" in said
+    assert "1 segment before it not there" in said
     assert re.search(rf"log: line {wrong + 1} says 'large' for request \d+, and 'small' comes out", said)
     assert main(["audit", str(tmp_path / "none")]) == 2
 

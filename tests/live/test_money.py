@@ -359,3 +359,53 @@ def test_an_arm_joins_while_others_are_served() -> None:
     worker.join()
     assert held[0] is False and before > 20
     assert {ticket.arm for ticket in agent.choose(n=60)} >= {"f"}
+
+
+def test_money_for_one_arm_is_money() -> None:
+    """A dear arm that cannot be paid does not close the service; a policy that rests says so."""
+    clock = Clock()
+    budgets = [Budget(1.0, DAY, name="day"), Budget(0.5, 2 * DAY, arms=("large",), name="large")]
+    agent = made(clock, arms={"small": 0.1, "large": 0.9}, budgets=budgets, policy=MUCB())
+    assert agent.choose(available=["large"]) is None and agent.renews_at() is None
+    with pytest.raises(Unpayable, match="no arm can be paid") as refused:
+        agent.choose(available=["large"], must=True)
+    assert refused.value.renews_at == 2 * DAY
+    while agent.choose():
+        pass
+    assert agent.renews_at() == DAY  # the small one can be paid then
+
+
+def test_what_is_lost_is_charged_its_bound_though_less_was_held() -> None:
+    clock = Clock()
+    agent = made(clock, arms={"a": 0.2}, budgets=[Budget(100.0, DAY, name="day")], hold=0.9)
+    for ticket in agent.choose(n=50):
+        agent.learn(ticket, reward=1.0, cost=0.01)
+    before, ticket = agent.left()["day"], agent.choose()
+    assert ticket.reserved < 0.02
+    clock.now = 100.0
+    assert [x.id for x in agent.expire(older_than=50.0)] == [ticket.id]
+    assert before - agent.left()["day"] == pytest.approx(0.2, abs=1e-6)
+    agent.learn(ticket, reward=1.0, cost=0.05)
+    assert before - agent.left()["day"] == pytest.approx(0.05, abs=1e-6)
+
+
+def test_a_restart_with_a_larger_bound_makes_the_unit_larger(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clock, log = Clock(), tmp_path / "log"
+    how = {"log": log, "budgets": [Budget(9.0, DAY, name="day")]}
+    agent = made(clock, arms={"a": 0.1, "b": 0.1}, **how)
+    agent.learn(agent.choose(), reward=1.0, cost=0.12)
+    assert "above its bound" in caplog.text
+    agent.close()
+    caplog.clear()
+    again = made(clock, arms={"a": 0.1, "b": 0.6}, resume=True, **how)
+    assert again.statistics()["arms"]["b"]["bound"] == pytest.approx(0.6) and again.left()["day"] == pytest.approx(
+        8.88, abs=1e-6
+    )
+    assert "above its bound" not in caplog.text  # that was told when it happened
+    again.change(budgets=[Budget(9.0, DAY, name="money")])
+    assert "['day'] are no more" in caplog.text
+    for wrong, message in (({"traffic": [20] * 24}, "a jb.live.Traffic"), ({"traffic": 3}, "a jb.live.Traffic")):
+        with pytest.raises(jb.InputError, match=message):
+            made(clock, arms={"a": 0.1}, budgets=(), **wrong)
+    with pytest.raises(jb.InputError, match="key: str given; it must be bytes"):
+        jb.live.connect(tmp_path / "socket", key="secret")
