@@ -177,7 +177,7 @@ COMMANDS: list[tuple[str, str]] = [
     (f"{ARMS} broken.py:Mine", "running it: ZeroDivisionError: division by zero"),
     (f"{ARMS} mine.py:Mein", "it has no Mein; did you mean Mine?"),
     (f"{ARMS} mine.py:Other", "Other is no policy"),
-    ("", "read|compare|demo|sweep|status|tune: missing; it must be given"),
+    ("", "read|compare|demo|sweep|status|audit|tune: missing; it must be given"),
     ("compair --arms arms.csv", "did you mean compare?"),
     (f"{TUNE} --k 1", "--k: '1' given; it must be"),
     (f"{TUNE} --rate -1", "--rate: '-1' given; it must be"),
