@@ -216,7 +216,7 @@ def changing(options: Options) -> list[Row]:
     The yardstick is the best fixed mixture in hindsight, which needs the whole run's means: the fluid optimum at the
     means of the two halves. LagrangeBwK is proved to earn a share of it against any adversary, the others are not.
     """
-    budget, instances, runs = options.pick((60, 3, 4), (1000, 20, 4), (10_000, 40, 2))
+    budget, instances, runs = options.pick((60, 4, 4), (1000, 20, 4), (10_000, 40, 2))
     k, d, rows = options.pick(5, 10, 10), 2, []
     picture, axes = figure(1, 2, (11, 4.6))
     for axis, kind in zip(axes, ("binding", "rewards"), strict=True):
