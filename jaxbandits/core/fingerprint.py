@@ -53,7 +53,19 @@ def refresh(*owners: Any) -> None:
         found = _class(type(owner), frozenset())
         if _made_of.get(type(owner)) != found:  # an equal one stays the same object, which compares fast
             _made_of[type(owner)] = found
-        refresh(*(value for value in vars(owner).values() if dataclasses.is_dataclass(value)))
+        refresh(*_parts(owner))
+
+
+def is_users(owner: Any) -> bool:
+    """Is any code in it, or in its fields, not this package's?"""
+    own = (value for base in type(owner).__mro__ for value in vars(base).values())
+    return any(map(_is_users, (*own, *vars(owner).values()))) or any(map(is_users, _parts(owner)))
+
+
+def _parts(owner: Any) -> Iterator[Any]:
+    """The dataclasses in its fields."""
+    for value in vars(owner).values():
+        yield from (x for x in (value if isinstance(value, tuple) else (value,)) if dataclasses.is_dataclass(x))
 
 
 def exactly(value: Any) -> Hashable:
@@ -74,23 +86,30 @@ def _class(cls: type, seen: frozenset[int]) -> Hashable:
 
 
 def _is_users(value: Any) -> bool:
-    code = getattr(_function(value), "__code__", None)
+    function = _function(value)
+    code = getattr(function, "__code__", None)
     generated = code is not None and code.co_filename == "<string>" and code.co_name.startswith("__")
-    return code is not None and not generated and not code.co_filename.startswith(_LIBRARIES)
+    if code is not None and not generated and not code.co_filename.startswith(_LIBRARIES):
+        return True
+    return hasattr(function, "__wrapped__") and _is_users(function.__wrapped__)
 
 
 def _function(value: Any) -> Any:
-    """The function of a method, a property or a wrapper."""
-    value = getattr(value, "__func__", getattr(value, "fget", value))
-    return getattr(value, "__wrapped__", value)
+    """The function of a method or a property."""
+    return getattr(value, "__func__", getattr(value, "fget", value))
 
 
 def _value(value: Any, seen: frozenset[int]) -> Hashable:
     function = _function(value)
     if id(value) in seen or isinstance(value, ModuleType):
         return None
+    if not isinstance(value, type) and _is_users(function):
+        if isinstance(function, FunctionType) and not function.__code__.co_filename.startswith(_LIBRARIES):
+            return _code(function, seen | {id(value)})
+        # jax.vmap and the like: what else it was made with cannot be seen
+        return Same(function), _value(function.__wrapped__, seen | {id(value)})
     if isinstance(function, FunctionType):
-        return _code(function, seen | {id(value)}) if _is_users(function) else Same(function)
+        return Same(function)
     if isinstance(value, (tuple, list, set, frozenset)):
         return type(value), *(_value(x, seen | {id(value)}) for x in value)
     if isinstance(value, dict):

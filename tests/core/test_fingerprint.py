@@ -107,6 +107,38 @@ def test_patching_and_globals_of_the_session(cell: Any, wanted: list[list[int]])
     assert found == wanted
 
 
+WRAPPED = """
+import functools
+import jax
+import jax.numpy as jnp
+import jaxbandits as jb
+from jaxbandits.policies.base import IndexPolicy
+
+def times(factor):
+    def of(method):
+        @functools.wraps(method)
+        def scaled(self, arms):
+            return factor * method(self, arms)
+        return scaled
+    return of
+
+plain = lambda self, arms: first(jnp.outer(arms.reward, jnp.ones(3)))
+
+@jb.pytree
+class Mine(IndexPolicy):
+    score = times(1)(plain)
+"""
+
+
+def test_what_wrappers_were_made_with(cell: Any) -> None:
+    """In another cell than the class; the code of what they wrap stays the same."""
+    first = "first = jax.vmap(lambda column: column[0], in_axes={})\n"
+    cell(WRAPPED + first.format(0))
+    edits = "", "Mine.score = times(-1)(plain)\n", "Mine.score = times(1)(plain)\n" + first.format(1), first.format(0)
+    found = [cell(f"{edit}pulls(Mine())") for edit in edits]
+    assert found[0] == found[3] and found[0] != found[1] and found[0] != found[2]
+
+
 def test_a_class_of_the_package_that_is_patched(monkeypatch: pytest.MonkeyPatch) -> None:
     before = pulls(jb.policies.UCB1())
     monkeypatch.setattr(jb.policies.UCB1, "score", lambda self, arms: -arms.reward)
