@@ -210,6 +210,8 @@ def keep_programs() -> None:
     """
     import jax
 
+    from jaxbandits._engine import programs
+
     if getattr(jax.config, "jax_compilation_cache_dir", None) or (folder := programs_folder()) is None:
         return
     try:
@@ -217,6 +219,7 @@ def keep_programs() -> None:
         _prune(folder)
     except OSError:
         return
+    programs.FOLDER = folder
     jax.config.update("jax_compilation_cache_dir", str(folder))
     # Each of some dozen small programs takes 30 ms to compile, and 1 ms to read.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

@@ -10,6 +10,7 @@ matter which slot, worker or device runs a lane.
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandits._engine import driver, scan
+from jaxbandits._engine import driver, programs, scan
 from jaxbandits._engine.driver import SEATS_PER_SLOT, RunBuffer, Task, blank, blank_shapes
 from jaxbandits.core import checks
 from jaxbandits.core.protocol import Status
@@ -265,10 +266,10 @@ class Queue:
                 given = environment, lanes, *filled
                 began = time.perf_counter()
                 if batch is None:
-                    batch = self._prepared(device, given, limits)
+                    batch, program = self._prepared(device, given, limits)
                 if stop.is_set():  # while this one waited for another one's compiling
                     return
-                batch, outcome, report = driver.compiled(device.platform, True)(task.engine, *given, batch, limits)
+                batch, outcome, report = program(*given, batch, limits)
                 running, fresh = int(report.running), False
                 call.learn(time.perf_counter() - began, int(report.chunks))
                 self._shares[number] = float(report.share)
@@ -314,10 +315,10 @@ class Queue:
             given = environment, seats.lanes, *line_of
             began = time.perf_counter()
             if pool is None:
-                pool = self._prepared(device, given, limits)
+                pool, program = self._prepared(device, given, limits)
             if stop.is_set():  # while this one waited for another one's compiling
                 break
-            pool, report = driver.compiled(device.platform)(task.engine, *given, pool, limits)
+            pool, report = program(*given, pool, limits)
             self._keep(number, left)  # while the device plays
             seat_in = jax.device_get(pool.seat)
             call.learn(time.perf_counter() - began, int(report.chunks))
@@ -329,24 +330,41 @@ class Queue:
             self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in left)
         self._keep(number, left)
 
-    def _prepared(self, device: Any, given: tuple, limits: driver.CallLimits) -> Any:
-        """The state of empty slots, and the program that is going to play them compiled."""
+    def _prepared(self, device: Any, given: tuple, limits: driver.CallLimits) -> tuple[Any, Callable[..., Any]]:
+        """The state of empty slots, and the program that is going to play them."""
         engine = self.task.engine
+        program: Callable[..., Any] = functools.partial(driver.compiled(device.platform, self.batches), engine)
         with _TRACING, jax.transfer_guard("allow"):  # constants, while it is traced
             # its memory is going to be written: no alias
             empty = blank(engine, self.slots, self._shapes)
             state = driver.Batch(empty.carry, empty.tuner) if self.batches else empty
             pool = jax.device_put(state, device, may_alias=False)
             if self.stop.is_set():
-                return pool
-            lowered = driver.compiled(device.platform, self.batches).lower(engine, *given, pool, limits)
+                return pool, program
+            if (kept := self._kept(device, (*given, pool, limits))) is not None:
+                program, lowered = kept, kept.lower(*given, pool, limits)
+            else:
+                lowered = driver.compiled(device.platform, self.batches).lower(engine, *given, pool, limits)
             shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((given, pool))]
-            program = device, engine, jax.tree.structure((given, pool)), *shapes
-            compiling = _COMPILING.setdefault(program, threading.Lock())
+            which = device, engine, jax.tree.structure((given, pool)), *shapes
+            compiling = _COMPILING.setdefault(which, threading.Lock())
         with compiling:
             if not self.stop.is_set():
                 lowered.compile()
-        return pool
+        return pool, program
+
+    def _kept(self, device: Any, takes: tuple) -> jax.stages.Wrapped | None:
+        """The same program from a file, where it has one."""
+        task, options, pool = self.task, driver.options(device.platform), takes[-2]
+        nouns = task.policy, task.environment, task.constraint
+        if (file := programs.file_of(nouns, device, task.engine.__name__, options, takes)) is None:
+            return None
+        zero = np.int32(0)
+        gives: Any = pool, driver.Report(zero, zero, zero)  # type: ignore[arg-type]
+        if self.batches:
+            gives = pool, self._shapes[1], driver.BatchReport(zero, zero, zero)  # type: ignore[arg-type]
+        function = driver.play_batch if self.batches else driver.advance
+        return programs.kept(file, function, task.engine, takes, gives, len(takes) - 2, options)
 
     def _keep(self, worker: int, left: list[tuple[np.ndarray, driver.EndedLane]]) -> None:
         """Hand over what stays of lanes to their jobs; nothing is left."""

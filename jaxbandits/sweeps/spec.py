@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-import hashlib
 import inspect
 import sys
 import traceback
@@ -19,6 +18,7 @@ import jax.numpy as jnp
 import jaxlib
 import numpy as np
 
+from jaxbandits._engine.programs import digest, package_digest
 from jaxbandits._files import path_of, reason_of
 from jaxbandits.core.checks import InputError, bad, brief, called, numbers, positive_number, shown, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
@@ -207,7 +207,7 @@ def describe(value: Any, where: str = "spec", seen: frozenset[int] = frozenset()
         x = np.asarray(value)
         if x.size <= _SHOWN and x.dtype.kind in "biuf" and not (x != x).any():  # NaN is not equal to itself
             return {"dtype": x.dtype.str, "values": x.tolist()}
-        return {"dtype": x.dtype.str, "shape": list(x.shape), "sha256": _digest(np.ascontiguousarray(x).tobytes())}
+        return {"dtype": x.dtype.str, "shape": list(x.shape), "sha256": digest(np.ascontiguousarray(x).tobytes())}
     if isinstance(value, Mapping):
         return {str(key): describe(item, f"{where}.{key}", seen) for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -235,10 +235,6 @@ def describe(value: Any, where: str = "spec", seen: frozenset[int] = frozenset()
     return fingerprint(type(value)) | {"repr": text}
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 def fingerprint(thing: Any) -> dict[str, Any]:
     """What a class or function is: its name, and the digest of its file, or of its code, if it is not ours."""
     module = getattr(thing, "__module__", None) or "builtins"
@@ -246,13 +242,13 @@ def fingerprint(thing: Any) -> dict[str, Any]:
     path = getattr(sys.modules.get(module), "__file__", None)
     text = getattr(sys.modules.get(module), SPEC_TEXT, None)  # of a spec, which may have come without its file
     if isinstance(text, bytes):
-        return {**name, "file_sha256": _digest(text)}
+        return {**name, "file_sha256": digest(text)}
     if path is not None and (_PACKAGE in Path(path).parents or module.split(".")[0] in _LIBRARIES):
         return name
     if path is not None and Path(path).is_file():
-        return {**name, "file_sha256": _digest(Path(path).read_bytes())}
+        return {**name, "file_sha256": digest(Path(path).read_bytes())}
     code = _code(thing)  # of a session, which has no file; what is compiled has neither
-    return {**name, "file_sha256": _digest(repr(code).encode())} if code else name
+    return {**name, "file_sha256": digest(repr(code).encode())} if code else name
 
 
 def _held(function: Any, where: str, seen: frozenset[int]) -> dict[str, Any]:
@@ -298,13 +294,6 @@ def _code(x: Any) -> Any:
         return [_code(item) for item in x]
     plain = isinstance(x, (types.NoneType, bool, int, float, complex, str, bytes, types.EllipsisType))
     return repr(x) if plain else None
-
-
-@functools.cache
-def package_digest() -> str:
-    """Of all source files of this package: two checkouts may bear the same version."""
-    files = {path.relative_to(_PACKAGE).as_posix(): _digest(path.read_bytes()) for path in _PACKAGE.rglob("*.py")}
-    return _digest(repr(sorted(files.items())).encode())
 
 
 def versions() -> dict[str, str]:

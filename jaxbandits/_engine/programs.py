@@ -1,0 +1,105 @@
+"""Programs on disk, as jax hands them to the compiler: a new process neither traces nor lowers them.
+
+Only of what is this package's whole: other code has no name that holds in another process. A file is found by all that
+a program is made of: this package's source, jax and its settings, the device, and the structure, static fields and
+shapes of what it takes. A name that could not tell two such things apart is none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jaxlib
+
+from jaxbandits._files import write_whole
+from jaxbandits.core.fingerprint import is_users
+
+FOLDER: Path | None = None
+"""Where they are kept; a command says where (``console.keep_programs``), the library keeps none."""
+_PACKAGE = Path(__file__).parents[1]
+_taken: dict[Path, jax.stages.Wrapped] = {}  # by this process, so that jit knows them again
+
+
+def digest(content: bytes) -> str:
+    """Of bytes, as text."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def digest_now() -> str:
+    """Of all source files of this package, as they are now."""
+    files = {path.relative_to(_PACKAGE).as_posix(): digest(path.read_bytes()) for path in _PACKAGE.rglob("*.py")}
+    return digest(repr(sorted(files.items())).encode())
+
+
+package_digest = functools.cache(digest_now)
+"""The same, when it was first asked for: two checkouts may bear the same version."""
+
+
+def file_of(nouns: Any, device: jax.Device, *made_of: Any) -> Path | None:
+    """Where a program is kept; None for one that is not.
+
+    Args:
+        nouns: what it plays: with code of the user it is not kept.
+        device: where.
+        made_of: trees of arrays, shapes and plain values: all else that it is made of.
+    """
+    if FOLDER is None or any(map(is_users, nouns)):
+        return None
+    leaves, structure = jax.tree.flatten(made_of)
+    shapes = [(x.shape, x.dtype.str) if hasattr(x, "dtype") else x for x in leaves]
+    versions = jax.__version__, jaxlib.__version__, device.platform, device.device_kind
+    settings = sorted((name, repr(value)) for name, value in jax.config.values.items())
+    told = repr((versions, settings, os.environ.get("XLA_FLAGS"), str(structure), shapes))
+    if " at 0x" in told or "..." in told:  # an object without a value, or a value in part
+        return None
+    return FOLDER / f"jaxbandits-{digest((package_digest() + told).encode())[:40]}"
+
+
+def kept(
+    file: Path,
+    function: Callable[..., Any],
+    engine: Any,
+    takes: tuple,
+    gives: Any,
+    donated: int,
+    options: dict[str, Any],
+) -> jax.stages.Wrapped | None:
+    """A function as jit would play it: from its file, or into it for the next process; None if jax cannot write it.
+
+    Args:
+        file: see :func:`file_of`.
+        function: of ``engine`` and ``takes``, with a result of the structure of ``gives``.
+        engine: what of its arguments is fixed.
+        takes, gives: trees.
+        donated: the number of the argument, among ``takes``, whose memory is given up.
+        options: of the compiler.
+    """
+    if file in _taken:
+        return _taken[file]
+    structure: Any
+    leaves, structure = jax.tree.flatten(takes)
+    result: Any = jax.tree.structure(gives)
+    exported = None
+    with contextlib.suppress(Exception):  # whatever is wrong with it, it is made anew
+        exported = jax.export.deserialize(bytearray(file.read_bytes()))
+    if exported is None:
+        try:
+            flat = jax.jit(lambda *leaves: jax.tree.leaves(function(engine, *structure.unflatten(leaves))))
+            exported = jax.export.export(flat)(*leaves)
+            if digest_now() == package_digest():
+                write_whole(file, lambda to: to.write(exported.serialize()))
+        except Exception:  # where it is not only the file, it fails again, and is told
+            return None
+
+    def play(*takes: Any) -> Any:
+        return result.unflatten(exported.call(*jax.tree.leaves(takes)))
+
+    play.__name__ = function.__name__
+    return _taken.setdefault(file, jax.jit(play, donate_argnums=donated, compiler_options=options or None))

@@ -1,0 +1,110 @@
+"""Programs that another process left on disk: the same bits, no trace; never a program of other code."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import pytest
+
+import jaxbandits as jb
+from jaxbandits._engine import leap, programs, scan
+from jaxbandits.policies import MUCB, UCB1, BudgetedThompson, OmegaUCB
+from tests.contract.worlds import with_its_own
+
+ARMS = jb.environments.FiniteArms.bernoulli([[0.5, 0.4, 0.2]] * 2, [[0.5, 0.4, 0.1]] * 2)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(programs, "FOLDER", tmp_path)
+    return tmp_path
+
+
+def played(policy: Any, limit: Any = None, **options: Any) -> str:
+    limit = limit or jb.TotalBudget([20.0, 30.0], last_pull="counts")
+    given = {"key": jax.random.key(1), "replicates": 5, "marks": 3} | options
+    return jb.simulate(policy, ARMS, limit, **given).provenance()["digest"]
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def forget() -> None:
+    """As a new process does."""
+    programs._taken.clear()
+    jax.clear_caches()
+
+
+@pytest.mark.parametrize(
+    ("policy", "engine"), [(OmegaUCB(rho=[0.25, 1.0]), "leap"), (BudgetedThompson(), "scan"), (UCB1(), "scan")]
+)
+def test_the_same_bits_without_a_trace(folder: Path, monkeypatch: pytest.MonkeyPatch, policy: Any, engine: str) -> None:
+    first = played(policy, engine=engine)
+    assert len(files(folder)) == 1
+    forget()
+    monkeypatch.setattr(leap if engine == "leap" else scan, "chunk", None)  # a trace would call it
+    assert played(policy, engine=engine) == first
+    monkeypatch.undo()  # FOLDER, too
+    forget()
+    assert played(policy, engine=engine) == first
+
+
+def test_handed_out_lanes_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from jaxbandits._engine import driver
+
+    monkeypatch.setattr(driver, "_SHORT", 0.0)
+    options = {"replicates": 700, "engine": "scan"}
+    wanted = played(MUCB(), **options)
+    forget()
+    assert len(files(folder)) == 1 and played(MUCB(), **options) == wanted
+    monkeypatch.setattr(programs, "FOLDER", None)
+    forget()
+    assert played(MUCB(), **options) == wanted
+
+
+def test_a_file_is_of_one_program(folder: Path) -> None:
+    """Numbers share it; static fields, engines, constraints and the source have others."""
+    several = [
+        lambda: played(OmegaUCB(rho=0.25), engine="scan"),
+        lambda: played(OmegaUCB(rho=0.5), engine="scan"),
+        lambda: played(OmegaUCB(rho=0.5), engine="scan", key=jax.random.key(2)),
+    ]
+    assert len({one() for one in several}) == 3 and len(files(folder)) == 1
+    others = [
+        lambda: played(OmegaUCB(rho=0.25), engine="leap"),
+        lambda: played(OmegaUCB(rho=0.25), jb.TotalBudget(30.0, last_pull="forfeits"), engine="scan"),
+        lambda: played(OmegaUCB(rho=0.25), jb.Horizon(30), engine="scan"),
+        lambda: played(MUCB(), engine="scan"),
+    ]
+    for number, one in enumerate(others):
+        one()
+        assert len(files(folder)) == 2 + number
+    played(MUCB(), engine="scan", replicates=40)
+    assert len(files(folder)) == 6
+
+
+def test_other_source_has_other_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = played(MUCB())
+    monkeypatch.setattr(programs, "package_digest", lambda: "as it was before")
+    forget()
+    assert played(MUCB()) == wanted and len(files(folder)) == 1  # found under no name, and not written: it has changed
+    monkeypatch.setattr(programs, "digest_now", lambda: "as it was before")
+    forget()
+    assert played(MUCB()) == wanted and len(files(folder)) == 2
+
+
+def test_a_users_code_is_not_kept(folder: Path) -> None:
+    played(with_its_own(MUCB, "Mine", score=lambda self, arms: -arms.n)())
+    played(jb.policies.Windowed(with_its_own(MUCB, "Mine", score=lambda self, arms: arms.n)(), 10))
+    assert not files(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"no program"])
+def test_a_broken_file_is_made_anew(folder: Path, content: bytes) -> None:
+    wanted = played(MUCB())
+    (file,) = folder.iterdir()
+    size = file.stat().st_size
+    file.write_bytes(content)
+    forget()
+    assert played(MUCB()) == wanted and file.stat().st_size == size
