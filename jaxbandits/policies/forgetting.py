@@ -156,7 +156,9 @@ class Windowed(_Forgetting):
     Raises:
         InputError: before anything runs, for a policy that learns in another way.
 
-    Source: SW-UCB (Garivier, Moulines, ALT 2011, §3), for any index; there ln(min(t, w)).
+    Source: SW-UCB (Garivier, Moulines, ALT 2011, §3), for any index; there ln(min(t, w)). Around
+    :class:`~jaxbandits.policies.UCBBwK` it is SW-UCB for knapsacks (Liu, Jiang, Li, NeurIPS 2022, Algorithm 1), with
+    one window for rewards and costs and with that policy's radius.
 
     Example:
         >>> import jax

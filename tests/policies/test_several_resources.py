@@ -177,6 +177,25 @@ def test_ucb_bwk(kind: str, update: bool, bounds: str) -> None:
     check_draws(p, kind, mu, cost, update, share=0.875)
 
 
+def test_ucb_bwk_in_a_window() -> None:
+    """SW-UCB-BwK: every drawn arm has a part in HiGHS' solution for what the last w rounds brought."""
+    window, (mine, theirs) = 40, BOUNDS["rad"]
+    p = play(policies.Windowed(policies.UCBBwK(bounds=mine), window=window), "time")
+    start, decisions, away = budgets_of("time"), 0, 0
+    for lane, i in np.argwhere(p.alive[:, window + 1 :]) + [0, window + 1]:
+        n, r, c = (x[lane, i] - x[lane, i - window] for x in (p.n, p.r, p.c))
+        action = p.action[lane, i]
+        if (n == 0).any():
+            assert n[action] == 0
+            continue
+        upper, lower = (x[0] for x in theirs(n[None], r[None], c[None], window + 1))
+        rows, limit = twin.with_time(lower, True), twin.fluid_limit(start, True, 1.0)
+        x, price = twin.program(upper, rows, limit)
+        assert x[action] > 0 or abs(upper[action] - rows[action] @ price) < 1e-4, (lane, i, action, x)
+        decisions, away = decisions + 1, away + (x[action] < x.max())
+    assert decisions > 500 and away > 100, (decisions, away)
+
+
 @pytest.mark.parametrize(("kind", "update"), [("time", False), ("time", True), ("no time", True)])
 @pytest.mark.quick_rows("time-True")
 def test_thompson_lp(kind: str, update: bool) -> None:
