@@ -86,14 +86,14 @@ def test_a_further_rho_changes_no_bit_of_the_others_and_compiles_nothing() -> No
 
 
 def test_the_form_of_a_number_and_other_numbers_compile_nothing() -> None:
-    base = run(jb.policies.OmegaUCB(rho=0.25))
+    base, key = run(jb.policies.OmegaUCB(rho=0.25)), jax.random.key(99)
     forms = [0.25, np.float64(0.25), np.float32(0.25), np.array(0.25), jnp.float32(0.25), [0.25], [[0.25] * INSTANCES]]
     with compilations() as compiled:
         results = [run(jb.policies.OmegaUCB(rho=rho)) for rho in forms]
         run(jb.policies.OmegaUCB(rho=1))
         other = world("bernoulli").take([2, 1, 0])  # type: ignore[attr-defined]
         limit = jb.TotalBudget([5.0, 6.5, 7.0], last_pull="counts")
-        given = {"key": jax.random.key(99), "replicates": [5, 1], "marks": [0.3, 0.5, 0.9, 1.0], "chunk": 5}
+        given = {"key": key, "replicates": [5, 1], "marks": [0.3, 0.5, 0.9, 1.0], "chunk": 5}
         jb.simulate(jb.policies.OmegaUCB(rho=0.5), other, limit, slots=16, engine="scan", **given)
     assert not compiled, "other forms and other numbers of everything"
     for rho, result in zip(forms, results, strict=True):

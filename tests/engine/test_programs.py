@@ -33,7 +33,6 @@ def files(folder: Path) -> set[str]:
 def forget() -> None:
     """As a new process does."""
     programs._taken.clear()
-    jax.clear_caches()
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,8 @@ def test_ucb_bwk_in_a_window() -> None:
     window, (mine, theirs) = 40, BOUNDS["rad"]
     p = play(policies.Windowed(policies.UCBBwK(bounds=mine), window=window), "time")
     start, decisions, away = budgets_of("time"), 0, 0
-    for lane, i in np.argwhere(p.alive[:, window + 1 :]) + [0, window + 1]:
+    later = window + 1
+    for lane, i in np.argwhere(p.alive[:, later:]) + np.array([0, later]):
         n, r, c = (x[lane, i] - x[lane, i - window] for x in (p.n, p.r, p.c))
         action = p.action[lane, i]
         if (n == 0).any():
