@@ -23,8 +23,9 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 # Each floor may import those above it in this list, never those below.
 FLOORS = (
+    ("_tables", "_drawing", "_plots"),
     ("core",),
-    ("_numerics", "_files", "_tables", "_progress", "statistics", "_plots"),
+    ("_numerics", "_files", "_progress", "statistics"),
     ("constraints", "environments", "policies"),
     ("_engine",),
     ("oracles", "result", "simulation", "trajectory"),

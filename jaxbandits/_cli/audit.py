@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from jaxbandits._cli.console import Parser, say
-from jaxbandits._tables import counted
-from jaxbandits.core.checks import line
+from jaxbandits._tables import counted, line
 
 
 def parser() -> Parser:

@@ -10,6 +10,7 @@ import _thread
 import argparse
 import contextlib
 import difflib
+import gc
 import importlib
 import itertools
 import math
@@ -21,8 +22,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from jaxbandits._tables import line
 from jaxbandits.core import checks
-from jaxbandits.core.checks import InputError, line, shown
+from jaxbandits.core.checks import InputError, shown
 
 _MISSING = "the following arguments are required: "  # argparse's words
 
@@ -288,6 +290,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     finally:
         sys.unraisablehook = report
+        gc.freeze()  # else Python looks through all of jax several times on its way out, for half a second
 
 
 def _interrupt_again() -> None:

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from jaxbandits._cli.compare import FORMATS, add_arms_options, arms_options, as_typed
 from jaxbandits._cli.console import Parser, as_option, say
-from jaxbandits._tables import Table, counted
+from jaxbandits._tables import NumberStyle, Table, counted, line
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.comparison.arms_table import ArmsTable, Instance, NumberStyle, estimates, interval_names
-from jaxbandits.core.checks import InputError, line
+from jaxbandits.comparison.arms_table import ArmsTable, Instance, estimates, interval_names
+from jaxbandits.core.checks import InputError
 from jaxbandits.statistics import Estimate
 
 _MOST_INSTANCES, _MOST_ARMS = 6, 40

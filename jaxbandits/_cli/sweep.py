@@ -10,7 +10,8 @@ from typing import Any
 
 from jaxbandits._cli.console import Parser, as_option, complain, say, whole
 from jaxbandits._progress import usual_progress
-from jaxbandits.core.checks import InputError, bad, line
+from jaxbandits._tables import line
+from jaxbandits.core.checks import InputError, bad
 
 _EPILOG = """\
 SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.

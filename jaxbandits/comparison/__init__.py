@@ -4,9 +4,10 @@ Like :func:`jaxbandits.simulate`, but in the units of an arms file: it divides b
 multiplies on the way out, runs instances of different K in few compiles, and ranks the settings.
 """
 
+from jaxbandits._tables import NumberStyle
 from jaxbandits.comparison.answer import Answer, answer_of
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.comparison.arms_table import ArmsTable, Daily, Evidence, Instance, KeptOut, NumberStyle, Pulls
+from jaxbandits.comparison.arms_table import ArmsTable, Daily, Evidence, Instance, KeptOut, Pulls
 from jaxbandits.comparison.comparison import Comparison
 from jaxbandits.comparison.plan import NOISES, POLICIES, ComparisonPlan, prepare
 from jaxbandits.comparison.running import Interrupted, compare, run_plan

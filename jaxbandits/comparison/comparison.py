@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbandits import _files
+from jaxbandits._drawing import Drawing
 from jaxbandits._tables import Table, counted
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.comparison.until import Clearness
@@ -70,6 +71,7 @@ class Comparison:
         plan: what was run.
         accounts: pulls, money and results of each arm.
         play: what plays a plan like this one; :meth:`answer` plays other noises and splits with it.
+        baselines: the splits that were played with it, if any were.
         notes: runs that did not end by spending the budget. Mostly empty.
         broken: settings that broke an average-cost bound in some round.
         clear: which claims are clear, where runs were played until they are.
@@ -82,6 +84,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     broken: frozenset[str] = frozenset()
     clear: Clearness | None = None
+    baselines: Comparison | None = None
 
     def __repr__(self) -> str:
         plan, best = self.plan, self.ranking()[0]["setting"]
@@ -203,26 +206,25 @@ class Comparison:
         form = Path(path).suffix.lower().lstrip(".")
         if form not in ("png", "pdf", "svg"):
             raise bad("path", os.fspath(path), "a file name that ends in .png, .pdf or .svg")
-        picture = self._picture(form)
+        picture = self.drawing(form).draw()
         _files.write_whole(path, lambda file: file.write(picture))
 
-    def _picture(self, form: str) -> bytes:
-        from jaxbandits._plots import drawn, encoded
-
+    def drawing(self, form: str = "png") -> Drawing:
+        """The picture of :meth:`plot`, not drawn yet."""
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
         table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
         resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
         found = simultaneous_band(regret, over="replicate", resamples=resamples)
         many = f"mean of {count} instances, " if count > 1 else ""
-        figure = drawn(
-            np.asarray(self.plan.shares) * self.plan.budget,
-            list(self.plan.settings),
-            [found[part].transpose("setting", "mark").values for part in ("mean", "low", "high")],
+        takes = dict(
+            x=np.asarray(self.plan.shares) * self.plan.budget,
+            names=list(self.plan.settings),
+            parts=[found[part].transpose("setting", "mark").values for part in ("mean", "low", "high")],
             title=f"{many}{counted(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
             across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
             up=f"regret [{table.reward_unit}]",
         )
-        return encoded(figure, form)
+        return Drawing("drawn", takes, form)
 
     def csv(self) -> str:
         """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same machine."""
@@ -238,7 +240,7 @@ class Comparison:
             folder: where to.
             about: more entries for ``run.json``.
         """
-        put_all(folder, {**self.numbers(about), "regret.png": self._picture("png")})
+        put_all(folder, {**self.numbers(about), "regret.png": self.drawing().draw()})
         return [Path(folder) / name for name in FILES]
 
     def numbers(self, about: Mapping[str, Any] | None = None) -> dict[str, bytes]:
