@@ -41,17 +41,21 @@ class Panel:
 
 
 class DrawingProcess:
-    """Draws pictures, one after the other: in a process of its own where there is a core for it, else here.
+    """Draws pictures, one after the other. A context manager.
 
-    A context manager. matplotlib takes half a second to import and as long to draw, which would hold up the rest.
+    matplotlib takes half a second to import and as long to draw, which would hold up the rest.
+
+    Args:
+        apart: in a process of its own, if this one has not imported matplotlib already.
     """
 
-    def __enter__(self) -> DrawingProcess:
-        from jaxbandits.core.checks import cores
-
+    def __init__(self, apart: bool):
         self._line = ThreadPoolExecutor(1)
         self._process: subprocess.Popen[bytes] | None = None
-        if cores() > 1 and "matplotlib" not in sys.modules:
+        self._apart = apart and "matplotlib" not in sys.modules
+
+    def __enter__(self) -> DrawingProcess:
+        if self._apart:
             command = [sys.executable, "-c", "from jaxbandits._drawing import serve; serve()"]
             with contextlib.suppress(OSError):
                 self._process = subprocess.Popen(

@@ -15,10 +15,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from jaxbandits._drawing import Panel
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from jaxbandits._drawing import Panel
 
 # Okabe and Ito's palette; yellow is left out, it is too pale for lines.
 BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"

@@ -23,7 +23,7 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 # Each floor may import those above it in this list, never those below.
 FLOORS = (
-    ("_tables", "_drawing", "_plots"),
+    ("_tables", "_plots", "_drawing"),
     ("core",),
     ("_numerics", "_files", "_progress", "statistics"),
     ("constraints", "environments", "policies"),

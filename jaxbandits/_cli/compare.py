@@ -36,7 +36,7 @@ from jaxbandits.comparison.plan import (
 from jaxbandits.comparison.running import run_plan
 from jaxbandits.comparison.until import CLAIMS, UNTIL
 from jaxbandits.constraints import LAST_PULLS
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.checks import InputError, bad, cores
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import leaf_fields
 from jaxbandits.core.settings import grid
@@ -307,7 +307,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         raise bad("--policy", arguments.policy, "left out with --no-answer: only the answer is for it")
     files, out = (*FILES, *(ANSWER_FILES if arguments.answer else ())), Path(arguments.out)
     check_folder("--out", arguments.out, files, "compare")
-    with DrawingProcess() as pictures:
+    with DrawingProcess(apart=cores() > 1) as pictures:
         try:
             plan = prepare(arguments.arms, arguments.budget, policies, **options_of(arguments))
             for name in asked:

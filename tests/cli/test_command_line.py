@@ -82,6 +82,7 @@ LOST = """
 import gc, signal, sys
 def callback(phase, info):
     gc.callbacks.remove(callback)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
     signal.raise_signal(signal.SIGINT)  # as if Ctrl-C came while jax looks after its own garbage
 from jaxbandits._cli.console import main
 gc.callbacks.append(callback)
