@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
 import re
 import shlex
 import sys
@@ -317,8 +316,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         if arguments.answer:
             plan = dataclasses.replace(plan, baselines=baselines_plan(plan))
         progress = usual_progress(arguments.progress)
-        # half a second of imports that are needed after the runs, while these compile
-        threading.Thread(target=importlib.import_module, args=("xarray",), daemon=True).start()
+        threading.Thread(target=_import_xarray, daemon=True).start()
         comparison = run_plan(plan, progress=progress)
         from jaxbandits.comparison.report import answer_files, closing, text_of
 
@@ -344,6 +342,13 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
     last = [*notes, closing(answer)] if answer else notes
     say("\n" + "\n\n".join([*last, f"written: {', '.join(str(out / name) for name in files)}"]))
     return 0
+
+
+def _import_xarray() -> None:
+    """Half a second of imports that are needed after the runs, while these compile; its first use makes some more."""
+    import xarray
+
+    xarray.DataArray([0.0]).mean()
 
 
 def constraint(text: str) -> float | None:
