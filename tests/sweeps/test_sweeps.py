@@ -125,8 +125,6 @@ def test_as_data_frames(done):
     one = table[(table.setting == "OmegaUCB rho=0.25") & (table.environment == "three") & (table.budget == 16.0)]
     chosen = data["regret"].sel(setting="OmegaUCB rho=0.25", environment="three", budget=16.0)
     np.testing.assert_array_equal(one.regret.to_numpy(), chosen.values.ravel())
-    pytest.importorskip("polars")
-    assert done[1].to_polars().shape == table.shape
 
 
 def test_settings_and_environments_do_not_touch_each_other(done):
