@@ -72,12 +72,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
     alike = {name: getattr(arguments, name) for name in ("steps", "instances", "fresh")}
     try:
         found: Tuned = tune(
-            policy,
-            _problem(arguments),
-            wrt=names,
-            key=jax.random.key(arguments.seed),
-            grid=grid,
-            **alike,
+            policy, _problem(arguments), wrt=names, key=jax.random.key(arguments.seed), grid=grid, **alike
         )
     except InputError as problem:
         raise as_option(problem, arguments) from None

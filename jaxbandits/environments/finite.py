@@ -191,7 +191,6 @@ class AddressedArms(Environment):
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
 
     def refuses(self, action: Any) -> str | None:
-        """See :meth:`Environment.refuses`: one arm a round."""
         return refuses_but_one_arm(action)
 
     def start(self) -> jax.Array:
@@ -201,7 +200,6 @@ class AddressedArms(Environment):
     def pull(
         self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
-        """Play one arm."""
         width = self.spec.arms
         arm = jnp.clip(action, 0, width - 1)
         mean_reward, mean_cost = self.means(arm)
@@ -218,7 +216,6 @@ class AddressedArms(Environment):
         return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
 
     def summary(self, state: jax.Array) -> dict[str, jax.Array]:
-        """``pulls`` per arm."""
         return {"pulls": state}
 
 
@@ -352,12 +349,10 @@ class FiniteArms(AddressedArms):
 
     @property
     def spec(self) -> FiniteSpec:
-        """Number of arms of the widest instance, and of resources."""
         several = len(self.mean_cost.shape) - len(self.present.shape)
         return FiniteSpec(int(self.present.shape[-1]), int(self.mean_cost.shape[-1]) if several else None)
 
     def refuses(self, action: Any) -> str | None:
-        """See :meth:`Environment.refuses`: an arm, or a set of at most 127."""
         fits = is_arm(action) and len(action.shape) <= 1 and 1 <= np.prod(action.shape) <= MOST_IN_A_SET
         return None if fits else f"an arm, int32[], or a set of L arms, int32[L], L from 1 to {MOST_IN_A_SET}"
 
@@ -376,7 +371,6 @@ class FiniteArms(AddressedArms):
             raise bad("present", f"{present.dtype} values", "booleans, at least one of them true in every instance")
 
     def available(self) -> jax.Array:
-        """The arms that this instance has."""
         return self.present[:]
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -393,7 +387,6 @@ class FiniteArms(AddressedArms):
     def pull(
         self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
-        """Play one arm, or a set of arms."""
         width = self.spec.arms
         arms = jnp.atleast_1d(action)
         inside = (arms >= 0) & (arms < width)
@@ -488,23 +481,19 @@ class WithNullArm(AroundWorld):
 
     @property
     def world(self) -> Environment:
-        """The arms."""
         return self.arms
 
     @property
     def spec(self) -> FiniteSpec:
-        """The spec of the arms, with a null arm."""
         inner = self.arms.spec
         return FiniteSpec(inner.arms, inner.resources, null_arm=True)
 
     def refuses(self, action: Any) -> str | None:
-        """See :meth:`Environment.refuses`: one arm a round."""
         return refuses_but_one_arm(action)
 
     def pull(
         self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array
     ) -> tuple[Any, Outcome, Feedback, jax.Array]:
-        """Play an arm, the null arm (K), or skip (−1)."""
         skip, null = action == SKIP, action == self.spec.arms
         rests = skip | null
         pulled, outcome, feedback, _ = self.arms.pull(state, jnp.where(rests, 0, action), key, round)
@@ -516,7 +505,6 @@ class WithNullArm(AroundWorld):
         return select_tree(rests, state, pulled), outcome, told, rests
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means of the arms, and 0, 0 for the null arm."""
         reward, cost = self.arms.values()
         pad = [(0, 0)] * reward.ndim
         pad[1] = (0, 1)

@@ -17,12 +17,7 @@ from jaxbandits._numerics import knapsack_lp
 _BLOCK = 1 << 14
 
 
-def omega_pulls(
-    rho: jax.Array,
-    mean_reward: jax.Array,
-    mean_cost: jax.Array,
-    tau: int,
-) -> jax.Array:
+def omega_pulls(rho: jax.Array, mean_reward: jax.Array, mean_cost: jax.Array, tau: int) -> jax.Array:
     """ω-UCB, Theorem 4: a bound on the expected pulls of every suboptimal arm before round τ.
 
     .. math:: 1 + n_k^*(\\tau) + \\xi(\\tau, \\rho), \\quad n_k^* = \\frac{8 \\rho \\ln \\tau}{\\delta_k^2}
