@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import math
 from collections.abc import Sequence
@@ -41,6 +42,14 @@ class Table(NamedTuple):
             ).rstrip()
             for row in rows
         )
+
+    def html(self) -> str:
+        """A ``<table>``, every cell escaped."""
+
+        def row(cells: Sequence[Any], tag: str) -> str:
+            return f"<tr>{''.join(f'<{tag}>{html.escape(str(x))}</{tag}>' for x in cells)}</tr>"
+
+        return f"<table>{row(self.header, 'th')}{''.join(row(cells, 'td') for cells in self.rows)}</table>"
 
     def csv(self, digits: int | None = 9, line_end: str = "\n") -> str:
         """The text of a CSV file; equal rows are equal bytes.

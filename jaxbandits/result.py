@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandits import _files
+from jaxbandits._tables import Table
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, shown
 from jaxbandits.core.protocol import Status
@@ -27,6 +28,7 @@ AXES = ("setting", "instance", "replicate", "mark")
 _FORMAT = 1
 _LABELS = ("settings", "instances", "replicates", "marks")
 _BY_SETTING = ("policies", "parameters", "engines")  # of what `about` holds
+_MOST_ROWS = 30  # of a table in a notebook
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +63,20 @@ class Result:
         sizes = zip(AXES, self.ledger["rounds"].shape, strict=True)
         ends = {s.name.lower(): int((self.ended == s).sum()) for s in Status if (self.ended == s).any()}
         return f"Result({', '.join(f'{axis}: {n}' for axis, n in sizes)}; ended {ends})"
+
+    def _repr_html_(self) -> str:
+        """Each setting with its mean regret, reward and rounds at the end, and how its lanes ended."""
+        _, instances, replicates, marks = self.ledger["rounds"].shape
+        last = {name: getattr(self, name).values[..., -1] for name in ("regret", "reward", "rounds")}
+        rows = []
+        for row, name in enumerate(self.settings[:_MOST_ROWS]):
+            ended = self.ended[row]
+            ends = ", ".join(f"{int((ended == x).sum())} {x.name.lower()}" for x in Status if (ended == x).any())
+            rows.append([name, *(f"{np.mean(x[row]):,.4g}" for x in last.values()), ends])
+        more = len(self.settings) - _MOST_ROWS
+        rest = f"<p>… {more} more settings</p>" if more > 0 else ""
+        said = f"{instances:,} instances × {replicates:,} replicates, {marks} marks; means at the end"
+        return f"<p><b>Result</b>: {said}</p>{Table(('setting', *last, 'ended'), rows).html()}{rest}"
 
     @property
     def plot(self) -> ResultPlots:

@@ -90,6 +90,13 @@ def test_a_table_for_polars(monkeypatch: pytest.MonkeyPatch) -> None:
         played().to_polars()
 
 
+def test_a_notebook_shows_a_small_table() -> None:
+    shown = played()._repr_html_()
+    assert shown.count("<tr>") == 4 and "OmegaUCB(rho=0.3)" in shown and "12 exhausted" in shown
+    mean = played().regret.values[1, ..., -1].mean()
+    assert f"<td>{mean:,.4g}</td>" in shown and len(shown) < 2000
+
+
 def test_pictures_show_what_the_result_says() -> None:
     result = played()
     axes = result.plot.regret().axes[0]
