@@ -160,7 +160,7 @@ def on_threads(devices: Sequence[Any], workers: int) -> Player:
 
 
 def on_executor(plan: SweepPlan, executor: Any) -> Player:
-    """The workers of an executor, which is its owner's to close. What is played of a block is unknown until it is here."""
+    """The workers of an executor, which its owner closes. What is played of a block is unknown until it is here."""
     # A Dask client would answer an equal call from its memory, and its futures are not Python's.
     to = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
     request = request_of(plan)
