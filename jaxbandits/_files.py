@@ -149,4 +149,6 @@ def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> Non
     except (OSError, ValueError, LookupError, TypeError):  # none of ours
         writer = ""
     if there and writer != job:
-        raise bad(argument, out, f"another folder: {', '.join(there)} in it would be replaced, and is of somebody else")
+        raise bad(
+            argument, out, f"another folder: {', '.join(there)} in it, not written by this command, would be replaced"
+        )

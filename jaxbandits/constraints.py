@@ -108,7 +108,9 @@ class TotalBudget(Constraint):
         whole = _money("budget", self.budget, environment)
         rounds = None if self.rounds is None else _whole_rounds(self.rounds, environment)
         if rounds is not None and environment.resources is None:
-            raise bad("rounds", int(rounds.flat[0]), "None where a cost is one number; a vector may have length 1")
+            raise bad(
+                "rounds", int(rounds.flat[0]), "left out where a cost is one number (in a list of one it is a vector)"
+            )
         return dataclasses.replace(self, budget=ticks.split(whole), rounds=rounds, resources=environment.resources)
 
     def _first(self, total: Total) -> Total:

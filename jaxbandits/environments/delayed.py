@@ -226,7 +226,7 @@ class Delayed(AroundWorld):
             if value is not None:
                 whole_number(name, value, 1, int(NEVER) - 1)
         if any(group is not None for group in self.groups) and self.environment.values()[1].shape[-1] != inner.arms:
-            raise bad("groups", self.groups, "(None,): the arms of a reservoir have no numbers to be named by")
+            raise bad("groups", self.groups, "(None,): single arms of a reservoir cannot be named")
         for group in self.groups:
             if group is not None and not all(0 <= arm < inner.arms for arm in group):
                 raise bad("groups", group, f"arms from 0 to {inner.arms - 1}, or None for all")

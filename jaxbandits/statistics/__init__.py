@@ -21,8 +21,8 @@ mostly far narrower than those of the means.
 
 Warnings begin with a name: *few units* (10 or fewer), *heavy tail* (the top 2 % of the units carry more than half of
 the mean), *one unit decides* (without it the mean moves by more than the width of the interval), *skewed*, *no end* (a
-quantile beyond what the sample can bound), *few in the tail*. No sample shows a tail that is rarer than it is large:
-:func:`invisible` says so in a line.
+quantile beyond what the sample can bound), *few in the tail*. A sample does not show what is too rare for its
+size: :func:`invisible` says so in a line.
 
     from jaxbandits.statistics import dominance, mean_interval, paired_difference
     mean_interval(result.regret, average_instances=True)

@@ -17,7 +17,7 @@ _MOST_PANELS = 24
 
 
 def pictures(result: SweepResult) -> dict[str, bytes]:
-    """PNG files by name: ``sensitivity_rho.png`` for every parameter that is the only one that a policy sweeps.
+    """PNG files by name: ``sensitivity_rho.png`` for every parameter that some policy sweeps alone.
 
     With several environments and budgets also ``cases.png``: every policy at its best, over both.
     """
