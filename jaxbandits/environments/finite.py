@@ -70,24 +70,21 @@ def _quarters(cumulative: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
 
 
 @pytree
-class QuantileLaw(Law):
-    """Any law on [0, 1] by a table of its quantile function (:mod:`jaxbandits._numerics.beta`), independent."""
+class BetaLaw(Law):
+    """Independent Beta laws, drawn from tables of their quantile functions (:mod:`jaxbandits._numerics.beta`).
+
+    The shapes are kept for those who ask how outcomes depend on them.
+    """
 
     reward: ArrayLike = leaf()  # i32[I, K, G]: knots in ticks
     cost: ArrayLike = leaf()  # i32[I, K, G]
-
-    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return _quantile(self.reward, arm, words[0]), _quantile(self.cost, arm, words[1])
-
-
-@pytree
-class BetaLaw(QuantileLaw):
-    """Beta laws, drawn from their tables; the shapes are kept for those who ask how outcomes depend on them."""
-
     reward_alpha: ArrayLike = leaf()  # f32[I, K]
     reward_beta: ArrayLike = leaf()
     cost_alpha: ArrayLike = leaf()
     cost_beta: ArrayLike = leaf()
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return _quantile(self.reward, arm, words[0]), _quantile(self.cost, arm, words[1])
 
 
 def _quantile(knots: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
