@@ -22,6 +22,7 @@ from jaxbandits.core.checks import SMALLEST, InputError, bad, numbers, whole_num
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
 from jaxbandits.core.pytrees import leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, FiniteSpec
+from jaxbandits.core.specs import Spec as Spec
 from jaxbandits.core.tables import MOST_ARMS, MOST_IN_A_SET, check_unit, fits, is_arm, logged, presence, tables, ticks32
 from jaxbandits.environments.noise import coin
 

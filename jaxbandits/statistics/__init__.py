@@ -30,37 +30,6 @@ size: :func:`invisible` says so in a line.
     dominance(result.regret.isel(mark=-1), over="instance")
 """
 
-from jaxbandits.statistics.bootstrap import bootstrap_difference, bootstrap_interval, simultaneous_band
-from jaxbandits.statistics.estimates import (
-    Estimate,
-    cvar,
-    invisible,
-    mean,
-    mean_interval,
-    median,
-    paired_difference,
-    quantile,
-    tail_share,
-)
-from jaxbandits.statistics.pairs import dominance, holm, runs_needed
-from jaxbandits.statistics.sequential import ClearPairs, clear_pairs
+import lazy_loader
 
-__all__ = [
-    "ClearPairs",
-    "Estimate",
-    "bootstrap_difference",
-    "bootstrap_interval",
-    "clear_pairs",
-    "cvar",
-    "dominance",
-    "holm",
-    "invisible",
-    "mean",
-    "mean_interval",
-    "median",
-    "paired_difference",
-    "quantile",
-    "runs_needed",
-    "simultaneous_band",
-    "tail_share",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
