@@ -69,7 +69,7 @@ def truth(policy: str, constraint: str) -> Estimate:
 def smoothed_truth(constraint: str) -> Estimate:
     """The exact smoothed gradient of ω-UCB by ρ, its steps located to 4 % of a standard deviation of ε."""
     limit: Any = CONSTRAINTS[constraint]
-    clock = {"rounds": 12}
+    clock: dict[str, Any] = {"rounds": 12}
     if isinstance(limit, jb.TotalBudget):
         clock = {"rounds": 24, "budget": limit.budget, "last_pull": limit.last_pull}
     return exact_smoothed(OMEGA, instances(), clock, SIGMA, width=4e-2)
