@@ -150,5 +150,7 @@ def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> Non
         writer = ""
     if there and writer != job:
         raise bad(
-            argument, out, f"another folder: {', '.join(there)} in it, not written by this command, would be replaced"
+            argument,
+            out,
+            f"another folder: {', '.join(there)} in it would be replaced, and this command did not write it",
         )
