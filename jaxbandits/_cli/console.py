@@ -30,17 +30,11 @@ _MISSING = "the following arguments are required: "  # argparse's words
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises InputError and prints no usage.
+    """An argument parser that raises InputError and prints no usage."""
 
-    Args:
-        must: names of positional arguments that must be given; declare them with ``nargs="?"``.
-        **options: of :class:`argparse.ArgumentParser`.
-    """
-
-    def __init__(self, *, must: Sequence[str] = (), **options: Any):
+    def __init__(self, **options: Any):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, exit_on_error=False, **options)
-        self.must = tuple(must)
 
     def add_choice(self, name: str, known: Iterable[str], about: str, default: str | None = None) -> None:
         """An option that takes one of some names."""
@@ -63,9 +57,6 @@ class Parser(argparse.ArgumentParser):
             self.error(f"{(problem.argument_name or '').split('/')[-1]}: {problem.message}".removeprefix(": "))
         if left := [part for part in left if part != "--"]:
             raise InputError(f"{shown(left[0])}: not expected here (see {self.prog} --help)")
-        for action in self._actions:
-            if action.dest in self.must and getattr(arguments, action.dest) is None:
-                self.error(f"{_MISSING}{action.metavar or action.dest}")
         return arguments
 
     def error(self, message: str) -> NoReturn:

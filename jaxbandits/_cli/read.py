@@ -25,9 +25,8 @@ def parser() -> Parser:
         prog="jaxbandits read",
         description="Show what was understood of an arms file: arms, means with intervals, what was left out and why.",
         epilog=f"{FORMATS}\nExample:\n  jaxbandits read ads.csv --columns name=Campaign,cost=Kosten\n",
-        must=("file",),
     )
-    made.add_argument("file", nargs="?", metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
+    made.add_argument("file", metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
     add_arms_options(made)
     return made
 

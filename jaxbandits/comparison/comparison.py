@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 import json
 import os
 import platform
@@ -27,7 +26,6 @@ from jaxbandits.statistics import dominance, invisible, mean, runs_needed, simul
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
-    import polars
     import xarray
 
     from jaxbandits.comparison.answer import Answer
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 FILES = ("regret.png", "table.csv", "run.json")
 ANSWER_FILES = ("answer.json", "arms.csv", "money.png", "results.png", "report.html")
-
-_MOST_ROWS = 30  # of a table in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,16 +88,6 @@ class Comparison:
         runs = f"{counted(plan.runs, 'run')} of each, budget {plan.budget:g}"
         return f"Comparison: {', '.join(parts)}, {runs}; best mean reward: {best}"
 
-    def _repr_html_(self) -> str:
-        rows = []
-        for row in self.ranking()[:_MOST_ROWS]:
-            means = [f"{row[x]:,.4g} ({row[f'{x}_low']:,.4g} to {row[f'{x}_high']:,.4g})" for x in ("reward", "regret")]
-            clear = ", clear" if row["difference_clear"] else ""
-            against = f"{row['difference']:+,.3g}{clear}" if row["rank"] > 1 else ""
-            rows.append([row["rank"], row["setting"], *means, against])
-        header = ("", "setting", self.plan.table.reward_unit, "regret", "against the best, paired")
-        return f"<p><b>{html.escape(repr(self))}</b></p>{Table(header, rows).html()}"
-
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see :meth:`table`."""
         return [row for row in self.table() if row["scope"] == "overall"]
@@ -128,10 +114,6 @@ class Comparison:
         table = self.plan.table
         earned = dict.fromkeys(("reward", "regret", "difference"), table.reward_unit)
         return _files.of_rows(self.table(), earned | {"spent": table.cost_unit, "pulls": "pulls"})
-
-    def to_polars(self) -> polars.DataFrame:
-        """The same for polars; one clear line if it is not installed (``pip install 'jaxbandits[polars]'``)."""
-        return _files.in_polars(self.to_pandas())
 
     def doubts(self) -> list[str]:
         """Settings whose mean regret a few runs carry, and whether the runs are too few, in words; mostly none."""

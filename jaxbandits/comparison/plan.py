@@ -141,7 +141,7 @@ class Options:
             ("claim", fixed and self.claim != "any", " without until"),
             ("runs", not fixed and self.runs is not None, " with until (max_runs says how many at most)"),
             ("beta_concentration", self.beta_concentration and self.noise != "beta", ": only the noise beta has one"),
-            ("last_pull", paced and self.last_pull != "counts", " with an average cost, beyond which no pull goes"),
+            ("last_pull", paced and self.last_pull != "counts", " with an average cost, which no pull exceeds"),
         ):
             if unused:
                 raise bad(name, getattr(self, name), f"left out{why}")
@@ -378,7 +378,7 @@ def _resolved(table: ArmsTable, asked: Options) -> dict[str, Any]:
     if noise == "empirical" and any(instance.log is None for instance in table.instances):
         raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
     if cost_cv is not None and (table.kind == "log" or not (drawn or noise == "clicks")):
-        raise bad("cost_cv", cost_cv, "left out: only counts are played with it, as clicks or with drawn means")
+        raise bad("cost_cv", cost_cv, "left out: only files of counts need it, for clicks or for drawn means")
     cv, cv_from = cost_cv_of(table, posterior, cost_cv)
     if drawn or noise == "clicks":
         table = with_bounds(table, noise, posterior, cv, asked.reward_max, asked.cost_max)

@@ -509,7 +509,7 @@ def with_bounds(
         needed = np.maximum(needed, [(instance.reward_bound, instance.cost_bound) for instance in table.instances])
     for column, name, given in ((0, "reward_max", reward_max), (1, "cost_max", cost_max)):
         if given is not None and given < (least := needed[:, column].max()):
-            raise bad(name, given, f"at least {least:.4g}, as much may be drawn (or uncertainty 'given')")
+            raise bad(name, given, f"at least {least:.4g}: means as large may be drawn (or uncertainty 'given')")
     instances = tuple(
         dataclasses.replace(instance, reward_bound=reward_max or reward, cost_bound=cost_max or cost)
         for instance, (reward, cost) in zip(table.instances, needed.tolist(), strict=True)

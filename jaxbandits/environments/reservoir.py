@@ -311,7 +311,6 @@ class Reservoir(AddressedArms):
         return dataclasses.replace(self, capacity=_capacity(capacity))
 
     def take(self, instances: Sequence[int]) -> Reservoir:
-        """Some of the instances."""
         chosen = np.asarray(instances)
         return jax.tree.map(lambda x: np.asarray(x)[chosen], self)
 
@@ -327,7 +326,6 @@ class Reservoir(AddressedArms):
 
     @property
     def instances(self) -> int:
-        """Number of reservoirs."""
         return int(self.words.shape[0])
 
     def check(self) -> None:

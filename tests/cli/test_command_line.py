@@ -19,8 +19,8 @@ ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n"
 
 
 def parser() -> Parser:
-    made = Parser(must=("file",), prog="demo")
-    made.add_argument("file", nargs="?", metavar="FILE")
+    made = Parser(prog="demo")
+    made.add_argument("file", metavar="FILE")
     made.add_argument("--budget", type=number(above=0), required=True)
     made.add_argument("--runs", type=whole(1, 5), default=3)
     made.add_argument("--name", type=one_of(["one", "two"]))
