@@ -195,6 +195,10 @@ class AddressedArms(Environment):
         """Pull counts, ``i32[K]``."""
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
+    def available(self) -> jax.Array:
+        """The arms whose mean cost is not −1."""
+        return jax.vmap(lambda arm: self.means(arm)[1] >= 0)(jax.lax.iota(jnp.int32, self.spec.arms))
+
     def pull(
         self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:

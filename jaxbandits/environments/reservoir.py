@@ -336,6 +336,10 @@ class Reservoir(AddressedArms):
         """
         self.law.check(self, min(self.capacity, _TRIED))
 
+    def available(self) -> jax.Array:
+        """All of them."""
+        return jnp.ones((self.capacity,), bool)
+
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         return self.law.means((self.words[0], self.words[1]), arm)
 
