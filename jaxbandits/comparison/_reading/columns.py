@@ -86,6 +86,8 @@ def title(text: str) -> Title:
         elif not _NO_UNIT.fullmatch(found[1]):
             bracket = found[1]
     text = re.sub(r"^(?:metrics|segments|stats)[._]", "", text.strip(), flags=re.IGNORECASE)
+    if text.startswith("%") and not OF_ONE.match(text):
+        text, unit = text[1:], "%"
     words = re.split(r"[\s_.,/\-]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).strip(" _.,/-"))
     if not unit and len(words) > 1 and (unit := _unit(words[-1], alone=words[-2].lower() == "in")):
         text = " ".join(words[:-2] if words[-2].lower() == "in" else words[:-1])
@@ -109,7 +111,8 @@ def _unit(text: str, alone: bool = True) -> str:
     thousands = _THOUSANDS.fullmatch(text)
     if thousands and (alone or not thousands["bare"]):
         return "thousand"
-    return text if _UNIT.fullmatch(text) else ""
+    usual = text in (text.upper(), text.lower(), text.capitalize())  # GBp are pence
+    return text if usual and _UNIT.fullmatch(text) else ""
 
 
 def titles_of(texts: Sequence[str]) -> list[Title]:

@@ -303,11 +303,12 @@ class Amounts(NamedTuple):
     values: dict[str, FloatArray]  # of each role, NaN where there is none; units of the title are taken into account
     state: dict[str, np.ndarray]  # of each role: NUMBER and so on
     style: NumberStyle  # how they are written
+    totals: tuple[str, ...] = ()  # roles of totals that stand in the file, neither worked out nor means
 
     def only(self, rows: np.ndarray) -> Amounts:
         """Those of these rows only."""
         values, state = ({role: of[rows] for role, of in found.items()} for found in self[:2])
-        return Amounts(values, state, self.style)
+        return Amounts(values, state, self.style, self.totals)
 
 
 def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
@@ -324,16 +325,19 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
     for role, numbers in by_role.items():
         by_role[role] = _joined(sheet, role, numbers, of_term)
         values[role] = _scaled(sheet, role, by_role[role])
+    totals = [role for role in values if " " not in role] if columns.kind != "means" else []
     results = by_role.get("conversions")
     if results is not None and "clicks" in values and (columns.unit("conversions") == "%" or results.percent.any()):
         values["conversions"] = np.rint(values["conversions"] * values["clicks"])
+        totals.remove("conversions")
         changes.append(f"conversions worked out: {shown(sheet.titles[columns.at['conversions']])} × clicks, rounded")
     _complete(sheet, values)
     seen = [(int(np.argmax(sheet.of(x) == text)), x, s) for x, of in by_role.items() for s, text in of.symbols.items()]
     if "currency" not in columns.at:
         firsts = {symbol: (row, role) for row, role, symbol in sorted(seen, reverse=True)}
         _check_one(sheet, firsts, "one currency for all rows")
-    return Amounts(values, {role: numbers.state for role, numbers in by_role.items()}, _with_currency(style, sheet))
+    state = {role: numbers.state for role, numbers in by_role.items()}
+    return Amounts(values, state, _with_currency(style, sheet), tuple(totals))
 
 
 def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers]) -> Numbers:
@@ -371,8 +375,8 @@ def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     own, values, terms = shown(sheet.titles[at]), numbers.values, columns.terms.get(role, ())
     is_word = title is not None and any(title.key in words for words in rank_of().values())
     if title is not None and title.bracket and is_money and not is_word:
-        option = shlex.quote(f"{role if role in columns.at else 'price'}={sheet.titles[at]}")
-        must = f"a unit that is known; --columns {option} takes the numbers as they are (' / 100' behind it divides)"
+        option = shlex.quote(f"{role if role in columns.at else 'price'}={sheet.titles[at]} / …")
+        must = f"a unit that is known; say --columns {option} (100 divides by 100, 1 takes the numbers as they are)"
         sheet.note(bad(f"{sheet.source}, title {own}", title.bracket, must))
     units = {unit, *(find_title(sheet.titles[of]).unit for sign, of in terms if sign == "+" and isinstance(of, int))}
     if len(units) > 1:

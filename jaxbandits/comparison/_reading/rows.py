@@ -128,24 +128,22 @@ def _without_sums(sheet: Sheet, amounts: numbers.Amounts, choices: Choices) -> n
     called, kept = (
         np.any([_is_any(cells, texts) for cells in own], axis=0) for texts in (totals, words & choices.keep)
     )
-    roles = () if columns.kind == "means" else ("clicks", "spent", "cost", "conversions", "reward")
-    sums = np.array([np.nan_to_num(amounts.values[role]) for role in roles if role in amounts.values])
-    others = ~(called | kept)
-    looks_like = _sums_of_others(sums, others)
-    looks_like |= _sums_of_below(sums, names, others) if columns.kind == "counts" else set()
+    sums = np.array([np.nan_to_num(amounts.values[role]) for role in amounts.totals]).reshape(-1, len(names))
+    others, is_log = ~(called | kept), columns.kind == "log"
+    looks_like = _sums_of_runs(sums, names, others, is_log)
+    looks_like |= _sums_of_others(sums, others, is_log) | _sums_of_others(sums, others & ~looks_like, is_log)
     keep, skipped, doubt = ~called, list[int](), list[int]()
     for i in np.flatnonzero(called).tolist():
-        (skipped if _adds_up(sums, own, called, i) else doubt).append(i)
+        (skipped if _adds_up(sums, own, called | looks_like, i) else doubt).append(i)
     blank = {text for text in set(names) if not text.strip("-–—")} if columns.kind != "means" else set()
     for i in np.flatnonzero(~called & _is_any(names, blank)).tolist():
-        if i in looks_like or all(numbers.is_nothing(sheet.cells[n][i]) for n in columns.numeric().values()):
+        if looks_like[i] or all(numbers.is_nothing(sheet.cells[n][i]) for n in columns.numeric().values()):
             skipped.append(i)
-            looks_like.discard(i)
-            keep[i] = False
+            looks_like[i] = keep[i] = False
         elif not names[i]:
             doubt.append(i)
             keep[i] = False
-    doubt += sorted(looks_like)
+    doubt += np.flatnonzero(looks_like).tolist()
     if doubt:
         sheet.note(_asked(sheet, own, doubt, called))
     if skipped:
@@ -187,32 +185,35 @@ def _adds_up(sums: np.ndarray, texts: Sequence[Texts], called: np.ndarray, i: in
     return any(of.any() and _same(sums[:, i], sums[:, of].sum(axis=1)) for of in scopes)
 
 
-def _sums_of_others(sums: np.ndarray, rows: np.ndarray) -> set[int]:
-    """Rows that are the sum of all others, of two at least that are not empty, in two columns at least."""
-    filled = rows & (sums > 0).any(axis=0) if len(sums) else rows
-    if len(sums) < 2 or filled.sum() < 3:
-        return set()
+def _sums_of_others(sums: np.ndarray, rows: np.ndarray, is_log: bool) -> np.ndarray:
+    """Rows that are the sum of all others, two at least that are not empty; in two columns, if there are two."""
+    filled = rows & (sums > 0).any(axis=0)
+    if filled.sum() < 3:
+        return np.zeros_like(rows)
     rest = (sums * rows).sum(axis=1, keepdims=True) - sums
-    return set(np.flatnonzero(_same(sums, rest) & ((sums > 0).sum(axis=0) > 1) & rows).tolist())
+    return _same(sums, rest) & ((sums > 0).sum(axis=0) >= min(2, len(sums) + is_log)) & rows
 
 
-def _sums_of_below(sums: np.ndarray, names: Texts, rows: np.ndarray) -> set[int]:
-    """Rows that are the sum of the two or more rows below them, all of other names: a campaign above its ads."""
-    at, found = np.flatnonzero(rows), set[int]()
-    own = sums[:, at]
-    growing = next((n for n in range(len(own)) if (own[n] > 0).all()), None)
-    if len(sums) < 2 or len(at) < 3 or growing is None:
-        return found
-    before = np.concatenate([np.zeros((len(own), 1)), np.cumsum(own, axis=1)], axis=1)
-    first = np.arange(len(at) - 2)
-    # In a column without zeros the sums of rows below grow, so that one search finds where they reach the row's own.
-    reached = np.searchsorted(before[growing], (before[growing, first + 1] + own[growing, first]) * (1 - 1e-9))
-    for stop in (reached - 1, reached, reached + 1):
-        fits = (stop >= first + 3) & (stop <= len(at))
-        start, end = first[fits], stop[fits]
-        same = _same(own[:, start], before[:, end] - before[:, start + 1])
-        pairs = zip(start[same].tolist(), end[same].tolist(), strict=True)
-        found |= {int(at[i]) for i, j in pairs if len({names[k] for k in at[i:j]}) == j - i}
+def _sums_of_runs(sums: np.ndarray, names: Texts, rows: np.ndarray, is_log: bool) -> np.ndarray:
+    """Rows that are the sum, in two columns, of the two or more rows just below or above: a campaign and its ads.
+
+    Its name must stand only once in the file; or, if this is no log, all names of the run must differ.
+    """
+    found, times = np.zeros_like(rows), Counter(names)
+    down = np.flatnonzero(rows & (sums > 0).any(axis=0))
+    for at in (down, down[::-1]) if len(down) > 2 else ():
+        own = sums[:, at]
+        before = np.concatenate([np.zeros((len(own), 1)), np.cumsum(own, axis=1)], axis=1)
+        # The sum over all columns grows from row to row, so that one search finds where it reaches the row's own.
+        growing, first = before.sum(axis=0), np.arange(len(at) - 2)
+        reached = np.searchsorted(growing, growing[first + 1] + own.sum(axis=0)[first] * (1 - 1e-9))
+        for stop in (reached - 1, reached, reached + 1):
+            fits = (stop >= first + 3) & (stop <= len(at)) & ((own[:, first] > 0).sum(axis=0) > 1)
+            start, end = first[fits], stop[fits]
+            same = _same(own[:, start], before[:, end] - before[:, start + 1])
+            for i, j in zip(start[same].tolist(), end[same].tolist(), strict=True):
+                run = names[at[i:j]]
+                found[at[i]] |= times[run[0]] == 1 or (not is_log and len(set(run)) == j - i)
     return found
 
 
@@ -366,7 +367,8 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Texts, arms: Texts) 
 def _ask_to_add(sheet: Sheet, what: str, n: int, texts: str = "") -> None:
     title = sheet.titles[n]
     say = " or ".join(f"--columns {shlex.quote(f'{role}={title}')}" for role in ("name", "instance"))
-    sheet.note(InputError(f"{sheet.source}: {what} {shown(title)}{texts}; --sum adds them, {say} keeps them apart"))
+    say += " keeps them apart, --drop … leaves some out"
+    sheet.note(InputError(f"{sheet.source}: {what} {shown(title)}{texts}; --sum adds them, {say}"))
 
 
 def unit_of_rewards(rows: Rows) -> str:
