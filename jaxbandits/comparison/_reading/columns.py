@@ -7,7 +7,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,9 +22,9 @@ CODES = (
     "AED|ARS|AUD|BGN|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EGP|EUR|GBP|HKD|HUF|IDR|ILS|INR|ISK|JPY|KES|KRW|MXN|MYR|NGN|NOK|"
     "NZD|PEN|PHP|PKR|PLN|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|UYU|VND|ZAR"
 )
-SIGNS = "$¢£¤¥֏฿₠-⃀＄￡￥￦"  # of a character class
+SIGNS = "$£¤¥֏฿₠-⃀＄￡￥￦"  # of a character class
 _MONEY = rf"(?:[{SIGNS}]|R\$|{CODES})"
-_UNIT = re.compile(rf"{_MONEY}|%|percent|micros?|cents?|UTC|GMT", re.IGNORECASE)
+_UNIT = re.compile(rf"{_MONEY}|¢|%|percent|micros?|cents?|UTC|GMT", re.IGNORECASE)
 _THOUSANDS = re.compile(
     rf"{_MONEY}\s?(?:k|'?000s?|thousands?)|(?:[kt]|tsd\.?|thousands?)\s?{_MONEY}|(?P<bare>k|'?000s?|thousands?|tsd\.?)",
     re.IGNORECASE,
@@ -137,25 +137,42 @@ def rank_of() -> dict[str, dict[str, int]]:
     return found
 
 
-def best_match(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int] = ()) -> int | None:
-    """The column with the likeliest word of these roles; the first of several that are equally likely."""
+def matches(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int] = ()) -> list[tuple[tuple, int]]:
+    """The columns with a word of these roles, the likeliest first: how likely (0 is more than 1), and the position."""
     taken, found = set(taken), []
     for i, one in enumerate(keyed):
         for less, word in enumerate((one.key, *one.others)):
             ranks = [(order, rank_of()[role][word]) for order, role in enumerate(roles) if word in rank_of()[role]]
             if ranks:
-                found += [(*min(ranks), less, i)] if i not in taken else []
+                found += [((*min(ranks), less), i)] if i not in taken else []
                 break
-    return min(found)[-1] if found else None
+    return sorted(found)
+
+
+def best_match(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int] = ()) -> int | None:
+    """The column with the likeliest word of these roles; the first of several that are equally likely."""
+    found = matches(keyed, roles, taken)
+    return found[0][1] if found else None
 
 
 # --- Columns.
 
-# What ``columns`` may name; ``price`` is a cost per pull, ``reward_rate`` a reward per pull.
-ROLES = (
-    *("instance", "name", "time", "reward", "cost", "price", "reward_rate", "clicks", "spent", "conversions"),
-    *("mean_reward", "mean_cost"),
-)
+# What ``columns`` may name, one a line, and which role it is in files of some kinds (else its own). A "rate" is of one
+# pull, and stands for the total that is worked out from it.
+ROLES: dict[str, dict[str, str]] = {
+    "instance": {},
+    "name": {},
+    "time": {},
+    "reward": {"counts": "conversions"},
+    "reward_rate": {"counts": "conversions rate", "means": "mean_reward"},
+    "cost": {"counts": "spent"},
+    "price": {"counts": "spent rate", "means": "mean_cost", "log": "cost"},
+    "clicks": {},
+    "spent": {"log": "cost"},
+    "conversions": {"log": "reward"},
+    "mean_reward": {},
+    "mean_cost": {},
+}
 PLAIN = {
     "means": ("name", "mean_reward", "mean_cost"),
     "counts": ("name", "clicks", "spent", "conversions"),
@@ -167,28 +184,23 @@ _REWARD_OF = {"means": "mean_reward", "counts": "conversions", "log": "reward"}
 COSTS = ("spent", "cost", "mean_cost")  # for them a number may be given instead of a title
 _ALIASES = {"name": ("arm",), "spent": ("spend", "cost"), "conversions": ("conversion", "total_conversion")}
 _ALIASES |= {"campaign_id": ("xyz_campaign_id",)}
-# The words of a role are those of the role's name, if no others stand here; and what the user may call it.
+# The words of a role are those of the role's name, if no others stand here.
 _WORDS: dict[str, dict[str, tuple[str, ...]]] = {
-    "counts": {"conversions": ("conversions", "value")},
-    "log": {"reward": ("reward", "conversions", "value"), "cost": ("cost", "spent")},
+    "counts": {"conversions": ("conversions", "value", "solved")},
+    "log": {"reward": ("reward", "solved", "conversions", "value"), "cost": ("cost", "spent")},
     "means": {},
-}
-_SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
-    "counts": {"spent": ("spent", "cost"), "conversions": ("conversions", "reward")},
-    "log": {"reward": ("reward", "conversions"), "cost": ("cost", "spent", "price")},
-    "means": {"mean_reward": ("mean_reward", "reward_rate"), "mean_cost": ("mean_cost", "price")},
 }
 _RATES = {  # a column that is missing, from one beside it: words of the rate, and what to do with it
     "clicks": (("price", "spent", "divided"),),
     "spent": (("price", "clicks", "times"),),
     "conversions": (("rate", "clicks", "times"), ("per_result", "spent", "divided"), ("roas", "spent", "times")),
 }
-_NAMED_RATES = {"spent": "price", "conversions": "reward_rate"}
 _LEVELS = (range(2, 4), range(4, 11), range(12, 14))  # ranks of names, each the parent of those before it
 _DAY = 1  # rank of times
 _VARIANTS = (0, 1)  # ranks of names that mean something only within their test
 _SEEN = {"view": ("view", "cpv", "aufruf"), "impression": ("impression",)}  # in titles of what one of these costs
-_UNITS = ("click", "click", "pull", "session", "click", "view", "impression")  # by the rank of what counts pulls
+# by the rank of what counts pulls
+_UNITS = (*("click",) * 3, "pull", "session", "session", "click", "view", "impression", "pull")
 _NUMBER = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
 _COST_PER = re.compile(r"(?:e|v)?(?:cp[a-z]|rpm|epc)", re.IGNORECASE)
 _AMOUNT = re.compile(r"\W*[A-Z]{0,3}\s*\d[\d.,'’\s]*\W*[A-Z]{0,3}")
@@ -241,49 +253,42 @@ def find_columns(titles: Sequence[str], asked: Asked, source: str, *, plain: boo
     if plain:
         return None if asked else _plain(titles, source)
     given, unknown = _resolved(titles, asked)
-    if unknown is not None:
-        return None
-    kinds: tuple[str, ...] = ("counts", "means", "log")
-    if {"mean_reward", "mean_cost"} & asked.keys():
-        kinds = ("means",)
-    elif "clicks" in asked:
-        kinds = ("log",) if asked["clicks"] == "1" and _position("1", titles) is None else ("counts",)
-    keyed = titles_of(titles)
-    return next((found for kind in kinds if (found := _of_kind(kind, titles, keyed, given, asked))), None)
+    kinds = _kinds(titles, asked) if unknown is None else []
+    return next((found for kind in kinds if (found := _of_kind(kind, titles, given, asked, source))), None)
+
+
+def _kinds(titles: Sequence[str], asked: Asked) -> list[str]:
+    """The kinds of files that have all roles which the user named."""
+    one_pull = asked.get("clicks") == "1" and _position("1", titles) is None
+    options = asked.keys() - {REWARD, "clicks" if one_pull else ""}
+    beside = {"instance", "time", "conversions rate", "spent rate"}
+    return [
+        kind
+        for kind in ("counts", "means", "log")
+        if _filled(kind, options) <= beside | set(PLAIN[kind]) and (kind == "log" or not one_pull)
+    ]
+
+
+def _filled(kind: str, options: Iterable[str]) -> set[str]:
+    """The roles that these options name in a file of this kind."""
+    return {ROLES[option].get(kind, option) for option in options if option != REWARD}
 
 
 def _plain(titles: Sequence[str], source: str) -> Columns | None:
-    lower = [text.lower() for text in titles]
-    names = {"instance", "ad_id"}.union(*PLAIN.values())
-    known = {column: (column, *_ALIASES.get(column, ())) for column in names}
-    hits = {column: [i for i, text in enumerate(lower) if text in words] for column, words in known.items()}
-    fits = [kind for kind, columns in PLAIN.items() if all(hits[column] for column in columns)]
-    if not fits:
-        return None
+    place = {text.lower(): i for i, text in reversed(list(enumerate(titles)))}
+    words = {column: (column, *_ALIASES.get(column, ())) for columns in PLAIN.values() for column in columns}
+    fits = [kind for kind, of in PLAIN.items() if all(not place.keys().isdisjoint(words[column]) for column in of)]
     if len(fits) > 1:
         only = f"it must have the columns of only one of {_FORMATS} (or give --columns)"
         raise InputError(f"{source}: the header fits {' and '.join(fits)}; {only}")
-    kind, at = fits[0], dict[str, int]()
-    for column in (*PLAIN[kind], "ad_id" if kind == "facebook" else "instance"):
-        if len(hits[column]) > 1:
-            named = " and ".join(lower[i] for i in hits[column])
-            raise InputError(f"{source}: columns {named} all stand for {column}; only one may be there")
-        if hits[column]:
-            at[column] = hits[column][0]
-    keyed = titles_of(titles)
-    if kind != "facebook":
-        _add_beside(kind, keyed, at)
-    unit = {"means": "pull", "log": "row"}.get(kind, "click")
-    return Columns(kind, at, plain=True, title={role: keyed[i] for role, i in at.items()}, pull_unit=unit)
-
-
-def _add_beside(kind: str, keyed: Sequence[Title], at: dict[str, int], given: Given | None = None) -> None:
-    """Columns that are no numbers, and what may count the pulls of a log; those of the user first."""
-    named = ("instance",) if given is not None else ()  # a plain header says it by that very word
-    for role in ("time", "currency", *named, *(("clicks",) if kind == "log" else ())):
-        position = given[role][0] if given and role in given else best_match(keyed, (role,), at.values())
-        if position is not None:
-            at[role] = position
+    if fits == ["facebook"]:
+        at = {column: next(place[word] for word in words[column] if word in place) for column in PLAIN["facebook"]}
+        at |= {"ad_id": place["ad_id"]} if "ad_id" in place else {}
+        return Columns("facebook", at, plain=True, pull_unit="click")
+    found = _of_kind(fits[0], titles, {}, {}, source) if fits else None
+    if found is None or (found.kind == "log" and "clicks" in found.at):
+        return None  # the second may be one of counts
+    return replace(found, plain=True)
 
 
 def _position(text: str, titles: Sequence[str]) -> int | None:
@@ -327,64 +332,67 @@ def _resolved(titles: Sequence[str], asked: Asked) -> tuple[Given, str | None]:
 
 def _positions(kind: str, keyed: Sequence[Title], given: Given) -> tuple[Given, list[str]]:
     """Of each role of a kind its column, as given or by the usual words; and the roles that are missing."""
-    found: Given = {}
+    found = {ROLES[option].get(kind, option): of for option, of in given.items() if option != REWARD}
+    found |= {_REWARD_OF[kind]: given[REWARD]} if REWARD in given else {}
     for role in PLAIN[kind]:
-        for name in (*_SYNONYMS[kind].get(role, (role,)), *((REWARD,) if role == _REWARD_OF[kind] else ())):
-            if name in given:
-                found[role] = given[name]
-    taken = {at for at, _ in given.values()}
-    for role in PLAIN[kind]:
+        taken = {at for at, _ in found.values()}
         # A price or a rate that was named stands for the total of its kind.
-        named_rate = kind == "counts" and _NAMED_RATES.get(role) in given
-        words = _WORDS[kind].get(role, (role,))
-        if role not in found and not named_rate and (i := best_match(keyed, words, taken)) is not None:
-            found[role] = i, ()
-        taken |= {at for at, _ in found.values()}
-    if "name" not in found and (i := best_match(keyed, ("label",), taken)) is not None:
-        found["name"] = i, ()
-    return found, [role for role in PLAIN[kind] if role not in found]
+        if role not in found and f"{role} rate" not in found:
+            if (i := best_match(keyed, _WORDS[kind].get(role, (role,)), taken)) is not None:
+                found[role] = i, ()
+            elif role == "name" and (i := best_match(keyed, ("label",), taken)) is not None:
+                found[role] = i, ()
+    return found, [role for role in PLAIN[kind] if role not in found and f"{role} rate" not in found]
 
 
-def _of_kind(kind: str, titles: Sequence[str], keyed: Sequence[Title], given: Given, asked: Asked) -> Columns | None:
+def _of_kind(kind: str, titles: Sequence[str], given: Given, asked: Asked, source: str) -> Columns | None:
+    keyed, reward = titles_of(titles), _REWARD_OF[kind]
     found, missing = _positions(kind, keyed, given)
-    at = {role: position for role, (position, _) in found.items()}
+    at = {role: position for role, (position, _) in found.items() if " " not in role}
     numbers = [text for role in COSTS if (text := asked.get(role)) and role not in given]
     constant = {role: float(numbers[0]) for role in missing if role in COSTS and numbers}
-    rates = _rates(keyed, at, given, [role for role in missing if role not in constant]) if kind == "counts" else {}
-    if any(role not in rates and role not in constant for role in missing):
+    rates = {x.removesuffix(" rate"): (i, "clicks", "times") for x, (i, _) in found.items() if " " in x}
+    rates |= _rates(keyed, at, [role for role in missing if role not in constant]) if kind == "counts" else {}
+    if any(role not in rates and role not in constant for role in missing) or (rates and "clicks" not in at | rates):
         return None
+    named = {role.removesuffix(" rate") for role in _filled(kind, given)} | ({reward} if REWARD in given else set())
     if kind == "counts":
         _check_totals(titles, keyed, given)
-        _check_parts(titles, keyed, {role: i for role, i in at.items() if role not in given and role != "name"})
-    named = {role for role, of in _SYNONYMS[kind].items() if not given.keys().isdisjoint(of)} | given.keys()
-    named |= {role for role, name in _NAMED_RATES.items() if kind == "counts" and name in given}
-    reward = _REWARD_OF[kind]
-    chosen = reward in named or REWARD in given or reward not in at
+    for role in (role for role in PLAIN[kind][1:] if role in at and role not in named):
+        _check_equal(kind, role, titles, keyed, at, source)
+    chosen = reward in named or reward not in at
     other = None if chosen else best_match(keyed, _WORDS[kind].get(reward, (reward,)), at.values())
-    _add_beside(kind, keyed, at, given)
-    days = [i for i, one in enumerate(keyed) if one.rank("time") == _DAY and i not in at.values()]
-    if kind != "log" and "time" in at and "time" not in given and days and keyed[at["time"]].rank("time") != _DAY:
-        at["time"] = days[0]  # of a report; when something was made or exported is another matter
-    if kind == "log" and "clicks" not in at and keyed[at["reward"]].key in rank_of()["solved"]:
-        at |= {"clicks": i} if (i := best_match(keyed, ("asked",), at.values())) is not None else {}
-    tests = best_match(keyed, ("test",), at.values()) if kind != "log" and "instance" not in at else None
-    by_test = tests is not None and keyed[at["name"]].rank("name") in _VARIANTS
-    at |= {"instance": tests} if tests is not None and by_test else {}
+    by_test = _add_beside(kind, keyed, at, "time" in given)
     if kind == "counts" and not chosen and keyed[at["conversions"]].key in rank_of()["results"]:
         kind_of = best_match(keyed, ("result_kind",), at.values())
         at |= {"result_kind": kind_of} if kind_of is not None else {}
-    of_rates = {f"{role} rate": given[name] for role, name in _NAMED_RATES.items() if name in given and role in rates}
     titled = {role: keyed[i] for role, i in at.items()} | {f"{x} rate": keyed[i] for x, (i, _, _) in rates.items()}
-    of_results = rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
+    of_results = (word for role in ("conversions", "rate", "per_result", "solved") for word in rank_of()[role])
     result = titled.get("conversions rate") or titled.get("conversions")
     is_value = kind == "counts" and "conversions" not in asked and not (result and result.is_any(of_results))
-    terms = {role: terms for role, (_, terms) in (*found.items(), *of_rates.items()) if terms}
     unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(titled.get("clicks"))
     return Columns(
-        kind, at, title=titled, rates=rates, constant=constant, terms=terms, is_value=is_value, pull_unit=unit,
-        levels=_levels(keyed, at, given), other=other, by_test=by_test, given=frozenset(named),
-        given_log=kind == "log" and asked.get("clicks") == "1",
+        kind, at, title=titled, rates=rates, constant=constant, is_value=is_value, pull_unit=unit,
+        terms={role: terms for role, (_, terms) in found.items() if terms}, levels=_levels(keyed, at, given),
+        other=other, by_test=by_test, given=frozenset(named), given_log=kind == "log" and asked.get("clicks") == "1",
     )  # fmt: skip
+
+
+def _add_beside(kind: str, keyed: Sequence[Title], at: dict[str, int], time_given: bool) -> bool:
+    """Columns that are no numbers, and what may count the pulls of a log; whether instances are tests of variants."""
+    for role in ("time", "currency", "instance", *(("clicks",) if kind == "log" else ())):
+        if role not in at and (i := best_match(keyed, (role,), at.values())) is not None:
+            at[role] = i
+    if kind == "log":
+        return False
+    days = [i for i, one in enumerate(keyed) if one.rank("time") == _DAY and i not in at.values()]
+    if days and "time" in at and not time_given and keyed[at["time"]].rank("time") != _DAY:
+        at["time"] = days[0]  # of a report; when something was made or exported is another matter
+    tests = best_match(keyed, ("test",), at.values())
+    if tests is None or "instance" in at or keyed[at["name"]].rank("name") not in _VARIANTS:
+        return False
+    at["instance"] = tests
+    return True
 
 
 def _check_totals(titles: Sequence[str], keyed: Sequence[Title], given: Given) -> None:
@@ -399,22 +407,20 @@ def _check_totals(titles: Sequence[str], keyed: Sequence[Title], given: Given) -
             raise bad("columns", f"{role}={titles[at]}", f"a total; if it is one pull's, say --columns {option}")
 
 
-def _check_parts(titles: Sequence[str], keyed: Sequence[Title], at: Mapping[str, int]) -> None:
-    """Of "Clicks (mobile)" and "Clicks (desktop)" neither is all clicks."""
-    for role, i in at.items():
-        bare = keyed[i].others[-1:] if keyed[i].bracket else ()
-        parts = [n for n, one in enumerate(keyed) if one.bracket and one.others[-1:] == bare]
-        if bare and len(parts) > 1 and not any(one.key in bare for one in keyed):
-            whole = shlex.quote(f"{role}={' + '.join(titles[n] for n in parts)}")
-            one = shlex.quote(f"{role}={titles[i]}")
-            raise bad("columns", ", ".join(titles[n] for n in parts), f"decided: --columns {whole} or --columns {one}")
+def _check_equal(
+    kind: str, role: str, titles: Sequence[str], keyed: Sequence[Title], at: Mapping[str, int], source: str
+) -> None:
+    """Of columns that are equally likely, such as "Clicks (mobile)" and "Clicks (desktop)", none is taken."""
+    others = [i for other, i in at.items() if other != role]
+    (best, _), *more = matches(keyed, _WORDS[kind].get(role, (role,)), others)
+    if equal := [titles[i] for rank, i in more if rank == best]:
+        columns = " or ".join(map(shown, [titles[at[role]], *equal]))
+        raise InputError(f"{source}: is {columns} the {role}? Say --columns {role}=… (one of them, or a sum: 'A + B')")
 
 
-def _rates(keyed: Sequence[Title], at: Mapping[str, int], given: Given, missing: Iterable[str]) -> dict:
+def _rates(keyed: Sequence[Title], at: Mapping[str, int], missing: Iterable[str]) -> dict[str, tuple[int, str, str]]:
     found: dict[str, tuple[int, str, str]] = {}
     for role in missing:
-        if (name := _NAMED_RATES.get(role)) in given and "clicks" in at:
-            found[role] = given[name][0], "clicks", "times"
         for words, beside, how in _RATES.get(role, ()):
             if beside not in at or role in found or (i := best_match(keyed, (words,), at.values())) is None:
                 continue
@@ -432,8 +438,6 @@ def _of_pulls(rate: Title, pulls: Title) -> bool:
 
 def pull_unit(clicks: Title | None) -> str:
     """What a pull is, by the title of the column that counts them."""
-    if clicks is not None and clicks.key in rank_of()["asked"]:
-        return "pull"
     return _UNITS[0 if clicks is None else max(clicks.rank("clicks"), 0)]
 
 
@@ -463,19 +467,21 @@ def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked
         for at, cells in enumerate(rows):
             given, unknown = _resolved(cells, asked)
             words = sum(not _AMOUNT.fullmatch(cell) for cell in cells if cell)
-            for kind in ("counts", "means", "log"):
+            for kind in _kinds(cells, asked):
                 found, missing = _positions(kind, titles_of(cells), given)
                 rank = len(missing) / len(PLAIN[kind]), -min(words, 3)
                 if best is None or rank < best[0]:
-                    best = rank, cells, rows[at + 1 : at + 3], found, missing, unknown
-    assert best is not None  # a file that is not empty has a row
+                    own = {role: i for role, (i, _) in found.items() if role not in _filled(kind, given)}
+                    best = rank, cells, rows[at + 1 : at + 3], own, missing, unknown
+    if best is None:
+        raise bad("columns", ", ".join(asked), f"roles of one kind of file: {_FORMATS}")
     _, header, below, found, missing, role = best
     if role is not None:
         must = f"a title of the file: {brief(', '.join(filter(None, header)))}"
         return bad(
             "reward" if role == REWARD else "columns", asked[role] if role == REWARD else f"{role}={asked[role]}", must
         )
-    say = {role: header[i] for role, (i, _) in found.items()} | {x: text for x, text in asked.items() if x != REWARD}
+    say = {role: header[i] for role, i in found.items()} | {x: text for x, text in asked.items() if x != REWARD}
     option = shlex.quote(",".join(f"{role}={text}" for role, text in (say | dict.fromkeys(missing, "…")).items()))
     return InputError(
         f"{source}: no column is known to be {' or '.join(missing)}. The columns are {samples(header, below)}. Say "

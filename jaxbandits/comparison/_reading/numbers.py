@@ -438,15 +438,15 @@ def _with_currency(style: NumberStyle, sheet: Sheet) -> NumberStyle:
     return replace(style, symbol=named[0][:8], symbol_first=not apart, symbol_apart=apart)
 
 
-def check_cells(sheet: Sheet, amounts: Amounts, keep: np.ndarray) -> np.ndarray:
+def check_cells(sheet: Sheet, amounts: Amounts, kind: str) -> np.ndarray:
     """Note every cell that cannot be read, row by row; the rows that can be used, bool [N]."""
     at, width = sheet.columns.at, len(sheet.titles)
-    refunds = ("spent", "conversions") if sheet.columns.kind == "counts" else ()  # their sums must be at least 0
+    refunds = ("spent", "conversions") if kind == "counts" else ()  # their sums must be at least 0
     wrong = {role: (of == BAD) | ((of == NEGATIVE) & (role not in refunds)) for role, of in amounts.state.items()}
     for role in ("name", "instance") if "instance" in at and not sheet.columns.by_test else ("name",):
         wrong[role] = sheet.of(role) == ""
     odd = np.any(list(wrong.values()), axis=0) | np.isin(sheet.line, list(sheet.wide))
-    for i in np.flatnonzero(odd & keep).tolist():
+    for i in np.flatnonzero(odd).tolist():
         if (line := sheet.line[i]) in sheet.wide:
             may_be = f"at most {width}, as in the header"
             sheet.note(bad(sheet.where(i, "number of cells"), sheet.wide[line], may_be))
@@ -457,7 +457,7 @@ def check_cells(sheet: Sheet, amounts: Amounts, keep: np.ndarray) -> np.ndarray:
             percent = " (percent beside numbers, or of an amount)" if text.endswith("%") else ""
             may_be = MAY_BE + decimal + percent if role in amounts.state else "a name"
             sheet.note(bad(sheet.cell(i, role), text, may_be))
-    usable = keep & ~odd
+    usable = ~odd
 
     def firsts(role: str, rows: np.ndarray) -> dict[str, tuple[int, str]]:
         own = sheet.of(role)
@@ -469,7 +469,7 @@ def check_cells(sheet: Sheet, amounts: Amounts, keep: np.ndarray) -> np.ndarray:
         _check_one(sheet, firsts("result_kind", usable & (np.nan_to_num(amounts.values["conversions"]) > 0)), say)
     if "currency" in at and at.get("instance") != at["currency"]:
         option = shlex.quote(f"instance={sheet.titles[at['currency']]}")
-        _check_one(sheet, firsts("currency", keep | True), f"--columns {option} plays each by itself")
+        _check_one(sheet, firsts("currency", usable | True), f"--columns {option} plays each by itself")
     return usable
 
 

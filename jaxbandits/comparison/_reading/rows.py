@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandits.comparison._reading import numbers
-from jaxbandits.comparison._reading.columns import Columns, Texts, best_match, pull_unit, rank_of, samples, titles_of
+from jaxbandits.comparison._reading.columns import Columns, Texts, best_match, rank_of, samples, titles_of
 from jaxbandits.comparison._reading.sheet import Sheet, coded, grouped
 from jaxbandits.comparison.arms_table import FloatArray, NumberStyle
 from jaxbandits.core.checks import InputError, brief, shown
@@ -25,7 +25,7 @@ TOTAL = re.compile(  # what a row of totals is called
     r"(?:(?:grand|overall|report|account|filtered|campaign|all)[ -]?)?(?:sub-?)?"
     r"(?:totals?|sum|total g[eé]n[eé]ral|total geral|totale|totaal|totalt|suma|somme|soma|summe|gesamt|insgesamt"
     r"|gesamt(?:summe|ergebnis|wert)e?|eindtotaal|razem|итого|всего|合計|合计|总计"
-    r"|averages?|mean|median|mittelwert|durchschnitt|moyennes?|promedio|m[eé]dia|gemiddelde)"
+    r"|[∑Σ]|overall|averages?|avg|mean|median|mittelwert|durchschnitt|moyennes?|promedio|m[eé]dia|gemiddelde)"
     r"(?:\s*[:;(/–-].*|\s+(?:all|of|for|general|account|campaigns?|rows?)\b.*)?"
     r"|(?:results from|ergebnisse (?:aus|von)|résultats de|resultados de|risultati di) \d+ .*",
     re.IGNORECASE,
@@ -64,12 +64,11 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Cho
     sheet = _without_extras(sheet, choices)
     amounts = numbers.read_amounts(sheet, decimal)
     keep = _without_sums(sheet, amounts, choices)
-    found = np.flatnonzero(numbers.check_cells(sheet, amounts, keep))
-    sheet, amounts = sheet.only(found), amounts.only(found)
+    sheet, amounts = sheet.only(np.flatnonzero(keep)), amounts.only(np.flatnonzero(keep))
     columns = _of_kind(sheet, amounts)
+    usable = np.flatnonzero(numbers.check_cells(sheet, amounts, columns.kind))
+    sheet, amounts = sheet.only(usable), amounts.only(usable)
     clicks, value, spent = _filled(columns.kind, sheet, amounts)
-    if columns.is_value and columns.kind != sheet.columns.kind:  # then the reward may be a number of successes
-        columns = replace(columns, is_value=not ((value % 1 == 0) & (value <= clicks)).all())
     instances, arms, time = _instances(sheet, default_name), _names(sheet), None
     if "time" in columns.at:
         day_first = amounts.style.decimal == "," or amounts.style.symbol in _DAY_FIRST
@@ -233,29 +232,30 @@ def _asked(sheet: Sheet, texts: Sequence[Texts], doubt: Sequence[int], called: n
 
 
 def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
-    """A file of counts whose every row is one pull is a log; a log whose rows count pulls is of counts."""
-    columns, at, notes = sheet.columns, sheet.columns.at, sheet.report.others
+    """What the file is, now that its numbers are known: counts whose every row is one pull are a log."""
+    columns, at = sheet.columns, sheet.columns.at
     most = max(Counter(sheet.of("name")).values(), default=0)
     clicks = amounts.values.get("clicks", np.ones(len(sheet.line)))
-    if columns.kind == "counts" and most > 1 and "clicks" in at and (clicks == 1).all():
-        notes.append("every row is one pull: read as a log")
+    if columns.kind == "counts" and "clicks" in at and most > 1 and (clicks == 1).all():
+        sheet.report.others.append("every row is one pull: read as a log")
         return replace(columns, kind="log", is_value=False, pull_unit="row")
-    if columns.kind != "log":
+    if columns.kind == "means" or columns.given_log or "clicks" in columns.given:
         return columns
-    own = sheet.titles[at["clicks"]] if (clicks > 1).any() else ""
-    if own and most == 1:
-        _check_price(sheet)
-        notes.append(f"read as counts, for {shown(own)} counts pulls and no arm has two rows")
-        return replace(columns, kind="counts", is_value=True, pull_unit=pull_unit(columns.title["clicks"]))
-    said = ""
-    if own and (amounts.values["reward"] > 1).any():
-        said = f"{shown(own)} is above 1, and names have several rows: if it counts a row's pulls, say --columns "
-        said += f"{shlex.quote(f'clicks={own}')}; if a row is one pull, leave that column out of the file"
-    elif most == 1 and not columns.given_log:
-        said = "no name has two rows, so this is no log, and no column is known to count pulls. The columns are "
+    if columns.kind == "counts":
+        if columns.pull_unit in ("view", "impression"):
+            _check_unknown(sheet, amounts)
+        of_a_pull, result = rank_of()["reward"] | rank_of()["solved"], columns.title.get("conversions")
+        if most == 1 or result is None or not result.is_any(of_a_pull):
+            return columns  # else the reward may be one pull's
+    said, own = "", sheet.titles[at["clicks"]] if "clicks" in at else ""
+    if most == 1:
+        said = "no name has two rows, so this is no log. The columns are "
         said += f"{samples(sheet.titles, [sheet.row(i) for i in range(min(len(sheet.line), 2))])}. Say --columns "
-        said += "clicks=… (what counts pulls), or mean_reward=… and mean_cost=… if the numbers are per pull"
-    elif most > 1 and not columns.given_log and _is_table(sheet):
+        said += "clicks=… (what counts pulls) and cost=… (of all) or price=… (of one); or mean_reward=… and mean_cost=…"
+    elif own and (clicks > 1).any():
+        said = f"{shown(own)} is above 1, and names have several rows: does it count the pulls of a row, or is a row "
+        said += "one pull? Say --columns clicks=… (that title, or 1)"
+    elif _is_table(sheet):
         said = f"every name has one row for each {'day' if 'time' in at else 'kind'}: is a row one pull, or does a "
         said += "column count pulls? Say --columns clicks=… (1: every row is one pull)"
     if said:
@@ -263,22 +263,27 @@ def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
     return columns
 
 
-def _check_price(sheet: Sheet) -> None:
-    """A bare price beside a number of pulls may be that of one or of all."""
-    at, cost = sheet.columns.at, sheet.columns.title.get("cost")
-    if cost is not None and cost.is_any(("price", "fee", "preis", "prix", "precio", "preco", "prezzo", "prijs")):
-        pulls, title = sheet.titles[at["clicks"]], sheet.titles[at["cost"]]
-        options = (shlex.quote(f"clicks={pulls},{role}={title}") for role in ("price", "cost"))
-        say = " or ".join(f"--columns {option}" for option in options)
-        raise InputError(f"{sheet.source}: is {shown(title)} what one pull costs, or all of a row? Say {say}")
+def _check_unknown(sheet: Sheet, amounts: numbers.Amounts) -> None:
+    """Beside impressions, the price of a click, and a column that is not known and may count clicks, are asked about."""
+    columns, words = sheet.columns, set[str]().union(*rank_of().values())
+    least = 0 if columns.is_value else np.nan_to_num(amounts.values["conversions"])
+    for n, one in enumerate(titles_of(sheet.titles)):
+        if n in columns.used() or not sheet.titles[n] or (is_known := one.is_any(words)) and one.rank("price") < 0:
+            continue
+        may_be = numbers.read_numbers([sheet.cells[n]], [True], sheet.separator, amounts.style.decimal)[0][0].values
+        if is_known or ((least <= may_be) & (may_be <= amounts.values["clicks"]) & (may_be % 1 == 0)).all():
+            said = f"a pull is {shown(sheet.titles[columns.at['clicks']])} only where nothing counts clicks, and "
+            said += f"{shown(sheet.titles[n])} may tell of them: say --columns clicks=…"
+            raise InputError(f"{sheet.source}: {said}")
 
 
 def _is_table(sheet: Sheet) -> bool:
     """Whether each name has one row a day, or one for each of a few words, as reports have and logs have not."""
     names = sheet.of("name")
     if "time" in sheet.columns.at:
-        days = sheet.of("time")
-        return not any(map(_HAS_CLOCK.search, days)) and coded(names, days)[1] == len(names)
+        times = sheet.of("time")
+        grid = coded(times)[1] * len(set(names)) == len(names)  # of names and clocks, or rounds
+        return coded(names, times)[1] == len(names) and (grid or not any(map(_HAS_CLOCK.search, times)))
     for n in _text_columns(sheet):
         words = len(set(sheet.cells[n]))
         if 1 < words < 10 and words * len(set(names)) == len(names):
