@@ -175,7 +175,7 @@ def _instances(
 
 # --- What the user is told.
 
-_REWARDS = ("conversions", "conversions rate", "reward", "mean_reward")
+_REWARDS = ("conversions", "reward", "mean_reward")
 
 
 def _of_columns(sheet: Sheet) -> list[str]:

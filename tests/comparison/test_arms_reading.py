@@ -392,7 +392,7 @@ def test_each_test_of_variants_is_a_problem_of_its_own(tmp_path: Path) -> None:
         ("Hero", ("Control", "A")),
     ]
     one = read(tmp_path, "Experiment,Variant,Visitors,Cost,Orders\nC,Control,100,50,5\nC,A,120,50,7\n")
-    assert [of.name for of in one.instances] == ["arms"]
+    assert [of.name for of in one.instances] == ["C"]
     log = "experiment,model,reward,cost\nx,a,1,.5\nx,a,0,.4\ny,a,0,.5\nx,b,1,.5\ny,b,0,.5\n"
     assert "--columns instance=experiment keeps them apart" in message_of(tmp_path, log)
 

@@ -157,22 +157,22 @@ def best_match(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int
 
 # --- Columns.
 
-# What ``columns`` may name, one a line, and which role it is in files of some kinds (else its own). A "rate" is of one
-# pull, and stands for the total that is worked out from it.
+# What ``columns`` may name, one a line, and which role that is in files of some kinds (else its own).
 ROLES: dict[str, dict[str, str]] = {
     "instance": {},
     "name": {},
     "time": {},
     "reward": {"counts": "conversions"},
-    "reward_rate": {"counts": "conversions rate", "means": "mean_reward"},
+    "reward_rate": {"counts": "conversions", "means": "mean_reward"},
     "cost": {"counts": "spent"},
-    "price": {"counts": "spent rate", "means": "mean_cost", "log": "cost"},
+    "price": {"counts": "spent", "means": "mean_cost", "log": "cost"},
     "clicks": {},
     "spent": {"log": "cost"},
     "conversions": {"log": "reward"},
     "mean_reward": {},
     "mean_cost": {},
 }
+_OF_ONE_PULL = ("price", "reward_rate")  # in a file of counts, where it is multiplied with the pulls
 PLAIN = {
     "means": ("name", "mean_reward", "mean_cost"),
     "counts": ("name", "clicks", "spent", "conversions"),
@@ -185,15 +185,16 @@ COSTS = ("spent", "cost", "mean_cost")  # for them a number may be given instead
 _ALIASES = {"name": ("arm",), "spent": ("spend", "cost"), "conversions": ("conversion", "total_conversion")}
 _ALIASES |= {"campaign_id": ("xyz_campaign_id",)}
 # The words of a role are those of the role's name, if no others stand here.
-_WORDS: dict[str, dict[str, tuple[str, ...]]] = {
-    "counts": {"conversions": ("conversions", "value", "solved")},
-    "log": {"reward": ("reward", "solved", "conversions", "value"), "cost": ("cost", "spent")},
-    "means": {},
+_WORDS = {
+    "name": ("name", "label"),
+    "conversions": ("conversions", "value", "solved"),
+    "reward": ("reward", "solved", "conversions", "value"),
+    "cost": ("cost", "spent"),
 }
-_RATES = {  # a column that is missing, from one beside it: words of the rate, and what to do with it
-    "clicks": (("price", "spent", "divided"),),
-    "spent": (("price", "clicks", "times"),),
-    "conversions": (("rate", "clicks", "times"), ("per_result", "spent", "divided"), ("roas", "spent", "times")),
+_RATES = {  # a total that is missing, from one beside it: words of the rate, what it is divided into or multiplied with
+    "clicks": (("price", "/", "spent"),),
+    "spent": (("price", "*", "clicks"),),
+    "conversions": (("rate", "*", "clicks"), ("per_result", "/", "spent"), ("roas", "*", "spent")),
 }
 _LEVELS = (range(2, 4), range(4, 11), range(12, 14))  # ranks of names, each the parent of those before it
 _DAY = 1  # rank of times
@@ -220,23 +221,20 @@ class Columns:
     at: Mapping[str, int]  # of each role, such as "name", the position; "conversions" is the reward of a file of counts
     plain: bool = False  # the header is in plain form (PLAIN)
     title: Mapping[str, Title] = field(default_factory=dict)  # of each role, what its title says
-    # Of a role of _RATES that has no column: (position of the rate, the role beside it, "times" or "divided").
-    rates: Mapping[str, tuple[int, str, str]] = field(default_factory=dict)
     constant: Mapping[str, float] = field(default_factory=dict)  # what every pull costs, where the user gave a number
-    terms: Mapping[str, Terms] = field(default_factory=dict)
+    terms: Mapping[str, Terms] = field(default_factory=dict)  # what is joined to a role's column
+    # Of a role whose column is a rate: "*" and the role that it is multiplied with, or "/" and that which it divides.
+    rates: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     is_value: bool = False  # the reward of a file of counts is an amount or a score, not a number of conversions
     pull_unit: str = "pull"
     levels: tuple[int, ...] = ()  # positions of coarser names (ad set, campaign), the coarsest last
     other: int | None = None  # another column that may count as reward
-    by_test: bool = False  # the instances are tests of variants, which only several tests need a name for
     given: frozenset[str] = frozenset()  # roles that the user named
     given_log: bool = False  # the user said that every row is one pull (``clicks=1``)
 
     def numeric(self) -> dict[str, int]:
-        """Positions of the columns of numbers by role; a rate's role is such as "spent rate"."""
-        roles = dict.fromkeys(["clicks", *PLAIN[self.kind][1:]])
-        found = {role: self.at[role] for role in roles if role in self.at}
-        return found | {f"{role} rate": at for role, (at, _, _) in self.rates.items()}
+        """Positions of the columns of numbers by role."""
+        return {role: self.at[role] for role in dict.fromkeys(["clicks", *PLAIN[self.kind][1:]]) if role in self.at}
 
     def unit(self, role: str) -> str:
         """The unit in a role's title."""
@@ -245,7 +243,7 @@ class Columns:
     def used(self) -> set[int]:
         """Positions of all columns that are read."""
         more = {at for terms in self.terms.values() for _, at in terms if isinstance(at, int)}
-        return {*self.at.values(), *self.numeric().values(), *self.levels, *more}
+        return {*self.at.values(), *self.levels, *more}
 
 
 def find_columns(titles: Sequence[str], asked: Asked, source: str, *, plain: bool) -> Columns | None:
@@ -260,18 +258,18 @@ def find_columns(titles: Sequence[str], asked: Asked, source: str, *, plain: boo
 def _kinds(titles: Sequence[str], asked: Asked) -> list[str]:
     """The kinds of files that have all roles which the user named."""
     one_pull = asked.get("clicks") == "1" and _position("1", titles) is None
-    options = asked.keys() - {REWARD, "clicks" if one_pull else ""}
-    beside = {"instance", "time", "conversions rate", "spent rate"}
+    options = asked.keys() - {"clicks" if one_pull else ""}
     return [
         kind
         for kind in ("counts", "means", "log")
-        if _filled(kind, options) <= beside | set(PLAIN[kind]) and (kind == "log" or not one_pull)
+        if {_role(kind, option) for option in options} <= {"instance", "time", *PLAIN[kind]}
+        and (kind == "log" or not one_pull)
     ]
 
 
-def _filled(kind: str, options: Iterable[str]) -> set[str]:
-    """The roles that these options name in a file of this kind."""
-    return {ROLES[option].get(kind, option) for option in options if option != REWARD}
+def _role(kind: str, option: str) -> str:
+    """What the user's option names in a file of this kind."""
+    return _REWARD_OF[kind] if option == REWARD else ROLES[option].get(kind, option)
 
 
 def _plain(titles: Sequence[str], source: str) -> Columns | None:
@@ -330,69 +328,76 @@ def _resolved(titles: Sequence[str], asked: Asked) -> tuple[Given, str | None]:
     return {role: at for role, at in found.items() if at is not None}, unknown
 
 
-def _positions(kind: str, keyed: Sequence[Title], given: Given) -> tuple[Given, list[str]]:
-    """Of each role of a kind its column, as given or by the usual words; and the roles that are missing."""
-    found = {ROLES[option].get(kind, option): of for option, of in given.items() if option != REWARD}
-    found |= {_REWARD_OF[kind]: given[REWARD]} if REWARD in given else {}
-    for role in PLAIN[kind]:
-        taken = {at for at, _ in found.values()}
-        # A price or a rate that was named stands for the total of its kind.
-        if role not in found and f"{role} rate" not in found:
-            if (i := best_match(keyed, _WORDS[kind].get(role, (role,)), taken)) is not None:
-                found[role] = i, ()
-            elif role == "name" and (i := best_match(keyed, ("label",), taken)) is not None:
-                found[role] = i, ()
-    return found, [role for role in PLAIN[kind] if role not in found and f"{role} rate" not in found]
+class _Fit(NamedTuple):
+    """How a header fits a kind."""
+
+    found: Given  # of each role its column, as the user says or by the usual words
+    rates: dict[str, tuple[str, str]]  # see `Columns`
+    constant: dict[str, float]
+    missing: list[str]  # roles
+
+
+def _fit(kind: str, keyed: Sequence[Title], given: Given, asked: Asked) -> _Fit:
+    found = {_role(kind, option): of for option, of in given.items()}
+    rates = {_role(kind, option): ("*", "clicks") for option in given if kind == "counts" and option in _OF_ONE_PULL}
+    for role in (role for role in PLAIN[kind] if role not in found):
+        if (i := best_match(keyed, _WORDS.get(role, (role,)), _places(found))) is not None:
+            found[role] = i, ()
+    numbers = [float(asked[role]) for role in COSTS if role not in given and _NUMBER.fullmatch(asked.get(role, ""))]
+    constant = {role: numbers[0] for role in PLAIN[kind] if role in COSTS and role not in found and numbers}
+    for role in (role for role in _RATES if kind == "counts" and role not in found | constant):
+        for words, sign, beside in _RATES[role] if role not in found else ():
+            i = best_match(keyed, (words,), _places(found))
+            if i is None or beside not in found or beside in rates or role in found:
+                continue
+            if beside != "clicks" or _of_pulls(keyed[i], keyed[found["clicks"][0]]):
+                found[role], rates[role] = (i, ()), (sign, beside)
+    lacking = [role for role in PLAIN[kind] if role not in found | constant]
+    return _Fit(found, rates, constant, lacking)
+
+
+def _places(found: Given) -> set[int]:
+    return {at for at, _ in found.values()}
 
 
 def _of_kind(kind: str, titles: Sequence[str], given: Given, asked: Asked, source: str) -> Columns | None:
     keyed, reward = titles_of(titles), _REWARD_OF[kind]
-    found, missing = _positions(kind, keyed, given)
-    at = {role: position for role, (position, _) in found.items() if " " not in role}
-    numbers = [text for role in COSTS if (text := asked.get(role)) and role not in given]
-    constant = {role: float(numbers[0]) for role in missing if role in COSTS and numbers}
-    rates = {x.removesuffix(" rate"): (i, "clicks", "times") for x, (i, _) in found.items() if " " in x}
-    rates |= _rates(keyed, at, [role for role in missing if role not in constant]) if kind == "counts" else {}
-    if any(role not in rates and role not in constant for role in missing) or (rates and "clicks" not in at | rates):
+    found, rates, constant, missing = _fit(kind, keyed, given, asked)
+    if missing:
         return None
-    named = {role.removesuffix(" rate") for role in _filled(kind, given)} | ({reward} if REWARD in given else set())
+    at, named = {role: position for role, (position, _) in found.items()}, {_role(kind, option) for option in given}
     if kind == "counts":
         _check_totals(titles, keyed, given)
-    for role in (role for role in PLAIN[kind][1:] if role in at and role not in named):
-        _check_equal(kind, role, titles, keyed, at, source)
-    chosen = reward in named or reward not in at
-    other = None if chosen else best_match(keyed, _WORDS[kind].get(reward, (reward,)), at.values())
-    by_test = _add_beside(kind, keyed, at, "time" in given)
+    for role in (role for role in PLAIN[kind][1:] if role in at and role not in named | rates.keys()):
+        _check_equal(role, titles, keyed, at, source)
+    chosen = reward in named or reward in rates
+    other = None if chosen else best_match(keyed, _WORDS.get(reward, (reward,)), at.values())
+    _add_beside(kind, keyed, at, "time" in given)
     if kind == "counts" and not chosen and keyed[at["conversions"]].key in rank_of()["results"]:
         kind_of = best_match(keyed, ("result_kind",), at.values())
         at |= {"result_kind": kind_of} if kind_of is not None else {}
-    titled = {role: keyed[i] for role, i in at.items()} | {f"{x} rate": keyed[i] for x, (i, _, _) in rates.items()}
+    titled = {role: keyed[i] for role, i in at.items()}
     of_results = (word for role in ("conversions", "rate", "per_result", "solved") for word in rank_of()[role])
-    result = titled.get("conversions rate") or titled.get("conversions")
-    is_value = kind == "counts" and "conversions" not in asked and not (result and result.is_any(of_results))
-    unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(titled.get("clicks"))
+    is_value = kind == "counts" and "conversions" not in asked and not titled["conversions"].is_any(of_results)
+    unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(titled["clicks"])
     return Columns(
         kind, at, title=titled, rates=rates, constant=constant, is_value=is_value, pull_unit=unit,
         terms={role: terms for role, (_, terms) in found.items() if terms}, levels=_levels(keyed, at, given),
-        other=other, by_test=by_test, given=frozenset(named), given_log=kind == "log" and asked.get("clicks") == "1",
+        other=other, given=frozenset(named), given_log=kind == "log" and asked.get("clicks") == "1",
     )  # fmt: skip
 
 
-def _add_beside(kind: str, keyed: Sequence[Title], at: dict[str, int], time_given: bool) -> bool:
-    """Columns that are no numbers, and what may count the pulls of a log; whether instances are tests of variants."""
+def _add_beside(kind: str, keyed: Sequence[Title], at: dict[str, int], time_given: bool) -> None:
+    """Columns that are no numbers, and what may count the pulls of a log."""
     for role in ("time", "currency", "instance", *(("clicks",) if kind == "log" else ())):
         if role not in at and (i := best_match(keyed, (role,), at.values())) is not None:
             at[role] = i
-    if kind == "log":
-        return False
     days = [i for i, one in enumerate(keyed) if one.rank("time") == _DAY and i not in at.values()]
-    if days and "time" in at and not time_given and keyed[at["time"]].rank("time") != _DAY:
+    if kind != "log" and days and "time" in at and not time_given and keyed[at["time"]].rank("time") != _DAY:
         at["time"] = days[0]  # of a report; when something was made or exported is another matter
     tests = best_match(keyed, ("test",), at.values())
-    if tests is None or "instance" in at or keyed[at["name"]].rank("name") not in _VARIANTS:
-        return False
-    at["instance"] = tests
-    return True
+    if kind != "log" and tests is not None and keyed[at["name"]].rank("name") in _VARIANTS:
+        at.setdefault("instance", tests)
 
 
 def _check_totals(titles: Sequence[str], keyed: Sequence[Title], given: Given) -> None:
@@ -407,26 +412,13 @@ def _check_totals(titles: Sequence[str], keyed: Sequence[Title], given: Given) -
             raise bad("columns", f"{role}={titles[at]}", f"a total; if it is one pull's, say --columns {option}")
 
 
-def _check_equal(
-    kind: str, role: str, titles: Sequence[str], keyed: Sequence[Title], at: Mapping[str, int], source: str
-) -> None:
+def _check_equal(role: str, titles: Sequence[str], keyed: Sequence[Title], at: Mapping[str, int], source: str) -> None:
     """Of columns that are equally likely, such as "Clicks (mobile)" and "Clicks (desktop)", none is taken."""
     others = [i for other, i in at.items() if other != role]
-    (best, _), *more = matches(keyed, _WORDS[kind].get(role, (role,)), others)
+    (best, _), *more = matches(keyed, _WORDS.get(role, (role,)), others)
     if equal := [titles[i] for rank, i in more if rank == best]:
         columns = " or ".join(map(shown, [titles[at[role]], *equal]))
         raise InputError(f"{source}: is {columns} the {role}? Say --columns {role}=… (one of them, or a sum: 'A + B')")
-
-
-def _rates(keyed: Sequence[Title], at: Mapping[str, int], missing: Iterable[str]) -> dict[str, tuple[int, str, str]]:
-    found: dict[str, tuple[int, str, str]] = {}
-    for role in missing:
-        for words, beside, how in _RATES.get(role, ()):
-            if beside not in at or role in found or (i := best_match(keyed, (words,), at.values())) is None:
-                continue
-            if beside != "clicks" or _of_pulls(keyed[i], keyed[at["clicks"]]):
-                found[role] = i, beside, how
-    return found
 
 
 def _of_pulls(rate: Title, pulls: Title) -> bool:
@@ -436,9 +428,9 @@ def _of_pulls(rate: Title, pulls: Title) -> bool:
     return of == unit or {of, unit}.isdisjoint(_SEEN)
 
 
-def pull_unit(clicks: Title | None) -> str:
+def pull_unit(clicks: Title) -> str:
     """What a pull is, by the title of the column that counts them."""
-    return _UNITS[0 if clicks is None else max(clicks.rank("clicks"), 0)]
+    return _UNITS[max(clicks.rank("clicks"), 0)]
 
 
 def _levels(keyed: Sequence[Title], at: Mapping[str, int], given: Given) -> tuple[int, ...]:
@@ -468,20 +460,21 @@ def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked
             given, unknown = _resolved(cells, asked)
             words = sum(not _AMOUNT.fullmatch(cell) for cell in cells if cell)
             for kind in _kinds(cells, asked):
-                found, missing = _positions(kind, titles_of(cells), given)
+                found, _, _, missing = _fit(kind, titles_of(cells), given, asked)
                 rank = len(missing) / len(PLAIN[kind]), -min(words, 3)
                 if best is None or rank < best[0]:
-                    own = {role: i for role, (i, _) in found.items() if role not in _filled(kind, given)}
+                    named = {_role(kind, option) for option in given}
+                    own = {role: i for role, (i, _) in found.items() if role not in named}
                     best = rank, cells, rows[at + 1 : at + 3], own, missing, unknown
     if best is None:
         raise bad("columns", ", ".join(asked), f"roles of one kind of file: {_FORMATS}")
-    _, header, below, found, missing, role = best
+    _, header, below, known, missing, role = best
     if role is not None:
         must = f"a title of the file: {brief(', '.join(filter(None, header)))}"
         return bad(
             "reward" if role == REWARD else "columns", asked[role] if role == REWARD else f"{role}={asked[role]}", must
         )
-    say = {role: header[i] for role, i in found.items()} | {x: text for x, text in asked.items() if x != REWARD}
+    say = {role: header[i] for role, i in known.items()} | {x: text for x, text in asked.items() if x != REWARD}
     option = shlex.quote(",".join(f"{role}={text}" for role, text in (say | dict.fromkeys(missing, "…")).items()))
     return InputError(
         f"{source}: no column is known to be {' or '.join(missing)}. The columns are {samples(header, below)}. Say "

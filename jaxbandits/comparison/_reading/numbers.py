@@ -27,7 +27,6 @@ NUMBER, NOTHING, UNKNOWN, BAD, NEGATIVE = range(5)
 MAY_BE = "a finite number of at least 0"
 _PARTS = {"micro": 1_000_000, "cent": 100, "¢": 100}
 _NO_CURRENCY = ("", "%", "micro", "micros", "cent", "cents", "¢", "thousand", "utc", "gmt")
-_PRICED = ("spent", "cost", "mean_cost", "spent rate", "clicks rate")  # roles whose columns are money for sure
 _NOTHING = re.compile(r"[-–—−]*|- -|\(none\)")
 _UNKNOWN = re.compile(
     r"n/?a|n\.?a\.|nan|null|none|nil|nv|n\.v\.|k\. ?a\.|#n/a|#nv|#n/d|#na|#div/0!|<na>|\\n|\?|\.|∅"
@@ -315,19 +314,22 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
     """All columns of numbers; two currencies in one file, and units that are not known, are problems of the sheet."""
     columns, roles, changes = sheet.columns, sheet.columns.numeric(), sheet.report.changes
     beside = list({at for of in columns.terms.values() for _, at in of if isinstance(at, int)})
-    counts = [role == "clicks" for role in roles] + [False] * len(beside)
+    counts = [role == "clicks" and role not in columns.rates for role in roles] + [False] * len(beside)
     texts = [sheet.cells[i] for i in (*roles.values(), *beside)]
     read, style, note = read_numbers(texts, counts, sheet.separator, decimal)
     changes += [note] if note else []
-    by_role = {role: _without_percent(role, numbers) for role, numbers in zip(roles, read, strict=False)}
+    by_role = {
+        role: numbers if role in columns.rates else _without_percent(role, numbers)
+        for role, numbers in zip(roles, read, strict=False)
+    }
     of_term = {i: numbers for i, numbers in zip(beside, read[len(roles) :], strict=True)}
     values = dict[str, FloatArray]()
     for role, numbers in by_role.items():
         by_role[role] = _joined(sheet, role, numbers, of_term)
         values[role] = _scaled(sheet, role, by_role[role])
-    totals = [role for role in values if " " not in role] if columns.kind != "means" else []
-    results = by_role.get("conversions")
-    if results is not None and "clicks" in values and (columns.unit("conversions") == "%" or results.percent.any()):
+    totals = [role for role in values if role not in columns.rates] if columns.kind != "means" else []
+    of_clicks = "clicks" in values and "conversions" in totals
+    if of_clicks and (columns.unit("conversions") == "%" or by_role["conversions"].percent.any()):
         values["conversions"] = np.rint(values["conversions"] * values["clicks"])
         totals.remove("conversions")
         changes.append(f"conversions worked out: {shown(sheet.titles[columns.at['conversions']])} × clicks, rounded")
@@ -352,7 +354,7 @@ def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers
                 title = brief(sheet.titles[term], 60)
                 sheet.note(bad(sheet.where(i, f"column {title}"), sheet.cells[term][i], MAY_BE))
             lacks = other == UNKNOWN
-            if sign == "+" and role not in (*COSTS, "spent rate"):
+            if sign == "+" and role not in COSTS:
                 values, right = (np.where(of == NOTHING, 0.0, x) for of, x in ((state, values), (other, right)))
                 state = np.where(state == NOTHING, other, state)
             else:
@@ -370,18 +372,19 @@ def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers
 def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     """The values in the unit of the title, and a note if that changes them."""
     columns, at, changes = sheet.columns, sheet.columns.numeric()[role], sheet.report.changes
-    title, unit, named = columns.title.get(role), columns.unit(role), {role, role.removesuffix(" rate")}
-    is_money = (role in _PRICED or columns.is_value) and columns.given.isdisjoint(named)
+    title, unit, is_rate = columns.title.get(role), columns.unit(role), role in columns.rates
+    is_price = role in COSTS or (role == "clicks" and is_rate)
+    is_money = (is_price or columns.is_value) and role not in columns.given
     own, values, terms = shown(sheet.titles[at]), numbers.values, columns.terms.get(role, ())
     is_word = title is not None and any(title.key in words for words in rank_of().values())
     if title is not None and title.bracket and is_money and not is_word:
-        option = shlex.quote(f"{role if role in columns.at else 'price'}={sheet.titles[at]} / …")
+        option = shlex.quote(f"{'price' if is_rate else role}={sheet.titles[at]} / …")
         must = f"a unit that is known; say --columns {option} (100 divides by 100, 1 takes the numbers as they are)"
         sheet.note(bad(f"{sheet.source}, title {own}", title.bracket, must))
     units = {unit, *(find_title(sheet.titles[of]).unit for sign, of in terms if sign == "+" and isinstance(of, int))}
     if len(units) > 1:
         sheet.note(bad("columns", f"{role}: {', '.join(sorted(units))}", "of one unit where columns are added"))
-    is_rate = title is not None and title.is_any(rank_of()["rate"]) and not columns.plain
+    is_share = title is not None and title.is_any(rank_of()["rate"]) and not columns.plain
     above = bool(np.nanmax(values, initial=0) > 1) and not numbers.percent.any() and not unit
     if any(isinstance(of, float) for _, of in terms):
         return values  # with a number in it, an expression takes the numbers as they are
@@ -394,7 +397,7 @@ def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     if unit == "%" and not numbers.percent.any():
         changes.append(f"{own} is in percent")
         return values / 100
-    if is_rate and role in ("conversions rate", "mean_reward") and above:
+    if is_share and role in ("conversions", "mean_reward") and above:
         changes.append(f"{own} is read in percent, for a rate is at most 1")
         return values / 100
     return values
@@ -412,15 +415,15 @@ def _without_percent(role: str, numbers: Numbers) -> Numbers:
 def _complete(sheet: Sheet, values: dict[str, FloatArray]) -> None:
     """Work out the totals that the file does not have, but rates for, or a constant cost."""
     columns = sheet.columns
-    for role, (at, beside, how) in columns.rates.items():
-        rate, other = values.pop(f"{role} rate"), np.nan_to_num(values[beside])
+    for role, (sign, beside) in columns.rates.items():
+        rate, other = values[role], np.nan_to_num(values[beside])
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = other * rate if how == "times" else other / rate
+            found = other * rate if sign == "*" else other / rate
         whole = role == "clicks" or (not columns.is_value and role == "conversions")
         found = np.where((other == 0) | ~np.isfinite(found), 0.0, found)
         values[role] = np.rint(found) if whole else found
-        title, by = (shown(sheet.titles[x]) if x is not None else beside for x in (at, columns.at.get(beside)))
-        made = f"{title} × {by}" if how == "times" else f"{by} / {title}"
+        title, by = shown(sheet.titles[columns.at[role]]), shown(sheet.titles[columns.at[beside]])
+        made = f"{title} × {by}" if sign == "*" else f"{by} / {title}"
         sheet.report.changes.append(f"{role} worked out: {made}{', rounded' if whole else ''}")
     for role, constant in columns.constant.items():
         values[role] = constant * (values["clicks"] if role == "spent" else np.ones(len(sheet.line)))
@@ -430,7 +433,7 @@ def _complete(sheet: Sheet, values: dict[str, FloatArray]) -> None:
 def _with_currency(style: NumberStyle, sheet: Sheet) -> NumberStyle:
     """The currency of a title or of a column of its own, where the numbers have none."""
     codes = {cell for cell in set(sheet.of("currency")) if not is_nothing(cell)}
-    units = [sheet.columns.unit(role) for role in (*COSTS, *(f"{role} rate" for role in sheet.columns.rates))]
+    units = [sheet.columns.unit(role) for role in (*COSTS, *sheet.columns.rates)]
     named = [unit for unit in (*(codes if len(codes) == 1 else ()), *units) if unit not in _NO_CURRENCY]
     if style.symbol or not named:
         return style
@@ -443,7 +446,7 @@ def check_cells(sheet: Sheet, amounts: Amounts, kind: str) -> np.ndarray:
     at, width = sheet.columns.at, len(sheet.titles)
     refunds = ("spent", "conversions") if kind == "counts" else ()  # their sums must be at least 0
     wrong = {role: (of == BAD) | ((of == NEGATIVE) & (role not in refunds)) for role, of in amounts.state.items()}
-    for role in ("name", "instance") if "instance" in at and not sheet.columns.by_test else ("name",):
+    for role in ("name", "instance") if "instance" in at else ("name",):
         wrong[role] = sheet.of(role) == ""
     odd = np.any(list(wrong.values()), axis=0) | np.isin(sheet.line, list(sheet.wide))
     for i in np.flatnonzero(odd).tolist():

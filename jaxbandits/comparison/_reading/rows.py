@@ -69,7 +69,8 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Cho
     usable = np.flatnonzero(numbers.check_cells(sheet, amounts, columns.kind))
     sheet, amounts = sheet.only(usable), amounts.only(usable)
     clicks, value, spent = _filled(columns.kind, sheet, amounts)
-    instances, arms, time = _instances(sheet, default_name), _names(sheet), None
+    default = np.full(len(sheet.line), default_name, object)
+    instances, arms, time = sheet.of("instance") if "instance" in columns.at else default, _names(sheet), None
     if "time" in columns.at:
         day_first = amounts.style.decimal == "," or amounts.style.symbol in _DAY_FIRST
         time, note = numbers.read_times(sheet.of("time"), day_first)
@@ -264,14 +265,16 @@ def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
 
 
 def _check_unknown(sheet: Sheet, amounts: numbers.Amounts) -> None:
-    """Beside impressions, the price of a click, and a column that is not known and may count clicks, are asked about."""
+    """Beside impressions the price of a click, and a column that is not known and may count clicks, are asked about."""
     columns, words = sheet.columns, set[str]().union(*rank_of().values())
     least = 0 if columns.is_value else np.nan_to_num(amounts.values["conversions"])
     for n, one in enumerate(titles_of(sheet.titles)):
-        if n in columns.used() or not sheet.titles[n] or (is_known := one.is_any(words)) and one.rank("price") < 0:
-            continue
-        may_be = numbers.read_numbers([sheet.cells[n]], [True], sheet.separator, amounts.style.decimal)[0][0].values
-        if is_known or ((least <= may_be) & (may_be <= amounts.values["clicks"]) & (may_be % 1 == 0)).all():
+        may_be = not one.is_any(words) and sheet.titles[n] != ""
+        if may_be:
+            (found,), _, _ = numbers.read_numbers([sheet.cells[n]], [True], sheet.separator, amounts.style.decimal)
+            between = (least <= found.values) & (found.values <= amounts.values["clicks"])
+            may_be = bool((between & (found.values % 1 == 0)).all())
+        if n not in columns.used() and (may_be or one.rank("price") >= 0):
             said = f"a pull is {shown(sheet.titles[columns.at['clicks']])} only where nothing counts clicks, and "
             said += f"{shown(sheet.titles[n])} may tell of them: say --columns clicks=…"
             raise InputError(f"{sheet.source}: {said}")
@@ -306,12 +309,12 @@ def _filled(kind: str, sheet: Sheet, amounts: numbers.Amounts) -> Sequence[Float
     if kind != "counts":
         return ones, value, spent
     unknown = np.any([x == numbers.UNKNOWN for x in state.values()], axis=0)
-    for role in {"spent", "spent rate", "cost"} & state.keys():  # pulls that nobody priced are not free
+    for role in {"spent", "cost"} & state.keys():  # pulls that nobody priced are not free
         unknown |= (state[role] == numbers.NOTHING) & (np.nan_to_num(values["clicks"]) > 0)
     told = {
         f"{x} empty in {{}}: read as 0": ~unknown & (of == numbers.NOTHING)
         for x, of in state.items()
-        if " rate" not in x
+        if x not in sheet.columns.rates
     }
     told["below 0 in {}: summed as it is"] = np.any([of == numbers.NEGATIVE for of in state.values()], axis=0)
     told["{} not summed: a number is not known"] = unknown
@@ -320,17 +323,6 @@ def _filled(kind: str, sheet: Sheet, amounts: numbers.Amounts) -> Sequence[Float
 
 
 # --- Names.
-
-
-def _instances(sheet: Sheet, default_name: str) -> Texts:
-    """The instances' names; tests of variants count as instances only where there are several, of two variants each."""
-    names, default = sheet.of("name"), np.full(len(sheet.line), default_name, object)
-    if "instance" not in sheet.columns.at:
-        return default
-    named = np.where(sheet.of("instance") == "", default, sheet.of("instance"))
-    variants = Counter(test for test, _ in set(zip(named, names, strict=True)))
-    alone = sheet.columns.by_test and (len(variants) < 2 or min(variants.values()) < 2)
-    return default if alone else named
 
 
 def _names(sheet: Sheet) -> Texts:
@@ -381,7 +373,7 @@ def unit_of_rewards(rows: Rows) -> str:
     columns = rows.columns
     usual = "value" if columns.is_value else "conversions" if columns.kind in ("counts", "facebook") else "reward"
     role = next((role for role in ("conversions", "reward") if role in columns.at), "")
-    is_rate = not role or (columns.kind == "counts" and columns.title[role].is_any(rank_of()["rate"]))
+    is_rate = not role or role in columns.rates
     if columns.kind not in ("counts", "log") or (columns.plain and not columns.is_value) or is_rate:
         return usual
     return brief(rows.sheet.titles[columns.at[role]], 40)

@@ -62,14 +62,9 @@ class Sheet:
     sha256: str = ""  # of the bytes that were read
     report: Report = field(default_factory=Report)
 
-    @property
-    def position(self) -> dict[str, int]:
-        """Of each role the position of its column."""
-        return {**self.columns.at, **self.columns.numeric()}
-
     def of(self, role: str) -> Texts:
         """The cells of a role; empty ones if there is no such column."""
-        at = self.position.get(role)
+        at = self.columns.at.get(role)
         return np.full(len(self.line), "", object) if at is None else self.cells[at]
 
     def row(self, i: int) -> tuple[str, ...]:
@@ -88,7 +83,7 @@ class Sheet:
 
     def label(self, role: str) -> str:
         """What messages call the column of a role: the role, or the file's own title where that says something else."""
-        own = self.titles[self.position[role]] if role in self.position else role
+        own = self.titles[self.columns.at[role]] if role in self.columns.at else role
         return role if (self.columns.plain and role != "clicks") or key(own) == key(role) else brief(own, 60)
 
     def where(self, row: int, what: str) -> str:
