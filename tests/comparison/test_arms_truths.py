@@ -299,6 +299,52 @@ name,clicks,spent,conversions
 a,100,584.25¢,4
 b,150,150.51,6
 """, ASKED),
+"log_two_rewards": ("""\
+model,rating,correct,cost
+a,4,1,0.31
+a,2,0,0.29
+b,5,1,0.12
+b,1,1,0.11
+""", ASKED),
+"price_in_percent": ("""\
+Keyword,Clicks,Conversions,CPC
+k1,800,23,0.35
+k2,1200,43,52%
+""", ASKED),
+"previous_conversions": ("""\
+Campaign,Clicks,Cost,Outcomes,Conversions (previous)
+Red,6442,8886.72,521,480
+Green,8393,14364.39,850,901
+""", ASKED),
+"total_of_one_name": ("""\
+Campaign,Clicks,Cost,Conversions
+Winter,10931,14833.84,428
+Winter,8199,11359.37,118
+Winter,2732,3474.47,310
+Sommer,6942,2553.58,419
+Sommer,4110,1059.55,110
+Sommer,2832,1494.03,309
+""", ASKED),
+"total_of_last_year": ("""\
+name,clicks,spent,conversions
+a,1000,300.50,40
+b,1500,455.25,60
+Total last year,9000,2700.00,350
+""", ASKED),
+"windows_by_end": ("""\
+Campaign,Reporting starts,Reporting ends,Clicks,Cost,Conversions
+Red,2024-03-25,2024-03-31,4640,3033.74,145
+Red,2024-03-01,2024-03-31,18560,12134.96,580
+Blue,2024-03-25,2024-03-31,2385,3089.40,170
+Blue,2024-03-01,2024-03-31,9540,12357.60,680
+""", ASKED),
+"windows_dated": ("""\
+Campaign,Date,Window,Clicks,Cost,Conversions
+Red,2024-03-25,7d,4640,3033.74,145
+Red,2024-03-01,30d,18560,12134.96,580
+Blue,2024-03-25,7d,2385,3089.40,170
+Blue,2024-03-01,30d,9540,12357.60,680
+""", ASKED),
 "two_arms_equal": ("""\
 name,clicks,spent,conversions
 one,6127,12488.11,82

@@ -127,11 +127,13 @@ def default_bounds(rows: Rows, arms: Sequence[Arm]) -> tuple[float, float]:
 def fitting(rows: Rows, arms: Sequence[Arm], bounds: tuple[float, float]) -> list[Arm]:
     """The arms, unplayable where a cost vanishes beside its bound; what is above a bound is a problem of the sheet."""
     kind, single = rows.columns.kind, rows.columns.kind in ("log", "means")
+    if not arms:
+        return []
     for what, bound, column in zip(("reward", "cost"), bounds, (rows.value, rows.spent), strict=True):
         at = [arm.rows if single else arm.rows[:1] for arm in arms]
         of = np.repeat(np.arange(len(arms)), [len(own) for own in at])
         found = column[np.concatenate(at)] if single else np.array([getattr(arm, what) for arm in arms])
-        for n in np.flatnonzero(~(found <= bound)).tolist() if arms else ():
+        for n in np.flatnonzero(~(found <= bound)).tolist():
             told = f"{'mean ' * (kind != 'log')}{what} {float(found[n])} is above its bound {bound}"
             told += f"; raise {what}_max (--{what}-max)"
             if what == "reward" and not single:

@@ -50,7 +50,9 @@ OF_ONE = re.compile(
     r"durchschn|mittlere",
     re.IGNORECASE,
 )
-_NO_TOTAL = re.compile(rf"{OF_ONE.pattern}|%|share|million|mio", re.IGNORECASE)
+_NO_TOTAL = re.compile(  # nor is a part, or what was or may be
+    rf"{OF_ONE.pattern}|%|share|million|mio|compar|prev|prior|change|target|goal|plan|vorjahr|vorperiode", re.IGNORECASE
+)
 
 
 class Title(NamedTuple):
@@ -188,7 +190,7 @@ _ALIASES |= {"campaign_id": ("xyz_campaign_id",)}
 _WORDS = {
     "name": ("name", "label"),
     "conversions": ("conversions", "value", "solved"),
-    "reward": ("reward", "solved", "conversions", "value"),
+    "reward": ("reward", "conversions", "value"),
     "cost": ("cost", "spent"),
 }
 _RATES = {  # a total that is missing, from one beside it: words of the rate, what it is divided into or multiplied with
@@ -205,7 +207,6 @@ _UNITS = (*("click",) * 3, "pull", "session", "session", "click", "view", "impre
 _NUMBER = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
 _COST_PER = re.compile(r"(?:e|v)?(?:cp[a-z]|rpm|epc)", re.IGNORECASE)
 _AMOUNT = re.compile(r"\W*[A-Z]{0,3}\s*\d[\d.,'’\s]*\W*[A-Z]{0,3}")
-_TERM = re.compile(r"\s+([+*/])\s+")
 
 Terms = tuple[tuple[str, int | float], ...]  # what is added to a column, multiplied with it or divided into it
 Asked = Mapping[str, str]  # what the user says: titles by role, and under REWARD the column that counts as reward
@@ -297,32 +298,24 @@ def _position(text: str, titles: Sequence[str]) -> int | None:
     return None
 
 
-def _found(role: str, text: str, titles: Sequence[str]) -> tuple[int, Terms] | None:
-    """The column that is meant, or several joined by " + ", " * " or " / " from the left, perhaps with a number.
-
-    As reward also any of the usual words for a column that is there.
-    """
+def _found(text: str, titles: Sequence[str]) -> tuple[int, Terms] | None:
+    """The column that is meant, or several joined by " + ", " * " or " / " from the left, perhaps with a number."""
     if (at := _position(text, titles)) is not None:
         return at, ()
-    if role == REWARD:
-        words = [of for of in ("value", "conversions", "reward", "mean_reward", "roas") if key(text) in rank_of()[of]]
-        at = best_match(titles_of(titles), words[:1])
-        return None if at is None else (at, ())
-    first, *rest = _TERM.split(text)
-    if not rest or (at := _position(first, titles)) is None:
+    own = "|".join(re.escape(one) for one in sorted(titles, key=len, reverse=True) if one)  # a title may hold a sign
+    first, *rest = re.split(rf"\s([+*/])\s({own}|{_NUMBER.pattern})(?=\s|$)", text, flags=re.IGNORECASE)
+    if not rest or "".join(rest[2::3]).strip() or (at := _position(first, titles)) is None:
         return None
     terms = list[tuple[str, int | float]]()
-    for sign, part in zip(rest[::2], rest[1::2], strict=True):
+    for sign, part in zip(rest[::3], rest[1::3], strict=True):
         value = _position(part, titles)
-        if value is None and not _NUMBER.fullmatch(part):
-            return None
         terms.append((sign, float(part) if value is None else value))
     return at, tuple(terms)
 
 
 def _resolved(titles: Sequence[str], asked: Asked) -> tuple[Given, str | None]:
     """The columns that the user named; and the first role whose title is not there, and which is no number of costs."""
-    found = {role: _found(role, text, titles) for role, text in asked.items()}
+    found = {role: _found(text, titles) for role, text in asked.items()}
     numbers = {role for role, text in asked.items() if role in (*COSTS, "clicks") and _NUMBER.fullmatch(text)}
     unknown = next((role for role, at in found.items() if at is None and role not in numbers), None)
     return {role: at for role, at in found.items() if at is not None}, unknown
@@ -373,9 +366,8 @@ def _of_kind(kind: str, titles: Sequence[str], given: Given, asked: Asked, sourc
     chosen = reward in named or reward in rates
     other = None if chosen else best_match(keyed, _WORDS.get(reward, (reward,)), at.values())
     _add_beside(kind, keyed, at, "time" in given)
-    if kind == "counts" and not chosen and keyed[at["conversions"]].key in rank_of()["results"]:
-        kind_of = best_match(keyed, ("result_kind",), at.values())
-        at |= {"result_kind": kind_of} if kind_of is not None else {}
+    if kind == "counts" and not chosen and (i := best_match(keyed, ("result_kind",), at.values())) is not None:
+        at["result_kind"] = i
     titled = {role: keyed[i] for role, i in at.items()}
     of_results = (word for role in ("conversions", "rate", "per_result", "solved") for word in rank_of()[role])
     is_value = kind == "counts" and "conversions" not in asked and not titled["conversions"].is_any(of_results)
@@ -389,7 +381,7 @@ def _of_kind(kind: str, titles: Sequence[str], given: Given, asked: Asked, sourc
 
 def _add_beside(kind: str, keyed: Sequence[Title], at: dict[str, int], time_given: bool) -> None:
     """Columns that are no numbers, and what may count the pulls of a log."""
-    for role in ("time", "currency", "instance", *(("clicks",) if kind == "log" else ())):
+    for role in ("time", "end", "currency", "instance", *(("clicks",) if kind == "log" else ())):
         if role not in at and (i := best_match(keyed, (role,), at.values())) is not None:
             at[role] = i
     days = [i for i, one in enumerate(keyed) if one.rank("time") == _DAY and i not in at.values()]
@@ -416,7 +408,8 @@ def _check_equal(role: str, titles: Sequence[str], keyed: Sequence[Title], at: M
     """Of columns that are equally likely, such as "Clicks (mobile)" and "Clicks (desktop)", none is taken."""
     others = [i for other, i in at.items() if other != role]
     (best, _), *more = matches(keyed, _WORDS.get(role, (role,)), others)
-    if equal := [titles[i] for rank, i in more if rank == best]:
+    is_sure = role != "reward" or best[:2] == (0, 0)  # of a pull's rewards only one that is called so is likelier
+    if equal := [titles[i] for rank, i in more if rank == best or not is_sure]:
         columns = " or ".join(map(shown, [titles[at[role]], *equal]))
         raise InputError(f"{source}: is {columns} the {role}? Say --columns {role}=… (one of them, or a sum: 'A + B')")
 

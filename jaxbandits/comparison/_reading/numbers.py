@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbandits.comparison._reading.columns import CODES, COSTS, SIGNS, Texts, rank_of
-from jaxbandits.comparison._reading.columns import title as find_title
 from jaxbandits.comparison._reading.sheet import Sheet
 from jaxbandits.comparison.arms_table import FloatArray, NumberStyle
 from jaxbandits.core.checks import bad, brief, shown
@@ -86,7 +85,7 @@ def read_numbers(
         if all(one is not None for one in fast):
             return [one for one in fast if one is not None], NumberStyle(), ""
     cells = [{text: _undressed(text) for text in dict.fromkeys(of)} for of in columns]
-    votes, guess = _votes(cells, counts)
+    votes, guess = (Counter[str](), "") if decimal else _votes(cells, counts)
     custom = guess or ("," if separator == ";" else ".")
     point = decimal or ("," if votes[","] > votes["."] else "." if votes else custom)
     read = [_column(of, own, point) for of, own in zip(columns, cells, strict=True)]
@@ -145,7 +144,8 @@ def _votes(cells: Sequence[dict[str, _Cell | None]], counts: Sequence[bool]) -> 
     """How many cells show which decimal sign, and the one that numbers of clicks speak for."""
     votes, guess = Counter[str](), ""
     for of, is_count in zip(cells, counts, strict=True):
-        for core in (cell.core for cell in of.values() if cell):
+        unclear = dict[str, str]()
+        for text, core in ((text, cell.core) for text, cell in of.items() if cell):
             dots, commas = core.count("."), core.count(",")
             if dots and commas:
                 votes["." if core.rfind(".") > core.rfind(",") else ","] += 1
@@ -155,8 +155,11 @@ def _votes(cells: Sequence[dict[str, _Cell | None]], counts: Sequence[bool]) -> 
                 sign = "." if dots else ","
                 if not _GROUPS[sign].fullmatch(core) or core.startswith("0"):
                     votes[sign] += 1
-                elif is_count:
-                    guess = guess or ("," if dots else ".")
+                    continue
+                guess = guess or ("," if dots else ".") * is_count
+                unclear.setdefault(sign, text)
+        if len(unclear) > 1:  # 1.234 and 1,234 in one column
+            raise bad("numbers", ", ".join(unclear.values()), "of one decimal sign: mend them, or say --decimal …")
     return votes, guess
 
 
@@ -318,10 +321,7 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
     texts = [sheet.cells[i] for i in (*roles.values(), *beside)]
     read, style, note = read_numbers(texts, counts, sheet.separator, decimal)
     changes += [note] if note else []
-    by_role = {
-        role: numbers if role in columns.rates else _without_percent(role, numbers)
-        for role, numbers in zip(roles, read, strict=False)
-    }
+    by_role = {role: _without_percent(role, numbers) for role, numbers in zip(roles, read, strict=False)}
     of_term = {i: numbers for i, numbers in zip(beside, read[len(roles) :], strict=True)}
     values = dict[str, FloatArray]()
     for role, numbers in by_role.items():
@@ -381,9 +381,6 @@ def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
         option = shlex.quote(f"{'price' if is_rate else role}={sheet.titles[at]} / …")
         must = f"a unit that is known; say --columns {option} (100 divides by 100, 1 takes the numbers as they are)"
         sheet.note(bad(f"{sheet.source}, title {own}", title.bracket, must))
-    units = {unit, *(find_title(sheet.titles[of]).unit for sign, of in terms if sign == "+" and isinstance(of, int))}
-    if len(units) > 1:
-        sheet.note(bad("columns", f"{role}: {', '.join(sorted(units))}", "of one unit where columns are added"))
     is_share = title is not None and title.is_any(rank_of()["rate"]) and not columns.plain
     above = bool(np.nanmax(values, initial=0) > 1) and not numbers.percent.any() and not unit
     if any(isinstance(of, float) for _, of in terms):
@@ -404,9 +401,9 @@ def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
 
 
 def _without_percent(role: str, numbers: Numbers) -> Numbers:
-    """Percent of what, among clicks, costs, or results that are numbers? Such cells cannot be read."""
+    """Percent among clicks and costs, or beside other numbers, cannot be read."""
     amounts = ~numbers.percent & np.isin(numbers.state, (NUMBER, NEGATIVE)) & (numbers.values != 0)
-    if not (role in ("clicks", "spent") or (role in ("conversions", "cost") and amounts.any())):
+    if role not in ("clicks", "spent") and not amounts.any():
         return numbers
     state = np.where(numbers.percent, np.int8(BAD), numbers.state)
     return numbers._replace(state=state, percent=np.zeros_like(numbers.percent))

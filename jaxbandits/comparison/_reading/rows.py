@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxbandits.comparison._reading import numbers
 from jaxbandits.comparison._reading.columns import Columns, Texts, best_match, rank_of, samples, titles_of
-from jaxbandits.comparison._reading.sheet import Sheet, coded, grouped
+from jaxbandits.comparison._reading.sheet import Sheet, coded
 from jaxbandits.comparison.arms_table import FloatArray, NumberStyle
 from jaxbandits.core.checks import InputError, brief, shown
 
@@ -26,7 +26,7 @@ TOTAL = re.compile(  # what a row of totals is called
     r"(?:totals?|sum|total g[eé]n[eé]ral|total geral|totale|totaal|totalt|suma|somme|soma|summe|gesamt|insgesamt"
     r"|gesamt(?:summe|ergebnis|wert)e?|eindtotaal|razem|итого|всего|合計|合计|总计"
     r"|[∑Σ]|overall|averages?|avg|mean|median|mittelwert|durchschnitt|moyennes?|promedio|m[eé]dia|gemiddelde)"
-    r"(?:\s*[:;(/–-].*|\s+(?:all|of|for|general|account|campaigns?|rows?)\b.*)?"
+    r"(?:\s*[:;(/–-].*|\s+(?:all|of|for|general|account|campaigns?|rows?|last|previous|this)\b.*)?"
     r"|(?:results from|ergebnisse (?:aus|von)|résultats de|resultados de|risultati di) \d+ .*",
     re.IGNORECASE,
 )
@@ -136,11 +136,11 @@ def _without_sums(sheet: Sheet, amounts: numbers.Amounts, choices: Choices) -> n
     for i in np.flatnonzero(called).tolist():
         (skipped if _adds_up(sums, own, called | looks_like, i) else doubt).append(i)
     blank = {text for text in set(names) if not text.strip("-–—")} if columns.kind != "means" else set()
-    for i in np.flatnonzero(~called & _is_any(names, blank)).tolist():
+    for i in np.flatnonzero(others & _is_any(names, blank)).tolist():
         if looks_like[i] or all(numbers.is_nothing(sheet.cells[n][i]) for n in columns.numeric().values()):
             skipped.append(i)
             looks_like[i] = keep[i] = False
-        elif not names[i]:
+        else:
             doubt.append(i)
             keep[i] = False
     doubt += np.flatnonzero(looks_like).tolist()
@@ -168,8 +168,8 @@ def _text_columns(sheet: Sheet) -> list[int]:
 
 
 def _same(total: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Of each column whether it is the same but for rounding, and something at all."""
-    near = np.abs(total - found) <= _ROUNDING * np.abs(found)
+    """Of each row whether it is the same but for rounding, where it has something at all."""
+    near = (np.abs(total - found) <= _ROUNDING * np.abs(found)) | (total == 0)
     return np.asarray(near.all(axis=0) & (total > 0).any(axis=0))
 
 
@@ -197,7 +197,8 @@ def _sums_of_others(sums: np.ndarray, rows: np.ndarray, is_log: bool) -> np.ndar
 def _sums_of_runs(sums: np.ndarray, names: Texts, rows: np.ndarray, is_log: bool) -> np.ndarray:
     """Rows that are the sum, in two columns, of the two or more rows just below or above: a campaign and its ads.
 
-    Its name must stand only once in the file; or, if this is no log, all names of the run must differ.
+    Its name must stand only once in the file; or, if this is no log, the names of the run must all differ, or be all
+    rows of one name.
     """
     found, times = np.zeros_like(rows), Counter(names)
     down = np.flatnonzero(rows & (sums > 0).any(axis=0))
@@ -213,7 +214,8 @@ def _sums_of_runs(sums: np.ndarray, names: Texts, rows: np.ndarray, is_log: bool
             same = _same(own[:, start], before[:, end] - before[:, start + 1])
             for i, j in zip(start[same].tolist(), end[same].tolist(), strict=True):
                 run = names[at[i:j]]
-                found[at[i]] |= times[run[0]] == 1 or (not is_log and len(set(run)) == j - i)
+                own_rows = len(set(run)) == 1 and times[run[0]] == j - i
+                found[at[i]] |= times[run[0]] == 1 or (not is_log and (len(set(run)) == j - i or own_rows))
     return found
 
 
@@ -221,10 +223,10 @@ def _asked(sheet: Sheet, texts: Sequence[Texts], doubt: Sequence[int], called: n
     i, names = doubt[0], texts[0]
     text = next((of[i] for of in texts if TOTAL.fullmatch(of[i])), names[i])
     why = "is called a total, and is not the sum of other rows" if called[i] else "is the sum of other rows"
-    why = why if names[i] or called[i] else "has no name"
+    why = why if names[i].strip("-–—") or called[i] else "has no name"
     more = f" (and {len(doubt) - 1:,} more such rows)" if len(doubt) > 1 else ""
     options = [text] if called[i] or not names[i] else list(dict.fromkeys(names[j] for j in doubt))[:6]
-    drop, keep = (" ".join(f"--{option} {shlex.quote(x)}" for x in options) for option in ("drop", "keep"))
+    drop, keep = (" ".join(f"--{which} {shlex.quote(x)}" for x in options) for which in ("drop", "keep"))
     keep = f"; {keep} plays it as an arm" if names[i] else ""
     return InputError(f"{sheet.source}, line {sheet.line[i]}: {shown(text)} {why}{more}; {drop} leaves it out{keep}")
 
@@ -245,8 +247,7 @@ def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
     if columns.kind == "counts":
         if columns.pull_unit in ("view", "impression"):
             _check_unknown(sheet, amounts)
-        of_a_pull, result = rank_of()["reward"] | rank_of()["solved"], columns.title.get("conversions")
-        if most == 1 or result is None or not result.is_any(of_a_pull):
+        if most == 1 or not columns.title["conversions"].is_any(rank_of()["reward"]):
             return columns  # else the reward may be one pull's
     said, own = "", sheet.titles[at["clicks"]] if "clicks" in at else ""
     if most == 1:
@@ -282,16 +283,17 @@ def _check_unknown(sheet: Sheet, amounts: numbers.Amounts) -> None:
 
 def _is_table(sheet: Sheet) -> bool:
     """Whether each name has one row a day, or one for each of a few words, as reports have and logs have not."""
-    names = sheet.of("name")
-    if "time" in sheet.columns.at:
-        times = sheet.of("time")
-        grid = coded(times)[1] * len(set(names)) == len(names)  # of names and clocks, or rounds
-        return coded(names, times)[1] == len(names) and (grid or not any(map(_HAS_CLOCK.search, times)))
-    for n in _text_columns(sheet):
-        words = len(set(sheet.cells[n]))
-        if 1 < words < 10 and words * len(set(names)) == len(names):
-            return coded(names, sheet.cells[n])[1] == len(names)
-    return False
+    names, times = sheet.of("name"), sheet.of("time")
+    if "time" in sheet.columns.at:  # a grid of names and clocks, or rounds, is a table, too
+        one_a_day = coded(names, times)[1] == len(names) and not any(map(_HAS_CLOCK.search, times))
+        return one_a_day or _is_grid(names, times)
+    return any(_is_grid(names, sheet.cells[n]) and len(set(sheet.cells[n])) < 10 for n in _text_columns(sheet))
+
+
+def _is_grid(names: np.ndarray, cells: Texts) -> bool:
+    """Whether each name has one row for each of several cells."""
+    words = len(set(cells))
+    return 1 < words == len(cells) / len(set(names.tolist())) and coded(names, cells)[1] == len(cells)
 
 
 def _filled(kind: str, sheet: Sheet, amounts: numbers.Amounts) -> Sequence[FloatArray]:
@@ -345,19 +347,17 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Texts, arms: Texts) 
         if tests is not None and coded(instances, arms, sheet.cells[tests])[1] > coded(instances, arms)[1]:
             _ask_to_add(sheet, "names stand in several", tests)
         return
-    group, many = coded(instances, arms, sheet.of("time"))
-    if many == len(group):
+    arm, (row, many), ends = coded(instances, arms)[0], coded(instances, arms, sheet.of("time")), sheet.of("end")
+    if "end" in columns.at and "time" in columns.at and coded(arm, ends)[1] < coded(row, ends)[1]:
+        _ask_to_add(sheet, "rows of one name overlap, for they differ only in", columns.at["time"])
         return
-    several = [of.tolist() for of in grouped(group, np.arange(len(group))) if len(of) > 1]
     for n in (n for n, title in enumerate(sheet.titles) if title and n not in columns.used()):
-        cells = sheet.cells[n]
-        differ: list[int] = next((of for of in several if len({cells[i] for i in of}) > 1), [])
+        cells, differ = sheet.cells[n], many < len(row) and coded(row, sheet.cells[n])[1] > many
         # Numbers that every arm repeats, such as windows of 7 and 30 days, tell rows apart as words do.
-        each = {tuple(sorted(cells[i] for i in of)) for of in several}
-        repeats = len(each) == 1 and len(several) > 1 and len(set(*each)) == len(differ)
-        if differ and (repeats or not any(map(numbers.is_number, cells[:2000]))):
-            texts = brief(", ".join(dict.fromkeys(cells[i] for i in differ)), 60)
-            _ask_to_add(sheet, f"{shown(arms[differ[0]])} has several rows that differ in", n, f" ({texts})")
+        is_text = not any(map(numbers.is_number, cells[:2000]))
+        if (differ and (is_text or _is_grid(row, cells))) or (is_text and _is_grid(arm, cells)):
+            texts = brief(", ".join(dict.fromkeys(cells)), 60)
+            _ask_to_add(sheet, "rows of one name differ in", n, f" ({texts})")
             return
 
 
