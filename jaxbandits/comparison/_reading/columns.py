@@ -7,7 +7,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -247,13 +247,27 @@ class Columns:
         return {*self.at.values(), *self.levels, *more}
 
 
-def find_columns(titles: Sequence[str], asked: Asked, source: str, *, plain: bool) -> Columns | None:
-    """Those of a header, in plain form or in the usual words; None if something is missing."""
-    if plain:
-        return None if asked else _plain(titles, source)
+def find_columns(titles: Sequence[str], asked: Asked, source: str) -> Columns | None:
+    """Those of a header, by the usual words or as the user says; None if something is missing."""
+    plain = [kind for kind in PLAIN if not asked and _is_plain(kind, titles)]
+    if len(plain) > 1:
+        only = f"it must have the columns of only one of {_FORMATS} (or give --columns)"
+        raise InputError(f"{source}: the header fits {' and '.join(plain)}; {only}")
+    if plain == ["facebook"]:
+        own = [*PLAIN["facebook"], *(x for x in titles if x.lower() == "ad_id")]
+        at = {x.lower(): next(i for i, text in enumerate(titles) if text.lower() in _plain_words(x)) for x in own}
+        return Columns("facebook", at, plain=True, pull_unit="click")
     given, unknown = _resolved(titles, asked)
     kinds = _kinds(titles, asked) if unknown is None else []
     return next((found for kind in kinds if (found := _of_kind(kind, titles, given, asked, source))), None)
+
+
+def _is_plain(kind: str, titles: Sequence[str]) -> bool:
+    return all(any(text.lower() in _plain_words(column) for text in titles) for column in PLAIN[kind])
+
+
+def _plain_words(column: str) -> tuple[str, ...]:
+    return (column.lower(), *_ALIASES.get(column, ()))
 
 
 def _kinds(titles: Sequence[str], asked: Asked) -> list[str]:
@@ -271,23 +285,6 @@ def _kinds(titles: Sequence[str], asked: Asked) -> list[str]:
 def _role(kind: str, option: str) -> str:
     """What the user's option names in a file of this kind."""
     return _REWARD_OF[kind] if option == REWARD else ROLES[option].get(kind, option)
-
-
-def _plain(titles: Sequence[str], source: str) -> Columns | None:
-    place = {text.lower(): i for i, text in reversed(list(enumerate(titles)))}
-    words = {column: (column, *_ALIASES.get(column, ())) for columns in PLAIN.values() for column in columns}
-    fits = [kind for kind, of in PLAIN.items() if all(not place.keys().isdisjoint(words[column]) for column in of)]
-    if len(fits) > 1:
-        only = f"it must have the columns of only one of {_FORMATS} (or give --columns)"
-        raise InputError(f"{source}: the header fits {' and '.join(fits)}; {only}")
-    if fits == ["facebook"]:
-        at = {column: next(place[word] for word in words[column] if word in place) for column in PLAIN["facebook"]}
-        at |= {"ad_id": place["ad_id"]} if "ad_id" in place else {}
-        return Columns("facebook", at, plain=True, pull_unit="click")
-    found = _of_kind(fits[0], titles, {}, {}, source) if fits else None
-    if found is None or (found.kind == "log" and "clicks" in found.at):
-        return None  # the second may be one of counts
-    return replace(found, plain=True)
 
 
 def _position(text: str, titles: Sequence[str]) -> int | None:
@@ -373,9 +370,10 @@ def _of_kind(kind: str, titles: Sequence[str], given: Given, asked: Asked, sourc
     is_value = kind == "counts" and "conversions" not in asked and not titled["conversions"].is_any(of_results)
     unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(titled["clicks"])
     return Columns(
-        kind, at, title=titled, rates=rates, constant=constant, is_value=is_value, pull_unit=unit,
-        terms={role: terms for role, (_, terms) in found.items() if terms}, levels=_levels(keyed, at, given),
-        other=other, given=frozenset(named), given_log=kind == "log" and asked.get("clicks") == "1",
+        kind, at, plain=not asked and _is_plain(kind, titles), title=titled, rates=rates, constant=constant,
+        terms={role: terms for role, (_, terms) in found.items() if terms}, is_value=is_value, pull_unit=unit,
+        levels=_levels(keyed, at, given), other=other, given=frozenset(named),
+        given_log=kind == "log" and asked.get("clicks") == "1",
     )  # fmt: skip
 
 

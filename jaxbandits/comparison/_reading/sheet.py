@@ -170,11 +170,10 @@ def _sheet(text: str, source: str, asked: Asked) -> Sheet:
     if text.lstrip()[0] in "[{<":
         raise InputError(f"{source}: not readable as CSV: it begins like JSON or HTML; save the table as CSV")
     heads = {sign: [row for row in _rows(text, sign, "")[1] if any(row)] for sign in _SEPARATORS}
-    for plain in (True, False):  # a header in plain form is taken before one in the usual words
-        for sign, rows in heads.items():
-            for at, cells in enumerate(rows):
-                if columns := find_columns(cells, asked, source, plain=plain):
-                    return _below(*_rows(text, sign, source), sign, at, columns, source)
+    for sign, rows in heads.items():
+        for at, cells in enumerate(rows):
+            if columns := find_columns(cells, asked, source):
+                return _below(*_rows(text, sign, source), sign, at, columns, source)
     # Some programs write files twice: then every line is one cell in quotes.
     wrapped = all(len(cells) == 1 for cells in heads[","]) and text.strip()[0] == text.strip()[-1] == '"'
     if wrapped and any(sign in cells[0] for sign in _SEPARATORS for cells in heads[","]):
