@@ -12,7 +12,7 @@ from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, NOTHING, NUMBE
 from jaxbandits.comparison._reading.sheet import decoded
 from jaxbandits.comparison.arms_table import DAYS, ROWS, WILSON, estimates, interval_names, ratio, wilson
 from jaxbandits.core.checks import InputError
-from tests.comparison.reading import clicks, message_of, read
+from tests.comparison.reading import clicks, message_of, only, read
 
 COUNTS = "name,clicks,spent,conversions\n"
 ADS = "Campaign,Clicks,Cost,Conversions\n"
@@ -218,6 +218,12 @@ def test_columns_are_joined_by_signs(tmp_path: Path) -> None:
     assert table.instances[0].evidence.spent.tolist() == [10, 18]
     text = "Campaign,Clicks (mobile),Clicks (desktop),Cost,Orders\nA,100,50,9,5\nB,200,60,6,5\n"
     assert "is 'Clicks (mobile)' or 'Clicks (desktop)' the clicks? Say --columns clicks=…" in message_of(tmp_path, text)
+
+
+def test_percent_in_front_of_a_title_counts(tmp_path: Path) -> None:
+    text = "Model,Requests,Cost ($),% Accuracy\ngpt-4o,500,12.5,40.2\nhaiku,500,25.0,47.2\n"
+    named = {"clicks": "Requests", "reward_rate": "% Accuracy"}
+    np.testing.assert_allclose(only(read(tmp_path, text, columns=named)).mean_reward, [0.402, 0.472], rtol=1e-12)
 
 
 def test_two_signs_between_the_same_digits_are_asked_about(tmp_path: Path) -> None:

@@ -284,11 +284,6 @@ Sommer,Sommer a,4110,1059.55,110
 Sommer,Sommer b,2832,1494.03,309
 ,Account,17873,17387.42,847
 """, ASKED),
-"percent_in_front": ("""\
-Model,Requests,Cost ($),% Accuracy
-gpt-4o,500,12.5,40.2
-haiku,500,25.0,47.2
-""", ASKED),
 "unit_gbp_pence": ("""\
 Campaign,Clicks,Spend GBp,Conversions
 U1,2447,437037,135
@@ -344,6 +339,18 @@ Red,2024-03-25,7d,4640,3033.74,145
 Red,2024-03-01,30d,18560,12134.96,580
 Blue,2024-03-25,7d,2385,3089.40,170
 Blue,2024-03-01,30d,9540,12357.60,680
+""", ASKED),
+"log_score_and_revenue": ("""\
+date,ad,quality score,revenue,cost
+2024-03-01,a,7,10.5,0.31
+2024-03-01,a,3,0,0.29
+2024-03-02,b,9,12.0,0.12
+2024-03-02,b,4,0,0.11
+""", ASKED),
+"cost_in_percent": ("""\
+Campaign,Clicks,Cost,Conversions
+Red,6442,40%,521
+Green,8393,60%,850
 """, ASKED),
 "two_arms_equal": ("""\
 name,clicks,spent,conversions
