@@ -220,6 +220,13 @@ def test_columns_are_joined_by_signs(tmp_path: Path) -> None:
     assert "is 'Clicks (mobile)' or 'Clicks (desktop)' the clicks? Say --columns clicks=…" in message_of(tmp_path, text)
 
 
+@pytest.mark.parametrize("option", ["price", "cost"])
+def test_a_price_of_a_thousand_is_not_that_of_one(tmp_path: Path, option: str) -> None:
+    text = "Ad,Impressions,CPM,Orders\na,1000,5,2\nb,3000,2,9\n"
+    assert "--columns 'price=CPM / 1000'" in message_of(tmp_path, text, columns={option: "CPM"})
+    assert only(read(tmp_path, text, columns={"price": "CPM / 1000"})).mean_cost.tolist() == [0.005, 0.002]
+
+
 def test_percent_in_front_of_a_title_counts(tmp_path: Path) -> None:
     text = "Model,Requests,Cost ($),% Accuracy\ngpt-4o,500,12.5,40.2\nhaiku,500,25.0,47.2\n"
     named = {"clicks": "Requests", "reward_rate": "% Accuracy"}

@@ -46,8 +46,8 @@ _BRACKETED = re.compile(r"[\(\[]\s*(?:in\s+)?([^()\[\]]*?)\s*[\)\]]")
 _VALUE = re.compile(r"(?<!high[ -])(?<!low[ -])\bvalue|(?<!\bvon )wert\b|\bvaleur|\bvalor", re.IGNORECASE)
 # A title that says "per something", a mean or a rate, and so is no total.
 OF_ONE = re.compile(
-    r"\b(?:per|pro|par|por|je|each|apiece|unit|avg|average|mean|rate|ø)\b|[^\W\d]\s?/\s?[^\W\d]|% (?:of|von|de)\b|"
-    r"durchschn|mittlere",
+    rf"\b(?:per|pro|par|por|je|each|apiece|unit|avg|average|mean|rate|taux|tasa|taxa|tasso|ø)\b|% (?:of|von|de)\b|"
+    rf"(?:[^\W\d]|[{SIGNS}])\s?/\s?[^\W\d]|durchschn|mittlere|stück|unitair|unitari|moyen|m[eé]dio\b|\wquote\b",
     re.IGNORECASE,
 )
 _NO_TOTAL = re.compile(  # nor is a part, or what was or may be
@@ -206,6 +206,7 @@ _SEEN = {"view": ("view", "cpv", "aufruf"), "impression": ("impression",)}  # in
 _UNITS = (*("click",) * 3, "pull", "session", "session", "click", "view", "impression", "pull")
 _NUMBER = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
 _COST_PER = re.compile(r"(?:e|v)?(?:cp[a-z]|rpm|epc)", re.IGNORECASE)
+_OF_THOUSAND = re.compile(r"\b(?:e|v)?(?:cpm|rpm|tkp)\b|\b(?:1[.,]?000|1k|mille|thousand|tausend)\b", re.IGNORECASE)
 _AMOUNT = re.compile(r"\W*[A-Z]{0,3}\s*\d[\d.,'’\s]*\W*[A-Z]{0,3}")
 
 Terms = tuple[tuple[str, int | float], ...]  # what is added to a column, multiplied with it or divided into it
@@ -391,15 +392,17 @@ def _add_beside(kind: str, keyed: Sequence[Title], at: dict[str, int], time_give
 
 
 def _check_totals(titles: Sequence[str], keyed: Sequence[Title], given: Given) -> None:
-    """A price per pull that is named as a total would be divided by the pulls again."""
+    """A price per pull that is named as a total would be divided by the pulls again; one per thousand is another."""
     rates = rank_of()["price"].keys() | rank_of()["per_result"].keys() | rank_of()["rate"].keys()
     instead = {"cost": "price", "spent": "price", "conversions": "reward-rate", "reward": "reward-rate"}
-    for role in (role for role in instead if role in given):
-        at, terms = given[role]
+    for role, (at, terms) in given.items():
         is_rate = keyed[at].is_any(rates) or OF_ONE.search(titles[at]) or _COST_PER.fullmatch(titles[at])
-        if is_rate and not any(sign == "*" and isinstance(of, int) for sign, of in terms):
-            option = shlex.quote(f"{instead[role]}={titles[at]}")
+        if role in instead and is_rate and not any(sign == "*" and isinstance(of, int) for sign, of in terms):
+            option = shlex.quote(f"{instead[role]}={titles[at]}{' / 1000' * bool(_OF_THOUSAND.search(titles[at]))}")
             raise bad("columns", f"{role}={titles[at]}", f"a total; if it is one pull's, say --columns {option}")
+        if role in _OF_ONE_PULL and _OF_THOUSAND.search(titles[at]) and not terms:
+            option = shlex.quote(f"{role.replace('_', '-')}={titles[at]} / 1000")
+            raise bad("columns", f"{role}={titles[at]}", f"of one pull, not of a thousand: say --columns {option}")
 
 
 def _check_equal(role: str, titles: Sequence[str], keyed: Sequence[Title], at: Mapping[str, int], source: str) -> None:
