@@ -237,6 +237,8 @@ def test_two_signs_between_the_same_digits_are_asked_about(tmp_path: Path) -> No
     text = 'name,clicks,spent,conversions\na,100,"1,500",4\nb,150,1.750,6\n'
     assert "'1,500, 1.750' given; it must be of one decimal sign" in message_of(tmp_path, text)
     assert read(tmp_path, text, decimal=".").instances[0].evidence.spent.tolist() == [1500, 1.75]
+    text = "name;clicks;spent;conversions\na;100;0,654;4\nb;150;0.265;6\n"
+    assert "(decimal sign: '.')" in message_of(tmp_path, text)
 
 
 def test_what_a_joined_column_lacks_is_not_zero(tmp_path: Path) -> None:

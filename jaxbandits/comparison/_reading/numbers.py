@@ -188,7 +188,7 @@ def _value(cell: _Cell, point: str) -> tuple[float, int, bool]:
         return math.nan, NOTHING, False
     whole, sign, rest = cell.core.partition(point)
     between = "," if point == "." else "."
-    if between in whole and _GROUPS[between].fullmatch(whole):
+    if between in whole and _GROUPS[between].fullmatch(whole) and whole[0] != "0":
         whole = whole.replace(between, "")
     text = whole + ("." if sign else "") + rest
     value = float(text) if _PLAIN.fullmatch(text) else math.nan
