@@ -72,7 +72,7 @@ def read_arms(
         columns: titles of columns by what they are: instance, name, time, reward, cost (or spent), clicks,
             conversions, price and reward_rate (of one pull), mean_reward, mean_cost. Titles may be joined by " + ",
             " * " and " / " (``"A + B"``, ``"Cost (pence) / 100"``). A number as cost: what every pull costs.
-        reward: the column that counts as reward, such as ``"revenue"``, by title or by one of the usual words.
+        reward: the title of the column that counts as reward, such as ``"revenue"``.
         prior: counts: as if every arm had had so many clicks more, at its instance's average; > 0. None for none.
         decimal: the decimal sign, "." or ","; None to tell it from the file.
         encoding: of the file's text, such as ``"cp1251"``; None to tell UTF-8, UTF-16 and Latin-1 apart.
@@ -175,7 +175,7 @@ def _instances(
 
 # --- What the user is told.
 
-_REWARDS = ("conversions", "conversions rate", "reward", "mean_reward")
+_REWARDS = ("conversions", "reward", "mean_reward")
 
 
 def _of_columns(sheet: Sheet) -> list[str]:

@@ -132,7 +132,7 @@ def test_logged_values_above_a_bound_are_errors(tmp_path: Path, row: str, argume
         ("a,b\n1,2\n", "clicks, spent, conversions; log: name, reward, cost; facebook: campaign_id, age"),
         ("name:mean_reward:mean_cost\na:1:1\n", "no column is known to be mean_reward or mean_cost"),
         ("name,mean_reward,mean_cost,reward,cost\na,1,1,1,1\n", "the header fits means and log"),
-        ("name,clicks,spent,cost,conversions\na,1,1,1,1\n", "columns spent and cost all stand for spent"),
+        ("name,clicks,spent,cost,conversions\na,1,1,1,1\n", "is 'spent' or 'cost' the spent? Say --columns spent=…"),
         (b'name,mean_reward,mean_cost\n\x81,1,1\n', "it must be text in UTF-8, UTF-16 or Latin-1"),
         (MEANS + "a,.5,1e-320\nb,.5,1e300\n", "line 2, arm 'a', mean cost: 1e-320 given; it must be finite"),
         ("name,clicks,spent,conversions\na,1e-300,1e300,0\nb,1,1,0\n", "mean cost: inf given; it must be finite"),

@@ -12,7 +12,7 @@ from jaxbandits.comparison._reading.numbers import BAD, NEGATIVE, NOTHING, NUMBE
 from jaxbandits.comparison._reading.sheet import decoded
 from jaxbandits.comparison.arms_table import DAYS, ROWS, WILSON, estimates, interval_names, ratio, wilson
 from jaxbandits.core.checks import InputError
-from tests.comparison.reading import clicks, message_of, read
+from tests.comparison.reading import clicks, message_of, only, read
 
 COUNTS = "name,clicks,spent,conversions\n"
 ADS = "Campaign,Clicks,Cost,Conversions\n"
@@ -160,7 +160,7 @@ def test_what_is_no_table_is_called_by_its_name(tmp_path: Path, content: bytes, 
 
 def test_the_reward_can_be_chosen(tmp_path: Path) -> None:
     text = "Campaign,Clicks,Cost,Conv.,Conv. value\nA,10,5,1,30\nB,20,8,2,10\n"
-    for chosen in ("revenue", "Conv. value", "conv value"):
+    for chosen in ("Conv. value", "conv value"):
         table = read(tmp_path, text, reward=chosen)
         assert (table.reward_unit, table.instances[0].mean_reward.tolist()) == ("Conv. value", [3.0, 0.5])
         assert table.instances[0].reward_bound == 3 / 0.99
@@ -203,7 +203,7 @@ def test_a_price_is_named_as_a_price(tmp_path: Path, title: str) -> None:
 def test_a_bare_price_beside_pulls_is_asked_about(tmp_path: Path) -> None:
     text = "ad,clicks,price,orders\na,100,50,5\nb,300,20,9\n"
     said = message_of(tmp_path, text)
-    assert said.endswith("--columns clicks=clicks,price=price or --columns clicks=clicks,cost=price")
+    assert "--columns clicks=… (what counts pulls) and cost=… (of all) or price=… (of one)" in said
     table = read(tmp_path, text, columns={"clicks": "clicks", "price": "price"})
     assert table.instances[0].mean_cost.tolist() == [50, 20]
 
@@ -213,8 +213,32 @@ def test_columns_are_joined_by_signs(tmp_path: Path) -> None:
     table = read(tmp_path, text, columns={"clicks": "web + app", "cost": "Cost (pence) / 100"})
     assert clicks(table) == {"a": 100, "b": 300} and table.instances[0].mean_cost.tolist() == [0.005, 0.002]
     assert "clicks = 'web' + 'app', spent = 'Cost (pence)' / 100" in table.notes[0]
+    text = "ad,clicks,Cost / all conv.,conversions\na,100,5,2\nb,300,2,9\n"
+    table = read(tmp_path, text, columns={"cost": "Cost / all conv. * conversions"})
+    assert table.instances[0].evidence.spent.tolist() == [10, 18]
     text = "Campaign,Clicks (mobile),Clicks (desktop),Cost,Orders\nA,100,50,9,5\nB,200,60,6,5\n"
-    assert "'clicks=Clicks (mobile) + Clicks (desktop)'" in message_of(tmp_path, text)
+    assert "is 'Clicks (mobile)' or 'Clicks (desktop)' the clicks? Say --columns clicks=…" in message_of(tmp_path, text)
+
+
+@pytest.mark.parametrize("option", ["price", "cost"])
+def test_a_price_of_a_thousand_is_not_that_of_one(tmp_path: Path, option: str) -> None:
+    text = "Ad,Impressions,CPM,Orders\na,1000,5,2\nb,3000,2,9\n"
+    assert "--columns 'price=CPM / 1000'" in message_of(tmp_path, text, columns={option: "CPM"})
+    assert only(read(tmp_path, text, columns={"price": "CPM / 1000"})).mean_cost.tolist() == [0.005, 0.002]
+
+
+def test_percent_in_front_of_a_title_counts(tmp_path: Path) -> None:
+    text = "Model,Requests,Cost ($),% Accuracy\ngpt-4o,500,12.5,40.2\nhaiku,500,25.0,47.2\n"
+    named = {"clicks": "Requests", "reward_rate": "% Accuracy"}
+    np.testing.assert_allclose(only(read(tmp_path, text, columns=named)).mean_reward, [0.402, 0.472], rtol=1e-12)
+
+
+def test_two_signs_between_the_same_digits_are_asked_about(tmp_path: Path) -> None:
+    text = 'name,clicks,spent,conversions\na,100,"1,500",4\nb,150,1.750,6\n'
+    assert "'1,500, 1.750' given; it must be of one decimal sign" in message_of(tmp_path, text)
+    assert read(tmp_path, text, decimal=".").instances[0].evidence.spent.tolist() == [1500, 1.75]
+    text = "name;clicks;spent;conversions\na;100;0,654;4\nb;150;0.265;6\n"
+    assert "(decimal sign: '.')" in message_of(tmp_path, text)
 
 
 def test_what_a_joined_column_lacks_is_not_zero(tmp_path: Path) -> None:
@@ -266,7 +290,7 @@ def test_an_arm_is_the_finest_name(tmp_path: Path, columns: str, labels: str, ar
     assert read(tmp_path, f"{columns},Clicks,Cost,Conversions\n{rows}").instances[0].arms == arms
 
 
-@pytest.mark.parametrize("name", ["NA", "None", "(not set)", "nan", "-", "2024", "Total Wine"])
+@pytest.mark.parametrize("name", ["NA", "None", "(not set)", "nan", "2024", "Total Wine"])
 def test_words_for_nothing_and_numbers_are_names_like_others(tmp_path: Path, name: str) -> None:
     for header in (COUNTS, "Region,Sessions,Total cost,Orders\n"):
         assert read(tmp_path, f"{header}a,10,5,1\n{name},25,8,2\n").instances[0].arms == ("a", name)
@@ -353,7 +377,6 @@ def test_rows_that_differ_in_another_column_are_added_only_on_demand(
 @pytest.mark.parametrize(
     ("content", "kind", "mean"),
     [("model,requests,cost_usd,resolved\na,1000,1.5,620\nb,300,9.5,250\n", "counts", 0.62),
-     ("model,requests,cost_usd,resolved\na,3,1.5,1\nb,2,9.5,0\na,4,1.5,0\n", "log", 0.5),
      ("name,clicks,reward,cost\na,10,5,2\nb,20,4,2\n", "counts", 0.5),
      ("Campaign,Impressions,Cost,Leads\na,1,2,1\nb,1,1,0\na,1,2,0\n", "log", 0.5),
      ("model,num_tasks,correct,cost\na,100,87,1.20\nb,100,91,4.50\n", "counts", 0.87)],
@@ -374,7 +397,8 @@ def test_one_row_for_each_name_and_day_is_asked_about(tmp_path: Path) -> None:
     assert "one row for each day: is a row one pull" in message_of(tmp_path, text)
     assert read(tmp_path, text, columns={"clicks": "1"}).kind == "log"
     with_clock = text.replace("-01,", "-01 08:00,").replace("-02,", "-02 09:00,")
-    assert read(tmp_path, with_clock).kind == "log"
+    assert "is a row one pull" in message_of(tmp_path, with_clock)
+    assert read(tmp_path, with_clock.replace(":00,b", ":10,b")).kind == "log"
 
 
 def test_rows_of_a_log_without_reward_are_gaps_unless_no_row_says_zero(tmp_path: Path) -> None:
@@ -392,7 +416,7 @@ def test_each_test_of_variants_is_a_problem_of_its_own(tmp_path: Path) -> None:
         ("Hero", ("Control", "A")),
     ]
     one = read(tmp_path, "Experiment,Variant,Visitors,Cost,Orders\nC,Control,100,50,5\nC,A,120,50,7\n")
-    assert [of.name for of in one.instances] == ["arms"]
+    assert [of.name for of in one.instances] == ["C"]
     log = "experiment,model,reward,cost\nx,a,1,.5\nx,a,0,.4\ny,a,0,.5\nx,b,1,.5\ny,b,0,.5\n"
     assert "--columns instance=experiment keeps them apart" in message_of(tmp_path, log)
 
@@ -423,7 +447,7 @@ def test_clicks_without_a_price_are_not_free(tmp_path: Path, header: str, first:
     assert table.instances[0].evidence.clicks.tolist() == [100, 80]
     assert table.instances[0].evidence.spent.tolist() == [50.0, 20.0]
     assert any("line 3 not summed" in note for note in table.notes)
-    plain = read(tmp_path, COUNTS + "a,10,5,1\nb,20,9,2\nc,30,,3\n")
+    plain = read(tmp_path, COUNTS + "a,10,5,1\nb,20,9,2\nc,40,,3\n")
     assert plain.instances[0].arms == ("a", "b") and [arm.arm for arm in plain.kept_out] == ["c"]
 
 

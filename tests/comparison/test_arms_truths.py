@@ -133,7 +133,8 @@ gpt-4o,500,365,164
 claude-3.5-sonnet,500,443,266
 llama-3.1-70b,500,406,880
 mistral-large,500,302,527
-""", ASKED),
+""", {"gpt-4o": (0.73, 0.00328), "claude-3.5-sonnet": (0.886, 0.00532), "llama-3.1-70b": (0.812, 0.0176),
+  "mistral-large": (0.604, 0.01054)}),
 "log_one_row_each": ("""\
 name,reward,cost
 m1,0,0.5762
@@ -223,6 +224,134 @@ Row,Campaign,Clicks,Cost,Conversions
 Total,,24259,43582.70,1130
 """, {"North": (0.05616606, 1.511522), "South": (0.05793991, 1.614742), "East": (0.03782748, 2.112422),
   "West": (0.03965842, 1.510482), "Centre": (0.06312292, 2.233625)}),
+"llm_attempts_in_a_log": ("""\
+model,requests,cost_usd,resolved
+a,3,1.5,1
+b,2,9.5,0
+a,4,1.5,0
+""", ASKED),
+"ads_two_costs": ("""\
+Campaign,Clicks,Media cost,Agency fee,Conversions
+Red,6442,8886.72,888.67,521
+Green,8393,14364.39,2872.88,850
+""", ASKED),
+"clicks_unknown_beside_impressions": ("""\
+Ad set,Displays,Hits,Cost,Revenue
+Brand,315119,5341,5440.14,15524.50
+Video,210720,4390,7658.12,8723.00
+""", ASKED),
+"daily_without_clicks_at_midnight": ("""\
+timestamp,variant,cost_usd,signups
+2024-03-01T00:00:00Z,promo,62.54,4
+2024-03-01T00:00:00Z,plain,35.43,7
+2024-03-02T00:00:00Z,promo,12.20,1
+2024-03-02T00:00:00Z,plain,45.10,3
+""", ASKED),
+"groups_campaign_below_ads_plain": ("""\
+name,clicks,spent,conversions
+Winter ad a,6553,1852.81,412
+Winter ad b,3338,7799.36,385
+Winter,9891,9652.17,797
+Sommer ad a,3415,1009.65,210
+Sommer ad b,1914,4303.40,155
+Sommer,5329,5313.05,365
+""", ASKED),
+"log_subtotals": ("""\
+arm,reward,cost
+a,1,0.72
+a,1,0.85
+a,0,0.12
+a total,2,1.69
+b,0,0.40
+b,1,0.31
+b,1,0.66
+b total,2,1.37
+""", ASKED),
+"total_of_averages": ("""\
+Keyword,Clicks,Conversions,CPC
+k1,800,23,0.35
+k2,1200,43,0.52
+k3,1600,63,0.69
+Everything,3600,129,0.56
+""", ASKED),
+"total_over_subtotals_without_name": ("""\
+Campaign,Ad,Clicks,Cost,Conversions
+Winter,,10931,14833.84,428
+Winter,Winter a,8199,11359.37,118
+Winter,Winter b,2732,3474.47,310
+Sommer,,6942,2553.58,419
+Sommer,Sommer a,4110,1059.55,110
+Sommer,Sommer b,2832,1494.03,309
+,Account,17873,17387.42,847
+""", ASKED),
+"unit_gbp_pence": ("""\
+Campaign,Clicks,Spend GBp,Conversions
+U1,2447,437037,135
+U2,2058,48675,123
+""", ASKED),
+"cells_cents": ("""\
+name,clicks,spent,conversions
+a,100,584.25¢,4
+b,150,150.51,6
+""", ASKED),
+"log_two_rewards": ("""\
+model,rating,correct,cost
+a,4,1,0.31
+a,2,0,0.29
+b,5,1,0.12
+b,1,1,0.11
+""", ASKED),
+"price_in_percent": ("""\
+Keyword,Clicks,Conversions,CPC
+k1,800,23,0.35
+k2,1200,43,52%
+""", ASKED),
+"previous_conversions": ("""\
+Campaign,Clicks,Cost,Outcomes,Conversions (previous)
+Red,6442,8886.72,521,480
+Green,8393,14364.39,850,901
+""", ASKED),
+"total_of_one_name": ("""\
+Campaign,Clicks,Cost,Conversions
+Winter,10931,14833.84,428
+Winter,8199,11359.37,118
+Winter,2732,3474.47,310
+Sommer,6942,2553.58,419
+Sommer,4110,1059.55,110
+Sommer,2832,1494.03,309
+""", ASKED),
+"total_of_last_year": ("""\
+name,clicks,spent,conversions
+a,1000,300.50,40
+b,1500,455.25,60
+Total last year,9000,2700.00,350
+""", ASKED),
+"windows_by_end": ("""\
+Campaign,Reporting starts,Reporting ends,Clicks,Cost,Conversions
+Red,2024-03-25,2024-03-31,4640,3033.74,145
+Red,2024-03-01,2024-03-31,18560,12134.96,580
+Blue,2024-03-25,2024-03-31,2385,3089.40,170
+Blue,2024-03-01,2024-03-31,9540,12357.60,680
+""", ASKED),
+"windows_dated": ("""\
+Campaign,Date,Window,Clicks,Cost,Conversions
+Red,2024-03-25,7d,4640,3033.74,145
+Red,2024-03-01,30d,18560,12134.96,580
+Blue,2024-03-25,7d,2385,3089.40,170
+Blue,2024-03-01,30d,9540,12357.60,680
+""", ASKED),
+"log_score_and_revenue": ("""\
+date,ad,quality score,revenue,cost
+2024-03-01,a,7,10.5,0.31
+2024-03-01,a,3,0,0.29
+2024-03-02,b,9,12.0,0.12
+2024-03-02,b,4,0,0.11
+""", ASKED),
+"cost_in_percent": ("""\
+Campaign,Clicks,Cost,Conversions
+Red,6442,40%,521
+Green,8393,60%,850
+""", ASKED),
 "two_arms_equal": ("""\
 name,clicks,spent,conversions
 one,6127,12488.11,82
@@ -253,4 +382,4 @@ def test_a_file_is_read_as_it_says_or_asks(tmp_path: Path, name: str) -> None:
 
 def test_no_file_is_too_easy() -> None:
     asked = sum(truth == ASKED for _, truth in FILES.values())
-    assert len(FILES) >= 30 and len(FILES) // 3 < asked < 2 * len(FILES) // 3
+    assert len(FILES) >= 30 and len(FILES) // 4 < asked < 3 * len(FILES) // 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,8 +20,7 @@ NOT_KNOWN = "a number is not known"
 _SMALL_COST = 0.1  # below it a file that is not in plain form has a bound of its own
 
 
-@dataclass(frozen=True, eq=False)
-class Arm:
+class Arm(NamedTuple):
     """One arm's rows, and its means per pull."""
 
     instance: str
@@ -49,32 +48,37 @@ def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float])
     sheet, kind, first = rows.sheet, rows.columns.kind, int(at[0])
     arm = Arm(rows.instance[first], rows.arm[first], at, at)
     if rows.ads is not None:
-        return replace(arm, reward=float(rows.ads[0][first]), cost=float(rows.ads[1][first]))
+        return arm._replace(reward=float(rows.ads[0][first]), cost=float(rows.ads[1][first]))
     if kind != "counts":
         for again in at[1:] if kind == "means" else ():
             where = sheet.where(again, f"instance {shown(arm.instance)}, name")
             sheet.note(bad(where, arm.name, f"another name, line {sheet.line[first]} has this one"))
         return _arm_of_means(rows, arm)
-    for role, column in (("conversions", rows.value), ("spent", rows.spent)):
-        if (total := float(np.nansum(column[at]))) < 0:  # refunds may make a row negative, not an arm
-            where = f"{sheet.cell(int(at[np.nanargmin(column[at])]), role)} (arm {shown(arm.name)} in all)"
-            sheet.note(bad(where, total, MAY_BE))
     known = at[~np.isnan(rows.clicks[at])]
     if not known.size:
         texts = {role: sheet.of(role)[first] for role in rows.columns.numeric()}
         role, text = next(((role, text) for role, text in texts.items() if is_nothing(text)), ("spent", ""))
-        return replace(arm, why=NOT_KNOWN, error=bad(sheet.cell(first, role), text, MAY_BE))
+        return arm._replace(why=NOT_KNOWN, error=bad(sheet.cell(first, role), text, MAY_BE))
     first = int(known[0])
-    clicks, value, spent = (math.fsum(x[known]) for x in (rows.clicks, rows.value, rows.spent))
+    clicks, value, spent = _totals(rows, known)
+    for role, column, total in (("conversions", rows.value, value), ("spent", rows.spent, spent)):
+        if total < 0:  # refunds may make a row negative, not an arm
+            where = f"{sheet.cell(int(known[np.argmin(column[known])]), role)} (arm {shown(arm.name)} in all)"
+            sheet.note(bad(where, total, MAY_BE))
     if clicks + prior == 0:
         but = [f"{rows.style.money(spent)} spent"] * (spent > 0) + [f"a reward of {value:g}"] * (value > 0)
         why = f"no {rows.columns.pull_unit}s" + (f" but {' and '.join(but)}" if but else "")
         text = sheet.of("clicks")[first] or "0"
         may_be = "above 0, since means are per click" + (" (--prior 10 keeps such arms)" if average[1] > 0 else "")
-        return replace(arm, rows=known, why=why, error=bad(sheet.cell(first, "clicks"), text, may_be))
+        return arm._replace(rows=known, why=why, error=bad(sheet.cell(first, "clicks"), text, may_be))
     if prior:
         value, spent, clicks = value + prior * average[0], spent + prior * average[1], clicks + prior
-    return _costing(rows, replace(arm, rows=known, reward=value / clicks, cost=spent / clicks), value)
+    return _costing(rows, arm._replace(rows=known, reward=value / clicks, cost=spent / clicks), value)
+
+
+def _totals(rows: Rows, at: np.ndarray) -> tuple[float, float, float]:
+    """Clicks, value and spent of these rows."""
+    return math.fsum(rows.clicks[at]), math.fsum(rows.value[at]), math.fsum(rows.spent[at])
 
 
 def _arm_of_means(rows: Rows, arm: Arm) -> Arm:
@@ -85,10 +89,10 @@ def _arm_of_means(rows: Rows, arm: Arm) -> Arm:
         what = "reward" if np.isnan(rows.value[first]) else "cost"
         role = what if kind == "log" else f"mean_{what}"
         error = bad(rows.sheet.cell(first, role), rows.sheet.of(role)[first], MAY_BE)
-        return replace(arm, why=f"no {what}", error=error)
+        return arm._replace(why=f"no {what}", error=error)
     # rounding may lift the mean of equal values above them, and so above the bound
     reward, cost = (float(min(np.mean(x[complete]), np.max(x[complete]))) for x in (rows.value, rows.spent))
-    return _costing(rows, replace(arm, rows=complete, reward=reward, cost=cost))
+    return _costing(rows, arm._replace(rows=complete, reward=reward, cost=cost))
 
 
 def _costing(rows: Rows, arm: Arm, value: float = 0.0) -> Arm:
@@ -100,7 +104,7 @@ def _costing(rows: Rows, arm: Arm, value: float = 0.0) -> Arm:
 
 def _unplayable(rows: Rows, arm: Arm, why: str) -> Arm:
     where = rows.sheet.where(arm.rows[0], f"arm {shown(arm.name)}, mean cost")
-    return replace(arm, why=why, error=bad(where, arm.cost, "finite and above 0"))
+    return arm._replace(why=why, error=bad(where, arm.cost, "finite and above 0"))
 
 
 def default_bounds(rows: Rows, arms: Sequence[Arm]) -> tuple[float, float]:
@@ -123,15 +127,19 @@ def default_bounds(rows: Rows, arms: Sequence[Arm]) -> tuple[float, float]:
 def fitting(rows: Rows, arms: Sequence[Arm], bounds: tuple[float, float]) -> list[Arm]:
     """The arms, unplayable where a cost vanishes beside its bound; what is above a bound is a problem of the sheet."""
     kind, single = rows.columns.kind, rows.columns.kind in ("log", "means")
+    if not arms:
+        return []
     for what, bound, column in zip(("reward", "cost"), bounds, (rows.value, rows.spent), strict=True):
-        for arm in arms:
-            found = column[arm.rows] if single else np.array([getattr(arm, what)])
-            for i in np.flatnonzero(~(found <= bound)):
-                told = f"{'mean ' * (kind != 'log')}{what} {float(found[i])} is above its bound {bound}"
-                told += f"; raise {what}_max (--{what}-max)"
-                if what == "reward" and not single:
-                    told += f" to {max(arm.reward for arm in arms):.6g} or more"
-                rows.sheet.note(InputError(f"{rows.sheet.where(arm.rows[i], f'arm {shown(arm.name)}')}: {told}"))
+        at = [arm.rows if single else arm.rows[:1] for arm in arms]
+        of = np.repeat(np.arange(len(arms)), [len(own) for own in at])
+        found = column[np.concatenate(at)] if single else np.array([getattr(arm, what) for arm in arms])
+        for n in np.flatnonzero(~(found <= bound)).tolist():
+            told = f"{'mean ' * (kind != 'log')}{what} {float(found[n])} is above its bound {bound}"
+            told += f"; raise {what}_max (--{what}-max)"
+            if what == "reward" and not single:
+                told += f" to {max(arm.reward for arm in arms):.6g} or more"
+            where = rows.sheet.where(np.concatenate(at)[n], f"arm {shown(arms[of[n]].name)}")
+            rows.sheet.note(InputError(f"{where}: {told}"))
     vanishing = [arm.cost / bounds[1] == 0 for arm in arms]
     return [_unplayable(rows, a, "its cost is too small") if v else a for a, v in zip(arms, vanishing, strict=True)]
 
@@ -143,21 +151,18 @@ def kept_out(rows: Rows, arm: Arm, why: str = "") -> KeptOut:
 
 def instance_of(rows: Rows, arms: Sequence[Arm], bounds: tuple[float, float]) -> Instance:
     """The instance of at least two playable arms, with its evidence."""
-    log = tuple((_fixed(rows.value[arm.rows]), _fixed(rows.spent[arm.rows])) for arm in arms)
     rewards, costs = _fixed([arm.reward for arm in arms]), _fixed([arm.cost for arm in arms])
-    names, kind = tuple(arm.name for arm in arms), rows.columns.kind
-    return Instance(
-        arms[0].instance, names, rewards, costs, *bounds, log if kind == "log" else None, _evidence(rows, arms)
-    )
+    names, log = tuple(arm.name for arm in arms), None
+    if rows.columns.kind == "log":
+        log = tuple((_fixed(rows.value[arm.rows]), _fixed(rows.spent[arm.rows])) for arm in arms)
+    return Instance(arms[0].instance, names, rewards, costs, *bounds, log, _evidence(rows, arms))
 
 
 def _evidence(rows: Rows, arms: Sequence[Arm]) -> Evidence:
     kind = rows.columns.kind
     if kind == "means":
         return Evidence(kind, None, None, None)
-    clicks, value, spent = (
-        _fixed([math.fsum(x[arm.rows]) for arm in arms]) for x in (rows.clicks, rows.value, rows.spent)
-    )
+    clicks, value, spent = map(_fixed, zip(*(_totals(rows, arm.rows) for arm in arms), strict=True))
     if kind == "log":
         rewards = np.concatenate([rows.value[arm.rows] for arm in arms])
         return Evidence(kind, clicks, value, spent, bool(np.isin(rewards, (0, 1)).all()), None, _pulls(rows, arms))

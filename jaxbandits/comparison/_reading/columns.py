@@ -22,9 +22,9 @@ CODES = (
     "AED|ARS|AUD|BGN|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EGP|EUR|GBP|HKD|HUF|IDR|ILS|INR|ISK|JPY|KES|KRW|MXN|MYR|NGN|NOK|"
     "NZD|PEN|PHP|PKR|PLN|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|UYU|VND|ZAR"
 )
-SIGNS = "$¢£¤¥֏฿₠-⃀＄￡￥￦"  # of a character class
+SIGNS = "$£¤¥֏฿₠-⃀＄￡￥￦"  # of a character class
 _MONEY = rf"(?:[{SIGNS}]|R\$|{CODES})"
-_UNIT = re.compile(rf"{_MONEY}|%|percent|micros?|cents?|UTC|GMT", re.IGNORECASE)
+_UNIT = re.compile(rf"{_MONEY}|¢|%|percent|micros?|cents?|UTC|GMT", re.IGNORECASE)
 _THOUSANDS = re.compile(
     rf"{_MONEY}\s?(?:k|'?000s?|thousands?)|(?:[kt]|tsd\.?|thousands?)\s?{_MONEY}|(?P<bare>k|'?000s?|thousands?|tsd\.?)",
     re.IGNORECASE,
@@ -46,11 +46,13 @@ _BRACKETED = re.compile(r"[\(\[]\s*(?:in\s+)?([^()\[\]]*?)\s*[\)\]]")
 _VALUE = re.compile(r"(?<!high[ -])(?<!low[ -])\bvalue|(?<!\bvon )wert\b|\bvaleur|\bvalor", re.IGNORECASE)
 # A title that says "per something", a mean or a rate, and so is no total.
 OF_ONE = re.compile(
-    r"\b(?:per|pro|par|por|je|each|apiece|unit|avg|average|mean|rate|ø)\b|[^\W\d]\s?/\s?[^\W\d]|% (?:of|von|de)\b|"
-    r"durchschn|mittlere",
+    rf"\b(?:per|pro|par|por|je|each|apiece|unit|avg|average|mean|rate|taux|tasa|taxa|tasso|ø)\b|% (?:of|von|de)\b|"
+    rf"(?:[^\W\d]|[{SIGNS}])\s?/\s?[^\W\d]|durchschn|mittlere|stück|unitair|unitari|moyen|m[eé]dio\b|\wquote\b",
     re.IGNORECASE,
 )
-_NO_TOTAL = re.compile(rf"{OF_ONE.pattern}|%|share|million|mio", re.IGNORECASE)
+_NO_TOTAL = re.compile(  # nor is a part, or what was or may be
+    rf"{OF_ONE.pattern}|%|share|million|mio|compar|prev|prior|change|target|goal|plan|vorjahr|vorperiode", re.IGNORECASE
+)
 
 
 class Title(NamedTuple):
@@ -86,6 +88,8 @@ def title(text: str) -> Title:
         elif not _NO_UNIT.fullmatch(found[1]):
             bracket = found[1]
     text = re.sub(r"^(?:metrics|segments|stats)[._]", "", text.strip(), flags=re.IGNORECASE)
+    if text.startswith("%") and not OF_ONE.match(text):
+        text, unit = text[1:], "%"
     words = re.split(r"[\s_.,/\-]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).strip(" _.,/-"))
     if not unit and len(words) > 1 and (unit := _unit(words[-1], alone=words[-2].lower() == "in")):
         text = " ".join(words[:-2] if words[-2].lower() == "in" else words[:-1])
@@ -109,7 +113,8 @@ def _unit(text: str, alone: bool = True) -> str:
     thousands = _THOUSANDS.fullmatch(text)
     if thousands and (alone or not thousands["bare"]):
         return "thousand"
-    return text if _UNIT.fullmatch(text) else ""
+    usual = text in (text.upper(), text.lower(), text.capitalize())  # GBp are pence
+    return text if usual and _UNIT.fullmatch(text) else ""
 
 
 def titles_of(texts: Sequence[str]) -> list[Title]:
@@ -134,25 +139,42 @@ def rank_of() -> dict[str, dict[str, int]]:
     return found
 
 
-def best_match(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int] = ()) -> int | None:
-    """The column with the likeliest word of these roles; the first of several that are equally likely."""
+def matches(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int] = ()) -> list[tuple[tuple, int]]:
+    """The columns with a word of these roles, the likeliest first: how likely (0 is more than 1), and the position."""
     taken, found = set(taken), []
     for i, one in enumerate(keyed):
         for less, word in enumerate((one.key, *one.others)):
             ranks = [(order, rank_of()[role][word]) for order, role in enumerate(roles) if word in rank_of()[role]]
             if ranks:
-                found += [(*min(ranks), less, i)] if i not in taken else []
+                found += [((*min(ranks), less), i)] if i not in taken else []
                 break
-    return min(found)[-1] if found else None
+    return sorted(found)
+
+
+def best_match(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int] = ()) -> int | None:
+    """The column with the likeliest word of these roles; the first of several that are equally likely."""
+    found = matches(keyed, roles, taken)
+    return found[0][1] if found else None
 
 
 # --- Columns.
 
-# What ``columns`` may name; ``price`` is a cost per pull, ``reward_rate`` a reward per pull.
-ROLES = (
-    *("instance", "name", "time", "reward", "cost", "price", "reward_rate", "clicks", "spent", "conversions"),
-    *("mean_reward", "mean_cost"),
-)
+# What ``columns`` may name, one a line, and which role that is in files of some kinds (else its own).
+ROLES: dict[str, dict[str, str]] = {
+    "instance": {},
+    "name": {},
+    "time": {},
+    "reward": {"counts": "conversions"},
+    "reward_rate": {"counts": "conversions", "means": "mean_reward"},
+    "cost": {"counts": "spent"},
+    "price": {"counts": "spent", "means": "mean_cost", "log": "cost"},
+    "clicks": {},
+    "spent": {"log": "cost"},
+    "conversions": {"log": "reward"},
+    "mean_reward": {},
+    "mean_cost": {},
+}
+_OF_ONE_PULL = ("price", "reward_rate")  # in a file of counts, where it is multiplied with the pulls
 PLAIN = {
     "means": ("name", "mean_reward", "mean_cost"),
     "counts": ("name", "clicks", "spent", "conversions"),
@@ -164,32 +186,28 @@ _REWARD_OF = {"means": "mean_reward", "counts": "conversions", "log": "reward"}
 COSTS = ("spent", "cost", "mean_cost")  # for them a number may be given instead of a title
 _ALIASES = {"name": ("arm",), "spent": ("spend", "cost"), "conversions": ("conversion", "total_conversion")}
 _ALIASES |= {"campaign_id": ("xyz_campaign_id",)}
-# The words of a role are those of the role's name, if no others stand here; and what the user may call it.
-_WORDS: dict[str, dict[str, tuple[str, ...]]] = {
-    "counts": {"conversions": ("conversions", "value")},
-    "log": {"reward": ("reward", "conversions", "value"), "cost": ("cost", "spent")},
-    "means": {},
+# The words of a role are those of the role's name, if no others stand here.
+_WORDS = {
+    "name": ("name", "label"),
+    "conversions": ("conversions", "value", "solved"),
+    "reward": ("reward", "conversions", "value"),
+    "cost": ("cost", "spent"),
 }
-_SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
-    "counts": {"spent": ("spent", "cost"), "conversions": ("conversions", "reward")},
-    "log": {"reward": ("reward", "conversions"), "cost": ("cost", "spent", "price")},
-    "means": {"mean_reward": ("mean_reward", "reward_rate"), "mean_cost": ("mean_cost", "price")},
+_RATES = {  # a total that is missing, from one beside it: words of the rate, what it is divided into or multiplied with
+    "clicks": (("price", "/", "spent"),),
+    "spent": (("price", "*", "clicks"),),
+    "conversions": (("rate", "*", "clicks"), ("per_result", "/", "spent"), ("roas", "*", "spent")),
 }
-_RATES = {  # a column that is missing, from one beside it: words of the rate, and what to do with it
-    "clicks": (("price", "spent", "divided"),),
-    "spent": (("price", "clicks", "times"),),
-    "conversions": (("rate", "clicks", "times"), ("per_result", "spent", "divided"), ("roas", "spent", "times")),
-}
-_NAMED_RATES = {"spent": "price", "conversions": "reward_rate"}
 _LEVELS = (range(2, 4), range(4, 11), range(12, 14))  # ranks of names, each the parent of those before it
 _DAY = 1  # rank of times
 _VARIANTS = (0, 1)  # ranks of names that mean something only within their test
 _SEEN = {"view": ("view", "cpv", "aufruf"), "impression": ("impression",)}  # in titles of what one of these costs
-_UNITS = ("click", "click", "pull", "session", "click", "view", "impression")  # by the rank of what counts pulls
+# by the rank of what counts pulls
+_UNITS = (*("click",) * 3, "pull", "session", "session", "click", "view", "impression", "pull")
 _NUMBER = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
 _COST_PER = re.compile(r"(?:e|v)?(?:cp[a-z]|rpm|epc)", re.IGNORECASE)
+_OF_THOUSAND = re.compile(r"\b(?:e|v)?(?:cpm|rpm|tkp)\b|\b(?:1[.,]?000|1k|mille|thousand|tausend)\b", re.IGNORECASE)
 _AMOUNT = re.compile(r"\W*[A-Z]{0,3}\s*\d[\d.,'’\s]*\W*[A-Z]{0,3}")
-_TERM = re.compile(r"\s+([+*/])\s+")
 
 Terms = tuple[tuple[str, int | float], ...]  # what is added to a column, multiplied with it or divided into it
 Asked = Mapping[str, str]  # what the user says: titles by role, and under REWARD the column that counts as reward
@@ -205,23 +223,20 @@ class Columns:
     at: Mapping[str, int]  # of each role, such as "name", the position; "conversions" is the reward of a file of counts
     plain: bool = False  # the header is in plain form (PLAIN)
     title: Mapping[str, Title] = field(default_factory=dict)  # of each role, what its title says
-    # Of a role of _RATES that has no column: (position of the rate, the role beside it, "times" or "divided").
-    rates: Mapping[str, tuple[int, str, str]] = field(default_factory=dict)
     constant: Mapping[str, float] = field(default_factory=dict)  # what every pull costs, where the user gave a number
-    terms: Mapping[str, Terms] = field(default_factory=dict)
+    terms: Mapping[str, Terms] = field(default_factory=dict)  # what is joined to a role's column
+    # Of a role whose column is a rate: "*" and the role that it is multiplied with, or "/" and that which it divides.
+    rates: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     is_value: bool = False  # the reward of a file of counts is an amount or a score, not a number of conversions
     pull_unit: str = "pull"
     levels: tuple[int, ...] = ()  # positions of coarser names (ad set, campaign), the coarsest last
     other: int | None = None  # another column that may count as reward
-    by_test: bool = False  # the instances are tests of variants, which only several tests need a name for
     given: frozenset[str] = frozenset()  # roles that the user named
     given_log: bool = False  # the user said that every row is one pull (``clicks=1``)
 
     def numeric(self) -> dict[str, int]:
-        """Positions of the columns of numbers by role; a rate's role is such as "spent rate"."""
-        roles = dict.fromkeys(["clicks", *PLAIN[self.kind][1:]])
-        found = {role: self.at[role] for role in roles if role in self.at}
-        return found | {f"{role} rate": at for role, (at, _, _) in self.rates.items()}
+        """Positions of the columns of numbers by role."""
+        return {role: self.at[role] for role in dict.fromkeys(["clicks", *PLAIN[self.kind][1:]]) if role in self.at}
 
     def unit(self, role: str) -> str:
         """The unit in a role's title."""
@@ -230,57 +245,47 @@ class Columns:
     def used(self) -> set[int]:
         """Positions of all columns that are read."""
         more = {at for terms in self.terms.values() for _, at in terms if isinstance(at, int)}
-        return {*self.at.values(), *self.numeric().values(), *self.levels, *more}
+        return {*self.at.values(), *self.levels, *more}
 
 
-def find_columns(titles: Sequence[str], asked: Asked, source: str, *, plain: bool) -> Columns | None:
-    """Those of a header, in plain form or in the usual words; None if something is missing."""
-    if plain:
-        return None if asked else _plain(titles, source)
-    given, unknown = _resolved(titles, asked)
-    if unknown is not None:
-        return None
-    kinds: tuple[str, ...] = ("counts", "means", "log")
-    if {"mean_reward", "mean_cost"} & asked.keys():
-        kinds = ("means",)
-    elif "clicks" in asked:
-        kinds = ("log",) if asked["clicks"] == "1" and _position("1", titles) is None else ("counts",)
-    keyed = titles_of(titles)
-    return next((found for kind in kinds if (found := _of_kind(kind, titles, keyed, given, asked))), None)
-
-
-def _plain(titles: Sequence[str], source: str) -> Columns | None:
-    lower = [text.lower() for text in titles]
-    names = {"instance", "ad_id"}.union(*PLAIN.values())
-    known = {column: (column, *_ALIASES.get(column, ())) for column in names}
-    hits = {column: [i for i, text in enumerate(lower) if text in words] for column, words in known.items()}
-    fits = [kind for kind, columns in PLAIN.items() if all(hits[column] for column in columns)]
-    if not fits:
-        return None
-    if len(fits) > 1:
+def find_columns(titles: Sequence[str], asked: Asked, source: str) -> Columns | None:
+    """Those of a header, by the usual words or as the user says; None if something is missing."""
+    plain = [kind for kind in PLAIN if not asked and _is_plain(kind, titles)]
+    if len(plain) > 1:
         only = f"it must have the columns of only one of {_FORMATS} (or give --columns)"
-        raise InputError(f"{source}: the header fits {' and '.join(fits)}; {only}")
-    kind, at = fits[0], dict[str, int]()
-    for column in (*PLAIN[kind], "ad_id" if kind == "facebook" else "instance"):
-        if len(hits[column]) > 1:
-            named = " and ".join(lower[i] for i in hits[column])
-            raise InputError(f"{source}: columns {named} all stand for {column}; only one may be there")
-        if hits[column]:
-            at[column] = hits[column][0]
-    keyed = titles_of(titles)
-    if kind != "facebook":
-        _add_beside(kind, keyed, at)
-    unit = {"means": "pull", "log": "row"}.get(kind, "click")
-    return Columns(kind, at, plain=True, title={role: keyed[i] for role, i in at.items()}, pull_unit=unit)
+        raise InputError(f"{source}: the header fits {' and '.join(plain)}; {only}")
+    if plain == ["facebook"]:
+        own = [*PLAIN["facebook"], *(x for x in titles if x.lower() == "ad_id")]
+        at = {x.lower(): next(i for i, text in enumerate(titles) if text.lower() in _plain_words(x)) for x in own}
+        return Columns("facebook", at, plain=True, pull_unit="click")
+    given, unknown = _resolved(titles, asked)
+    kinds = _kinds(titles, asked) if unknown is None else []
+    return next((found for kind in kinds if (found := _of_kind(kind, titles, given, asked, source))), None)
 
 
-def _add_beside(kind: str, keyed: Sequence[Title], at: dict[str, int], given: Given | None = None) -> None:
-    """Columns that are no numbers, and what may count the pulls of a log; those of the user first."""
-    named = ("instance",) if given is not None else ()  # a plain header says it by that very word
-    for role in ("time", "currency", *named, *(("clicks",) if kind == "log" else ())):
-        position = given[role][0] if given and role in given else best_match(keyed, (role,), at.values())
-        if position is not None:
-            at[role] = position
+def _is_plain(kind: str, titles: Sequence[str]) -> bool:
+    return all(any(text.lower() in _plain_words(column) for text in titles) for column in PLAIN[kind])
+
+
+def _plain_words(column: str) -> tuple[str, ...]:
+    return (column.lower(), *_ALIASES.get(column, ()))
+
+
+def _kinds(titles: Sequence[str], asked: Asked) -> list[str]:
+    """The kinds of files that have all roles which the user named."""
+    one_pull = asked.get("clicks") == "1" and _position("1", titles) is None
+    options = asked.keys() - {"clicks" if one_pull else ""}
+    return [
+        kind
+        for kind in ("counts", "means", "log")
+        if {_role(kind, option) for option in options} <= {"instance", "time", *PLAIN[kind]}
+        and (kind == "log" or not one_pull)
+    ]
+
+
+def _role(kind: str, option: str) -> str:
+    """What the user's option names in a file of this kind."""
+    return _REWARD_OF[kind] if option == REWARD else ROLES[option].get(kind, option)
 
 
 def _position(text: str, titles: Sequence[str]) -> int | None:
@@ -291,133 +296,123 @@ def _position(text: str, titles: Sequence[str]) -> int | None:
     return None
 
 
-def _found(role: str, text: str, titles: Sequence[str]) -> tuple[int, Terms] | None:
-    """The column that is meant, or several joined by " + ", " * " or " / " from the left, perhaps with a number.
-
-    As reward also any of the usual words for a column that is there.
-    """
+def _found(text: str, titles: Sequence[str]) -> tuple[int, Terms] | None:
+    """The column that is meant, or several joined by " + ", " * " or " / " from the left, perhaps with a number."""
     if (at := _position(text, titles)) is not None:
         return at, ()
-    if role == REWARD:
-        words = [of for of in ("value", "conversions", "reward", "mean_reward", "roas") if key(text) in rank_of()[of]]
-        at = best_match(titles_of(titles), words[:1])
-        return None if at is None else (at, ())
-    first, *rest = _TERM.split(text)
-    if not rest or (at := _position(first, titles)) is None:
+    own = "|".join(re.escape(one) for one in sorted(titles, key=len, reverse=True) if one)  # a title may hold a sign
+    first, *rest = re.split(rf"\s([+*/])\s({own}|{_NUMBER.pattern})(?=\s|$)", text, flags=re.IGNORECASE)
+    if not rest or "".join(rest[2::3]).strip() or (at := _position(first, titles)) is None:
         return None
     terms = list[tuple[str, int | float]]()
-    for sign, part in zip(rest[::2], rest[1::2], strict=True):
+    for sign, part in zip(rest[::3], rest[1::3], strict=True):
         value = _position(part, titles)
-        if value is None and not _NUMBER.fullmatch(part):
-            return None
         terms.append((sign, float(part) if value is None else value))
     return at, tuple(terms)
 
 
 def _resolved(titles: Sequence[str], asked: Asked) -> tuple[Given, str | None]:
     """The columns that the user named; and the first role whose title is not there, and which is no number of costs."""
-    found = {role: _found(role, text, titles) for role, text in asked.items()}
+    found = {role: _found(text, titles) for role, text in asked.items()}
     numbers = {role for role, text in asked.items() if role in (*COSTS, "clicks") and _NUMBER.fullmatch(text)}
     unknown = next((role for role, at in found.items() if at is None and role not in numbers), None)
     return {role: at for role, at in found.items() if at is not None}, unknown
 
 
-def _positions(kind: str, keyed: Sequence[Title], given: Given) -> tuple[Given, list[str]]:
-    """Of each role of a kind its column, as given or by the usual words; and the roles that are missing."""
-    found: Given = {}
-    for role in PLAIN[kind]:
-        for name in (*_SYNONYMS[kind].get(role, (role,)), *((REWARD,) if role == _REWARD_OF[kind] else ())):
-            if name in given:
-                found[role] = given[name]
-    taken = {at for at, _ in given.values()}
-    for role in PLAIN[kind]:
-        # A price or a rate that was named stands for the total of its kind.
-        named_rate = kind == "counts" and _NAMED_RATES.get(role) in given
-        words = _WORDS[kind].get(role, (role,))
-        if role not in found and not named_rate and (i := best_match(keyed, words, taken)) is not None:
+class _Fit(NamedTuple):
+    """How a header fits a kind."""
+
+    found: Given  # of each role its column, as the user says or by the usual words
+    rates: dict[str, tuple[str, str]]  # see `Columns`
+    constant: dict[str, float]
+    missing: list[str]  # roles
+
+
+def _fit(kind: str, keyed: Sequence[Title], given: Given, asked: Asked) -> _Fit:
+    found = {_role(kind, option): of for option, of in given.items()}
+    rates = {_role(kind, option): ("*", "clicks") for option in given if kind == "counts" and option in _OF_ONE_PULL}
+    for role in (role for role in PLAIN[kind] if role not in found):
+        if (i := best_match(keyed, _WORDS.get(role, (role,)), _places(found))) is not None:
             found[role] = i, ()
-        taken |= {at for at, _ in found.values()}
-    if "name" not in found and (i := best_match(keyed, ("label",), taken)) is not None:
-        found["name"] = i, ()
-    return found, [role for role in PLAIN[kind] if role not in found]
+    numbers = [float(asked[role]) for role in COSTS if role not in given and _NUMBER.fullmatch(asked.get(role, ""))]
+    constant = {role: numbers[0] for role in PLAIN[kind] if role in COSTS and role not in found and numbers}
+    for role in (role for role in _RATES if kind == "counts" and role not in found | constant):
+        for words, sign, beside in _RATES[role] if role not in found else ():
+            i = best_match(keyed, (words,), _places(found))
+            if i is None or beside not in found or beside in rates or role in found:
+                continue
+            if beside != "clicks" or _of_pulls(keyed[i], keyed[found["clicks"][0]]):
+                found[role], rates[role] = (i, ()), (sign, beside)
+    lacking = [role for role in PLAIN[kind] if role not in found | constant]
+    return _Fit(found, rates, constant, lacking)
 
 
-def _of_kind(kind: str, titles: Sequence[str], keyed: Sequence[Title], given: Given, asked: Asked) -> Columns | None:
-    found, missing = _positions(kind, keyed, given)
-    at = {role: position for role, (position, _) in found.items()}
-    numbers = [text for role in COSTS if (text := asked.get(role)) and role not in given]
-    constant = {role: float(numbers[0]) for role in missing if role in COSTS and numbers}
-    rates = _rates(keyed, at, given, [role for role in missing if role not in constant]) if kind == "counts" else {}
-    if any(role not in rates and role not in constant for role in missing):
+def _places(found: Given) -> set[int]:
+    return {at for at, _ in found.values()}
+
+
+def _of_kind(kind: str, titles: Sequence[str], given: Given, asked: Asked, source: str) -> Columns | None:
+    keyed, reward = titles_of(titles), _REWARD_OF[kind]
+    found, rates, constant, missing = _fit(kind, keyed, given, asked)
+    if missing:
         return None
+    at, named = {role: position for role, (position, _) in found.items()}, {_role(kind, option) for option in given}
     if kind == "counts":
         _check_totals(titles, keyed, given)
-        _check_parts(titles, keyed, {role: i for role, i in at.items() if role not in given and role != "name"})
-    named = {role for role, of in _SYNONYMS[kind].items() if not given.keys().isdisjoint(of)} | given.keys()
-    named |= {role for role, name in _NAMED_RATES.items() if kind == "counts" and name in given}
-    reward = _REWARD_OF[kind]
-    chosen = reward in named or REWARD in given or reward not in at
-    other = None if chosen else best_match(keyed, _WORDS[kind].get(reward, (reward,)), at.values())
-    _add_beside(kind, keyed, at, given)
-    days = [i for i, one in enumerate(keyed) if one.rank("time") == _DAY and i not in at.values()]
-    if kind != "log" and "time" in at and "time" not in given and days and keyed[at["time"]].rank("time") != _DAY:
-        at["time"] = days[0]  # of a report; when something was made or exported is another matter
-    if kind == "log" and "clicks" not in at and keyed[at["reward"]].key in rank_of()["solved"]:
-        at |= {"clicks": i} if (i := best_match(keyed, ("asked",), at.values())) is not None else {}
-    tests = best_match(keyed, ("test",), at.values()) if kind != "log" and "instance" not in at else None
-    by_test = tests is not None and keyed[at["name"]].rank("name") in _VARIANTS
-    at |= {"instance": tests} if tests is not None and by_test else {}
-    if kind == "counts" and not chosen and keyed[at["conversions"]].key in rank_of()["results"]:
-        kind_of = best_match(keyed, ("result_kind",), at.values())
-        at |= {"result_kind": kind_of} if kind_of is not None else {}
-    of_rates = {f"{role} rate": given[name] for role, name in _NAMED_RATES.items() if name in given and role in rates}
-    titled = {role: keyed[i] for role, i in at.items()} | {f"{x} rate": keyed[i] for x, (i, _, _) in rates.items()}
-    of_results = rank_of()["conversions"] | rank_of()["rate"] | rank_of()["per_result"]
-    result = titled.get("conversions rate") or titled.get("conversions")
-    is_value = kind == "counts" and "conversions" not in asked and not (result and result.is_any(of_results))
-    terms = {role: terms for role, (_, terms) in (*found.items(), *of_rates.items()) if terms}
-    unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(titled.get("clicks"))
+    for role in (role for role in PLAIN[kind][1:] if role in at and role not in named | rates.keys()):
+        _check_equal(role, titles, keyed, at, source)
+    chosen = reward in named or reward in rates
+    other = None if chosen else best_match(keyed, _WORDS.get(reward, (reward,)), at.values())
+    _add_beside(kind, keyed, at, "time" in given)
+    if kind == "counts" and not chosen and (i := best_match(keyed, ("result_kind",), at.values())) is not None:
+        at["result_kind"] = i
+    titled = {role: keyed[i] for role, i in at.items()}
+    of_results = (word for role in ("conversions", "rate", "per_result", "solved") for word in rank_of()[role])
+    is_value = kind == "counts" and "conversions" not in asked and not titled["conversions"].is_any(of_results)
+    unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(titled["clicks"])
     return Columns(
-        kind, at, title=titled, rates=rates, constant=constant, terms=terms, is_value=is_value, pull_unit=unit,
-        levels=_levels(keyed, at, given), other=other, by_test=by_test, given=frozenset(named),
+        kind, at, plain=not asked and _is_plain(kind, titles), title=titled, rates=rates, constant=constant,
+        terms={role: terms for role, (_, terms) in found.items() if terms}, is_value=is_value, pull_unit=unit,
+        levels=_levels(keyed, at, given), other=other, given=frozenset(named),
         given_log=kind == "log" and asked.get("clicks") == "1",
     )  # fmt: skip
 
 
+def _add_beside(kind: str, keyed: Sequence[Title], at: dict[str, int], time_given: bool) -> None:
+    """Columns that are no numbers, and what may count the pulls of a log."""
+    for role in ("time", "end", "currency", "instance", *(("clicks",) if kind == "log" else ())):
+        if role not in at and (i := best_match(keyed, (role,), at.values())) is not None:
+            at[role] = i
+    days = [i for i, one in enumerate(keyed) if one.rank("time") == _DAY and i not in at.values()]
+    if kind != "log" and days and "time" in at and not time_given and keyed[at["time"]].rank("time") != _DAY:
+        at["time"] = days[0]  # of a report; when something was made or exported is another matter
+    tests = best_match(keyed, ("test",), at.values())
+    if kind != "log" and tests is not None and keyed[at["name"]].rank("name") in _VARIANTS:
+        at.setdefault("instance", tests)
+
+
 def _check_totals(titles: Sequence[str], keyed: Sequence[Title], given: Given) -> None:
-    """A price per pull that is named as a total would be divided by the pulls again."""
+    """A price per pull that is named as a total would be divided by the pulls again; one per thousand is another."""
     rates = rank_of()["price"].keys() | rank_of()["per_result"].keys() | rank_of()["rate"].keys()
     instead = {"cost": "price", "spent": "price", "conversions": "reward-rate", "reward": "reward-rate"}
-    for role in (role for role in instead if role in given):
-        at, terms = given[role]
+    for role, (at, terms) in given.items():
         is_rate = keyed[at].is_any(rates) or OF_ONE.search(titles[at]) or _COST_PER.fullmatch(titles[at])
-        if is_rate and not any(sign == "*" and isinstance(of, int) for sign, of in terms):
-            option = shlex.quote(f"{instead[role]}={titles[at]}")
+        if role in instead and is_rate and not any(sign == "*" and isinstance(of, int) for sign, of in terms):
+            option = shlex.quote(f"{instead[role]}={titles[at]}{' / 1000' * bool(_OF_THOUSAND.search(titles[at]))}")
             raise bad("columns", f"{role}={titles[at]}", f"a total; if it is one pull's, say --columns {option}")
+        if role in _OF_ONE_PULL and _OF_THOUSAND.search(titles[at]) and not terms:
+            option = shlex.quote(f"{role.replace('_', '-')}={titles[at]} / 1000")
+            raise bad("columns", f"{role}={titles[at]}", f"of one pull, not of a thousand: say --columns {option}")
 
 
-def _check_parts(titles: Sequence[str], keyed: Sequence[Title], at: Mapping[str, int]) -> None:
-    """Of "Clicks (mobile)" and "Clicks (desktop)" neither is all clicks."""
-    for role, i in at.items():
-        bare = keyed[i].others[-1:] if keyed[i].bracket else ()
-        parts = [n for n, one in enumerate(keyed) if one.bracket and one.others[-1:] == bare]
-        if bare and len(parts) > 1 and not any(one.key in bare for one in keyed):
-            whole = shlex.quote(f"{role}={' + '.join(titles[n] for n in parts)}")
-            one = shlex.quote(f"{role}={titles[i]}")
-            raise bad("columns", ", ".join(titles[n] for n in parts), f"decided: --columns {whole} or --columns {one}")
-
-
-def _rates(keyed: Sequence[Title], at: Mapping[str, int], given: Given, missing: Iterable[str]) -> dict:
-    found: dict[str, tuple[int, str, str]] = {}
-    for role in missing:
-        if (name := _NAMED_RATES.get(role)) in given and "clicks" in at:
-            found[role] = given[name][0], "clicks", "times"
-        for words, beside, how in _RATES.get(role, ()):
-            if beside not in at or role in found or (i := best_match(keyed, (words,), at.values())) is None:
-                continue
-            if beside != "clicks" or _of_pulls(keyed[i], keyed[at["clicks"]]):
-                found[role] = i, beside, how
-    return found
+def _check_equal(role: str, titles: Sequence[str], keyed: Sequence[Title], at: Mapping[str, int], source: str) -> None:
+    """Of columns that are equally likely, such as "Clicks (mobile)" and "Clicks (desktop)", none is taken."""
+    others = [i for other, i in at.items() if other != role]
+    (best, _), *more = matches(keyed, _WORDS.get(role, (role,)), others)
+    is_sure = role != "reward" or best[:2] == (0, 0)  # of a pull's rewards only one that is called so is likelier
+    if equal := [titles[i] for rank, i in more if rank == best or not is_sure]:
+        columns = " or ".join(map(shown, [titles[at[role]], *equal]))
+        raise InputError(f"{source}: is {columns} the {role}? Say --columns {role}=… (one of them, or a sum: 'A + B')")
 
 
 def _of_pulls(rate: Title, pulls: Title) -> bool:
@@ -427,11 +422,9 @@ def _of_pulls(rate: Title, pulls: Title) -> bool:
     return of == unit or {of, unit}.isdisjoint(_SEEN)
 
 
-def pull_unit(clicks: Title | None) -> str:
+def pull_unit(clicks: Title) -> str:
     """What a pull is, by the title of the column that counts them."""
-    if clicks is not None and clicks.key in rank_of()["asked"]:
-        return "pull"
-    return _UNITS[0 if clicks is None else max(clicks.rank("clicks"), 0)]
+    return _UNITS[max(clicks.rank("clicks"), 0)]
 
 
 def _levels(keyed: Sequence[Title], at: Mapping[str, int], given: Given) -> tuple[int, ...]:
@@ -460,19 +453,22 @@ def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked
         for at, cells in enumerate(rows):
             given, unknown = _resolved(cells, asked)
             words = sum(not _AMOUNT.fullmatch(cell) for cell in cells if cell)
-            for kind in ("counts", "means", "log"):
-                found, missing = _positions(kind, titles_of(cells), given)
+            for kind in _kinds(cells, asked):
+                found, _, _, missing = _fit(kind, titles_of(cells), given, asked)
                 rank = len(missing) / len(PLAIN[kind]), -min(words, 3)
                 if best is None or rank < best[0]:
-                    best = rank, cells, rows[at + 1 : at + 3], found, missing, unknown
-    assert best is not None  # a file that is not empty has a row
-    _, header, below, found, missing, role = best
+                    named = {_role(kind, option) for option in given}
+                    own = {role: i for role, (i, _) in found.items() if role not in named}
+                    best = rank, cells, rows[at + 1 : at + 3], own, missing, unknown
+    if best is None:
+        raise bad("columns", ", ".join(asked), f"roles of one kind of file: {_FORMATS}")
+    _, header, below, known, missing, role = best
     if role is not None:
         must = f"a title of the file: {brief(', '.join(filter(None, header)))}"
         return bad(
             "reward" if role == REWARD else "columns", asked[role] if role == REWARD else f"{role}={asked[role]}", must
         )
-    say = {role: header[i] for role, (i, _) in found.items()} | {x: text for x, text in asked.items() if x != REWARD}
+    say = {role: header[i] for role, i in known.items()} | {x: text for x, text in asked.items() if x != REWARD}
     option = shlex.quote(",".join(f"{role}={text}" for role, text in (say | dict.fromkeys(missing, "…")).items()))
     return InputError(
         f"{source}: no column is known to be {' or '.join(missing)}. The columns are {samples(header, below)}. Say "

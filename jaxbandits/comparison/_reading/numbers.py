@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from jaxbandits._tables import NumberStyle
 from jaxbandits.comparison._reading.columns import CODES, COSTS, SIGNS, Texts, rank_of
-from jaxbandits.comparison._reading.columns import title as find_title
 from jaxbandits.comparison._reading.sheet import Sheet
 from jaxbandits.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import bad, brief, shown
@@ -28,7 +27,6 @@ NUMBER, NOTHING, UNKNOWN, BAD, NEGATIVE = range(5)
 MAY_BE = "a finite number of at least 0"
 _PARTS = {"micro": 1_000_000, "cent": 100, "¢": 100}
 _NO_CURRENCY = ("", "%", "micro", "micros", "cent", "cents", "¢", "thousand", "utc", "gmt")
-_PRICED = ("spent", "cost", "mean_cost", "spent rate", "clicks rate")  # roles whose columns are money for sure
 _NOTHING = re.compile(r"[-–—−]*|- -|\(none\)")
 _UNKNOWN = re.compile(
     r"n/?a|n\.?a\.|nan|null|none|nil|nv|n\.v\.|k\. ?a\.|#n/a|#nv|#n/d|#na|#div/0!|<na>|\\n|\?|\.|∅"
@@ -88,7 +86,7 @@ def read_numbers(
         if all(one is not None for one in fast):
             return [one for one in fast if one is not None], NumberStyle(), ""
     cells = [{text: _undressed(text) for text in dict.fromkeys(of)} for of in columns]
-    votes, guess = _votes(cells, counts)
+    votes, guess = (Counter[str](), "") if decimal else _votes(cells, counts)
     custom = guess or ("," if separator == ";" else ".")
     point = decimal or ("," if votes[","] > votes["."] else "." if votes else custom)
     read = [_column(of, own, point) for of, own in zip(columns, cells, strict=True)]
@@ -147,7 +145,8 @@ def _votes(cells: Sequence[dict[str, _Cell | None]], counts: Sequence[bool]) -> 
     """How many cells show which decimal sign, and the one that numbers of clicks speak for."""
     votes, guess = Counter[str](), ""
     for of, is_count in zip(cells, counts, strict=True):
-        for core in (cell.core for cell in of.values() if cell):
+        unclear = dict[str, str]()
+        for text, core in ((text, cell.core) for text, cell in of.items() if cell):
             dots, commas = core.count("."), core.count(",")
             if dots and commas:
                 votes["." if core.rfind(".") > core.rfind(",") else ","] += 1
@@ -157,8 +156,11 @@ def _votes(cells: Sequence[dict[str, _Cell | None]], counts: Sequence[bool]) -> 
                 sign = "." if dots else ","
                 if not _GROUPS[sign].fullmatch(core) or core.startswith("0"):
                     votes[sign] += 1
-                elif is_count:
-                    guess = guess or ("," if dots else ".")
+                    continue
+                guess = guess or ("," if dots else ".") * is_count
+                unclear.setdefault(sign, text)
+        if len(unclear) > 1:  # 1.234 and 1,234 in one column
+            raise bad("numbers", ", ".join(unclear.values()), "of one decimal sign: mend them, or say --decimal …")
     return votes, guess
 
 
@@ -187,7 +189,7 @@ def _value(cell: _Cell, point: str) -> tuple[float, int, bool]:
         return math.nan, NOTHING, False
     whole, sign, rest = cell.core.partition(point)
     between = "," if point == "." else "."
-    if between in whole and _GROUPS[between].fullmatch(whole):
+    if between in whole and _GROUPS[between].fullmatch(whole) and whole[0] != "0":
         whole = whole.replace(between, "")
     text = whole + ("." if sign else "") + rest
     value = float(text) if _PLAIN.fullmatch(text) else math.nan
@@ -304,18 +306,19 @@ class Amounts(NamedTuple):
     values: dict[str, FloatArray]  # of each role, NaN where there is none; units of the title are taken into account
     state: dict[str, np.ndarray]  # of each role: NUMBER and so on
     style: NumberStyle  # how they are written
+    totals: tuple[str, ...] = ()  # roles of totals that stand in the file, neither worked out nor means
 
     def only(self, rows: np.ndarray) -> Amounts:
         """Those of these rows only."""
         values, state = ({role: of[rows] for role, of in found.items()} for found in self[:2])
-        return Amounts(values, state, self.style)
+        return Amounts(values, state, self.style, self.totals)
 
 
 def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
     """All columns of numbers; two currencies in one file, and units that are not known, are problems of the sheet."""
     columns, roles, changes = sheet.columns, sheet.columns.numeric(), sheet.report.changes
     beside = list({at for of in columns.terms.values() for _, at in of if isinstance(at, int)})
-    counts = [role == "clicks" for role in roles] + [False] * len(beside)
+    counts = [role == "clicks" and role not in columns.rates for role in roles] + [False] * len(beside)
     texts = [sheet.cells[i] for i in (*roles.values(), *beside)]
     read, style, note = read_numbers(texts, counts, sheet.separator, decimal)
     changes += [note] if note else []
@@ -325,16 +328,19 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
     for role, numbers in by_role.items():
         by_role[role] = _joined(sheet, role, numbers, of_term)
         values[role] = _scaled(sheet, role, by_role[role])
-    results = by_role.get("conversions")
-    if results is not None and "clicks" in values and (columns.unit("conversions") == "%" or results.percent.any()):
+    totals = [role for role in values if role not in columns.rates] if columns.kind != "means" else []
+    of_clicks = "clicks" in values and "conversions" in totals
+    if of_clicks and (columns.unit("conversions") == "%" or by_role["conversions"].percent.any()):
         values["conversions"] = np.rint(values["conversions"] * values["clicks"])
+        totals.remove("conversions")
         changes.append(f"conversions worked out: {shown(sheet.titles[columns.at['conversions']])} × clicks, rounded")
     _complete(sheet, values)
     seen = [(int(np.argmax(sheet.of(x) == text)), x, s) for x, of in by_role.items() for s, text in of.symbols.items()]
     if "currency" not in columns.at:
         firsts = {symbol: (row, role) for row, role, symbol in sorted(seen, reverse=True)}
         _check_one(sheet, firsts, "one currency for all rows")
-    return Amounts(values, {role: numbers.state for role, numbers in by_role.items()}, _with_currency(style, sheet))
+    state = {role: numbers.state for role, numbers in by_role.items()}
+    return Amounts(values, state, _with_currency(style, sheet), tuple(totals))
 
 
 def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers]) -> Numbers:
@@ -349,7 +355,7 @@ def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers
                 title = brief(sheet.titles[term], 60)
                 sheet.note(bad(sheet.where(i, f"column {title}"), sheet.cells[term][i], MAY_BE))
             lacks = other == UNKNOWN
-            if sign == "+" and role not in (*COSTS, "spent rate"):
+            if sign == "+" and role not in COSTS:
                 values, right = (np.where(of == NOTHING, 0.0, x) for of, x in ((state, values), (other, right)))
                 state = np.where(state == NOTHING, other, state)
             else:
@@ -367,18 +373,16 @@ def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers
 def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     """The values in the unit of the title, and a note if that changes them."""
     columns, at, changes = sheet.columns, sheet.columns.numeric()[role], sheet.report.changes
-    title, unit, named = columns.title.get(role), columns.unit(role), {role, role.removesuffix(" rate")}
-    is_money = (role in _PRICED or columns.is_value) and columns.given.isdisjoint(named)
+    title, unit, is_rate = columns.title.get(role), columns.unit(role), role in columns.rates
+    is_price = role in COSTS or (role == "clicks" and is_rate)
+    is_money = (is_price or columns.is_value) and role not in columns.given
     own, values, terms = shown(sheet.titles[at]), numbers.values, columns.terms.get(role, ())
     is_word = title is not None and any(title.key in words for words in rank_of().values())
     if title is not None and title.bracket and is_money and not is_word:
-        option = shlex.quote(f"{role if role in columns.at else 'price'}={sheet.titles[at]}")
-        must = f"a unit that is known; --columns {option} takes the numbers as they are (' / 100' behind it divides)"
+        option = shlex.quote(f"{'price' if is_rate else role}={sheet.titles[at]} / …")
+        must = f"a unit that is known; say --columns {option} (100 divides by 100, 1 takes the numbers as they are)"
         sheet.note(bad(f"{sheet.source}, title {own}", title.bracket, must))
-    units = {unit, *(find_title(sheet.titles[of]).unit for sign, of in terms if sign == "+" and isinstance(of, int))}
-    if len(units) > 1:
-        sheet.note(bad("columns", f"{role}: {', '.join(sorted(units))}", "of one unit where columns are added"))
-    is_rate = title is not None and title.is_any(rank_of()["rate"]) and not columns.plain
+    is_share = title is not None and title.is_any(rank_of()["rate"]) and not columns.plain
     above = bool(np.nanmax(values, initial=0) > 1) and not numbers.percent.any() and not unit
     if any(isinstance(of, float) for _, of in terms):
         return values  # with a number in it, an expression takes the numbers as they are
@@ -391,16 +395,16 @@ def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     if unit == "%" and not numbers.percent.any():
         changes.append(f"{own} is in percent")
         return values / 100
-    if is_rate and role in ("conversions rate", "mean_reward") and above:
+    if is_share and role in ("conversions", "mean_reward") and above:
         changes.append(f"{own} is read in percent, for a rate is at most 1")
         return values / 100
     return values
 
 
 def _without_percent(role: str, numbers: Numbers) -> Numbers:
-    """Percent of what, among clicks, costs, or results that are numbers? Such cells cannot be read."""
+    """Percent among clicks and costs, or beside other numbers, cannot be read."""
     amounts = ~numbers.percent & np.isin(numbers.state, (NUMBER, NEGATIVE)) & (numbers.values != 0)
-    if not (role in ("clicks", "spent") or (role in ("conversions", "cost") and amounts.any())):
+    if role not in ("clicks", "spent") and not amounts.any():
         return numbers
     state = np.where(numbers.percent, np.int8(BAD), numbers.state)
     return numbers._replace(state=state, percent=np.zeros_like(numbers.percent))
@@ -409,15 +413,15 @@ def _without_percent(role: str, numbers: Numbers) -> Numbers:
 def _complete(sheet: Sheet, values: dict[str, FloatArray]) -> None:
     """Work out the totals that the file does not have, but rates for, or a constant cost."""
     columns = sheet.columns
-    for role, (at, beside, how) in columns.rates.items():
-        rate, other = values.pop(f"{role} rate"), np.nan_to_num(values[beside])
+    for role, (sign, beside) in columns.rates.items():
+        rate, other = values[role], np.nan_to_num(values[beside])
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = other * rate if how == "times" else other / rate
+            found = other * rate if sign == "*" else other / rate
         whole = role == "clicks" or (not columns.is_value and role == "conversions")
         found = np.where((other == 0) | ~np.isfinite(found), 0.0, found)
         values[role] = np.rint(found) if whole else found
-        title, by = (shown(sheet.titles[x]) if x is not None else beside for x in (at, columns.at.get(beside)))
-        made = f"{title} × {by}" if how == "times" else f"{by} / {title}"
+        title, by = shown(sheet.titles[columns.at[role]]), shown(sheet.titles[columns.at[beside]])
+        made = f"{title} × {by}" if sign == "*" else f"{by} / {title}"
         sheet.report.changes.append(f"{role} worked out: {made}{', rounded' if whole else ''}")
     for role, constant in columns.constant.items():
         values[role] = constant * (values["clicks"] if role == "spent" else np.ones(len(sheet.line)))
@@ -427,7 +431,7 @@ def _complete(sheet: Sheet, values: dict[str, FloatArray]) -> None:
 def _with_currency(style: NumberStyle, sheet: Sheet) -> NumberStyle:
     """The currency of a title or of a column of its own, where the numbers have none."""
     codes = {cell for cell in set(sheet.of("currency")) if not is_nothing(cell)}
-    units = [sheet.columns.unit(role) for role in (*COSTS, *(f"{role} rate" for role in sheet.columns.rates))]
+    units = [sheet.columns.unit(role) for role in (*COSTS, *sheet.columns.rates)]
     named = [unit for unit in (*(codes if len(codes) == 1 else ()), *units) if unit not in _NO_CURRENCY]
     if style.symbol or not named:
         return style
@@ -435,15 +439,15 @@ def _with_currency(style: NumberStyle, sheet: Sheet) -> NumberStyle:
     return replace(style, symbol=named[0][:8], symbol_first=not apart, symbol_apart=apart)
 
 
-def check_cells(sheet: Sheet, amounts: Amounts, keep: np.ndarray) -> np.ndarray:
+def check_cells(sheet: Sheet, amounts: Amounts, kind: str) -> np.ndarray:
     """Note every cell that cannot be read, row by row; the rows that can be used, bool [N]."""
     at, width = sheet.columns.at, len(sheet.titles)
-    refunds = ("spent", "conversions") if sheet.columns.kind == "counts" else ()  # their sums must be at least 0
+    refunds = ("spent", "conversions") if kind == "counts" else ()  # their sums must be at least 0
     wrong = {role: (of == BAD) | ((of == NEGATIVE) & (role not in refunds)) for role, of in amounts.state.items()}
-    for role in ("name", "instance") if "instance" in at and not sheet.columns.by_test else ("name",):
+    for role in ("name", "instance") if "instance" in at else ("name",):
         wrong[role] = sheet.of(role) == ""
     odd = np.any(list(wrong.values()), axis=0) | np.isin(sheet.line, list(sheet.wide))
-    for i in np.flatnonzero(odd & keep).tolist():
+    for i in np.flatnonzero(odd).tolist():
         if (line := sheet.line[i]) in sheet.wide:
             may_be = f"at most {width}, as in the header"
             sheet.note(bad(sheet.where(i, "number of cells"), sheet.wide[line], may_be))
@@ -454,7 +458,7 @@ def check_cells(sheet: Sheet, amounts: Amounts, keep: np.ndarray) -> np.ndarray:
             percent = " (percent beside numbers, or of an amount)" if text.endswith("%") else ""
             may_be = MAY_BE + decimal + percent if role in amounts.state else "a name"
             sheet.note(bad(sheet.cell(i, role), text, may_be))
-    usable = keep & ~odd
+    usable = ~odd
 
     def firsts(role: str, rows: np.ndarray) -> dict[str, tuple[int, str]]:
         own = sheet.of(role)
@@ -466,7 +470,7 @@ def check_cells(sheet: Sheet, amounts: Amounts, keep: np.ndarray) -> np.ndarray:
         _check_one(sheet, firsts("result_kind", usable & (np.nan_to_num(amounts.values["conversions"]) > 0)), say)
     if "currency" in at and at.get("instance") != at["currency"]:
         option = shlex.quote(f"instance={sheet.titles[at['currency']]}")
-        _check_one(sheet, firsts("currency", keep | True), f"--columns {option} plays each by itself")
+        _check_one(sheet, firsts("currency", usable | True), f"--columns {option} plays each by itself")
     return usable
 
 

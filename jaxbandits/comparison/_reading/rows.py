@@ -17,8 +17,8 @@ import numpy as np
 
 from jaxbandits._tables import NumberStyle
 from jaxbandits.comparison._reading import numbers
-from jaxbandits.comparison._reading.columns import Columns, Texts, best_match, pull_unit, rank_of, samples, titles_of
-from jaxbandits.comparison._reading.sheet import Sheet, coded, grouped
+from jaxbandits.comparison._reading.columns import Columns, Texts, best_match, rank_of, samples, titles_of
+from jaxbandits.comparison._reading.sheet import Sheet, coded
 from jaxbandits.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import InputError, brief, shown
 
@@ -26,8 +26,8 @@ TOTAL = re.compile(  # what a row of totals is called
     r"(?:(?:grand|overall|report|account|filtered|campaign|all)[ -]?)?(?:sub-?)?"
     r"(?:totals?|sum|total g[eé]n[eé]ral|total geral|totale|totaal|totalt|suma|somme|soma|summe|gesamt|insgesamt"
     r"|gesamt(?:summe|ergebnis|wert)e?|eindtotaal|razem|итого|всего|合計|合计|总计"
-    r"|averages?|mean|median|mittelwert|durchschnitt|moyennes?|promedio|m[eé]dia|gemiddelde)"
-    r"(?:\s*[:;(/–-].*|\s+(?:all|of|for|general|account|campaigns?|rows?)\b.*)?"
+    r"|[∑Σ]|overall|averages?|avg|mean|median|mittelwert|durchschnitt|moyennes?|promedio|m[eé]dia|gemiddelde)"
+    r"(?:\s*[:;(/–-].*|\s+(?:all|of|for|general|account|campaigns?|rows?|last|previous|this)\b.*)?"
     r"|(?:results from|ergebnisse (?:aus|von)|résultats de|resultados de|risultati di) \d+ .*",
     re.IGNORECASE,
 )
@@ -65,13 +65,13 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Cho
     sheet = _without_extras(sheet, choices)
     amounts = numbers.read_amounts(sheet, decimal)
     keep = _without_sums(sheet, amounts, choices)
-    found = np.flatnonzero(numbers.check_cells(sheet, amounts, keep))
-    sheet, amounts = sheet.only(found), amounts.only(found)
+    sheet, amounts = sheet.only(np.flatnonzero(keep)), amounts.only(np.flatnonzero(keep))
     columns = _of_kind(sheet, amounts)
+    usable = np.flatnonzero(numbers.check_cells(sheet, amounts, columns.kind))
+    sheet, amounts = sheet.only(usable), amounts.only(usable)
     clicks, value, spent = _filled(columns.kind, sheet, amounts)
-    if columns.is_value and columns.kind != sheet.columns.kind:  # then the reward may be a number of successes
-        columns = replace(columns, is_value=not ((value % 1 == 0) & (value <= clicks)).all())
-    instances, arms, time = _instances(sheet, default_name), _names(sheet), None
+    default = np.full(len(sheet.line), default_name, object)
+    instances, arms, time = sheet.of("instance") if "instance" in columns.at else default, _names(sheet), None
     if "time" in columns.at:
         day_first = amounts.style.decimal == "," or amounts.style.symbol in _DAY_FIRST
         time, note = numbers.read_times(sheet.of("time"), day_first)
@@ -129,24 +129,22 @@ def _without_sums(sheet: Sheet, amounts: numbers.Amounts, choices: Choices) -> n
     called, kept = (
         np.any([_is_any(cells, texts) for cells in own], axis=0) for texts in (totals, words & choices.keep)
     )
-    roles = () if columns.kind == "means" else ("clicks", "spent", "cost", "conversions", "reward")
-    sums = np.array([np.nan_to_num(amounts.values[role]) for role in roles if role in amounts.values])
-    others = ~(called | kept)
-    looks_like = _sums_of_others(sums, others)
-    looks_like |= _sums_of_below(sums, names, others) if columns.kind == "counts" else set()
+    sums = np.array([np.nan_to_num(amounts.values[role]) for role in amounts.totals]).reshape(-1, len(names))
+    others, is_log = ~(called | kept), columns.kind == "log"
+    looks_like = _sums_of_runs(sums, names, others, is_log)
+    looks_like |= _sums_of_others(sums, others, is_log) | _sums_of_others(sums, others & ~looks_like, is_log)
     keep, skipped, doubt = ~called, list[int](), list[int]()
     for i in np.flatnonzero(called).tolist():
-        (skipped if _adds_up(sums, own, called, i) else doubt).append(i)
+        (skipped if _adds_up(sums, own, called | looks_like, i) else doubt).append(i)
     blank = {text for text in set(names) if not text.strip("-–—")} if columns.kind != "means" else set()
-    for i in np.flatnonzero(~called & _is_any(names, blank)).tolist():
-        if i in looks_like or all(numbers.is_nothing(sheet.cells[n][i]) for n in columns.numeric().values()):
+    for i in np.flatnonzero(others & _is_any(names, blank)).tolist():
+        if looks_like[i] or all(numbers.is_nothing(sheet.cells[n][i]) for n in columns.numeric().values()):
             skipped.append(i)
-            looks_like.discard(i)
-            keep[i] = False
-        elif not names[i]:
+            looks_like[i] = keep[i] = False
+        else:
             doubt.append(i)
             keep[i] = False
-    doubt += sorted(looks_like)
+    doubt += np.flatnonzero(looks_like).tolist()
     if doubt:
         sheet.note(_asked(sheet, own, doubt, called))
     if skipped:
@@ -171,8 +169,8 @@ def _text_columns(sheet: Sheet) -> list[int]:
 
 
 def _same(total: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Of each column whether it is the same but for rounding, and something at all."""
-    near = np.abs(total - found) <= _ROUNDING * np.abs(found)
+    """Of each row whether it is the same but for rounding, where it has something at all."""
+    near = (np.abs(total - found) <= _ROUNDING * np.abs(found)) | (total == 0)
     return np.asarray(near.all(axis=0) & (total > 0).any(axis=0))
 
 
@@ -188,32 +186,37 @@ def _adds_up(sums: np.ndarray, texts: Sequence[Texts], called: np.ndarray, i: in
     return any(of.any() and _same(sums[:, i], sums[:, of].sum(axis=1)) for of in scopes)
 
 
-def _sums_of_others(sums: np.ndarray, rows: np.ndarray) -> set[int]:
-    """Rows that are the sum of all others, of two at least that are not empty, in two columns at least."""
-    filled = rows & (sums > 0).any(axis=0) if len(sums) else rows
-    if len(sums) < 2 or filled.sum() < 3:
-        return set()
+def _sums_of_others(sums: np.ndarray, rows: np.ndarray, is_log: bool) -> np.ndarray:
+    """Rows that are the sum of all others, two at least that are not empty; in two columns, if there are two."""
+    filled = rows & (sums > 0).any(axis=0)
+    if filled.sum() < 3:
+        return np.zeros_like(rows)
     rest = (sums * rows).sum(axis=1, keepdims=True) - sums
-    return set(np.flatnonzero(_same(sums, rest) & ((sums > 0).sum(axis=0) > 1) & rows).tolist())
+    return _same(sums, rest) & ((sums > 0).sum(axis=0) >= min(2, len(sums) + is_log)) & rows
 
 
-def _sums_of_below(sums: np.ndarray, names: Texts, rows: np.ndarray) -> set[int]:
-    """Rows that are the sum of the two or more rows below them, all of other names: a campaign above its ads."""
-    at, found = np.flatnonzero(rows), set[int]()
-    own = sums[:, at]
-    growing = next((n for n in range(len(own)) if (own[n] > 0).all()), None)
-    if len(sums) < 2 or len(at) < 3 or growing is None:
-        return found
-    before = np.concatenate([np.zeros((len(own), 1)), np.cumsum(own, axis=1)], axis=1)
-    first = np.arange(len(at) - 2)
-    # In a column without zeros the sums of rows below grow, so that one search finds where they reach the row's own.
-    reached = np.searchsorted(before[growing], (before[growing, first + 1] + own[growing, first]) * (1 - 1e-9))
-    for stop in (reached - 1, reached, reached + 1):
-        fits = (stop >= first + 3) & (stop <= len(at))
-        start, end = first[fits], stop[fits]
-        same = _same(own[:, start], before[:, end] - before[:, start + 1])
-        pairs = zip(start[same].tolist(), end[same].tolist(), strict=True)
-        found |= {int(at[i]) for i, j in pairs if len({names[k] for k in at[i:j]}) == j - i}
+def _sums_of_runs(sums: np.ndarray, names: Texts, rows: np.ndarray, is_log: bool) -> np.ndarray:
+    """Rows that are the sum, in two columns, of the two or more rows just below or above: a campaign and its ads.
+
+    Its name must stand only once in the file; or, if this is no log, the names of the run must all differ, or be all
+    rows of one name.
+    """
+    found, times = np.zeros_like(rows), Counter(names)
+    down = np.flatnonzero(rows & (sums > 0).any(axis=0))
+    for at in (down, down[::-1]) if len(down) > 2 else ():
+        own = sums[:, at]
+        before = np.concatenate([np.zeros((len(own), 1)), np.cumsum(own, axis=1)], axis=1)
+        # The sum over all columns grows from row to row, so that one search finds where it reaches the row's own.
+        growing, first = before.sum(axis=0), np.arange(len(at) - 2)
+        reached = np.searchsorted(growing, growing[first + 1] + own.sum(axis=0)[first] * (1 - 1e-9))
+        for stop in (reached - 1, reached, reached + 1):
+            fits = (stop >= first + 3) & (stop <= len(at)) & ((own[:, first] > 0).sum(axis=0) > 1)
+            start, end = first[fits], stop[fits]
+            same = _same(own[:, start], before[:, end] - before[:, start + 1])
+            for i, j in zip(start[same].tolist(), end[same].tolist(), strict=True):
+                run = names[at[i:j]]
+                own_rows = len(set(run)) == 1 and times[run[0]] == j - i
+                found[at[i]] |= times[run[0]] == 1 or (not is_log and (len(set(run)) == j - i or own_rows))
     return found
 
 
@@ -221,10 +224,10 @@ def _asked(sheet: Sheet, texts: Sequence[Texts], doubt: Sequence[int], called: n
     i, names = doubt[0], texts[0]
     text = next((of[i] for of in texts if TOTAL.fullmatch(of[i])), names[i])
     why = "is called a total, and is not the sum of other rows" if called[i] else "is the sum of other rows"
-    why = why if names[i] or called[i] else "has no name"
+    why = why if names[i].strip("-–—") or called[i] else "has no name"
     more = f" (and {len(doubt) - 1:,} more such rows)" if len(doubt) > 1 else ""
     options = [text] if called[i] or not names[i] else list(dict.fromkeys(names[j] for j in doubt))[:6]
-    drop, keep = (" ".join(f"--{option} {shlex.quote(x)}" for x in options) for option in ("drop", "keep"))
+    drop, keep = (" ".join(f"--{which} {shlex.quote(x)}" for x in options) for which in ("drop", "keep"))
     keep = f"; {keep} plays it as an arm" if names[i] else ""
     return InputError(f"{sheet.source}, line {sheet.line[i]}: {shown(text)} {why}{more}; {drop} leaves it out{keep}")
 
@@ -233,29 +236,29 @@ def _asked(sheet: Sheet, texts: Sequence[Texts], doubt: Sequence[int], called: n
 
 
 def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
-    """A file of counts whose every row is one pull is a log; a log whose rows count pulls is of counts."""
-    columns, at, notes = sheet.columns, sheet.columns.at, sheet.report.others
+    """What the file is, now that its numbers are known: counts whose every row is one pull are a log."""
+    columns, at = sheet.columns, sheet.columns.at
     most = max(Counter(sheet.of("name")).values(), default=0)
     clicks = amounts.values.get("clicks", np.ones(len(sheet.line)))
-    if columns.kind == "counts" and most > 1 and "clicks" in at and (clicks == 1).all():
-        notes.append("every row is one pull: read as a log")
+    if columns.kind == "counts" and "clicks" in at and most > 1 and (clicks == 1).all():
+        sheet.report.others.append("every row is one pull: read as a log")
         return replace(columns, kind="log", is_value=False, pull_unit="row")
-    if columns.kind != "log":
+    if columns.kind == "means" or columns.given_log or "clicks" in columns.given:
         return columns
-    own = sheet.titles[at["clicks"]] if (clicks > 1).any() else ""
-    if own and most == 1:
-        _check_price(sheet)
-        notes.append(f"read as counts, for {shown(own)} counts pulls and no arm has two rows")
-        return replace(columns, kind="counts", is_value=True, pull_unit=pull_unit(columns.title["clicks"]))
-    said = ""
-    if own and (amounts.values["reward"] > 1).any():
-        said = f"{shown(own)} is above 1, and names have several rows: if it counts a row's pulls, say --columns "
-        said += f"{shlex.quote(f'clicks={own}')}; if a row is one pull, leave that column out of the file"
-    elif most == 1 and not columns.given_log:
-        said = "no name has two rows, so this is no log, and no column is known to count pulls. The columns are "
+    if columns.kind == "counts":
+        if columns.pull_unit in ("view", "impression"):
+            _check_unknown(sheet, amounts)
+        if most == 1 or not columns.title["conversions"].is_any(rank_of()["reward"]):
+            return columns  # else the reward may be one pull's
+    said, own = "", sheet.titles[at["clicks"]] if "clicks" in at else ""
+    if most == 1:
+        said = "no name has two rows, so this is no log. The columns are "
         said += f"{samples(sheet.titles, [sheet.row(i) for i in range(min(len(sheet.line), 2))])}. Say --columns "
-        said += "clicks=… (what counts pulls), or mean_reward=… and mean_cost=… if the numbers are per pull"
-    elif most > 1 and not columns.given_log and _is_table(sheet):
+        said += "clicks=… (what counts pulls) and cost=… (of all) or price=… (of one); or mean_reward=… and mean_cost=…"
+    elif own and (clicks > 1).any():
+        said = f"{shown(own)} is above 1, and names have several rows: does it count the pulls of a row, or is a row "
+        said += "one pull? Say --columns clicks=… (that title, or 1)"
+    elif _is_table(sheet):
         said = f"every name has one row for each {'day' if 'time' in at else 'kind'}: is a row one pull, or does a "
         said += "column count pulls? Say --columns clicks=… (1: every row is one pull)"
     if said:
@@ -263,27 +266,35 @@ def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
     return columns
 
 
-def _check_price(sheet: Sheet) -> None:
-    """A bare price beside a number of pulls may be that of one or of all."""
-    at, cost = sheet.columns.at, sheet.columns.title.get("cost")
-    if cost is not None and cost.is_any(("price", "fee", "preis", "prix", "precio", "preco", "prezzo", "prijs")):
-        pulls, title = sheet.titles[at["clicks"]], sheet.titles[at["cost"]]
-        options = (shlex.quote(f"clicks={pulls},{role}={title}") for role in ("price", "cost"))
-        say = " or ".join(f"--columns {option}" for option in options)
-        raise InputError(f"{sheet.source}: is {shown(title)} what one pull costs, or all of a row? Say {say}")
+def _check_unknown(sheet: Sheet, amounts: numbers.Amounts) -> None:
+    """Beside impressions the price of a click, and a column that is not known and may count clicks, are asked about."""
+    columns, words = sheet.columns, set[str]().union(*rank_of().values())
+    least = 0 if columns.is_value else np.nan_to_num(amounts.values["conversions"])
+    for n, one in enumerate(titles_of(sheet.titles)):
+        may_be = not one.is_any(words) and sheet.titles[n] != ""
+        if may_be:
+            (found,), _, _ = numbers.read_numbers([sheet.cells[n]], [True], sheet.separator, amounts.style.decimal)
+            between = (least <= found.values) & (found.values <= amounts.values["clicks"])
+            may_be = bool((between & (found.values % 1 == 0)).all())
+        if n not in columns.used() and (may_be or one.rank("price") >= 0):
+            said = f"a pull is {shown(sheet.titles[columns.at['clicks']])} only where nothing counts clicks, and "
+            said += f"{shown(sheet.titles[n])} may tell of them: say --columns clicks=…"
+            raise InputError(f"{sheet.source}: {said}")
 
 
 def _is_table(sheet: Sheet) -> bool:
     """Whether each name has one row a day, or one for each of a few words, as reports have and logs have not."""
-    names = sheet.of("name")
-    if "time" in sheet.columns.at:
-        days = sheet.of("time")
-        return not any(map(_HAS_CLOCK.search, days)) and coded(names, days)[1] == len(names)
-    for n in _text_columns(sheet):
-        words = len(set(sheet.cells[n]))
-        if 1 < words < 10 and words * len(set(names)) == len(names):
-            return coded(names, sheet.cells[n])[1] == len(names)
-    return False
+    names, times = sheet.of("name"), sheet.of("time")
+    if "time" in sheet.columns.at:  # a grid of names and clocks, or rounds, is a table, too
+        one_a_day = coded(names, times)[1] == len(names) and not any(map(_HAS_CLOCK.search, times))
+        return one_a_day or _is_grid(names, times)
+    return any(_is_grid(names, sheet.cells[n]) and len(set(sheet.cells[n])) < 10 for n in _text_columns(sheet))
+
+
+def _is_grid(names: np.ndarray, cells: Texts) -> bool:
+    """Whether each name has one row for each of several cells."""
+    words = len(set(cells))
+    return 1 < words == len(cells) / len(set(names.tolist())) and coded(names, cells)[1] == len(cells)
 
 
 def _filled(kind: str, sheet: Sheet, amounts: numbers.Amounts) -> Sequence[FloatArray]:
@@ -301,12 +312,12 @@ def _filled(kind: str, sheet: Sheet, amounts: numbers.Amounts) -> Sequence[Float
     if kind != "counts":
         return ones, value, spent
     unknown = np.any([x == numbers.UNKNOWN for x in state.values()], axis=0)
-    for role in {"spent", "spent rate", "cost"} & state.keys():  # pulls that nobody priced are not free
+    for role in {"spent", "cost"} & state.keys():  # pulls that nobody priced are not free
         unknown |= (state[role] == numbers.NOTHING) & (np.nan_to_num(values["clicks"]) > 0)
     told = {
         f"{x} empty in {{}}: read as 0": ~unknown & (of == numbers.NOTHING)
         for x, of in state.items()
-        if " rate" not in x
+        if x not in sheet.columns.rates
     }
     told["below 0 in {}: summed as it is"] = np.any([of == numbers.NEGATIVE for of in state.values()], axis=0)
     told["{} not summed: a number is not known"] = unknown
@@ -315,17 +326,6 @@ def _filled(kind: str, sheet: Sheet, amounts: numbers.Amounts) -> Sequence[Float
 
 
 # --- Names.
-
-
-def _instances(sheet: Sheet, default_name: str) -> Texts:
-    """The instances' names; tests of variants count as instances only where there are several, of two variants each."""
-    names, default = sheet.of("name"), np.full(len(sheet.line), default_name, object)
-    if "instance" not in sheet.columns.at:
-        return default
-    named = np.where(sheet.of("instance") == "", default, sheet.of("instance"))
-    variants = Counter(test for test, _ in set(zip(named, names, strict=True)))
-    alone = sheet.columns.by_test and (len(variants) < 2 or min(variants.values()) < 2)
-    return default if alone else named
 
 
 def _names(sheet: Sheet) -> Texts:
@@ -348,26 +348,25 @@ def _check_names(sheet: Sheet, columns: Columns, instances: Texts, arms: Texts) 
         if tests is not None and coded(instances, arms, sheet.cells[tests])[1] > coded(instances, arms)[1]:
             _ask_to_add(sheet, "names stand in several", tests)
         return
-    group, many = coded(instances, arms, sheet.of("time"))
-    if many == len(group):
+    arm, (row, many), ends = coded(instances, arms)[0], coded(instances, arms, sheet.of("time")), sheet.of("end")
+    if "end" in columns.at and "time" in columns.at and coded(arm, ends)[1] < coded(row, ends)[1]:
+        _ask_to_add(sheet, "rows of one name overlap, for they differ only in", columns.at["time"])
         return
-    several = [of.tolist() for of in grouped(group, np.arange(len(group))) if len(of) > 1]
     for n in (n for n, title in enumerate(sheet.titles) if title and n not in columns.used()):
-        cells = sheet.cells[n]
-        differ: list[int] = next((of for of in several if len({cells[i] for i in of}) > 1), [])
+        cells, differ = sheet.cells[n], many < len(row) and coded(row, sheet.cells[n])[1] > many
         # Numbers that every arm repeats, such as windows of 7 and 30 days, tell rows apart as words do.
-        each = {tuple(sorted(cells[i] for i in of)) for of in several}
-        repeats = len(each) == 1 and len(several) > 1 and len(set(*each)) == len(differ)
-        if differ and (repeats or not any(map(numbers.is_number, cells[:2000]))):
-            texts = brief(", ".join(dict.fromkeys(cells[i] for i in differ)), 60)
-            _ask_to_add(sheet, f"{shown(arms[differ[0]])} has several rows that differ in", n, f" ({texts})")
+        is_text = not any(map(numbers.is_number, cells[:2000]))
+        if (differ and (is_text or _is_grid(row, cells))) or (is_text and _is_grid(arm, cells)):
+            texts = brief(", ".join(dict.fromkeys(cells)), 60)
+            _ask_to_add(sheet, "rows of one name differ in", n, f" ({texts})")
             return
 
 
 def _ask_to_add(sheet: Sheet, what: str, n: int, texts: str = "") -> None:
     title = sheet.titles[n]
     say = " or ".join(f"--columns {shlex.quote(f'{role}={title}')}" for role in ("name", "instance"))
-    sheet.note(InputError(f"{sheet.source}: {what} {shown(title)}{texts}; --sum adds them, {say} keeps them apart"))
+    say += " keeps them apart, --drop … leaves some out"
+    sheet.note(InputError(f"{sheet.source}: {what} {shown(title)}{texts}; --sum adds them, {say}"))
 
 
 def unit_of_rewards(rows: Rows) -> str:
@@ -375,7 +374,7 @@ def unit_of_rewards(rows: Rows) -> str:
     columns = rows.columns
     usual = "value" if columns.is_value else "conversions" if columns.kind in ("counts", "facebook") else "reward"
     role = next((role for role in ("conversions", "reward") if role in columns.at), "")
-    is_rate = not role or (columns.kind == "counts" and columns.title[role].is_any(rank_of()["rate"]))
+    is_rate = not role or role in columns.rates
     if columns.kind not in ("counts", "log") or (columns.plain and not columns.is_value) or is_rate:
         return usual
     return brief(rows.sheet.titles[columns.at[role]], 40)

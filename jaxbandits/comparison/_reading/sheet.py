@@ -62,14 +62,9 @@ class Sheet:
     sha256: str = ""  # of the bytes that were read
     report: Report = field(default_factory=Report)
 
-    @property
-    def position(self) -> dict[str, int]:
-        """Of each role the position of its column."""
-        return {**self.columns.at, **self.columns.numeric()}
-
     def of(self, role: str) -> Texts:
         """The cells of a role; empty ones if there is no such column."""
-        at = self.position.get(role)
+        at = self.columns.at.get(role)
         return np.full(len(self.line), "", object) if at is None else self.cells[at]
 
     def row(self, i: int) -> tuple[str, ...]:
@@ -88,7 +83,7 @@ class Sheet:
 
     def label(self, role: str) -> str:
         """What messages call the column of a role: the role, or the file's own title where that says something else."""
-        own = self.titles[self.position[role]] if role in self.position else role
+        own = self.titles[self.columns.at[role]] if role in self.columns.at else role
         return role if (self.columns.plain and role != "clicks") or key(own) == key(role) else brief(own, 60)
 
     def where(self, row: int, what: str) -> str:
@@ -175,11 +170,10 @@ def _sheet(text: str, source: str, asked: Asked) -> Sheet:
     if text.lstrip()[0] in "[{<":
         raise InputError(f"{source}: not readable as CSV: it begins like JSON or HTML; save the table as CSV")
     heads = {sign: [row for row in _rows(text, sign, "")[1] if any(row)] for sign in _SEPARATORS}
-    for plain in (True, False):  # a header in plain form is taken before one in the usual words
-        for sign, rows in heads.items():
-            for at, cells in enumerate(rows):
-                if columns := find_columns(cells, asked, source, plain=plain):
-                    return _below(*_rows(text, sign, source), sign, at, columns, source)
+    for sign, rows in heads.items():
+        for at, cells in enumerate(rows):
+            if columns := find_columns(cells, asked, source):
+                return _below(*_rows(text, sign, source), sign, at, columns, source)
     # Some programs write files twice: then every line is one cell in quotes.
     wrapped = all(len(cells) == 1 for cells in heads[","]) and text.strip()[0] == text.strip()[-1] == '"'
     if wrapped and any(sign in cells[0] for sign in _SEPARATORS for cells in heads[","]):
