@@ -70,7 +70,16 @@ def refresh(*owners: Any) -> None:
             # A value that says nothing but what it is counts as all that equal it; an equal key stays the same object.
             if not isinstance(thing, _PLAIN) and not isinstance(found, Same) and _made_of.get(thing) != found:
                 _made_of[thing] = found
+                _forget(found)
         refresh(*filter(_is_noun, _flat(vars(owner).values())))
+
+
+def _forget(key: Hashable) -> None:
+    """The user's own jitted functions have programs too, which jax keeps whatever they read."""
+    if isinstance(key, Same) and hasattr(key.value, "clear_cache") and in_library(type(key.value)):
+        key.value.clear_cache()
+    for part in key if isinstance(key, tuple) else ():
+        _forget(part)
 
 
 def hashable(value: Any) -> bool:

@@ -141,6 +141,7 @@ def test_what_wrappers_were_made_with(cell: Any) -> None:
 
 HELD = """
 import functools
+import jax
 import sys
 import types
 import numpy as np
@@ -160,14 +161,19 @@ class Weights:
 def one():
     return weights.own
 
+@jax.jit
+def jitted(x):
+    return gains[0] * x
+
 @jb.pytree
 class Mine(IndexPolicy):
     factor: object = jb.static()
     _table = np.ones(1)
     def score(self, arms):
         from helpers import gain
-        return self.factor() * helpers.plus() * self._table[0] * gain(arms)
+        return self.factor() * helpers.plus() * jitted(self._table[0]) * gain(arms)
 
+gains = [1]
 weights = Weights()
 mine = {made}
 """
@@ -182,6 +188,7 @@ mine = {made}
         ("Mine(one)", "Mine._table = -Mine._table"),
         ("Mine(one)", "one.__code__ = (lambda: -1).__code__"),
         ("Mine(one)", "weights.own = -1"),
+        ("Mine(one)", "gains[0] = -1"),
         ("Mine(functools.partial(one))", "weights.own = -1"),
         ("Mine(weights)", "weights.own = -1"),
         ("Mine(weights)", "Weights.factor = -1"),
