@@ -137,7 +137,8 @@ def key_of(value: Any, seen: frozenset[int] = frozenset()) -> Hashable:
     if isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES and value.dtype != object:
         return value.dtype.str, value.shape, value.tobytes()
     if holds(value):
-        one = value if type(value).__hash__ is object.__hash__ else type(value)  # else it equals others
+        by_identity: Any = type(value).__hash__ is object.__hash__  # type: ignore[comparison-overlap]
+        one = value if by_identity else type(value)  # which counts as all that equal it
         return Same(one), _class(type(value), seen), *keys(vars(value).items())
     if isinstance(value, functools.partial):
         return functools.partial, *keys((value.func, value.args, value.keywords))
