@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from jaxbandits import _files
 from jaxbandits._tables import Table, counted
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, shown
+from jaxbandits.core.fingerprint import digest_of_arrays
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import mean
 
@@ -136,11 +136,9 @@ class Result:
             >>> scan["digest"] == leap["digest"], leap["engines"], leap["jaxbandits"] == jb.__version__
             (True, ['leap'], True)
         """
-        digest = hashlib.blake2b(digest_size=16)
-        for name, x in sorted({**self.ledger, **{f"final/{name}": x for name, x in self.final.items()}}.items()):
-            digest.update(f"{name}{x.dtype.str}{x.shape}".encode() + np.ascontiguousarray(x).tobytes())
+        accounts = {**self.ledger, **{f"final/{name}": x for name, x in self.final.items()}}
         sizes = dict(zip(AXES, self.ledger["rounds"].shape, strict=True))
-        return {**self.about, "sizes": sizes, "digest": digest.hexdigest()}
+        return {**self.about, "sizes": sizes, "digest": digest_of_arrays(sorted(accounts.items()))}
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each setting, instance, replicate and mark.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from jaxbandits._engine.setup import Layout, check_count, lay_out
 from jaxbandits._progress import Progress, check_progress, progress_of, unfinished
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad, refuse_beyond_memory
+from jaxbandits.core.fingerprint import digest_of_arrays
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.result import Result, join_settings
 
@@ -142,14 +142,12 @@ def _checked_devices(devices: Any) -> list[Any]:
 
 
 def _origin(environment: Environment, devices: Sequence[Any]) -> dict[str, str]:
-    """Versions, the kind of device, and a digest of all numbers of the environment."""
+    """Versions, the kind of device, and a digest of the environment's numbers: now, for a table may change in place."""
     import jaxbandits
 
-    digest = hashlib.blake2b(digest_size=16)
-    for leaf in map(np.asarray, jax.tree.leaves(environment)):
-        digest.update(f"{leaf.dtype.str}{leaf.shape}".encode() + np.ascontiguousarray(leaf).tobytes())
+    numbers = digest_of_arrays(("", np.asarray(x)) for x in jax.tree.leaves(environment))
     versions = {"jaxbandits": jaxbandits.__version__, "jax": jax.__version__}
-    return {**versions, "device": devices[0].device_kind, "instances_digest": digest.hexdigest()}
+    return {**versions, "device": devices[0].device_kind, "instances_digest": numbers}
 
 
 def _result(

@@ -8,8 +8,6 @@ shapes of what it takes. A name that could not tell two such things apart is non
 from __future__ import annotations
 
 import contextlib
-import functools
-import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,27 +17,11 @@ import jax
 import jaxlib
 
 from jaxbandits._files import write_whole
-from jaxbandits.core.fingerprint import is_users
+from jaxbandits.core.fingerprint import digest, digest_now, is_users, package_digest
 
 FOLDER: Path | None = None
 """Where they are kept; a command says where (``console.keep_programs``), the library keeps none."""
-_PACKAGE = Path(__file__).parents[1]
 _taken: dict[Path, jax.stages.Wrapped] = {}  # by this process, so that jit knows them again
-
-
-def digest(content: bytes) -> str:
-    """Of bytes, as text."""
-    return hashlib.sha256(content).hexdigest()
-
-
-def digest_now() -> str:
-    """Of all source files of this package, as they are now."""
-    files = {path.relative_to(_PACKAGE).as_posix(): digest(path.read_bytes()) for path in _PACKAGE.rglob("*.py")}
-    return digest(repr(sorted(files.items())).encode())
-
-
-package_digest = functools.cache(digest_now)
-"""The same, when it was first asked for: two checkouts may bear the same version."""
 
 
 def file_of(nouns: Any, device: jax.Device, *made_of: Any) -> Path | None:

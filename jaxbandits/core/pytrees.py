@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
 
 from jaxbandits.core.checks import bad
-from jaxbandits.core.fingerprint import exactly, made_of
+from jaxbandits.core.fingerprint import exactly, hashable, made_of
 
 T = TypeVar("T")
 
@@ -174,9 +174,10 @@ def check_static(owner: Any) -> None:
     """
     for field in dataclasses.fields(owner):
         value = getattr(owner, field.name)
-        if dataclasses.is_dataclass(value):
-            check_static(value)
-        elif field.metadata.get("static", False) and not isinstance(value, Hashable):
+        if not field.metadata.get("static", False):
+            if dataclasses.is_dataclass(value):
+                check_static(value)
+        elif not hashable(value):
             may_be = "hashable, such as a number or a tuple: a static field is part of the program"
             raise bad(f"{type(owner).__name__}.{field.name}", value, may_be)
 

@@ -30,7 +30,7 @@ from jaxbandits.core.checks import InputError, bad, brief, shown, whole_number
 from jaxbandits.sweeps.plan import Block, SweepPlan, make_plan
 from jaxbandits.sweeps.report import write_report
 from jaxbandits.sweeps.result import SweepResult, gather
-from jaxbandits.sweeps.spec import Sweep, by_reference, first_difference, run_spec, source_of, versions
+from jaxbandits.sweeps.spec import Sweep, first_difference, run_spec, source_of, versions
 from jaxbandits.sweeps.store import Folder, Note, block_name, decode, encode
 
 Answer = dict[str, Any]  # "worker": who; "name" with the checksum, and "content"; or "refused": why
@@ -377,8 +377,6 @@ def _resident(identity: str, how: str, spec: Any) -> tuple[SweepPlan, pool.Worke
     devices = jax.local_devices()
     plan = make_plan(found)
     sent, mine = json.loads(identity), json.loads(json.dumps(plan.identity))
-    if how != "source":  # the code of the caller's main program came along; here no file has it
-        sent, mine = by_reference(sent), by_reference(mine)
     if difference := first_difference(mine, sent):  # it draws numbers without a seed, say
         where, now, then = difference
         raise InputError(f"{where}: {shown(now)} here; it must be {shown(then)}, as where the sweep began")

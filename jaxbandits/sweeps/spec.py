@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import functools
-import inspect
 import sys
 import traceback
 import types
@@ -18,9 +16,9 @@ import jax.numpy as jnp
 import jaxlib
 import numpy as np
 
-from jaxbandits._engine.programs import digest, package_digest
 from jaxbandits._files import path_of, reason_of
 from jaxbandits.core.checks import InputError, bad, brief, called, numbers, positive_number, shown, whole_number
+from jaxbandits.core.fingerprint import Function, Same, digest, holds, is_users, key_of, package_digest
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import label
 
@@ -187,17 +185,14 @@ def source_of(spec: Sweep) -> tuple[str, bytes] | None:
 
 # --- identity: what a folder, or a worker, compares -------------------------------------------------------------
 
-_PACKAGE = Path(__file__).parents[1]
-_LIBRARIES = ("numpy", "jax", "jaxlib", "scipy")
+_LIBRARIES = ("builtins", "jaxbandits", "numpy", "jax", "jaxlib", "scipy")
 _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as their digest
 
 
-def describe(value: Any, where: str = "spec", seen: frozenset[int] = frozenset()) -> Any:
+def describe(value: Any, where: str = "spec") -> Any:
     """A value as JSON that is equal if and only if the value is; an InputError for what cannot be told apart.
 
-    Functions and classes from outside this package bring the digest of the file that they stand in, or of their code
-    where there is none; functions also what they were made with: the object of a method, closures, defaults, what they
-    wrap. ``seen`` are the functions on the way there, which may call themselves.
+    Functions and objects of the user's own code bring a digest of what they are made of: see ``core.fingerprint``.
     """
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)):
         return value
@@ -209,91 +204,54 @@ def describe(value: Any, where: str = "spec", seen: frozenset[int] = frozenset()
             return {"dtype": x.dtype.str, "values": x.tolist()}
         return {"dtype": x.dtype.str, "shape": list(x.shape), "sha256": digest(np.ascontiguousarray(x).tobytes())}
     if isinstance(value, Mapping):
-        return {str(key): describe(item, f"{where}.{key}", seen) for key, item in value.items()}
+        return {str(key): describe(item, f"{where}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return fingerprint(type(value)) | describe(fields, where, seen)
+        return describe(type(value), where) | describe(fields, where)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return describe(value._asdict(), where, seen)
+        return describe(value._asdict(), where)
     if isinstance(value, (list, tuple)):
-        return [describe(item, f"{where}[{i}]", seen) for i, item in enumerate(value)]
-    if isinstance(value, functools.partial):
-        return {"partial": describe([value.func, list(value.args), value.keywords], where, seen)}
-    if isinstance(value, types.ModuleType):
-        return {"module": value.__name__}
-    if inspect.isroutine(value) or hasattr(value, "__wrapped__"):
-        held = {} if id(value) in seen else _held(value, where, seen | {id(value)})
-        return fingerprint(value) | held
-    if isinstance(value, type):
-        return fingerprint(value)
-    text = repr(value)
-    if " at 0x" in text:
-        raise InputError(
-            f"{where}: {shown(value)} cannot be told from another such object; it must be a number, an array, a "
-            "dataclass or a function, so that a continued sweep can be recognised"
-        )
-    return fingerprint(type(value)) | {"repr": text}
+        return [describe(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    thing = value if hasattr(value, "__qualname__") else type(value)
+    found = {"is": f"{thing.__module__}.{thing.__qualname__}"}
+    if is_users(value):
+        return found | {"code": digest(repr(_portable(key_of(value), where)).encode())}
+    if thing is not value:
+        if " at 0x" in (text := repr(value)):
+            raise InputError(
+                f"{where}: {shown(value)} cannot be told from another such object; it must be a number, an array, a "
+                "dataclass or a function, so that a continued sweep can be recognised"
+            )
+        return found | {"repr": text}
+    path = getattr(sys.modules.get(thing.__module__), "__file__", None)
+    if path is None or thing.__module__.split(".")[0] in _LIBRARIES:
+        return found
+    return found | {"file_sha256": digest(Path(path).read_bytes())}  # of another package
 
 
-def fingerprint(thing: Any) -> dict[str, Any]:
-    """What a class or function is: its name, and the digest of its file, or of its code, if it is not ours."""
-    module = getattr(thing, "__module__", None) or "builtins"
-    name = {"is": f"{module}.{getattr(thing, '__qualname__', repr(thing))}"}
-    path = getattr(sys.modules.get(module), "__file__", None)
-    text = getattr(sys.modules.get(module), SPEC_TEXT, None)  # of a spec, which may have come without its file
-    if isinstance(text, bytes):
-        return {**name, "file_sha256": digest(text)}
-    if path is not None and (_PACKAGE in Path(path).parents or module.split(".")[0] in _LIBRARIES):
-        return name
-    if path is not None and Path(path).is_file():
-        return {**name, "file_sha256": digest(Path(path).read_bytes())}
-    code = _code(thing)  # of a session, which has no file; what is compiled has neither
-    return {**name, "file_sha256": digest(repr(code).encode())} if code else name
-
-
-def _held(function: Any, where: str, seen: frozenset[int]) -> dict[str, Any]:
-    """What a function computes with besides its arguments; nothing where there is none of it."""
-    owner, wrapped = getattr(function, "__self__", None), getattr(function, "__wrapped__", None)
-    found: dict[str, Any] = {}
-    if owner is not None and not isinstance(owner, types.ModuleType):
-        found["of"] = describe(owner, where, seen)
-    if wrapped is not None:
-        found["wrapped"] = describe(wrapped, where, seen)
-    plain = getattr(function, "__func__", function)
-    names = getattr(getattr(plain, "__code__", None), "co_freevars", ())
-    cells = zip(names, getattr(plain, "__closure__", None) or (), strict=False)
-    inside = {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
-    defaults = [*(getattr(plain, "__defaults__", None) or ()), *(getattr(plain, "__kwdefaults__", None) or {}).values()]
-    for name, x in (inside | {f"default {i}": x for i, x in enumerate(defaults)}).items():
-        if type(x) is object:
-            continue  # a mark, as defaults have: there is nothing to it
+def _portable(key: Any, where: str, strict: bool = True) -> Any:
+    """A key of :func:`key_of` with the same text in every process; an InputError, if ``strict``, for what has none."""
+    if isinstance(key, Same):
+        thing = key.value if hasattr(key.value, "__qualname__") else type(key.value)
+        name = f"{thing.__module__}.{thing.__qualname__}"
+        if thing is key.value or thing is object or holds(key.value):  # a mark, as defaults have, has nothing to it
+            return name
         try:
-            found[name] = describe(x, f"{where}.{name}", seen)
+            return name, describe(key.value, where)
         except InputError:
-            if wrapped is None:  # else it may be the machinery of a library, such as that of jax.vmap
+            if strict:
                 raise
-    return found
-
-
-def _code(x: Any) -> Any:
-    """Code without the places where it stood, of a function or of all that a class has; of a constant its text.
-
-    None for all else. It is the same in every process; a set has another order in each.
-    """
-    if isinstance(x, type):
-        members = {name: value for base in reversed(x.__mro__[:-1]) for name, value in vars(base).items()}
-        kept = {name: value for name, value in members.items() if name not in ("__module__", "__doc__", "__dict__")}
-        return sorted((name, _code(value)) for name, value in kept.items() if not isinstance(value, type))
-    for name in ("__func__", "fget", "func", "__wrapped__", "__code__"):  # the function in a method of any kind
-        x = getattr(x, name, x)
-    if inspect.iscode(x):
-        return [x.co_code.hex(), _code(x.co_consts), x.co_names, x.co_varnames, x.co_freevars]
-    if isinstance(x, (set, frozenset)):
-        return sorted(repr(_code(item)) for item in x)
-    if isinstance(x, tuple):
-        return [_code(item) for item in x]
-    plain = isinstance(x, (types.NoneType, bool, int, float, complex, str, bytes, types.EllipsisType))
-    return repr(x) if plain else None
+            return name
+    if isinstance(key, Function):
+        held = [_portable(x, where, strict) for x in key.held]
+        return [_portable(key.code, where), held, [_portable(x, where, strict=False) for x in key.named]]
+    if isinstance(key, types.CodeType):
+        return [key.co_code.hex(), _portable(key.co_consts, where), key.co_names, key.co_varnames, key.co_freevars]
+    if isinstance(key, frozenset):
+        return sorted(repr(_portable(x, where, strict)) for x in key)
+    if isinstance(key, tuple):
+        return [_portable(x, where, strict) for x in key]
+    return _portable(Same(key), where) if isinstance(key, type) else repr(key)
 
 
 def versions() -> dict[str, str]:
@@ -313,13 +271,3 @@ def first_difference(now: Any, before: Any, where: str = "") -> tuple[str, Any, 
         if found := first_difference(now.get(key, "nothing"), before.get(key, "nothing"), at):
             return found
     return None
-
-
-def by_reference(identity: Any) -> Any:
-    """The same without digests of code of ``__main__``, which comes along by value and has no file elsewhere."""
-    if isinstance(identity, list):
-        return [by_reference(value) for value in identity]
-    if not isinstance(identity, dict):
-        return identity
-    ours = str(identity.get("is", "")).startswith("__main__.")
-    return {key: by_reference(value) for key, value in identity.items() if not (ours and key == "file_sha256")}

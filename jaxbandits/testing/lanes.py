@@ -189,8 +189,8 @@ def _episodes(
     return jax.vmap(one)(replicates)
 
 
-def lane_words(root: Any, instance: int, replicate: int, domain: Domain) -> jax.Array:
-    """The words of a lane's world or policy key."""
+def domain_words(root: Any, instance: int, replicate: int, domain: Domain) -> jax.Array:
+    """The words of one lane's key for a domain, by jax's keys: not by the engines' hashes on the host."""
     return jax.random.key_data(streams.domain_key(streams.lane_key(root, instance, replicate), domain))
 
 
@@ -308,7 +308,7 @@ class Subject:
     @cached_property
     def policy_words(self) -> jax.Array:
         """The policy's key in instance 0, replicate 0, as words."""
-        return lane_words(streams.root_key(self.key), 0, 0, Domain.POLICY)
+        return domain_words(streams.root_key(self.key), 0, 0, Domain.POLICY)
 
 
 def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from jaxbandits.environments.finite import AddressedArms
 from jaxbandits.policies.ucb import CUCB
 from jaxbandits.policies.zooming import Zooming
 from jaxbandits.simulation import simulate
-from jaxbandits.testing.lanes import assert_same_results, equal, lane_words, typed
+from jaxbandits.testing.lanes import assert_same_results, domain_words, equal, typed
 
 
 def check_environment(
@@ -73,7 +73,7 @@ def check_environment(
         _structure(environment, tried[0], root)
         scores: list[tuple[float, str]] = []
         for instance in range(environment.instances):
-            words = lane_words(root, instance, 0, Domain.WORLD)
+            words = domain_words(root, instance, 0, Domain.WORLD)
             _pure(environment, tried, instance, words)
             if actions is None:
                 _available(environment, instance, words)
@@ -94,7 +94,7 @@ def check_environment(
         stands = type(environment).benchmarks is Environment.benchmarks
         if actions is None and stands and environment.values()[0].shape[1] >= len(tried):
             for instance in range(environment.instances):
-                _values(environment, tried, instance, lane_words(root, instance, 0, Domain.WORLD))
+                _values(environment, tried, instance, domain_words(root, instance, 0, Domain.WORLD))
     except AssertionError as broken:
         raise AssertionError(f"{name}: {broken}") from broken
     return worst
@@ -145,7 +145,7 @@ def _outcomes(environment: Environment, actions: Sequence[Any], instance: int, w
 def _structure(environment: Environment, action: Any, root: jax.Array) -> None:
     import chex  # type: ignore[import-untyped,unused-ignore]  # here: it takes a tenth of a second
 
-    state, words = _start(environment, 0), lane_words(root, 0, 0, Domain.WORLD)
+    state, words = _start(environment, 0), domain_words(root, 0, 0, Domain.WORLD)
     after, outcome, _, empty = jax.eval_shape(_pull, environment, jnp.int32(0), state, action, words, jnp.int32(1))
     chex.assert_trees_all_equal_shapes_and_dtypes(state, after, custom_message="the state after a pull")
     assert isinstance(outcome, Outcome), f"pull gives a {type(outcome).__name__} in place of an Outcome"
@@ -204,7 +204,7 @@ def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: in
     """Replicates and instances meet different outcomes (unless nothing is random)."""
     seen = []
     for lane in ((instance, 0), (instance, 1), (instance + 1, 0)):
-        outcomes = _outcomes(environment, actions, instance, lane_words(root, *lane, Domain.WORLD), pulls)
+        outcomes = _outcomes(environment, actions, instance, domain_words(root, *lane, Domain.WORLD), pulls)
         seen.append((outcomes.reward, outcomes.cost))
     if any((x != x[:, :1]).any() for x in seen[0]):
         for other, name in ((1, "replicate"), (2, "instance id")):
@@ -269,7 +269,7 @@ def _addresses(environment: Environment, root: jax.Array) -> None:
         policy = CUCB()
         if capabilities.has(environment, capabilities.ADDRESSED):
             for instance in range(environment.instances):
-                _pull_agrees(environment, instance, lane_words(root, instance, 0, Domain.WORLD))
+                _pull_agrees(environment, instance, domain_words(root, instance, 0, Domain.WORLD))
     elif isinstance(environment, Continuum):
         policy = Zooming(lipschitz=4.0, capacity=min(environment.remembered, 64))
     else:

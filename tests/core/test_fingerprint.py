@@ -139,6 +139,71 @@ def test_what_wrappers_were_made_with(cell: Any) -> None:
     assert found[0] == found[3] and found[0] != found[1] and found[0] != found[2]
 
 
+HELD = """
+import functools
+import jax
+import sys
+import types
+import numpy as np
+import jaxbandits as jb
+from jaxbandits.policies.base import IndexPolicy
+
+helpers = sys.modules["helpers"] = types.ModuleType("helpers")
+helpers.plus, helpers.gain = lambda: 1, lambda arms: arms.reward
+
+class Weights:
+    factor = 1
+    def __init__(self):
+        self.own = 1
+    def __call__(self):
+        return self.factor * self.own
+
+def one():
+    return weights.own
+
+@jax.jit
+def jitted(x):
+    return gains[0] * x
+
+@jb.pytree
+class Mine(IndexPolicy):
+    factor: object = jb.static()
+    _table = np.ones(1)
+    def score(self, arms):
+        from helpers import gain
+        return self.factor() * helpers.plus() * jitted(self._table[0]) * gain(arms)
+
+gains = [1]
+weights = Weights()
+mine = {made}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "edit"),
+    [
+        ("Mine(one)", "helpers.plus = lambda: -1"),
+        ("Mine(one)", "helpers.gain = lambda arms: -arms.reward"),
+        ("Mine(one)", "Mine._table[0] = -1"),
+        ("Mine(one)", "Mine._table = -Mine._table"),
+        ("Mine(one)", "one.__code__ = (lambda: -1).__code__"),
+        ("Mine(one)", "weights.own = -1"),
+        ("Mine(one)", "gains[0] = -1"),
+        ("Mine(functools.partial(one))", "weights.own = -1"),
+        ("Mine(weights)", "weights.own = -1"),
+        ("Mine(weights)", "Weights.factor = -1"),
+        ("Mine(weights.__call__)", "weights.own = -1"),
+        ("Mine((lambda: (lambda: weights()))())", "Weights.__call__ = lambda self: -1"),
+    ],
+)
+def test_what_methods_reach_through_objects(cell: Any, made: str, edit: str) -> None:
+    """Other modules of the user's, attributes of classes, functions and objects in static fields."""
+    cell(HELD.format(made=made))
+    before, after = cell("pulls(mine)"), cell(f"{edit}\npulls(mine)")
+    jax.clear_caches()
+    assert before != after == cell("pulls(mine)")
+
+
 def test_a_class_of_the_package_that_is_patched(monkeypatch: pytest.MonkeyPatch) -> None:
     before = pulls(jb.policies.UCB1())
     monkeypatch.setattr(jb.policies.UCB1, "score", lambda self, arms: -arms.reward)

@@ -35,7 +35,7 @@ from jaxbandits.policies import (
 )
 from jaxbandits.policies.wrappers import Known
 from jaxbandits.testing import check_constraint, check_environment
-from jaxbandits.testing.lanes import lane_words
+from jaxbandits.testing.lanes import domain_words
 from tests.policies.reference.service import Budget, Pacer, Twin, even_line, expected_left, with_returns
 
 KEY = jax.random.key(26)
@@ -94,7 +94,7 @@ SEEN = np.concatenate([np.arange(n) for n in REQUESTS])
 
 def delays(run: int, arms: np.ndarray) -> np.ndarray:
     """Of each round, with the simulator's own draws."""
-    key = jax.random.wrap_key_data(lane_words(streams.root_key(KEY), 0, run, Domain.WORLD))
+    key = jax.random.wrap_key_data(domain_words(streams.root_key(KEY), 0, run, Domain.WORLD))
     words = jax.vmap(lambda t, k: delay_words(key, t, k)[0])(
         jnp.arange(1, arms.size + 1), jnp.asarray(np.maximum(arms, 0))
     )
@@ -175,7 +175,7 @@ def test_the_simulator_agrees_with_a_plain_twin():
 def serve(name: str, run: int) -> None:
     """The same requests and arrivals, delays, losses and reservations included: the same decisions and state."""
     rounds, now = list(replayed(name, run)), [0.0]
-    key = jax.random.wrap_key_data(lane_words(streams.root_key(KEY), 0, run, Domain.POLICY))
+    key = jax.random.wrap_key_data(domain_words(streams.root_key(KEY), 0, run, Domain.POLICY))
     names = ("a", "b", "c")
     budgets = [
         jb.live.Budget(a, float(e), None if g is None else tuple(names[k] for k in g), c, str(j))

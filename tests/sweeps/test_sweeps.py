@@ -426,7 +426,7 @@ def test_descriptions():
     assert describe(np.float32([0.5])) == {"dtype": "<f4", "values": [0.5]}
     assert describe(np.zeros(100)) != describe(np.ones(100))
     assert describe(world()) == describe(world()) != describe(world(2))
-    assert "file_sha256" in describe(two_parameters()) and "file_sha256" not in describe(jb.policies.OmegaUCB())
+    assert "code" in describe(two_parameters()) and "code" not in describe(jb.policies.OmegaUCB())
     with pytest.raises(jb.InputError, match="cannot be told from another"):
         describe({"x": object()})
     assert first_difference({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2}) == ("a.b", 1, 3)
@@ -581,6 +581,22 @@ def test_functions_are_told_by_what_they_hold():
     for wrap in (jax.jit, jax.vmap, functools.lru_cache, lambda f: jax.vmap(f, in_axes=1)):
         assert describe(wrap(made(1))) == describe(wrap(made(1))) != describe(wrap(made(2)))
     assert describe(jax.vmap(made(1))) != describe(jax.vmap(made(1), in_axes=1))
+
+
+def test_a_sweep_is_the_code_that_it_plays(tmp_path, monkeypatch):
+    """Not the text around it: a helper in another file counts, a comment does not."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def told(factor, comment):
+        sys.modules.pop("sweep_helpers", None)
+        (tmp_path / "sweep_helpers.py").write_text(f"def scaled(x):\n    return {factor} * x\n")
+        text = f"# {comment}\nimport sweep_helpers\n\ndef f(x):\n    return sweep_helpers.scaled(x)\n\n{SPEC}"
+        (tmp_path / "told.py").write_text(text)
+        load_spec(str(tmp_path / "told.py"))
+        return describe(sys.modules.pop("jaxbandits_spec_told").f)
+
+    assert told(2, "one") == told(2, "two") != told(3, "one")
 
 
 SESSION = """
