@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import runpy
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_each_uses_what_is_public(path: Path) -> None:
             for alias in node.names:
                 assert not re.search(r"(^|\.)_", f"{node.module}.{alias.name}"), f"{node.module}.{alias.name}"
                 if (node.module or "").startswith("jaxbandits"):
-                    package = sys.modules[node.module or ""]
+                    package = importlib.import_module(node.module or "")
                     assert alias.name in getattr(package, "__all__", ()), f"{node.module}.{alias.name}"
         if isinstance(node, ast.Attribute):
             assert not node.attr.startswith("_"), node.attr

@@ -11,7 +11,7 @@ from scipy import stats
 
 import jaxbandits as jb
 from experiments.gradients import exact_smoothed
-from jaxbandits.gradients import exact, policy_score, replay, score_function, smoothed, straight_through
+from jaxbandits.gradients import exact, policy_score, score_function, smoothed, straight_through
 from jaxbandits.policies import OmegaUCB, SoftElim, SoftIndex
 
 I = 20  # noqa: E741
@@ -94,7 +94,7 @@ def test_replay_gives_back_the_ledger_exactly() -> None:
             engine=engine, instance_ids=range(7, 7 + arms.instances),
         )  # fmt: skip
         ids = np.arange(7, 7 + arms.instances)
-        totals = replay.sums(arms, score_function._outcome, KEY, ids, np.arange(5), result.final["pulls"])
+        totals = score_function.sums(arms, score_function._outcome, KEY, ids, np.arange(5), result.final["pulls"])
         assert (jb.core.ticks.from_units(totals.sum(axis=3)[..., 0]) == result.ledger["reward"][..., -1]).all()
         assert (jb.core.ticks.from_units(totals.sum(axis=3)[..., 1]) == result.ledger["spent"][..., -1]).all()
 
@@ -106,8 +106,8 @@ def test_beta_scores_have_mean_zero_and_the_right_covariance_with_the_outcome() 
     runs = 40_000
     pulls = np.ones((1, 1, runs, 3), int)
     of = (KEY, np.arange(1), np.arange(runs), pulls)
-    x = replay.sums(arms, score_function._outcome, *of)
-    scores = score_function._beta_scores(arms, pulls, replay.sums(arms, score_function._logs, *of))
+    x = score_function.sums(arms, score_function._outcome, *of)
+    scores = score_function._beta_scores(arms, pulls, score_function.sums(arms, score_function._logs, *of))
     z = []
     for i, (kind, al, be) in enumerate((("reward", a, b), ("cost", b, a))):
         for name, by in (("alpha", be / (al + be) ** 2), ("beta", -al / (al + be) ** 2)):
