@@ -23,7 +23,7 @@ from jaxbandits.policies.forgetting import (
     alarms,
 )
 from jaxbandits.policies.kl import KLUCBSC, UCBSC, KLUCBSCPlus, UCBSCPlus
-from jaxbandits.policies.knapsack import KUBE, MRCB, EpsilonFirst, FixedSplit, FractionalKUBE, PDBwK, PDBwKWithTime
+from jaxbandits.policies.knapsack import KUBE, MRCB, EpsilonFirst, FixedSplit, FractionalKUBE
 from jaxbandits.policies.many_arms import ArmIncreasing, SampledArms, arms_to_sample, rcb_air, rcb_i, room_needed
 from jaxbandits.policies.pacers import EvenPace, PricePacer
 from jaxbandits.policies.several_resources import (
@@ -31,6 +31,8 @@ from jaxbandits.policies.several_resources import (
     EpsilonFirstLP,
     KnapsackOracle,
     LagrangeBwK,
+    PDBwK,
+    PDBwKWithTime,
     PrimalDualBwK,
     RadBounds,
     ThompsonLP,
