@@ -4,7 +4,8 @@
 
 Items: sensitivity (on instances and keys of its own), growth (regret over the budget for d = 1, 2, 5), large (a hundred
 arms, budgets up to 10⁶), kinds (another resource binds in every instance; dear arms are dear in every resource),
-changing (means that change halfway), account (10⁹ rounds: was anything overspent?).
+changing (means that change halfway), pricing (an instance of Ferreira et al.), account (is anything overspent in 10⁹
+rounds?).
 
 The regret is the fluid optimum less the reward: no policy's mean reward is above that optimum. Instances: Bernoulli
 arms with means U(0.1, 1), mean costs U(0.1, 1) of every resource, T = 2B rounds; B_j = B, or as an item says.
@@ -138,10 +139,9 @@ def large(options: Options) -> list[Row]:
     few = ["PD-BwK, ω", "UCB-BwK, ω", "Thompson LP", "mirror descent, ω"]
     usual = [(100, 2, [100, 1000], list(POLICIES)), (5, 2, [1000, 10_000], few)]
     full = [(100, d, [1000, 10_000], list(POLICIES)) for d in (1, 2, 5)]
-    full += [(5, d, [10_000, 100_000], list(POLICIES)) for d in (1, 2, 5)]
-    full += [(5, 2, [100_000, 1_000_000], few)]
+    full += [(5, d, [10_000, 100_000] + [1_000_000] * (d == 2), few) for d in (1, 2, 5)]
     places = options.pick([(20, 2, [30, 60], few)], usual, full)
-    return curves(options, "large", places, options.pick(3, 10, 24), options.pick(4, 2, 1), seed=5)
+    return curves(options, "large", places, options.pick(3, 10, 20), options.pick(4, 2, 1), seed=5)
 
 
 def curves(
@@ -283,6 +283,31 @@ def changing(options: Options) -> list[Row]:
     return rows
 
 
+PRICES, DEMAND = np.array([29.9, 34.9, 39.9, 44.9]), np.array([0.8, 0.6, 0.3, 0.1])
+
+
+def pricing(options: Options) -> list[Row]:
+    """The one product of Ferreira, Simchi-Levi and Wang (2018): four prices, a stock of αT, a buyer a round or none.
+
+    Revenue as a share of the fluid optimum. The instance is theirs; of their figure no numbers could be read.
+    """
+    sold = [np.repeat([1.0, 0.0], [round(10 * q), round(10 * (1 - q))]) for q in DEMAND]
+    arms = FiniteArms.empirical([[(p / PRICES[-1] * x, x[:, None]) for p, x in zip(PRICES, sold, strict=True)]])
+    chosen = {"TS-fixed": ThompsonLP(update_budgets=False), "TS-update": ThompsonLP()}
+    chosen |= {name: POLICIES[name] for name in ("UCB-BwK, rad", "UCB-BwK, ω", "PD-BwK, rad", "PD-BwK, ω")}
+    rows, runs = [], options.pick(20, 200, 500)
+    for alpha, rounds in itertools.product((0.25, 0.5), options.pick([100], [100, 1000], [100, 1000, 10_000])):
+        limit = jb.TotalBudget([alpha * rounds], last_pull="forfeits", rounds=rounds)
+        name = f"pricing {alpha} {rounds}"
+        result, _ = simulated(options, name, list(chosen.values()), arms, limit, key=RUN_KEY, replicates=runs, marks=1)
+        best = fluid_values(*arms.values(), np.array([[alpha * rounds]]), np.array([float(rounds)]))
+        share = dict(zip(chosen, result.reward.values[:, 0, :, -1] / best, strict=True))
+        place = f"pricing: α = {alpha}, T = {rounds}"
+        rows += [mean_row(f"{place}, {x}, share of the fluid optimum", y, published=OURS) for x, y in share.items()]
+        rows.append(ranking(f"{place}, ranking", {x: 1 - y for x, y in share.items()}))
+    return rows
+
+
 def account(options: Options) -> list[Row]:
     """10⁹ rounds of many short runs, which end by another resource each: what was spent, in exact ticks.
 
@@ -311,7 +336,7 @@ def account(options: Options) -> list[Row]:
 
 EXPERIMENT = Experiment(
     "knapsacks",
-    {item.__name__: item for item in (sensitivity, growth, large, kinds, changing, account)},
+    {item.__name__: item for item in (sensitivity, growth, large, kinds, changing, pricing, account)},
     any_size=lambda row: row.published in ("", OURS, "0"),
     not_in_quick=("large", "account"),
 )

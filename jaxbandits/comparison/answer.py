@@ -11,7 +11,8 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbandits.comparison.arms_table import estimates
+from jaxbandits._numerics.knapsack_lp import best_basis
+from jaxbandits.comparison.arms_table import estimates, money
 from jaxbandits.comparison.plan import ComparisonPlan, arms_of, block_size
 from jaxbandits.comparison.worlds import counts_conversions, with_bounds
 from jaxbandits.core.checks import InputError, bad
@@ -81,10 +82,11 @@ def clear_pairs(reward: xarray.DataArray) -> NDArray[np.bool_]:
 
 
 SEEN, EVEN, BEST = "the split seen in the file", "an even split", "all on the file's best"
+MIXTURE = "the file's best mixture"
 
 
 def file_means(plan: ComparisonPlan) -> list[tuple[FloatArray, FloatArray]]:
-    """Mean reward and cost per pull of each instance's arms by the file: pooled, where means are drawn, ``[K]``."""
+    """Mean reward and cost per pull of each instance's arms by the file, ``[K(, d)]``: pooled, where they are drawn."""
     if plan.posterior is None:
         return [(instance.mean_reward, instance.mean_cost) for instance in plan.table.instances]
     return [found.means() for found in plan.posterior.instances]
@@ -92,19 +94,22 @@ def file_means(plan: ComparisonPlan) -> list[tuple[FloatArray, FloatArray]]:
 
 def best_by_file(plan: ComparisonPlan) -> list[int]:
     """The arm with the best ratio by the file, of each instance: known beforehand, the same in every run."""
-    return [int(np.argmax(reward / cost)) for reward, cost in file_means(plan)]
+    return [int(np.argmax(reward / plan.in_money(cost))) for reward, cost in file_means(plan)]
 
 
 def baselines_plan(plan: ComparisonPlan) -> ComparisonPlan:
     """The same comparison, played by fixed splits: those of them that the file knows.
 
-    Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone.
+    Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone;
+    with two costs, of which one arm alone may leave much, the mixture that the fluid program finds.
     """
     instances, means, best = plan.table.instances, file_means(plan), best_by_file(plan)
     clicks = [None if x.evidence is None or x.evidence.clicks is None else x.evidence.clicks for x in instances]
     made = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
-    made[EVEN] = [cost.min() / cost for _, cost in means]
+    made[EVEN] = [cost.min() / cost for cost in (plan.in_money(cost) for _, cost in means)]
     made[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]
+    if len(plan.budgets) > 1:
+        made[MIXTURE] = [best_basis(reward, cost.T, np.array(plan.budgets))[1] for reward, cost in means]
     made = {name: rows for name, rows in made.items() if len(rows) == len(instances)}
     splits = np.zeros((len(made), len(instances), max(len(instance.arms) for instance in instances)))
     for split, rows in zip(splits, made.values(), strict=True):
@@ -188,7 +193,8 @@ def money_over_budgets(
     spent = []
     for part in range(1, points):
         rounds = None if plan.rounds is None else max(1, plan.rounds * part // points)
-        share = dataclasses.replace(alone, budget=float(budgets[part - 1]), rounds=rounds, runs=check_runs(plan))
+        some = tuple(budget * part / points for budget in plan.budgets)
+        share = dataclasses.replace(alone, budgets=some, rounds=rounds, runs=check_runs(plan))
         smaller = comparison.play(share, progress=progress)
         spent.append(smaller.accounts.money(0).mean(axis=1))
     return budgets, np.stack([*spent, comparison.accounts.money(setting).mean(axis=1)])
@@ -219,7 +225,7 @@ def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[Ar
     Of the setting that the answer names, with what it makes of the arms of each instance.
     """
     plan, said, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
-    pulls = {i.name: plan.budget / float(i.mean_cost.mean()) for i in plan.table.instances}
+    pulls = {i.name: plan.pulls(i) for i in plan.table.instances}
     fewest = min(pulls, key=lambda name: pulls[name])
     short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
     if pulls[fewest] < _FEW_PULLS:
@@ -266,6 +272,7 @@ class ArmAnswer(NamedTuple):
     pulls: Spread  # of a run, as are money and results
     money: Spread
     results: Spread
+    spent2: Spread | None = None  # what it took of a second budget
 
 
 class Baseline(NamedTuple):
@@ -285,6 +292,7 @@ class SettingAnswer:
     rank: int  # by mean reward
     earned: Spread  # over all instances
     by_instance: tuple[Spread, ...]
+    spent: tuple[Spread, ...]  # of each cost, over all instances
     baselines: tuple[Baseline, ...]  # the splits that it is held against
     arms: tuple[tuple[ArmAnswer, ...], ...]  # for each instance its arms, in the order of the file
 
@@ -380,7 +388,7 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
         for first in range(0, runs, at_once):
             drawn = posterior.draw(plan.seed, number, range(first, min(first + at_once, runs)))
             with np.errstate(divide="ignore", invalid="ignore"):
-                best = np.argmax(np.nan_to_num(drawn.reward / drawn.cost, nan=0.0), axis=-1)
+                best = np.argmax(np.nan_to_num(drawn.reward / plan.in_money(drawn.cost), nan=0.0), axis=-1)
             wins += np.bincount(best, minlength=wins.size)
         found.append(wins / runs)
     return found
@@ -395,14 +403,16 @@ def _setting_answer(
     mine, splits = comparison.data["reward"][setting], baselines.data["reward"]
     every = np.concatenate([mine.values[None], splits.values])
     clear = clear_pairs(xarray.DataArray(every, dims=splits.dims))[0, 1:]
-    pulls, money, results = accounts.pulls[setting], accounts.money(setting), accounts.results(setting)
+    pulls, paid, results = accounts.pulls[setting], accounts.money(setting), accounts.results(setting)
     arms = []
     for row, (instance, means) in enumerate(zip(plan.table.instances, file_means(plan), strict=True)):
-        share = money[row] / np.maximum(money[row].sum(axis=-1, keepdims=True), 1e-300)
+        share = paid[row] / np.maximum(paid[row].sum(axis=-1, keepdims=True), 1e-300)
         in_file = np.array([(reward.value, cost.value) for reward, cost, _ in estimates(instance)])
         seen = None if plan.table.kind == "log" or instance.evidence is None else instance.evidence.clicks
+        means = means[0], money(means[1])
         known = [*means, *in_file.T, best[row], np.full(len(in_file), np.nan) if seen is None else seen]
-        spreads = (share, pulls[row], money[row], results[row])
+        spreads = [share, pulls[row], paid[row], results[row]]
+        spreads += [accounts.spent2(setting)[row]] if plan.table.cost2_unit else []
         arms.append(
             tuple(
                 ArmAnswer(instance.name, name, *numbers, *(Spread.of(x[..., k]) for x in spreads))
@@ -415,6 +425,7 @@ def _setting_answer(
         rank=rank,
         earned=Spread.of(mine.values.sum(axis=0)),
         by_instance=tuple(Spread.of(x) for x in mine.values),
+        spent=tuple(Spread.of(comparison.data[x][setting].values.sum(axis=0)) for x in plan.table.spent_units),
         baselines=tuple(
             Baseline(name, Spread.of(split.values.sum(axis=0)), *gain)
             for name, split, gain in zip(baselines.plan.settings, splits, found, strict=True)

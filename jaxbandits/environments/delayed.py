@@ -246,8 +246,9 @@ class Delayed(AroundWorld):
 
     def start(self) -> DelayedState:
         """Nobody waits."""
-        shapes = Waiting(*[(self.room,)] * 6)._replace(cost=(self.room, *self.environment.spec.cost_shape))
-        return DelayedState(self.environment.start(), Waiting(*(jnp.zeros(shape, jnp.int32) for shape in shapes)))
+        nobody, costs = jnp.zeros((self.room,), jnp.int32), self.environment.spec.cost_shape
+        waiting = Waiting(*[nobody] * 6)._replace(cost=jnp.zeros((self.room, *costs), jnp.int32))
+        return DelayedState(self.environment.start(), waiting)
 
     def pull(
         self, state: DelayedState, action: jax.Array, key: jax.Array, round: jax.Array

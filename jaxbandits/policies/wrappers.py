@@ -154,7 +154,7 @@ def learn(
     bound: jax.Array,
     scope: jax.Array,
 ) -> Known:
-    """Learn from one arrival (scalars; costs may be ``[d]``) and give back what it did not cost; lost, its bound is paid.
+    """Learn from one arrival (costs may be ``[d]``) and give back what it did not cost; a lost one costs its bound.
 
     ``told.number`` says by how many the arm's open requests become fewer: 1, or 0 for one that was lost before.
     """

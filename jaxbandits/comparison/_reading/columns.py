@@ -151,7 +151,7 @@ def best_match(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int
 # What ``columns`` may name; ``price`` is a cost per pull, ``reward_rate`` a reward per pull.
 ROLES = (
     *("instance", "name", "time", "reward", "cost", "price", "reward_rate", "clicks", "spent", "conversions"),
-    *("mean_reward", "mean_cost"),
+    *("mean_reward", "mean_cost", "cost2"),
 )
 PLAIN = {
     "means": ("name", "mean_reward", "mean_cost"),
@@ -219,7 +219,7 @@ class Columns:
 
     def numeric(self) -> dict[str, int]:
         """Positions of the columns of numbers by role; a rate's role is such as "spent rate"."""
-        roles = dict.fromkeys(["clicks", *PLAIN[self.kind][1:]])
+        roles = dict.fromkeys(["clicks", *PLAIN[self.kind][1:], "cost2"])
         found = {role: self.at[role] for role in roles if role in self.at}
         return found | {f"{role} rate": at for role, (at, _, _) in self.rates.items()}
 
@@ -359,6 +359,8 @@ def _of_kind(kind: str, titles: Sequence[str], keyed: Sequence[Title], given: Gi
     chosen = reward in named or REWARD in given or reward not in at
     other = None if chosen else best_match(keyed, _WORDS[kind].get(reward, (reward,)), at.values())
     _add_beside(kind, keyed, at, given)
+    if "cost2" in given:  # only the user says that there is one
+        found["cost2"], at["cost2"] = given["cost2"], given["cost2"][0]
     days = [i for i, one in enumerate(keyed) if one.rank("time") == _DAY and i not in at.values()]
     if kind != "log" and "time" in at and "time" not in given and days and keyed[at["time"]].rank("time") != _DAY:
         at["time"] = days[0]  # of a report; when something was made or exported is another matter

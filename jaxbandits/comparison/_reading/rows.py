@@ -57,6 +57,7 @@ class Rows:
     spent: FloatArray  # [N], what they cost (means: the mean cost); NaN as above
     time: numbers.Times | None = None
     ads: tuple[FloatArray, FloatArray] | None = None  # the Facebook file's own means, (reward, cost) [N] each
+    spent2: FloatArray | None = None  # [N], of a second cost; a row in which it is not known is a gap
 
 
 def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Choices) -> Rows:
@@ -68,6 +69,10 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Cho
     sheet, amounts = sheet.only(found), amounts.only(found)
     columns = _of_kind(sheet, amounts)
     clicks, value, spent = _filled(columns.kind, sheet, amounts)
+    if (spent2 := amounts.values.get("cost2")) is not None and columns.kind == "counts":
+        spent2 = np.where(np.isnan(clicks), np.nan, np.nan_to_num(spent2))
+    elif spent2 is not None:
+        spent = np.where(np.isnan(spent2), np.nan, spent)
     if columns.is_value and columns.kind != sheet.columns.kind:  # then the reward may be a number of successes
         columns = replace(columns, is_value=not ((value % 1 == 0) & (value <= clicks)).all())
     instances, arms, time = _instances(sheet, default_name), _names(sheet), None
@@ -81,7 +86,7 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Cho
             sheet.note(InputError(f"{sheet.source}, {note}; {say}"))
     if columns.kind != "means" and not choices.add:
         _check_names(sheet, columns, instances, arms)
-    return Rows(sheet, columns, amounts.style, instances, arms, clicks, value, spent, time)
+    return Rows(sheet, columns, amounts.style, instances, arms, clicks, value, spent, time, spent2=spent2)
 
 
 # --- Rows that are no arms, whatever their numbers say.
