@@ -139,9 +139,10 @@ def large(options: Options) -> list[Row]:
     few = ["PD-BwK, ω", "UCB-BwK, ω", "Thompson LP", "mirror descent, ω"]
     usual = [(100, 2, [100, 1000], list(POLICIES)), (5, 2, [1000, 10_000], few)]
     full = [(100, d, [1000, 10_000], list(POLICIES)) for d in (1, 2, 5)]
-    full += [(5, d, [10_000, 100_000] + [1_000_000] * (d == 2), few) for d in (1, 2, 5)]
+    full += [(5, d, [10_000, 100_000], list(POLICIES)) for d in (1, 5)]
+    full += [(5, 2, [10_000, 100_000, 1_000_000], few)]
     places = options.pick([(20, 2, [30, 60], few)], usual, full)
-    return curves(options, "large", places, options.pick(3, 10, 20), options.pick(4, 2, 1), seed=5)
+    return curves(options, "large", places, options.pick(3, 10, 40), options.pick(4, 2, 1), seed=5)
 
 
 def curves(
@@ -313,15 +314,15 @@ def account(options: Options) -> list[Row]:
 
     Where the last pull forfeits, no resource may be above its budget; where it counts, none by more than that pull.
     """
-    rows, goal = [], options.pick(1e5, 1e7, 1e9)
+    rows, goal, instances, runs = [], options.pick(1e5, 1e7, 1e9), 200, options.pick(1, 20, 200)
     for d, last_pull in itertools.product((2, 5), ("forfeits", "counts")):
         rounds, over, accounts, seed = 0.0, 0, 0, itertools.count()
         while rounds < goal / 4:
-            lane, arms = np.random.default_rng([6, d, next(seed)]), world(4000, 5, d, seed=6)
-            money = lane.uniform(50, 1000, (4000, d))
-            limit = jb.TotalBudget(money, last_pull=last_pull, rounds=lane.integers(200, 4000, 4000))
+            drawn, arms = np.random.default_rng([6, d, next(seed)]), world(instances, 5, d, seed=6)
+            money = drawn.uniform(50, 1000, (instances, d))
+            limit = jb.TotalBudget(money, last_pull=last_pull, rounds=drawn.integers(200, 4000, instances))
             policies = [FixedSplit(np.ones(5)), PrimalDualBwK(bounds=RadBounds(c_rad=C_RAD))]
-            result = jb.simulate(policies, arms, limit, key=jax.random.key(next(seed)), marks=1)
+            result = jb.simulate(policies, arms, limit, key=jax.random.key(next(seed)), replicates=runs, marks=1)
             room = 1 if last_pull == "counts" else 0  # a coin of 1 more, at most
             most = np.floor(money * 2.0**24)[None, :, None, :] + room * 2.0**24 - room
             spent = result.ledger["spent"][..., -1, :]

@@ -43,7 +43,7 @@ RESTS = Capability(
     "rests",
     (
         *("score", "init", "blank_action", "update", "select", "step", "spreads", "rounding"),
-        *("at", "radius", "value", "phased"),  # of explorations, and of zooming policies
+        *("at", "radius", "value", "phased", "upper", "lower"),  # of explorations, zooming policies, confidence bounds
     ),
     "does not declare a score that rests (an arm's score must read its own statistics and the round only, and never "
     "fall while the arm is not pulled)",

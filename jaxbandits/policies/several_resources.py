@@ -19,6 +19,7 @@ from jaxbandits._numerics.arrays import ArrayLike, positive
 from jaxbandits._numerics.knapsack_lp import Vertex, simplex
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats, beside, counted
+from jaxbandits.core.capabilities import RESTS, why_not
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
@@ -37,7 +38,13 @@ _MOST_DRAWN = 256 - _THETA_COST
 
 
 class Confidence:
-    """An upper bound U of each mean reward and a lower bound L of each mean cost, in [0, 1], after one pull or more."""
+    """An upper bound U of each mean reward and a lower bound L of each mean cost, in [0, 1], after one pull or more.
+
+    Attributes:
+        rests: True if an arm's bounds do not change while it is not pulled, in whatever round: they are remembered.
+    """
+
+    rests: ClassVar[bool] = False
 
     @abstractmethod
     def upper(self, arms: Arms) -> jax.Array:
@@ -70,6 +77,8 @@ class RadBounds(Confidence):
     """
 
     c_rad: ArrayLike = leaf(default=0.5, above=0)
+
+    rests: ClassVar[bool] = True
 
     def upper(self, arms: Arms) -> jax.Array:
         """min(r̄ + rad(r̄, n), 1)."""
@@ -168,13 +177,13 @@ class _ArmsOfSeveral(ArmTotals):
 
     def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, jax.Array]:
         """Open pulls count at their arm's current means."""
-        after, arm = self.select(state._replace(learnt=counted(state.learnt, open)), key, view)
-        return after._replace(learnt=state.learnt), arm
+        after, arm = self.select(self.with_learnt(state, counted(state.learnt, open)), key, view)
+        return self.with_learnt(after, state.learnt), arm
 
 
-def pulled(state: Any, round: jax.Array) -> Arms:
+def pulled(learnt: ArmStatistics, round: jax.Array) -> Arms:
     """The statistics as floats, costs ``[K, d]``, an arm never pulled as one pulled once for nothing."""
-    known = state.learnt._replace(pulls=jnp.maximum(state.learnt.pulls, 1))
+    known = learnt._replace(pulls=jnp.maximum(learnt.pulls, 1))
     if known.cost.part.ndim == 1:
         known = known._replace(cost=jax.tree.map(lambda x: x[:, None], known.cost))
     return jax.lax.optimization_barrier(as_floats(known, round))
@@ -202,6 +211,7 @@ class PricedState(NamedTuple):
     budget: Total  # [d + 1]
     used: Total  # [d]: Σ L of the arms played by their index, each rounded to 2⁻¹⁴
     rounds: jax.Array  # i32[]: how many those were
+    bounds: Any = ()  # (U f32[K], L f32[d, K]) by the statistics, where they rest
 
 
 @pytree
@@ -249,8 +259,25 @@ class PrimalDualBwK(_ArmsOfSeveral):
 
     def init(self, spec: FiniteSpec) -> PricedState:
         """Nothing known, nothing used."""
-        d = resources_of(spec)
-        return PricedState(ArmTotals.init(self, spec), ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0))
+        d, known = resources_of(spec), ArmTotals.init(self, spec)
+        return self.with_learnt(PricedState(known, ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0)), known)
+
+    def with_learnt(self, state: PricedState, learnt: ArmStatistics, arm: jax.Array | None = None) -> PricedState:
+        """The bounds go with the statistics; where they rest, those of the one arm that learnt are made anew."""
+        state = state._replace(learnt=learnt)
+        if why_not(self.bounds, RESTS, Confidence) is not None:
+            return state
+        if arm is None:
+            return state._replace(bounds=self.limits(learnt, jnp.int32(1)))
+        one = jax.tree.map(lambda x: x.at[arm].get(mode="clip")[None], learnt)
+        mine = jax.lax.iota(jnp.int32, learnt.pulls.shape[0]) == arm
+        both = zip(state.bounds, self.limits(one, jnp.int32(1)), strict=True)
+        return state._replace(bounds=tuple(jnp.where(mine, new, old) for old, new in both))
+
+    def limits(self, learnt: ArmStatistics, round: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(U ``f32[K]``, L ``f32[d, K]``)."""
+        bounds, arms = jax.lax.optimization_barrier((self.bounds, pulled(learnt, round)))
+        return bounds.upper(arms), bounds.lower(arms).T
 
     def select(self, state: PricedState, key: jax.Array, view: View) -> tuple[PricedState, jax.Array]:
         """The largest reward for what it uses, and what that is."""
@@ -258,16 +285,14 @@ class PrimalDualBwK(_ArmsOfSeveral):
         state = state._replace(budget=budget)
         score, lower = self.score(state, view.round, amounts)
         arm, by_index = fresh_first(state, view, largest(score, key, view))
-        mine = by_index & (jax.lax.iota(jnp.int32, score.shape[0]) == arm)
-        whole = jnp.where(mine[:, None], jnp.rint(lower * _FINE).astype(jnp.int32) * (ticks.ONE // _FINE), 0)
-        used = ticks.add(state.used, jnp.sum(whole, axis=0, dtype=jnp.int32))
+        mine = jnp.where(by_index, lower.at[:, arm].get(mode="fill", fill_value=0), 0)
+        used = ticks.add(state.used, jnp.rint(mine * _FINE).astype(jnp.int32) * (ticks.ONE // _FINE))
         return state._replace(used=used, rounds=state.rounds + by_index.astype(jnp.int32)), arm
 
     def score(self, state: PricedState, round: jax.Array, amounts: Amounts) -> tuple[jax.Array, jax.Array]:
-        """(U/Σ v L B/B_j ``f32[K]``, L ``f32[K, d]``); weights over the largest one, so that none overflows."""
-        arms = pulled(state, round)
+        """(U/Σ v L B/B_j ``f32[K]``, L ``f32[d, K]``); weights over the largest one, so that none overflows."""
+        upper, lower = state.bounds or self.limits(state.learnt, round)
         mine, budgets, used = jax.lax.optimization_barrier((self, amounts.budget, ticks.to_float(state.used)))
-        upper, lower = mine.bounds.upper(arms), mine.bounds.lower(arms)
         m = budgets.shape[0]
         least = jnp.min(budgets)
         rate = jnp.log1p(mine.rate * jnp.sqrt(np.float32(np.log(m)) / least))
@@ -277,8 +302,8 @@ class PrimalDualBwK(_ArmsOfSeveral):
         log = rate * share * used
         price = jnp.exp(log - jnp.max(log)) * share
         uses = jnp.zeros_like(upper) + (price[m - 1] if amounts.timed else 0)
-        for j in range(lower.shape[1]):  # one after the other: a reduction may add in another order in another program
-            uses = uses + price[j] * lower[:, j]
+        for j in range(lower.shape[0]):  # one after the other: a reduction may add in another order in another program
+            uses = uses + price[j] * lower[j]
         return jnp.where(uses > 0, upper / uses, jnp.inf), lower
 
 
@@ -524,7 +549,7 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
 
     def believed(self, state: KnapsackState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """(U, L)."""
-        arms = pulled(state, view.round)
+        arms = pulled(state.learnt, view.round)
         mine = jax.lax.optimization_barrier(self)
         return mine.bounds.upper(arms), mine.bounds.lower(arms)
 
@@ -592,7 +617,7 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
 
     def believed(self, state: FirstState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """(r̄, c̄); an arm never pulled brings nothing."""
-        arms = pulled(state, view.round)
+        arms = pulled(state.learnt, view.round)
         return arms.mean_reward, arms.mean_cost
 
     def select(self, state: FirstState, key: jax.Array, view: View) -> tuple[FirstState, jax.Array]:
@@ -947,7 +972,7 @@ class DualMirrorDescent(_ArmsOfSeveral):
             )
         now = jax.tree.map(lambda x: x[:-1], told(view, state.price.shape[0]))
         paid = ticks.to_float(ticks.minus(state.left, now))
-        arms = pulled(state, view.round)
+        arms = pulled(state.learnt, view.round)
         mine, before, paid, room, every = jax.lax.optimization_barrier(
             (self, state.price, paid, amounts.left, amounts.budget)
         )
