@@ -2,10 +2,10 @@
 
     python -m experiments knapsacks [--quick|--full] [--only ITEM] [--out DIR]
 
-Items: sensitivity (on instances and keys of its own), growth (regret over the budget for d = 1, 2, 5), large (a hundred
-arms, budgets up to 10⁶), kinds (another resource binds in every instance; dear arms are dear in every resource),
-changing (means that change halfway), pricing (an instance of Ferreira et al.), account (is anything overspent in 10⁹
-rounds?).
+Items: sensitivity (on instances and keys of its own), confirm (its values on others), growth (regret over the budget for
+d = 1, 2, 5), large (a hundred arms, budgets up to 10⁶), kinds (another resource binds in every instance; dear arms are
+dear in every resource), changing (means that change halfway), pricing (an instance of Ferreira et al.), account (is
+anything overspent in 10⁹ rounds?).
 
 The regret is the fluid optimum less the reward: no policy's mean reward is above that optimum. Instances: Bernoulli
 arms with means U(0.1, 1), mean costs U(0.1, 1) of every resource, T = 2B rounds; B_j = B, or as an item says.
@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import OURS, Experiment, Options, Row, mean_row, mean_se, ranking, row, simulated
+from experiments.common import OURS, Experiment, Options, Row, above_zero, mean_row, mean_se, ranking, row, simulated
 from experiments.figures import boxes, figure, intervals, look, name_ticks, save
 from jaxbandits._numerics.knapsack_lp import fluid_values
 from jaxbandits.environments import FiniteArms, Piecewise, WithNullArm
@@ -121,6 +121,33 @@ def sensitivity(options: Options) -> list[Row]:
         axis.set(xscale="log", xlabel="parameter", title=f"d = {d}, B = {budget:,}", ylim=(0, None))
     axes[0].set_ylabel("regret, share of the fluid optimum")
     save(picture, options.out / "sensitivity.png", "Ten arms: which parameter", legend=axes[:1], columns=4)
+    return rows
+
+
+def confirm(options: Options) -> list[Row]:
+    """What is recommended beside half and twice of it (ε: beside more), on instances and keys that chose nothing."""
+    budget, instances, runs = options.pick((60, 3, 4), (300, 20, 4), (1000, 40, 4))
+    near, more = np.array([1.0, 0.5, 2.0]), np.array([0.0, 1 / 32, 1 / 8])
+    rho, c_rad = WilsonBounds(rho=RHO * near), RadBounds(c_rad=C_RAD * near)
+    chosen: dict[str, tuple[Any, np.ndarray]] = {
+        "PD-BwK, ω: ρ": (PrimalDualBwK(bounds=rho), RHO * near),
+        "UCB-BwK, ω: ρ": (UCBBwK(bounds=rho, update_budgets=True), RHO * near),
+        "mirror descent, ω: ρ": (DualMirrorDescent(bounds=rho), RHO * near),
+        "PD-BwK, rad: C_rad": (PrimalDualBwK(bounds=c_rad), C_RAD * near),
+        "UCB-BwK, rad: C_rad": (UCBBwK(bounds=c_rad, update_budgets=True), C_RAD * near),
+        "PD-BwK, ω: a of ε": (PrimalDualBwK(bounds=WilsonBounds(rho=RHO), rate=near), near),
+        "UCB-BwK, ω: ε": (UCBBwK(bounds=WilsonBounds(rho=RHO), epsilon=more, update_budgets=True), more),
+    }
+    rows = []
+    for d in options.pick((2,), (1, 2, 5), (1, 2, 5)):
+        arms, policies = world(instances, options.pick(5, 10, 10), d, seed=7), [policy for policy, _ in chosen.values()]
+        regret = played(options, f"confirm {d}", policies, arms, budget, 2 * budget, runs, RUN_KEY).mean(-1)
+        for (what, (_, values)), (own, *others) in zip(chosen.items(), regret.reshape(len(chosen), 3, -1), strict=True):
+            for value, other in zip(values[1:], others, strict=True):
+                mean, error = mean_se(other - own)
+                item = f"confirm: d = {d}, B = {budget}, {what}, {value:g} − {values[0]:g}"
+                note = f"of {own.mean():.4g}; yes: {values[0]:g} loses less"
+                rows.append(row(item, mean, error, published=OURS, holds=above_zero(mean, error, 1.96), note=note))
     return rows
 
 
@@ -337,7 +364,7 @@ def account(options: Options) -> list[Row]:
 
 EXPERIMENT = Experiment(
     "knapsacks",
-    {item.__name__: item for item in (sensitivity, growth, large, kinds, changing, pricing, account)},
+    {item.__name__: item for item in (sensitivity, confirm, growth, large, kinds, changing, pricing, account)},
     any_size=lambda row: row.published in ("", OURS, "0"),
     not_in_quick=("large", "account"),
 )
