@@ -2,7 +2,7 @@
 
     python -m experiments knapsacks [--quick|--full] [--only ITEM] [--out DIR]
 
-Items: sensitivity (on instances and keys of its own), confirm (its values on others), growth (regret over the budget for
+Items: sensitivity (on instances and keys of its own), confirm (its values on others), growth (regret over the budget,
 d = 1, 2, 5), large (a hundred arms, budgets up to 10⁶), kinds (another resource binds in every instance; dear arms are
 dear in every resource), changing (means that change halfway), pricing (an instance of Ferreira et al.), account (is
 anything overspent in 10⁹ rounds?).
