@@ -45,7 +45,8 @@ The arms file is a CSV file, as programs export it; in plain form its header is 
   name,mean_reward,mean_cost            means per pull
   name,clicks,spent,conversions         counts; means are taken per click
   name,reward,cost                      a log, one row per pull
-or that of the Facebook ads file; a column `instance` holds several problems in one file. The usual words in several
+or that of the Facebook ads file; a column `instance` holds several problems in one file, and --columns cost2=tokens
+names a second cost. The usual words in several
 languages (Campaign, Amount spent (USD), Kosten), semicolons, tabs, decimal commas, currencies, titles, totals and rows
 per day are understood: `jaxbandits read FILE` shows how.
 """

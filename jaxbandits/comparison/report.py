@@ -189,6 +189,7 @@ def _arms(answer: Answer, part: SettingAnswer) -> Table:
     unit, style = plan.table.reward_unit, plan.table.style
     per_result = f"cost per {unit.removesuffix('s')}"
     header = ["arm", "of the budget", f"{plan.table.pull_unit}s", unit, per_result, "best ratio"]
+    header += [plan.table.cost2_unit] if plan.table.cost2_unit else []
     rows = []
     for arm in (arm for arms in part.arms for arm in _by_money(arms)):
         price = arm.file_cost / arm.file_reward if arm.file_reward else math.inf
@@ -199,6 +200,7 @@ def _arms(answer: Answer, part: SettingAnswer) -> Table:
             _spread(plan, arm.results),
             Cell(style.money(price) if arm.file_reward else "–", price),
             _best_ratio(plan, arm),
+            *([_spread(plan, arm.spent2)] if arm.spent2 is not None else []),
         ]
         rows.append([line(arm.instance), *row] if several else row)
     return Table(["instance", *header] if several else header, rows, left=(0, 1) if several else (0,))

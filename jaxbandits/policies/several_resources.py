@@ -275,9 +275,12 @@ class PrimalDualBwK(_ArmsOfSeveral):
         return state._replace(bounds=tuple(jnp.where(mine, new, old) for old, new in both))
 
     def limits(self, learnt: ArmStatistics, round: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(U ``f32[K]``, L ``f32[d, K]``)."""
-        bounds, arms = jax.lax.optimization_barrier((self.bounds, pulled(learnt, round)))
-        return bounds.upper(arms), bounds.lower(arms).T
+        """(U ``f32[K]``, L ``f32[d, K]``): of all arms, or of the one that learnt, with the same bits."""
+        arms = pulled(learnt, round)
+        wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds)  # as in `base.evaluate`
+        wide, arms = jax.lax.optimization_barrier((wide, arms))
+        each = [arms._replace(cost=arms.cost[:, j], cost_rest=arms.cost_rest[:, j]) for j in range(arms.cost.shape[1])]
+        return wide.upper(arms), jnp.stack([wide.lower(one) for one in each])
 
     def select(self, state: PricedState, key: jax.Array, view: View) -> tuple[PricedState, jax.Array]:
         """The largest reward for what it uses, and what that is."""

@@ -349,6 +349,8 @@ def test_open_pulls_count_at_their_arms_means():
 @pytest.mark.integration
 def test_delayed_worlds_and_renewing_budgets_keep_the_contract():
     assert check_environment(world(), key=KEY, counted=False) < 5
+    late = Delayed(dear(), TableDelay.geometric(4.0, lost=0.1), room=32, arrivals=M, patience=PATIENCE)
+    assert check_environment(late, key=KEY, counted=False) < 5
     check_constraint(RENEWING, world(), InFlight(OmegaUCB(), bound=BOUNDS), key=KEY)
 
 
