@@ -158,34 +158,33 @@ def growth(options: Options) -> list[Row]:
         [(5, 2)], [(5, 1), (5, 2), (5, 5), (20, 2)], [(5, 1), (5, 2), (5, 5), (20, 1), (20, 2), (20, 5)]
     )
     instances, runs = options.pick((3, 4), (20, 4), (40, 2))
-    return curves(options, "growth", [(k, d, budgets, list(POLICIES)) for k, d in places], instances, runs, seed=2)
+    return curves(options, "growth", [(k, d, budgets, list(POLICIES), instances) for k, d in places], runs, seed=2)
 
 
 def large(options: Options) -> list[Row]:
     """A hundred arms, and budgets up to 10⁶, on instances of their own; fewer runs, the longest for few."""
     few = ["PD-BwK, ω", "UCB-BwK, ω", "Thompson LP", "mirror descent, ω"]
-    usual = [(100, 2, [100, 1000], list(POLICIES)), (5, 2, [1000, 10_000], few)]
-    full = [(100, d, [1000, 10_000], list(POLICIES)) for d in (1, 2, 5)]
-    full += [(5, d, [10_000, 100_000], list(POLICIES)) for d in (1, 5)]
-    full += [(5, 2, [10_000, 100_000, 1_000_000], few)]
-    places = options.pick([(20, 2, [30, 60], few)], usual, full)
-    return curves(options, "large", places, options.pick(3, 10, 40), options.pick(4, 2, 1), seed=5)
+    usual = [(100, 2, [100, 1000], list(POLICIES), 10), (5, 2, [1000, 10_000], few, 10)]
+    full = [(100, d, [1000, 10_000], list(POLICIES), 24) for d in (1, 2, 5)]
+    full += [(5, d, [10_000, 100_000], list(POLICIES), 24) for d in (1, 5)]
+    full += [(5, 2, [10_000, 100_000, 1_000_000], few, 12)]
+    places = options.pick([(20, 2, [30, 60], few, 3)], usual, full)
+    return curves(options, "large", places, options.pick(4, 2, 1), seed=5)
 
 
 def curves(
     options: Options,
     item: str,
-    places: Sequence[tuple[int, int, list[int], list[str]]],
-    instances: int,
+    places: Sequence[tuple[int, int, list[int], list[str], int]],
     runs: int,
     seed: int,
 ) -> list[Row]:
-    """Regret over the budgets of each place: K, d, budgets, and who plays there beside the oracle."""
+    """Regret over the budgets of each place: K, d, budgets, who plays there beside the oracle, how many instances."""
     rows: list[Row] = []
     picture, axes = figure(
         -(-len(places) // 3), min(3, len(places)), (4.4 * min(3, len(places)), 4 * -(-len(places) // 3))
     )
-    for axis, (k, d, budgets, names) in zip(axes, places, strict=False):
+    for axis, (k, d, budgets, names, instances) in zip(axes, places, strict=False):
         arms = world(instances, k, d, seed)
         chosen = settings({name: POLICIES[name] for name in names}, arms)
         table = np.stack(
