@@ -300,7 +300,7 @@ def test_several_costs_arrive_together_and_are_held_and_given_back() -> None:
     )
     hot = (np.asarray(lane.action)[:, None] == np.arange(3))[..., None]
     costs = np.cumsum(hot * np.asarray(lane.outcome.cost)[:, None, :].astype(np.int64), axis=0)
-    known = ticks.join(lane.state.known.learnt.cost)
+    known = ticks.join(lane.state.known.learnt.learnt.cost)
     assert np.array_equal(known[6:], costs[:-6]) and not known[:6].any() and known[-1].all()
     day = jb.Renewing([9.0, 7.0], [2, 1], [10] * 4)
     lane = jb.rollout(InFlight(FixedSplit([1.0, 1.0, 1.0]), bound=bound), late, day, key=KEY, rounds=rounds)
