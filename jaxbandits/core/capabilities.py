@@ -12,8 +12,8 @@ promise again unasked. The kit (:mod:`jaxbandits.testing`) proves each promise b
 =============  ==============================  ===================================================================
 capability     declared by                     promise
 =============  ==============================  ===================================================================
-``rests``      index and zooming policies      a score reads its own arm's statistics and t only, and does not fall
-                                               while the arm rests (the ball of a zooming policy does not grow)
+``rests``      index and zooming policies,     a score reads its own arm's statistics and t only, and does not fall
+               confidence bounds               while the arm rests (a ball does not grow, bounds do not change)
 ``steady``     policies with ``admits``        up to which round ``admits`` and ``status`` say the same
 ``addressed``  environments                    ``pull`` does what ``means`` and ``outcome`` say, and no more
 ``additive``   constraints                     below its end, ``charge`` is ``core.post``, and it
