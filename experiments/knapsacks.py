@@ -2,8 +2,10 @@
 
     python -m experiments knapsacks [--quick|--full] [--only ITEM] [--out DIR]
 
-Items: sensitivity (on instances and keys of its own), growth (regret over the budget for d = 1, 2, 5), kinds (another
-resource binds in every instance; dear arms are dear in every resource), changing (means that change halfway).
+Items: sensitivity (on instances and keys of its own), confirm (its values on others), growth (regret over the budget,
+d = 1, 2, 5), large (a hundred arms, budgets up to 10⁶), kinds (another resource binds in every instance; dear arms are
+dear in every resource), changing (means that change halfway), pricing (an instance of Ferreira et al.), account (is
+anything overspent in 10⁹ rounds?).
 
 The regret is the fluid optimum less the reward: no policy's mean reward is above that optimum. Instances: Bernoulli
 arms with means U(0.1, 1), mean costs U(0.1, 1) of every resource, T = 2B rounds; B_j = B, or as an item says.
@@ -12,18 +14,20 @@ arms with means U(0.1, 1), mean costs U(0.1, 1) of every resource, T = 2B rounds
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import OURS, Experiment, Options, Row, mean_row, mean_se, ranking, row, simulated
+from experiments.common import OURS, Experiment, Options, Row, above_zero, mean_row, mean_se, ranking, row, simulated
 from experiments.figures import boxes, figure, intervals, look, name_ticks, save
 from jaxbandits._numerics.knapsack_lp import fluid_values
 from jaxbandits.environments import FiniteArms, Piecewise, WithNullArm
 from jaxbandits.policies import (
     DualMirrorDescent,
+    FixedSplit,
     KnapsackOracle,
     LagrangeBwK,
     PrimalDualBwK,
@@ -35,8 +39,6 @@ from jaxbandits.policies import (
 
 RUN_KEY, TRIAL_KEY = jax.random.key(340), jax.random.key(341)
 RHO, C_RAD = 0.125, 0.5  # what `sensitivity` recommends; chosen on TRIAL_KEY and instances of its own
-
-COUNTED: list[tuple[float, int, int]] = []  # of each run: rounds, accounts overspent, accounts
 
 POLICIES: dict[str, Any] = {
     "PD-BwK, rad": PrimalDualBwK(bounds=RadBounds(c_rad=C_RAD)),
@@ -69,8 +71,6 @@ def played(
     money = np.broadcast_to(np.asarray(budget, float), (arms.instances, d))
     limit = jb.TotalBudget(money, last_pull="forfeits", rounds=rounds)
     result, _ = simulated(options, name, policies, WithNullArm(arms), limit, key=key, replicates=runs, marks=1)
-    over = result.ledger["spent"][..., -1, :] > np.floor(money * 2.0**24)[None, :, None, :]
-    COUNTED.append((float(result.ledger["rounds"][..., -1].sum()), int(over.sum()), over.size))
     reward = result.ledger["expected_reward"][..., -1] / 2.0**24
     fluid = fluid_values(*arms.values(), money, np.full(arms.instances, float(rounds)))
     return fluid[None, :, None] - reward
@@ -124,30 +124,79 @@ def sensitivity(options: Options) -> list[Row]:
     return rows
 
 
+def confirm(options: Options) -> list[Row]:
+    """What is recommended beside half and twice of it (ε: beside more), on instances and keys that chose nothing."""
+    budget, instances, runs = options.pick((60, 3, 4), (300, 20, 4), (1000, 40, 4))
+    near, more = np.array([1.0, 0.5, 2.0]), np.array([0.0, 1 / 32, 1 / 8])
+    rho, c_rad = WilsonBounds(rho=RHO * near), RadBounds(c_rad=C_RAD * near)
+    chosen: dict[str, tuple[Any, np.ndarray]] = {
+        "PD-BwK, ω: ρ": (PrimalDualBwK(bounds=rho), RHO * near),
+        "UCB-BwK, ω: ρ": (UCBBwK(bounds=rho, update_budgets=True), RHO * near),
+        "mirror descent, ω: ρ": (DualMirrorDescent(bounds=rho), RHO * near),
+        "PD-BwK, rad: C_rad": (PrimalDualBwK(bounds=c_rad), C_RAD * near),
+        "UCB-BwK, rad: C_rad": (UCBBwK(bounds=c_rad, update_budgets=True), C_RAD * near),
+        "PD-BwK, ω: a of ε": (PrimalDualBwK(bounds=WilsonBounds(rho=RHO), rate=near), near),
+        "UCB-BwK, ω: ε": (UCBBwK(bounds=WilsonBounds(rho=RHO), epsilon=more, update_budgets=True), more),
+    }
+    rows = []
+    for d in options.pick((2,), (1, 2, 5), (1, 2, 5)):
+        arms, policies = world(instances, options.pick(5, 10, 10), d, seed=7), [policy for policy, _ in chosen.values()]
+        regret = played(options, f"confirm {d}", policies, arms, budget, 2 * budget, runs, RUN_KEY).mean(-1)
+        for (what, (_, values)), (own, *others) in zip(chosen.items(), regret.reshape(len(chosen), 3, -1), strict=True):
+            for value, other in zip(values[1:], others, strict=True):
+                mean, error = mean_se(other - own)
+                item = f"confirm: d = {d}, B = {budget}, {what}, {value:g} − {values[0]:g}"
+                note = f"of {own.mean():.4g}; yes: {values[0]:g} loses less"
+                rows.append(row(item, mean, error, published=OURS, holds=above_zero(mean, error, 1.96), note=note))
+    return rows
+
+
 def growth(options: Options) -> list[Row]:
     """Regret over the budget, exponents with intervals, rankings at the largest budget."""
     budgets = options.pick([30, 60], [100, 300, 1000], [100, 1000, 10_000])
-    instances, runs = options.pick((3, 4), (20, 4), (40, 2))
     places = options.pick(
         [(5, 2)], [(5, 1), (5, 2), (5, 5), (20, 2)], [(5, 1), (5, 2), (5, 5), (20, 1), (20, 2), (20, 5)]
     )
+    instances, runs = options.pick((3, 4), (20, 4), (40, 2))
+    return curves(options, "growth", [(k, d, budgets, list(POLICIES), instances) for k, d in places], runs, seed=2)
+
+
+def large(options: Options) -> list[Row]:
+    """A hundred arms, and budgets up to 10⁶, on instances of their own; fewer runs, the longest for few."""
+    few = ["PD-BwK, ω", "UCB-BwK, ω", "Thompson LP", "mirror descent, ω"]
+    usual = [(100, 2, [100, 1000], list(POLICIES), 10), (5, 2, [1000, 10_000], few, 10)]
+    full = [(100, d, [1000, 10_000], list(POLICIES), 24) for d in (1, 2, 5)]
+    full += [(5, d, [10_000, 100_000], list(POLICIES), 24) for d in (1, 5)]
+    full += [(5, 2, [10_000, 100_000, 1_000_000], few, 12)]
+    places = options.pick([(20, 2, [30, 60], few, 3)], usual, full)
+    return curves(options, "large", places, options.pick(4, 2, 1), seed=5)
+
+
+def curves(
+    options: Options,
+    item: str,
+    places: Sequence[tuple[int, int, list[int], list[str], int]],
+    runs: int,
+    seed: int,
+) -> list[Row]:
+    """Regret over the budgets of each place: K, d, budgets, who plays there beside the oracle, how many instances."""
     rows: list[Row] = []
     picture, axes = figure(
         -(-len(places) // 3), min(3, len(places)), (4.4 * min(3, len(places)), 4 * -(-len(places) // 3))
     )
-    for axis, (k, d) in zip(axes, places, strict=False):
-        arms = world(instances, k, d, seed=2)
-        chosen = settings(POLICIES, arms)
+    for axis, (k, d, budgets, names, instances) in zip(axes, places, strict=False):
+        arms = world(instances, k, d, seed)
+        chosen = settings({name: POLICIES[name] for name in names}, arms)
         table = np.stack(
             [
-                played(options, f"growth {k} {d} {b}", list(chosen.values()), arms, b, 2 * b, runs, RUN_KEY).mean(-1)
+                played(options, f"{item} {k} {d} {b}", list(chosen.values()), arms, b, 2 * b, runs, RUN_KEY).mean(-1)
                 for b in budgets
             ]
         )  # [budget, policy, instance]
         for p, name in enumerate(chosen):
             intervals(axis, budgets, table[:, p], label=name, capsize=2, **look(name))
             for b, x in zip(budgets, table[:, p], strict=True):
-                rows.append(mean_row(f"growth: K = {k}, d = {d}, B = {b}, {name}", x, published=OURS))
+                rows.append(mean_row(f"{item}: K = {k}, d = {d}, B = {b}, {name}", x, published=OURS))
             if name == "LP oracle":
                 continue  # what it loses does not grow
             slope = np.log(np.maximum(table[-1, p].mean(), 1e-9) / np.maximum(table[-2, p].mean(), 1e-9))
@@ -158,19 +207,19 @@ def growth(options: Options) -> list[Row]:
                 np.log(np.maximum(ends[1], 1e-9) / np.maximum(ends[0], 1e-9)) / step, [0.025, 0.975]
             )
             note = f"from {low:.2f} to {high:.2f} (bootstrap over instances, 95 %), B = {budgets[-2]} to {budgets[-1]}"
-            rows.append(row(f"growth: K = {k}, d = {d}, exponent of {name}", slope / step, note=note, published=OURS))
+            rows.append(row(f"{item}: K = {k}, d = {d}, exponent of {name}", slope / step, note=note, published=OURS))
         rows.append(
             ranking(
-                f"growth: K = {k}, d = {d}, ranking at B = {budgets[-1]}", dict(zip(chosen, table[-1], strict=True))
+                f"{item}: K = {k}, d = {d}, ranking at B = {budgets[-1]}", dict(zip(chosen, table[-1], strict=True))
             )
         )
         for b, x in zip(budgets, table, strict=True):
-            rows += bounds_row(f"growth: K = {k}, d = {d}, B = {b}", dict(zip(chosen, x, strict=True)))
+            rows += bounds_row(f"{item}: K = {k}, d = {d}, B = {b}", dict(zip(chosen, x, strict=True)))
         axis.set(xscale="log", yscale="log", title=f"K = {k}, d = {d}", xlabel="budget of each resource")
     axes[0].set_ylabel("regret (fluid optimum − reward)")
     save(
         picture,
-        options.out / "growth.png",
+        options.out / f"{item}.png",
         "Several resources and time: regret over the budget",
         legend=axes[:1],
         columns=4,
@@ -182,6 +231,8 @@ def bounds_row(item: str, regret: dict[str, np.ndarray]) -> list[Row]:
     """Does ω-UCB's bound lose less than rad? Paired over instances."""
     rows = []
     for name in ("PD-BwK", "UCB-BwK"):
+        if f"{name}, rad" not in regret:
+            continue
         gap = regret[f"{name}, rad"] - regret[f"{name}, ω"]
         mean, error = mean_se(gap)
         better = None if abs(mean) <= 1.96 * error else bool(mean > 0)
@@ -236,8 +287,6 @@ def changing(options: Options) -> list[Row]:
         result, _ = simulated(
             options, f"changing {kind}", policies, world, limit, key=RUN_KEY, replicates=runs, marks=1
         )
-        over = result.ledger["spent"][..., -1, :] > np.floor(money * 2.0**24)[None, :, None, :]
-        COUNTED.append((float(result.ledger["rounds"][..., -1].sum()), int(over.sum()), over.size))
         mean = [np.mean(x, axis=0) for x in zip(*halves, strict=True)]
         best = fluid_values(mean[0], mean[1], money, np.full(instances, float(rounds)))
         share = result.ledger["expected_reward"][..., -1].mean(-1) / 2.0**24 / best
@@ -261,17 +310,60 @@ def changing(options: Options) -> list[Row]:
     return rows
 
 
-def overspent() -> list[Row]:
-    """How many accounts of a lane and a resource were overspent, in exact ticks."""
-    rounds, over, accounts = (sum(x) for x in zip(*COUNTED, strict=True))
-    return [
-        row("overspent: accounts", over, note=f"of {accounts} in {rounds:.3g} rounds", published=0, holds=over == 0)
-    ]
+PRICES, DEMAND = np.array([29.9, 34.9, 39.9, 44.9]), np.array([0.8, 0.6, 0.3, 0.1])
+
+
+def pricing(options: Options) -> list[Row]:
+    """The one product of Ferreira, Simchi-Levi and Wang (2018): four prices, a stock of αT, a buyer a round or none.
+
+    Revenue as a share of the fluid optimum. The instance is theirs; of their figure no numbers could be read.
+    """
+    sold = [np.repeat([1.0, 0.0], [round(10 * q), round(10 * (1 - q))]) for q in DEMAND]
+    arms = FiniteArms.empirical([[(p / PRICES[-1] * x, x[:, None]) for p, x in zip(PRICES, sold, strict=True)]])
+    chosen = {"TS-fixed": ThompsonLP(update_budgets=False), "TS-update": ThompsonLP()}
+    chosen |= {name: POLICIES[name] for name in ("UCB-BwK, rad", "UCB-BwK, ω", "PD-BwK, rad", "PD-BwK, ω")}
+    rows, runs = [], options.pick(20, 200, 500)
+    for alpha, rounds in itertools.product((0.25, 0.5), options.pick([100], [100, 1000], [100, 1000, 10_000])):
+        limit = jb.TotalBudget([alpha * rounds], last_pull="forfeits", rounds=rounds)
+        name = f"pricing {alpha} {rounds}"
+        result, _ = simulated(options, name, list(chosen.values()), arms, limit, key=RUN_KEY, replicates=runs, marks=1)
+        best = fluid_values(*arms.values(), np.array([[alpha * rounds]]), np.array([float(rounds)]))
+        share = dict(zip(chosen, result.reward.values[:, 0, :, -1] / best, strict=True))
+        place = f"pricing: α = {alpha}, T = {rounds}"
+        rows += [mean_row(f"{place}, {x}, share of the fluid optimum", y, published=OURS) for x, y in share.items()]
+        rows.append(ranking(f"{place}, ranking", {x: 1 - y for x, y in share.items()}))
+    return rows
+
+
+def account(options: Options) -> list[Row]:
+    """10⁹ rounds of many short runs, which end by another resource each: what was spent, in exact ticks.
+
+    Where the last pull forfeits, no resource may be above its budget; where it counts, none by more than that pull.
+    """
+    rows, goal, instances, runs = [], options.pick(1e5, 1e7, 1e9), 200, options.pick(1, 20, 200)
+    for d, last_pull in itertools.product((2, 5), ("forfeits", "counts")):
+        rounds, over, accounts, seed = 0.0, 0, 0, itertools.count()
+        while rounds < goal / 4:
+            drawn, arms = np.random.default_rng([6, d, next(seed)]), world(instances, 5, d, seed=6)
+            money = drawn.uniform(50, 1000, (instances, d))
+            limit = jb.TotalBudget(money, last_pull=last_pull, rounds=drawn.integers(200, 4000, instances))
+            policies = [FixedSplit(np.ones(5)), PrimalDualBwK(bounds=RadBounds(c_rad=C_RAD))]
+            result = jb.simulate(policies, arms, limit, key=jax.random.key(next(seed)), replicates=runs, marks=1)
+            room = 1 if last_pull == "counts" else 0  # a coin of 1 more, at most
+            most = np.floor(money * 2.0**24)[None, :, None, :] + room * 2.0**24 - room
+            spent = result.ledger["spent"][..., -1, :]
+            rounds += float(result.ledger["rounds"].sum())
+            over, accounts = over + int((spent > most).sum()), accounts + spent.size
+        told = f"of {accounts} accounts in {rounds:.4g} rounds, d = {d}"
+        rows.append(
+            row(f"account: overspent, last pull {last_pull}, d = {d}", over, note=told, published=0, holds=over == 0)
+        )
+    return rows
 
 
 EXPERIMENT = Experiment(
     "knapsacks",
-    {item.__name__: item for item in (sensitivity, growth, kinds, changing)},
+    {item.__name__: item for item in (sensitivity, confirm, growth, large, kinds, changing, pricing, account)},
     any_size=lambda row: row.published in ("", OURS, "0"),
-    closing=overspent,
+    not_in_quick=("large", "account"),
 )

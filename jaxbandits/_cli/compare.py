@@ -27,6 +27,7 @@ from jaxbandits.comparison.plan import (
     OF_THE_CONSTRAINT,
     POLICIES,
     READING,
+    TWO_COST_POLICIES,
     UNCERTAINTIES,
     Options,
     baselines_plan,
@@ -45,7 +46,8 @@ The arms file is a CSV file, as programs export it; in plain form its header is 
   name,mean_reward,mean_cost            means per pull
   name,clicks,spent,conversions         counts; means are taken per click
   name,reward,cost                      a log, one row per pull
-or that of the Facebook ads file; a column `instance` holds several problems in one file. The usual words in several
+or that of the Facebook ads file; a column `instance` holds several problems in one file, and --columns cost2=tokens
+names a second cost. The usual words in several
 languages (Campaign, Amount spent (USD), Kosten), semicolons, tabs, decimal commas, currencies, titles, totals and rows
 per day are understood: `jaxbandits read FILE` shows how.
 """
@@ -96,7 +98,7 @@ def as_typed(arguments: argparse.Namespace) -> str:
 def columns_of(text: str) -> dict[str, str]:
     """A converter of ``name=Campaign,cost=Cost, EUR``: a comma stands in a title unless ``key=`` follows it."""
     found: dict[str, str] = {}
-    parts = re.split(r"(?:^|,)\s*([A-Za-z_-]+)\s*=", text)
+    parts = re.split(r"(?:^|,)\s*([A-Za-z_-]+2?)\s*=", text)
     if parts[0].strip() or len(parts) < 3:
         raise refused(text, f"pairs such as name=Campaign,cost=Kosten with the keys {', '.join(ROLES)}")
     for role, title in zip(parts[1::2], parts[2::2], strict=True):
@@ -110,7 +112,12 @@ def columns_of(text: str) -> dict[str, str]:
 # --- The option ``--policies``: names, ``all``, or a class of the user's own file; and their parameters as options
 
 
-_EVERY: Mapping[str, type[Policy]] = {**POLICIES, **AVERAGE_COST_POLICIES}
+_KINDS: Mapping[str, Mapping[str, type[Policy]]] = {
+    "--constraint budget, with one cost": POLICIES,
+    "--constraint average-cost:C": AVERAGE_COST_POLICIES,
+    "two costs": TWO_COST_POLICIES,
+}
+_NAMES = list(dict.fromkeys(name for kinds in _KINDS.values() for name in kinds))
 MEANINGS: Mapping[str, str] = {
     "rho": "how wide the confidence interval is: the larger, the more is tried out",
     "alpha": "how wide the confidence bounds are: the larger, the more is tried out",
@@ -126,9 +133,9 @@ def policy_names(text: str) -> list[str]:
     """A converter that takes names of policies, ``all``, or ``mine.py:MyPolicy``, separated by commas, each once."""
     found = [part.strip(" ") for part in text.split(",")]
     for name in found:
-        if name != "all" and name not in _EVERY and ".py:" not in name:
-            known = ", ".join([*_EVERY, "all", "mine.py:MyPolicy"])
-            raise refused(name, f"one of {known}{nearest(name, _EVERY)}")
+        if name != "all" and name not in _NAMES and ".py:" not in name:
+            known = ", ".join([*_NAMES, "all", "mine.py:MyPolicy"])
+            raise refused(name, f"one of {known}{nearest(name, _NAMES)}")
         if found.count(name) > 1:
             raise refused(name, "given once")
     return found
@@ -137,14 +144,14 @@ def policy_names(text: str) -> list[str]:
 def parameters() -> dict[str, tuple[str, list[str]]]:
     """For each parameter of the named policies: its default(s), and the policies that have it."""
     found: dict[str, tuple[list[str], list[str]]] = {}
-    for name, kind in _EVERY.items():
+    for name, kind in (each for kinds in _KINDS.values() for each in kinds.items()):
         for field in leaf_fields(kind):
-            if name in AVERAGE_COST_POLICIES and field.name in OF_THE_CONSTRAINT:
+            if (name in AVERAGE_COST_POLICIES and field.name in OF_THE_CONSTRAINT) or field.name == "bounds":
                 continue
             defaults, users = found.setdefault(field.name, ([], []))
             default = "none, it must be given" if field.default is dataclasses.MISSING else f"{field.default:g}"
             defaults += [default] if default not in defaults else []
-            users.append(name)
+            users += [name] if name not in users else []
     return {field: (", ".join(defaults), users) for field, (defaults, users) in found.items()}
 
 
@@ -159,9 +166,9 @@ def chosen_policies(arguments: argparse.Namespace) -> list[Policy]:
     for name in arguments.policies:
         if name == "all":
             kinds |= {each: kind for each, kind in fitting.items() if not _missing(kind, arguments)}
-        elif name in _EVERY and name not in fitting:
-            other = "average-cost:C" if arguments.constraint is None else "budget"
-            raise bad("--policies", name, f"one of {', '.join(fitting)}: it is for --constraint {other}")
+        elif name in _NAMES and name not in fitting:
+            other = next(what for what, kinds in _KINDS.items() if name in kinds)
+            raise bad("--policies", name, f"one of {', '.join(fitting)}: it is for {other}")
         else:
             kinds[name] = fitting[name] if name in fitting else loaded(name)
     had = {field.name for kind in kinds.values() for field in leaf_fields(kind)}
@@ -181,7 +188,9 @@ def left_out(arguments: argparse.Namespace) -> list[str]:
 
 
 def _fitting(arguments: argparse.Namespace) -> Mapping[str, type[Policy]]:
-    return POLICIES if arguments.constraint is None else AVERAGE_COST_POLICIES
+    if arguments.constraint is not None:
+        return AVERAGE_COST_POLICIES
+    return TWO_COST_POLICIES if isinstance(arguments.budget, list) else POLICIES
 
 
 def _missing(kind: type[Policy], arguments: argparse.Namespace) -> list[str]:
@@ -250,10 +259,11 @@ def parser() -> Parser:
     )
     add, choose, yes = made.add_argument, made.add_choice, argparse.BooleanOptionalAction
     add("--arms", required=True, metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
-    add("--budget", required=True, type=number(), metavar="B",
-        help="budget of each instance, in the file's unit of cost")  # fmt: skip
+    add("--budget", required=True, type=budgets, metavar="B",
+        help="budget of each instance, in the file's unit of cost; B,B2 where --columns names a cost2")  # fmt: skip
     add("--policies", required=True, type=policy_names, metavar="A,B,…",
-        help=f"from: {', '.join(POLICIES)}; with --constraint average-cost: {', '.join(AVERAGE_COST_POLICIES)}; all; "
+        help=f"from: {', '.join(POLICIES)}; with --constraint average-cost: {', '.join(AVERAGE_COST_POLICIES)}; "
+        f"with two costs: {', '.join(TWO_COST_POLICIES)}; all; "
         "or your own, mine.py:MyPolicy (see docs/add-a-policy.md)")  # fmt: skip
     add("--constraint", type=constraint, default="budget", metavar="budget|average-cost:C",
         help="spend the budget (budget), or spend it at no more than C a round on average, in every round")  # fmt: skip
@@ -349,6 +359,11 @@ def _import_xarray() -> None:
     import xarray
 
     xarray.DataArray([0.0]).mean()
+
+
+def budgets(text: str) -> float | list[float]:
+    """A converter: a budget, or one for each cost, separated by commas."""
+    return numbers(text) if "," in text else number()(text)
 
 
 def constraint(text: str) -> float | None:

@@ -12,6 +12,7 @@ from jaxbandits._cli.console import Parser, as_option, say
 from jaxbandits._tables import NumberStyle, Table, counted, line
 from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.comparison.arms_table import ArmsTable, Instance, estimates, interval_names
+from jaxbandits.comparison.plan import TWO_COST_POLICIES
 from jaxbandits.core.checks import InputError
 from jaxbandits.statistics import Estimate
 
@@ -64,12 +65,14 @@ def _instance(table: ArmsTable, instance: Instance, most: int) -> str:
 
     header = ["arm", *([f"{pull}s", result, table.cost_unit] if totals else [])]
     header += [f"{result} per {pull}", f"cost per {pull}", f"cost per {one}"]
+    header += [f"{table.cost2_unit} per {pull}"] if table.cost2_unit else []
     rows = []
     for arm, (name, found) in enumerate(zip(instance.arms[:most], estimates(instance)[:most], strict=True)):
         sums = in_all(None if evidence is None else evidence.totals(arm))
         rate, price, per = found
         percent = evidence is not None and evidence.whole
         rows.append([name, *sums, _rate(style, rate, percent), *(_with_ends(x, style.money) for x in (price, per))])
+        rows[-1] += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
     rows += [["in all", *in_all(totals)]] if totals else []
     more = len(instance.arms) - most
     rest = f"\n… and {counted(more, 'more arm')}, which the last line counts" if more > 0 else ""
@@ -97,10 +100,14 @@ def _with_ends(found: Estimate, written: Callable[[float], str], sign: str = "")
 def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
     """The command that goes on from here, with what the file's arms cost as its budget."""
     widest = max(table.instances, key=lambda instance: len(instance.arms))
-    price = float(widest.mean_cost.mean())
+    price = float(widest.mean_money.mean())
     spent = None if widest.evidence is None or widest.evidence.spent is None else float(widest.evidence.spent.sum())
     budget = min(spent or 1000 * price, _MOST_PULLS * price)
     digits = 1 - math.floor(math.log10(budget))  # two that count, never in powers of ten
     rounded = f"{round(budget, digits):.{max(digits, 0)}f}"
+    policies = "omega_ucb,bts,m_ucb"
+    if table.cost2_unit:  # as much of the other as the same pulls take
+        rounded += f",{budget / price * float(widest.mean_cost[:, 1].mean()):.2g}"
+        policies = ",".join(TWO_COST_POLICIES)
     command = f"jaxbandits compare --arms {shlex.quote(line(arguments.file))}{as_typed(arguments)} --budget {rounded}"
-    return f"{command} --policies omega_ucb,bts,m_ucb"
+    return f"{command} --policies {policies}"

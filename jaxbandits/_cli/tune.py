@@ -120,7 +120,10 @@ def _problem(arguments: argparse.Namespace) -> Problem:
         return random_problem(arguments.family or "bernoulli", arguments.k or 10, arguments.budget or 1.5e5)
     if arguments.budget is None:
         raise InputError("--budget: missing; with --arms it must be given")
-    instances = read_arms(arguments.arms, **reading).instances
+    table = read_arms(arguments.arms, **reading)
+    instances = table.instances
+    if table.cost2_unit:
+        raise bad("--columns", f"cost2={table.cost2_unit}", "left out: it is tuned for one cost")
     if len({instance.cost_bound for instance in instances}) > 1:
         raise bad("--arms", arguments.arms, "a file whose instances share one bound of the cost")
     budget = TotalBudget(arguments.budget / instances[0].cost_bound, last_pull="counts")

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbandits.comparison.arms_table import estimates
+from jaxbandits.comparison.arms_table import estimates, money
 from jaxbandits.comparison.plan import ComparisonPlan, arms_of, baselines_plan, best_by_file, block_size, file_means
 from jaxbandits.comparison.worlds import counts_conversions, with_bounds
 from jaxbandits.core.checks import InputError, bad
@@ -146,7 +146,8 @@ def money_over_budgets(
     spent = []
     for part in range(1, points):
         rounds = None if plan.rounds is None else max(1, plan.rounds * part // points)
-        share = dataclasses.replace(alone, budget=float(budgets[part - 1]), rounds=rounds, runs=check_runs(plan))
+        some = tuple(budget * part / points for budget in plan.budgets)
+        share = dataclasses.replace(alone, budgets=some, rounds=rounds, runs=check_runs(plan))
         smaller = comparison.play(share, progress=progress)
         spent.append(smaller.accounts.money(0).mean(axis=1))
     return budgets, np.stack([*spent, comparison.accounts.money(setting).mean(axis=1)])
@@ -178,7 +179,7 @@ def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[Ar
     Of the setting that the answer names, with what it makes of the arms of each instance.
     """
     plan, said, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
-    pulls = {i.name: plan.budget / float(i.mean_cost.mean()) for i in plan.table.instances}
+    pulls = {i.name: plan.pulls(i) for i in plan.table.instances}
     fewest = min(pulls, key=lambda name: pulls[name])
     short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
     if pulls[fewest] < _FEW_PULLS:
@@ -225,6 +226,7 @@ class ArmAnswer(NamedTuple):
     pulls: Spread  # of a run, as are money and results
     money: Spread
     results: Spread
+    spent2: Spread | None = None  # what it took of a second budget
 
 
 class Baseline(NamedTuple):
@@ -244,6 +246,7 @@ class SettingAnswer:
     rank: int  # by mean reward
     earned: Spread  # over all instances
     by_instance: tuple[Spread, ...]
+    spent: tuple[Spread, ...]  # of each cost, over all instances
     baselines: tuple[Baseline, ...]  # the splits that it is held against
     arms: tuple[tuple[ArmAnswer, ...], ...]  # for each instance its arms, in the order of the file
 
@@ -341,7 +344,7 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
         for first in range(0, runs, at_once):
             drawn = posterior.draw(plan.seed, number, range(first, min(first + at_once, runs)))
             with np.errstate(divide="ignore", invalid="ignore"):
-                best = np.argmax(np.nan_to_num(drawn.reward / drawn.cost, nan=0.0), axis=-1)
+                best = np.argmax(np.nan_to_num(drawn.reward / plan.in_money(drawn.cost), nan=0.0), axis=-1)
             wins += np.bincount(best, minlength=wins.size)
         found.append(wins / runs)
     return found
@@ -356,14 +359,16 @@ def _setting_answer(
     mine, splits = comparison.data["reward"][setting], baselines.data["reward"]
     every = np.concatenate([mine.values[None], splits.values])
     clear = clear_pairs(xarray.DataArray(every, dims=splits.dims))[0, 1:]
-    pulls, money, results = accounts.pulls[setting], accounts.money(setting), accounts.results(setting)
+    pulls, paid, results = accounts.pulls[setting], accounts.money(setting), accounts.results(setting)
     arms = []
     for row, (instance, means) in enumerate(zip(plan.table.instances, file_means(plan), strict=True)):
-        share = money[row] / np.maximum(money[row].sum(axis=-1, keepdims=True), 1e-300)
+        share = paid[row] / np.maximum(paid[row].sum(axis=-1, keepdims=True), 1e-300)
         in_file = np.array([(reward.value, cost.value) for reward, cost, _ in estimates(instance)])
         seen = None if plan.table.kind == "log" or instance.evidence is None else instance.evidence.clicks
+        means = means[0], money(means[1])
         known = [*means, *in_file.T, best[row], np.full(len(in_file), np.nan) if seen is None else seen]
-        spreads = (share, pulls[row], money[row], results[row])
+        spreads = [share, pulls[row], paid[row], results[row]]
+        spreads += [accounts.spent2(setting)[row]] if plan.table.cost2_unit else []
         arms.append(
             tuple(
                 ArmAnswer(instance.name, name, *numbers, *(Spread.of(x[..., k]) for x in spreads))
@@ -376,6 +381,7 @@ def _setting_answer(
         rank=rank,
         earned=Spread.of(mine.values.sum(axis=0)),
         by_instance=tuple(Spread.of(x) for x in mine.values),
+        spent=tuple(Spread.of(comparison.data[x][setting].values.sum(axis=0)) for x in plan.table.spent_units),
         baselines=tuple(
             Baseline(name, Spread.of(split.values.sum(axis=0)), *gain)
             for name, split, gain in zip(baselines.plan.settings, splits, found, strict=True)

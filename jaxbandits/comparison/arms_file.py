@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -70,8 +71,9 @@ def read_arms(
         reward_max: bound of the rewards in the user's unit per pull, for all instances; None for the default.
         cost_max: the same for costs.
         columns: titles of columns by what they are: instance, name, time, reward, cost (or spent), clicks,
-            conversions, price and reward_rate (of one pull), mean_reward, mean_cost. Titles may be joined by " + ",
-            " * " and " / " (``"A + B"``, ``"Cost (pence) / 100"``). A number as cost: what every pull costs.
+            conversions, price and reward_rate (of one pull), mean_reward, mean_cost; cost2, what a pull costs besides,
+            in units of its own. Titles may be joined by " + ", " * " and " / " (``"A + B"``, ``"Cost (pence) / 100"``).
+            A number as cost: what every pull costs.
         reward: the title of the column that counts as reward, such as ``"revenue"``.
         prior: counts: as if every arm had had so many clicks more, at its instance's average; > 0. None for none.
         decimal: the decimal sign, "." or ","; None to tell it from the file.
@@ -117,6 +119,8 @@ def read_arms(
         choices = Choices(frozenset(drop), frozenset(keep), add)
         rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, choices)
     kind = rows.columns.kind
+    if prior and rows.spent2 is not None:
+        raise bad("prior", prior, "left out beside a second cost")
     for given, used in (
         (f"{instances=}" * (instances != "published"), "facebook"),
         (f"{prior=}" * (prior > 0), "counts"),
@@ -127,7 +131,8 @@ def read_arms(
     _tell_of_arms(rows, found, out, prior, reward_max)
     units = unit_of_rewards(rows), "cost" if kind in ("means", "log") else "spent"
     notes, pull_unit = (*report.changes, *report.others), rows.columns.pull_unit
-    return ArmsTable(kind, found, notes, *units, sheet.sha256, pull_unit, rows.style, out, len(report.changes))
+    made = ArmsTable(kind, found, notes, *units, sheet.sha256, pull_unit, rows.style, out, len(report.changes))
+    return made if rows.spent2 is None else replace(made, cost2_unit=sheet.titles[sheet.columns.at["cost2"]])
 
 
 def _asked(columns: Mapping[str, str] | None, reward: str | None) -> Asked:

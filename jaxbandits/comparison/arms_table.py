@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,9 +94,10 @@ class Instance:
             "campaign_id/age/gender" for Facebook ads.
         arms: names of the K arms, all different.
         mean_reward: float64 [K], reward per pull in the user's unit, >= 0.
-        mean_cost: float64 [K], cost per pull in the user's unit, > 0.
+        mean_cost: float64 [K], cost per pull in the user's unit, > 0. With several costs [K, d], here and in the log;
+            the first is the money, which all pulls cost.
         reward_bound: no reward (log) or mean reward (other formats) is above it; user's unit per pull.
-        cost_bound: the same for costs.
+        cost_bound: the same for costs; d of them.
         log: for each arm its (rewards, costs), one entry per logged pull in file order, so that the two may
             be resampled jointly; user's unit. None unless the file is a log.
         evidence: what the means were made of: clicks, totals, days, pulls in time order; None for an instance that was
@@ -107,7 +109,7 @@ class Instance:
     mean_reward: FloatArray
     mean_cost: FloatArray
     reward_bound: float
-    cost_bound: float
+    cost_bound: float | tuple[float, ...]
     log: tuple[tuple[FloatArray, FloatArray], ...] | None
     evidence: Evidence | None = None
 
@@ -118,8 +120,18 @@ class Instance:
 
     @property
     def scaled_mean_cost(self) -> FloatArray:
-        """mean_cost / cost_bound, float64 [K] in (0, 1]."""
-        return self.mean_cost / self.cost_bound
+        """mean_cost / cost_bound, float64 [K] (or [K, d]) in (0, 1]."""
+        return self.mean_cost / np.asarray(self.cost_bound)
+
+    @property
+    def mean_money(self) -> FloatArray:
+        """mean_cost of the first cost, float64 [K]."""
+        return money(self.mean_cost)
+
+
+def money(cost: Any, axes: int = 1) -> Any:
+    """Of several costs, ``[…, d]`` behind so many axes, the first."""
+    return cost[..., 0] if np.ndim(cost) > axes else cost
 
 
 @dataclass(frozen=True)
@@ -149,6 +161,7 @@ class ArmsTable:
         notes: lines to show to the user: rows dropped and repaired, columns ignored. May be empty.
         reward_unit: what rewards are counted in, "reward" or "conversions".
         cost_unit: what costs are counted in, "cost" or "spent".
+        cost2_unit: the same of a second cost, the title of its column; empty where there is none.
         sha256: of the bytes that were read; None for a table that is not from a file.
         pull_unit: what a pull is, in the singular: "click", "session", "impression", "row" (of a log), "pull" (means).
         style: how the file writes money and numbers.
@@ -173,6 +186,12 @@ class ArmsTable:
     style: NumberStyle = field(default_factory=NumberStyle)
     kept_out: tuple[KeptOut, ...] = ()
     changes: int = 0
+    cost2_unit: str = ""
+
+    @property
+    def spent_units(self) -> dict[str, str]:
+        """What of a run's account is spent, and in what unit: ``spent``, and ``spent2`` of a second cost."""
+        return {"spent": self.cost_unit} | ({"spent2": self.cost2_unit} if self.cost2_unit else {})
 
 
 # --- How sure a file is of its arms' means
@@ -223,12 +242,12 @@ def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimat
     evidence = instance.evidence
     totals = None if evidence is None else evidence.totals(arm)
     if evidence is None or totals is None or not totals[0]:  # means; or an arm of the prior alone
-        reward, cost = float(instance.mean_reward[arm]), float(instance.mean_cost[arm])
+        reward, cost = float(instance.mean_reward[arm]), float(instance.mean_money[arm])
         return _alone(reward), _alone(cost), _alone(cost / reward if reward else math.inf)
     clicks, value, spent = totals
     if instance.log is not None:
         values, costs = instance.log[arm]
-        parts = np.ones_like(values), values, costs
+        parts = np.ones_like(values), values, money(costs)
     elif evidence.daily is not None:
         daily = evidence.daily[arm]
         parts = daily.clicks, daily.value, daily.spent

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from jaxbandits import _files
 from jaxbandits._drawing import Drawing
 from jaxbandits._tables import Table, counted
+from jaxbandits.comparison.arms_table import money
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.comparison.until import Clearness
 from jaxbandits.core.checks import bad
@@ -41,7 +42,7 @@ class Accounts:
 
     pulls: NDArray[np.int32]  # [setting, instance, run, arm], of the first runs
     mean_reward: FloatArray  # true means per pull, [instance, run or 1, arm]
-    mean_cost: FloatArray
+    mean_cost: FloatArray  # the same; with several costs [instance, run or 1, arm, d]
     earned: FloatArray  # reward up to each mark, summed over the instances, [setting, run, mark]
 
     def money(self, setting: int) -> FloatArray:
@@ -49,7 +50,11 @@ class Accounts:
 
         Its mean over runs is that of the money spent (Wald), with less noise.
         """
-        return self.pulls[setting] * self.mean_cost
+        return self.pulls[setting] * money(self.mean_cost, 3)
+
+    def spent2(self, setting: int) -> FloatArray:
+        """The same of the second cost."""
+        return self.pulls[setting] * self.mean_cost[..., 1]
 
     def results(self, setting: int) -> FloatArray:
         """Expected reward of each arm given how often it was pulled, ``[instance, run, arm]``."""
@@ -85,7 +90,7 @@ class Comparison:
     def __repr__(self) -> str:
         plan, best = self.plan, self.ranking()[0]["setting"]
         parts = counted(len(plan.settings), "setting"), counted(len(plan.table.instances), "instance")
-        runs = f"{counted(plan.runs, 'run')} of each, budget {plan.budget:g}"
+        runs = f"{counted(plan.runs, 'run')} of each, budget {' and '.join(f'{x:g}' for x in plan.budgets)}"
         return f"Comparison: {', '.join(parts)}, {runs}; best mean reward: {best}"
 
     def ranking(self) -> list[dict[str, Any]]:
@@ -113,7 +118,7 @@ class Comparison:
         """:meth:`table` as a data frame; ``.attrs["units"]`` has the file's units of its columns."""
         table = self.plan.table
         earned = dict.fromkeys(("reward", "regret", "difference"), table.reward_unit)
-        return _files.of_rows(self.table(), earned | {"spent": table.cost_unit, "pulls": "pulls"})
+        return _files.of_rows(self.table(), earned | table.spent_units | {"pulls": "pulls"})
 
     def doubts(self) -> list[str]:
         """Settings whose mean regret a few runs carry, and whether the runs are too few, in words; mostly none."""
@@ -128,7 +133,7 @@ class Comparison:
 
     @functools.cached_property
     def _rows(self) -> list[dict[str, Any]]:
-        last = {name: self.data[name] for name in ("reward", "regret", "pulls", "spent")}
+        last = {name: self.data[name] for name in ("reward", "regret", "pulls", *self.plan.table.spent_units)}
         last["regret"] = last["regret"].isel(mark=-1, drop=True)
         each = {name: x.rename(instance="each") for name, x in last.items()}
         return [row for part in (last, each) for row in self._ranked(part)]
@@ -258,6 +263,7 @@ class Comparison:
         return {
             "arms_file": {"path": plan.source, **file},
             **{name: getattr(plan, name) for name in ("budget", "last_pull", "noise", "uncertainty")},
+            **({"budgets": plan.budgets} if len(plan.budgets) > 1 else {}),
             "cost_cv": plan.cost_cv if plan.noise == "clicks" or plan.posterior is not None else None,
             "average_cost": plan.average_cost,
             "beta_concentration": plan.beta_concentration if plan.noise == "beta" else None,

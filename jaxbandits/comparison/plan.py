@@ -15,8 +15,9 @@ import numpy as np
 import jaxbandits.policies as p
 from jaxbandits._engine.setup import mark_shares
 from jaxbandits._numerics.beta import MOST_SHAPE
+from jaxbandits._numerics.knapsack_lp import best_basis
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.comparison.arms_table import ArmsTable
+from jaxbandits.comparison.arms_table import ArmsTable, Instance
 from jaxbandits.comparison.until import CLAIMS, UNTIL, StoppingRule, most_earned
 from jaxbandits.comparison.worlds import (
     Drawn,
@@ -72,6 +73,14 @@ AVERAGE_COST_POLICIES: Mapping[str, type[Policy]] = {
     "pacer": p.Pacer,
 }
 """For an average-cost constraint; their ``c`` and ``horizon`` are those of the constraint."""
+
+TWO_COST_POLICIES: Mapping[str, type[Policy]] = {
+    "pd_bwk": p.PrimalDualBwK,
+    "ucb_bwk": p.UCBBwK,
+    "thompson_lp": p.ThompsonLP,
+    "epsilon_first": p.EpsilonFirstLP,
+}
+"""For a file of two costs, each with a budget."""
 
 NOISES = ("bernoulli", "beta", "clicks", "empirical")
 """What a pull may look like, see :func:`~jaxbandits.compare`."""
@@ -176,6 +185,7 @@ class ComparisonPlan(Options):
 
     Attributes:
         table: the arms, with bounds that hold whatever is drawn.
+        budgets: of each cost, in its unit; :attr:`budget` is the first, that of the money.
         source: path of the arms file, None if an :class:`~jaxbandits.comparison.ArmsTable` was given.
         settings: labels of the policy settings, such as ``omega_ucb(rho=0.25)``, with their classes and parameters.
         policies: canonical, for all instances of the table; their ``c`` and ``horizon`` are put in by :meth:`told`.
@@ -193,7 +203,7 @@ class ComparisonPlan(Options):
 
     table: ArmsTable
     source: str | None
-    budget: float
+    budgets: tuple[float, ...]
     policies: tuple[Policy, ...]
     settings: Mapping[str, Mapping[str, Any]]
     runs: int
@@ -216,9 +226,28 @@ class ComparisonPlan(Options):
         return (self,) if self.baselines is None else (self, self.baselines)
 
     @property
+    def budget(self) -> float:
+        """The budget of the money."""
+        return self.budgets[0]
+
+    @property
     def scaled_budgets(self) -> np.ndarray:
-        """The budget over each instance's bound of the costs, ``[instance]``."""
-        return self.budget / np.array([instance.cost_bound for instance in self.table.instances])
+        """The budgets over each instance's bounds of the costs, ``[instance]`` or ``[instance, d]``."""
+        bounds = np.array([instance.cost_bound for instance in self.table.instances])
+        return (self.budgets if bounds.ndim > 1 else self.budget) / bounds
+
+    def in_money(self, cost: np.ndarray) -> np.ndarray:
+        """What a pull takes of the budget that it takes most of, in money: ``[…, K(, d)]`` to ``[…, K]``.
+
+        Reward over this, times the budget, is what an arm brings if it alone is pulled. Of one cost it is that cost.
+        """
+        if len(self.budgets) == 1:
+            return cost
+        return (cost * (self.budget / np.array(self.budgets))).max(axis=-1)
+
+    def pulls(self, instance: Instance) -> float:
+        """How many pulls the budgets pay for, about, if spread over all arms."""
+        return float(self.budget / self.in_money(instance.mean_cost.mean(axis=0, keepdims=True))[0])
 
     @property
     def scaled_average_costs(self) -> np.ndarray:
@@ -247,7 +276,10 @@ class ComparisonPlan(Options):
 
 @takes_options
 def prepare(
-    arms: str | os.PathLike[str] | ArmsTable, budget: float, policies: Policy | Sequence[Policy], **options: Any
+    arms: str | os.PathLike[str] | ArmsTable,
+    budget: float | Sequence[float],
+    policies: Policy | Sequence[Policy],
+    **options: Any,
 ) -> ComparisonPlan:
     """Read, check and lay out a comparison without compiling anything; what :func:`~jaxbandits.compare` then runs.
 
@@ -262,27 +294,36 @@ def prepare(
     """
     asked = Options(**options)
     asked.check()
-    budget, shares = positive_number("budget", budget), mark_shares(asked.marks)
+    budgets = tuple(positive_number("budget", x) for x in (budget if isinstance(budget, (list, tuple)) else [budget]))
+    shares = mark_shares(asked.marks)
     if isinstance(asked.marks, (int, np.integer)):
         shares = np.arange(1, asked.marks + 1) / asked.marks  # exactly i / n
     given = _checked(policies)
     world = _resolved(_table(arms, asked), asked)
     table, rounds = world["table"], None
-    bounds = [instance.cost_bound for instance in table.instances]
-    least, most = 2.0**-24 * max(bounds), 2.0**30 * min(bounds)
-    if not least <= budget <= most:
-        raise bad("budget", budget, f"from {least:.3g} to {most:.3g} (2**-24 to 2**30 times the bound of the costs)")
+    if len(budgets) != len(table.spent_units):
+        units = " and ".join(table.spent_units.values())
+        raise bad("budget", list(budgets), f"{len(table.spent_units)} of them: one for each cost of the file ({units})")
+    for given_budget, bounds in zip(
+        budgets, np.atleast_2d(np.transpose([i.cost_bound for i in table.instances])), strict=True
+    ):
+        least, most = 2.0**-24 * max(bounds), 2.0**30 * min(bounds)
+        if not least <= given_budget <= most:
+            may_be = f"from {least:.3g} to {most:.3g} (2**-24 to 2**30 times the bound of the costs)"
+            raise bad("budget", given_budget, may_be)
     if asked.average_cost is not None:
+        if len(budgets) > 1:
+            raise bad("average_cost", asked.average_cost, "left out: with two costs each has a budget for all rounds")
         if asked.average_cost > min(bounds):
             of = f"at most {min(bounds):.4g}, the bound of the costs, in {table.cost_unit}"
             raise bad("average_cost", asked.average_cost, of)
-        rounds = whole_number("budget / average_cost", int(budget / asked.average_cost), 1, 2**30, "2**30")
+        rounds = whole_number("budget / average_cost", int(budgets[0] / asked.average_cost), 1, 2**30, "2**30")
     plan = ComparisonPlan(
         **vars(asked)
         | world
         | {
             "source": None if isinstance(arms, ArmsTable) else os.fspath(arms),
-            "budget": budget,
+            "budgets": budgets,
             "policies": tuple(Settings.of(policy, len(table.instances)).policy for policy in given),
             "settings": {},
             "runs": int(asked.runs or asked.max_runs or 1000),
@@ -297,7 +338,7 @@ def prepare(
     if values > _MOST_VALUES:
         most = _MOST_VALUES * plan.runs // values
         raise bad("runs", plan.runs, f"at most {most} with so many settings, instances and marks")
-    pulls = plan.scaled_budgets / [instance.scaled_mean_cost.mean() for instance in table.instances]
+    pulls = np.array([plan.pulls(instance) for instance in table.instances])
     widths = [len(instance.arms) for instance in table.instances]
     rows = grouped(widths, len(plan.settings) * plan.runs * pulls, len(given))
     plan = dataclasses.replace(plan, groups=tuple(Group(part, arms_of(plan, part)) for part in rows))
@@ -335,15 +376,16 @@ def _checked(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
 def _settings(plan: ComparisonPlan) -> dict[str, dict[str, Any]]:
     """For each setting's label, which uses the names of :data:`POLICIES`: its class and its parameters (float32)."""
     hidden = () if plan.rounds is None else OF_THE_CONSTRAINT
-    name_of = {kind: name for name, kind in {**POLICIES, **AVERAGE_COST_POLICIES}.items()}
+    named = (POLICIES, AVERAGE_COST_POLICIES, TWO_COST_POLICIES)
+    name_of = {kind: name for policies in named for name, kind in policies.items()}
     made: dict[str, dict[str, Any]] = {}
     for own in plan.told(list(range(len(plan.table.instances)))):
         policy: Any = own.policy
         kind = type(policy).__name__
         # a label leaves out what is None
-        named = dataclasses.replace(policy, **{f.name: None for f in leaf_fields(policy) if f.name in hidden})
+        shown = dataclasses.replace(policy, **{f.name: None for f in leaf_fields(policy) if f.name in hidden})
         for setting in range(own.count):
-            text = name_of.get(type(policy), kind) + label(named, setting).removeprefix(kind)
+            text = name_of.get(type(policy), kind) + label(shown, setting).removeprefix(kind)
             if text in made:
                 raise bad("policies", text, "given once: a setting with this label is already there")
             values = {leaf.name: leaf.value[setting].astype(str).astype(float) for leaf in walk(policy)}
@@ -373,7 +415,7 @@ def _resolved(table: ArmsTable, asked: Options) -> dict[str, Any]:
     whole = counts_conversions(table) and table.kind != "log"
     usual = "empirical" if table.kind == "log" else "clicks" if drawn and whole else "bernoulli"
     noise = asked.noise or usual
-    if noise == "clicks" and not whole:
+    if noise == "clicks" and (not whole or table.cost2_unit):
         raise bad("noise", noise, "'bernoulli' for this file: only counts of conversions say what one click may bring")
     if noise == "empirical" and any(instance.log is None for instance in table.instances):
         raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
@@ -404,10 +446,11 @@ def arms_of(plan: ComparisonPlan, rows: Sequence[int]) -> FiniteArms | WithNullA
 
 
 SEEN, EVEN, BEST = "the split seen in the file", "an even split", "all on the file's best"
+MIXTURE = "the file's best mixture"
 
 
 def file_means(plan: ComparisonPlan) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mean reward and cost per pull of each instance's arms by the file: pooled, where means are drawn, ``[K]``."""
+    """Mean reward and cost per pull of each instance's arms by the file, ``[K(, d)]``: pooled, where they are drawn."""
     if plan.posterior is None:
         return [(instance.mean_reward, instance.mean_cost) for instance in plan.table.instances]
     return [found.means() for found in plan.posterior.instances]
@@ -415,19 +458,22 @@ def file_means(plan: ComparisonPlan) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def best_by_file(plan: ComparisonPlan) -> list[int]:
     """The arm with the best ratio by the file, of each instance: known beforehand, the same in every run."""
-    return [int(np.argmax(reward / cost)) for reward, cost in file_means(plan)]
+    return [int(np.argmax(reward / plan.in_money(cost))) for reward, cost in file_means(plan)]
 
 
 def baselines_plan(plan: ComparisonPlan) -> ComparisonPlan:
     """The same comparison, played by fixed splits: those of them that the file knows.
 
-    Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone.
+    Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone;
+    with two costs, of which one arm alone may leave much, the mixture that the fluid program finds.
     """
     instances, means, best = plan.table.instances, file_means(plan), best_by_file(plan)
     clicks = [None if x.evidence is None or x.evidence.clicks is None else x.evidence.clicks for x in instances]
     made = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
-    made[EVEN] = [cost.min() / cost for _, cost in means]
+    made[EVEN] = [cost.min() / cost for cost in (plan.in_money(cost) for _, cost in means)]
     made[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]
+    if len(plan.budgets) > 1:
+        made[MIXTURE] = [best_basis(reward, cost.T, np.array(plan.budgets))[1] for reward, cost in means]
     made = {name: rows for name, rows in made.items() if len(rows) == len(instances)}
     splits = np.zeros((len(made), len(instances), max(len(instance.arms) for instance in instances)))
     for split, rows in zip(splits, made.values(), strict=True):

@@ -145,11 +145,19 @@ def answer_sections(answer: Answer) -> list[Section]:
 
 def _headline(plan: ComparisonPlan) -> str:
     style, many = plan.table.style, len(plan.table.instances)
-    each = f" in each of {many} instances ({style.money(plan.budget * many, cents=False)} in all)" if many > 1 else ""
+    each = (
+        f" in each of {many} instances ({_amounts(plan, [x * many for x in plan.budgets])} in all)" if many > 1 else ""
+    )
     pace = ""
     if plan.average_cost is not None and plan.rounds is not None:
         pace = f", at most {style.money(plan.average_cost)} a round on average, for {style.count(plan.rounds)} rounds"
-    return f"If you had run this again with {style.money(plan.budget, cents=False)} to spend{each}{pace}:"
+    return f"If you had run this again with {_amounts(plan, plan.budgets)} to spend{each}{pace}:"
+
+
+def _amounts(plan: ComparisonPlan, amounts: Sequence[float]) -> str:
+    """``$500``; ``500 and 2,000,000 tokens`` of two costs."""
+    style, unit = plan.table.style, plan.table.cost2_unit
+    return " and ".join([style.money(amounts[0], cents=False), *(f"{style.amount(x)} {unit}" for x in amounts[1:])])
 
 
 def _earned(answer: Answer, part: SettingAnswer) -> str:
@@ -160,7 +168,8 @@ def _earned(answer: Answer, part: SettingAnswer) -> str:
         place = f"the most of those that kept the bound, number {part.rank} of"
     which = f", {place} {settings} settings" if settings > 1 else ""
     between = f"({_between(plan, part.earned)} in 95 of 100 runs)"
-    return f"{part.setting} would have brought {_results(plan, part.earned)} {between}{which}."
+    used = f", for {_amounts(plan, [x.mean for x in part.spent])}" if len(part.spent) > 1 else ""
+    return f"{part.setting} would have brought {_results(plan, part.earned)} {between}{which}{used}."
 
 
 def _against_baselines(answer: Answer, part: SettingAnswer) -> Table:
@@ -179,6 +188,7 @@ def _arms(answer: Answer, part: SettingAnswer) -> Table:
     unit, style = plan.table.reward_unit, plan.table.style
     per_result = f"cost per {unit.removesuffix('s')}"
     header = ["arm", "of the budget", f"{plan.table.pull_unit}s", unit, per_result, "best ratio"]
+    header += [plan.table.cost2_unit] if plan.table.cost2_unit else []
     rows = []
     for arm in (arm for arms in part.arms for arm in _by_money(arms)):
         price = arm.file_cost / arm.file_reward if arm.file_reward else math.inf
@@ -189,6 +199,7 @@ def _arms(answer: Answer, part: SettingAnswer) -> Table:
             _spread(plan, arm.results),
             Cell(style.money(price) if arm.file_reward else "–", price),
             _best_ratio(plan, arm),
+            *([_spread(plan, arm.spent2)] if arm.spent2 is not None else []),
         ]
         rows.append([line(arm.instance), *row] if several else row)
     return Table(["instance", *header] if several else header, rows, left=(0, 1) if several else (0,))
@@ -403,9 +414,11 @@ def _read(plan: ComparisonPlan) -> list[str]:
     """The file, the units, what a pull is, how much was run."""
     table, many = plan.table, len(plan.table.instances)
     sizes = sorted(len(instance.arms) for instance in table.instances)
-    pulls = [float(plan.budget / instance.mean_cost.mean()) for instance in table.instances]
-    reward, cost = (_range([getattr(i, f"{x}_bound") for i in table.instances], ".4g") for x in ("reward", "cost"))
-    reward, cost = (x + " (each instance its own, see run.json)" * (" to " in x) for x in (reward, cost))
+    pulls = [plan.pulls(instance) for instance in table.instances]
+    bounds = [np.append(instance.reward_bound, instance.cost_bound) for instance in table.instances]
+    reward, *costs = (_range(of, ".4g") for of in np.transpose(bounds).tolist())
+    reward, *costs = (x + " (each instance its own, see run.json)" * (" to " in x) for x in (reward, *costs))
+    spent = list(zip(table.spent_units.values(), costs, plan.budgets, strict=True))
     means = "as in the file" if plan.posterior is None else "as drawn for each run"
     end = f"the last pull {_LAST[plan.last_pull]}"
     if plan.rounds is not None:
@@ -416,9 +429,10 @@ def _read(plan: ComparisonPlan) -> list[str]:
         + (f" ({sizes[0]} to {sizes[-1]} in an instance)" if many > 1 else ""),
         *([f"  {'; '.join(table.notes[: table.changes])}"] if table.changes else []),
         f"a reward is counted in {table.reward_unit}, at most {reward}",
-        f"a cost is counted in {table.cost_unit}, at most {cost}",
+        *(f"a cost is counted in {unit}, at most {cost}" for unit, cost, _ in spent),
         f"noise {plan.noise}: {_noise(plan, plan.noise)}; means {means}",
-        f"budget {plan.budget:g} ({table.cost_unit}) for each instance, about {_range(pulls, ',.3g')} pulls if spread "
+        f"budget {' and '.join(f'{budget:g} ({unit})' for unit, _, budget in spent)} for each instance, about "
+        f"{_range(pulls, ',.3g')} pulls if spread "
         f"over all arms; {end}",
         f"{' × '.join(parts)} = {plan.runs * many * len(plan.settings):,} runs; seed {plan.seed}",
     ]
@@ -561,7 +575,7 @@ def answer_files(
 
 def arms_table(answer: Answer) -> Table:
     """A row for each arm and each setting that the answer is about, for ``arms.csv``."""
-    numbers = ("share", "pulls", "money", "results")
+    numbers = ["share", "pulls", "money", "results"] + ["spent2"] * bool(answer.comparison.plan.table.cost2_unit)
     header = ["setting", "instance", "arm", "reward_per_pull", "cost_per_pull"]
     header += ["reward_per_pull_in_file", "cost_per_pull_in_file", "probability_best"]
     header += [f"{name}{end}" for name in numbers for end in ("", "_low", "_high")]
@@ -583,11 +597,13 @@ def as_json(answer: Answer) -> dict[str, Any]:
         known |= {"prior": dict(posterior.prior)}
     settings = [
         {"setting": part.setting, "rank": part.rank, "earned": part.earned, "rivals": part.baselines}
+        | ({"spent": part.spent} if len(part.spent) > 1 else {})
         for part in answer.settings
     ]
     best = [arms[at] for arms, at in zip(answer.settings[0].arms, answer.best_arms, strict=True)]
     facts = {
         "budget": plan.budget,
+        **({"budgets": plan.budgets, "cost2_unit": plan.table.cost2_unit} if len(plan.budgets) > 1 else {}),
         "reward_unit": plan.table.reward_unit,
         "cost_unit": plan.table.cost_unit,
         **{name: getattr(plan, name) for name in ("uncertainty", "why_given", "noise", "cost_cv")},

@@ -18,6 +18,7 @@ from jaxbandits.comparison.plan import ComparisonPlan, Group, block_size, prepar
 from jaxbandits.comparison.until import Clearness, look
 from jaxbandits.comparison.worlds import run_arms
 from jaxbandits.constraints import AverageCost, TotalBudget
+from jaxbandits.core import ticks
 from jaxbandits.core.protocol import Constraint, Policy, Status
 from jaxbandits.environments.finite import FiniteArms, WithNullArm
 from jaxbandits.simulation import simulate
@@ -37,7 +38,7 @@ class Interrupted(KeyboardInterrupt):
 @takes_options
 def compare(
     arms: str | os.PathLike[str] | ArmsTable,
-    budget: float,
+    budget: float | Sequence[float],
     policies: Policy | Sequence[Policy],
     *,
     progress: bool | str = False,
@@ -53,7 +54,9 @@ def compare(
     Args:
         arms: an arms file (see :mod:`jaxbandits.comparison.arms_file`), or what
             :func:`~jaxbandits.comparison.read_arms` returned.
-        budget: B > 0 for each instance, in the file's unit of cost; 2⁻²⁴ to 2³⁰ times the bound of the costs.
+        budget: B > 0 for each instance, in the file's unit of cost; 2⁻²⁴ to 2³⁰ times the bound of the costs. Of a file
+            with two costs a list of two, each in its own unit: a run ends when the first of them is spent, and its
+            regret is against the fluid optimum of that share of both budgets. Policies must play several resources.
         policies: one policy for finitely many arms or a list; a parameter that is an array makes several settings.
         runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000); left out with ``until``.
         until: ``"clear"``: play in batches until every pair of settings is clear; ``"best"``: until one setting is
@@ -185,21 +188,25 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
 
     instances = [plan.table.instances[row] for row in rows]
     reward, cost = (np.array([getattr(i, name) for i in instances]) for name in ("reward_bound", "cost_bound"))
-    reward, cost = reward[None, :, None, None], cost[None, :, None, None]
+    reward, cost = reward[None, :, None, None], cost[None, :, None]  # and of each resource, where there are several
     width = max(len(instance.arms) for instance in instances)
-    means = [np.nan_to_num(x).reshape(len(rows), -1, x.shape[-1])[..., :width] for x in environment.values()]
+    means = [np.nan_to_num(x).reshape(len(rows), -1, *x.shape[1:])[:, :, :width] for x in environment.values()]
+    spent, regret = by_run(result.spent.values)[:, :, :, -1] * cost, result.regret.values
+    if len(plan.budgets) > 1:  # a run may end with money left: against what all budgets together are worth
+        fluid = (result.best_rate * plan.scaled_budgets[each][:, 0])[None, :, None, None] * np.array(plan.shares)
+        regret = fluid - result.ledger["expected_reward"] / ticks.ONE
     earned, pulls = by_run(result.reward.values) * reward, by_run(result.final["pulls"])[..., :width]
-    violated = {} if plan.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost[..., 0]}
-    of_settings = violated | {
+    violated = {} if plan.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost}
+    accounts = zip(plan.table.spent_units, np.moveaxis(spent.reshape(*spent.shape[:3], -1), -1, 0), strict=True)
+    of_settings = (violated | dict(accounts)) | {
         "reward": earned[..., -1],
-        "regret": by_run(result.regret.values) * reward,
+        "regret": by_run(regret) * reward,
         "pulls": pulls.sum(axis=-1),  # no rounds: a skip is none
-        "spent": by_run(result.spent.values)[..., -1] * cost[..., 0],
         "ended": by_run(result.ended),
         "earned": earned.sum(axis=1),
         "arm pulls": pulls,
     }
-    of_arms = {"mean reward": means[0] * reward[0], "mean cost": means[1] * cost[0]}
+    of_arms = {"mean reward": means[0] * reward[0], "mean cost": means[1] * cost[0][:, None]}
     ends = np.cumsum([len(part.settings) for part in plan.together])[:-1]
     apart = {name: np.split(x, ends) for name, x in of_settings.items()}
     return [of_arms | {name: x[n] for name, x in apart.items()} for n in range(len(plan.together))]
@@ -222,12 +229,12 @@ def gather(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None = No
     shape = (len(plan.settings), len(plan.table.instances), plan.runs)
     made: dict[str, np.ndarray] = {}
     for group, runs, (values, *_) in parts:
-        for name in ("reward", "regret", "pulls", "spent", "ended", "violation"):
+        for name in ("reward", "regret", "pulls", *plan.table.spent_units, "ended", "violation"):
             if (value := values.get(name)) is not None:
                 into = made.setdefault(name, np.zeros((*shape, *value.shape[3:]), value.dtype))
                 into[:, list(group.rows), runs.start : runs.stop] = value
     axes = ("setting", "instance", "replicate", "mark")
-    units = {"reward": plan.table.reward_unit, "regret": plan.table.reward_unit, "spent": plan.table.cost_unit}
+    units = {"reward": plan.table.reward_unit, "regret": plan.table.reward_unit} | plan.table.spent_units
     ended, violation = made.pop("ended"), made.pop("violation", np.zeros(shape))
     labels = {
         "setting": list(plan.settings),
@@ -271,7 +278,8 @@ def _accounts(plan: ComparisonPlan, parts: list[Part]) -> Accounts:
     kept = max(1, min(plan.runs, _MOST_COUNTS // (settings * instances * arms)))
     of_run = kept if plan.posterior is not None else 1
     pulls = np.zeros((settings, instances, kept, arms), np.int32)
-    means = np.zeros((2, instances, of_run, arms))
+    several = plan.table.instances[0].mean_cost.shape[1:]
+    means = [np.zeros((instances, of_run, arms, *more)) for more in ((), several)]
     earned = np.zeros((len(plan.groups), settings, plan.runs, len(plan.shares)))
     for group, runs, (values, *_) in parts:
         rows, width, stop = list(group.rows), values["arm pulls"].shape[-1], min(runs.stop, kept)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxbandits.comparison.arms_table import money
 from jaxbandits.comparison.worlds import CountPosterior, LogPosterior
 from jaxbandits.core.checks import InputError
 from jaxbandits.statistics import ClearPairs, clear_pairs
@@ -43,8 +44,9 @@ def _most_of(plan: ComparisonPlan, row: int) -> float:
     """The bound of one instance."""
     instance = plan.table.instances[row]
     posterior = None if plan.posterior is None else plan.posterior.instances[row]
-    spent, rare = float(plan.scaled_budgets[row]) + 1, _RARE * (1 + (plan.noise == "empirical"))
-    reward, cost = instance.scaled_mean_reward, instance.scaled_mean_cost
+    # Of several costs the money alone bounds what is earned.
+    spent, rare = float(money(plan.scaled_budgets)[row]) + 1, _RARE * (1 + (plan.noise == "empirical"))
+    reward, cost = instance.scaled_mean_reward, money(instance.scaled_mean_cost)
     if isinstance(posterior, CountPosterior):
         rewards, costs, _ = posterior.extremes()
         reward, cost = np.minimum(rewards / instance.reward_bound, 1), costs / instance.cost_bound
@@ -53,12 +55,12 @@ def _most_of(plan: ComparisonPlan, row: int) -> float:
         kappa, spent, rare = np.log1p(reward.max() * np.expm1(_SLOPES)), float(plan.rounds), _RARE
     elif isinstance(posterior, LogPosterior):
         with np.errstate(divide="ignore", invalid="ignore"):
-            best = max(np.nan_to_num(r / c, nan=0.0, posinf=np.inf).max() for r, c in posterior.rows)
+            best = max(np.nan_to_num(r / money(c), nan=0.0, posinf=np.inf).max() for r, c in posterior.rows)
         if not np.isfinite(best):
             raise InputError(
                 f"instance {instance.name!r}: a row earns at no cost, so there is no bound of what a run earns"
             )
-        return float(best) * spent * instance.cost_bound
+        return float(best) * spent * float(np.ravel(instance.cost_bound)[0])
     else:
         needed = (1 - 1 / (1 + reward * np.expm1(_SLOPES)[:, None])) / np.maximum(cost, 1e-300)
         with np.errstate(divide="ignore", invalid="ignore"):  # no κ is enough where 1 or more is needed

@@ -23,14 +23,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbandits.comparison.arms_table import ArmsTable, Daily, Evidence, Instance
+from jaxbandits.comparison.arms_table import ArmsTable, Daily, Evidence, Instance, money
 from jaxbandits.core import streams, ticks
+from jaxbandits.core.arm_statistics import beside
 from jaxbandits.core.checks import InputError, bad, shown
 from jaxbandits.core.streams import Domain
 from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw
@@ -187,7 +188,7 @@ class Drawn:
     """Means of some runs of one instance, in the user's unit."""
 
     reward: FloatArray  # [run, K]
-    cost: FloatArray
+    cost: FloatArray  # [run, K], or [run, K, d]
     weights: tuple[FloatArray, ...] | None = None  # of a log, for each arm its rows' probabilities [run, row]
 
 
@@ -291,7 +292,7 @@ class LogPosterior:
 
     def means(self) -> tuple[FloatArray, FloatArray]:
         """The averages of the rows, ``[K]``."""
-        reward, cost = (np.array([arm[i].mean() for arm in self.rows]) for i in (0, 1))
+        reward, cost = (np.array([arm[i].mean(axis=0) for arm in self.rows]) for i in (0, 1))
         return reward, cost
 
     def largest(self) -> tuple[float, float]:
@@ -307,7 +308,7 @@ class LogPosterior:
             exponential = -np.log(mean_uniforms(seed, instance, runs, row, np.full_like(row, arm))[..., 0])
             weights.append(exponential / exponential.sum(-1, keepdims=True))
         each = list(zip(weights, self.rows, strict=True))
-        reward, cost = (np.stack([w @ arm[i] for w, arm in each], axis=-1) for i in (0, 1))
+        reward, cost = (np.stack([w @ arm[i] for w, arm in each], axis=1) for i in (0, 1))
         return Drawn(reward, cost, tuple(weights))
 
 
@@ -327,6 +328,8 @@ def why_no_posterior(table: ArmsTable) -> str | None:
     """Why the means of this table are taken as they are; None if they need not be."""
     if any(_evidence(instance).clicks is None for instance in table.instances):
         return "it has means only, and no counts that say how sure they are"
+    if table.cost2_unit and table.kind != "log":
+        return "it has two costs, and no rows that say how both vary"
     if table.kind != "log" and not counts_conversions(table) and not _days(table):
         return f"its {table.reward_unit} are no counts, and there are no rows day by day that say how they vary"
     return None
@@ -394,17 +397,19 @@ def scaled_means(
     """Mean rewards and costs over their bounds, and which arms there are, ``[instance, …, arm]`` each.
 
     ``width`` is the number of columns (that of the widest instance), absent arms have means of one half; ``means`` are
-    rewards and costs ``[…, arm]`` of each instance, default those of the file.
+    rewards and costs ``[…, arm]`` of each instance, default those of the file. With several costs theirs are
+    ``[instance, …, arm, d]``.
     """
     means = [(instance.mean_reward, instance.mean_cost) for instance in instances] if means is None else means
     width = width or max(len(instance.arms) for instance in instances)
-    reward, cost = np.full((2, len(instances), *means[0][0].shape[:-1], width), 0.5)
+    reward = np.full((len(instances), *means[0][0].shape[:-1], width), 0.5)
+    cost = np.full(reward.shape + instances[0].mean_cost.shape[1:], 0.5)
     present = np.zeros(reward.shape, bool)
     for row, (instance, (mean_reward, mean_cost)) in enumerate(zip(instances, means, strict=True)):
-        arms = slice(len(instance.arms))
-        reward[row, ..., arms] = mean_reward / instance.reward_bound
-        cost[row, ..., arms] = mean_cost / instance.cost_bound
-        present[row, ..., arms] = True
+        at: Any = (row, *(slice(None),) * (reward.ndim - 2), slice(len(instance.arms)))
+        reward[at] = mean_reward / instance.reward_bound
+        cost[at] = mean_cost / np.asarray(instance.cost_bound)
+        present[at] = True
     return reward, cost, present
 
 
@@ -429,12 +434,15 @@ def finite_arms(instances: Sequence[Instance], noise: str, concentration: float 
     reward, cost, present = scaled_means(instances)
     named = (("reward", reward), ("cost", cost))
     if noise == "empirical":
-        logs = [[(r / i.reward_bound, c / i.cost_bound) for r, c in i.log or ()] for i in instances]
+        logs = [[(r / i.reward_bound, c / np.asarray(i.cost_bound)) for r, c in i.log or ()] for i in instances]
         arms = FiniteArms.empirical(logs)
     elif noise == "bernoulli":
         for what, means in named:  # for a coin, means above 0 must be a tick or more
-            _below_a_tick(instances, what, present & (means > 0) & (ticks.from_units(means) == 0))
+            there = beside(present, means.ndim - present.ndim)
+            _below_a_tick(instances, what, there & (means > 0) & (ticks.from_units(means) == 0))
         arms = FiniteArms.bernoulli(reward, cost, present)
+    elif cost.ndim > reward.ndim:
+        raise InputError("noise: 'beta' given; it must be 'bernoulli' or 'empirical' with two costs")
     else:
         for what, means in named:
             wrong = present & ((means <= 0) | (means >= 1))
@@ -445,7 +453,7 @@ def finite_arms(instances: Sequence[Instance], noise: str, concentration: float 
             missed = present & (np.abs(played - means) > _BETA_ERROR * means)
             least = f"{means[missed][0]:.3g}" if missed.any() else ""
             _not_beta(instances, missed, f"a mean {what} of {least} of its bound", f"lower --{what}-max")
-    _below_a_tick(instances, "cost", arms.values()[1] <= 0)
+    _below_a_tick(instances, "cost", money(arms.values()[1], 2) <= 0)
     return arms
 
 
@@ -458,13 +466,15 @@ def _not_beta(instances: Sequence[Instance], wrong: np.ndarray, of: str, how: st
 
 def _below_a_tick(instances: Sequence[Instance], what: str, wrong: np.ndarray) -> None:
     """Raise an InputError for the first arm whose mean is less than money can be divided."""
-    for row, arm in np.argwhere(wrong)[:1]:
+    for row, arm, *cost in np.argwhere(wrong)[:1]:
         of = instances[row]
+        mean, bound = money(getattr(of, f"mean_{what}")[arm], 0), money(np.asarray(getattr(of, f"{what}_bound")), 0)
+        if cost:
+            mean, bound = of.mean_cost[arm, cost[0]], np.asarray(of.cost_bound)[cost[0]]
         raise bad(
             f"instance {shown(of.name)}, arm {shown(of.arms[arm])}, mean {what}",
-            float(getattr(of, f"mean_{what}")[arm]),
-            f"at least {getattr(of, f'{what}_bound') * 2.0**-24:.3g}, a 2**24th of the bound of the {what}s "
-            f"(lower --{what}-max)",
+            float(mean),
+            f"at least {bound * 2.0**-24:.3g}, a 2**24th of the bound of the {what}s (lower --{what}-max)",
         )
 
 
@@ -530,11 +540,11 @@ def run_arms(instances: Sequence[Instance], drawn: Sequence[Drawn], noise: str, 
     if noise == "clicks":
         for i, instance in enumerate(instances):
             worth[i] = max(int(ticks.from_units(np.array(1 / instance.reward_bound))), 1)
-    for i, _, arm in np.argwhere(present & (ticks.from_units(cost) < 1))[:1]:
+    for i, _, arm in np.argwhere(present & (ticks.from_units(money(cost, present.ndim)) < 1))[:1]:
         where = f"instance {shown(instances[i].name)}, arm {shown(instances[i].arms[arm])}"
         raise InputError(f"{where}: a mean cost below a 2**24th of the bound of the costs was drawn; lower --cost-max")
     chance = np.minimum(reward / (worth / ticks.ONE), 1.0)
-    chance, price = (ticks.from_units(x).astype(np.int32).reshape(-1, x.shape[-1]) for x in (chance, cost))
+    chance, price = (ticks.from_units(x).astype(np.int32).reshape(-1, *x.shape[2:]) for x in (chance, cost))
     worth, whole = worth.reshape(chance.shape), np.full_like(price, ticks.ONE)
     expected = np.rint(chance / ticks.ONE * worth).astype(np.int32)
     if noise == "clicks":  # every click costs its price, which is uniform on mean ± half, at most the bound
@@ -550,16 +560,19 @@ def _log_arms(instances: Sequence[Instance], drawn: Sequence[Drawn]) -> FiniteAr
     runs, width = drawn[0].reward.shape[0], max(len(instance.arms) for instance in instances)
     depth = max(arm.shape[1] for found in drawn for arm in found.weights or ())
     shape = (len(instances), runs, width, depth)
-    reward, cost = np.zeros((2, *shape), np.int32)
+    reward, cost = (np.zeros(shape + more, np.int32) for more in ((), instances[0].mean_cost.shape[1:]))
     reached, present = np.full(shape, ticks.ONE, np.int32), np.zeros(shape[:3], bool)
     for i, (instance, found) in enumerate(zip(instances, drawn, strict=True)):
         for arm, (rows, weights) in enumerate(zip(instance.log or (), found.weights or (), strict=True)):
             many = weights.shape[1]
             reward[i, :, arm, :many] = ticks.from_units(rows[0] / instance.reward_bound)
-            cost[i, :, arm, :many] = ticks.from_units(rows[1] / instance.cost_bound)
+            cost[i, :, arm, :many] = ticks.from_units(rows[1] / np.asarray(instance.cost_bound))
             reached[i, :, arm, : many - 1] = np.rint(np.cumsum(weights, axis=-1)[:, :-1] * ticks.ONE)
             present[i, :, arm] = True
     share = np.diff(reached, axis=-1, prepend=0).astype(np.float64) / ticks.ONE
-    means = [np.rint((share * x).sum(-1)).astype(np.int32).reshape(-1, width) for x in (reward, cost)]
-    law = WeightedRowsLaw(*(x.reshape(-1, width, depth) for x in (reward, cost, reached)))
+    means = [
+        np.rint((beside(share, x.ndim - 4) * x).sum(3)).astype(np.int32).reshape(-1, width, *x.shape[4:])
+        for x in (reward, cost)
+    ]
+    law = WeightedRowsLaw(*(x.reshape(-1, *x.shape[2:]) for x in (reward, cost, reached)))
     return FiniteArms(law=law, mean_reward=means[0], mean_cost=means[1], present=present.reshape(-1, width))

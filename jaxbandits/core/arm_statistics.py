@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -50,7 +50,7 @@ class Arms(NamedTuple):
         return self.cost / beside(self.n, self.cost.ndim - self.n.ndim)
 
 
-def beside(x: jax.Array, axes: int) -> jax.Array:
+def beside(x: Any, axes: int) -> Any:
     """``x`` with so many axes of size 1 behind its own: what is of an arm, beside what is of its resources."""
     return x.reshape(x.shape + (1,) * axes)
 

@@ -12,8 +12,8 @@ promise again unasked. The kit (:mod:`jaxbandits.testing`) proves each promise b
 =============  ==============================  ===================================================================
 capability     declared by                     promise
 =============  ==============================  ===================================================================
-``rests``      index and zooming policies      a score reads its own arm's statistics and t only, and does not fall
-                                               while the arm rests (the ball of a zooming policy does not grow)
+``rests``      index and zooming policies,     a score reads its own arm's statistics and t only, and does not fall
+               confidence bounds               while the arm rests (a ball does not grow, bounds do not change)
 ``steady``     policies with ``admits``        up to which round ``admits`` and ``status`` say the same
 ``addressed``  environments                    ``pull`` does what ``means`` and ``outcome`` say, and no more
 ``additive``   constraints                     below its end, ``charge`` is ``core.post``, and it
@@ -43,7 +43,7 @@ RESTS = Capability(
     "rests",
     (
         *("score", "init", "blank_action", "update", "select", "step", "spreads", "rounding"),
-        *("at", "radius", "value", "phased"),  # of explorations, and of zooming policies
+        *("at", "radius", "value", "phased", "upper", "lower"),  # of explorations, zooming policies, confidence bounds
     ),
     "does not declare a score that rests (an arm's score must read its own statistics and the round only, and never "
     "fall while the arm is not pulled)",

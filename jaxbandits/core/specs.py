@@ -80,7 +80,7 @@ class DelayedSpec(Spec):
     Attributes:
         inner: the spec of the world itself.
         room: how many requests may be open at once.
-        groups: for each budget the arms that it pays for; None: all.
+        groups: for each budget the arms that it pays for; None: all. Not read where the world has several costs.
 
     Example:
         >>> from jaxbandits.environments import DelayedSpec, FiniteSpec
@@ -97,14 +97,23 @@ class DelayedSpec(Spec):
         """K."""
         return self.inner.arms
 
+    @property
+    def budgets(self) -> int:
+        """d: one for each cost of the world, or for each group."""
+        return len(self.groups) if self.inner.resources is None else self.inner.resources
+
     def scope(self) -> np.ndarray:
         """Which budget pays for which arm, ``bool[d, K]``."""
         ids = np.arange(self.arms)
+        if self.inner.resources is not None:
+            return np.full((self.budgets, self.arms), True)
         return np.stack([np.full(self.arms, True) if g is None else np.isin(ids, g) for g in self.groups])
 
 
 class Arrivals(NamedTuple):
     """What a learner sees after a round: the outcomes that arrived, in order, ``i32[M]`` each, and how many there are.
+
+    Costs are ``[M, d]`` where there are several.
 
     A request that is given up (``lost``) tells nothing; its cost stays what it may have been at most.
     """

@@ -20,7 +20,7 @@ def is_arm(action: Any) -> bool:
 
 
 def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """``logs[instance][arm] = (first, second)`` as float64 arrays ``[rows]``, as many of each."""
+    """``logs[instance][arm] = (first, second)`` as float64 arrays ``[rows]``, the second perhaps ``[rows, d]``."""
     nested = "a list of instances, each a list of arms, each a pair of lists"
     try:
         rows = [list(instance) for instance in logs]
@@ -33,7 +33,7 @@ def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
     for i, instance in enumerate(pairs):
         arms = [tuple(numbers(f"{name}[{i}][{k}]", x) for x in arm) for k, arm in enumerate(instance)]
         for k, (a, b) in enumerate(arms):
-            if a.shape != b.shape or a.ndim != 1 or a.size == 0:
+            if a.ndim != 1 or a.size == 0 or b.shape not in (a.shape, a.shape + arms[0][1].shape[1:]):
                 where = f"{name}[{i}][{k}]"
                 raise InputError(f"{where}: shapes {a.shape} and {b.shape} given; both must be [rows], rows ≥ 1")
         checked.append(arms)

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import streams
+from jaxbandits.core.arm_statistics import beside
 from jaxbandits.core.checks import bad, numbers, whole_number
 from jaxbandits.core.protocol import Environment, Outcome
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
@@ -146,7 +147,7 @@ _LAST = np.int32(2**31 - 1)
 
 
 class Waiting(NamedTuple):
-    """Requests under way, ``i32[room]`` each."""
+    """Requests under way, ``i32[room]`` each; costs ``[room, d]`` where there are several."""
 
     due: jax.Array  # the round after which it is told; 0: nobody's place
     round: jax.Array
@@ -176,14 +177,14 @@ class Delayed(AroundWorld):
     :class:`~jaxbandits.core.specs.Arrivals`; wrap a policy for :class:`FiniteSpec` as ``InFlight(policy)`` to play it.
 
     Args:
-        environment: a world of finitely many arms with one cost.
+        environment: a world of finitely many arms, of one cost or of several.
         law: the delay, default none.
         room: how many requests may be open at once; one more ends the lane with ``Status.CAPACITY``.
         arrivals: M, how many are told after one round at most; more wait, in order. Default: all.
         patience: after how many rounds an outcome that has not come is given up, and told as lost (``event:lost``).
             Default: never; what never comes then holds its place for ever.
-        groups: the arms that each of several budgets pays for, None for all: the cost is a vector ``[d]``, for
-            :class:`~jaxbandits.Renewing`.
+        groups: the arms that each of several budgets pays for, None for all: the one cost becomes a vector ``[d]``, for
+            :class:`~jaxbandits.Renewing`. A world of several costs has a budget for each, and no groups.
 
     Raises:
         InputError: at :func:`~jaxbandits.simulate`, for another kind of world or numbers that are no counts.
@@ -212,13 +213,15 @@ class Delayed(AroundWorld):
 
     @property
     def resources(self) -> int:
-        """One for each group."""
-        return len(self.groups)
+        """Those of the world, or one for each group."""
+        return self.spec.budgets
 
     def check(self) -> None:
         inner = self.environment.spec
-        if not isinstance(inner, FiniteSpec) or inner.resources is not None or inner.null_arm:
-            raise bad("environment", inner, "a world of finitely many arms with one cost and no null arm")
+        if not isinstance(inner, FiniteSpec) or inner.null_arm:
+            raise bad("environment", inner, "a world of finitely many arms and no null arm")
+        if inner.resources is not None and self.groups != (None,):
+            raise bad("groups", self.groups, f"(None,): the world has {inner.resources} costs, each with a budget")
         super().check()
         self.law.check()
         whole_number("room", self.room, 1, 1 << 20)
@@ -235,7 +238,9 @@ class Delayed(AroundWorld):
         return refuses_but_one_arm(action)
 
     def start(self) -> DelayedState:
-        return DelayedState(self.environment.start(), Waiting(*(jnp.zeros((self.room,), jnp.int32) for _ in range(6))))
+        nobody, costs = jnp.zeros((self.room,), jnp.int32), self.environment.spec.cost_shape
+        waiting = Waiting(*[nobody] * 6)._replace(cost=jnp.zeros((self.room, *costs), jnp.int32))
+        return DelayedState(self.environment.start(), waiting)
 
     def pull(
         self, state: DelayedState, action: jax.Array, key: jax.Array, round: jax.Array
@@ -272,6 +277,8 @@ class Delayed(AroundWorld):
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """Means of the arms, and their costs to each budget ``[instance, action, d]``."""
         reward, cost = self.environment.values()
+        if self.environment.spec.resources is not None:
+            return reward, cost
         if all(group is None for group in self.groups):
             return reward, np.repeat(cost[..., None], self.resources, axis=-1)
         return reward, np.where(self.spec.scope().T[None], cost[..., None], 0.0)
@@ -287,7 +294,8 @@ def _join(waiting: Waiting, request: Waiting, joins: jax.Array) -> tuple[Waiting
     ids = jax.lax.iota(jnp.int32, waiting.due.shape[0])
     place = jnp.min(jnp.where(waiting.due == 0, ids, _LAST))
     mine = (ids == place) & joins
-    return jax.tree.map(lambda all, x: jnp.where(mine, x, all), waiting, request), (place < _LAST) | ~joins
+    joined = jax.tree.map(lambda all, x: jnp.where(beside(mine, all.ndim - 1), x, all), waiting, request)
+    return joined, (place < _LAST) | ~joins
 
 
 def _hand_over(waiting: Waiting, round: jax.Array, most: int) -> tuple[Waiting, Arrivals]:
@@ -303,12 +311,12 @@ def _hand_over(waiting: Waiting, round: jax.Array, most: int) -> tuple[Waiting, 
         first = jnp.where(due == jnp.min(due), waiting.round, _LAST)
         mine = (first == jnp.min(first)) & (first < _LAST)
         here = ids == told.number
-        values = (jnp.sum(jnp.where(mine, x, 0), dtype=jnp.int32) for x in waiting[1:])
-        put = (jnp.where(here, x, all) for x, all in zip(values, told[1:], strict=True))
+        values = (jnp.sum(jnp.where(beside(mine, x.ndim - 1), x, 0), axis=0, dtype=jnp.int32) for x in waiting[1:])
+        put = (jnp.where(beside(here, all.ndim - 1), x, all) for x, all in zip(values, told[1:], strict=True))
         return waiting._replace(due=jnp.where(mine, 0, waiting.due)), Arrivals(told.number + 1, *put)
 
     def more(carry: tuple[Waiting, Arrivals]) -> jax.Array:
         return (carry[1].number < most) & jnp.any(ready(carry[0]))
 
-    nothing = Arrivals(jnp.int32(0), *(jnp.zeros((most,), jnp.int32) for _ in range(5)))
+    nothing = Arrivals(jnp.int32(0), *(jnp.zeros((most, *x.shape[1:]), jnp.int32) for x in waiting[1:]))
     return jax.lax.while_loop(more, one, (waiting, nothing))

@@ -98,7 +98,7 @@ class RowsLaw(Law):
     """Resampled rows of a real log, reward and cost drawn together: one uniform picks the row."""
 
     reward: ArrayLike = leaf()  # i32[I, K, R] ticks
-    cost: ArrayLike = leaf()  # i32[I, K, R]
+    cost: ArrayLike = leaf()  # i32[I, K, R], or [I, K, R, d]
     rows: ArrayLike = leaf()  # i32[I, K]: rows that an arm has
 
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -124,8 +124,9 @@ class ClickLaw(Law):
     def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
         converts = streams.uniform_ticks(words[0]) < self.chance[arm]
         spread = self.spread[arm]
-        price = self.price[arm] - spread + streams.below(words[1], 2 * spread + 1)
-        pays = streams.uniform_ticks(words[1]) < self.paid[arm]
+        cost_words = words[1] if spread.ndim == 0 else words[1 : 1 + spread.shape[0]]
+        price = self.price[arm] - spread + streams.below(cost_words, 2 * spread + 1)
+        pays = streams.uniform_ticks(cost_words) < self.paid[arm]
         return converts.astype(jnp.int32) * self.worth[arm], pays.astype(jnp.int32) * price
 
 
@@ -317,7 +318,8 @@ class FiniteArms(AddressedArms):
     def empirical(logs: Sequence[Sequence[tuple[Any, Any]]]) -> FiniteArms:
         """Resample the rows of real logs: ``logs[instance][arm] = (rewards, costs)``, values in [0, 1].
 
-        A pull draws one row of its arm, so that reward and cost keep their dependence.
+        A pull draws one row of its arm, so that reward and cost keep their dependence. Costs are ``[rows]``, or
+        ``[rows, d]`` for d resources.
 
         Raises:
             InputError: an arm without rows, values outside [0, 1], lengths that differ.
@@ -326,16 +328,21 @@ class FiniteArms(AddressedArms):
         width = max(len(arms) for arms in checked)
         depth = max(rewards.size for arms in checked for rewards, _ in arms)
         fits("logs", (width,))
-        reward, cost = (np.zeros((len(checked), width, depth), np.int32) for _ in range(2))
+        several = checked[0][0][1].shape[1:]
+        reward, cost = (np.zeros((len(checked), width, depth, *more), np.int32) for more in ((), several))
         rows, present = np.ones((len(checked), width), np.int32), np.zeros((len(checked), width), bool)
         for i, arms in enumerate(checked):
             for k, (r, c) in enumerate(arms):
                 check_unit(f"logs[{i}][{k}] rewards", r, rows=True)
-                check_unit(f"logs[{i}][{k}] costs", c, rows=True)
+                for each in c.reshape(r.size, -1).T:
+                    check_unit(f"logs[{i}][{k}] costs", each, rows=True)
                 reward[i, k, : r.size], cost[i, k, : r.size] = ticks.from_units(r), ticks.from_units(c)
                 rows[i, k], present[i, k] = r.size, True
         law = RowsLaw(reward, cost, rows)
-        mean_r, mean_c = (np.rint(x.sum(-1, dtype=np.int64) / rows).astype(np.int32) for x in (reward, cost))
+        mean_r, mean_c = (
+            np.rint(x.sum(2, dtype=np.int64) / rows.reshape(rows.shape + (1,) * (x.ndim - 3))).astype(np.int32)
+            for x in (reward, cost)
+        )
         return FiniteArms(law=law, mean_reward=mean_r, mean_cost=mean_c, present=present)
 
     def take(self, instances: Sequence[int], arms: int | None = None) -> FiniteArms:

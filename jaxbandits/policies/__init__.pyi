@@ -34,8 +34,6 @@ from .knapsack import MRCB as MRCB
 from .knapsack import EpsilonFirst as EpsilonFirst
 from .knapsack import FixedSplit as FixedSplit
 from .knapsack import FractionalKUBE as FractionalKUBE
-from .knapsack import PDBwK as PDBwK
-from .knapsack import PDBwKWithTime as PDBwKWithTime
 from .many_arms import ArmIncreasing as ArmIncreasing
 from .many_arms import SampledArms as SampledArms
 from .many_arms import arms_to_sample as arms_to_sample
@@ -48,6 +46,8 @@ from .several_resources import DualMirrorDescent as DualMirrorDescent
 from .several_resources import EpsilonFirstLP as EpsilonFirstLP
 from .several_resources import KnapsackOracle as KnapsackOracle
 from .several_resources import LagrangeBwK as LagrangeBwK
+from .several_resources import PDBwK as PDBwK
+from .several_resources import PDBwKWithTime as PDBwKWithTime
 from .several_resources import PrimalDualBwK as PrimalDualBwK
 from .several_resources import RadBounds as RadBounds
 from .several_resources import ThompsonLP as ThompsonLP

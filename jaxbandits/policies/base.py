@@ -219,7 +219,11 @@ class ArmTotals(OneCost):
         feedback = observation.feedback
         before = state if isinstance(state, ArmStatistics) else state.learnt
         learnt = arm_statistics.record(before, observation.action, feedback.reward, feedback.cost)
-        return learnt if before is state else state._replace(learnt=learnt)
+        return self.with_learnt(state, learnt, observation.action)
+
+    def with_learnt(self, state: Any, learnt: ArmStatistics, arm: jax.Array | None = None) -> Any:
+        """The state with other statistics; ``arm`` is the only one whose statistics are others, if that is known."""
+        return learnt if isinstance(state, ArmStatistics) else state._replace(learnt=learnt)
 
     def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, jax.Array]:
         """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""

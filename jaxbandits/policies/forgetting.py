@@ -106,8 +106,8 @@ def _sums(state: Pytree) -> Pytree:
     return getattr(state, "learnt", state)
 
 
-def _with_sums(state: Pytree, sums: Pytree) -> Pytree:
-    return state._replace(learnt=sums) if hasattr(state, "learnt") else sums
+def _with_sums(policy: Policy, state: Pytree, sums: Pytree) -> Pytree:
+    return policy.with_learnt(state, sums) if isinstance(policy, ArmTotals) else sums
 
 
 def _is_total(x: Any) -> bool:
@@ -117,7 +117,7 @@ def _is_total(x: Any) -> bool:
 def _brought(policy: Policy, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
     """What one observation adds to the sums."""
     nothing = jax.tree.map(jnp.zeros_like, _sums(state))
-    return _sums(policy.update(_with_sums(state, nothing), key, observation))
+    return _sums(policy.update(_with_sums(policy, state, nothing), key, observation))
 
 
 def _as_of(round: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, View]:
@@ -218,7 +218,7 @@ class Windowed(_Forgetting):
                 lambda a, b: ticks.minus(a, b) if _is_total(a) else a - b, sums, gone, is_leaf=_is_total
             )
             left = select_tree(state.round[place] == state.first, less, sums)
-            return state._replace(inner=_with_sums(state.inner, left), first=state.first + 1)
+            return state._replace(inner=_with_sums(self.policy, state.inner, left), first=state.first + 1)
 
         return jax.lax.while_loop(lambda state: state.first < first, forget, state)
 
@@ -688,7 +688,7 @@ class Restarting(_Forgetting):
         if self.whole:
             inner = select_tree(changed, state.blank, inner)
         else:
-            inner = _with_sums(inner, jax.tree.map(lambda x: begin(x, 0), _sums(inner)))
+            inner = _with_sums(self.policy, inner, jax.tree.map(lambda x: begin(x, 0), _sums(inner)))
         since = jnp.where(changed & self.whole, observation.view.round - 1, state.since)
         restarts = state.restarts + changed.astype(jnp.int32)
         return RestartingState(inner, state.blank, jax.tree.map(begin, watched, calm), since, restarts)

@@ -15,18 +15,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics import beta
-from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits._numerics.arrays import ArrayLike, positive
 from jaxbandits._numerics.knapsack_lp import Vertex, simplex
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats, beside, counted
+from jaxbandits.core.capabilities import RESTS, why_not
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import ArmTotals, fewest, gumbel, largest, left
-from jaxbandits.policies.knapsack import rad
+from jaxbandits.policies.base import ArmTotals, IndexPolicy, fewest, gumbel, largest, left
 from jaxbandits.policies.pacers import moved
 from jaxbandits.policies.ucb import lower_bound, upper_bound
 
@@ -38,7 +38,13 @@ _MOST_DRAWN = 256 - _THETA_COST
 
 
 class Confidence:
-    """An upper bound U of each mean reward and a lower bound L of each mean cost, in [0, 1], after one pull or more."""
+    """An upper bound U of each mean reward and a lower bound L of each mean cost, in [0, 1], after one pull or more.
+
+    Attributes:
+        rests: True if an arm's bounds do not change while it is not pulled, in whatever round: they are remembered.
+    """
+
+    rests: ClassVar[bool] = False
 
     @abstractmethod
     def upper(self, arms: Arms) -> jax.Array:
@@ -47,6 +53,11 @@ class Confidence:
     @abstractmethod
     def lower(self, arms: Arms) -> jax.Array:
         """L, ``f32[K]``, or ``f32[K, d]`` as the costs are."""
+
+
+def rad(mean: jax.Array, n: jax.Array, c_rad: jax.Array) -> jax.Array:
+    """rad(ν, N) = √(C_rad ν / N) + C_rad / N."""
+    return jnp.sqrt(c_rad * mean / n) + c_rad / n
 
 
 @pytree
@@ -66,6 +77,8 @@ class RadBounds(Confidence):
     """
 
     c_rad: ArrayLike = leaf(default=0.5, above=0)
+
+    rests: ClassVar[bool] = True
 
     def upper(self, arms: Arms) -> jax.Array:
         """min(r̄ + rad(r̄, n), 1)."""
@@ -164,13 +177,13 @@ class _ArmsOfSeveral(ArmTotals):
 
     def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, jax.Array]:
         """Open pulls count at their arm's current means."""
-        after, arm = self.select(state._replace(learnt=counted(state.learnt, open)), key, view)
-        return after._replace(learnt=state.learnt), arm
+        after, arm = self.select(self.with_learnt(state, counted(state.learnt, open)), key, view)
+        return self.with_learnt(after, state.learnt), arm
 
 
-def pulled(state: Any, round: jax.Array) -> Arms:
+def pulled(learnt: ArmStatistics, round: jax.Array) -> Arms:
     """The statistics as floats, costs ``[K, d]``, an arm never pulled as one pulled once for nothing."""
-    known = state.learnt._replace(pulls=jnp.maximum(state.learnt.pulls, 1))
+    known = learnt._replace(pulls=jnp.maximum(learnt.pulls, 1))
     if known.cost.part.ndim == 1:
         known = known._replace(cost=jax.tree.map(lambda x: x[:, None], known.cost))
     return jax.lax.optimization_barrier(as_floats(known, round))
@@ -198,6 +211,7 @@ class PricedState(NamedTuple):
     budget: Total  # [d + 1]
     used: Total  # [d]: Σ L of the arms played by their index, each rounded to 2⁻¹⁴
     rounds: jax.Array  # i32[]: how many those were
+    bounds: Any = ()  # (U f32[K], L f32[d, K]) by the statistics, where they rest
 
 
 @pytree
@@ -245,8 +259,28 @@ class PrimalDualBwK(_ArmsOfSeveral):
 
     def init(self, spec: FiniteSpec) -> PricedState:
         """Nothing known, nothing used."""
-        d = resources_of(spec)
-        return PricedState(ArmTotals.init(self, spec), ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0))
+        d, known = resources_of(spec), ArmTotals.init(self, spec)
+        return self.with_learnt(PricedState(known, ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0)), known)
+
+    def with_learnt(self, state: PricedState, learnt: ArmStatistics, arm: jax.Array | None = None) -> PricedState:
+        """The bounds go with the statistics; where they rest, those of the one arm that learnt are made anew."""
+        state = state._replace(learnt=learnt)
+        if why_not(self.bounds, RESTS, Confidence) is not None:
+            return state
+        if arm is None:
+            return state._replace(bounds=self.limits(learnt, jnp.int32(1)))
+        one = jax.tree.map(lambda x: x.at[arm].get(mode="clip")[None], learnt)
+        mine = jax.lax.iota(jnp.int32, learnt.pulls.shape[0]) == arm
+        both = zip(state.bounds, self.limits(one, jnp.int32(1)), strict=True)
+        return state._replace(bounds=tuple(jnp.where(mine, new, old) for old, new in both))
+
+    def limits(self, learnt: ArmStatistics, round: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(U ``f32[K]``, L ``f32[d, K]``): of all arms, or of the one that learnt, with the same bits."""
+        arms = pulled(learnt, round)
+        wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds)  # as in `base.evaluate`
+        wide, arms = jax.lax.optimization_barrier((wide, arms))
+        each = [arms._replace(cost=arms.cost[:, j], cost_rest=arms.cost_rest[:, j]) for j in range(arms.cost.shape[1])]
+        return wide.upper(arms), jnp.stack([wide.lower(one) for one in each])
 
     def select(self, state: PricedState, key: jax.Array, view: View) -> tuple[PricedState, jax.Array]:
         """The largest reward for what it uses, and what that is."""
@@ -254,16 +288,14 @@ class PrimalDualBwK(_ArmsOfSeveral):
         state = state._replace(budget=budget)
         score, lower = self.score(state, view.round, amounts)
         arm, by_index = fresh_first(state, view, largest(score, key, view))
-        mine = by_index & (jax.lax.iota(jnp.int32, score.shape[0]) == arm)
-        whole = jnp.where(mine[:, None], jnp.rint(lower * _FINE).astype(jnp.int32) * (ticks.ONE // _FINE), 0)
-        used = ticks.add(state.used, jnp.sum(whole, axis=0, dtype=jnp.int32))
+        mine = jnp.where(by_index, lower.at[:, arm].get(mode="fill", fill_value=0), 0)
+        used = ticks.add(state.used, jnp.rint(mine * _FINE).astype(jnp.int32) * (ticks.ONE // _FINE))
         return state._replace(used=used, rounds=state.rounds + by_index.astype(jnp.int32)), arm
 
     def score(self, state: PricedState, round: jax.Array, amounts: Amounts) -> tuple[jax.Array, jax.Array]:
-        """(U/Σ v L B/B_j ``f32[K]``, L ``f32[K, d]``); weights over the largest one, so that none overflows."""
-        arms = pulled(state, round)
+        """(U/Σ v L B/B_j ``f32[K]``, L ``f32[d, K]``); weights over the largest one, so that none overflows."""
+        upper, lower = state.bounds or self.limits(state.learnt, round)
         mine, budgets, used = jax.lax.optimization_barrier((self, amounts.budget, ticks.to_float(state.used)))
-        upper, lower = mine.bounds.upper(arms), mine.bounds.lower(arms)
         m = budgets.shape[0]
         least = jnp.min(budgets)
         rate = jnp.log1p(mine.rate * jnp.sqrt(np.float32(np.log(m)) / least))
@@ -273,8 +305,147 @@ class PrimalDualBwK(_ArmsOfSeveral):
         log = rate * share * used
         price = jnp.exp(log - jnp.max(log)) * share
         uses = jnp.zeros_like(upper) + (price[m - 1] if amounts.timed else 0)
-        for j in range(lower.shape[1]):  # one after the other: a reduction may add in another order in another program
-            uses = uses + price[j] * lower[:, j]
+        for j in range(lower.shape[0]):  # one after the other: a reduction may add in another order in another program
+            uses = uses + price[j] * lower[j]
+        return jnp.where(uses > 0, upper / uses, jnp.inf), lower
+
+
+@pytree
+class PDBwK(IndexPolicy):
+    """PD-BwK where money is the only resource: the index that is then left of :class:`PrimalDualBwK`.
+
+    .. math:: \\frac{\\min(\\bar r_k + \\mathrm{rad}(\\bar r_k, n_k), 1)}
+        {\\max(\\bar c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)}, \\qquad
+        \\mathrm{rad}(\\nu, N) = \\sqrt{C_{rad}\\, \\nu / N} + C_{rad} / N;
+
+    +∞ where the denominator is 0. With one resource and no horizon the dual weights are one common factor, whose rate
+    ε = √(ln d / B) is 0 besides, so nothing of them remains. Leaps: the index does not depend on t at all.
+
+    Args:
+        c_rad: C_rad > 0, a constant of order ln(dTm) that the paper leaves open. :meth:`for_budget` gives the value
+            that the BTS paper's comparison used, ¼ ln(B K), which needs the budget.
+
+    Source: §2 and §5 of the paper; its radius is rebuilt from the text and its Claim 4.6.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> round(float(jb.policies.PDBwK.for_budget(1e4, arms=10).c_rad), 6)
+        2.878231
+    """
+
+    c_rad: ArrayLike = leaf(above=0)
+
+    rests: ClassVar[bool] = True
+
+    @classmethod
+    def for_budget(cls, budget: Any, arms: Any) -> PDBwK:
+        """With C_rad = ¼ ln(B K), at least 0.1; arrays ``[instance]`` give one value per instance."""
+        return cls(c_rad=usual_c_rad(budget, arms))
+
+    def score(self, arms: Arms) -> jax.Array:
+        """U/L of :class:`RadBounds`."""
+        bounds = RadBounds(self.c_rad)
+        upper, lower = bounds.upper(arms), bounds.lower(arms)
+        return jnp.where(lower > 0, upper / lower, jnp.inf)
+
+
+def usual_c_rad(budget: Any, arms: Any) -> np.ndarray:
+    """¼ ln(B K), at least 0.1: a number, or ``[1, instance]``."""
+    c_rad = np.maximum(0.25 * np.log(positive("budget", budget) * positive("arms", arms)), 0.1)
+    return c_rad if c_rad.ndim == 0 else np.atleast_2d(c_rad)
+
+
+class TimedState(NamedTuple):
+    """Statistics, and what the weights are made of."""
+
+    learnt: ArmStatistics
+    money: Total  # Σ L of the arms played by their index, each rounded down to a tick
+    rounds: jax.Array  # i32[]: how many those were
+
+
+@pytree
+class PDBwKWithTime(ArmTotals):
+    """PD-BwK with two resources, money and time: a round uses B/T of a budget of time that is as large as the money's.
+
+    .. math:: \\arg\\max_k \\frac{U_k}{v_{money}\\, L_k + v_{time}\\, B/T}, \\qquad
+        v_i \\leftarrow v_i (1 + \\varepsilon)^{L_{i}}, \\quad \\varepsilon = \\sqrt{\\ln 2 / B},
+
+    :math:`U_k = \\min(\\bar r_k + \\mathrm{rad}(\\bar r_k, n_k), 1)` and
+    :math:`L_k = \\max(\\bar c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)` as in :class:`PDBwK`; :math:`L_i` is that of the
+    arm just played, B/T for time, and both weights begin at 1 when each arm was pulled once. Exact ties at random.
+    Where money is scarce its weight grows and this is :class:`PDBwK`; where time is, the index is the mean reward's
+    bound.
+
+    Args:
+        c_rad: C_rad > 0; :meth:`for_budget` gives ¼ ln(B K).
+        budget: B > 0, of money.
+        horizon: T ≥ B, in rounds. It is the policy's belief: the constraint ends the run.
+
+    Raises:
+        InputError: before anything runs, for values outside their ranges, T < B, or an environment with several
+            resources.
+
+    Does not leap: the weights change every round.
+
+    Source: §2 and §5 of the paper, Algorithm 2 with d = 2; as :class:`PDBwK`.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.PDBwKWithTime.for_budget(100.0, arms=3, horizon=400.0).horizon
+        400.0
+    """
+
+    c_rad: ArrayLike = leaf(above=0)
+    budget: ArrayLike = leaf(above=0)
+    horizon: ArrayLike = leaf(above=0)
+
+    @classmethod
+    def for_budget(cls, budget: Any, arms: Any, horizon: Any) -> PDBwKWithTime:
+        """With C_rad = ¼ ln(B K), at least 0.1; arrays ``[instance]`` give one value per instance."""
+        given: list[Any] = [usual_c_rad(budget, arms), budget, horizon]
+        if any(np.ndim(x) for x in given):
+            given = [np.atleast_2d(x) for x in np.broadcast_arrays(*given)]  # [1, instance]
+        return cls(*given)
+
+    def check(self, spec: FiniteSpec) -> None:
+        """One cost, and a round that uses no more than a unit of time."""
+        super().check(spec)
+        if (short := np.asarray(self.horizon) < np.asarray(self.budget)).any():
+            shown = float(np.broadcast_to(self.horizon, short.shape)[short].flat[0])
+            raise bad("PDBwKWithTime.horizon", shown, "at least the budget, so that a round uses one unit at most")
+
+    def init(self, spec: FiniteSpec) -> TimedState:
+        """Nothing known, nothing used."""
+        return TimedState(super().init(spec), ticks.zero(), jnp.int32(0))
+
+    def select(self, state: TimedState, key: jax.Array, view: View) -> tuple[TimedState, jax.Array]:
+        """The largest reward for what it uses, and what that is."""
+        fresh = state.learnt.pulls == 0
+        score, lower = self.score(state)
+        arm = largest(score, key, view, fresh=fresh)
+        there = fresh if view.available is None else fresh & view.available
+        by_index = ~jnp.any(there)
+        used = jnp.where(by_index & (jax.lax.iota(jnp.int32, fresh.shape[0]) == arm), jnp.floor(lower * ticks.ONE), 0)
+        money = ticks.add(state.money, jnp.sum(used.astype(jnp.int32), dtype=jnp.int32))
+        return TimedState(state.learnt, money, state.rounds + by_index.astype(jnp.int32)), arm
+
+    def select_while_open(
+        self, state: TimedState, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[TimedState, jax.Array]:
+        """Open pulls count at their arm's current means."""
+        used, arm = self.select(state._replace(learnt=counted(state.learnt, open)), key, view)
+        return used._replace(learnt=state.learnt), arm
+
+    def score(self, state: TimedState) -> tuple[jax.Array, jax.Array]:
+        """(U/(v L + v' B/T), L), ``f32[K]``; weights over the larger one, so that none overflows."""
+        known = state.learnt._replace(pulls=jnp.maximum(state.learnt.pulls, 1))
+        arms, money = jax.lax.optimization_barrier((as_floats(known, jnp.int32(1)), ticks.to_float(state.money)))
+        bounds = RadBounds(self.c_rad)
+        upper, lower = bounds.upper(arms), bounds.lower(arms)
+        share = self.budget / self.horizon
+        rate = jnp.log1p(jnp.sqrt(np.float32(np.log(2)) / self.budget))
+        ahead = rate * (money - share * state.rounds.astype(jnp.float32))  # ln of v_money / v_time
+        uses = lower * jnp.exp(jnp.minimum(ahead, 0)) + share * jnp.exp(jnp.minimum(-ahead, 0))
         return jnp.where(uses > 0, upper / uses, jnp.inf), lower
 
 
@@ -381,7 +552,7 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
 
     def believed(self, state: KnapsackState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """(U, L)."""
-        arms = pulled(state, view.round)
+        arms = pulled(state.learnt, view.round)
         mine = jax.lax.optimization_barrier(self)
         return mine.bounds.upper(arms), mine.bounds.lower(arms)
 
@@ -449,7 +620,7 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
 
     def believed(self, state: FirstState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """(r̄, c̄); an arm never pulled brings nothing."""
-        arms = pulled(state, view.round)
+        arms = pulled(state.learnt, view.round)
         return arms.mean_reward, arms.mean_cost
 
     def select(self, state: FirstState, key: jax.Array, view: View) -> tuple[FirstState, jax.Array]:
@@ -804,7 +975,7 @@ class DualMirrorDescent(_ArmsOfSeveral):
             )
         now = jax.tree.map(lambda x: x[:-1], told(view, state.price.shape[0]))
         paid = ticks.to_float(ticks.minus(state.left, now))
-        arms = pulled(state, view.round)
+        arms = pulled(state.learnt, view.round)
         mine, before, paid, room, every = jax.lax.optimization_barrier(
             (self, state.price, paid, amounts.left, amounts.budget)
         )

@@ -152,7 +152,7 @@ def learn(
     bound: jax.Array,
     scope: jax.Array,
 ) -> Known:
-    """Learn from one arrival (a scalar each) and give back what it did not cost; a lost one costs its bound.
+    """Learn from one arrival (costs may be ``[d]``) and give back what it did not cost; a lost one costs its bound.
 
     ``told.number`` says by how many the arm's open requests become fewer: 1, or 0 for one that was lost before.
     """
@@ -198,8 +198,8 @@ class InFlight(Around):
 
     Args:
         policy: any policy for finitely many arms whose ``update`` takes one observation.
-        bound: the most that a pull of each arm can cost, ``[K]`` in (0, 1], default 1. A cost above it could be
-            overspent; the audit of ``Renewing`` would show it.
+        bound: the most that a pull of each arm can cost, ``[K]`` in (0, 1], default 1; of several costs each. A cost
+            above it could be overspent; the audit of ``Renewing`` would show it.
 
     Raises:
         InputError: before anything runs, for a policy that does not play the world's arms.
@@ -228,7 +228,7 @@ class InFlight(Around):
         return state.known.learnt
 
     def init(self, spec: DelayedSpec) -> InFlightState:
-        known = first(self.policy, spec.inner, len(spec.groups))
+        known = first(self.policy, spec.inner, spec.budgets)
         return InFlightState(known, jnp.asarray(spec.scope()), jnp.int32(spec.room))
 
     def _bound(self, arms: int) -> jax.Array:

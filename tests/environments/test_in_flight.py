@@ -25,12 +25,16 @@ from jaxbandits.policies import (
     BudgetedThompson,
     Discounted,
     EvenPace,
+    FixedSplit,
     InFlight,
     OmegaUCB,
     PDBwKWithTime,
     PricePacer,
+    PrimalDualBwK,
     Restarting,
     SoftIndex,
+    ThompsonLP,
+    UCBBwK,
     Windowed,
 )
 from jaxbandits.policies.wrappers import Known
@@ -270,6 +274,48 @@ def test_without_delay_it_is_the_policy_itself():
         assert np.array_equal(mine, own)
 
 
+# --- several costs, which arrive together
+
+
+def dear() -> FiniteArms:
+    return FiniteArms.bernoulli([[0.3, 0.6, 0.9]], [[[0.2, 0.5], [0.6, 0.4], [0.9, 0.7]]])
+
+
+@pytest.mark.parametrize("policy", [PrimalDualBwK(), UCBBwK(), ThompsonLP()], ids=lambda x: type(x).__name__)
+def test_several_costs_without_delay_are_the_policy_itself(policy: jb.Policy) -> None:
+    limit, rounds = jb.TotalBudget([20.0, 25.0], last_pull="counts", rounds=60), 60
+    plain = jb.rollout(policy, dear(), limit, key=KEY, rounds=rounds)
+    flying = jb.rollout(InFlight(policy), Delayed(dear()), limit, key=KEY, rounds=rounds)
+    assert np.array_equal(plain.action, flying.action) and np.array_equal(plain.outcome.cost, flying.outcome.cost)
+    for mine, own in zip(jax.tree.leaves(flying.state.known.learnt), jax.tree.leaves(plain.state), strict=True):
+        assert np.array_equal(mine, own)
+
+
+def test_several_costs_arrive_together_and_are_held_and_given_back() -> None:
+    """What is known of every cost are the outcomes of six rounds ago; budgets are charged these, and open bounds."""
+    rounds, bound = 40, (1.0, 1.0, 1.0)
+    late = Delayed(dear(), FixedDelay(5), room=8)
+    lane = jb.rollout(
+        InFlight(UCBBwK()), late, jb.TotalBudget([30.0, 30.0], last_pull="counts"), key=KEY, rounds=rounds
+    )
+    hot = (np.asarray(lane.action)[:, None] == np.arange(3))[..., None]
+    costs = np.cumsum(hot * np.asarray(lane.outcome.cost)[:, None, :].astype(np.int64), axis=0)
+    known = ticks.join(lane.state.known.learnt.learnt.cost)
+    assert np.array_equal(known[6:], costs[:-6]) and not known[:6].any() and known[-1].all()
+    day = jb.Renewing([9.0, 7.0], [2, 1], [10] * 4)
+    lane = jb.rollout(InFlight(FixedSplit([1.0, 1.0, 1.0]), bound=bound), late, day, key=KEY, rounds=rounds)
+    cost, played = np.asarray(lane.outcome.cost).astype(np.int64), np.asarray(lane.action) >= 0
+    charged = ticks.join(lane.state.known.budgets.charged)
+    for j, slots in enumerate((2, 1)):
+        for t in range(rounds):
+            first = t // (10 * slots) * 10 * slots  # of this period
+            paid = sum(int(cost[s, j]) if s <= t - 6 else ticks.ONE * int(played[s]) for s in range(first, t + 1))
+            assert charged[t, j] == paid, (j, t)
+    assert not ticks.join(lane.ledger.audit["violation"]).any() and not played.all() and played.sum() > 20
+    with pytest.raises(jb.InputError, match=r"groups: .* it must be \(None,\): the world has 2 costs"):
+        Delayed(dear(), groups=(None, (1,))).check()
+
+
 def test_decisions_of_a_batch_see_nothing_of_each_other():
     """Statistics change between batches only, and an index policy spreads: all arms before any comes twice."""
     rounds, size = 24, 6
@@ -303,6 +349,8 @@ def test_open_pulls_count_at_their_arms_means():
 @pytest.mark.integration
 def test_delayed_worlds_and_renewing_budgets_keep_the_contract():
     assert check_environment(world(), key=KEY, counted=False) < 5
+    late = Delayed(dear(), TableDelay.geometric(4.0, lost=0.1), room=32, arrivals=M, patience=PATIENCE)
+    assert check_environment(late, key=KEY, counted=False) < 5
     check_constraint(RENEWING, world(), InFlight(OmegaUCB(), bound=BOUNDS), key=KEY)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from jaxbandits.comparison._reading.sheet import coded, grouped
 from jaxbandits.comparison.arms_table import Daily, Evidence, FloatArray, Instance, KeptOut, Pulls
 from jaxbandits.core.checks import InputError, bad, shown
 
+Log = tuple[tuple[FloatArray, FloatArray], ...]
 LARGEST_SCALED_MEAN = 0.99
 NOT_KNOWN = "a number is not known"
 _SMALL_COST = 0.1  # below it a file that is not in plain form has a bound of its own
@@ -152,10 +153,22 @@ def kept_out(rows: Rows, arm: Arm, why: str = "") -> KeptOut:
 def instance_of(rows: Rows, arms: Sequence[Arm], bounds: tuple[float, float]) -> Instance:
     """The instance of at least two playable arms, with its evidence."""
     rewards, costs = _fixed([arm.reward for arm in arms]), _fixed([arm.cost for arm in arms])
-    names, log = tuple(arm.name for arm in arms), None
+    names, log, bound = tuple(arm.name for arm in arms), None, bounds[1]
     if rows.columns.kind == "log":
         log = tuple((_fixed(rows.value[arm.rows]), _fixed(rows.spent[arm.rows])) for arm in arms)
-    return Instance(arms[0].instance, names, rewards, costs, *bounds, log, _evidence(rows, arms))
+    if rows.spent2 is not None:
+        log, costs, bound = _of_two_costs(rows, arms, log, costs, bound)
+    return Instance(arms[0].instance, names, rewards, costs, bounds[0], bound, log, _evidence(rows, arms))
+
+
+def _of_two_costs(rows: Rows, arms: Sequence[Arm], log: Log | None, costs: FloatArray, bound: float) -> Any:
+    """Log, mean costs and bounds with the second cost beside the first; its bound is that of this instance's arms."""
+    seen = [rows.spent2[arm.rows] for arm in arms]  # type: ignore[index]
+    whole = [rows.clicks[arm.rows].sum() for arm in arms]  # 1 a row but in counts
+    means = np.array([x.sum() / n for x, n in zip(seen, whole, strict=True)])
+    most = max(x.max() for x in seen) if rows.columns.kind == "log" else means.max() / LARGEST_SCALED_MEAN
+    both = log and tuple((r, _fixed(np.stack([c, x], axis=1))) for (r, c), x in zip(log, seen, strict=True))
+    return both, _fixed(np.stack([costs, means], axis=1)), (bound, float(most) or 1.0)
 
 
 def _evidence(rows: Rows, arms: Sequence[Arm]) -> Evidence:

@@ -173,6 +173,7 @@ ROLES: dict[str, dict[str, str]] = {
     "conversions": {"log": "reward"},
     "mean_reward": {},
     "mean_cost": {},
+    "cost2": {},  # only the user says that there is one
 }
 _OF_ONE_PULL = ("price", "reward_rate")  # in a file of counts, where it is multiplied with the pulls
 PLAIN = {
@@ -236,7 +237,9 @@ class Columns:
 
     def numeric(self) -> dict[str, int]:
         """Positions of the columns of numbers by role."""
-        return {role: self.at[role] for role in dict.fromkeys(["clicks", *PLAIN[self.kind][1:]]) if role in self.at}
+        return {
+            role: self.at[role] for role in dict.fromkeys(["clicks", *PLAIN[self.kind][1:], "cost2"]) if role in self.at
+        }
 
     def unit(self, role: str) -> str:
         """The unit in a role's title."""
@@ -278,7 +281,7 @@ def _kinds(titles: Sequence[str], asked: Asked) -> list[str]:
     return [
         kind
         for kind in ("counts", "means", "log")
-        if {_role(kind, option) for option in options} <= {"instance", "time", *PLAIN[kind]}
+        if {_role(kind, option) for option in options} <= {"instance", "time", "cost2", *PLAIN[kind]}
         and (kind == "log" or not one_pull)
     ]
 

@@ -58,6 +58,7 @@ class Rows:
     spent: FloatArray  # [N], what they cost (means: the mean cost); NaN as above
     time: numbers.Times | None = None
     ads: tuple[FloatArray, FloatArray] | None = None  # the Facebook file's own means, (reward, cost) [N] each
+    spent2: FloatArray | None = None  # [N], of a second cost; a row in which it is not known is a gap
 
 
 def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Choices) -> Rows:
@@ -70,6 +71,10 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Cho
     usable = np.flatnonzero(numbers.check_cells(sheet, amounts, columns.kind))
     sheet, amounts = sheet.only(usable), amounts.only(usable)
     clicks, value, spent = _filled(columns.kind, sheet, amounts)
+    if (spent2 := amounts.values.get("cost2")) is not None and columns.kind == "counts":
+        spent2 = np.where(np.isnan(clicks), np.nan, np.nan_to_num(spent2))
+    elif spent2 is not None:
+        spent = np.where(np.isnan(spent2), np.nan, spent)
     default = np.full(len(sheet.line), default_name, object)
     instances, arms, time = sheet.of("instance") if "instance" in columns.at else default, _names(sheet), None
     if "time" in columns.at:
@@ -82,7 +87,7 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Cho
             sheet.note(InputError(f"{sheet.source}, {note}; {say}"))
     if columns.kind != "means" and not choices.add:
         _check_names(sheet, columns, instances, arms)
-    return Rows(sheet, columns, amounts.style, instances, arms, clicks, value, spent, time)
+    return Rows(sheet, columns, amounts.style, instances, arms, clicks, value, spent, time, spent2=spent2)
 
 
 # --- Rows that are no arms, whatever their numbers say.
