@@ -1,16 +1,14 @@
-"""Arrays: prefix sums in the way that XLA on CPU is fast at, constants by device; checks of arguments."""
+"""Arrays: sums and reductions in the way that XLA on CPU is fast at, constants by device; checks of arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import ShapedArray
-from jax.extend.core import Primitive
-from jax.interpreters import mlir
 
 from jaxbandits.core.checks import InputError, bad, numbers
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 else:
     from numpy.typing import ArrayLike as ArrayLike
 
-_PART, _WINDOW = 16, 32
+_WINDOW = 32
 
 
 def positive(argument: str, value: Any, may_be: str = "a finite number above 0") -> np.ndarray:
@@ -46,17 +44,21 @@ def one_of(argument: str, value: Any, names: Iterable[str]) -> None:
 
 
 def prefix_sums(x: jax.Array) -> jax.Array:
-    """``jnp.cumsum(x)`` of whole numbers ``i32[n]``: inside parts of sixteen, then over the parts.
+    """``jnp.cumsum(x)`` of whole numbers ``i32[n]``: inside parts of sixteen (CPU) or eight, then over the parts.
 
     Whole numbers add up to the same bits in any order. On CPU, XLA sums n windows of up to n numbers: 128 rows of 64
     took 26 µs, and 4.4 in parts of eight (one core). Parts of sixteen fill the widest vectors: a macro-step of the leap
     engine takes 0.83 to 0.88 of the time that it took with eight, and longer again with 32.
     """
+    return jax.lax.platform_dependent(x, cpu=partial(_sums_by_parts, 16), default=partial(_sums_by_parts, 8))
+
+
+def _sums_by_parts(size: int, x: jax.Array) -> jax.Array:
     n = x.shape[0]
-    parts = jnp.pad(x, (0, -n % _PART)).reshape(-1, _PART)
-    at, part = jax.lax.iota(jnp.int32, _PART), jax.lax.iota(jnp.int32, parts.shape[0])
+    parts = jnp.pad(x, (0, -n % size)).reshape(-1, size)
+    at, part = jax.lax.iota(jnp.int32, size), jax.lax.iota(jnp.int32, parts.shape[0])
     inside = _sum(jnp.where(at[:, None] <= at[None, :], parts[:, :, None], 0), 1)
-    if n <= _PART:
+    if n <= size:
         return inside[0, :n]
     before = _sum(jnp.where(part[:, None] < part[None, :], inside[:, -1, None], 0), 0)
     return (inside + before[:, None]).reshape(-1)[:n]
@@ -67,37 +69,26 @@ def reduced(op: Callable[[jax.Array, jax.Array], jax.Array], x: jax.Array, ident
 
     Of more than 32 numbers XLA on CPU makes windows, one number after the other. So halves, which overlap as they may,
     are joined first: 256 rows of 100 take 3 µs instead of 22 (one core). Beyond 16 times as many, a program of so many
-    slices would be longer than it is worth.
+    slices would be longer than it is worth. Elsewhere each half would be a launch.
     """
-    n = x.shape[0]
-    while _WINDOW < n <= 16 * _WINDOW:
-        half = _WINDOW << (((n - 1) // _WINDOW).bit_length() - 1)
-        x, n = op(x[:half], x[n - half :]), half
-    return jax.lax.reduce(x, np.asarray(identity, x.dtype), op, (0,))
+
+    def at_once(x: jax.Array) -> jax.Array:
+        return jax.lax.reduce(x, np.asarray(identity, x.dtype), op, (0,))
+
+    def by_halves(x: jax.Array) -> jax.Array:
+        n = x.shape[0]
+        while _WINDOW < n <= 16 * _WINDOW:
+            half = _WINDOW << (((n - 1) // _WINDOW).bit_length() - 1)
+            x, n = op(x[:half], x[n - half :]), half
+        return at_once(x)
+
+    return jax.lax.platform_dependent(x, cpu=by_halves, default=at_once)
 
 
 def _sum(x: jax.Array, axis: int) -> jax.Array:
     return jnp.sum(x, axis=axis, dtype=jnp.int32)
 
 
-# --- A constant that is another one on another kind of device, known when a program is lowered for it
-
-
 def by_device(*, cpu: float, other: float) -> jax.Array:
-    """``cpu`` in a program for CPU, else ``other``: ``f32[]``. No branch is compiled."""
-    return _by_device.bind(cpu=float(cpu), other=float(other))  # type: ignore[no-untyped-call]
-
-
-def _here(cpu: float, other: float) -> jax.Array:
-    return jnp.float32(cpu if jax.default_backend() == "cpu" else other)
-
-
-def _lowering(which: str) -> Callable[..., Any]:
-    return lambda context, **values: [mlir.ir_constant(np.float32(values[which]))]
-
-
-_by_device = Primitive("by_device")
-_by_device.def_impl(_here)
-_by_device.def_abstract_eval(lambda **_: ShapedArray((), np.dtype(np.float32)))
-mlir.register_lowering(_by_device, _lowering("other"))
-mlir.register_lowering(_by_device, _lowering("cpu"), platform="cpu")
+    """``cpu`` in a program for CPU, else ``other``: ``f32[]``, a constant in the compiled program."""
+    return jax.lax.platform_dependent(cpu=lambda: jnp.float32(cpu), default=lambda: jnp.float32(other))
