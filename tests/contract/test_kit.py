@@ -194,7 +194,9 @@ def test_values_that_are_not_the_means_are_caught() -> None:
     def swapped(self: Any) -> Any:
         return FiniteArms.values(self)[::-1]
 
-    odd = as_a(with_its_own(FiniteArms, values=swapped, addressed=False), FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]]))
+    odd = as_a(
+        with_its_own(FiniteArms, values=swapped, addressed=False), FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]])
+    )
     with pytest.raises(AssertionError, match=r"`values` gives a mean reward of 0.4, but its outcomes one of 0.7"):
         check_environment(odd, key=KEY)
 

@@ -279,7 +279,10 @@ def test_the_kit_finds_a_promise_that_is_not_kept() -> None:
     ("broken", "rule", "message"),
     [
         pytest.param(
-            overriding(Refill, additive=True), "adds_up_as_declared", "what post books and what charge books", id="books"
+            overriding(Refill, additive=True),
+            "adds_up_as_declared",
+            "what post books and what charge books",
+            id="books",
         ),
         (BudgetOrHorizon, "adds_up_as_declared", "`ended` before its clock"),
         (

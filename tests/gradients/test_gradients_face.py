@@ -73,6 +73,7 @@ REFUSALS = [
     REFUSALS,
     ids=[f"{row[0].__name__.rsplit('.', 1)[-1]}-{type(row[1]).__name__}-{i}" for i, row in enumerate(REFUSALS)],
 )
+@pytest.mark.integration_rows("score_function-MRCB-11")
 def test_refuses_in_one_sentence(estimator, policy, environment, constraint, wrt, sentence) -> None:
     with pytest.raises(jb.InputError, match=re.escape(sentence)) as problem:
         estimator.estimate(policy, environment, constraint, wrt=wrt, key=KEY)
@@ -270,7 +271,10 @@ def test_bounds_are_the_printed_ones_and_gradients_their_slopes() -> None:
             assert abs(found.gradient[name][0, 0, k] / ((ends[0] - ends[1]) / (2 * h)) - 1) < 1e-5
     v, lam = np.array([[0.5, 0.2, -1.0], [0.3, 0.1, 0.45]]), np.array([0.1, 0.4, 2.0])
     with jax.enable_x64(True):
-        of_rcucb, of_suak = jax.jit(bounds.rcucb_regret, static_argnums=3), jax.jit(bounds.suak_regret, static_argnums=3)
+        of_rcucb, of_suak = (
+            jax.jit(bounds.rcucb_regret, static_argnums=3),
+            jax.jit(bounds.suak_regret, static_argnums=3),
+        )
         for p in (0.0, 0.3):
             got = of_rcucb(jnp.float64(1.5), jnp.asarray(v), jnp.asarray(lam), 1000, 0.5, 0.25, p)
             assert abs(float(got) / rcucb_bound(1.5, v, lam, 1000, 0.5, 0.25, p) - 1) < 1e-12
