@@ -96,6 +96,7 @@ def test_ctrl_c_that_the_garbage_collector_swallows_comes_again(tmp_path: Path) 
     assert (done.returncode, done.stderr) == (130, b"interrupted: no run finished; nothing was written\n")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "moment", [rb"OmegaUCB and 1 more: compiling", rb"OmegaUCB and 1 more:\s+\d+%.*\b[1-9][0-9]*/10000 runs"]
 )

@@ -154,6 +154,7 @@ def test_suak_in_odd_settings_against_its_twin():
 
 @pytest.mark.parametrize("a", [3.0, 0.5])
 @pytest.mark.parametrize("instance", [1, 2])
+@pytest.mark.quick_rows("1-3.0", "2-0.5")
 def test_one_phase_against_its_twin(a, instance):
     k = len(INSTANCES[instance][0])
     agree(Guarded(OnePhase(c=0.5, horizon=ROUNDS, a=a)), knapsack.OnePhase(k, 0.5, ROUNDS, a=a), instance, ROUNDS)
@@ -175,6 +176,7 @@ def test_primal_dual_against_its_twin(rest):
 
 @pytest.mark.parametrize("lam", [9.0, 0.25])
 @pytest.mark.parametrize("instance", [1, 2])
+@pytest.mark.quick_rows("1-9.0", "2-0.25")
 def test_ucb_simplex_against_its_twin(lam, instance):
     k = len(INSTANCES[instance][0])
     agree(Guarded(UCBSimplex(c=0.5, lam=lam)), knapsack.UCBSimplex(k, 0.5, lam=lam), instance, ROUNDS)
