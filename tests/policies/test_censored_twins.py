@@ -36,9 +36,9 @@ class Told(NamedTuple):
 
 
 @jax.jit
-def _round(policy: Any, world: Any, key: Any, world_key: Any, state: Any, place: Any, observation: Observation) -> Any:
+def _round(policy: Any, tables: Any, key: Any, world_key: Any, state: Any, place: Any, observation: Any) -> Any:
     learnt, action = policy.step(state, key, observation)
-    place, _, feedback, _ = world.pull(place, action, world_key, observation.view.round)
+    place, _, feedback, _ = at_instance(tables, jnp.int32(0)).pull(place, action, world_key, observation.view.round)
     return learnt, place, action, feedback
 
 
@@ -53,7 +53,8 @@ def as_arrays(policy: Any) -> Any:
 def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Told]:
     """Play one lane of instance 0 round by round; ``world`` must reveal, the policy is told only what it may know."""
     key, spec, leaves = jax.random.key(seed), world.spec, as_arrays(policy)
-    inner = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(0))
+    tables = jax.tree.map(jnp.asarray, world)
+    inner = at_instance(tables, jnp.int32(0))
     state, place, action = policy.init(spec), inner.start(), policy.blank_action(spec)
     shapes = jax.eval_shape(lambda: inner.pull(inner.start(), policy.blank_action(spec), key, jnp.int32(1))[2])
     feedback, empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes), True
@@ -61,7 +62,7 @@ def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Told]
         observation = Observation(
             View(jnp.int32(t), None, jnp.ones(spec.arms, bool)), action, feedback, jnp.bool_(empty)
         )
-        given = leaves, inner, key, jax.random.key(seed + 1), state, place, observation
+        given = leaves, tables, key, jax.random.key(seed + 1), state, place, observation
         state, place, action, feedback = _round(*given)
         empty = False
         exceeded = bool(feedback.exceeded)
@@ -112,6 +113,7 @@ INDEX += [(*reduction(width), "PosCorr") for width in ("lambda", "one")]
 
 
 @pytest.mark.parametrize(("policy", "twin", "name"), INDEX, ids=[f"{policy}-{name}" for policy, _, name in INDEX])
+@pytest.mark.integration_rows(*(f"{policy}-NegCorr" for policy, _, _ in INDEX))
 def test_index_policies(policy: Any, twin: Any, name: str) -> None:
     world = RevealConsumption(g1([name], arms=4, limits=5))
     one, leaves = twin(4, units(world.spec)), as_arrays(policy)
@@ -153,6 +155,7 @@ def test_thompson_reduction(scaling: str) -> None:
 
 @pytest.mark.parametrize("m", [2, 3])
 @pytest.mark.parametrize("survival", ["literal", "legal", "infinite"])
+@pytest.mark.quick_rows("literal-2", "legal-3", "infinite-2")
 def test_z_rcucb(survival: str, m: int) -> None:
     depth = {2: 4, 3: 3}[m]
     cells = m**depth
