@@ -46,7 +46,7 @@ def both(policy, arms, constraint, **options):
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
-@pytest.mark.quick_rows("bernoulli-omega", "quarters-i")
+@pytest.mark.quick_rows("bernoulli-omega")
 def test_same_bits(policy, family):
     arms = FAMILIES[family](jax.random.key(3), instances=12, arms=7)
     budget = 900.0 * np.asarray(arms.mean_cost).min(axis=1) / ticks.ONE

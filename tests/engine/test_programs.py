@@ -38,7 +38,7 @@ def forget() -> None:
 @pytest.mark.parametrize(
     ("policy", "engine"), [(OmegaUCB(rho=[0.25, 1.0]), "leap"), (BudgetedThompson(), "scan"), (UCB1(), "scan")]
 )
-@pytest.mark.integration_rows("policy1-scan")
+@pytest.mark.quick_rows("policy2-scan")
 def test_the_same_bits_without_a_trace(folder: Path, monkeypatch: pytest.MonkeyPatch, policy: Any, engine: str) -> None:
     first = played(policy, engine=engine)
     assert len(files(folder)) == 1
