@@ -50,6 +50,7 @@ def test_the_same_bits_without_a_trace(folder: Path, monkeypatch: pytest.MonkeyP
     assert played(policy, engine=engine) == first
 
 
+@pytest.mark.integration
 def test_handed_out_lanes_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from jaxbandits._engine import driver
 
