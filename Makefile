@@ -1,7 +1,7 @@
 # On a fresh machine `make demo` and `make test` are all the set-up there is.
 #
 #   make demo    the main job on the shipped sample    make test              every check but the slow series
-#   make venv    only build .venv                      make test-fast         two minutes, for the edit loop
+#   make venv    only build .venv                      make test-fast         a minute and a half, for the edit loop
 #   make clean   drop caches and build outputs         make test-integration  processes, kills, long statistics
 #   make docs    the site, in docs/_build/html: every example is executed, nothing is fetched, a warning is an error
 #
@@ -44,8 +44,8 @@ test: lint types-and-smoke doctest unit
 # What an edit breaks first: rules, shapes, messages, one engine against another; no statistics, no whole commands.
 FAST := tests/core/test_capabilities.py tests/test_house.py tests/engine/test_leap.py tests/core/test_pytree.py tests/engine/test_dry_run.py \
     tests/test_regret.py tests/core/test_streams.py tests/core/test_ticks.py
-test-fast: lint types
-	$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration'
+test-fast: lint
+	@$(call beside_types,$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration')
 
 test-integration: other-experiments
 	$(BIN)/python -m pytest tests -n $(WORKERS) --dist loadfile -m integration
@@ -93,10 +93,11 @@ format: $(STAMP)
 types: $(STAMP)
 	$(BIN)/python -m mypy $(CODE)
 
-# Types keep one core busy: experiments are played beside them.
+# Types keep one core busy: something else runs beside them.
+beside_types = log=$$(mktemp) || exit 1; $(MAKE) types >"$$log" 2>&1 & \
+    $(1); other=$$?; wait $$!; types=$$?; cat "$$log"; rm -f "$$log"; exit $$((other + types))
 types-and-smoke: $(STAMP)
-	@log=$$(mktemp) || exit 1; $(MAKE) types >"$$log" 2>&1 & \
-	$(MAKE) experiments-smoke; smoke=$$?; wait $$!; types=$$?; cat "$$log"; rm -f "$$log"; exit $$((smoke + types))
+	@$(call beside_types,$(MAKE) experiments-smoke)
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration'
