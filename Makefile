@@ -80,6 +80,7 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
 	@echo "Installing jaxbandits, its test tools and those of its site into $(VENV) (a minute or two the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,docs]'
+	@$(BIN)/python -m compileall -q jaxbandits # where Python may not write byte code (containers), each start would make it
 	@touch $(STAMP)
 
 lint: $(STAMP)

@@ -14,7 +14,7 @@ from scipy import stats
 
 import jaxbandits as jb
 from benchmarks.common import parts
-from jaxbandits.comparison import Until
+from jaxbandits.comparison import StoppingRule
 from jaxbandits.statistics import clear_pairs
 
 RUNS, BOUND, SETTINGS = 1000, 100.0, 3
@@ -107,7 +107,7 @@ def ads(options):
         for chosen in (names, [names[1], *names[3:]]):
             some = clear_pairs(earned.sel(setting=chosen), bound)
             for what, claim in itertools.product(("best", "clear"), ("any", "most runs", "average")):
-                runs, reached = stops(Until(what, claim, RUNS), some)
+                runs, reached = stops(StoppingRule(what, claim, RUNS), some)
                 print(f"| {len(chosen)} | {what} | {claim} | {runs} | {RUNS - runs if reached else 'not clear'} |")
 
 

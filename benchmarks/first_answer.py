@@ -30,7 +30,6 @@ _PROGRAMS = ("play_batch", "advance")  # the engines' own; small helpers are com
 def child(out):
     """One demo in this process; prints its seconds as JSON on stderr, last line."""
     spent: Any = defaultdict(float)
-    began = time.perf_counter()
     depth, real_import = threading.local(), builtins.__import__
 
     def counted(*words, **options):
@@ -47,16 +46,7 @@ def child(out):
     from jaxbandits._cli import console
 
     _instrument(spent)
-    real_write = sys.stdout.write
-
-    def seen(text):
-        if "first line" not in spent and text.strip() and not text.startswith("$"):
-            spent["first line"] = time.perf_counter() - began
-        return real_write(text)
-
-    sys.stdout.write = seen  # type: ignore[method-assign]
     code = console.main(["demo", "--out", out])
-    spent["whole"] = time.perf_counter() - began
     print(json.dumps({"code": code, **spent}), file=sys.stderr)
 
 
@@ -64,8 +54,8 @@ def _instrument(spent):
     """Add up traces and compilations of the engines' programs, their calls, and pictures; threads add to one sum."""
     import jax.monitoring
 
-    from jaxbandits import _plots
-    from jaxbandits._engine import driver
+    from jaxbandits import _drawing
+    from jaxbandits._engine import pool
 
     kinds = {"jaxpr_trace_duration": "trace", "jaxpr_to_mlir_module_duration": "trace", "backend_compile": "compile"}
 
@@ -86,31 +76,44 @@ def _instrument(spent):
 
         return call
 
-    real = driver.compiled
+    real = pool.Queue._prepared
 
-    class Program:
-        def __init__(self, *which):
-            self.lower, self._play = real(*which).lower, real(*which)
+    def prepared(queue, *given):
+        state, program = real(queue, *given)
 
-        def __call__(self, *given):
+        def play(*given):
             start = time.perf_counter()
-            state, *rest = self._play(*given)
+            state, *rest = program(*given)
             int(rest[-1].chunks)  # until the device is done
             spent["play"] += time.perf_counter() - start
             return state, *rest
 
-    driver.compiled = Program  # type: ignore[assignment]
-    _plots.encoded = timed(_plots.encoded, "draw")
+        return state, play
+
+    pool.Queue._prepared = prepared  # type: ignore[method-assign]
+    _drawing.DrawingProcess._drawn = timed(_drawing.DrawingProcess._drawn, "draw")  # type: ignore[method-assign]
 
 
 def demo(cache):
-    """One demo in a new process: its seconds by part."""
-    with tempfile.TemporaryDirectory() as out:
-        words = [sys.executable, "-m", "benchmarks.first_answer", "--child", f"{out}/demo"]
-        done = subprocess.run(words, env=os.environ | {"JAXBANDITS_CACHE": cache}, capture_output=True, text=True)
-    found = json.loads(done.stderr.splitlines()[-1])
-    assert found["code"] == 0, done.stderr
-    return found
+    """Two demos in new processes with this cache, or with new ones: seconds of one from outside, parts of the other."""
+    with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as empty:
+        environment = os.environ | {"JAXBANDITS_CACHE": cache or f"{empty}/a"}
+        words = [sys.executable, "-m", "jaxbandits", "demo", "--out", f"{out}/demo"]
+        found: dict[str, float] = {}
+        began = time.perf_counter()
+        with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as command:
+            for text in command.stdout or ():
+                if text.strip() and not text.startswith("$"):
+                    found.setdefault("first line", time.perf_counter() - began)
+        found["whole"] = time.perf_counter() - began
+        assert command.returncode == 0
+        environment["JAXBANDITS_CACHE"] = cache or f"{empty}/b"
+        words = [sys.executable, "-m", "benchmarks.first_answer", "--child", f"{out}/parts"]
+        parts = json.loads(
+            subprocess.run(words, env=environment, capture_output=True, text=True).stderr.splitlines()[-1]
+        )
+    assert parts["code"] == 0
+    return parts | found
 
 
 def numpy_loop(runs=200, budget=300.0, seed=0):
@@ -160,8 +163,9 @@ def main():
     loops = []
     for _ in range(given.repeats):
         with tempfile.TemporaryDirectory() as cache:
-            for runs in found.values():
-                runs.append(demo(cache))
+            found["cold"].append(demo(None))
+            demo(cache)
+            found["warm"].append(demo(cache))
         loops.append(numpy_loop())
     rows: list[tuple[Any, ...]] = [("part", "cold_s", "warm_s")]
     for part in PARTS:

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
+import itertools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -23,6 +26,7 @@ from experiments.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION,
 from jaxbandits import oracles
 from jaxbandits.environments import FiniteArms, random_bernoulli
 from jaxbandits.gradients import Estimate, adversarial, exact, policy_score, score_function, smoothed, straight_through
+from jaxbandits.gradients.estimates import certain
 from jaxbandits.policies import MUCB, UCB1, BudgetedThompson, OmegaUCB, SoftElim, SoftIndex
 from jaxbandits.tuning import random_problem
 
@@ -64,7 +68,43 @@ def truth(policy: str, constraint: str) -> Estimate:
 @functools.cache
 def smoothed_truth(constraint: str) -> Estimate:
     """The exact smoothed gradient of ω-UCB by ρ, its steps located to 4 % of a standard deviation of ε."""
-    return exact.smoothed(OMEGA, instances(), CONSTRAINTS[constraint], wrt="rho", sigma=SIGMA, width=4e-2)
+    limit: Any = CONSTRAINTS[constraint]
+    clock: dict[str, Any] = {"rounds": 12}
+    if isinstance(limit, jb.TotalBudget):
+        clock = {"rounds": 24, "budget": limit.budget, "last_pull": limit.last_pull}
+    return exact_smoothed(OMEGA, instances(), clock, SIGMA, width=4e-2)
+
+
+def exact_smoothed(omega: OmegaUCB, arms: FiniteArms, clock: dict[str, Any], sigma: float, width: float) -> Estimate:
+    """What ``smoothed`` is unbiased for, of ω-UCB by ρ. The regret is a step function of ε in ρ e^{σε}.
+
+    Its steps ε_j are found by bisection of −5 … 5, to ``width``. Then R_σ = Σ_j R_j (Φ(ε_{j+1}) − Φ(ε_j)) and
+    ∂R_σ/∂ ln ρ = Σ_j (R_j − R_{j−1}) φ(ε_j)/σ.
+    """
+    reward, cost = arms.values()
+    values: dict[bytes, np.ndarray] = {}  # regret [I] by a digest of all that the policy decides, so that each is one
+
+    @functools.cache
+    def decisions(epsilon: float) -> bytes:
+        there = dataclasses.replace(omega, rho=float(omega.rho) * math.exp(sigma * epsilon))
+        ends = oracles.play_out(exact.choice_of(there), reward.shape[1], **clock, costs=True)
+        digest = hashlib.sha256(b"".join(x.tobytes() for x in (*ends.counts, ends.last, ends.weight))).digest()
+        if digest not in values:
+            values[digest] = oracles.evaluate(ends, reward, cost).regret
+        return digest
+
+    todo = [(float(a), float(b)) for a, b in itertools.pairwise(np.linspace(-5, 5, 65))]
+    value, slope = (x * values[decisions(-5.0)] for x in (1.0, 0.0))
+    while todo:
+        a, b = todo.pop()
+        if decisions(a) != decisions(b):
+            if b - a >= width:
+                todo += [(a, (a + b) / 2), ((a + b) / 2, b)]
+                continue
+            jump = values[decisions(b)] - values[decisions(a)]
+            value += jump * stats.norm.sf((a + b) / 2)
+            slope += jump * stats.norm.pdf((a + b) / 2) / sigma
+    return certain(value[None], {"rho": slope[None] / float(omega.rho)})
 
 
 RUNS = (1000, 4000, 40_000)  # on every instance, by size

@@ -1,56 +1,22 @@
-from . import (
-    comparison as comparison,
-)
-from . import (
-    constraints as constraints,
-)
-from . import (
-    core as core,
-)
-from . import (
-    environments as environments,
-)
-from . import (
-    gradients as gradients,
-)
-from . import (
-    interfaces as interfaces,
-)
-from . import (
-    live as live,
-)
-from . import (
-    oracles as oracles,
-)
-from . import (
-    policies as policies,
-)
-from . import (
-    statistics as statistics,
-)
-from . import (
-    sweeps as sweeps,
-)
-from . import (
-    testing as testing,
-)
-from . import (
-    tuning as tuning,
-)
+from . import comparison as comparison
+from . import constraints as constraints
+from . import core as core
+from . import environments as environments
+from . import gradients as gradients
+from . import interfaces as interfaces
+from . import live as live
+from . import oracles as oracles
+from . import policies as policies
+from . import statistics as statistics
+from . import sweeps as sweeps
+from . import testing as testing
+from . import tuning as tuning
 from .citing import cite as cite
 from .comparison.running import compare as compare
-from .constraints import (
-    AverageCost as AverageCost,
-)
-from .constraints import (
-    Horizon as Horizon,
-)
-from .constraints import (
-    Renewing as Renewing,
-)
-from .constraints import (
-    TotalBudget as TotalBudget,
-)
+from .constraints import AverageCost as AverageCost
+from .constraints import Horizon as Horizon
+from .constraints import Renewing as Renewing
+from .constraints import TotalBudget as TotalBudget
 from .core import streams as streams
 from .core import ticks as ticks
 from .core.checks import InputError as InputError

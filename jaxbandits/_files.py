@@ -149,4 +149,5 @@ def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> Non
     except (OSError, ValueError, LookupError, TypeError):  # none of ours
         writer = ""
     if there and writer != job:
-        raise bad(argument, out, f"another folder: {', '.join(there)} in it would be replaced, and is of somebody else")
+        others = ", ".join(there)
+        raise bad(argument, out, f"another folder: {others} in it would be replaced, and this command did not write it")

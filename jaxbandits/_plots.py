@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +15,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from jaxbandits._tables import counted
-from jaxbandits.core.checks import bad
-from jaxbandits.statistics import mean
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from jaxbandits._drawing import Panel
 
 # Okabe and Ito's palette; yellow is left out, it is too pale for lines.
 BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -30,7 +27,7 @@ COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
 FILLS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#F0E442")
 """For areas: yellow too, as areas have edges; neighbours differ in lightness."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_LEGEND: dict[str, Any] = {"loc": "outside right upper", "frameon": False, "fontsize": 9}
+LEGEND: dict[str, Any] = {"loc": "outside right upper", "frameon": False, "fontsize": 9}
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
@@ -101,7 +98,7 @@ def drawn(
     own = axes is None
     figure: Any = None if axes is None else axes.get_figure()
     if axes is None:
-        figure, axes = _empty()
+        figure, axes = empty()
     x = np.concatenate([[0.0], x])
     middles, lows, highs = (np.pad(part, ((0, 0), (1, 0))) for part in parts)
     apart, many = max(1, (x.size - 1) // 8), len(names)
@@ -125,23 +122,13 @@ def drawn(
     keys = [lines[i] for i in order], [_plain(names[i], 60) for i in order]  # from top to bottom as the curves end
     if own:
         size = {"fontsize": 9 if many <= 12 else 7}
-        figure.legend(*keys, **_LEGEND | size, ncols=1 if many <= 20 else 2, handlelength=3.5)
+        figure.legend(*keys, **LEGEND | size, ncols=1 if many <= 20 else 2, handlelength=3.5)
     else:
         axes.legend(*keys, fontsize=8, frameon=False, handlelength=3.5)
     return figure
 
 
 # --- Stacked areas: where money goes as a budget grows
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """One stack."""
-
-    title: str
-    names: tuple[str, ...]  # of the parts, from the bottom
-    heights: np.ndarray  # [n, part] at each x
-    rest: str = ""  # name of the last part if it stands for several, which is drawn in grey
 
 
 def stacked(x: np.ndarray, panels: Sequence[Panel], *, across: str, up: str, written: Callable[[float], str]) -> Figure:
@@ -245,121 +232,7 @@ def plain_numbers(axis: Any) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-# --- Pictures of a result
-
-
-_ACROSS = {"spent": "share of the budget spent", "rounds": "share of the rounds played"}
-_MOST_SETTINGS, _MOST_ARMS = 20, 7  # 7: as many colours as can be told apart
-
-
-class ResultPlots:
-    """``result.plot``; every method gives a matplotlib figure, which has ``savefig``.
-
-    Args:
-        result: what is drawn, at most 20 settings of it (``result.sel`` takes some).
-    """
-
-    def __init__(self, result: Any):
-        if len(result.settings) > _MOST_SETTINGS:
-            raise bad("plot", f"{len(result.settings)} settings", f"of at most {_MOST_SETTINGS}; result.sel takes some")
-        self._result = result
-
-    def regret(
-        self,
-        over: str = "replicate",
-        *,
-        settings: Sequence[str] | Mapping[str, str] | None = None,
-        ax: Axes | None = None,
-    ) -> Figure:
-        """Mean regret over the clock, over all instances and replicates, with its 95 % interval at each mark.
-
-        Args:
-            over: what the interval is about (:func:`~jaxbandits.statistics.mean`): ``"replicate"``, further runs of
-                these very instances; or ``"instance"``, further instances of the same kind, as papers mostly show.
-            settings: labels of those to draw, in this order, or what to call each: ``{label: name}``.
-            ax: of a figure of your own, to draw into.
-
-        Raises:
-            InputError: another axis, or a setting that is not there.
-
-        Example:
-            >>> import jax
-            >>> import jaxbandits as jb
-            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
-            >>> result = jb.simulate(
-            ...     jb.policies.MUCB(), arms, jb.Horizon(20), key=jax.random.key(0), replicates=4, marks=3)
-            >>> result.plot.regret().axes[0].get_ylabel()
-            'regret (reward)'
-        """
-        if over not in ("replicate", "instance"):
-            raise bad("over", over, "'replicate' or 'instance'")
-        labels = list(self._result.settings)
-        chosen = labels if settings is None else list(settings)
-        if unknown := [label for label in chosen if label not in labels]:
-            raise bad("settings", unknown[0], f"one of {', '.join(labels)}")
-        rows = [labels.index(label) for label in chosen]
-        found = mean(self._result.regret, over=over)
-        units = counted(found.units, "run" if over == "replicate" else "instance")
-        return drawn(
-            np.asarray(self._result.marks),
-            [settings[label] for label in chosen] if isinstance(settings, Mapping) else chosen,
-            [part.values[rows] for part in (found.value, found.low, found.high)],
-            title=f"mean of {units}, 95 % intervals{'' if over == 'replicate' else ' for further instances'}",
-            across=_ACROSS[self._result.about["clock"]],
-            up="regret (reward)",
-            axes=ax,
-        )
-
-    def pulls(self, instance: int = 0) -> Figure:
-        """Mean share of pulls of each arm in one instance, a bar for each setting.
-
-        Args:
-            instance: its position.
-
-        Raises:
-            InputError: the environment counts no pulls, or there is no such instance.
-        """
-        pulls = self._result.pulls.values
-        if not 0 <= instance < pulls.shape[1]:
-            raise bad("instance", instance, f"from 0 to {pulls.shape[1] - 1}")
-        counts = pulls[:, instance].mean(axis=1)
-        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-        figure, axes = _empty(height=1.2 + 0.45 * len(shares))
-        names = self._result.settings
-        left, shown = np.zeros(len(shares)), np.argsort(-shares.max(axis=0))[:_MOST_ARMS]
-        for place, arm in enumerate(np.sort(shown)):
-            colour, _, _ = nth_look(place)
-            axes.barh(names, shares[:, arm], left=left, color=colour, label=f"arm {arm}", edgecolor="white")
-            left = left + shares[:, arm]
-        if shares.shape[1] > len(shown):
-            axes.barh(names, 1 - left, left=left, color="0.8", label="other arms", edgecolor="white")
-        axes.set_xlim(0, 1)
-        axes.invert_yaxis()
-        axes.set_xlabel(f"share of pulls, instance {self._result.instances[instance]}")
-        figure.legend(**_LEGEND)
-        return figure
-
-    def distribution(self) -> Figure:
-        """What share of the runs ended with more than a given regret: heavy tails show at the right.
-
-        A curve that reaches far to the right is a setting of which few runs cost very much.
-        """
-        final = self._result.regret.values[..., -1]
-        figure, axes = _empty()
-        for number, (name, values) in enumerate(zip(self._result.settings, final, strict=True)):
-            ordered = np.sort(values.ravel())
-            colour, _, dashes = nth_look(number)
-            above = 1 - np.arange(ordered.size) / ordered.size
-            axes.step(ordered, above, where="pre", color=colour, linestyle=dashes, linewidth=1.8, label=name)
-        axes.set_yscale("log")
-        axes.set_xlabel("regret at the end (reward)")
-        axes.set_ylabel("share of runs with at least that")
-        axes.grid(alpha=0.3, linewidth=0.6)
-        figure.legend(**_LEGEND, handlelength=3.5)
-        return figure
-
-
-def _empty(height: float = 4.8) -> tuple[Figure, Any]:
+def empty(height: float = 4.8) -> tuple[Figure, Any]:
     figure = Picture(figsize=(8, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)

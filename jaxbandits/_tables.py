@@ -1,4 +1,7 @@
-"""One table, for the terminal, a page and a file; and the few ways in which all texts write numbers and words."""
+"""One table, for the terminal, a page and a file; and the few ways in which all texts write numbers and words.
+
+It stands on nothing, so that the process that draws pictures starts quickly.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import csv
 import html
 import io
 import math
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
-
-from jaxbandits.core.checks import cell, line
 
 
 class Table(NamedTuple):
@@ -77,3 +80,77 @@ def _in_csv(value: Any, digits: int) -> Any:
 def counted(count: int, one: str, many: str = "") -> str:
     """``1 run``, ``1,200 runs``; ``many`` where the plural has no s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+@dataclass(frozen=True)
+class NumberStyle:
+    """How the file writes its numbers, so that answers can be written alike.
+
+    Attributes:
+        symbol: the currency as the file has it (``"$"``, ``"€"``, ``"CHF"``); empty where it names none.
+        symbol_first: whether it stands before the number.
+        symbol_apart: whether a space stands between.
+        decimal: ``"."`` or ``","``.
+        thousands: what stands between thousands in the file; empty where none was seen.
+
+    Example:
+        >>> NumberStyle("€", symbol_first=False, symbol_apart=True, decimal=",", thousands=".").money(1234.5)
+        '1.234,50 €'
+        >>> NumberStyle("$").money(1234567), NumberStyle().count(1300.0), NumberStyle().money(0.0123)
+        ('$1,234,567.00', '1,300', '0.0123')
+    """
+
+    symbol: str = ""
+    symbol_first: bool = True
+    symbol_apart: bool = False
+    decimal: str = "."
+    thousands: str = ""
+
+    def number(self, value: float, decimals: int) -> str:
+        """With so many decimals, and thousands apart (by what suits the decimal sign, if the file shows nothing)."""
+        return self.written(f"{value:,.{decimals}f}")
+
+    def written(self, plain: str) -> str:
+        """Numbers with decimal points, and commas between thousands, as the file would write them."""
+        between = self.thousands or (" " if self.decimal == "," else ",")
+        return plain.translate({ord(","): between, ord("."): self.decimal})
+
+    def count(self, value: float) -> str:
+        """A number of clicks or conversions: whole where it is whole, else with two decimals at most."""
+        return self.number(value, 0 if float(value).is_integer() else 2)
+
+    def amount(self, value: float) -> str:
+        """A mean number of results or pulls: three digits that count."""
+        size = abs(value)
+        return self.number(value, 0 if size >= 100 or size == 0 else 1 if size >= 1 else 2)
+
+    def plus_minus(self, value: float, half: float, sign: str = "") -> str:
+        """``12.34 ± 0.56``, two digits of the half width; without one the value alone. ``sign="+"`` shows a plus."""
+        if math.isnan(half):
+            return self.written(f"{value:{sign},.5g}")
+        decimals = 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
+        return self.written(f"{value:{sign},.{decimals}f} ± {half:,.{decimals}f}")
+
+    def money(self, value: float, cents: bool = True) -> str:
+        """An amount with the currency: two decimals (``cents``: of a whole amount too), below 0.1 three digits."""
+        decimals = 2 if not 0 < abs(value) < 0.1 else min(2 - math.floor(math.log10(abs(value))), 12)
+        amount = self.number(value, decimals if cents or not float(value).is_integer() else 0)
+        apart = " " if self.symbol and self.symbol_apart else ""
+        return f"{self.symbol}{apart}{amount}" if self.symbol_first else f"{amount}{apart}{self.symbol}"
+
+
+# --- Text of others: names from files stay mere text on a terminal and in a spreadsheet.
+
+# A spreadsheet takes what follows for a formula at the start of a cell, or behind a semicolon, which separates cells in
+# many countries.
+_FORMULA = re.compile(r"(^|;)(\s*'*\s*)([=+\-@＝＋－＠])")
+
+
+def line(text: str) -> str:
+    """``text`` with everything that a terminal would obey, or nobody can see, written out as Python does."""
+    return "".join(x if x.isprintable() or x == "\u00a0" else x.encode("unicode_escape").decode() for x in text)
+
+
+def cell(value: Any) -> Any:
+    """A cell of a CSV file that no spreadsheet takes for a formula; what is no text stays as it is."""
+    return _FORMULA.sub(r"\1'\2\3", line(value)) if isinstance(value, str) else value

@@ -78,8 +78,8 @@ def _ours(kind: type) -> Iterator[type]:
 
 def _kinds(policy: Any) -> Iterator[type]:
     """The class of a policy, and those of the policies inside."""
-    known = {**POLICIES, **AVERAGE_COST_POLICIES, **vars(policies)}
-    policy = known.get(policy, policy) if isinstance(policy, str) else policy
+    if isinstance(policy, str):
+        policy = {**POLICIES, **AVERAGE_COST_POLICIES}.get(policy) or getattr(policies, policy, policy)
     kind = policy if isinstance(policy, type) else type(policy)
     if not issubclass(kind, Policy):
         raise bad("policy", policy, "a policy, a policy's class, or its name such as 'omega_ucb'")

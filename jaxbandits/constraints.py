@@ -108,7 +108,9 @@ class TotalBudget(Constraint):
         whole = _money("budget", self.budget, environment)
         rounds = None if self.rounds is None else _whole_rounds(self.rounds, environment)
         if rounds is not None and environment.resources is None:
-            raise bad("rounds", int(rounds.flat[0]), "None where a cost is one number; a vector may have length 1")
+            raise bad(
+                "rounds", int(rounds.flat[0]), "left out where a cost is one number (in a list of one it is a vector)"
+            )
         return dataclasses.replace(self, budget=ticks.split(whole), rounds=rounds, resources=environment.resources)
 
     def _first(self, total: Total) -> Total:
@@ -169,11 +171,9 @@ class _RoundClock(Constraint):
     clock_name: ClassVar[str] = "rounds"
 
     def end(self) -> Total:
-        """T."""
         return ticks.count(jnp.asarray(self.rounds))
 
     def clock(self, ledger: Ledger) -> Total:
-        """Rounds played."""
         return ticks.count(ledger.rounds)
 
     def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -205,11 +205,9 @@ class Horizon(_RoundClock):
         return dataclasses.replace(self, rounds=_whole_rounds(self.rounds, environment))
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
-        """Book one round."""
         return post(ledger, outcome)
 
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """max_k μ^r_k."""
         return np.nanmax(reward, axis=-1)
 
 
@@ -266,7 +264,6 @@ class AverageCost(_RoundClock):
         return ticks.add(ledger.audit["slack"], self.c)
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
-        """Book one round and audit it."""
         slack = ticks.add(ledger.audit["slack"], self.c - outcome.cost)
         over = ticks.minus(ticks.zero(slack.part.shape), slack)
         worst = ticks.larger(ledger.audit["violation"], over)
@@ -478,7 +475,6 @@ class _Tables(_RoundClock):
         return left(self._state(ledger, allowance), allowance)
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
-        """Book one round and audit it."""
         allowance = self._allowance(ledger.rounds + 1)
         charged = ticks.add(self._state(ledger, allowance).charged, outcome.cost)
         worst = ticks.larger(ledger.audit["violation"], ticks.minus(charged, allowance.granted))

@@ -30,7 +30,6 @@ class Told(Plan):
     arm: ArrayLike = leaf(default=0, integer=True)
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """The arm."""
         return state, self.arm  # type: ignore[return-value]
 
 

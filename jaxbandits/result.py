@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandits import _files
-from jaxbandits._tables import Table
+from jaxbandits._tables import Table, counted
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, shown
+from jaxbandits.core.checks import InputError, bad, shown
 from jaxbandits.core.protocol import Status
+from jaxbandits.statistics import mean
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
     import polars
     import xarray
-
-    from jaxbandits._plots import ResultPlots
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 AXES = ("setting", "instance", "replicate", "mark")
 _FORMAT = 1
@@ -81,8 +82,6 @@ class Result:
     @property
     def plot(self) -> ResultPlots:
         """Pictures: ``plot.regret()``, ``plot.pulls()``, ``plot.distribution()``, each a matplotlib figure."""
-        from jaxbandits._plots import ResultPlots
-
         return ResultPlots(self)
 
     def sel(self, **parameters: Any) -> Result:
@@ -378,3 +377,119 @@ def _check_shapes(found: Mapping[str, np.ndarray], sizes: tuple[int, ...]) -> No
     for name, shape in wanted.items():
         if found[name].shape[: len(shape)] != shape:
             raise ValueError(f"it holds {name!r} of shape {found[name].shape}, which does not fit its labels")
+
+
+# --- Pictures
+
+
+_ACROSS = {"spent": "share of the budget spent", "rounds": "share of the rounds played"}
+_MOST_SETTINGS, _MOST_ARMS = 20, 7  # 7: as many colours as can be told apart
+
+
+class ResultPlots:
+    """``result.plot``; every method gives a matplotlib figure, which has ``savefig``.
+
+    Args:
+        result: what is drawn, at most 20 settings of it (``result.sel`` takes some).
+    """
+
+    def __init__(self, result: Any):
+        if len(result.settings) > _MOST_SETTINGS:
+            raise bad("plot", f"{len(result.settings)} settings", f"of at most {_MOST_SETTINGS}; result.sel takes some")
+        from jaxbandits import _plots  # here: it imports matplotlib
+
+        self._result, self._plots = result, _plots
+
+    def regret(
+        self,
+        over: str = "replicate",
+        *,
+        settings: Sequence[str] | Mapping[str, str] | None = None,
+        ax: Axes | None = None,
+    ) -> Figure:
+        """Mean regret over the clock, over all instances and replicates, with its 95 % interval at each mark.
+
+        Args:
+            over: what the interval is about (:func:`~jaxbandits.statistics.mean`): ``"replicate"``, further runs of
+                these very instances; or ``"instance"``, further instances of the same kind, as papers mostly show.
+            settings: labels of those to draw, in this order, or what to call each: ``{label: name}``.
+            ax: of a figure of your own, to draw into.
+
+        Raises:
+            InputError: another axis, or a setting that is not there.
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+            >>> result = jb.simulate(
+            ...     jb.policies.MUCB(), arms, jb.Horizon(20), key=jax.random.key(0), replicates=4, marks=3)
+            >>> result.plot.regret().axes[0].get_ylabel()
+            'regret (reward)'
+        """
+        if over not in ("replicate", "instance"):
+            raise bad("over", over, "'replicate' or 'instance'")
+        labels = list(self._result.settings)
+        chosen = labels if settings is None else list(settings)
+        if unknown := [label for label in chosen if label not in labels]:
+            raise bad("settings", unknown[0], f"one of {', '.join(labels)}")
+        rows = [labels.index(label) for label in chosen]
+        found = mean(self._result.regret, over=over)
+        units = counted(found.units, "run" if over == "replicate" else "instance")
+        return self._plots.drawn(
+            np.asarray(self._result.marks),
+            [settings[label] for label in chosen] if isinstance(settings, Mapping) else chosen,
+            [part.values[rows] for part in (found.value, found.low, found.high)],
+            title=f"mean of {units}, 95 % intervals{'' if over == 'replicate' else ' for further instances'}",
+            across=_ACROSS[self._result.about["clock"]],
+            up="regret (reward)",
+            axes=ax,
+        )
+
+    def pulls(self, instance: int = 0) -> Figure:
+        """Mean share of pulls of each arm in one instance, a bar for each setting.
+
+        Args:
+            instance: its position.
+
+        Raises:
+            InputError: the environment counts no pulls, or there is no such instance.
+        """
+        pulls = self._result.pulls.values
+        if not 0 <= instance < pulls.shape[1]:
+            raise bad("instance", instance, f"from 0 to {pulls.shape[1] - 1}")
+        counts = pulls[:, instance].mean(axis=1)
+        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        figure, axes = self._plots.empty(height=1.2 + 0.45 * len(shares))
+        names = self._result.settings
+        left, shown = np.zeros(len(shares)), np.argsort(-shares.max(axis=0))[:_MOST_ARMS]
+        for place, arm in enumerate(np.sort(shown)):
+            colour, _, _ = self._plots.nth_look(place)
+            axes.barh(names, shares[:, arm], left=left, color=colour, label=f"arm {arm}", edgecolor="white")
+            left = left + shares[:, arm]
+        if shares.shape[1] > len(shown):
+            axes.barh(names, 1 - left, left=left, color="0.8", label="other arms", edgecolor="white")
+        axes.set_xlim(0, 1)
+        axes.invert_yaxis()
+        axes.set_xlabel(f"share of pulls, instance {self._result.instances[instance]}")
+        figure.legend(**self._plots.LEGEND)
+        return figure
+
+    def distribution(self) -> Figure:
+        """What share of the runs ended with more than a given regret: heavy tails show at the right.
+
+        A curve that reaches far to the right is a setting of which few runs cost very much.
+        """
+        final = self._result.regret.values[..., -1]
+        figure, axes = self._plots.empty()
+        for number, (name, values) in enumerate(zip(self._result.settings, final, strict=True)):
+            ordered = np.sort(values.ravel())
+            colour, _, dashes = self._plots.nth_look(number)
+            above = 1 - np.arange(ordered.size) / ordered.size
+            axes.step(ordered, above, where="pre", color=colour, linestyle=dashes, linewidth=1.8, label=name)
+        axes.set_yscale("log")
+        axes.set_xlabel("regret at the end (reward)")
+        axes.set_ylabel("share of runs with at least that")
+        axes.grid(alpha=0.3, linewidth=0.6)
+        figure.legend(**self._plots.LEGEND, handlelength=3.5)
+        return figure

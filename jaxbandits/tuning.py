@@ -17,7 +17,7 @@ import numpy as np
 from jaxbandits import _plots
 from jaxbandits._files import write_whole
 from jaxbandits._tables import Table
-from jaxbandits.constraints import Horizon, TotalBudget
+from jaxbandits.constraints import TotalBudget
 from jaxbandits.core.checks import as_played, bad, numbers, positive_number, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, get, names_of, positive_parameters, put
@@ -35,7 +35,6 @@ __all__ = [
     "fixed_problem",
     "random_problem",
     "tune",
-    "uniform_problem",
 ]
 
 Problem = Callable[[Any, int], tuple[Environment, Constraint]]
@@ -46,14 +45,13 @@ FAMILIES = {"bernoulli": random_bernoulli, "generalised-bernoulli": random_gener
 """The families of :func:`random_problem` by name."""
 
 
-def random_problem(family: str, arms: int, budget: float = 1.5e5, last_pull: str = "counts") -> Problem:
+def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
     """The random instances of the ω-UCB paper: budget = ``budget`` times the smallest mean cost of the instance.
 
     Args:
         family: ``"bernoulli"`` (S-Br), ``"generalised-bernoulli"`` (S-GBr) or ``"beta"`` (S-Bt).
         arms: K of every instance.
         budget: in units of the cheapest arm's mean cost, i.e. how many pulls of it could be paid.
-        last_pull: see :class:`~jaxbandits.TotalBudget`.
 
     Raises:
         InputError: another family, budget or number of arms.
@@ -72,7 +70,7 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5, last_pull: str
 
     def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
         drawn = FAMILIES[family](key, count, arms)
-        return drawn, TotalBudget(budget * drawn.values()[1].min(axis=1), last_pull=last_pull)
+        return drawn, TotalBudget(budget * drawn.values()[1].min(axis=1), last_pull="counts")
 
     return problem
 
@@ -96,24 +94,6 @@ def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
     def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
         chosen = np.asarray(jax.random.randint(key, (count,), 0, environment.instances))
         return environment.take(chosen.tolist()), constraint
-
-    return problem
-
-
-def uniform_problem(arms: int, rounds: int) -> Problem:
-    """Bernoulli arms with mean rewards uniform on (0, 1), costs of 1, and a horizon.
-
-    Example:
-        >>> import jax
-        >>> from jaxbandits.tuning import uniform_problem
-        >>> arms, constraint = uniform_problem(arms=4, rounds=100)(jax.random.key(0), 3)
-        >>> arms.spec.arms, constraint.rounds
-        (4, 100)
-    """
-
-    def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
-        means = np.asarray(jax.random.uniform(key, (count, arms)), np.float64)
-        return FiniteArms.bernoulli(means, np.ones_like(means)), Horizon(rounds)
 
     return problem
 
@@ -315,7 +295,7 @@ def tune(
     Example:
         >>> import jax
         >>> import jaxbandits as jb
-        >>> problem = jb.tuning.uniform_problem(arms=2, rounds=20)
+        >>> problem = jb.tuning.random_problem("bernoulli", arms=2, budget=20.0)
         >>> found = jb.tune(jb.policies.SoftElim(theta=2.0), problem, wrt="theta",
         ...                 key=jax.random.key(0), steps=3, instances=8, fresh=8)
         >>> found.path.shape, found.over_best is None

@@ -21,10 +21,23 @@ MODULES = {name.removesuffix(".__init__"): path for name, path in MODULES.items(
 PACKAGES = {name for name, path in MODULES.items() if path.name == "__init__.py"}
 TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
+# Rooms whose names are imported when they are first used, by their stubs: {room: {name: the module that has it}}.
+LAZY = {
+    name: {
+        alias.asname or alias.name: ".".join(filter(None, (name, node.module or alias.name)))
+        for node in ast.parse(MODULES[name].with_suffix(".pyi").read_text()).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    for name in PACKAGES
+    if MODULES[name].with_suffix(".pyi").exists()
+}
+
 # Each floor may import those above it in this list, never those below.
 FLOORS = (
+    ("_tables", "_plots", "_drawing"),
     ("core",),
-    ("_numerics", "_files", "_tables", "_progress", "statistics", "_plots"),
+    ("_numerics", "_files", "_progress", "statistics"),
     ("constraints", "environments", "policies"),
     ("_engine",),
     ("oracles", "result", "simulation", "trajectory"),
@@ -53,12 +66,18 @@ def imported(name: str) -> list[tuple[str, str]]:
 def arrows() -> dict[str, set[str]]:
     """Who imports whom, module by module, every ``__init__`` included.
 
-    The root is lazy: a module that takes a room or the version from it runs nothing of it but its few lines.
+    Who takes a name from a lazy room takes it from the module that has it; who takes the room, from all of them. The
+    root is lazy, too: a module that takes a room or the version from it runs nothing of it but its few lines.
     """
     out: dict[str, set[str]] = {}
     for name in MODULES:
-        taken = {f"{module}.{part}" if f"{module}.{part}" in MODULES else module for module, part in imported(name)}
+        taken = {
+            f"{module}.{part}" if f"{module}.{part}" in MODULES else LAZY.get(module, {}).get(part, module)
+            for module, part in imported(name)
+        }
         out[name] = taken & set(MODULES) - {"jaxbandits"}
+        if name != "jaxbandits":
+            out[name] |= set(LAZY.get(name, {}).values())
     return out
 
 
@@ -105,7 +124,7 @@ def test_what_is_public_is_said(name: str) -> None:
     package = importlib.import_module(name)
     said = list(package.__all__)
     assert len(set(said)) == len(said) and all(hasattr(package, x) for x in said)
-    if name != "jaxbandits":
+    if name not in LAZY:
         handed_on = [a.asname or a.name for x in TREES[name].body if isinstance(x, ast.ImportFrom) for a in x.names]
         assert sorted(said) == sorted({x for x in handed_on if not x.startswith("_") and x != "annotations"})
     for x in said:  # `import jaxbandits.simulate as s` must not give a function

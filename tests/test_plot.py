@@ -59,3 +59,20 @@ def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None:
+    code = (
+        "import sys, numpy as np\n"
+        "from jaxbandits._drawing import Drawing, DrawingProcess\n"
+        "y = np.ones((1, 2))\n"
+        "takes = dict(x=y[0], names=['a'], parts=(y, y, y), title='', across='', up='')\n"
+        "with DrawingProcess(apart=True) as pictures:\n"
+        "    there = pictures.submit(Drawing('drawn', takes)).result()\n"
+        "    assert not {'matplotlib', 'jax'} & set(sys.modules), 'drawn here'\n"
+        "    wrong = pictures.submit(Drawing('drawn', takes | {'parts': (y, y)})).exception()\n"
+        "    assert isinstance(wrong, ValueError), wrong\n"
+        "    pictures._process.kill()\n"
+        "    assert pictures.submit(Drawing('drawn', takes)).result() == there == Drawing('drawn', takes).draw()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

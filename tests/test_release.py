@@ -81,7 +81,6 @@ def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> N
         "py.typed",
         "data/sample_ads.csv",
         "data/papers.bib",
-        "data/examples/sweep_rho.py",
         "pictures.mplstyle",
     ):
         assert f"jaxbandits/{wanted}" in names, wanted
@@ -115,5 +114,3 @@ def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> N
     command = fresh / "bin/jaxbandits"
     subprocess.run([command, "demo", "--out", "demo"], cwd=tmp_path, env=outside, check=True, timeout=240)
     assert (tmp_path / "demo/report.html").stat().st_size > 10_000
-    subprocess.run([command, "demo", "--examples", "examples"], cwd=tmp_path, env=outside, check=True, timeout=60)
-    assert (tmp_path / "examples/sweep_rho.py").is_file()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from jaxbandits._cli.console import Parser, say
-from jaxbandits._tables import counted
-from jaxbandits.core.checks import line
+from jaxbandits._tables import counted, line
 
 
 def parser() -> Parser:
@@ -16,11 +15,8 @@ def parser() -> Parser:
         description="Decide again what the log of jb.live.Agent says was decided, and see whether the money lasted.",
         epilog="Its policy must be one of jb.policies; for one of your own see jb.live.audit.\n"
         "The exit code is 1 if anything is otherwise than the log says.\n",
-        must=("log",),
     )
-    made.add_argument(
-        "log", nargs="?", metavar="LOG", help="the log; its older segments are read if they are beside it"
-    )
+    made.add_argument("log", metavar="LOG", help="the log; its older segments are read if they are beside it")
     return made
 
 

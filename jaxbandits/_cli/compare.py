@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
 import re
 import shlex
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 
 from jaxbandits._cli import console
 from jaxbandits._cli.console import Parser, as_option, nearest, number, numbers, one_of, option, refused, say, whole
+from jaxbandits._drawing import DrawingProcess
 from jaxbandits._files import check_folder
 from jaxbandits._progress import usual_progress
 from jaxbandits.comparison._reading.columns import ROLES
@@ -29,12 +29,13 @@ from jaxbandits.comparison.plan import (
     READING,
     UNCERTAINTIES,
     Options,
+    baselines_plan,
     prepare,
 )
 from jaxbandits.comparison.running import run_plan
 from jaxbandits.comparison.until import CLAIMS, UNTIL
 from jaxbandits.constraints import LAST_PULLS
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.checks import InputError, bad, cores
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import leaf_fields
 from jaxbandits.core.settings import grid
@@ -305,40 +306,49 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         raise bad("--policy", arguments.policy, "left out with --no-answer: only the answer is for it")
     files, out = (*FILES, *(ANSWER_FILES if arguments.answer else ())), Path(arguments.out)
     check_folder("--out", arguments.out, files, "compare")
-    try:
-        plan = prepare(arguments.arms, arguments.budget, policies, **options_of(arguments))
-        for name in asked:
-            setting_called(name, list(plan.settings))
-    except InputError as problem:
-        raise as_option(problem, arguments) from None
-    progress = usual_progress(arguments.progress)
-    # a second of imports that are needed after the runs, while these compile
-    late = "xarray", "jaxbandits._plots"
-    threading.Thread(target=lambda: [importlib.import_module(name) for name in late], daemon=True).start()
-    comparison = run_plan(plan, progress=progress)
-    from jaxbandits.comparison.report import answer_files, closing, text_of
-
-    command, answer, written = shlex.join(["jaxbandits", *given]), None, list[Path]()
-    try:
-        # Numbers are written first, for the runs took the longest; then comes what is to be read; and pictures last.
-        written += put_all(out, comparison.numbers({"command": command, "arguments": vars(arguments)}))
+    with DrawingProcess(apart=cores() > 1) as pictures:
+        try:
+            plan = prepare(arguments.arms, arguments.budget, policies, **options_of(arguments))
+            for name in asked:
+                setting_called(name, list(plan.settings))
+        except InputError as problem:
+            raise as_option(problem, arguments) from None
         if arguments.answer:
-            answer = comparison.answer(*asked, check=arguments.check, progress=progress)
-        say(text_of(comparison, answer, arguments.explain))
-        comparison.plot(out / "regret.png")
-        if answer is not None:
-            put_all(out, answer_files(answer, command, progress))
-    except OSError as problem:
-        console.complain(f"--out: could not be written ({problem})")
-        return 1
-    except KeyboardInterrupt:
-        there = ", ".join(map(str, written)) or "nothing more"
-        print(f"interrupted: all runs finished; {there} written", file=sys.stderr)
-        return 130
+            plan = dataclasses.replace(plan, baselines=baselines_plan(plan))
+        progress = usual_progress(arguments.progress)
+        threading.Thread(target=_import_xarray, daemon=True).start()
+        comparison = run_plan(plan, progress=progress)
+        from jaxbandits.comparison.report import answer_files, closing, text_of
+
+        command, answer, written = shlex.join(["jaxbandits", *given]), None, list[Path]()
+        try:
+            # Numbers are written first, for the runs took the longest; then comes what is to be read; pictures last.
+            written += put_all(out, comparison.numbers({"command": command, "arguments": vars(arguments)}))
+            if arguments.answer:
+                answer = comparison.answer(*asked, check=arguments.check, progress=progress)
+            say(text_of(comparison, answer, arguments.explain))
+            regret, made = pictures.submit(comparison.drawing()), dict[str, bytes]()
+            if answer is not None:
+                made = answer_files(answer, command, progress, draw=lambda drawing: pictures.submit(drawing).result)
+            put_all(out, {"regret.png": regret.result(), **made})
+        except OSError as problem:
+            console.complain(f"--out: could not be written ({problem})")
+            return 1
+        except KeyboardInterrupt:
+            there = ", ".join(map(str, written)) or "nothing more"
+            print(f"interrupted: all runs finished; {there} written", file=sys.stderr)
+            return 130
     notes = [f"note: {note}" for note in left_out(arguments)]
     last = [*notes, closing(answer)] if answer else notes
     say("\n" + "\n\n".join([*last, f"written: {', '.join(str(out / name) for name in files)}"]))
     return 0
+
+
+def _import_xarray() -> None:
+    """Half a second of imports that are needed after the runs, while these compile; its first use makes some more."""
+    import xarray
+
+    xarray.DataArray([0.0]).mean()
 
 
 def constraint(text: str) -> float | None:

@@ -10,6 +10,7 @@ import _thread
 import argparse
 import contextlib
 import difflib
+import gc
 import importlib
 import itertools
 import math
@@ -21,24 +22,19 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from jaxbandits._tables import line
 from jaxbandits.core import checks
-from jaxbandits.core.checks import InputError, line, shown
+from jaxbandits.core.checks import InputError, shown
 
 _MISSING = "the following arguments are required: "  # argparse's words
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises InputError and prints no usage.
+    """An argument parser that raises InputError and prints no usage."""
 
-    Args:
-        must: names of positional arguments that must be given; declare them with ``nargs="?"``.
-        **options: of :class:`argparse.ArgumentParser`.
-    """
-
-    def __init__(self, *, must: Sequence[str] = (), **options: Any):
+    def __init__(self, **options: Any):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, exit_on_error=False, **options)
-        self.must = tuple(must)
 
     def add_choice(self, name: str, known: Iterable[str], about: str, default: str | None = None) -> None:
         """An option that takes one of some names."""
@@ -61,9 +57,6 @@ class Parser(argparse.ArgumentParser):
             self.error(f"{(problem.argument_name or '').split('/')[-1]}: {problem.message}".removeprefix(": "))
         if left := [part for part in left if part != "--"]:
             raise InputError(f"{shown(left[0])}: not expected here (see {self.prog} --help)")
-        for action in self._actions:
-            if action.dest in self.must and getattr(arguments, action.dest) is None:
-                self.error(f"{_MISSING}{action.metavar or action.dest}")
         return arguments
 
     def error(self, message: str) -> NoReturn:
@@ -288,6 +281,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     finally:
         sys.unraisablehook = report
+        gc.freeze()  # else Python looks through all of jax several times on its way out, for half a second
 
 
 def _interrupt_again() -> None:

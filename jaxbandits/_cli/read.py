@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from jaxbandits._cli.compare import FORMATS, add_arms_options, arms_options, as_typed
 from jaxbandits._cli.console import Parser, as_option, say
-from jaxbandits._tables import Table, counted
+from jaxbandits._tables import NumberStyle, Table, counted, line
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.comparison.arms_table import ArmsTable, Instance, NumberStyle, estimates, interval_names
-from jaxbandits.core.checks import InputError, line
+from jaxbandits.comparison.arms_table import ArmsTable, Instance, estimates, interval_names
+from jaxbandits.core.checks import InputError
 from jaxbandits.statistics import Estimate
 
 _MOST_INSTANCES, _MOST_ARMS = 6, 40
@@ -25,9 +25,8 @@ def parser() -> Parser:
         prog="jaxbandits read",
         description="Show what was understood of an arms file: arms, means with intervals, what was left out and why.",
         epilog=f"{FORMATS}\nExample:\n  jaxbandits read ads.csv --columns name=Campaign,cost=Kosten\n",
-        must=("file",),
     )
-    made.add_argument("file", nargs="?", metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
+    made.add_argument("file", metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
     add_arms_options(made)
     return made
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from jaxbandits._cli.console import Parser, as_option, complain, say, whole
 from jaxbandits._progress import usual_progress
-from jaxbandits.core.checks import InputError, bad, line
+from jaxbandits._tables import line
+from jaxbandits.core.checks import InputError, bad
 
 _EPILOG = """\
 SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.
@@ -26,13 +27,12 @@ Who plays: this process, or with --on
 def sweep_parser() -> Parser:
     """Of the options of ``sweep``."""
     made = Parser(
-        must=("spec",),
         prog="jaxbandits sweep",
         description="Play every policy, setting, environment and budget of a spec; save block by block.",
         epilog=_EPILOG,
     )
     add = made.add_argument
-    add("spec", nargs="?", metavar="SPEC.py", help="a file that sets `sweep` to a jaxbandits.Sweep")
+    add("spec", metavar="SPEC.py", help="a file that sets `sweep` to a jaxbandits.Sweep")
     add("--out", metavar="DIR", help="folder of blocks, results and report")
     add("--dry-run", action="store_true", help="print lanes, memory and expected time; run nothing")
     add("--on", metavar="ENGINE", help="who plays (default: this process), see below")
@@ -44,11 +44,10 @@ def sweep_parser() -> Parser:
 def status_parser() -> Parser:
     """Of the options of ``status``."""
     made = Parser(
-        must=("folder",),
         prog="jaxbandits status",
         description="Say what is done of a sweep, what is left, and how long that will take.",
     )
-    made.add_argument("folder", nargs="?", metavar="DIR", help="what was --out")
+    made.add_argument("folder", metavar="DIR", help="what was --out")
     return made
 
 

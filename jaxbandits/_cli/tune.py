@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import shlex
-from typing import Any
 
 import jax
 import numpy as np
 
 from jaxbandits._cli.compare import add_arms_options, arms_options
-from jaxbandits._cli.console import Parser, as_option, complain, nearest, number, one_of, option, refused, say, whole
+from jaxbandits._cli.console import Parser, as_option, complain, nearest, number, one_of, option, say, whole
 from jaxbandits._files import check_folder
 from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.comparison.plan import POLICIES
@@ -22,9 +21,8 @@ from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import leaf_fields
 from jaxbandits.core.settings import get
 from jaxbandits.policies import IndexPolicy, SoftIndex
-from jaxbandits.tuning import FAMILIES, FILES, Problem, Tuned, default_optimizer, fixed_problem, random_problem, tune
+from jaxbandits.tuning import FAMILIES, FILES, Problem, Tuned, fixed_problem, random_problem, tune
 
-_KNOWN = ("adabelief", "adagrad", "adam", "adamax", "adamw", "lion", "nadam", "radam", "rmsprop", "sgd", "yogi")
 _EPILOG = """\
 Examples:
   jaxbandits tune --policy omega_ucb --parameter rho --family beta --k 50 --grid 16
@@ -53,15 +51,8 @@ def parser() -> Parser:
     add("--steps", type=whole(1, 10**6), default=8, metavar="N", help="steps of the optimiser (8)")
     add("--instances", type=whole(1, many), default=20, metavar="N",
         help="fresh instances in each step, two runs on each (20)")  # fmt: skip
-    add("--optimizer", default="sgd", metavar="NAME", help="any optax optimiser with one learning rate (sgd)")
-    add("--rate", type=number(above=0, most=10), metavar="X",
-        help="its learning rate in ln(parameter) (sgd: 1, falling; else 0.1)")  # fmt: skip
-    add("--sigma", type=number(above=0, most=5), default=0.7, metavar="X",
-        help="width of the smoothing in ln(parameter) (0.7)")  # fmt: skip
-    add("--grid", type=_grid_size, default=0, metavar="N",
-        help="compare with the best of N values, start/16 to 16·start (0)")  # fmt: skip
-    add("--grid-instances", type=whole(2, many), metavar="N",
-        help="with --grid: instances that it is played on (100)")  # fmt: skip
+    add("--grid", type=whole(2, 10**4), default=0, metavar="N",
+        help="compare with the best of N values, start/16 to 16·start, on 100 instances (no grid)")  # fmt: skip
     add("--fresh", type=whole(2, many), default=200, metavar="N", help="instances of the final comparison (200)")
     add("--seed", type=whole(0, 2**32 - 1, "2**32 - 1"), default=0, metavar="S",
         help="the same seed gives the same numbers (0)")  # fmt: skip
@@ -77,21 +68,11 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         if len(names) > 1:
             raise InputError("--grid: given with --temperature; a grid is over one parameter")
         grid = float(get(policy, names[0])) * np.geomspace(1 / 16, 16, arguments.grid)
-    elif arguments.grid_instances is not None:
-        raise bad("--grid-instances", arguments.grid_instances, "left out unless --grid is given")
-    optimizer = _optimizer(arguments)
     check_folder("--out", arguments.out, FILES, "tune")
-    alike = {name: getattr(arguments, name) for name in ("steps", "instances", "sigma", "fresh")}
+    alike = {name: getattr(arguments, name) for name in ("steps", "instances", "fresh")}
     try:
         found: Tuned = tune(
-            policy,
-            _problem(arguments),
-            wrt=names,
-            key=jax.random.key(arguments.seed),
-            optimizer=optimizer,
-            grid=grid,
-            grid_instances=arguments.grid_instances or 100,
-            **alike,
+            policy, _problem(arguments), wrt=names, key=jax.random.key(arguments.seed), grid=grid, **alike
         )
     except InputError as problem:
         raise as_option(problem, arguments) from None
@@ -144,26 +125,3 @@ def _problem(arguments: argparse.Namespace) -> Problem:
         raise bad("--arms", arguments.arms, "a file whose instances share one bound of the cost")
     budget = TotalBudget(arguments.budget / instances[0].cost_bound, last_pull="counts")
     return fixed_problem(finite_arms(instances, "bernoulli"), budget)
-
-
-def _optimizer(arguments: argparse.Namespace) -> Any:
-    import optax
-
-    if arguments.optimizer == "sgd" and arguments.rate is None:
-        return default_optimizer(arguments.steps)
-    rate = 0.1 if arguments.rate is None else arguments.rate
-    try:
-        made = getattr(optax, arguments.optimizer)(rate)
-    except (AttributeError, TypeError):
-        made = None
-    if not isinstance(made, optax.GradientTransformation):
-        known = nearest(arguments.optimizer, _KNOWN)
-        raise bad("--optimizer", arguments.optimizer, f"an optax optimiser with one learning rate, such as adam{known}")
-    return made
-
-
-def _grid_size(text: str) -> int:
-    size = whole(0, 10**4)(text)
-    if size == 1:
-        raise refused(text, "0, or at least 2")
-    return size

@@ -31,7 +31,7 @@ import jax.numpy as jnp
 
 from jaxbandits._engine import limits
 from jaxbandits._engine.scan import Carry, Lane, at_instance, book, book_many, may_play, status_after, verdict_of
-from jaxbandits._numerics.arrays import prefix_sums
+from jaxbandits._numerics.arrays import prefix_sums, reduced
 from jaxbandits.core import arm_statistics, capabilities, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Ledger, Outcome, Policy, Status, View
@@ -146,7 +146,7 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) ->
     view = View(t, lane.constraint.view(ledger), carry.available)  # type: ignore[arg-type]
     taking = policy.admits(known, view) & view.available
     fresh, steady = known.pulls == 0, policy.steady(known, t)
-    initial = jnp.any(fresh & taking)  # type: ignore[operator]
+    initial = reduced(jax.lax.bitwise_or, fresh & taking, False)  # type: ignore[operator]
     # Initial pulls are no lead, and beyond `steady` nobody knows which arms take part.
     single = now.pace.single | initial | (steady < t)
     until = jnp.where(single, t, jnp.minimum(t + now.pace.reach, steady))
@@ -154,7 +154,7 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) ->
     key = typed(lane.policy_key)
     choice = largest(scores, key, view._replace(available=taking), fresh=fresh)
     others = taking & (jax.lax.iota(jnp.int32, scores.shape[0]) != choice)  # type: ignore[operator]
-    ceiling = jnp.max(jnp.where(others, scores, -jnp.inf))
+    ceiling = reduced(jax.lax.max, jnp.where(others, scores, -jnp.inf), -jnp.inf)
     arm = jnp.minimum(choice, scores.shape[0] - 1)
     mean_reward, mean_cost = at_instance(environment, lane.row).means(arm)
     one = jax.tree.map(lambda x: x[arm][None], known)

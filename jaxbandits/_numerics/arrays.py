@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     from numpy.typing import ArrayLike as ArrayLike
 
-_PART = 8
+_PART, _WINDOW = 16, 32
 
 
 def positive(argument: str, value: Any, may_be: str = "a finite number above 0") -> np.ndarray:
@@ -46,10 +46,11 @@ def one_of(argument: str, value: Any, names: Iterable[str]) -> None:
 
 
 def prefix_sums(x: jax.Array) -> jax.Array:
-    """``jnp.cumsum(x)`` of whole numbers ``i32[n]``: inside parts of eight, then over the parts.
+    """``jnp.cumsum(x)`` of whole numbers ``i32[n]``: inside parts of sixteen, then over the parts.
 
-    Whole numbers add up to the same bits in any order. On CPU, XLA sums n windows of up to n numbers:
-    128 rows of 64 take 26 µs, in this way 4.4 (one core).
+    Whole numbers add up to the same bits in any order. On CPU, XLA sums n windows of up to n numbers: 128 rows of 64
+    took 26 µs, and 4.4 in parts of eight (one core). Parts of sixteen fill the widest vectors: a macro-step of the leap
+    engine takes 0.83 to 0.88 of the time that it took with eight, and longer again with 32.
     """
     n = x.shape[0]
     parts = jnp.pad(x, (0, -n % _PART)).reshape(-1, _PART)
@@ -59,6 +60,20 @@ def prefix_sums(x: jax.Array) -> jax.Array:
         return inside[0, :n]
     before = _sum(jnp.where(part[:, None] < part[None, :], inside[:, -1, None], 0), 0)
     return (inside + before[:, None]).reshape(-1)[:n]
+
+
+def reduced(op: Callable[[jax.Array, jax.Array], jax.Array], x: jax.Array, identity: Any) -> jax.Array:
+    """``x[n]`` reduced by max, min, or: an ``op`` for which order and repetition change no bit.
+
+    Of more than 32 numbers XLA on CPU makes windows, one number after the other. So halves, which overlap as they may,
+    are joined first: 256 rows of 100 take 3 µs instead of 22 (one core). Beyond 16 times as many, a program of so many
+    slices would be longer than it is worth.
+    """
+    n = x.shape[0]
+    while _WINDOW < n <= 16 * _WINDOW:
+        half = _WINDOW << (((n - 1) // _WINDOW).bit_length() - 1)
+        x, n = op(x[:half], x[n - half :]), half
+    return jax.lax.reduce(x, np.asarray(identity, x.dtype), op, (0,))
 
 
 def _sum(x: jax.Array, axis: int) -> jax.Array:

@@ -4,7 +4,7 @@ Draws take no key and no loop until acceptance, in float32.
 
 With X ~ Gamma(a) and Y ~ Gamma(b) independent, X / (X + Y) ~ Beta(a, b). Each gamma variate is the quantile transform
 of a normal, log(X / a) = s Q(z, s) with s = a**-0.5, where Q is smooth and replaced by a polynomial. The error of the
-law is derived and measured in docs/beta-laws.md.
+law is derived and measured in docs/randomness-and-money.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def fast_width(draws: int) -> int:
 
 _Z_SCALE = 6.8  # the polynomial's range of z; Box-Muller reaches sqrt(2 * 33 * log 2) = 6.764
 
-# Q(z, s) = sum_ij _Q[i][j] (z / _Z_SCALE)**i (2 s - 1)**j, see docs/beta-laws.md.
+# Q(z, s) = sum_ij _Q[i][j] (z / _Z_SCALE)**i (2 s - 1)**j, see docs/randomness-and-money.md.
 # fmt: off
 _Q: tuple[tuple[float, ...], ...] = (
     (-0.1710828, -0.1797754, -0.01269841, -0.003594026, 0.0005057393, 0.0001033131,
@@ -110,7 +110,7 @@ def beta_from_words(words: jax.Array, a: ArrayLike | jax.Array, b: ArrayLike | j
 
     words: uint32[WORDS_PER_DRAW, ...], independent and uniform.  a, b: int32 or float32 counts in [1, 1e7],
     not necessarily whole, broadcastable against words[0].  Returns float32 of the broadcast shape, in (0, 1];
-    the density is x**(a - 1) (1 - x)**(b - 1) / B(a, b).  CDF error and speed: see docs/beta-laws.md.
+    the density is x**(a - 1) (1 - x)**(b - 1) / B(a, b).  CDF error and speed: see docs/randomness-and-money.md.
     """
     shape_a = jnp.asarray(a, jnp.float32)
     shape_b = jnp.asarray(b, jnp.float32)
@@ -125,7 +125,7 @@ def beta_from_words(words: jax.Array, a: ArrayLike | jax.Array, b: ArrayLike | j
 # Knots lie on ``CELLS`` = 960 fixed cells of [0, 2**32): 1/512 wide for 1/16 <= u <= 15/16, then 32 cells an octave
 # over 7 octaves towards either end, then 32 equal cells for the last 2**-11. The lookup is integer arithmetic, the
 # same on every device and in every compilation, and the law's mean is an exact integer sum. Its error is derived and
-# measured in docs/beta-laws.md.
+# measured in docs/randomness-and-money.md.
 
 TICK_BITS = 24
 """Outcomes of tabulated arms are whole ticks of 2**-TICK_BITS, in [0, 2**TICK_BITS]."""
@@ -133,7 +133,7 @@ TICK_BITS = 24
 MOST_SHAPE = 1e9
 """The largest shape of a table: a law with two such is constant but for 10⁻⁵, and SciPy's quantiles end at 10¹⁶."""
 
-_MOST_ERROR = 1e-4  # of a table's mean: see docs/beta-laws.md
+_MOST_ERROR = 1e-4  # of a table's mean: see docs/randomness-and-money.md
 
 FRACTION_BITS = 20
 """Bits of the within-cell fraction: the most for which two uint32 products make ``interpolate`` exact."""
@@ -311,7 +311,7 @@ def refuse_inexact(
     wrong = np.abs(np.ldexp(mean_ticks, -TICK_BITS) - mean_of(alpha, beta)) > _MOST_ERROR
     if wrong.any():
         given = float(alpha[wrong].flat[0]), float(beta[wrong].flat[0])
-        raise bad(argument, given, "shapes whose tabulated law has their mean to 1e-4")
+        raise bad(argument, given, "shapes for which a table of the law has the right mean to 1e-4")
 
 
 def quantile_table(alpha: ArrayLike, beta: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbandits.comparison.arms_table import estimates
-from jaxbandits.comparison.plan import ComparisonPlan, arms_of, block_size
+from jaxbandits.comparison.plan import ComparisonPlan, arms_of, baselines_plan, best_by_file, block_size, file_means
 from jaxbandits.comparison.worlds import counts_conversions, with_bounds
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.settings import Settings
@@ -77,48 +77,6 @@ def clear_pairs(reward: xarray.DataArray) -> NDArray[np.bool_]:
     return dominance(reward, over="replicate")["clear"].values
 
 
-# --- What is done without a learner: the split seen in the file, an even split, all on the best arm of the file
-
-
-SEEN, EVEN, BEST = "the split seen in the file", "an even split", "all on the file's best"
-
-
-def file_means(plan: ComparisonPlan) -> list[tuple[FloatArray, FloatArray]]:
-    """Mean reward and cost per pull of each instance's arms by the file: pooled, where means are drawn, ``[K]``."""
-    if plan.posterior is None:
-        return [(instance.mean_reward, instance.mean_cost) for instance in plan.table.instances]
-    return [found.means() for found in plan.posterior.instances]
-
-
-def best_by_file(plan: ComparisonPlan) -> list[int]:
-    """The arm with the best ratio by the file, of each instance: known beforehand, the same in every run."""
-    return [int(np.argmax(reward / cost)) for reward, cost in file_means(plan)]
-
-
-def baselines_plan(plan: ComparisonPlan) -> ComparisonPlan:
-    """The same comparison, played by fixed splits: those of them that the file knows.
-
-    Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone.
-    """
-    instances, means, best = plan.table.instances, file_means(plan), best_by_file(plan)
-    clicks = [None if x.evidence is None or x.evidence.clicks is None else x.evidence.clicks for x in instances]
-    made = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
-    made[EVEN] = [cost.min() / cost for _, cost in means]
-    made[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]
-    made = {name: rows for name, rows in made.items() if len(rows) == len(instances)}
-    splits = np.zeros((len(made), len(instances), max(len(instance.arms) for instance in instances)))
-    for split, rows in zip(splits, made.values(), strict=True):
-        for into, weights in zip(split, rows, strict=True):
-            into[: len(weights)] = weights
-    return dataclasses.replace(
-        plan,
-        policies=plan.policies[:1],  # one task: a policy whose settings the splits are
-        settings={name: {"policy": "FixedSplit", "parameters": {}} for name in made},
-        splits=splits,
-        until=None,
-    )
-
-
 # --- Robustness checks: another noise, and smaller budgets
 
 
@@ -155,7 +113,7 @@ def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCh
     if noise == "clicks" and not counts_conversions(plan.table):
         return "no second noise was played: only counts of conversions say what one click may bring"
     try:
-        other = dataclasses.replace(plan, noise=noise, runs=runs, until=None)
+        other = dataclasses.replace(plan, noise=noise, runs=runs, until=None, baselines=None)
         if noise == "clicks":  # costs that vary go beyond the bound of coins
             wider = with_bounds(plan.table, noise, plan.posterior, plan.cost_cv, None, None, grow_only=True)
             other = dataclasses.replace(other, table=wider)
@@ -203,7 +161,8 @@ def _alone(plan: ComparisonPlan, setting: int) -> ComparisonPlan:
     one = jax.tree.map(lambda leaf: leaf[row : row + 1], plan.policies[at])
     name = list(plan.settings)[setting]
     policy = Settings.of(one, len(plan.table.instances)).policy
-    return dataclasses.replace(plan, policies=(policy,), settings={name: plan.settings[name]}, until=None)
+    settings = {name: plan.settings[name]}
+    return dataclasses.replace(plan, policies=(policy,), settings=settings, until=None, baselines=None)
 
 
 # --- What the reader should be warned of
@@ -338,7 +297,9 @@ def answer_of(
     ranked = [row["setting"] for row in comparison.ranking()]
     kept = [name for name in ranked if name not in comparison.broken] or ranked
     chosen = list(dict.fromkeys([kept[0], *(setting_called(name, ranked) for name in settings)]))
-    baselines, best = comparison.play(baselines_plan(plan), progress=progress), probability_best(plan)
+    baselines, best = comparison.baselines, probability_best(plan)
+    if baselines is None:
+        baselines = comparison.play(baselines_plan(plan), progress=progress)
     answers = tuple(
         _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in chosen
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbandits._tables import NumberStyle
 from jaxbandits.statistics import Estimate
 from jaxbandits.statistics.sample import t_quantile
 
@@ -81,63 +82,6 @@ class Evidence:
             return None
         clicks, value, spent = (float(np.sum(x[arm])) for x in (self.clicks, self.value, self.spent))
         return clicks, value, spent
-
-
-@dataclass(frozen=True)
-class NumberStyle:
-    """How the file writes its numbers, so that answers can be written alike.
-
-    Attributes:
-        symbol: the currency as the file has it (``"$"``, ``"€"``, ``"CHF"``); empty where it names none.
-        symbol_first: whether it stands before the number.
-        symbol_apart: whether a space stands between.
-        decimal: ``"."`` or ``","``.
-        thousands: what stands between thousands in the file; empty where none was seen.
-
-    Example:
-        >>> NumberStyle("€", symbol_first=False, symbol_apart=True, decimal=",", thousands=".").money(1234.5)
-        '1.234,50 €'
-        >>> NumberStyle("$").money(1234567), NumberStyle().count(1300.0), NumberStyle().money(0.0123)
-        ('$1,234,567.00', '1,300', '0.0123')
-    """
-
-    symbol: str = ""
-    symbol_first: bool = True
-    symbol_apart: bool = False
-    decimal: str = "."
-    thousands: str = ""
-
-    def number(self, value: float, decimals: int) -> str:
-        """With so many decimals, and thousands apart (by what suits the decimal sign, if the file shows nothing)."""
-        return self.written(f"{value:,.{decimals}f}")
-
-    def written(self, plain: str) -> str:
-        """Numbers with decimal points, and commas between thousands, as the file would write them."""
-        between = self.thousands or (" " if self.decimal == "," else ",")
-        return plain.translate({ord(","): between, ord("."): self.decimal})
-
-    def count(self, value: float) -> str:
-        """A number of clicks or conversions: whole where it is whole, else with two decimals at most."""
-        return self.number(value, 0 if float(value).is_integer() else 2)
-
-    def amount(self, value: float) -> str:
-        """A mean number of results or pulls: three digits that count."""
-        size = abs(value)
-        return self.number(value, 0 if size >= 100 or size == 0 else 1 if size >= 1 else 2)
-
-    def plus_minus(self, value: float, half: float, sign: str = "") -> str:
-        """``12.34 ± 0.56``, two digits of the half width; without one the value alone. ``sign="+"`` shows a plus."""
-        if math.isnan(half):
-            return self.written(f"{value:{sign},.5g}")
-        decimals = 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
-        return self.written(f"{value:{sign},.{decimals}f} ± {half:,.{decimals}f}")
-
-    def money(self, value: float, cents: bool = True) -> str:
-        """An amount with the currency: two decimals (``cents``: of a whole amount too), below 0.1 three digits."""
-        decimals = 2 if not 0 < abs(value) < 0.1 else min(2 - math.floor(math.log10(abs(value))), 12)
-        amount = self.number(value, decimals if cents or not float(value).is_integer() else 0)
-        apart = " " if self.symbol and self.symbol_apart else ""
-        return f"{self.symbol}{apart}{amount}" if self.symbol_first else f"{amount}{apart}{self.symbol}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 import json
 import os
 import platform
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbandits import _files
+from jaxbandits._drawing import Drawing
 from jaxbandits._tables import Table, counted
 from jaxbandits.comparison.plan import ComparisonPlan
 from jaxbandits.comparison.until import Clearness
@@ -26,7 +26,6 @@ from jaxbandits.statistics import dominance, invisible, mean, runs_needed, simul
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
-    import polars
     import xarray
 
     from jaxbandits.comparison.answer import Answer
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 FILES = ("regret.png", "table.csv", "run.json")
 ANSWER_FILES = ("answer.json", "arms.csv", "money.png", "results.png", "report.html")
-
-_MOST_ROWS = 30  # of a table in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +67,7 @@ class Comparison:
         plan: what was run.
         accounts: pulls, money and results of each arm.
         play: what plays a plan like this one; :meth:`answer` plays other noises and splits with it.
+        baselines: the splits that were played with it, if any were.
         notes: runs that did not end by spending the budget. Mostly empty.
         broken: settings that broke an average-cost bound in some round.
         clear: which claims are clear, where runs were played until they are.
@@ -82,22 +80,13 @@ class Comparison:
     notes: tuple[str, ...] = ()
     broken: frozenset[str] = frozenset()
     clear: Clearness | None = None
+    baselines: Comparison | None = None
 
     def __repr__(self) -> str:
         plan, best = self.plan, self.ranking()[0]["setting"]
         parts = counted(len(plan.settings), "setting"), counted(len(plan.table.instances), "instance")
         runs = f"{counted(plan.runs, 'run')} of each, budget {plan.budget:g}"
         return f"Comparison: {', '.join(parts)}, {runs}; best mean reward: {best}"
-
-    def _repr_html_(self) -> str:
-        rows = []
-        for row in self.ranking()[:_MOST_ROWS]:
-            means = [f"{row[x]:,.4g} ({row[f'{x}_low']:,.4g} to {row[f'{x}_high']:,.4g})" for x in ("reward", "regret")]
-            clear = ", clear" if row["difference_clear"] else ""
-            against = f"{row['difference']:+,.3g}{clear}" if row["rank"] > 1 else ""
-            rows.append([row["rank"], row["setting"], *means, against])
-        header = ("", "setting", self.plan.table.reward_unit, "regret", "against the best, paired")
-        return f"<p><b>{html.escape(repr(self))}</b></p>{Table(header, rows).html()}"
 
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see :meth:`table`."""
@@ -125,10 +114,6 @@ class Comparison:
         table = self.plan.table
         earned = dict.fromkeys(("reward", "regret", "difference"), table.reward_unit)
         return _files.of_rows(self.table(), earned | {"spent": table.cost_unit, "pulls": "pulls"})
-
-    def to_polars(self) -> polars.DataFrame:
-        """The same for polars; one clear line if it is not installed (``pip install 'jaxbandits[polars]'``)."""
-        return _files.in_polars(self.to_pandas())
 
     def doubts(self) -> list[str]:
         """Settings whose mean regret a few runs carry, and whether the runs are too few, in words; mostly none."""
@@ -203,26 +188,25 @@ class Comparison:
         form = Path(path).suffix.lower().lstrip(".")
         if form not in ("png", "pdf", "svg"):
             raise bad("path", os.fspath(path), "a file name that ends in .png, .pdf or .svg")
-        picture = self._picture(form)
+        picture = self.drawing(form).draw()
         _files.write_whole(path, lambda file: file.write(picture))
 
-    def _picture(self, form: str) -> bytes:
-        from jaxbandits._plots import drawn, encoded
-
+    def drawing(self, form: str = "png") -> Drawing:
+        """The picture of :meth:`plot`, not drawn yet."""
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
         table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
         resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
         found = simultaneous_band(regret, over="replicate", resamples=resamples)
         many = f"mean of {count} instances, " if count > 1 else ""
-        figure = drawn(
-            np.asarray(self.plan.shares) * self.plan.budget,
-            list(self.plan.settings),
-            [found[part].transpose("setting", "mark").values for part in ("mean", "low", "high")],
+        takes = dict(
+            x=np.asarray(self.plan.shares) * self.plan.budget,
+            names=list(self.plan.settings),
+            parts=[found[part].transpose("setting", "mark").values for part in ("mean", "low", "high")],
             title=f"{many}{counted(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
             across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
             up=f"regret [{table.reward_unit}]",
         )
-        return encoded(figure, form)
+        return Drawing("drawn", takes, form)
 
     def csv(self) -> str:
         """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same machine."""
@@ -238,7 +222,7 @@ class Comparison:
             folder: where to.
             about: more entries for ``run.json``.
         """
-        put_all(folder, {**self.numbers(about), "regret.png": self._picture("png")})
+        put_all(folder, {**self.numbers(about), "regret.png": self.drawing().draw()})
         return [Path(folder) / name for name in FILES]
 
     def numbers(self, about: Mapping[str, Any] | None = None) -> dict[str, bytes]:

@@ -141,7 +141,7 @@ class Options:
             ("claim", fixed and self.claim != "any", " without until"),
             ("runs", not fixed and self.runs is not None, " with until (max_runs says how many at most)"),
             ("beta_concentration", self.beta_concentration and self.noise != "beta", ": only the noise beta has one"),
-            ("last_pull", paced and self.last_pull != "counts", " with an average cost, beyond which no pull goes"),
+            ("last_pull", paced and self.last_pull != "counts", " with an average cost, which no pull exceeds"),
         ):
             if unused:
                 raise bad(name, getattr(self, name), f"left out{why}")
@@ -187,6 +187,8 @@ class ComparisonPlan(Options):
         cost_cv_from: ``"days"``, ``"stated"`` or ``"rows"``.
         rounds: of the average-cost constraint; None for a total budget.
         splits: weights ``[setting, instance, arm]``, where the settings are fixed splits and not ``policies``.
+        baselines: another plan for the same arms, which is played in the same calls: one program compiles while
+            another plays. None for none.
     """
 
     table: ArmsTable
@@ -206,6 +208,12 @@ class ComparisonPlan(Options):
     why_given: str | None = None
     rounds: int | None = None
     splits: np.ndarray | None = None
+    baselines: ComparisonPlan | None = None
+
+    @property
+    def together(self) -> tuple[ComparisonPlan, ...]:
+        """This plan, and that of the baselines if they are played with it."""
+        return (self,) if self.baselines is None else (self, self.baselines)
 
     @property
     def scaled_budgets(self) -> np.ndarray:
@@ -370,7 +378,7 @@ def _resolved(table: ArmsTable, asked: Options) -> dict[str, Any]:
     if noise == "empirical" and any(instance.log is None for instance in table.instances):
         raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
     if cost_cv is not None and (table.kind == "log" or not (drawn or noise == "clicks")):
-        raise bad("cost_cv", cost_cv, "left out: only counts are played with it, as clicks or with drawn means")
+        raise bad("cost_cv", cost_cv, "left out: only files of counts need it, for clicks or for drawn means")
     cv, cv_from = cost_cv_of(table, posterior, cost_cv)
     if drawn or noise == "clicks":
         table = with_bounds(table, noise, posterior, cv, asked.reward_max, asked.cost_max)
@@ -390,6 +398,49 @@ def arms_of(plan: ComparisonPlan, rows: Sequence[int]) -> FiniteArms | WithNullA
     else:
         made = finite_arms(instances, plan.noise, plan.beta_concentration)
     return made if plan.rounds is None else WithNullArm(made)
+
+
+# --- What is done without a learner: the split seen in the file, an even split, all on the best arm of the file
+
+
+SEEN, EVEN, BEST = "the split seen in the file", "an even split", "all on the file's best"
+
+
+def file_means(plan: ComparisonPlan) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Mean reward and cost per pull of each instance's arms by the file: pooled, where means are drawn, ``[K]``."""
+    if plan.posterior is None:
+        return [(instance.mean_reward, instance.mean_cost) for instance in plan.table.instances]
+    return [found.means() for found in plan.posterior.instances]
+
+
+def best_by_file(plan: ComparisonPlan) -> list[int]:
+    """The arm with the best ratio by the file, of each instance: known beforehand, the same in every run."""
+    return [int(np.argmax(reward / cost)) for reward, cost in file_means(plan)]
+
+
+def baselines_plan(plan: ComparisonPlan) -> ComparisonPlan:
+    """The same comparison, played by fixed splits: those of them that the file knows.
+
+    Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone.
+    """
+    instances, means, best = plan.table.instances, file_means(plan), best_by_file(plan)
+    clicks = [None if x.evidence is None or x.evidence.clicks is None else x.evidence.clicks for x in instances]
+    made = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
+    made[EVEN] = [cost.min() / cost for _, cost in means]
+    made[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]
+    made = {name: rows for name, rows in made.items() if len(rows) == len(instances)}
+    splits = np.zeros((len(made), len(instances), max(len(instance.arms) for instance in instances)))
+    for split, rows in zip(splits, made.values(), strict=True):
+        for into, weights in zip(split, rows, strict=True):
+            into[: len(weights)] = weights
+    return dataclasses.replace(
+        plan,
+        policies=plan.policies[:1],  # one task: a policy whose settings the splits are
+        settings={name: {"policy": "FixedSplit", "parameters": {}} for name in made},
+        splits=splits,
+        baselines=None,
+        until=None,
+    )
 
 
 # --- What fits into one compile, and into one call
@@ -430,7 +481,8 @@ def block_size(plan: ComparisonPlan) -> int:
     count = 1
     for group in plan.groups:
         rows = plan.runs * len(group.rows)
-        count = max(count, -(-rows * len(plan.settings) * len(plan.shares) // _ROWS_AT_ONCE))
+        settings = sum(len(each.settings) for each in plan.together)
+        count = max(count, -(-rows * settings * len(plan.shares) // _ROWS_AT_ONCE))
         if plan.posterior is not None:
             row = sum(leaf[0].nbytes for leaf in jax.tree.leaves(group.environment))
             count = max(count, -(-rows * row // _TABLE_BYTES), -(-plan.runs // _RUNS_AT_ONCE))

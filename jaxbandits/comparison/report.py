@@ -6,17 +6,17 @@ import base64
 import dataclasses
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits._tables import Table, counted
+from jaxbandits._drawing import Drawing, Panel
+from jaxbandits._tables import Table, counted, line
 from jaxbandits.comparison.answer import (
-    BEST,
-    SEEN,
     Answer,
     ArmAnswer,
     Gain,
@@ -25,9 +25,8 @@ from jaxbandits.comparison.answer import (
     Spread,
     money_over_budgets,
 )
-from jaxbandits.comparison.plan import ComparisonPlan
+from jaxbandits.comparison.plan import BEST, SEEN, ComparisonPlan
 from jaxbandits.comparison.until import Clearness
-from jaxbandits.core.checks import line
 from jaxbandits.statistics import invisible, mean
 
 if TYPE_CHECKING:
@@ -487,10 +486,8 @@ def _range(values: Sequence[float], form: str) -> str:
 _MOST_PANELS, _MOST_PARTS, _MOST_OF_ONE = 6, 5, 7
 
 
-def money_picture(answer: Answer, progress: bool | str = False) -> bytes:
+def money_drawing(answer: Answer, progress: bool | str = False) -> Drawing:
     """Money on each arm over the budget, stacked: of the only instance, or of the six that bring most."""
-    from jaxbandits._plots import Panel, encoded, stacked
-
     plan, first, panels = answer.comparison.plan, answer.settings[0], []
     instances, setting = plan.table.instances, list(plan.settings).index(first.setting)
     budgets, money = money_over_budgets(answer.comparison, setting, progress=progress)
@@ -507,15 +504,14 @@ def money_picture(answer: Answer, progress: bool | str = False) -> bytes:
         panels.append(Panel(title, tuple(names), heights, names[-1] if others else ""))
     unit, style = _cost_unit(plan), plan.table.style
     across = f"budget{' of each instance' if len(instances) > 1 else ''}{unit}"
-    written = style.amount if style.symbol else lambda value: style.money(value, cents=False)
-    return encoded(stacked(budgets, panels, across=across, up=f"money{unit}", written=written))
+    written = style.amount if style.symbol else partial(style.money, cents=False)
+    takes = dict(x=budgets, panels=panels, across=across, up=f"money{unit}", written=written)
+    return Drawing("stacked", takes)
 
 
-def results_picture(answer: Answer) -> bytes:
+def results_drawing(answer: Answer) -> Drawing:
     """What the best setting, the even split and the file's best arm bring, against the money spent."""
     import xarray
-
-    from jaxbandits._plots import drawn, encoded
 
     plan, labels = answer.comparison.plan, list(answer.comparison.plan.settings)
     paths = {x.setting: answer.comparison.accounts.earned[labels.index(x.setting)] for x in answer.settings}
@@ -525,15 +521,15 @@ def results_picture(answer: Answer) -> bytes:
     many = len(plan.table.instances)
     summed = f"sum over {many} instances, " if many > 1 else ""
     clock = "budget spent" if plan.rounds is None else "budget that was due"
-    figure = drawn(
-        np.asarray(plan.shares) * plan.budget,
-        list(paths),
-        [part.values for part in (found.value, found.low, found.high)],
+    takes = dict(
+        x=np.asarray(plan.shares) * plan.budget,
+        names=list(paths),
+        parts=[part.values for part in (found.value, found.low, found.high)],
         title=f"{summed}mean of {counted(plan.runs, 'run')}, 95 % intervals",
         across=f"{clock}{' in each instance' if many > 1 else ''}{_cost_unit(plan)}",
         up=plan.table.reward_unit,
     )
-    return encoded(figure)
+    return Drawing("drawn", takes)
 
 
 def _cost_unit(plan: ComparisonPlan) -> str:
@@ -545,9 +541,16 @@ def _cost_unit(plan: ComparisonPlan) -> str:
 # --- Files
 
 
-def answer_files(answer: Answer, command: str = "", progress: bool | str = False) -> dict[str, bytes]:
+def answer_files(
+    answer: Answer,
+    command: str = "",
+    progress: bool | str = False,
+    draw: Callable[[Drawing], Callable[[], bytes]] = lambda drawing: drawing.draw,
+) -> dict[str, bytes]:
     """A table of the arms, all numbers, pictures and the page by name; ``command`` is what they were made by."""
-    pictures = {"money": money_picture(answer, progress), "results": results_picture(answer)}
+    results = draw(results_drawing(answer))  # first: smaller budgets are played for the other one meanwhile
+    money = draw(money_drawing(answer, progress))
+    pictures = {"money": money(), "results": results()}
     return {
         "answer.json": (json.dumps(as_json(answer), indent=1) + "\n").encode(),
         "arms.csv": arms_table(answer).csv().encode(),

@@ -123,16 +123,17 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
     if rule is not None:
         size = min(size, rule.batch(plan.runs))
     blocks = [range(first, first + size) for first in (*range(0, plan.runs - size, size), plan.runs - size)]
-    lanes = len(plan.settings) * len(plan.table.instances) * plan.runs
+    lanes = sum(len(each.settings) for each in plan.together) * len(plan.table.instances) * plan.runs
+    tasks = sum(len(each.policies) for each in plan.together)
     earned = np.zeros((len(plan.settings), len(plan.table.instances), plan.runs if rule else 0))
     looks, looked, clear = 0, 0, None
-    with Progress(progress, len(blocks) * len(plan.groups) * len(plan.policies), lanes) as shown:
+    with Progress(progress, len(blocks) * len(plan.groups) * tasks, lanes) as shown:
         try:
             for runs in blocks:
                 for group in plan.groups:
                     parts.append((group, runs, _simulated(plan, group, runs, shown)))
                     if rule is not None:
-                        earned[:, list(group.rows), runs.start : runs.stop] = parts[-1][2]["reward"]
+                        earned[:, list(group.rows), runs.start : runs.stop] = parts[-1][2][0]["reward"]
                 # a look takes time with all runs so far: not after every batch where there are very many
                 if rule is None or runs.stop < min(_GROWN * looked, plan.runs):
                     continue
@@ -154,8 +155,11 @@ def world_of(plan: ComparisonPlan, group: Group, runs: Sequence[int]) -> FiniteA
     return made if plan.rounds is None else WithNullArm(made)
 
 
-def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress) -> dict[str, np.ndarray]:
-    """Rewards, regret, … of one block in the file's units: ``[setting, instance, replicate(, mark or arm)]``."""
+def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress) -> list[dict[str, np.ndarray]]:
+    """Rewards, regret, … of one block in the file's units: ``[setting, instance, replicate(, mark or arm)]``.
+
+    Of the plan, and of its baselines if it has any.
+    """
     rows, drawn = list(group.rows), plan.posterior is not None
     each = list(np.repeat(rows, len(runs))) if drawn else rows  # rows of the environment
     environment = world_of(plan, group, runs)
@@ -165,7 +169,7 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\d+ of \d+ lanes ended")  # counted in the notes
         result = simulate(
-            [own.policy for own in plan.told(each, group.environment.spec)],
+            [own.policy for part in plan.together for own in part.told(each, group.environment.spec)],
             environment,
             constraint,
             key=jax.random.key(plan.seed),
@@ -186,7 +190,7 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     means = [np.nan_to_num(x).reshape(len(rows), -1, x.shape[-1])[..., :width] for x in environment.values()]
     earned, pulls = by_run(result.reward.values) * reward, by_run(result.final["pulls"])[..., :width]
     violated = {} if plan.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost[..., 0]}
-    return violated | {
+    of_settings = violated | {
         "reward": earned[..., -1],
         "regret": by_run(result.regret.values) * reward,
         "pulls": pulls.sum(axis=-1),  # no rounds: a skip is none
@@ -194,16 +198,18 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
         "ended": by_run(result.ended),
         "earned": earned.sum(axis=1),
         "arm pulls": pulls,
-        "mean reward": means[0] * reward[0],
-        "mean cost": means[1] * cost[0],
     }
+    of_arms = {"mean reward": means[0] * reward[0], "mean cost": means[1] * cost[0]}
+    ends = np.cumsum([len(part.settings) for part in plan.together])[:-1]
+    apart = {name: np.split(x, ends) for name, x in of_settings.items()}
+    return [of_arms | {name: x[n] for name, x in apart.items()} for n in range(len(plan.together))]
 
 
 # --- Blocks of runs put together: one labelled result in the file's units
 
 
-Part = tuple[Group, range, dict[str, np.ndarray]]
-"""A group of instances, the runs that were played of it, and what came out."""
+Part = tuple[Group, range, list[dict[str, np.ndarray]]]
+"""A group of instances, the runs that were played of it, and what came out, of each plan that was played together."""
 
 
 def gather(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None = None) -> Comparison:
@@ -215,7 +221,7 @@ def gather(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None = No
 
     shape = (len(plan.settings), len(plan.table.instances), plan.runs)
     made: dict[str, np.ndarray] = {}
-    for group, runs, values in parts:
+    for group, runs, (values, *_) in parts:
         for name in ("reward", "regret", "pulls", "spent", "ended", "violation"):
             if (value := values.get(name)) is not None:
                 into = made.setdefault(name, np.zeros((*shape, *value.shape[3:]), value.dtype))
@@ -230,6 +236,10 @@ def gather(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None = No
         "mark": list(plan.shares),
     }
     data = {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in made.items()}
+    baselines = None
+    if plan.baselines is not None:
+        theirs = [(group, runs, rest) for group, runs, (_, *rest) in parts]
+        baselines = gather(dataclasses.replace(plan.baselines, runs=plan.runs), theirs)
     usual = Status.EXHAUSTED if plan.rounds is None else Status.HORIZON
     notes = [
         f"{int((ended == status).sum())} of {ended.size} runs ended by {status.name.lower()}, not with the budget"
@@ -250,6 +260,7 @@ def gather(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None = No
         notes=(*notes, *broken.values()),
         broken=frozenset(broken),
         clear=clear,
+        baselines=baselines,
     )
 
 
@@ -262,7 +273,7 @@ def _accounts(plan: ComparisonPlan, parts: list[Part]) -> Accounts:
     pulls = np.zeros((settings, instances, kept, arms), np.int32)
     means = np.zeros((2, instances, of_run, arms))
     earned = np.zeros((len(plan.groups), settings, plan.runs, len(plan.shares)))
-    for group, runs, values in parts:
+    for group, runs, (values, *_) in parts:
         rows, width, stop = list(group.rows), values["arm pulls"].shape[-1], min(runs.stop, kept)
         earned[plan.groups.index(group), :, runs.start : runs.stop] = values["earned"]
         if (many := stop - runs.start) > 0:

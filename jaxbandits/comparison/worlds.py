@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -42,7 +41,6 @@ LARGEST_UNIFORM = 1 - 2.0**-25
 """What no number of :func:`mean_uniforms` is above."""
 STATED_COST_CV = 0.5
 """Coefficient of variation of one click's cost, where neither the file nor the user says one."""
-_AT_ONCE = 1 << 15  # words of one call of the compiled program, so that it is compiled once
 _LEAST_CV, _CENTRAL = 0.01, 0.999
 _LARGEST_SCALED_MEAN = 0.99
 _BETA_ERROR = 0.1  # of a mean: those of tables are right to 1e-5 of the bound, which is much of a small one
@@ -54,22 +52,11 @@ def mean_uniforms(seed: int, instance: int, runs: Sequence[int], draw: np.ndarra
     The address of a pair is (seed, instance, run, ``Domain.MEANS``, draw, arm): which other instances, runs, arms or
     policies there are changes none.
     """
-    shape = (len(runs), draw.size)
-    each = (np.broadcast_to(x, shape).ravel() for x in (np.asarray(runs)[:, None], draw, arm))
-    place = np.stack(list(each)).astype(np.uint32)
-    total, root = place.shape[1], jax.random.key(seed)
-    place = np.pad(place, ((0, 0), (0, -total % _AT_ONCE)))
-    parts = np.split(place, place.shape[1] // _AT_ONCE, axis=1)
-    words = np.concatenate([np.asarray(_words(root, np.uint32(instance), *part)) for part in parts])[:total]
-    return ((words >> np.uint32(8)).reshape(*shape, 2) + 0.5) * 2.0**-24
-
-
-@jax.jit
-def _words(root: jax.Array, instance: jax.Array, run: jax.Array, draw: jax.Array, arm: jax.Array) -> jax.Array:
-    def one(run: jax.Array, draw: jax.Array, arm: jax.Array) -> jax.Array:
-        return streams.words(streams.domain_key(streams.lane_key(root, instance, run), Domain.MEANS), draw, arm)
-
-    return jax.vmap(one)(run, jnp.asarray(draw), arm)
+    root = np.asarray(jax.random.key_data(jax.random.key(seed)))
+    lanes = streams.lane_words(root, np.full(1, instance), np.asarray(runs), Domain.MEANS)
+    place = draw.astype(np.uint32), arm.astype(np.uint32)
+    words = np.stack(streams.threefry2x32_of((lanes[:, :1], lanes[:, 1:]), place), axis=-1)
+    return ((words >> np.uint32(8)) + 0.5) * 2.0**-24
 
 
 # --- Arms of a file pooled together, and what rows of a day each say of a spread
@@ -522,7 +509,7 @@ def with_bounds(
         needed = np.maximum(needed, [(instance.reward_bound, instance.cost_bound) for instance in table.instances])
     for column, name, given in ((0, "reward_max", reward_max), (1, "cost_max", cost_max)):
         if given is not None and given < (least := needed[:, column].max()):
-            raise bad(name, given, f"at least {least:.4g}, as much may be drawn (or uncertainty 'given')")
+            raise bad(name, given, f"at least {least:.4g}: means as large may be drawn (or uncertainty 'given')")
     instances = tuple(
         dataclasses.replace(instance, reward_bound=reward_max or reward, cost_bound=cost_max or cost)
         for instance, (reward, cost) in zip(table.instances, needed.tolist(), strict=True)

@@ -11,7 +11,6 @@ import hashlib
 import math
 import os
 import platform
-import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -21,6 +20,8 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from jaxbandits._tables import line
 
 T = TypeVar("T")
 
@@ -59,23 +60,6 @@ def brief(text: object, most: int = 200) -> str:
     """A message, or an exception of others, on one line of at most ``most`` characters."""
     text = line(" ".join(str(text).split()))
     return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
-# --- Text of others: names from files stay mere text on a terminal and in a spreadsheet.
-
-# A spreadsheet takes what follows for a formula at the start of a cell, or behind a semicolon, which separates cells in
-# many countries.
-_FORMULA = re.compile(r"(^|;)(\s*'*\s*)([=+\-@＝＋－＠])")
-
-
-def line(text: str) -> str:
-    """``text`` with everything that a terminal would obey, or nobody can see, written out as Python does."""
-    return "".join(x if x.isprintable() or x == "\u00a0" else x.encode("unicode_escape").decode() for x in text)
-
-
-def cell(value: Any) -> Any:
-    """A cell of a CSV file that no spreadsheet takes for a formula; what is no text stays as it is."""
-    return _FORMULA.sub(r"\1'\2\3", line(value)) if isinstance(value, str) else value
 
 
 # --- Numbers as users give them.

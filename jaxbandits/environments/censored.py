@@ -47,7 +47,6 @@ class Linear:
     slope: float
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """The cost, or the penalty, elementwise (float32)."""
         return jnp.asarray(x, jnp.float32) * _constant(self, "slope")
 
 
@@ -68,7 +67,6 @@ class FastTrack:
     rate: float = 0.1
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """The penalty of the limit x, elementwise (float32)."""
         x = jnp.asarray(x, jnp.float32)
         promise, compensation, rate = (_constant(self, name) for name in ("promise", "compensation", "rate"))
         return x * jnp.where(x <= promise, rate, compensation)
@@ -87,7 +85,6 @@ class Constant:
     value: float
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """The same value everywhere (float32)."""
         return jnp.full_like(jnp.asarray(x, jnp.float32), _constant(self, "value"))
 
 
@@ -124,15 +121,12 @@ class CensoredArms(Environment):
 
     @property
     def spec(self) -> CensoredSpec:
-        """Arms, limits, penalties and the cost function."""
         return dataclasses.replace(self.game, arms=int(self.present.shape[-1]))
 
     def check(self) -> None:
-        """Checks the spec."""
         self.game.check()
 
     def refuses(self, action: Any) -> str | None:
-        """See :meth:`Environment.refuses`: a pair."""
         pair = isinstance(action, PairAction) and all(is_arm(x) and x.shape == () for x in action)
         return None if pair else "a PairAction of an arm and the place of a limit, int32[] each"
 
@@ -159,7 +153,6 @@ class CensoredArms(Environment):
     def pull(
         self, state: jax.Array, action: PairAction, key: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, Outcome, CensoredFeedback, jax.Array]:
-        """Play an arm under a limit."""
         state, outcome, feedback, _ = self._play(state, action, key)
         return state, outcome, feedback, jnp.bool_(False)
 
@@ -187,7 +180,6 @@ class CensoredArms(Environment):
         return state + mine, outcome, seen, consumption
 
     def summary(self, state: jax.Array) -> dict[str, jax.Array]:
-        """``pulls`` of every arm."""
         return {"pulls": state}
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
@@ -223,7 +215,6 @@ class RevealConsumption(AroundWorld):
 
     @property
     def world(self) -> CensoredArms:
-        """The arms."""
         return self.arms
 
     @property
@@ -233,7 +224,6 @@ class RevealConsumption(AroundWorld):
         return RevealedSpec(**{f.name: getattr(inner, f.name) for f in dataclasses.fields(inner)})
 
     def check(self) -> None:
-        """Checks the arms."""
         if not isinstance(self.arms, CensoredArms):
             raise InputError(f"arms: {type(self.arms).__name__} given; it must be CensoredArms")
         super().check()

@@ -183,11 +183,9 @@ class Points(Environment):
 
     @property
     def spec(self) -> ContinuumSpec:
-        """Points of [0, 1]."""
         return ContinuumSpec()
 
     def refuses(self, action: Any) -> str | None:
-        """See :meth:`Environment.refuses`: a point."""
         point = getattr(action, "dtype", None) in (np.float32, np.float64) and action.shape == ()
         return None if point else "a point of [0, 1], float32[]"
 
@@ -290,7 +288,6 @@ class Continuum(Points):
         return FiniteArms.bernoulli(*self.means_at(np.broadcast_to(x, (self.instances, x.shape[-1]))))
 
     def start(self) -> Visited:
-        """No point was played."""
         none = jnp.zeros((self.remembered,), jnp.int32)
         return Visited(none - 1, none, none, none, none, jnp.int32(0))
 
@@ -310,7 +307,6 @@ class Continuum(Points):
     def pull(
         self, state: Visited, action: jax.Array, key: jax.Array, round: jax.Array
     ) -> tuple[Visited, Outcome, Feedback, jax.Array]:
-        """Play a point."""
         valid = (action >= 0) & (action <= 1)
         x = to_ticks(jnp.where(valid, action, 0.0))
         ids = jax.lax.iota(jnp.int32, self.remembered)
@@ -488,7 +484,6 @@ class LoggedAuctions(Points):
         )
 
     def start(self) -> tuple[()]:
-        """Nothing to remember."""
         return ()
 
     def bid(self, point: jax.Array) -> jax.Array:
@@ -499,7 +494,6 @@ class LoggedAuctions(Points):
     def pull(
         self, state: tuple[()], action: jax.Array, key: jax.Array, round: jax.Array
     ) -> tuple[tuple[()], Outcome, Feedback, jax.Array]:
-        """Bid in the auction of this round."""
         valid = (action >= 0) & (action <= 1)
         bid = self.bid(jnp.where(valid, action, 0.0))
         row = streams.below(streams.words(key, round, 0)[0], self.price.shape[0])

@@ -55,7 +55,6 @@ class FixedDelay(DelayLaw):
     rounds: int = static(default=0)
 
     def check(self) -> None:
-        """A whole number."""
         whole_number("rounds", self.rounds, 0, int(NEVER) - 1)
 
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
@@ -80,11 +79,9 @@ class Batched(DelayLaw):
     size: int = static(default=1)
 
     def check(self) -> None:
-        """A whole number."""
         whole_number("size", self.size, 1, int(NEVER) - 1)
 
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
-        """Until the batch is complete."""
         return (-round) % jnp.int32(self.size)
 
 
@@ -207,12 +204,10 @@ class Delayed(AroundWorld):
 
     @property
     def world(self) -> Environment:
-        """The world without delay."""
         return self.environment
 
     @property
     def spec(self) -> DelayedSpec:
-        """The world's spec, and how much may be open."""
         return DelayedSpec(self.environment.spec, self.room, self.groups)
 
     @property
@@ -221,7 +216,6 @@ class Delayed(AroundWorld):
         return len(self.groups)
 
     def check(self) -> None:
-        """The world, the law and the counts."""
         inner = self.environment.spec
         if not isinstance(inner, FiniteSpec) or inner.resources is not None or inner.null_arm:
             raise bad("environment", inner, "a world of finitely many arms with one cost and no null arm")
@@ -232,23 +226,20 @@ class Delayed(AroundWorld):
             if value is not None:
                 whole_number(name, value, 1, int(NEVER) - 1)
         if any(group is not None for group in self.groups) and self.environment.values()[1].shape[-1] != inner.arms:
-            raise bad("groups", self.groups, "(None,): the arms of a reservoir have no numbers to be named by")
+            raise bad("groups", self.groups, "(None,): single arms of a reservoir cannot be named")
         for group in self.groups:
             if group is not None and not all(0 <= arm < inner.arms for arm in group):
                 raise bad("groups", group, f"arms from 0 to {inner.arms - 1}, or None for all")
 
     def refuses(self, action: Any) -> str | None:
-        """See :meth:`Environment.refuses`: one arm a round."""
         return refuses_but_one_arm(action)
 
     def start(self) -> DelayedState:
-        """Nobody waits."""
         return DelayedState(self.environment.start(), Waiting(*(jnp.zeros((self.room,), jnp.int32) for _ in range(6))))
 
     def pull(
         self, state: DelayedState, action: jax.Array, key: jax.Array, round: jax.Array
     ) -> tuple[DelayedState, Outcome, Arrivals, jax.Array]:
-        """Play an arm or skip, and hand over what is due."""
         skip = action == SKIP
         arm = jnp.where(skip, 0, action)
         world, outcome, seen, _ = self.environment.pull(state.world, arm, key, round)

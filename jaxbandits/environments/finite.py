@@ -22,6 +22,7 @@ from jaxbandits.core.checks import SMALLEST, InputError, bad, numbers, whole_num
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
 from jaxbandits.core.pytrees import leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, FiniteSpec
+from jaxbandits.core.specs import Spec as Spec
 from jaxbandits.core.tables import MOST_ARMS, MOST_IN_A_SET, check_unit, fits, is_arm, logged, presence, tables, ticks32
 from jaxbandits.environments.noise import coin
 
@@ -70,24 +71,21 @@ def _quarters(cumulative: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
 
 
 @pytree
-class QuantileLaw(Law):
-    """Any law on [0, 1] by a table of its quantile function (:mod:`jaxbandits._numerics.beta`), independent."""
+class BetaLaw(Law):
+    """Independent Beta laws, drawn from tables of their quantile functions (:mod:`jaxbandits._numerics.beta`).
+
+    The shapes are kept for those who ask how outcomes depend on them.
+    """
 
     reward: ArrayLike = leaf()  # i32[I, K, G]: knots in ticks
     cost: ArrayLike = leaf()  # i32[I, K, G]
-
-    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return _quantile(self.reward, arm, words[0]), _quantile(self.cost, arm, words[1])
-
-
-@pytree
-class BetaLaw(QuantileLaw):
-    """Beta laws, drawn from their tables; the shapes are kept for those who ask how outcomes depend on them."""
-
     reward_alpha: ArrayLike = leaf()  # f32[I, K]
     reward_beta: ArrayLike = leaf()
     cost_alpha: ArrayLike = leaf()
     cost_beta: ArrayLike = leaf()
+
+    def outcome(self, arm: jax.Array, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return _quantile(self.reward, arm, words[0]), _quantile(self.cost, arm, words[1])
 
 
 def _quantile(knots: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
@@ -191,17 +189,19 @@ class AddressedArms(Environment):
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
 
     def refuses(self, action: Any) -> str | None:
-        """See :meth:`Environment.refuses`: one arm a round."""
         return refuses_but_one_arm(action)
 
     def start(self) -> jax.Array:
         """Pull counts, ``i32[K]``."""
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
+    def available(self) -> jax.Array:
+        """The arms whose mean cost is not −1."""
+        return jax.vmap(lambda arm: self.means(arm)[1] >= 0)(jax.lax.iota(jnp.int32, self.spec.arms))
+
     def pull(
         self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
-        """Play one arm."""
         width = self.spec.arms
         arm = jnp.clip(action, 0, width - 1)
         mean_reward, mean_cost = self.means(arm)
@@ -218,7 +218,6 @@ class AddressedArms(Environment):
         return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
 
     def summary(self, state: jax.Array) -> dict[str, jax.Array]:
-        """``pulls`` per arm."""
         return {"pulls": state}
 
 
@@ -352,12 +351,10 @@ class FiniteArms(AddressedArms):
 
     @property
     def spec(self) -> FiniteSpec:
-        """Number of arms of the widest instance, and of resources."""
         several = len(self.mean_cost.shape) - len(self.present.shape)
         return FiniteSpec(int(self.present.shape[-1]), int(self.mean_cost.shape[-1]) if several else None)
 
     def refuses(self, action: Any) -> str | None:
-        """See :meth:`Environment.refuses`: an arm, or a set of at most 127."""
         fits = is_arm(action) and len(action.shape) <= 1 and 1 <= np.prod(action.shape) <= MOST_IN_A_SET
         return None if fits else f"an arm, int32[], or a set of L arms, int32[L], L from 1 to {MOST_IN_A_SET}"
 
@@ -376,7 +373,6 @@ class FiniteArms(AddressedArms):
             raise bad("present", f"{present.dtype} values", "booleans, at least one of them true in every instance")
 
     def available(self) -> jax.Array:
-        """The arms that this instance has."""
         return self.present[:]
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -393,7 +389,6 @@ class FiniteArms(AddressedArms):
     def pull(
         self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
-        """Play one arm, or a set of arms."""
         width = self.spec.arms
         arms = jnp.atleast_1d(action)
         inside = (arms >= 0) & (arms < width)
@@ -488,23 +483,19 @@ class WithNullArm(AroundWorld):
 
     @property
     def world(self) -> Environment:
-        """The arms."""
         return self.arms
 
     @property
     def spec(self) -> FiniteSpec:
-        """The spec of the arms, with a null arm."""
         inner = self.arms.spec
         return FiniteSpec(inner.arms, inner.resources, null_arm=True)
 
     def refuses(self, action: Any) -> str | None:
-        """See :meth:`Environment.refuses`: one arm a round."""
         return refuses_but_one_arm(action)
 
     def pull(
         self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array
     ) -> tuple[Any, Outcome, Feedback, jax.Array]:
-        """Play an arm, the null arm (K), or skip (−1)."""
         skip, null = action == SKIP, action == self.spec.arms
         rests = skip | null
         pulled, outcome, feedback, _ = self.arms.pull(state, jnp.where(rests, 0, action), key, round)
@@ -516,7 +507,6 @@ class WithNullArm(AroundWorld):
         return select_tree(rests, state, pulled), outcome, told, rests
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means of the arms, and 0, 0 for the null arm."""
         reward, cost = self.arms.values()
         pad = [(0, 0)] * reward.ndim
         pad[1] = (0, 1)

@@ -56,7 +56,6 @@ class NoNoise(Noise):
     """Always the mean itself."""
 
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
-        """The mean."""
         return mean
 
 

@@ -311,7 +311,6 @@ class Reservoir(AddressedArms):
         return dataclasses.replace(self, capacity=_capacity(capacity))
 
     def take(self, instances: Sequence[int]) -> Reservoir:
-        """Some of the instances."""
         chosen = np.asarray(instances)
         return jax.tree.map(lambda x: np.asarray(x)[chosen], self)
 
@@ -327,7 +326,6 @@ class Reservoir(AddressedArms):
 
     @property
     def instances(self) -> int:
-        """Number of reservoirs."""
         return int(self.words.shape[0])
 
     def check(self) -> None:
@@ -337,6 +335,10 @@ class Reservoir(AddressedArms):
             InputError: means outside [0, 1], a mean cost below ``least_cost``, a ratio above ``best_ratio``.
         """
         self.law.check(self, min(self.capacity, _TRIED))
+
+    def available(self) -> jax.Array:
+        """All of them."""
+        return jnp.ones((self.capacity,), bool)
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         return self.law.means((self.words[0], self.words[1]), arm)

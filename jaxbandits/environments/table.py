@@ -65,7 +65,6 @@ class DrawnRows(RowOrder):
     """
 
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
-        """By the address of the round."""
         return streams.below(streams.words(key, round, 0)[0], rows)
 
 
@@ -83,7 +82,6 @@ class RowsInOrder(RowOrder):
     """
 
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
-        """The round's own."""
         return (round - 1) % rows
 
 
@@ -116,14 +114,12 @@ class ShuffledRows(RowOrder):
     parts: tuple[int, ...] | None = static(default=None)
 
     def check(self, rows: int) -> None:
-        """Whole numbers that add up."""
         if self.parts is not None:
             sizes = [whole_number("parts", size, 1, rows) for size in self.parts]
             if sum(sizes) != rows:
                 raise bad("parts", self.parts, f"numbers whose sum is that of the rows, {rows}")
 
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
-        """The row at the round's place in its part."""
         sizes = np.array(self.parts or (rows,), np.int32)
         ends = np.cumsum(sizes).astype(np.int32)
         tour, place = (round - 1) // rows, (round - 1) % rows
@@ -216,15 +212,12 @@ class RequestTable(Environment):
 
     @property
     def spec(self) -> FiniteSpec:
-        """K arms with one cost."""
         return FiniteSpec(int(self.mean_reward.shape[-1]))
 
     def check(self) -> None:
-        """The order fits the table."""
         self.order.check(int(self.reward.shape[-2]))
 
     def refuses(self, action: Any) -> str | None:
-        """See :meth:`Environment.refuses`: one arm a round."""
         return refuses_but_one_arm(action)
 
     def start(self) -> jax.Array:
@@ -234,7 +227,6 @@ class RequestTable(Environment):
     def pull(
         self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
-        """The cell of the round's row."""
         width = self.spec.arms
         arm = jnp.clip(action, 0, width - 1)
         row = self.order.row(key, round, int(self.reward.shape[-2]))
@@ -244,11 +236,9 @@ class RequestTable(Environment):
         return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
 
     def summary(self, state: jax.Array) -> dict[str, jax.Array]:
-        """``pulls`` per arm."""
         return {"pulls": state}
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means of the columns."""
         return ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
 
     def rows(self, key: jax.Array, rounds: int, replicate: int = 0, instance: int = 0) -> np.ndarray:

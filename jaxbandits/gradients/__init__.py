@@ -4,16 +4,6 @@
 standard error. See docs/gradients.md for which one to take.
 """
 
-from jaxbandits.gradients import adversarial, bound, exact, policy_score, score_function, smoothed, straight_through
-from jaxbandits.gradients.estimates import Estimate
+import lazy_loader
 
-__all__ = [
-    "Estimate",
-    "adversarial",
-    "bound",
-    "exact",
-    "policy_score",
-    "score_function",
-    "smoothed",
-    "straight_through",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -160,5 +160,5 @@ def _means(arms: Any) -> tuple[np.ndarray, np.ndarray]:
 def _one_setting(policy: Any, environment: Any) -> Any:
     chosen, every = Settings.of(policy, environment.instances, environment.spec), environment.instances
     if chosen.count != 1:
-        raise bad("policy", policy, "one setting")
+        raise bad("policy", policy, "a policy with one setting, no arrays of them")
     return jax.tree.map(lambda x: np.broadcast_to(np.asarray(x[0], np.float64), (every, *x.shape[2:])), chosen.policy)

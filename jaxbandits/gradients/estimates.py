@@ -157,11 +157,9 @@ class Watching(Around):
     """Acts as its inner ``policy``; the state is a NamedTuple whose field ``policy`` is the inner one's."""
 
     def status(self, state: Pytree) -> jax.Array:
-        """The inner policy's."""
         return self.policy.status(state.policy)
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-        """The inner policy learns."""
         return state._replace(policy=self.policy.update(state.policy, self.own_key(key), observation))
 
     def own_key(self, key: jax.Array) -> jax.Array:

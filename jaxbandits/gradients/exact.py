@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -162,66 +159,3 @@ def _in_chunks(ask: Any, counts: Counts) -> np.ndarray:
         part = [np.resize(x[start : start + _ROWS], (_ROWS, x.shape[1])) for x in counts]
         found.append(ask(part)[: states - start])
     return np.concatenate(found)
-
-
-def smoothed(
-    policy: Policy,
-    environment: Environment,
-    constraint: Constraint,
-    *,
-    wrt: str,
-    sigma: float,
-    most_rounds: int = 24,
-    width: float = 1e-4,
-) -> Estimate:
-    """What ``gradients.smoothed`` is unbiased for, of an argmax policy with one parameter: R_σ(θ) and ∂R_σ/∂θ.
-
-    The regret is a step function of θ. Its steps ε_j (in θ e^{σε}) are found by bisection of −5 … 5, then
-    R_σ = Σ_j R_j (Φ(ε_{j+1}) − Φ(ε_j)) and ∂R_σ/∂ ln θ = Σ_j (R_j − R_{j−1}) φ(ε_j)/σ.
-
-    Args:
-        policy, environment, constraint, most_rounds: as in :func:`estimate`.
-        wrt: the parameter.
-        sigma: σ > 0.
-        width: how narrowly each step is located, in ε.
-
-    Returns:
-        An :class:`Estimate` with standard errors of 0.
-    """
-    from scipy.stats import norm
-
-    path = path_of(policy, wrt)
-    theta = float(get(policy, path))
-    reward, cost = check_law(environment, MEANS).values()
-    clock = _clock(constraint, most_rounds)
-    marks: dict[float, bytes] = {}  # by ε: a digest of all that the policy decides
-    values: dict[bytes, np.ndarray] = {}  # its regret, [I]; equal decisions are evaluated once
-
-    def decisions(epsilon: float) -> bytes:
-        if epsilon not in marks:
-            there = put(policy, {path: theta * math.exp(sigma * epsilon)})
-            ends = play_out(choice_of(there), reward.shape[1], **clock, costs=getattr(policy, "reads_costs", True))
-            digest = hashlib.sha256(b"".join(x.tobytes() for x in (*ends.counts, ends.last, ends.weight))).digest()
-            if digest not in values:
-                values[digest] = evaluate(ends, reward, cost).regret
-            marks[epsilon] = digest
-        return marks[epsilon]
-
-    def regret(epsilon: float) -> np.ndarray:
-        return values[decisions(epsilon)]
-
-    todo = [(float(a), float(b)) for a, b in itertools.pairwise(np.linspace(-5, 5, 65))]
-    steps: list[tuple[float, np.ndarray]] = []
-    while todo:
-        a, b = todo.pop()
-        if decisions(a) == decisions(b):
-            continue
-        if b - a < width:
-            steps.append(((a + b) / 2, regret(b) - regret(a)))
-        else:
-            todo += [(a, (a + b) / 2), ((a + b) / 2, b)]
-    value, slope = regret(-5.0).copy(), np.zeros_like(regret(-5.0))
-    for at, jump in steps:
-        value += jump * norm.sf(at)
-        slope += jump * norm.pdf(at) / sigma
-    return certain(value[None], {wrt: slope[None] / theta}, estimator="exact", sigma=sigma, steps=len(steps))

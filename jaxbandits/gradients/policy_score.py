@@ -39,7 +39,6 @@ class Scored(Watching):
     wrt: tuple[str, ...] = static()
 
     def init(self, spec: FiniteSpec) -> Watched:
-        """Nothing seen."""
         return Watched(self.policy.init(spec), ticks.zero((len(self.wrt),)))
 
     def own_key(self, key: jax.Array) -> jax.Array:
@@ -58,7 +57,6 @@ class Scored(Watching):
         return Watched(inner, estimates.add(state.score, score)), action
 
     def summary(self, state: Watched) -> dict[str, jax.Array]:
-        """The score of the whole run, by parameter."""
         return self.policy.summary(state.policy) | estimates.reported("score", state.score)
 
 

@@ -43,7 +43,6 @@ class Softened(Watching):
     wrt: tuple[str, ...] = static()
 
     def init(self, spec: FiniteSpec) -> Tangents:
-        """Nothing moved."""
         shape = (len(self.wrt), spec.arms)
         none = ticks.zero(shape)
         return Tangents(self.policy.init(spec), jnp.zeros(shape, jnp.float32), none, none, none)
@@ -93,7 +92,6 @@ class Softened(Watching):
         return Arms(none, n, reward, cost, n - reward, n - cost, spread, spread)
 
     def summary(self, state: Tangents) -> dict[str, jax.Array]:
-        """Tangents of the pulls, the last choice included."""
         return estimates.reported("pulls_by", estimates.add(state.pulls, state.choice))
 
 

@@ -1,26 +1,5 @@
 """Exact answers for small problems, to hold simulations and estimators against. Float64 on the host."""
 
-from jaxbandits.oracles import bounds, optimum
-from jaxbandits.oracles.exact import (
-    Choice,
-    Counts,
-    Ends,
-    Exact,
-    bayes_optimal_regret,
-    bayes_optimal_reward,
-    evaluate,
-    play_out,
-)
+import lazy_loader
 
-__all__ = [
-    "Choice",
-    "Counts",
-    "Ends",
-    "Exact",
-    "bayes_optimal_regret",
-    "bayes_optimal_reward",
-    "bounds",
-    "evaluate",
-    "optimum",
-    "play_out",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,18 +17,11 @@ from jaxbandits._numerics import knapsack_lp
 _BLOCK = 1 << 14
 
 
-def omega_pulls(
-    rho: jax.Array,
-    mean_reward: jax.Array,
-    mean_cost: jax.Array,
-    tau: int,
-    eta_reward: jax.Array | float = 1.0,
-    eta_cost: jax.Array | float = 1.0,
-) -> jax.Array:
+def omega_pulls(rho: jax.Array, mean_reward: jax.Array, mean_cost: jax.Array, tau: int) -> jax.Array:
     """ω-UCB, Theorem 4: a bound on the expected pulls of every suboptimal arm before round τ.
 
     .. math:: 1 + n_k^*(\\tau) + \\xi(\\tau, \\rho), \\quad n_k^* = \\frac{8 \\rho \\ln \\tau}{\\delta_k^2}
-        \\max\\Big(\\frac{\\eta_k^r \\mu_k^r}{1 - \\mu_k^r}, \\frac{\\eta_k^c (1 - \\mu_k^c)}{\\mu_k^c}\\Big), \\quad
+        \\max\\Big(\\frac{\\mu_k^r}{1 - \\mu_k^r}, \\frac{1 - \\mu_k^c}{\\mu_k^c}\\Big), \\quad
         \\delta_k = \\frac{\\Delta_k}{\\Delta_k + 1/\\mu_k^c},
 
     ξ = (τ − K)(2 − √(1 − τ^{−ρ})) − Σ_{t=K+1}^{τ} √(1 − t^{−ρ}).
@@ -37,94 +30,61 @@ def omega_pulls(
         rho: ρ > 0.
         mean_reward, mean_cost: μ^r in [0, 1), μ^c in (0, 1], ``[K]``.
         tau: τ > K, a Python integer.
-        eta_reward, eta_cost: η in [0, 1] (1 for Bernoulli arms).
 
     Returns:
         ``[K]``; 0 for the best arm, of which the theorem says nothing.
 
-    Source: Heyden et al., KDD 2024, Theorem 4.
+    Source: Heyden et al., KDD 2024, Theorem 4, with η = 1, as for Bernoulli arms.
     """
     gap, best = _ratio_gaps(mean_reward, mean_cost)
     delta = jnp.where(best, 1.0, gap / (gap + 1 / mean_cost))
-    worst = jnp.maximum(eta_reward * mean_reward / (1 - mean_reward), eta_cost * (1 - mean_cost) / mean_cost)
+    worst = jnp.maximum(mean_reward / (1 - mean_reward), (1 - mean_cost) / mean_cost)
     initial = 8 * rho * math.log(tau) / (delta * delta) * worst
     later = (tau - gap.shape[0]) * (2 - jnp.sqrt(1 - tau ** (-rho))) - _root_sum(rho, gap.shape[0] + 1, tau)
     return jnp.where(best, 0.0, 1 + initial + later)
 
 
-def omega_regret_at(
-    rho: jax.Array,
-    mean_reward: jax.Array,
-    mean_cost: jax.Array,
-    tau: int,
-    eta_reward: jax.Array | float = 1.0,
-    eta_cost: jax.Array | float = 1.0,
-    chi: float = 0.0,
-) -> jax.Array:
+def omega_regret_at(rho: jax.Array, mean_reward: jax.Array, mean_cost: jax.Array, tau: int) -> jax.Array:
     """ω-UCB, Theorem 5: a bound on the regret with budget B.
 
-    .. math:: \\sum_k \\Delta_k (1 + n_k^*(\\tau_B) + \\xi(\\tau_B, \\rho)) + \\mathcal X(B) \\sum_k \\Delta_k
-        + \\frac{2 \\mu_1^r}{\\mu_1^c}, \\qquad \\tau_B = \\lfloor 2B / \\min_k \\mu_k^c \\rfloor.
+    .. math:: \\sum_k \\Delta_k (1 + n_k^*(\\tau_B) + \\xi(\\tau_B, \\rho)) + \\frac{2 \\mu_1^r}{\\mu_1^c}, \\qquad
+        \\tau_B = \\lfloor 2B / \\min_k \\mu_k^c \\rfloor.
 
     Args:
-        rho, mean_reward, mean_cost, eta_reward, eta_cost: as in :func:`omega_pulls`.
+        rho, mean_reward, mean_cost: as in :func:`omega_pulls`.
         tau: τ_B, a Python integer: as a step function of the smallest mean cost it has no derivative.
-        chi: 𝒳(B), of which the paper states only that it is O((B/μ_min) exp(−B μ_min / 2)).
 
     Source: Theorem 5.
+
+    Deviations: without the term 𝒳(B) Σ_k Δ_k, as the paper states only that 𝒳(B) is O((B/μ_min) exp(−B μ_min / 2)).
     """
     gap, _ = _ratio_gaps(mean_reward, mean_cost)
-    pulls = omega_pulls(rho, mean_reward, mean_cost, tau, eta_reward, eta_cost)
-    return jnp.sum(gap * pulls) + chi * jnp.sum(gap) + 2 * jnp.max(mean_reward / mean_cost)
+    pulls = omega_pulls(rho, mean_reward, mean_cost, tau)
+    return jnp.sum(gap * pulls) + 2 * jnp.max(mean_reward / mean_cost)
 
 
-def rcucb_regret(
-    alpha: jax.Array,
-    values: jax.Array,
-    penalties: jax.Array,
-    rounds: int,
-    epsilon: float = 0.5,
-    delta: float = 0.25,
-    probability: float = 0.0,
-) -> jax.Array:
-    """RCUCB, Theorem 1: a bound on the regret after T rounds.
+def rcucb_regret(alpha: jax.Array, values: jax.Array, penalties: jax.Array, rounds: int) -> jax.Array:
+    """RCUCB, Theorem 1 without what it subtracts: a bound on the regret after T rounds.
 
-    .. math:: \\sum_{i,\\tau} \\Delta_{i\\tau} u_{i\\tau} - P(A_\\varepsilon) \\sum_{i,\\tau \\ne \\tau_{\\max}}
-        \\Delta_{i\\tau}\\, l_{i,\\mathrm{up}(\\tau)}, \\quad
+    .. math:: \\sum_{i,\\tau} \\Delta_{i\\tau} u_{i\\tau}, \\quad
         u = \\frac{8 \\alpha (1 + \\lambda(\\tau))^2 \\ln T}{\\Delta^2} + 1
-        + \\frac{8}{\\ln\\frac{\\alpha+1}{2}} \\Big(\\frac{\\alpha+1}{\\alpha-1}\\Big)^2, \\quad
-        l = \\frac{\\alpha \\varepsilon \\delta \\ln T}{H},
-
-    H_{iτ} = max over other pairs (j, τ′) of (8(1 + λ(τ′)²α)/(Δ_{iτ} − Δ_{jτ′}) + 1)² (Δ_{iτ} − Δ_{jτ′})².
+        + \\frac{8}{\\ln\\frac{\\alpha+1}{2}} \\Big(\\frac{\\alpha+1}{\\alpha-1}\\Big)^2.
 
     Args:
         alpha: α > 1.
         values: v_{iτ}, ``[n, m]``, limits increasing.
         penalties: λ(τ), ``[m]``.
         rounds: T.
-        epsilon, delta: as in the theorem, ε in (0, 1), δ in (0, ½) small enough that (n·m − 1)^{1−δ} T^{2δ} ≤ T.
-        probability: P(A_ε), which has no closed form. The default 0 leaves the second sum out, which still is a bound.
-
-    Deviations: ``up`` of the second largest limit is the largest one; as printed (a minimum over limits without the
-    largest) it would be undefined there, and the paper's own identity (11) needs this reading. H is as printed; with
-    Δ_{iτ} = Δ_{jτ′} its terms are (8(1 + λ²α))².
 
     Source: Bengs and Hüllermeier, Machine Learning 2023, Theorem 1.
+
+    Deviations: the second sum has the factor P(A_ε), which has no closed form; the first alone is a bound, too.
     """
     gap = jnp.max(values) - values
     log = math.log(rounds)
     rest = 1 + 8 / jnp.log((alpha + 1) / 2) * ((alpha + 1) / (alpha - 1)) ** 2
     safe = jnp.where(gap > 0, gap, 1.0)
-    upper = jnp.where(gap > 0, 8 * alpha * (1 + penalties[None, :]) ** 2 * log / safe + gap * rest, 0.0)
-    if probability == 0.0:
-        return jnp.sum(upper)
-    flat, penalty = gap.reshape(-1), jnp.broadcast_to(penalties[None, :], gap.shape).reshape(-1)
-    apart = flat[:, None] - flat[None, :]
-    spread = (8 * (1 + penalty[None, :] ** 2 * alpha) + apart) ** 2  # (a/x + 1)² x² = (a + x)²
-    other = ~jnp.eye(flat.shape[0], dtype=bool)
-    largest = jnp.max(jnp.where(other, spread, -jnp.inf), axis=1).reshape(gap.shape)
-    lower = alpha * epsilon * delta * log / largest
-    return jnp.sum(upper) - probability * jnp.sum(gap[:, :-1] * lower[:, 1:])
+    return jnp.sum(jnp.where(gap > 0, 8 * alpha * (1 + penalties[None, :]) ** 2 * log / safe + gap * rest, 0.0))
 
 
 def suak_regret(mean_reward: jax.Array, mean_cost: jax.Array, c: jax.Array, rounds: int) -> jax.Array:

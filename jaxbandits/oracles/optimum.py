@@ -109,7 +109,9 @@ def budgeted_optimum(arms: Sequence[ArmLaw], budget: float, *, last_pull: str) -
     step = math.gcd(*(int(c) for _, _, cost in laws for c in cost))
     levels = -(-whole // step)
     if levels > _MOST_LEVELS:
-        raise bad("budget", budget, f"at most {_MOST_LEVELS} times {step / ticks.ONE:.3g}, what all costs are whole of")
+        raise bad(
+            "budget", budget, f"at most {_MOST_LEVELS} times {step / ticks.ONE:.3g}, the common step of all costs"
+        )
     values, choice = np.zeros(levels), np.zeros(levels, np.int64)
     for level in reversed(range(levels)):
         worth = [_worth(law, level, step, whole, values, last_pull == "forfeits") for law in laws]

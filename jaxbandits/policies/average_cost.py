@@ -63,7 +63,6 @@ class FluidOracle(MixturePolicy):
     c: ArrayLike = leaf(above=0, at_most=1)
 
     def plan(self, state: ArmStatistics, view: View) -> tuple[ArmStatistics, Mixture]:
-        """The LP at the true means."""
         allowed = and_null(view.available)
         return state, best_mixture(jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost), self.c, allowed)
 
@@ -107,7 +106,6 @@ class OnePhase(MixturePolicy):
     a: ArrayLike = leaf(default=3.0, above=0)
 
     def plan(self, state: ArmStatistics, view: View) -> tuple[ArmStatistics, Mixture]:
-        """The LP at the current rate."""
         optimist = bounds(state, self.a, jnp.log(self.horizon.astype(jnp.float32)))
         rate = budget_rate(view, self.c, self.horizon)
         allowed = and_null(view.available)
@@ -170,7 +168,6 @@ class Pacer(MixturePolicy):
     optimiser: Any = static(default=None)
 
     def init(self, spec: FiniteSpec) -> PacerState:
-        """Price 0."""
         price = jnp.float32(0)
         descent = self.optimiser or _mirror_descent()
         return PacerState(arm_statistics.empty(spec.arms), price, descent.init(price), ticks.zero(), jnp.int32(0))
@@ -244,7 +241,6 @@ class PrimalDualTwoPhase(MixturePolicy):
     rest: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> TwoPhaseState:
-        """Nothing pulled, nothing identified."""
         return TwoPhaseState(arm_statistics.empty(spec.arms), jnp.zeros((spec.arms + 1,), jnp.bool_), jnp.bool_(False))
 
     def update(self, state: TwoPhaseState, key: jax.Array, observation: Observation) -> TwoPhaseState:
@@ -327,7 +323,6 @@ class UCBSimplex(MixturePolicy):
     lam: ArrayLike = leaf(default=9.0, above=0)
 
     def init(self, spec: FiniteSpec) -> SimplexState:
-        """Nothing pulled, no pair selected."""
         none = jnp.int32(spec.arms)
         return SimplexState(arm_statistics.empty(spec.arms), ticks.zero((spec.arms, spec.arms + 1)), none, none)
 
@@ -416,7 +411,6 @@ class SUAK(MixturePolicy):
     horizon: ArrayLike = leaf(default=None, integer=True, at_least=1)
 
     def init(self, spec: FiniteSpec) -> SUAKState:
-        """Nothing pulled, nothing spent."""
         return SUAKState(arm_statistics.empty(spec.arms), ticks.zero((spec.arms,)), ticks.zero(), jnp.bool_(False))
 
     def update(self, state: SUAKState, key: jax.Array, observation: Observation) -> SUAKState:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics.arrays import ArrayLike, by_device
+from jaxbandits._numerics.arrays import ArrayLike, by_device, reduced
 from jaxbandits._numerics.knapsack_lp import Mixture
 from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
@@ -143,9 +143,10 @@ def sortable(scores: jax.Array) -> jax.Array:
 
 def first_of_largest(keys: jax.Array, order: jax.Array, ids: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(the largest key, the id of the arm that has it; of several the first in ``order``, then the smallest id)."""
-    best, last = jnp.max(keys), np.uint32(0xFFFFFFFF)
+    best, last = reduced(jax.lax.max, keys, ABSENT), np.uint32(0xFFFFFFFF)
     priority = jnp.where(keys == best, jnp.minimum(order, last - 1), last)
-    return best, jnp.min(jnp.where(priority == jnp.min(priority), ids, np.int32(2**31 - 1)))
+    first = priority == reduced(jax.lax.min, priority, last)
+    return best, reduced(jax.lax.min, jnp.where(first, ids, np.int32(2**31 - 1)), 2**31 - 1)
 
 
 def behind_the_fresh(order: jax.Array) -> jax.Array:

@@ -157,7 +157,6 @@ class PairPolicy(Policy):
         spec.check()
 
     def blank_action(self, spec: CensoredSpec) -> PairAction:
-        """Arm 0 with the smallest limit."""
         return PairAction(jnp.int32(0), jnp.int32(0))
 
 
@@ -300,11 +299,9 @@ class RCUCB(PairPolicy):
         survival_of(self, spec)
 
     def init(self, spec: CensoredSpec) -> Sums:
-        """Empty sums."""
         return start(spec, survival_of(self, spec))
 
     def update(self, state: Sums, key: jax.Array, observation: Observation) -> Sums:
-        """Add the round to every limit that it tells of."""
         return record(state, SURVIVALS[self.survival], observation.action, observation.feedback)
 
     def score(self, pairs: Pairs) -> jax.Array:
@@ -317,7 +314,6 @@ class RCUCB(PairPolicy):
         return evaluate(self, pairs)  # type: ignore[arg-type]
 
     def select(self, state: Sums, key: jax.Array, view: View) -> tuple[Sums, PairAction]:
-        """The pair with the largest index."""
         spec = state.spec
         _, limit_index = pair_ids(spec)
         fresh = (state.pulls == 0) & (limit_index == len(spec.limits) - 1)
@@ -391,18 +387,15 @@ class UCBReduction(PairPolicy):
         one_of("width", self.width, WIDTHS)
 
     def init(self, spec: CensoredSpec) -> Payoffs:
-        """No pulls."""
         return Payoffs(spec, jnp.zeros((spec.pairs,), jnp.int32), ticks.zero((spec.pairs,)))
 
     def update(self, state: Payoffs, key: jax.Array, observation: Observation) -> Payoffs:
-        """Add the payoff to its pair."""
         action = observation.action
         mine = played(state.spec, action)
         x = payoff_ticks(state.spec, action, observation.feedback)
         return Payoffs(state.spec, state.pulls + mine, ticks.add(state.payoff, jnp.where(mine, x, 0)))
 
     def score(self, arms: VirtualArms) -> jax.Array:
-        """x̄ + f √(2α ln t / T)."""
         radius = jnp.sqrt(2 * self.alpha * arms.log_t / arms.n)
         return jnp.where(arms.n > 0, arms.payoff / arms.n + arms.factor * radius, jnp.inf)
 
@@ -421,7 +414,6 @@ class UCBReduction(PairPolicy):
         return evaluate(self, arms)  # type: ignore[arg-type]
 
     def select(self, state: Payoffs, key: jax.Array, view: View) -> tuple[Payoffs, PairAction]:
-        """The pair with the largest index."""
         return state, choose(self.scores(state, view.round), state.spec, key, view, fresh=state.pulls == 0)
 
 
@@ -498,7 +490,6 @@ class ThompsonReduction(PairPolicy):
         return theta * (1 + penalty) - penalty
 
     def select(self, state: Trials, key: jax.Array, view: View) -> tuple[Trials, PairAction]:
-        """The pair with the largest draw."""
         theta = self.mapped(state.spec, self.draws(state, key, view.round))
         return state, choose(theta, state.spec, key, view, fresh=jnp.zeros(theta.shape, bool))
 
@@ -597,7 +588,6 @@ class ZRCUCB(PairPolicy):
             raise bad("limits", spec.limits, f"{self.m}**depth equally spaced ones up to tau_max (fine_limits)")
 
     def init(self, spec: CensoredSpec) -> Zoom:
-        """Every arm's grid is {τ_max}."""
         cells = jnp.full((spec.pairs,), len(spec.limits), jnp.int32)
         return Zoom(start(spec, survival_of(self, spec)), cells, jnp.bool_(False))
 

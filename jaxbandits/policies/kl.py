@@ -54,7 +54,6 @@ class UCBSCPlus(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """(r̄ + a c̄)/(c̄ − a r̄)."""
         return steepest_in_disc(arms, exploration(arms))
 
 
@@ -75,7 +74,6 @@ class UCBSC(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """(r̄ + a c̄)/(c̄ − a r̄)."""
         return steepest_in_disc(arms, jnp.log(arms.t))
 
 

@@ -44,7 +44,6 @@ class ManyArms(IndexPolicy):
         self.policy.check(spec)
 
     def score(self, arms: Arms) -> jax.Array:
-        """The index of the policy inside."""
         return self.policy.score(arms)
 
 
@@ -79,7 +78,6 @@ class SampledArms(ManyArms):
     arms: ArrayLike = leaf(integer=True, at_least=1)
 
     def check(self, spec: FiniteSpec) -> None:
-        """Needs room for K arms."""
         super().check(spec)
         most = np.max(np.asarray(self.arms, np.float64))
         if most > spec.arms:

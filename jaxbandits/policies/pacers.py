@@ -59,7 +59,6 @@ class EvenPace(Around):
         return view._replace(available=available), ~jnp.any(available)
 
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
-        """Under the line, or a skip."""
         return self.select_while_open(state, key, view, jnp.zeros(view.available.shape, jnp.int32))
 
     def select_while_open(self, state: Pytree, key: jax.Array, view: View, open: jax.Array) -> tuple[Pytree, Pytree]:
@@ -127,16 +126,13 @@ class PricePacer(ArmTotals):
     budgets: int = static(default=1)
 
     def check(self, spec: FiniteSpec) -> None:
-        """A count of budgets."""
         super().check(spec)
         whole_number("PricePacer.budgets", self.budgets, 1, 64)
 
     def init(self, spec: FiniteSpec) -> PricePacerState:
-        """No price yet."""
         return PricePacerState(arm_statistics.empty(spec.arms), jnp.full((self.budgets,), -1, jnp.float32))
 
     def select(self, state: PricePacerState, key: jax.Array, view: View) -> tuple[PricePacerState, jax.Array]:
-        """The best arm at these prices, and the prices after it."""
         return self.select_while_open(state, key, view, jnp.zeros_like(state.learnt.pulls))
 
     def select_while_open(

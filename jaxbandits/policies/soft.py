@@ -51,7 +51,6 @@ class SoftElim(RandomisedPolicy):
     reads_costs: ClassVar[bool] = False
 
     def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
-        """−2 (max r̄ − r̄)² n / θ²."""
         mean = jnp.where(arms.n > 0, arms.mean_reward, 1)
         gap = jnp.max(jnp.where(available, mean, -jnp.inf)) - mean
         return jnp.where(available, -2 * gap * gap * arms.n / (self.theta * self.theta), -jnp.inf)
@@ -90,11 +89,9 @@ class SoftIndex(RandomisedPolicy):
         self.policy.check(spec)
 
     def init(self, spec: FiniteSpec) -> ArmStatistics:
-        """Empty statistics, of the kind that the index reads."""
         return arm_statistics.empty(spec.arms, spreads=type(self.policy).spreads)  # type: ignore[attr-defined]
 
     def logits(self, arms: Arms, available: jax.Array) -> jax.Array:
-        """score / temperature."""
         wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.policy)
         score = wide.score(arms)
         fresh, endless = (arms.n == 0) & available, jnp.isposinf(score) & available
@@ -137,11 +134,9 @@ class BudgetedThompson(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def init(self, spec: FiniteSpec) -> Posterior:
-        """Uniform priors."""
         return Posterior(*(jnp.zeros((spec.arms,), jnp.int32) for _ in range(3)))
 
     def update(self, state: Posterior, key: jax.Array, observation: Observation) -> Posterior:
-        """Count one reward trial and one cost trial."""
         coin = streams.policy_words(key, observation.view.round, Role.TRIAL)
         arm = jax.lax.iota(jnp.int32, state.pulls.shape[0]) == observation.action
         reward = streams.uniform_ticks(coin[0]) < observation.feedback.reward
@@ -172,6 +167,5 @@ class BudgetedThompson(Policy):
         return theta(Role.THETA_REWARD, rewards), theta(Role.THETA_COST, costs)
 
     def select(self, state: Posterior, key: jax.Array, view: View) -> tuple[Posterior, jax.Array]:
-        """The arm with the largest ratio of the draws."""
         reward, cost = self._wide_draws(state, key, view.round)
         return state, largest(reward / cost, key, view, arms=state.pulls.shape[0])

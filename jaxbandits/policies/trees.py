@@ -89,7 +89,6 @@ class HOO(_RatioTree):
     depth: int = static(default=8)
 
     def check(self, spec: ContinuumSpec) -> None:
-        """A depth whose cells are not too many."""
         whole_number("HOO.depth", self.depth, 1, 14)
 
     def init(self, spec: ContinuumSpec) -> ArmStatistics:
@@ -120,7 +119,6 @@ class HOO(_RatioTree):
         return jnp.concatenate(levels)
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
-        """Down the larger bounds."""
         bound = self.bounds(state, view.round)
         depth, number, goes_on = jnp.int32(0), jnp.int32(0), jnp.bool_(True)
         for d in range(self.depth):
@@ -174,7 +172,6 @@ class StoOO(_RatioTree):
     depth: int = static(default=16)
 
     def check(self, spec: ContinuumSpec) -> None:
-        """Counts in their range."""
         whole_number("StoOO.capacity", self.capacity, 1, 1 << 14)
         whole_number("StoOO.depth", self.depth, 1, 22)
 
@@ -219,7 +216,6 @@ class StoOO(_RatioTree):
         return jnp.where(jax.lax.iota(jnp.int32, self.capacity) < state.count, bound, -jnp.inf)
 
     def select(self, state: Leaves, key: jax.Array, view: View) -> tuple[Leaves, jax.Array]:
-        """The leaf with the largest bound."""
         best = jnp.argmax(self.bounds(state))
         return state, to_units(centre(state.depth[best], state.number[best]))
 

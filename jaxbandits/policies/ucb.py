@@ -45,7 +45,6 @@ class BestRatioOracle(Plan):
     mean_cost: ArrayLike = leaf(at_least=0, at_most=1, core=1)
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """The arm with the best ratio."""
         reward, cost = jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost)
         return state, largest(jnp.where(cost > 0, reward / cost, jnp.inf), key, view)
 
@@ -74,11 +73,9 @@ class BGreedy(IndexPolicy):
     a: ArrayLike = leaf(default=1.0, at_least=0)
 
     def score(self, arms: Arms) -> jax.Array:
-        """Σr / (Σc + 1e-10)."""
         return arms.reward / (arms.cost + 1e-10)
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
-        """Explore or exploit."""
         greedy = largest(evaluate(self, as_floats(state, view.round)), key, view, fresh=state.pulls == 0)
         coin = streams.policy_words(key, view.round, Role.EXPLORE)
         arms = jnp.sum(view.available, dtype=jnp.int32)
@@ -138,7 +135,6 @@ class OmegaUCB(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """ω⁺(r̄)/ω⁻(c̄)."""
         k = 2 * self.rho * jnp.log(arms.t)
         upper = upper_bound(arms.reward, arms.reward_rest, arms.n, k)
         lower = lower_bound(arms.cost, arms.cost_rest, arms.n, k)
@@ -173,7 +169,6 @@ class OmegaStarUCB(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """ω*⁺(r̄)/ω*⁻(c̄)."""
         z2 = 2 * self.rho * jnp.log(arms.t)
         k_reward = z2 * _eta(arms.reward_spread, arms.reward, arms.reward_rest, arms.n)
         k_cost = z2 * _eta(arms.cost_spread, arms.cost, arms.cost_rest, arms.n)
@@ -222,7 +217,6 @@ class MUCB(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """min(r̄ + ε, 1) / max(c̄ − ε, 0)."""
         e = radius(self.alpha, arms)
         lower = arms.mean_cost - e
         return jnp.where(lower > 0, jnp.minimum(arms.mean_reward + e, 1) / lower, jnp.inf)
@@ -246,7 +240,6 @@ class CUCB(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """(r̄ + ε) / c̄."""
         e = radius(self.alpha, arms)
         return jnp.where(arms.cost > 0, (arms.mean_reward + e) / arms.mean_cost, jnp.inf)
 
@@ -269,7 +262,6 @@ class IUCB(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """r̄ / c̄ + ε."""
         e = radius(self.alpha, arms)
         return jnp.where(arms.cost > 0, arms.reward / arms.cost + e, jnp.inf)
 
@@ -327,7 +319,6 @@ class BudgetUCB(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """r̄/c̄ + (ε/c̄)(1 + min(r̄ + ε, 1)/max(c̄ − ε, λ))."""
         return index(arms, radius(jnp.sqrt(self.factor), arms), self.min_cost)
 
 
@@ -372,7 +363,6 @@ class UCB1(IndexPolicy):
     leaps_up_to: ClassVar[int] = 32
 
     def score(self, arms: Arms) -> jax.Array:
-        """r̄ + √(2 ln t / n)."""
         return arms.mean_reward + jnp.sqrt(2 * jnp.log(arms.t) / arms.n)
 
 
@@ -418,7 +408,6 @@ class UCBB2(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """ρ̂ + 1.4(ε + ρ̂η)/c̄."""
         over_n = _WIDTH * jnp.log(jnp.maximum(arms.t - 1, 1)) / arms.n  # L/n
         reward_variance = variance(arms.reward, arms.reward_rest, arms.reward_spread, arms.n)
         cost_variance = variance(arms.cost, arms.cost_rest, arms.cost_spread, arms.n)
@@ -461,7 +450,6 @@ class UCBBV1(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """r̄/c̄ + (1 + 1/λ)s/(λ − s)."""
         s = radius(jnp.ones_like(arms.n), arms)
         below = self.min_cost - s
         ratio = arms.reward / arms.cost + (1 + 1 / self.min_cost) * s / below
@@ -489,7 +477,6 @@ class UCBBV2(IndexPolicy):
     """
 
     def score(self, arms: Arms) -> jax.Array:
-        """r̄/c̄ + (1/λ_t)(1 + 1/(λ_t − s))s."""
         s, least = radius(jnp.ones_like(arms.n), arms), least_mean_cost(arms)
         below = least - s
         ratio = arms.reward / arms.cost + (1 + 1 / below) * s / least
@@ -527,7 +514,6 @@ class UCBVReward(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """r̄ + w_r."""
         e = self.exploration.at(arms.t)
         return arms.mean_reward + width(arms.reward, arms.reward_rest, arms.reward_spread, arms.n, e)
 
@@ -551,7 +537,6 @@ class UCBVRatio(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """min(r̄ + w_r, 1) / max(c̄ − w_c, 0)."""
         e = self.exploration.at(arms.t)
         upper = arms.mean_reward + width(arms.reward, arms.reward_rest, arms.reward_spread, arms.n, e)
         lower = arms.mean_cost - width(arms.cost, arms.cost_rest, arms.cost_spread, arms.n, e)
@@ -588,7 +573,6 @@ class RCB(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        """min(r̄ + E, 1) / max(c̄ − E, 0)."""
         e = jnp.sqrt(self.exploration.at(arms.t - 1) / (2 * arms.n))
         lower = arms.mean_cost - e
         return jnp.where(lower > 0, jnp.minimum(arms.mean_reward + e, 1) / lower, jnp.inf)

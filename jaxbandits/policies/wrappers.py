@@ -90,13 +90,11 @@ class Guarded(Around):
     max_cost: ArrayLike = leaf(default=1.0, above=0, at_most=1)
 
     def check(self, spec: FiniteSpec) -> None:
-        """Needs a way to sit a round out."""
         if not spec.null_arm:
             raise bad("environment", "no null arm", "wrapped as WithNullArm(arms) for Guarded")
         super().check(spec)
 
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
-        """Skip, or let the inner policy act."""
         most = jnp.ceil(self.max_cost * ticks.ONE).astype(jnp.int32)
         needed = ticks.add(ticks.zero(), most)
         skip = jnp.any(ticks.exceeds(needed, left(view)))
@@ -223,7 +221,6 @@ class InFlight(Around):
         super().check(spec)
 
     def inside(self, spec: DelayedSpec) -> FiniteSpec:
-        """The world without delay."""
         return spec.inner
 
     def learnt(self, state: InFlightState) -> Pytree:
@@ -231,7 +228,6 @@ class InFlight(Around):
         return state.known.learnt
 
     def init(self, spec: DelayedSpec) -> InFlightState:
-        """Nothing known, nothing open."""
         known = first(self.policy, spec.inner, len(spec.groups))
         return InFlightState(known, jnp.asarray(spec.scope()), jnp.int32(spec.room))
 
@@ -241,7 +237,6 @@ class InFlight(Around):
         return jnp.ceil(jnp.asarray(self.bound) * ticks.ONE).astype(jnp.int32)
 
     def update(self, state: InFlightState, key: jax.Array, observation: Observation) -> InFlightState:
-        """Learn what has arrived, in order."""
         arrivals, bound = observation.feedback, self._bound(state.known.open.shape[0])
 
         def one(carry: tuple[jax.Array, Known]) -> tuple[jax.Array, Known]:
@@ -254,7 +249,6 @@ class InFlight(Around):
         return state._replace(known=known, room=state.room + jnp.maximum(number, 0))
 
     def select(self, state: InFlightState, key: jax.Array, view: View) -> tuple[InFlightState, jax.Array]:
-        """Decide, and hold the bound."""
         bound = self._bound(state.known.open.shape[0])
         known, arm = decide(self.policy, state.known, key, view, bound, state.scope)
         return state._replace(known=known, room=state.room - (arm >= 0).astype(jnp.int32)), arm

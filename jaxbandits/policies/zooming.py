@@ -51,7 +51,6 @@ class PointPolicy(Policy):
     plays: ClassVar[type] = ContinuumSpec
 
     def blank_action(self, spec: ContinuumSpec) -> jax.Array:
-        """A point."""
         return jnp.float32(0)
 
 
@@ -89,11 +88,9 @@ class ZoomingPolicy(PointPolicy):
         """Host: the function of the point whose slope L must bound; means ``[instance, point]``."""
 
     def check(self, spec: ContinuumSpec) -> None:
-        """A capacity in range."""
         whole_number(f"{type(self).__name__}.capacity", self.capacity, 1, 1 << 16)
 
     def init(self, spec: ContinuumSpec) -> Active:
-        """No active point."""
         return _empty(self.capacity, jnp.int32(1))
 
     def update(self, state: Active, key: jax.Array, observation: Observation) -> Active:
@@ -121,7 +118,6 @@ class ZoomingPolicy(PointPolicy):
         )
 
     def select(self, state: Active, key: jax.Array, view: View) -> tuple[Active, jax.Array]:
-        """The next point, activated now if a hole is open."""
         if self.phased:
             phase = 32 - jax.lax.clz(view.round)
             fresh = _empty(self.capacity, phase)
@@ -259,7 +255,6 @@ class _RewardZooming(ZoomingPolicy):
         return mean_reward + 2 * radius
 
     def target(self, mean_reward: np.ndarray, mean_cost: np.ndarray) -> np.ndarray:
-        """The mean reward."""
         return mean_reward
 
 
@@ -272,7 +267,6 @@ class _SinglePhase(ZoomingPolicy):
     phased: ClassVar[bool] = False
 
     def check(self, spec: ContinuumSpec) -> None:
-        """A budget of at least λ."""
         super().check(spec)
         budget, lam = np.broadcast_arrays(np.asarray(self.budget), np.asarray(self.lam))
         if (short := budget < lam).any():
@@ -355,7 +349,6 @@ class _RatioZooming(ZoomingPolicy):
         return mean_reward / jnp.maximum(self.lam, mean_cost) + 2 * radius
 
     def target(self, mean_reward: np.ndarray, mean_cost: np.ndarray) -> np.ndarray:
-        """The ratio μ_r / μ_c."""
         return mean_reward / mean_cost
 
     def warnings(self, environment: Environment) -> list[str]:
@@ -470,11 +463,9 @@ class OnPoints(Around):
     plays: ClassVar[type] = ContinuumSpec
 
     def inside(self, spec: ContinuumSpec) -> FiniteSpec:
-        """K arms."""
         return FiniteSpec(arms=int(np.shape(self.points)[-1]))
 
     def check(self, spec: ContinuumSpec) -> None:
-        """Distinct points, and a policy that plays so many arms."""
         if not isinstance(self.policy, Policy) or not issubclass(FiniteSpec, self.policy.plays):
             raise bad("OnPoints.policy", self.policy, "a policy of finitely many arms")
         if np.ndim(self.points) < 1:
@@ -487,7 +478,6 @@ class OnPoints(Around):
         super().check(spec)
 
     def blank_action(self, spec: ContinuumSpec) -> jax.Array:
-        """A point."""
         return jnp.float32(0)
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:

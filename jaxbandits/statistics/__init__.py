@@ -21,8 +21,8 @@ mostly far narrower than those of the means.
 
 Warnings begin with a name: *few units* (10 or fewer), *heavy tail* (the top 2 % of the units carry more than half of
 the mean), *one unit decides* (without it the mean moves by more than the width of the interval), *skewed*, *no end* (a
-quantile beyond what the sample can bound), *few in the tail*. No sample shows a tail that is rarer than it is large:
-:func:`invisible` says so in a line.
+quantile beyond what the sample can bound), *few in the tail*. A sample does not show what is too rare for its
+size: :func:`invisible` says so in a line.
 
     from jaxbandits.statistics import dominance, mean_interval, paired_difference
     mean_interval(result.regret, average_instances=True)
@@ -30,37 +30,6 @@ quantile beyond what the sample can bound), *few in the tail*. No sample shows a
     dominance(result.regret.isel(mark=-1), over="instance")
 """
 
-from jaxbandits.statistics.bootstrap import bootstrap_difference, bootstrap_interval, simultaneous_band
-from jaxbandits.statistics.estimates import (
-    Estimate,
-    cvar,
-    invisible,
-    mean,
-    mean_interval,
-    median,
-    paired_difference,
-    quantile,
-    tail_share,
-)
-from jaxbandits.statistics.pairs import dominance, holm, runs_needed
-from jaxbandits.statistics.sequential import ClearPairs, clear_pairs
+import lazy_loader
 
-__all__ = [
-    "ClearPairs",
-    "Estimate",
-    "bootstrap_difference",
-    "bootstrap_interval",
-    "clear_pairs",
-    "cvar",
-    "dominance",
-    "holm",
-    "invisible",
-    "mean",
-    "mean_interval",
-    "median",
-    "paired_difference",
-    "quantile",
-    "runs_needed",
-    "simultaneous_band",
-    "tail_share",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

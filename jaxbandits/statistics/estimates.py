@@ -218,7 +218,7 @@ def interval(x: Any, over: str, level: float, ends: Callable[[np.ndarray], Ends]
     check_level("level", level)
     sample = units(labelled(x, over), over)
     if sample.sizes["unit"] == 0 or not np.isfinite(sample.values).all():
-        raise bad("x", "NaN or infinity" if sample.sizes["unit"] else "no unit", "finite numbers, of one unit or more")
+        raise bad("x", "NaN or infinity" if sample.sizes["unit"] else "no unit", "finite numbers, at least one")
     *parts, warnings = _found(sample, ends)
     value, low, high = parts if parts[0].ndim else map(float, parts)
     return Estimate(value, low, high, sample.sizes["stratum"] * sample.sizes["unit"], warnings)

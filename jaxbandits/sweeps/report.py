@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from jaxbandits._plots import Picture, encoded, label_grid, nth_look, plain_numbers, tick_values
+from jaxbandits._plots import Picture, encoded, label_grid, nth_look, plain_numbers
 from jaxbandits._tables import Table, counted
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import invisible
@@ -19,32 +17,18 @@ _MOST_PANELS = 24
 
 
 def pictures(result: SweepResult) -> dict[str, bytes]:
-    """PNG files by name: ``sensitivity_rho.png`` for every swept parameter, ``heatmap_POLICY.png`` for every pair.
+    """PNG files by name: ``sensitivity_rho.png`` for every parameter that some policy sweeps alone.
 
     With several environments and budgets also ``cases.png``: every policy at its best, over both.
     """
-    found: dict[str, bytes] = {}
     by_parameter: dict[str, list[str]] = {}
     for policy in result.policies:
-        names, values = result.parameters(policy), list(result.plan.parameters[policy].values())
-        if len(names) == 1:
+        if len(names := result.parameters(policy)) == 1:
             by_parameter.setdefault(names[0], []).append(policy)
-        elif len(names) == 2 and np.unique(values[0]).size * np.unique(values[1]).size == values[0].size:  # a grid
-            found[_file_name("heatmap", policy, found)] = _heat_maps(result, policy)
-    for name, policies in by_parameter.items():
-        found[_file_name("sensitivity", name, found)] = _curves(result, name, policies)
+    found = {f"sensitivity_{name}.png": _curves(result, name, policies) for name, policies in by_parameter.items()}
     if result.data.sizes["budget"] > 1 and len({environment for environment, _ in result.cells()}) > 1:
         found["cases.png"] = _cases(result)
     return found
-
-
-def _file_name(kind: str, text: str, taken: Iterable[str]) -> str:
-    """``KIND_TEXT.png``, as every system allows it; not one that some system takes for one of ``taken``."""
-    short = re.sub(r"[^\w.=-]+", "_", text).strip("_")[:60]
-    folded = {name.casefold() for name in taken}
-    numbered = (f"{kind}_{short}~{n}.png" for n in itertools.count(2))
-    names = itertools.chain([f"{kind}_{short}.png"], numbered)
-    return next(name for name in names if name.casefold() not in folded)
 
 
 def _panels(result: SweepResult, width: float, height: float) -> tuple[Any, list[Any], list[tuple[str, int]]]:
@@ -108,29 +92,6 @@ def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None
     look = {"linestyle": "none", "marker": marker, "markersize": 4.5, "color": colour}
     axis.plot(x[~alike], mean[~alike], markerfacecolor="white", **look)
     axis.plot(x[alike], mean[alike], label=curve.policy.replace("$", r"\$"), **look)
-
-
-def _heat_maps(result: SweepResult, policy: str) -> bytes:
-    figure, axes, cells = _panels(result, 4.2, 3.3)
-    for axis, cell in zip(axes, cells, strict=True):
-        curve = result.curve(policy, *cell)
-        (across, x), (up, y) = curve.parameters.items()
-        columns, lines = np.unique(x), np.unique(y)
-        at = (np.searchsorted(lines, y), np.searchsorted(columns, x))
-        regret, alike = np.full((2, lines.size, columns.size), np.nan)
-        regret[at], alike[at] = curve.regret[0], curve.indistinguishable
-        image = axis.imshow(regret, origin="lower", aspect="auto", cmap="cividis_r")
-        figure.colorbar(image, ax=axis, label="regret at the end [reward]")
-        line, column = np.nonzero(alike > 0)
-        axis.plot(column, line, "o", color="white", markeredgecolor="black", markersize=4, label="not clearly worse")
-        axis.plot(at[1][curve.best], at[0][curve.best], "*", color="white", markeredgecolor="black", markersize=11)
-        for of, grid in ((axis.xaxis, columns), (axis.yaxis, lines)):
-            places = tick_values(np.arange(grid.size, dtype=float), log=False, share=0.12).astype(int)
-            of.set_ticks(places, [f"{grid[place]:.3g}" for place in places], fontsize=7)
-        axis.set(xlabel=across, ylabel=up)
-        axis.set_title(_title(result, cell), fontsize=9)
-    figure.suptitle(f"{policy}: star: least regret; dots: not clearly worse than it", fontsize=9)
-    return encoded(figure, dpi=130)
 
 
 def _cases(result: SweepResult) -> bytes:

@@ -21,7 +21,6 @@ from jaxbandits.sweeps.spec import versions
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
-    import polars
     import xarray
 
 LEVEL = 0.95
@@ -170,14 +169,6 @@ class SweepResult:
         ``status`` is a number, see :class:`~jaxbandits.Status`.
         """
         return _files.of_dataset(self.data, [*AXES, "policy"])
-
-    def to_polars(self) -> polars.DataFrame:
-        """The table of :meth:`to_pandas` for polars.
-
-        Raises:
-            InputError: polars is not installed (``pip install 'jaxbandits[polars]'``).
-        """
-        return _files.in_polars(self.to_pandas())
 
     def curve(self, policy: str, environment: str, budget: int = 0) -> Curve:
         """Regret at the end against the parameters of one policy, in one environment with one budget."""

@@ -33,7 +33,7 @@ from jaxbandits.sweeps.result import SweepResult, gather
 from jaxbandits.sweeps.spec import Sweep, by_reference, first_difference, run_spec, source_of, versions
 from jaxbandits.sweeps.store import Folder, Note, block_name, decode, encode
 
-Answer = dict[str, Any]  # "worker": who; "blocks": {number: (name with checksum, bytes)}, or "refused": why
+Answer = dict[str, Any]  # "worker": who; "name" with the checksum, and "content"; or "refused": why
 Notice = Callable[[str], None]
 Put = Callable[[int, bytes], None]  # keeps a finished block
 
@@ -139,39 +139,36 @@ def sweep(
 
 
 class Player(NamedTuple):
-    """Who plays calls, each of one block or several."""
+    """Who plays blocks."""
 
-    submit: Callable[[Sequence[Sequence[Block]]], list[Future[Answer]]]
+    submit: Callable[[Sequence[Block]], list[Future[Answer]]]
     close: Callable[[], None]
     about: dict[str, Any]  # for the log
-    ahead: float  # calls that are handed out before any is answered
-    seconds_per_call: float  # of one core: how many blocks make a call
+    ahead: float  # blocks that are handed out before any is answered
     rounds: Callable[[], float]  # played so far, those of unfinished blocks too
 
 
 def on_threads(devices: Sequence[Any], workers: int) -> Player:
-    """The threads of this process. A call costs nothing, so each is one block, and all are handed out at once."""
+    """The threads of this process, which get all blocks at once."""
     threads = pool.Workers(devices, workers)
 
-    def submit(calls: Sequence[Sequence[Block]]) -> list[Future[Answer]]:
-        return threads.submit([block_job(block, block.unit.task.order.size) for (block,) in calls])
+    def submit(blocks: Sequence[Block]) -> list[Future[Answer]]:
+        return threads.submit([block_job(block, block.unit.task.order.size) for block in blocks])
 
     about = {"devices": len(devices), "platform": devices[0].platform, "workers": workers}
-    return Player(submit, threads.close, about, math.inf, 0.0, lambda: threads.work)
+    return Player(submit, threads.close, about, math.inf, lambda: threads.work)
 
 
 def on_executor(plan: SweepPlan, executor: Any) -> Player:
-    """The workers of an executor, which is its owner's to close. Several blocks a call: the lanes of one follow those
-    of another. What is played of a block is unknown before it is here.
-    """
+    """The workers of an executor, which its owner closes. What is played of a block is unknown until it is here."""
     # A Dask client would answer an equal call from its memory, and its futures are not Python's.
     to = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
     request = request_of(plan)
 
-    def submit(calls: Sequence[Sequence[Block]]) -> list[Future[Answer]]:
-        return [to.submit(play, request, [block.number for block in call]) for call in calls]
+    def submit(blocks: Sequence[Block]) -> list[Future[Answer]]:
+        return [to.submit(play, request, block.number) for block in blocks]
 
-    return Player(submit, lambda: None, {"executor": type(executor).__name__}, 16, 10.0, lambda: 0.0)
+    return Player(submit, lambda: None, {"executor": type(executor).__name__}, 16, lambda: 0.0)
 
 
 def block_job(block: Block, in_line: int) -> pool.Job:
@@ -183,7 +180,7 @@ def block_job(block: Block, in_line: int) -> pool.Job:
         ledger, status = jax.tree.map(lambda x: x[rows], (accounts.rows, accounts.status))
         arrays = ledger_of(ledger, task.constraint, task.places(block.lanes)[1])
         content = encode({**arrays, "ended": status.astype(np.int8)})
-        return {"worker": worker_name(), "blocks": {block.number: (block_name(block.number, content), content)}}
+        return {"worker": worker_name(), "name": block_name(block.number, content), "content": content}
 
     return pool.Job(task, block.lanes, block.rounds, in_line, store)
 
@@ -208,7 +205,6 @@ def worker_name() -> str:
 # --- hand blocks out, check what comes back, and keep it -------------------------------------------------------
 
 _TRIES = 3
-_PART = 16  # a call is at most this part of what is left, so that all workers end together
 _LOOK = 0.1  # seconds between two looks at the bar
 
 
@@ -218,18 +214,17 @@ class Dispatch:
     def __init__(self, plan: SweepPlan, player: Player, put: Put, note: Note, notice: Notice):
         self._plan, self._player, self._put, self._note, self._notice = plan, player, put, note, notice
         self._waiting: deque[Block] = deque()
-        self._under_way: dict[Future[Answer], list[Block]] = {}
+        self._under_way: dict[Future[Answer], Block] = {}
         self._tries: Counter[int] = Counter()  # by block: how often it has failed
         self._given_up: list[tuple[int, str]] = []  # block, and why
         self._workers: set[str] = set()  # that have answered
         self._finished = self._lanes = 0
-        self._left = self._rounds = 0.0  # expected work, rounds played
+        self._rounds = 0.0  # played
 
     def run(self, blocks: Sequence[Block], progress: bool | str = False) -> None:
         """Play these blocks; an UnfinishedError if some could not be played, when all others were."""
         self._waiting.extend(_in_order(blocks))
         self._finished = len(self._plan.blocks) - len(blocks)
-        self._left = sum(block.seconds for block in blocks)
         began = time.perf_counter()
         with Bar(progress, sum(block.rounds for block in blocks)) as bar:
             try:
@@ -251,28 +246,16 @@ class Dispatch:
             raise self._unfinished(f"{which} failed {_TRIES} times: {self._name(first)}: {why}")
 
     def _hand_out(self) -> None:
-        """Keep the workers busy: two calls for each that was heard of, and some for those that were not."""
-        calls: list[list[Block]] = []
-        while self._waiting and len(calls) + len(self._under_way) < self._player.ahead + 2 * len(self._workers):
-            calls.append(self._next_call())
+        """Keep the workers busy: two blocks for each that was heard of, and some for those that were not."""
+        room = self._player.ahead + 2 * len(self._workers) - len(self._under_way)
+        blocks = [self._waiting.popleft() for _ in range(int(min(len(self._waiting), max(room, 0))))]
         try:
-            self._under_way.update(zip(self._player.submit(calls), calls, strict=True))
+            self._under_way.update(zip(self._player.submit(blocks), blocks, strict=True))
         except Exception as problem:
             raise self._unfinished(f"the executor takes no work ({_told(problem)})") from problem
 
-    def _next_call(self) -> list[Block]:
-        """Some blocks: few when little is left; one that has failed is played alone."""
-        most = min(self._player.seconds_per_call, self._left / max(_PART, 4 * len(self._workers)))
-        call = [self._waiting.popleft()]
-        while self._waiting:
-            more = [*call, self._waiting[0]]
-            if any(self._tries[block.number] for block in more) or sum(block.seconds for block in more) > most:
-                break
-            call.append(self._waiting.popleft())
-        return call
-
-    def _take(self, blocks: list[Block], future: Future[Answer]) -> None:
-        """Keep what a call gave; what it did not give is played again."""
+    def _take(self, block: Block, future: Future[Answer]) -> None:
+        """Keep a block, or have it played again."""
         answer: Answer = {}
         why = "came with bytes whose checksum is not that in its name"
         try:
@@ -281,23 +264,20 @@ class Dispatch:
             raise self._unfinished(f"the executor has lost its work ({_told(problem)})") from problem
         except Exception as problem:
             why = _told(problem)
-        worker = str(answer.get("worker", ""))
+        worker, content = str(answer.get("worker", "")), answer.get("content", b"")
         if "refused" in answer:
             raise self._unfinished(f"worker {worker} may not play: {answer['refused']}")
-        for block in blocks:
-            # A worker's word is not taken for it: a block counts if its bytes have the checksum that the worker named.
-            name, content = answer.get("blocks", {}).get(block.number, ("", b""))
-            if name != block_name(block.number, content):
-                self._fail(block, why)
-                continue
-            self._put(block.number, content)
-            self._workers.add(worker)
-            self._finished += 1
-            self._lanes += block.lanes.size
-            self._left -= block.seconds
-            self._rounds += block.rounds
-            work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
-            self._note("block", number=block.number, worker=worker, **work)
+        # A worker's word is not taken for it: a block counts if its bytes have the checksum that the worker named.
+        if answer.get("name") != block_name(block.number, content):
+            self._fail(block, why)
+            return
+        self._put(block.number, content)
+        self._workers.add(worker)
+        self._finished += 1
+        self._lanes += block.lanes.size
+        self._rounds += block.rounds
+        work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
+        self._note("block", number=block.number, worker=worker, **work)
 
     def _fail(self, block: Block, why: str) -> None:
         self._tries[block.number] += 1
@@ -361,27 +341,23 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
     return {"identity": json.dumps(plan.identity), "how": how, "spec": content}
 
 
-def play(request: dict[str, Any], numbers: Sequence[int]) -> Answer:
-    """In a worker: play the blocks of these numbers and give their bytes, or say why this worker must not play."""
+def play(request: dict[str, Any], number: int) -> Answer:
+    """In a worker: play the block of this number and give its bytes, or say why this worker must not play."""
     try:
         with _ARRIVING:
             _refuse_other_versions(request)
             plan, workers, open_ = _resident(request["identity"], request["how"], request["spec"])
-            new = [number for number in numbers if number not in open_]
-            jobs = []
-            for block in (plan.blocks[number] for number in new):
-                jobs.append(block_job(block, in_line=-(-block.unit.task.order.size // block.unit.blocks)))
-            open_.update(zip(new, workers.submit(jobs), strict=True))
-            futures = [open_[number] for number in numbers]
+            if number not in open_:
+                unit = plan.blocks[number].unit
+                in_line = -(-unit.task.order.size // unit.blocks)
+                (open_[number],) = workers.submit([block_job(plan.blocks[number], in_line)])
+            future = open_[number]
         try:
-            answers = [future.result() for future in futures]
+            return future.result()
         finally:
-            for number in numbers:
-                open_.pop(number, None)
+            open_.pop(number, None)
     except InputError as problem:
         return {"worker": worker_name(), "refused": brief(problem, 400)}
-    blocks = {number: found for answer in answers for number, found in answer["blocks"].items()}
-    return {"worker": worker_name(), "blocks": blocks}
 
 
 def _refuse_other_versions(request: dict[str, Any]) -> None:

@@ -12,21 +12,6 @@ They raise :class:`AssertionError` with one sentence about the rule that is brok
 ``CONSTRAINT_CHECKS`` list the single checks, for a test runner that wants to report them apart.
 """
 
-from jaxbandits.testing.accountant import CONSTRAINT_CHECKS, check_constraint
-from jaxbandits.testing.lanes import Step, Subject, assert_same_results, compilations, episode, ulps_apart
-from jaxbandits.testing.learner import POLICY_CHECKS, check_policy
-from jaxbandits.testing.world import check_environment
+import lazy_loader
 
-__all__ = [
-    "CONSTRAINT_CHECKS",
-    "POLICY_CHECKS",
-    "Step",
-    "Subject",
-    "assert_same_results",
-    "check_constraint",
-    "check_environment",
-    "check_policy",
-    "compilations",
-    "episode",
-    "ulps_apart",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -71,10 +71,12 @@ def check_environment(
     name, bound = type(environment).__name__, bound or max(environment.largest(tried[0]))
     try:
         _structure(environment, tried[0], root)
-        scores: list[float] = []
+        scores: list[tuple[float, str]] = []
         for instance in range(environment.instances):
             words = lane_words(root, instance, 0, Domain.WORLD)
             _pure(environment, tried, instance, words)
+            if actions is None:
+                _available(environment, instance, words)
             if counted:
                 _counted(environment, tried, instance, words)
             _lanes_differ(environment, tried, instance, root, pulls)
@@ -83,9 +85,9 @@ def check_environment(
         from scipy import stats as laws  # slow to import
 
         allowed = float(laws.norm.isf(0.005 / len(scores)))
-        worst = max(scores)
+        worst, where = max(scores)
         assert worst <= allowed, (
-            f"an empirical mean is {worst:.2f} standard errors from the stated one; among {len(scores)} comparisons "
+            f"{where} is {worst:.2f} standard errors from the stated one; among {len(scores)} comparisons "
             f"{allowed:.2f} are allowed"
         )
         # of worlds whose means change, and of those with arms without end, `values` says something else
@@ -168,6 +170,20 @@ def _pure(environment: Environment, actions: Sequence[Any], instance: int, words
     equal(_stacked(first), together, f"instance {instance}: pulls in a batch")
 
 
+def _available(environment: Environment, instance: int, words: jax.Array) -> None:
+    """``available`` says which arms can be pulled."""
+    arms, there = environment.spec.arms, np.asarray(at_instance(environment, jnp.int32(instance)).available())
+    told = there.shape == (arms,) and there.dtype == np.bool_
+    assert told, f"instance {instance}: `available` gives {there.dtype}{list(there.shape)}; it must be bool[{arms}]"
+    outcomes = _play(environment, jax.lax.iota(jnp.int32, arms), jnp.int32(instance), words, 1)
+    wrong = np.flatnonzero(there != np.asarray(outcomes.valid)[:, 0])
+    if wrong.size:
+        says, valid = ("is not", "valid") if not there[wrong[0]] else ("is", "not valid (its mean cost is −1, say)")
+        raise AssertionError(
+            f"instance {instance}: `available` says that arm {wrong[0]} {says} there, and a pull of it is {valid}"
+        )
+
+
 def _counted(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, times: int = 6) -> None:
     """The n-th pull gives the same, whatever was pulled in between."""
     i = jnp.int32(instance)
@@ -198,10 +214,10 @@ def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: in
 
 def _means(
     environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int, bound: int
-) -> list[float]:
-    """|empirical − stated mean| in standard errors, of reward and cost of every valid action."""
+) -> list[tuple[float, str]]:
+    """|empirical − stated mean| in standard errors, of reward and cost of every valid action, and which one it is."""
     outcomes = _outcomes(environment, actions, instance, words, pulls)
-    scores: list[float] = []
+    scores: list[tuple[float, str]] = []
     for name in ("reward", "cost"):
         sample, stated = getattr(outcomes, name), getattr(outcomes, f"expected_{name}")
         low = -bound if stated.min() < 0 else 0
@@ -216,7 +232,10 @@ def _means(
         error = np.where(error > 0, error, bound * np.sqrt(share * (1 - share) / pulls))
         constant = (np.abs(gap) <= 1).all(axis=1)
         away = np.maximum(np.abs(gap.mean(axis=1)) - 0.5, 0)  # the stated mean is rounded to a tick
-        scores += np.where(constant, 0.0, away / np.maximum(error, 1e-9)).ravel().tolist()
+        for (number, *_), score in np.ndenumerate(np.where(constant, 0.0, away / np.maximum(error, 1e-9))):
+            scores.append(
+                (float(score), f"instance {instance}: the mean {name} of action {number} (of those that are valid)")
+            )
     return scores
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.clear import NULLS, adastop, drawn, stops
 from benchmarks.coverage import LAWS, Cell, sampled
-from jaxbandits.comparison import Until
+from jaxbandits.comparison import StoppingRule
 from jaxbandits.statistics import ClearPairs, clear_pairs
 
 
@@ -59,6 +59,6 @@ def test_where_it_would_have_stopped_is_a_multiple_of_the_batch() -> None:
     x = xarray.DataArray(rng.normal([[12.0], [10.0], [9.0]], 1, (3, 1000)), dims=("setting", "replicate"))
     pairs = clear_pairs(x, bound=30.0)
     assert isinstance(pairs, ClearPairs)
-    runs, reached = stops(Until("clear", "average", 1000), pairs)
+    runs, reached = stops(StoppingRule("clear", "average", 1000), pairs)
     assert reached and runs % 25 == 0 and runs - 25 < max(pairs.average.values.ravel()) <= runs
-    assert stops(Until("clear", "average", 1000), ClearPairs(*(0 * part for part in pairs))) == (1000, False)
+    assert stops(StoppingRule("clear", "average", 1000), ClearPairs(*(0 * part for part in pairs))) == (1000, False)

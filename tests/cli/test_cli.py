@@ -148,12 +148,3 @@ def test_off_a_terminal_progress_is_a_line_now_and_then(
     assert _progress.usual_progress(None) is True
     monkeypatch.setenv("JPY_PARENT_PID", "1")  # as ! in a notebook has it
     assert _progress.usual_progress(None) == "lines"
-
-
-def test_the_examples_come_along(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--examples", str(tmp_path / "specs")]) == 0
-    copied = sorted((tmp_path / "specs").iterdir())
-    shipped = sorted((Path(jb.__file__).parents[1] / "docs" / "examples").glob("*.py"))
-    assert len(shipped) >= 4 and [x.read_text() for x in copied] == [x.read_text() for x in shipped]
-    assert main(["demo", "--examples", str(tmp_path / "specs")]) == 2
-    assert "--examples: " in capsys.readouterr().err

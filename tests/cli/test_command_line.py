@@ -19,8 +19,8 @@ ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n"
 
 
 def parser() -> Parser:
-    made = Parser(must=("file",), prog="demo")
-    made.add_argument("file", nargs="?", metavar="FILE")
+    made = Parser(prog="demo")
+    made.add_argument("file", metavar="FILE")
     made.add_argument("--budget", type=number(above=0), required=True)
     made.add_argument("--runs", type=whole(1, 5), default=3)
     made.add_argument("--name", type=one_of(["one", "two"]))
@@ -83,6 +83,7 @@ import gc, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background makes its children ignore it
 def callback(phase, info):
     gc.callbacks.remove(callback)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
     signal.raise_signal(signal.SIGINT)  # as if Ctrl-C came while jax looks after its own garbage
 from jaxbandits._cli.console import main
 gc.callbacks.append(callback)

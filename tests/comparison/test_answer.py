@@ -12,11 +12,11 @@ import pytest
 
 from jaxbandits._cli.compare import chosen_policies, left_out, parser
 from jaxbandits._cli.console import main
+from jaxbandits._tables import NumberStyle
 from jaxbandits.comparison import Answer, answer_of, compare, report
-from jaxbandits.comparison.answer import BEST, EVEN, SEEN, Gain, NoiseCheck, best_by_file, money_over_budgets
-from jaxbandits.comparison.arms_table import NumberStyle
+from jaxbandits.comparison.answer import Gain, NoiseCheck, money_over_budgets
 from jaxbandits.comparison.comparison import ANSWER_FILES, FILES
-from jaxbandits.comparison.plan import AVERAGE_COST_POLICIES, POLICIES
+from jaxbandits.comparison.plan import AVERAGE_COST_POLICIES, BEST, EVEN, POLICIES, SEEN, best_by_file
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import OmegaUCB
 from jaxbandits.statistics import Estimate, dominance

@@ -156,15 +156,11 @@ def test_rows_as_data_frames(together: Comparison) -> None:
     units = pandas.attrs["units"]
     assert units["reward_low"] == units["difference"] == together.plan.table.reward_unit and "difference_p" not in units
     assert set(units) <= set(pandas.columns)
-    pytest.importorskip("polars")
-    assert together.to_polars().to_dicts() == together.table()
 
 
-def test_in_a_notebook_a_comparison_is_a_line_and_a_small_table(together: Comparison) -> None:
+def test_a_comparison_shows_itself_in_a_line(together: Comparison) -> None:
     best = together.ranking()[0]["setting"]
     assert "\n" not in repr(together) and best in repr(together) and len(repr(together)) < 200
-    page = together._repr_html_()
-    assert page.count("<tr>") == 1 + len(together.plan.settings) and page.index(best) < page.index("</tr><tr><td>2")
 
 
 def test_what_a_few_runs_carry_is_said_and_what_none_can_show(together: Comparison) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits._cli.console import main
-from jaxbandits.comparison import ArmsTable, Comparison, Instance, Until, report, until
+from jaxbandits.comparison import ArmsTable, Comparison, Instance, StoppingRule, report, until
 from jaxbandits.comparison.plan import prepare
 from jaxbandits.comparison.until import most_earned
 from jaxbandits.policies import OmegaUCB
@@ -31,7 +31,7 @@ def clear() -> Comparison:
 
 def test_it_stops_early_with_the_bits_of_one_run_of_that_length(clear: Comparison) -> None:
     found = clear.clear
-    assert found is not None and found.reached and found.rule == Until("clear", "any", 200)
+    assert found is not None and found.reached and found.rule == StoppingRule("clear", "any", 200)
     assert clear.plan.runs == found.runs == 10 * found.looks < 200 and found.saved == 200 - found.runs
     assert found.runs - 10 < found.pairs.most[0, 1] <= found.runs and found.pairs.most[1, 0] == 0
     whole = jb.compare(TABLE, 20.0, POLICIES, runs=found.runs, marks=2)
@@ -76,14 +76,18 @@ def pairs(most: Any, average: Any) -> Any:
 
 def test_what_counts_as_clear() -> None:
     ahead = pairs([[0, 5, 9], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0], [0, 7, 0]])
-    assert Until("clear").reached(ahead) and Until("best").reached(ahead) and Until("best", "most runs").reached(ahead)
-    assert not Until("clear", "most runs").reached(ahead) and not Until("best", "average").reached(ahead)
+    assert (
+        StoppingRule("clear").reached(ahead)
+        and StoppingRule("best").reached(ahead)
+        and StoppingRule("best", "most runs").reached(ahead)
+    )
+    assert not StoppingRule("clear", "most runs").reached(ahead) and not StoppingRule("best", "average").reached(ahead)
     mixed = pairs([[0, 5, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 4], [3, 0, 0]])  # in a circle
-    assert Until("clear").reached(mixed) and not Until("best").reached(mixed)
+    assert StoppingRule("clear").reached(mixed) and not StoppingRule("best").reached(mixed)
 
 
 def test_batches_are_few_and_of_one_size() -> None:
-    assert [Until("clear").batch(runs) for runs in (20, 1000, 4000, 10**6)] == [20, 25, 100, 250]
+    assert [StoppingRule("clear").batch(runs) for runs in (20, 1000, 4000, 10**6)] == [20, 25, 100, 250]
 
 
 def test_no_run_earns_more_than_the_bound() -> None:

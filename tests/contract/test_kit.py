@@ -14,7 +14,7 @@ import pytest
 import jaxbandits as jb
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.protocol import Policy
-from jaxbandits.environments import FiniteArms
+from jaxbandits.environments import AddressedArms, FiniteArms
 from jaxbandits.policies import MUCB
 from jaxbandits.policies.base import IndexPolicy
 from jaxbandits.testing import CONSTRAINT_CHECKS, POLICY_CHECKS, Subject, check_environment, check_policy, ulps_apart
@@ -178,7 +178,10 @@ def test_means_may_change_from_pull_to_pull() -> None:
     ("pull", "message"),
     [
         (by_round, "among others, and alone in other rounds"),
-        (changing(expected_reward=lambda n, x: x * 21 // 20), "standard errors from the stated one"),
+        (
+            changing(expected_reward=lambda n, x: x * 21 // 20),
+            r"instance 0: the mean reward of action \d .* stated one",
+        ),
         (changing(expected_reward=lambda n, x: jnp.where(n < 4000, 0, x)), "standard errors from the stated one"),
         (same_for_all, "another replicate gives the same"),
         (changing(reward=lambda n, x: x + 1), "is outside 0"),
@@ -189,6 +192,28 @@ def test_means_may_change_from_pull_to_pull() -> None:
 def test_a_broken_environment_is_caught(pull: Any, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         check_environment(arms(pull), key=KEY)
+
+
+@pytest.mark.parametrize(
+    ("available", "message"),
+    [
+        (
+            lambda self: jnp.ones(2, bool),
+            "instance 1: `available` says that arm 1 is there, and a pull of it is not valid",
+        ),
+        (lambda self: jnp.array([True, False]), "instance 0: .* arm 1 is not there, and a pull of it is valid"),
+        (lambda self: jnp.ones(3, bool), r"`available` gives bool\[3\]; it must be bool\[2\]"),
+    ],
+)
+def test_arms_that_are_said_to_be_there_and_are_not_are_caught(available: Any, message: str) -> None:
+    def means(self: Any, arm: Any) -> Any:
+        return self.mean_reward[arm], jnp.where(self.present[:][arm], self.mean_cost[arm], -1)
+
+    there = FiniteArms.bernoulli([[0.5, 0.7]] * 2, [[0.6, 0.4]] * 2, present=[[True, True], [True, False]])
+    with pytest.raises(AssertionError, match=message):
+        check_environment(as_a(with_its_own(FiniteArms, available=available, means=means), there), key=KEY)
+    derived = as_a(with_its_own(FiniteArms, available=AddressedArms.available, means=means), there)
+    assert check_environment(derived, key=KEY) < 4
 
 
 def test_values_that_are_not_the_means_are_caught() -> None:

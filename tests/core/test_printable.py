@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from jaxbandits.core.checks import cell, line
+from jaxbandits._tables import cell, line
 
 
 def test_nothing_that_a_terminal_obeys_is_left_of_any_character():

@@ -81,7 +81,7 @@ HANDED_BACK = {
     "Tuned": "tune",
     "Unpayable": "raised by live.Agent",
     "UnfinishedError": "raised by sweep",
-    "Until": "compare",
+    "StoppingRule": "compare",
     "gymnax_environment": "a block that is not run: gymnax may be missing",
     "View": "live.start",
 }

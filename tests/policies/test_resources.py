@@ -100,7 +100,7 @@ def test_time_is_one_more_resource_of_the_view_and_of_the_optimum():
     for i in range(2):
         rows = np.vstack([rho[i].T, np.ones(3)])
         assert rate[i] * 60.5 == pytest.approx(-linprog(-mu[i], rows, [60.5, 47.5, 80.0]).fun, rel=1e-9)
-    with pytest.raises(jb.InputError, match=r"rounds: 80 given; it must be None where a cost is one number"):
+    with pytest.raises(jb.InputError, match=r"rounds: 80 given; it must be left out where a cost is one number"):
         one = FiniteArms.bernoulli(MU, RHO[..., 0])
         jb.simulate(Anything(), one, jb.TotalBudget(5.0, last_pull="counts", rounds=80), key=KEY)
 

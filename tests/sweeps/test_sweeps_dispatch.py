@@ -17,7 +17,7 @@ import jaxbandits as jb
 from jaxbandits._cli.sweep import status_lines
 from jaxbandits._engine import pool
 from jaxbandits.core.checks import InputError
-from jaxbandits.sweeps import Processes, UnfinishedError, executors, make_plan, open_engine, run
+from jaxbandits.sweeps import Processes, UnfinishedError, executors, make_plan, open_engine
 from jaxbandits.sweeps.executors import WorkerDied, shared_programs
 from jaxbandits.sweeps.run import play, request_of
 from jaxbandits.sweeps.spec import load_spec
@@ -52,14 +52,14 @@ def whole(tmp_path_factory):
 class Inline:
     """An executor that plays at once, and does ``odd`` to what comes out: it may change it, raise, or give a future."""
 
-    def __init__(self, odd=lambda answer, numbers, call: answer):
+    def __init__(self, odd=lambda answer, number, call: answer):
         self.odd, self.calls = odd, []
 
-    def submit(self, function, request, numbers):
-        self.calls.append(list(numbers))
+    def submit(self, function, request, number):
+        self.calls.append(number)
         future = Future()
         try:
-            answer = self.odd(pickle.loads(pickle.dumps(function(request, numbers))), numbers, len(self.calls))
+            answer = self.odd(pickle.loads(pickle.dumps(function(request, number))), number, len(self.calls))
             if isinstance(answer, Future):
                 return answer
             future.set_result(answer)
@@ -76,17 +76,14 @@ def blocks_of(found):
 
 
 @pytest.mark.integration
-def test_any_executor_makes_the_same_bytes(whole, tmp_path, monkeypatch):
+def test_any_executor_makes_the_same_bytes(whole, tmp_path):
     assert len(blocks_of(whole)) >= 6
     with ThreadPoolExecutor(2) as threads:
         jb.sweep(spec(), tmp_path / "threads", executor=threads)
-    monkeypatch.setattr(run, "_PART", 3)  # calls of up to a third of the work
-    bundles = Inline()
-    jb.sweep(spec(), tmp_path / "bundles", executor=bundles)
-    assert contents(tmp_path / "threads") == contents(tmp_path / "bundles") == whole
-    assert max(map(len, bundles.calls)) > 1 and sorted(number for call in bundles.calls for number in call) == list(
-        range(len(blocks_of(whole)))
-    )
+    at_once = Inline()
+    jb.sweep(spec(), tmp_path / "at once", executor=at_once)
+    assert contents(tmp_path / "threads") == contents(tmp_path / "at once") == whole
+    assert sorted(at_once.calls) == list(range(len(blocks_of(whole))))
     found = jb.sweep(spec(), executor=Inline())
     assert found.data.identical(jb.sweep(spec()).data)
 
@@ -114,20 +111,18 @@ def test_a_spec_travels_as_its_text(whole, tmp_path):
     request = request_of(plan)
     path.unlink()  # a worker elsewhere has no such file
     assert request["how"] == "source" and request["spec"] == (str(path), TEXT.encode())
-    answer = play(request, [0, 2])
-    assert sorted(answer["blocks"]) == [0, 2]
     ours = [name.removeprefix("blocks/") for name in blocks_of(whole)]
-    assert [answer["blocks"][number][0] for number in (0, 2)] == [ours[0], ours[2]]
+    assert [play(request, number)["name"] for number in (0, 2)] == [ours[0], ours[2]]
     request["spec"] = (str(path), TEXT.replace("0.25", "0.5").encode())
-    assert "policies.OmegaUCB.rho.values" in play(request, [0])["refused"]
+    assert "policies.OmegaUCB.rho.values" in play(request, 0)["refused"]
 
 
 # ---- what goes wrong
 
 
 def test_a_block_that_fails_three_times_is_named_and_the_rest_goes_on(whole, tmp_path):
-    def without_3(answer, numbers, call):
-        if 3 in numbers:
+    def without_3(answer, number, call):
+        if number == 3:
             raise RuntimeError("MemoryError: none left")
         return answer
 
@@ -139,19 +134,18 @@ def test_a_block_that_fails_three_times_is_named_and_the_rest_goes_on(whole, tmp
         "one block failed 3 times: block 3 (OmegaUCB on FiniteArms, budget 16): RuntimeError: MemoryError: none left; "
         f"{count - 1} of {count} blocks are finished"
     )
-    assert "is left out" in told[-1] and [3] in executor.calls
+    assert "is left out" in told[-1] and executor.calls.count(3) == 3
     assert len(Folder(tmp_path / "out").listed()) == count - 1
     jb.sweep(spec(), tmp_path / "out")
     assert contents(tmp_path / "out") == whole
 
 
 def test_dead_workers_and_harmed_bytes_cost_a_block(whole, tmp_path):
-    def odd(answer, numbers, call):
+    def odd(answer, number, call):
         if call in (1, 4):
             raise WorkerDied("worker process 7 was killed (signal 9)")
         if call == 2:
-            name, content = answer["blocks"][numbers[0]]
-            answer["blocks"][numbers[0]] = name, content[:-1] + b"?"
+            answer["content"] = answer["content"][:-1] + b"?"
         return answer
 
     jb.sweep(spec(), tmp_path / "out", executor=Inline(odd))
@@ -162,17 +156,17 @@ def test_dead_workers_and_harmed_bytes_cost_a_block(whole, tmp_path):
 
 def test_workers_that_could_make_other_bits_are_refused_in_one_line(monkeypatch):
     request = request_of(make_plan(spec()))
-    assert "blocks" in play(request, [0])
+    assert "content" in play(request, 0)
     for field in ("jax", "code", "platform"):
         identity = json.loads(request["identity"])
         identity["versions"][field] = "0.0.1"
-        refused = play({**request, "identity": json.dumps(identity)}, [0])["refused"]
+        refused = play({**request, "identity": json.dumps(identity)}, 0)["refused"]
         assert f"its {field} is '" in refused and "it must be '0.0.1', as where the sweep began" in refused
-    assert "its python is" in play({**request, "how": "2.7", "spec": b"never read"}, [0])["refused"]
+    assert "its python is" in play({**request, "how": "2.7", "spec": b"never read"}, 0)["refused"]
     identity = json.loads(request["identity"])
     identity["seed"] = 7  # a spec that makes something else there
-    assert "seed: 0 here; it must be 7" in play({**request, "identity": json.dumps(identity)}, [0])["refused"]
-    everybody = Inline(lambda answer, numbers, call: {"worker": "old:1", "refused": "its jax is '0.1'"})
+    assert "seed: 0 here; it must be 7" in play({**request, "identity": json.dumps(identity)}, 0)["refused"]
+    everybody = Inline(lambda answer, number, call: {"worker": "old:1", "refused": "its jax is '0.1'"})
     with pytest.raises(UnfinishedError, match=r"worker old:1 may not play: its jax is '0.1'; 0 of \d+ blocks"):
         jb.sweep(spec(), executor=everybody)
 
@@ -182,7 +176,7 @@ def test_an_executor_that_ends_is_told_of_in_one_line(tmp_path):
         def submit(self, *args):
             raise concurrent.futures.BrokenExecutor("a process was terminated")
 
-    def cancelled(answer, numbers, call):
+    def cancelled(answer, number, call):
         future = Future()
         future.cancel()
         future.set_running_or_notify_cancel()
@@ -197,7 +191,7 @@ def test_an_executor_that_ends_is_told_of_in_one_line(tmp_path):
 def test_ctrl_c_cancels_what_waits(monkeypatch):
     waiting = []
 
-    def never(answer, numbers, call):
+    def never(answer, number, call):
         waiting.append(Future())
         return waiting[-1]
 
@@ -267,10 +261,10 @@ def test_workers_of_this_machine_share_their_programs(tmp_path):
 
 
 def test_status_says_who_played_what(tmp_path):
-    def odd(answer, numbers, call):
-        if 2 in numbers:
+    def odd(answer, number, call):
+        if number == 2:
             raise RuntimeError("MemoryError")
-        return {**answer, "worker": f"node-{numbers[0] % 2}:1"}
+        return {**answer, "worker": f"node-{number % 2}:1"}
 
     with pytest.raises(UnfinishedError):
         jb.sweep(spec(), tmp_path / "out", executor=Inline(odd), notice=lambda text: None)

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from jaxbandits._tables import NumberStyle
 from jaxbandits.comparison._reading.numbers import plain_number
 from jaxbandits.comparison._reading.rows import Rows
 from jaxbandits.comparison._reading.sheet import Sheet
-from jaxbandits.comparison.arms_table import NumberStyle
 from jaxbandits.core.checks import InputError
 
 _ZERO_REWARD_BECOMES = 0.01

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbandits._tables import NumberStyle
 from jaxbandits.comparison._reading.columns import CODES, COSTS, SIGNS, Texts, rank_of
 from jaxbandits.comparison._reading.columns import title as find_title
 from jaxbandits.comparison._reading.sheet import Sheet
-from jaxbandits.comparison.arms_table import FloatArray, NumberStyle
+from jaxbandits.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import bad, brief, shown
 
 # What a cell holds: a number; nothing, which a file of counts writes for 0; a word for "not known"; something else; a

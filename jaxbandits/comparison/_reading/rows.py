@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxbandits._tables import NumberStyle
 from jaxbandits.comparison._reading import numbers
 from jaxbandits.comparison._reading.columns import Columns, Texts, best_match, pull_unit, rank_of, samples, titles_of
 from jaxbandits.comparison._reading.sheet import Sheet, coded, grouped
-from jaxbandits.comparison.arms_table import FloatArray, NumberStyle
+from jaxbandits.comparison.arms_table import FloatArray
 from jaxbandits.core.checks import InputError, brief, shown
 
 TOTAL = re.compile(  # what a row of totals is called

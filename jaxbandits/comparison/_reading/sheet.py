@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from jaxbandits._tables import line as on_one_line
 from jaxbandits.comparison._reading.columns import Asked, Columns, Texts, find_columns, key, missing_columns
 from jaxbandits.core.checks import InputError, bad, brief, shown
-from jaxbandits.core.checks import line as on_one_line
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEADER_WITHIN = 60  # rows: how far down the header is looked for

@@ -1,0 +1,8 @@
+from . import adversarial as adversarial
+from . import bound as bound
+from . import exact as exact
+from . import policy_score as policy_score
+from . import score_function as score_function
+from . import smoothed as smoothed
+from . import straight_through as straight_through
+from .estimates import Estimate as Estimate

@@ -1,0 +1,10 @@
+from . import bounds as bounds
+from . import optimum as optimum
+from .exact import Choice as Choice
+from .exact import Counts as Counts
+from .exact import Ends as Ends
+from .exact import Exact as Exact
+from .exact import bayes_optimal_regret as bayes_optimal_regret
+from .exact import bayes_optimal_reward as bayes_optimal_reward
+from .exact import evaluate as evaluate
+from .exact import play_out as play_out

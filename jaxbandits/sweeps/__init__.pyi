@@ -1,0 +1,11 @@
+from .executors import Processes as Processes
+from .executors import open_engine as open_engine
+from .plan import Forecast as Forecast
+from .plan import forecast as forecast
+from .plan import make_plan as make_plan
+from .result import Curve as Curve
+from .result import SweepResult as SweepResult
+from .run import UnfinishedError as UnfinishedError
+from .run import sweep as sweep
+from .spec import Sweep as Sweep
+from .store import StorageError as StorageError
