@@ -1,7 +1,7 @@
 # On a fresh machine `make demo` and `make test` are all the set-up there is.
 #
 #   make demo    the main job on the shipped sample    make test              every check but the slow series
-#   make venv    only build .venv                      make test-fast         two minutes, for the edit loop
+#   make venv    only build .venv                      make test-fast         a minute and a half, for the edit loop
 #   make clean   drop caches and build outputs         make test-integration  processes, kills, long statistics
 #   make docs    the site, in docs/_build/html: every example is executed, nothing is fetched, a warning is an error
 #
@@ -28,7 +28,8 @@ RECENT := import sys; assert sys.version_info >= (3, 11)
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo docs test test-fast test-integration venv lint format types unit doctest experiments-smoke every-experiment bench-quick clean
+.PHONY: demo docs test test-fast test-integration venv lint format types unit doctest experiments-smoke other-experiments types-and-smoke \
+    bench-quick clean
 
 demo: $(STAMP)
 	$(BIN)/jaxbandits demo --out $(DEMO)/
@@ -38,15 +39,15 @@ docs: $(STAMP)
 	@echo "docs/_build/html/index.html"
 
 # The quick checks first, the tests last: their "N passed" is the closing line.
-test: lint types doctest experiments-smoke unit
+test: lint types-and-smoke doctest unit
 
 # What an edit breaks first: rules, shapes, messages, one engine against another; no statistics, no whole commands.
 FAST := tests/core/test_capabilities.py tests/test_house.py tests/engine/test_leap.py tests/core/test_pytree.py tests/engine/test_dry_run.py \
     tests/test_regret.py tests/core/test_streams.py tests/core/test_ticks.py
-test-fast: lint types
-	$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration'
+test-fast: lint
+	@$(call beside_types,$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration')
 
-test-integration: every-experiment
+test-integration: other-experiments
 	$(BIN)/python -m pytest tests -n $(WORKERS) --dist loadfile -m integration
 
 venv: $(STAMP)
@@ -93,6 +94,12 @@ format: $(STAMP)
 types: $(STAMP)
 	$(BIN)/python -m mypy $(CODE)
 
+# Types keep one core busy: something else runs beside them.
+beside_types = log=$$(mktemp) || exit 1; $(MAKE) types >"$$log" 2>&1 & \
+    $(1); other=$$?; wait $$!; types=$$?; cat "$$log"; rm -f "$$log"; exit $$((other + types))
+types-and-smoke: $(STAMP)
+	@$(call beside_types,$(MAKE) experiments-smoke)
+
 unit: $(STAMP)
 	$(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration'
 
@@ -103,10 +110,11 @@ doctest: $(STAMP)
 	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' jaxbandits $(PAGES) $(SITE:%=--ignore=%) \
 	    -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
 
-# The quickest of them in `make test`, all in `make test-integration`.
-experiments-smoke: NAMES ?= omega_ucb_tails rcucb service
-every-experiment: NAMES = $(shell $(BIN)/python -m experiments --list)
-experiments-smoke every-experiment: $(STAMP)
+# The quickest of them in `make test`, all others in `make test-integration`.
+QUICKEST := omega_ucb_tails rcucb service
+experiments-smoke: NAMES ?= $(QUICKEST)
+other-experiments: NAMES = $(filter-out $(QUICKEST),$(shell $(BIN)/python -m experiments --list))
+experiments-smoke other-experiments: $(STAMP)
 	@[ -n "$(NAMES)" ] || { echo "no experiment to play" >&2; exit 1; }; \
 	folder=$$(mktemp -d) || exit 1; \
 	trap 'rm -rf "$$folder"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \

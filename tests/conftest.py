@@ -6,6 +6,7 @@ import os
 
 import hypothesis
 import jax
+import psutil
 import pytest
 
 # Tests leave nothing in the user's folders, nor do the commands that they start; `make test` has a cache of its own.
@@ -18,11 +19,15 @@ hypothesis.settings.register_profile("explore", deadline=None, max_examples=5000
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
+MOST_BYTES = 3 << 30
+
+
 @pytest.fixture(autouse=True, scope="module")
-def compiled_programs_go_with_their_module():
-    """Hundreds of compiled programs would otherwise pile up to several GB in a worker."""
+def compiled_programs_make_room():
+    """Modules share programs, down to single additions; hundreds of large ones would pile up in a worker."""
     yield
-    jax.clear_caches()
+    if psutil.Process().memory_info().rss > MOST_BYTES:
+        jax.clear_caches()
 
 
 ROWS = ("integration_rows", "quick_rows")

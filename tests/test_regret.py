@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
+from jaxbandits._engine.setup import lay_out, mark_shares
 from jaxbandits.core import ticks
 from jaxbandits.core.protocol import Status
 from jaxbandits.environments import FiniteArms
@@ -84,7 +85,7 @@ def test_pseudo_regret_is_that_of_the_pulls(name: str) -> None:
 
 
 def test_the_regret_of_a_horizon_is_the_ordinary_one() -> None:
-    arms = world("bernoulli")
+    arms = world("beta")
     result = run(POLICIES, arms, jb.Horizon([50, 60, 70]))
     reward = arms.values()[0]
     gaps = np.nan_to_num(np.nanmax(reward, axis=-1, keepdims=True) - reward)
@@ -94,43 +95,49 @@ def test_the_regret_of_a_horizon_is_the_ordinary_one() -> None:
     assert (result.status == "horizon").all()
 
 
+SHARES = (0.01, 0.1, 0.25, 0.26, 0.5, 0.9, 1.0)
+
+
+def alternating(budget: float, last_pull: str) -> jb.Result:
+    """Arms (r, c) = (0.5, 0.75) and (0.25, 0.25) in turn."""
+    limit = jb.TotalBudget(budget, last_pull=last_pull)  # type: ignore[arg-type]
+    return run(Alternating(), one_row((0.5, 0.75), (0.25, 0.25)), limit, marks=SHARES)
+
+
 @pytest.mark.parametrize(
     ("last_pull", "spent", "reward", "regret"),
     [
-        # arms (r, c) = (0.5, 0.75) and (0.25, 0.25) in turn, B = 2.1: costs 0.75, 1, 1.75, 2, 2.75.
+        # B = 2.1: costs 0.75, 1, 1.75, 2, 2.75.
         # The best rate is 1; expected cost 2.75 in both cases (the last pull was made).
         ("counts", 2.75, 2.0, 0.75),
         ("forfeits", 2.1, 1.5, 1.25),
     ],
 )
 def test_the_last_pull_by_hand(last_pull: str, spent: float, reward: float, regret: float) -> None:
-    result = run(Alternating(), one_row((0.5, 0.75), (0.25, 0.25)), jb.TotalBudget(2.1, last_pull=last_pull), marks=1)
+    result = alternating(2.1, last_pull)
     budget = np.floor(spent * ticks.ONE) / ticks.ONE  # the budget rounds down to a tick; 2.75 is exact
-    assert (result.spent.values == budget).all()
-    assert (result.reward.values == reward).all()
-    assert np.allclose(result.regret.values, regret, atol=1e-12)
-    assert (result.rounds.values == 5).all()
+    assert (result.spent.values[..., -1] == budget).all()
+    assert (result.reward.values[..., -1] == reward).all()
+    assert np.allclose(result.regret.values[..., -1], regret, atol=1e-12)
+    assert (result.rounds.values[..., -1] == 5).all()
     assert (result.pulls.values == [3, 2]).all()
     assert (result.status == "exhausted").all()
 
 
 @pytest.mark.parametrize("last_pull", ["counts", "forfeits"])
 def test_a_budget_spent_to_the_tick_earns_its_last_pull(last_pull: str) -> None:
-    result = run(Alternating(), one_row((0.5, 0.75), (0.25, 0.25)), jb.TotalBudget(2.0, last_pull=last_pull), marks=1)
-    assert (result.spent.values == 2.0).all() and (result.reward.values == 1.5).all()
-    assert (result.rounds.values == 4).all()
-    assert np.allclose(result.regret.values, 0.5, atol=1e-12)
+    result = alternating(2.0, last_pull)
+    assert (result.spent.values[..., -1] == 2.0).all() and (result.reward.values[..., -1] == 1.5).all()
+    assert (result.rounds.values[..., -1] == 4).all()
+    assert np.allclose(result.regret.values[..., -1], 0.5, atol=1e-12)
 
 
 def test_marks_are_the_first_rounds_that_reach_them() -> None:
     """Costs 0.75 and 0.25 in turn, B = 4: spent 0.75, 1, 1.75, 2, 2.75, 3, 3.75, 4."""
-    shares = [0.01, 0.1, 0.25, 0.26, 0.5, 0.9, 1.0]
-    result = run(
-        Alternating(), one_row((0.5, 0.75), (0.25, 0.25)), jb.TotalBudget(4.0, last_pull="counts"), marks=shares
-    )
+    result = alternating(4.0, "counts")
     assert result.rounds.values[0, 0, 0].tolist() == [1, 1, 2, 3, 4, 7, 8]
     assert result.spent.values[0, 0, 0].tolist() == [0.75, 0.75, 1.0, 1.75, 2.0, 3.75, 4.0]
-    assert result.marks == tuple(shares)
+    assert result.marks == SHARES
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 100])
@@ -140,8 +147,7 @@ def test_a_mark_is_recorded_in_its_round_whatever_the_chunk(chunk: int) -> None:
 
 
 def test_marks_as_a_number() -> None:
-    result = run(POLICIES[1], world("beta"), jb.Horizon(40), marks=1)
-    assert result.marks == (1.0,)
+    assert mark_shares(1).tolist() == [1.0]
     assert np.allclose(run(POLICIES[1], world("beta"), jb.Horizon(40), marks=4).marks, [1e-3, 1e-2, 1e-1, 1])
 
 
@@ -165,14 +171,11 @@ def test_the_round_cap() -> None:
 
 
 def test_the_default_cap_does_not_depend_on_the_other_instances() -> None:
-    """An unlucky lane of the first instance, which needs more than four times the rounds that are expected."""
-    arms = FiniteArms.bernoulli([[0.5], [0.5]], [[0.001], [0.00001]])
+    """No lane is ever unlucky enough to meet it: it is looked at before anything is played."""
+    slow, quick = (FiniteArms.bernoulli([[0.5], [0.5]], [[0.001], [cost]]) for cost in (0.00001, 0.5))
     budget = jb.TotalBudget(0.5, last_pull="counts")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        together = run(jb.policies.CUCB(), arms, budget, replicates=60, marks=1, slots=64, chunk=200)
-        alone = run(jb.policies.CUCB(), arms.take([0]), budget, replicates=60, marks=1, slots=64, chunk=200)
-    assert np.array_equal(together.ledger["rounds"][:, :1], alone.ledger["rounds"])
+    one, other = (lay_out(jb.policies.CUCB(), arms, budget, key=KEY).tasks[0].cap for arms in (slow, quick))
+    assert one[0] == other[0] and one[1] > other[1]
 
 
 def test_a_nan_score_ends_its_lane_as_invalid_and_no_other() -> None:
@@ -210,7 +213,8 @@ class AtMost(jb.TotalBudget):
 def test_an_end_that_the_clock_does_not_measure_is_told_once() -> None:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        result = run(POLICIES, world("beta"), AtMost(50.0, last_pull="counts"), marks=3, replicates=2)
+        two = [jb.policies.OmegaUCB(rho=0.25), jb.policies.OmegaUCB(rho=1.0)]
+        result = run(two, world("beta"), AtMost(50.0, last_pull="counts"), replicates=2)
     lanes = result.ended.size
     said = f"{lanes} of {lanes} lanes ended by AtMost.ended before their clock did: their regret means nothing"
     assert [str(one.message) for one in found].count(f"{said}; see result.rounds and result.spent") == 1
@@ -224,7 +228,7 @@ def test_no_warning_for_lanes_that_ended_well() -> None:
 
 
 def test_save_and_load_are_inverse(tmp_path: Path) -> None:
-    result = run(POLICIES, world("beta"), jb.TotalBudget(20.0, last_pull="forfeits"))
+    result = run(POLICIES, world("beta"), jb.Horizon(40))
     path = tmp_path / "result.npz"
     result.save(path)
     again = jb.Result.load(path)

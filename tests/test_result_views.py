@@ -21,7 +21,7 @@ from tests.contract.worlds import KEY, world
 def played() -> jb.Result:
     policies = [OmegaUCB(rho=[0.25, 0.3]), MUCB()]
     limit = jb.TotalBudget([6.0, 9.0, 7.0], last_pull="counts")
-    return jb.simulate(policies, world("bernoulli"), limit, key=KEY, replicates=4, marks=3, engine="scan")
+    return jb.simulate(policies, world("bernoulli"), limit, key=KEY, replicates=4, marks=4, slots=16, engine="scan")
 
 
 def test_settings_by_parameter(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_result_of_an_earlier_version_has_no_parameters() -> None:
 
 def test_a_table_for_pandas() -> None:
     result, table = played(), played().to_pandas()
-    assert len(table) == 3 * 3 * 4 * 3
+    assert len(table) == 3 * 3 * 4 * 4
     assert list(table.columns[:7]) == ["setting", "instance", "replicate", "mark", "policy", "rho", "alpha"]
     one = table[(table.rho == 0.3) & (table.instance == "1") & (table.replicate == 2) & (table.mark == 1.0)]
     assert one.regret.item() == result.regret.values[1, 1, 2, -1] and one.status.item() == "exhausted"

@@ -55,7 +55,7 @@ ROWS: dict[str, tuple[Any, Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.integration_rows("censored", "continuum", "reservoir")
+@pytest.mark.quick_rows("budget")
 def test_the_bits_of_simulate(name: str) -> None:
     policy, make, constraint = ROWS[name]
     environment, row, length = make(), 1, 40

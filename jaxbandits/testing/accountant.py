@@ -132,7 +132,7 @@ def check_constraint(
         >>> import jaxbandits as jb
         >>> from jaxbandits.testing import check_constraint
         >>> arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.6]], [[0.9, 0.3], [0.4, 0.5]])
-        >>> check_constraint(jb.TotalBudget(30.0, last_pull="forfeits"), arms)
+        >>> check_constraint(jb.TotalBudget(30.0, last_pull="forfeits"), arms, jb.policies.BGreedy())
     """
     subject = Subject(policy or CUCB(), environment, constraint, jax.random.key(0) if key is None else key)
     subject.keeps(CONSTRAINT_CHECKS, constraint)

@@ -259,7 +259,7 @@ def check_policy(
         >>> import jaxbandits as jb
         >>> from jaxbandits.testing import check_policy
         >>> arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.6]], [[0.9, 0.3], [0.4, 0.5]])
-        >>> check_policy(jb.policies.CUCB(alpha=0.125), arms)
+        >>> check_policy(jb.policies.BGreedy(), arms, jb.TotalBudget(30.0, last_pull="forfeits"))
     """
     if constraint is None:
         cost = np.nanmean(environment.values()[1])

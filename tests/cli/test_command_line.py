@@ -80,6 +80,7 @@ def test_ctrl_c_during_the_imports_is_quiet(tmp_path: Path) -> None:
 
 LOST = """
 import gc, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background makes its children ignore it
 def callback(phase, info):
     gc.callbacks.remove(callback)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
@@ -96,6 +97,7 @@ def test_ctrl_c_that_the_garbage_collector_swallows_comes_again(tmp_path: Path) 
     assert (done.returncode, done.stderr) == (130, b"interrupted: no run finished; nothing was written\n")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "moment", [rb"OmegaUCB and 1 more: compiling", rb"OmegaUCB and 1 more:\s+\d+%.*\b[1-9][0-9]*/10000 runs"]
 )

@@ -12,7 +12,7 @@ from .worlds import KEY, WORLDS, world
 
 
 @pytest.mark.parametrize("name", WORLDS)
-@pytest.mark.quick_rows("bernoulli", "null_arm")
+@pytest.mark.quick_rows("null_arm")
 def test_environment_keeps_the_contract(name: str, record_property: Callable[[str, object], None]) -> None:
     # A delay is drawn by the round, means change with it, and a request is one round's.
     by_round = name in ("delayed", "piecewise", "requests", "requests_shuffled")

@@ -126,6 +126,7 @@ class Metered(jb.Horizon):
         return ledger["rounds"] * np.int64(self.speed)
 
 
+@pytest.mark.integration
 def test_a_clock_reads_the_numbers_of_its_own_lane() -> None:
     """As many marks as instances, or not: a number of each instance must meet the rounds of that instance alone."""
     rule = CHECKS["every_lane_has_its_own_clock"]
@@ -185,7 +186,9 @@ def test_means_may_change_from_pull_to_pull() -> None:
         (same_for_all, "another replicate gives the same"),
         (changing(reward=lambda n, x: x + 1), "is outside 0"),
     ],
+    ids=["by round", "mean", "late mean", "same for all", "bound"],
 )
+@pytest.mark.quick_rows("mean")
 def test_a_broken_environment_is_caught(pull: Any, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         check_environment(arms(pull), key=KEY)
@@ -219,7 +222,9 @@ def test_values_that_are_not_the_means_are_caught() -> None:
     def swapped(self: Any) -> Any:
         return FiniteArms.values(self)[::-1]
 
-    odd = as_a(with_its_own(FiniteArms, values=swapped), FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]]))
+    odd = as_a(
+        with_its_own(FiniteArms, values=swapped, addressed=False), FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]])
+    )
     with pytest.raises(AssertionError, match=r"`values` gives a mean reward of 0.4, but its outcomes one of 0.7"):
         check_environment(odd, key=KEY)
 

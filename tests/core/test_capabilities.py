@@ -278,7 +278,12 @@ def test_the_kit_finds_a_promise_that_is_not_kept() -> None:
 @pytest.mark.parametrize(
     ("broken", "rule", "message"),
     [
-        (overriding(Refill, additive=True), "adds_up_as_declared", "what post books and what charge books"),
+        pytest.param(
+            overriding(Refill, additive=True),
+            "adds_up_as_declared",
+            "what post books and what charge books",
+            id="books",
+        ),
         (BudgetOrHorizon, "adds_up_as_declared", "`ended` before its clock"),
         (
             overriding(jb.Horizon, clock=lambda self, x: ticks.count(jnp.where(x.rounds == 5, 2, x.rounds))),
@@ -297,6 +302,7 @@ def test_the_kit_finds_a_promise_that_is_not_kept() -> None:
         ),
     ],
 )
+@pytest.mark.quick_rows("books")
 def test_the_kit_finds_a_broken_constraint(broken: Any, rule: str, message: str) -> None:
     checks = {check.__name__: check for check in CONSTRAINT_CHECKS}
     with pytest.raises(AssertionError, match=message):

@@ -230,7 +230,7 @@ def coarse() -> None:
         *((lambda x=x: live(x), "action: ") for x in (0.7, "1", True, np.nan, 1e30)),
         (lambda: FiniteArms.bernoulli([0.5], [0.5], present=["no"]), r"present: .* booleans"),
         (lambda: jb.grid(policies.OmegaUCB, rho=["1", "2"]), "rho: "),
-        (coarse, r"concentration: .0.5, 0.5. given; it must be shapes for which a table"),
+        (coarse, r"concentration: .0.5, 0.5. given; it must be shapes for which a table of the law"),
     ],
 )
 def test_what_is_none_of_its_kind_is_refused(call: Any, message: str) -> None:

@@ -38,6 +38,7 @@ def forget() -> None:
 @pytest.mark.parametrize(
     ("policy", "engine"), [(OmegaUCB(rho=[0.25, 1.0]), "leap"), (BudgetedThompson(), "scan"), (UCB1(), "scan")]
 )
+@pytest.mark.quick_rows("policy2-scan")
 def test_the_same_bits_without_a_trace(folder: Path, monkeypatch: pytest.MonkeyPatch, policy: Any, engine: str) -> None:
     first = played(policy, engine=engine)
     assert len(files(folder)) == 1
@@ -49,6 +50,7 @@ def test_the_same_bits_without_a_trace(folder: Path, monkeypatch: pytest.MonkeyP
     assert played(policy, engine=engine) == first
 
 
+@pytest.mark.integration
 def test_handed_out_lanes_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from jaxbandits._engine import driver
 

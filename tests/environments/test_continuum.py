@@ -101,13 +101,13 @@ def test_an_outcome_belongs_to_the_point_and_its_count() -> None:
 def test_beta_noise_has_the_law_and_the_mean() -> None:
     """At a tabulated mean the law is the Beta law (KS distance), in between its mean is the stated one."""
     noise, words = Beta(3.0), jnp.arange(2**16, dtype=jnp.uint32) * jnp.uint32(2**16) + jnp.uint32(2**15)
-    mean = jnp.int32(ticks.ONE * 24 // 64)
-    drawn = np.sort(np.asarray(jax.vmap(noise.outcome, (None, 0))(mean, words)) / ticks.ONE)
+    outcomes = jax.jit(jax.vmap(noise.outcome, (None, 0)))
+    drawn = np.sort(np.asarray(outcomes(jnp.int32(ticks.ONE * 24 // 64), words)) / ticks.ONE)
     exact = laws.beta(3 * 24 / 64, 3 * 40 / 64).cdf(drawn)
     assert np.abs(exact - (np.arange(2**16) + 0.5) / 2**16).max() < 5e-4
     for units in (0.0, 0.013, 0.41, 0.7777, 1.0):
         mean = jnp.int32(round(units * ticks.ONE))
-        drawn = np.asarray(jax.vmap(noise.outcome, (None, 0))(mean, words)) / ticks.ONE
+        drawn = np.asarray(outcomes(mean, words)) / ticks.ONE
         assert abs(drawn.mean() - int(noise.mean(mean)) / ticks.ONE) < 2e-4
         assert abs(int(noise.mean(mean)) / ticks.ONE - units) < 3e-5
 
@@ -170,7 +170,7 @@ def test_auctions_are_paid_only_if_won() -> None:
         high, low = (lane.pull((), jnp.float32(x), KEY, t)[1] for x in (1.0, 0.3))
         return high.cost, low.cost
 
-    high, low = (np.asarray(x) for x in jax.vmap(both)(jnp.arange(1, 300)))
+    high, low = (np.asarray(x) for x in jax.jit(jax.vmap(both))(jnp.arange(1, 300)))
     assert ((low == high) | (low == 0)).all() and (low > 0).any() and (low < high).any()
 
 

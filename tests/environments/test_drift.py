@@ -30,6 +30,7 @@ BUDGET = jb.TotalBudget(30.0, last_pull="counts")
         ("null_arm", (7, 40), BUDGET),
     ],
 )
+@pytest.mark.integration_rows("bernoulli-changes1-constraint1", "beta-changes2-constraint2")
 def test_a_world_that_stands_gives_its_own_bits(name: str, changes: tuple[int, ...], constraint: Any) -> None:
     inside = world(name)
     standing = Piecewise.of([inside] * (1 + len(changes)), at=changes)
@@ -152,6 +153,7 @@ def some_worlds() -> list[Piecewise]:
 
 
 @pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.quick_rows("0")
 def test_who_plays_the_benchmark_has_regret_exactly_0(number: int) -> None:
     """By rounds at every mark; by money where the run ends inside a segment, whatever its costs were."""
     moving = some_worlds()[number]

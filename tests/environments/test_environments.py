@@ -107,9 +107,14 @@ def test_empirical_rows_stay_together_and_are_equally_likely() -> None:
     assert (draws(arms, 0)[0] == 0).all()
 
 
-def pull(arms: Any, action: Any, state: Any = None, instance: int = 0) -> Any:
-    one = at_instance(jax.tree.map(jnp.asarray, arms), jnp.int32(instance))
-    return one.pull(one.start() if state is None else state, jnp.asarray(action, jnp.int32), KEY, jnp.int32(1))
+def pull(arms: Any, action: Any, instance: int = 0) -> Any:
+    return _pulled(jax.tree.map(jnp.asarray, arms), jnp.asarray(action, jnp.int32), jnp.int32(instance))
+
+
+@jax.jit
+def _pulled(tables: Any, action: jax.Array, instance: jax.Array) -> Any:
+    one = at_instance(tables, instance)
+    return one.pull(one.start(), action, KEY, jnp.int32(1))
 
 
 def test_a_set_of_arms_is_one_round_of_several_pulls() -> None:

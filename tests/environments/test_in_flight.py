@@ -215,11 +215,11 @@ def serve(name: str, run: int) -> None:
 
 SLOW = [
     pytest.param(name, marks=pytest.mark.integration)
-    for name in ("pacer", "thompson", "even_pace", "window", "restarts")
+    for name in ("pacer", "thompson", "even_pace", "window", "discount", "restarts")
 ]
 
 
-@pytest.mark.parametrize("name", ["omega_ucb", "discount", *SLOW])
+@pytest.mark.parametrize("name", ["omega_ucb", *SLOW])
 def test_a_service_decides_as_the_simulator(name: str) -> None:
     for run in range(RUNS):
         serve(name, run)

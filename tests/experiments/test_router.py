@@ -141,13 +141,14 @@ def test_the_adaptive_router_learns_up_to_200_and_weighs_cheapness() -> None:
     policy = rules.AdaptiveRouter(cheapness=jnp.array([1.0, 0.5, 0.0]), prior=jnp.array([3, 5, 7]), quality_weight=0.7)
     spec = jb.environments.FiniteSpec(arms=3)
     state, key = policy.init(spec), jax.random.key(1)
+    update, select = jax.jit(policy.update), jax.jit(policy.select)
     view = jb.View(jnp.int32(1), None, jnp.ones(3, bool))
     for t in range(1, 260):
         seen = jb.core.Feedback(jnp.int32(2**24), jnp.int32(0))
         at = jb.View(jnp.int32(t), None, view.available)
-        state = policy.update(state, key, jb.Observation(at, jnp.int32(1), seen, jnp.bool_(False)))
+        state = update(state, key, jb.Observation(at, jnp.int32(1), seen, jnp.bool_(False)))
     assert state.successes.tolist() == [0, 190, 0] and state.failures.tolist() == [0, 0, 0]
-    played = [int(policy.select(state, key, view._replace(round=jnp.int32(t)))[1]) for t in range(1, 200)]
+    played = [int(select(state, key, view._replace(round=jnp.int32(t)))[1]) for t in range(1, 200)]
     # 0.7 Beta(3, 7) + 0.3 beats 0.7 · 0.975 + 0.15 where Beta(3, 7) > 0.761: once in 770; 0.7 Beta(7, 3) never does
     assert np.mean(np.array(played) == 1) > 0.97
     rng = np.random.default_rng(0)
@@ -159,8 +160,8 @@ def test_the_adaptive_router_learns_up_to_200_and_weighs_cheapness() -> None:
     assert (np.abs(found - share) < 4 * np.sqrt(share * (1 - share) / 4000)).all()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["tiers", "commit", "cap", "adaptive"])
-@pytest.mark.quick_rows("commit")
 def test_a_rule_keeps_the_contract(name: str) -> None:
     arms = WithNullArm(FiniteArms.bernoulli([[0.5, 0.6, 0.9], [0.6, 0.3, 0.5]], [[0.1, 0.3, 0.8], [0.2, 0.5, 0.4]]))
     adaptive = rules.AdaptiveRouter(cheapness=[1.0, 0.5, 0.0], prior=[3, 5, 7])
@@ -245,6 +246,7 @@ def test_accounts_of_a_plain_loop_and_of_lanes_are_the_same(small: router.World)
     np.testing.assert_allclose(lanes.quality, small.test.quality[:, 1].mean(), rtol=1e-6)  # every prompt once
 
 
+@pytest.mark.integration
 def test_every_item_runs_small_and_draws(small: router.World, tmp_path: Path) -> None:
     options = Options(quick=True, out=tmp_path)
     rows = router.EXPERIMENT.run(options)

@@ -73,6 +73,7 @@ REFUSALS = [
     REFUSALS,
     ids=[f"{row[0].__name__.rsplit('.', 1)[-1]}-{type(row[1]).__name__}-{i}" for i, row in enumerate(REFUSALS)],
 )
+@pytest.mark.integration_rows("score_function-MRCB-11")
 def test_refuses_in_one_sentence(estimator, policy, environment, constraint, wrt, sentence) -> None:
     with pytest.raises(jb.InputError, match=re.escape(sentence)) as problem:
         estimator.estimate(policy, environment, constraint, wrt=wrt, key=KEY)
@@ -82,7 +83,7 @@ def test_refuses_in_one_sentence(estimator, policy, environment, constraint, wrt
 @pytest.mark.parametrize(("rare", "runs", "told"), [(0.02, 100, True), (0.4, 400, False)])
 def test_a_rare_outcome_is_told(rare: float, runs: int, told: bool) -> None:
     """± 1.96 standard errors of the rare arm's slope covered 87 % of 400 samples of 100 runs."""
-    given = {"wrt": "mean_reward", "key": jax.random.key(3), "replicates": runs}
+    given = {"wrt": "mean_reward", "key": jax.random.key(3), "replicates": runs, "slots": 64}
     arms = FiniteArms.bernoulli([0.6, rare], [0.5, 0.5])
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
@@ -266,10 +267,14 @@ def test_bounds_are_the_printed_ones_and_gradients_their_slopes() -> None:
             assert abs(found.gradient[name][0, 0, k] / ((ends[0] - ends[1]) / (2 * h)) - 1) < 1e-5
     v, lam = np.array([[0.5, 0.2, -1.0], [0.3, 0.1, 0.45]]), np.array([0.1, 0.4, 2.0])
     with jax.enable_x64(True):
-        got = bounds.rcucb_regret(jnp.float64(1.5), jnp.asarray(v), jnp.asarray(lam), 1000)
+        of_rcucb, of_suak = (
+            jax.jit(bounds.rcucb_regret, static_argnums=3),
+            jax.jit(bounds.suak_regret, static_argnums=3),
+        )
+        got = of_rcucb(jnp.float64(1.5), jnp.asarray(v), jnp.asarray(lam), 1000)
         assert abs(float(got) / rcucb_bound(1.5, v, lam, 1000) - 1) < 1e-12
         mu, rho = np.array([0.45, 0.7, 0.8, 0.2]), np.array([0.3, 0.75, 0.8, 0.4])
-        got = bounds.suak_regret(jnp.asarray(mu), jnp.asarray(rho), jnp.float64(0.5), 5000)
+        got = of_suak(jnp.asarray(mu), jnp.asarray(rho), jnp.float64(0.5), 5000)
         assert abs(float(got) / suak_bound(mu, rho, 0.5, 5000) - 1) < 1e-12
 
 

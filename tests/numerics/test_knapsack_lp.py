@@ -26,6 +26,10 @@ def random_lps(seed, count, arms):
     return [x.astype(np.float32) for x in draws]
 
 
+best_mixture = jax.jit(lp.best_mixture)
+best_without = jax.jit(lambda mu, rho, c, banned: lp.best_without(lp.vertices(mu, rho, c), banned))
+
+
 @pytest.mark.parametrize("arms", [1, 2, 3, 8, 40])
 def test_one_resource_against_linprog_and_float64(arms):
     mu, rho, c = random_lps(arms, 300, arms)
@@ -46,7 +50,7 @@ def test_one_resource_against_linprog_and_float64(arms):
 
 def test_exact_ties_go_to_a_single_arm_then_to_the_lowest_index():
     def choice(mu, rho, c=0.5):
-        best = lp.best_mixture(jnp.array(mu, jnp.float32), jnp.array(rho, jnp.float32), jnp.float32(c))
+        best = best_mixture(jnp.array(mu, jnp.float32), jnp.array(rho, jnp.float32), jnp.float32(c))
         ref = lp_pair(mu, rho, c)
         assert (int(best.high), int(best.low)) == (ref.high if ref.high >= 0 else ref.low, ref.low)
         return int(best.high), int(best.low), float(best.weight)
@@ -63,11 +67,10 @@ def test_forbidden_actions(seed):
     for i in range(200):
         banned = i % 6
         allowed = np.arange(6) != banned
-        best = lp.best_mixture(mu[i], rho[i], c[i], jnp.asarray(allowed))
+        best = best_mixture(mu[i], rho[i], c[i], jnp.asarray(allowed))
         ref = lp_pair(mu[i], rho[i], float(c[i]), forbidden={banned})
         assert float(best.value) == pytest.approx(ref.value, abs=4 * EPS)
-        table = lp.vertices(jnp.asarray(mu[i]), jnp.asarray(rho[i]), c[i])
-        assert float(lp.best_without(table, jnp.int32(banned))) == float(best.value)
+        assert float(best_without(mu[i], rho[i], c[i], jnp.int32(banned))) == float(best.value)
         if ref.low < 0:
             assert (int(best.high), int(best.low)) == (6, 6)
 

@@ -257,7 +257,7 @@ def play(name: str, instance: int) -> Play:
 
 
 @pytest.mark.parametrize("name", SCORED)
-@pytest.mark.integration_rows("omega*")
+@pytest.mark.integration_rows(*(name for name, case in ELSEWHERE.items() if case.score))
 def test_scores_and_decisions(name: str, record_property: Callable[[str, object], None]) -> None:
     case = SCORED[name]
     assert isinstance(case.policy, IndexPolicy) and case.score is not None

@@ -74,7 +74,7 @@ def pulled(world: Any, instance: int, arm: int, n: int) -> tuple[np.ndarray, np.
 
 
 @pytest.mark.parametrize("name", WORLDS)
-@pytest.mark.integration_rows("g1")
+@pytest.mark.quick_rows("rows")
 def test_environment_keeps_the_contract(name: str) -> None:
     world = WORLDS[name]()
     spec = world.spec
@@ -100,7 +100,7 @@ def test_mean_gains_are_the_stated_ones() -> None:
     assert np.abs(scores).max() < stats.norm.isf(0.005 / len(scores)), np.abs(scores).max()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("policy", "name"),
     [
@@ -116,7 +116,6 @@ def test_mean_gains_are_the_stated_ones() -> None:
     ],
     ids=str,
 )
-@pytest.mark.quick_rows("RCUCB(survival='legal', alpha=0.5)-rows")
 def test_policy_keeps_the_contract(policy: jb.Policy, name: str) -> None:
     check_policy(policy, WORLDS[name](), jb.Horizon(80), key=KEY)
 

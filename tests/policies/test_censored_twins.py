@@ -35,18 +35,26 @@ class Told(NamedTuple):
     true: float
 
 
+@jax.jit
+def _round(policy: Any, tables: Any, key: Any, world_key: Any, state: Any, place: Any, observation: Any) -> Any:
+    learnt, action = policy.step(state, key, observation)
+    place, _, feedback, _ = at_instance(tables, jnp.int32(0)).pull(place, action, world_key, observation.view.round)
+    return learnt, place, action, feedback
+
+
+_scores = jax.jit(lambda policy, *given: policy.scores(*given))
+
+
+def as_arrays(policy: Any) -> Any:
+    """Its numbers as a lane holds them: what they are does not belong to the program."""
+    return jax.tree.map(lambda x: jnp.asarray(x, jnp.int32 if isinstance(x, int) else jnp.float32), policy)
+
+
 def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Told]:
     """Play one lane of instance 0 round by round; ``world`` must reveal, the policy is told only what it may know."""
-    key = jax.random.key(seed)
-    spec = world.spec
-    inner = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(0))
-
-    @jax.jit
-    def one(state: Any, place: Any, observation: Observation) -> Any:
-        learnt, action = policy.step(state, key, observation)
-        place, _, feedback, _ = inner.pull(place, action, jax.random.key(seed + 1), observation.view.round)
-        return learnt, place, action, feedback
-
+    key, spec, leaves = jax.random.key(seed), world.spec, as_arrays(policy)
+    tables = jax.tree.map(jnp.asarray, world)
+    inner = at_instance(tables, jnp.int32(0))
     state, place, action = policy.init(spec), inner.start(), policy.blank_action(spec)
     shapes = jax.eval_shape(lambda: inner.pull(inner.start(), policy.blank_action(spec), key, jnp.int32(1))[2])
     feedback, empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes), True
@@ -54,7 +62,8 @@ def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Told]
         observation = Observation(
             View(jnp.int32(t), None, jnp.ones(spec.arms, bool)), action, feedback, jnp.bool_(empty)
         )
-        state, place, action, feedback = one(state, place, observation)
+        given = leaves, tables, key, jax.random.key(seed + 1), state, place, observation
+        state, place, action, feedback = _round(*given)
         empty = False
         exceeded = bool(feedback.exceeded)
         true = int(feedback.consumption) / ticks.ONE
@@ -104,16 +113,17 @@ INDEX += [(*reduction(width), "PosCorr") for width in ("lambda", "one")]
 
 
 @pytest.mark.parametrize(("policy", "twin", "name"), INDEX, ids=[f"{policy}-{name}" for policy, _, name in INDEX])
+@pytest.mark.integration_rows(*(f"{policy}-NegCorr" for policy, _, _ in INDEX))
 def test_index_policies(policy: Any, twin: Any, name: str) -> None:
     world = RevealConsumption(g1([name], arms=4, limits=5))
-    one, score = twin(4, units(world.spec)), jax.jit(policy.scores)
+    one, leaves = twin(4, units(world.spec)), as_arrays(policy)
     for told in rounds(policy, world, ROUNDS):
         first = one.initial_pair()
         if first is not None:
             assert (told.arm, told.limit) == first
         else:
             theirs = one.scores()
-            same(np.asarray(score(told.state, told.view.round)).reshape(4, 5), theirs)
+            same(np.asarray(_scores(leaves, told.state, told.view.round)).reshape(4, 5), theirs)
             assert near_best(theirs, (told.arm, told.limit))
         true = (told.true,) if isinstance(one, twins.RCUCB) else ()
         one.update(told.arm, told.limit, told.reward, told.consumption, *true)
@@ -145,6 +155,7 @@ def test_thompson_reduction(scaling: str) -> None:
 
 @pytest.mark.parametrize("m", [2, 3])
 @pytest.mark.parametrize("survival", ["literal", "legal", "infinite"])
+@pytest.mark.quick_rows("literal-2", "legal-3", "infinite-2")
 def test_z_rcucb(survival: str, m: int) -> None:
     depth = {2: 4, 3: 3}[m]
     cells = m**depth

@@ -79,6 +79,7 @@ def test_who_never_forgets_plays_the_inner_policys_own_bits(name: str) -> None:
 
 
 @pytest.mark.parametrize("policy", [OnePhase(c=0.6, horizon=100), PricePacer()], ids=["OnePhase", "PricePacer"])
+@pytest.mark.integration
 def test_policies_of_average_cost_and_of_renewing_budgets_too(policy: Any) -> None:
     how: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 2, "engine": "scan"}
     if isinstance(policy, OnePhase):
@@ -98,7 +99,8 @@ def test_policies_of_average_cost_and_of_renewing_budgets_too(policy: Any) -> No
     assert (other.ledger["reward"] != own.ledger["reward"]).any()
 
 
-@pytest.mark.parametrize("name", ["omega", slow("Thompson")])
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["omega", "Thompson"])
 def test_late_answers_are_learnt_as_the_inner_policy_learns_them(name: str) -> None:
     inner = INNER[name]
     late = Delayed(world("beta"), FixedDelay(7), room=16)

@@ -297,6 +297,7 @@ def test_lagrange_bwk() -> None:
 
 
 @pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.quick_rows("wilson")
 def test_dual_mirror_descent(bounds: str) -> None:
     mine, theirs = BOUNDS[bounds]
     p = play(policies.DualMirrorDescent(bounds=mine, eta=3.0, start=0.2), "time", resting=True)

@@ -18,7 +18,7 @@ from jaxbandits.environments import FiniteArms, FiniteSpec, WithNullArm
 from jaxbandits.policies import SUAK, FluidOracle, Guarded, OnePhase, Pacer, PrimalDualTwoPhase, UCBSimplex
 from tests.policies.reference import knapsack
 
-EPS = 2.0**-24
+EPS, LONGEST = 2.0**-24, 20_000
 INSTANCES = {
     1: ([0.45, 0.70, 0.80], [0.30, 0.75, 0.80]),
     2: ([0.35, 0.45, 0.52, 0.72, 0.84, 0.90, 0.92, 0.90], [0.25, 0.30, 0.40, 0.60, 0.70, 0.75, 0.80, 0.85]),
@@ -33,16 +33,23 @@ def traced(policy, mu, rho, c, rounds, law="beta"):
     draw = (lambda x: rng.beta(10 * x, 10 * (1 - x), (rounds, len(x)))) if law == "beta" else (
         lambda x: (rng.random((rounds, len(x))) < x).astype(float)
     )  # fmt: skip
-    reward, cost = (jnp.asarray(ticks.from_units(draw(x)), jnp.int32) for x in (m, r))
-    arms, limit = len(mu), jnp.int32(int(np.floor(c * ticks.ONE)))
+    padded = ((0, LONGEST - rounds), (0, 0))  # rounds that nobody looks at: one program serves all lengths
+    reward, cost = (jnp.asarray(np.pad(ticks.from_units(draw(x)), padded), jnp.int32) for x in (m, r))
     policy = jax.tree.map(lambda x: jnp.asarray(x, jnp.int32 if isinstance(x, int) else jnp.float32), policy)
+    seen, uniform = _traced(policy, reward, cost, jnp.int32(int(np.floor(c * ticks.ONE))))
+    return jax.tree.map(lambda x: np.asarray(x)[:rounds], seen), np.asarray(uniform, float)[:rounds]
+
+
+@jax.jit
+def _traced(policy, reward, cost, limit):
+    rounds, arms = reward.shape
     key = streams.domain_key(streams.lane_key(KEY, 0, 0), streams.Domain.POLICY)
 
     def play(carry, t):
         state, slack, last, empty = carry
         left = ticks.add(slack, limit)
         state, action = policy.step(
-            state, key, Observation(View(t, left, jnp.ones(len(mu), bool)), last[0], Feedback(*last[1:]), empty)
+            state, key, Observation(View(t, left, jnp.ones(arms, bool)), last[0], Feedback(*last[1:]), empty)
         )
         pulled = (action >= 0) & (action < arms)
         arm = jnp.clip(action, 0, arms - 1)
@@ -52,13 +59,11 @@ def traced(policy, mu, rho, c, rounds, law="beta"):
             account = (state.above, state.below)
         return (state, ticks.add(left, -c_), (action, r, c_), ~pulled), (action, r, c_, account)
 
-    spec = FiniteSpec(arms, null_arm=True)
     zero = jnp.int32(0)
-    start = (policy.init(spec), ticks.zero(), (zero, zero, zero), jnp.bool_(True))
+    start = (policy.init(FiniteSpec(arms, null_arm=True)), ticks.zero(), (zero, zero, zero), jnp.bool_(True))
     times = jnp.arange(1, rounds + 1, dtype=jnp.int32)
-    _, seen = jax.jit(lambda s, ts: jax.lax.scan(play, s, ts))(start, times)
-    words = jax.vmap(lambda t: streams.policy_words(key, t, Role.MIX)[0])(times)
-    return jax.tree.map(np.asarray, seen), np.asarray(streams.uniform(words), float)
+    _, seen = jax.lax.scan(play, start, times)
+    return seen, streams.uniform(jax.vmap(lambda t: streams.policy_words(key, t, Role.MIX)[0])(times))
 
 
 def near_tie(twin, uniform):
@@ -149,6 +154,7 @@ def test_suak_in_odd_settings_against_its_twin():
 
 @pytest.mark.parametrize("a", [3.0, 0.5])
 @pytest.mark.parametrize("instance", [1, 2])
+@pytest.mark.quick_rows("1-3.0", "2-0.5")
 def test_one_phase_against_its_twin(a, instance):
     k = len(INSTANCES[instance][0])
     agree(Guarded(OnePhase(c=0.5, horizon=ROUNDS, a=a)), knapsack.OnePhase(k, 0.5, ROUNDS, a=a), instance, ROUNDS)
@@ -170,6 +176,7 @@ def test_primal_dual_against_its_twin(rest):
 
 @pytest.mark.parametrize("lam", [9.0, 0.25])
 @pytest.mark.parametrize("instance", [1, 2])
+@pytest.mark.quick_rows("1-9.0", "2-0.25")
 def test_ucb_simplex_against_its_twin(lam, instance):
     k = len(INSTANCES[instance][0])
     agree(Guarded(UCBSimplex(c=0.5, lam=lam)), knapsack.UCBSimplex(k, 0.5, lam=lam), instance, ROUNDS)

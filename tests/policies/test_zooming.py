@@ -55,7 +55,7 @@ ZOOMS: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", ZOOMS)
-@pytest.mark.integration_rows("SinglePhaseBZoom", "Zooming")
+@pytest.mark.quick_rows("BZoom")
 def test_zooming_against_its_twin(name: str) -> None:
     policy, twin = ZOOMS[name]
     most = 0
@@ -192,7 +192,7 @@ def test_forgotten_points_are_new_points() -> None:
 
 
 @pytest.mark.parametrize("engine", ["scan", "leap"])
-@pytest.mark.integration_rows("scan")
+@pytest.mark.integration
 def test_capacity_ends_a_lane_and_a_larger_one_has_the_same_prefix(engine: str) -> None:
     small = SinglePhaseBZoom(budget=500.0, lam=0.5, lipschitz=100.0, capacity=4)
     large = SinglePhaseBZoom(budget=500.0, lam=0.5, lipschitz=100.0, capacity=64)

@@ -160,7 +160,7 @@ def steepest(r: Floats, c: Floats, level: Floats) -> Floats:
     high = np.maximum(2 * low, 1e-12)
     while (inside := ~refuted(high) & (high < 1e300)).any():
         low, high = np.where(inside, high, low), np.where(inside, 2 * high, high)
-    for _ in range(60):
+    for _ in range(46):  # to 2⁻⁴⁶ of it
         middle = (low + high) / 2
         inside = ~refuted(middle)
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
