@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,8 @@ import jaxbandits as jb
 from jaxbandits._cli.console import main
 from jaxbandits.live import Agent, Broken, Budget, Misuse, Settled
 from jaxbandits.live import log as logs
-from jaxbandits.policies import MUCB, BudgetedThompson, Discounted, OmegaUCB, PricePacer
+from jaxbandits.live.books import Books, of_one_setting
+from jaxbandits.policies import MUCB, BudgetedThompson, Discounted, OmegaUCB, PricePacer, SoftElim, SoftIndex
 from tests.live.test_agent import ARMS, BUDGETS, DAY, Clock, busy, made
 
 LIVE = str(Path(logs.__file__).parent)
@@ -47,7 +50,7 @@ def cut_short(call: Any, line: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("what", ["choose", "learn", "expire", "add_arm"])
+@pytest.mark.parametrize("what", ["choose", "learn", "expire", "add_arm", "change"])
 def test_a_call_that_is_cut_short_anywhere_leaves_a_whole_agent_or_one_that_says_so(tmp_path: Path, what: str) -> None:
     clock, log = Clock(), tmp_path / "log"
     pacer = PricePacer(start=0.0)
@@ -57,12 +60,15 @@ def test_a_call_that_is_cut_short_anywhere_leaves_a_whole_agent_or_one_that_says
         clock.now += 1.0
         for left in agent.open():
             agent.cancel(left)
+        if agent.statistics()["arms"].get("new", {}).get("active"):
+            agent.remove_arm("new")
         ticket = agent.choose()
         call = {
             "choose": agent.choose,
             "learn": lambda ticket=ticket: agent.learn(ticket, reward=1.0, cost=0.02),
             "expire": lambda: agent.expire(older_than=0.5),
-            "add_arm": lambda line=line: agent.add_arm(f"arm {line}", 0.01),
+            "add_arm": lambda: agent.add_arm("new", 0.01),
+            "change": lambda line=line: agent.change(budgets=[Budget(90.0 + line % 2, DAY)]),
         }[what]
         clock.now += 1.0
         if not cut_short(call, line):
@@ -334,8 +340,8 @@ def test_a_change_that_cannot_be_written_is_none(tmp_path: Path, monkeypatch: py
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(logs.Log, "write", full)
-        with pytest.raises(Broken):
+        patch.setattr(logs, "write_whole", full)
+        with pytest.raises(Broken, match="could not be written"):
             agent.change(policy=MUCB(), budgets=[Budget(1.0, DAY)])
     agent.resume()
     assert agent.digest() == before and "OmegaUCB" in repr(agent)
@@ -370,3 +376,83 @@ def test_a_larger_unit_makes_room_for_larger_bounds(tmp_path: Path) -> None:
     agent.close()
     assert Agent.from_log(log, clock=clock).digest() == agent.digest()
     assert jb.live.audit(log)["problems"] == []
+
+
+def test_a_log_of_format_3_goes_on_as_it_would_have(tmp_path: Path) -> None:
+    """Written by version 1.1.0: two budgets, a quantile held, an arm that joined, another bound; what it said then."""
+    shutil.copytree(Path(__file__).parent / "format3", tmp_path / "old")
+    clock, log = Clock(), tmp_path / "old" / "decisions.jsonl"
+    clock.now = 5554.091615481887
+    found = jb.live.audit(log)
+    assert (found["decisions"], found["problems"]) == (91, [])
+    agent = Agent.from_log(log, clock=clock)
+    assert agent.left() == {"hour": pytest.approx(0.360941902, abs=1e-9), "day": pytest.approx(2.416121095, abs=1e-9)}
+    assert sum(agent.charged()["day"].values()) == pytest.approx(0.58387890458107, abs=1e-12)
+    assert [arm["pulls"] for arm in agent.statistics()["arms"].values()] == [70, 13, 1, 4]
+    np.testing.assert_allclose(agent._books.learnt.price, [0.428159236907959, 89.36933898925781], rtol=1e-7)
+    agent.choose(n=3)
+    agent.close()
+    assert Agent.from_log(log, clock=clock).digest() == agent.digest() and jb.live.audit(log)["problems"] == []
+
+
+def test_an_audit_tells_that_a_line_is_missing(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    agent = made(Clock(), log=log)
+    busy(agent, agent._clock._tell, 30, seed=1)  # type: ignore[arg-type]
+    agent.close()
+    lines = log.read_bytes().splitlines(keepends=True)
+    lost = next(i for i, line in enumerate(lines) if b'"learn"' in line)
+    log.write_bytes(b"".join(lines[:lost] + lines[lost + 1 :]))
+    (problem,) = jb.live.audit(log)["problems"]
+    assert problem == f"log: log: line {lost + 1} says that it is line {lost + 2}; no line may be missing"
+
+
+@pytest.mark.parametrize(
+    ("policy", "exact"),
+    [(SoftElim(), True), (SoftIndex(OmegaUCB(), temperature=0.3), True), (BudgetedThompson(), False)],
+    ids=["logits", "an index", "Thompson"],
+)
+def test_propensities_are_those_of_a_thousand_agents(tmp_path: Path, policy: Any, exact: bool) -> None:
+    """Agents that saw the same, with other keys, decide the next request: their shares are the propensities."""
+    clock, log = Clock(), tmp_path / "log"
+    agent = made(clock, log=log, policy=policy, budgets=[Budget(9.0, DAY, name="day")])
+    rng = random.Random(3)
+    for _ in range(12):
+        agent.learn(agent.choose(), reward=2.0 * rng.random(), cost=0.008 * rng.random())
+    agent.choose(available=["small", "large"])  # stays open
+    agent.save(tmp_path / "state")
+    ticket = agent.choose(available=["small", "middle"], request="mine")
+    agent.close()
+    *_, last = jb.live.propensities(log, samples=4000)
+    assert (last["id"], last["request"], last["arm"]) == (ticket.id, "mine", ticket.arm)
+    assert (last["error"] == 0.0) == exact
+    state, served = json.loads((tmp_path / "state").read_text()), 0
+    books = Books(of_one_setting(policy), state)
+    for seed in range(1000):
+        books.words = np.asarray(jax.random.key_data(jax.random.key(1000 + seed)))
+        event, _ = books.plan({"do": "choose", "t": clock.now, "among": ["small", "middle"]})
+        served += event["arm"] == ticket.arm
+    spread = np.hypot(last["error"], np.sqrt(max(last["propensity"] * (1 - last["propensity"]), 0.01) / 1000))
+    assert abs(served / 1000 - last["propensity"]) < 4 * spread
+
+
+@pytest.mark.parametrize("policy", [OmegaUCB(), Discounted(MUCB(), gamma=0.9)], ids=["index", "discounted"])
+def test_what_draws_nothing_has_no_propensities(tmp_path: Path, policy: Any) -> None:
+    agent = made(Clock(), log=tmp_path / "log", policy=policy)
+    agent.choose()
+    with pytest.raises(
+        jb.InputError, match=f"log: .{type(policy).__name__}.* by a policy that draws more than the order"
+    ):
+        list(jb.live.propensities(tmp_path / "log"))
+
+
+def test_what_changed_since_the_last_start_stays_at_the_next(tmp_path: Path) -> None:
+    clock, log, budgets = Clock(), tmp_path / "log", [Budget(3.0, DAY, name="day")]
+    agent = made(clock, log=log, budgets=budgets)
+    agent.change(budgets=[Budget(5.0, DAY, name="day")], policy=MUCB(), hold=0.9)
+    agent.close()
+    agent = made(clock, log=log, budgets=budgets, resume=True)
+    assert agent.left() == {"day": 5.0} and "MUCB" in repr(agent) and agent._books.terms["hold"] == 0.9
+    agent.close()
+    agent = made(clock, log=log, budgets=[Budget(4.0, DAY, name="day")], policy=OmegaUCB(rho=0.5), resume=True)
+    assert agent.left() == {"day": 4.0} and "rho=0.5" in repr(agent) and agent._books.terms["hold"] == 0.9
