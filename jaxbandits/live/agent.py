@@ -164,7 +164,7 @@ class Agent:
             if isinstance(problem, OSError):
                 raise bad("log", str(place), f"a file that can be written ({reason_of(problem)})") from None
             raise
-        self._log, self._books.history = log, self._books.history or place
+        self._log, self._books.history = log, self._books.history or place  # a saved state has another one
 
     def __repr__(self) -> str:
         """Policy, arms, money that is left, open requests."""
@@ -216,7 +216,7 @@ class Agent:
     def _do(self, event: dict[str, Any]) -> dict[str, Any]:
         """The way of every event: it is planned, then its line is written, then the books move."""
         event, learnt = self._books.plan(event)
-        if self._log is not None and self._log.full():
+        if self._log is not None and self._log.room <= 0:
             self._rotate()
         with self._moving("an event between its line in the log and the state"):
             if self._log is not None:
@@ -236,7 +236,6 @@ class Agent:
                 new.segment -= 1
                 if change is not None:
                     raise
-                self._log.wait()  # type: ignore[union-attr]
                 _LOGGER.warning("the log could not begin a new segment (%s)", reason_of(problem))
             self._books = new
 

@@ -115,7 +115,8 @@ class Log:
     def __init__(self, place: Path, sync: bool):
         self.place, self._sync = place, sync
         self._file: io.FileIO | None = None
-        self._lines = self._written = self._most = 0  # lines and bytes in this segment, and how many bytes may be
+        self._lines = 0  # in this segment
+        self.room = 0  # bytes until it is time for a new one
         try:
             self._guard = open(f"{place}.lock", "ab")  # noqa: SIM115 (as long as the agent lives)
         except OSError as problem:
@@ -142,6 +143,7 @@ class Log:
         except OSError:
             if replaces:
                 self.go_on()
+                self.room = _LEAST  # it is tried again then
             raise
         self.go_on()
 
@@ -154,20 +156,12 @@ class Log:
             self._file.close()
         self._file = open(self.place, "ab", buffering=0)  # noqa: SIM115
         first = whole.index(b"\n") + 1
-        self._lines, self._written, self._most = whole.count(b"\n"), end - first, max(_LEAST, _TIMES * first)
-
-    def full(self) -> bool:
-        """Is it time for a new segment?"""
-        return self._written >= self._most
-
-    def wait(self) -> None:
-        """Try it again when as much was written once more."""
-        self._written = 0
+        self._lines, self.room = whole.count(b"\n"), max(_LEAST, _TIMES * first) - (end - first)
 
     def write(self, event: dict[str, Any]) -> None:
         """Add one line. Where the disk is full nothing has happened, but for a torn line at the end."""
         line = _line(event | {"n": self._lines + 1})
-        self._lines, self._written = self._lines + 1, self._written + len(line)
+        self._lines, self.room = self._lines + 1, self.room - len(line)
         while line:
             line = line[self._file.write(line) :]  # type: ignore[union-attr]
         if self._sync:

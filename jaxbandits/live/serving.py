@@ -51,7 +51,7 @@ def serve(agent: Agent, address: Any, *, key: bytes) -> None:
         1
     """
     _check_key(key)
-    if isinstance(address, (str, os.PathLike)):
+    if isinstance(address, (str, os.PathLike)) and hasattr(socket, "AF_UNIX"):
         with socket.socket(socket.AF_UNIX) as other, contextlib.suppress(FileNotFoundError):
             try:
                 other.connect(os.fspath(address))

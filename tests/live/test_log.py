@@ -407,6 +407,21 @@ def test_an_audit_tells_that_a_line_is_missing(tmp_path: Path) -> None:
     assert problem == f"log: log: line {lost + 1} says that it is line {lost + 2}; no line may be missing"
 
 
+def test_a_wrong_outcome_is_taken_back_in_the_log(tmp_path: Path) -> None:
+    def served(name: str, cost: float) -> Agent:
+        agent = made(Clock(), log=tmp_path / name)
+        tickets = agent.choose(n=3)
+        agent.learn(tickets[1], reward=1.0, cost=cost)
+        agent.learn(tickets[0], reward=0.0, cost=0.001)
+        agent.close()
+        return agent
+
+    right, _ = served("right", 0.04), served("wrong", 40.0)
+    log = tmp_path / "wrong"
+    log.write_bytes(log.read_bytes().replace(b'"cost":40.0', b'"cost":0.04'))
+    assert Agent.from_log(log, clock=Clock()).digest() == right.digest()
+
+
 @pytest.mark.parametrize(
     ("policy", "exact"),
     [(SoftElim(), True), (SoftIndex(OmegaUCB(), temperature=0.3), True), (BudgetedThompson(), False)],
