@@ -63,6 +63,9 @@ class Agent:
     held, in no period more is spent than is granted. What costs more is booked all the same, and :meth:`statistics`
     says by how much a period is overspent.
 
+    Every call raises :class:`Misuse` on what cannot be meant, and then nothing has changed; :class:`Broken` where the
+    log cannot be written, until :meth:`resume`, and in a fork. Both say what to do.
+
     Args:
         policy: any policy for finitely many arms; ``OmegaUCB`` for reward per money, ``PricePacer`` or ``EvenPace``
             where budgets are to last.
@@ -242,10 +245,8 @@ class Agent:
     def resume(self) -> None:
         """Go on after :class:`Broken`, from what the log says; and take the clock at its word, wherever it stands now.
 
-        A ticket of a call that was cut short may be open then, though nobody has it: see :meth:`open`.
-
-        Raises:
-            Broken: there is no log to go on from, or it cannot be written; in a fork.
+        A ticket of a call that was cut short may be open then, though nobody has it: see :meth:`open`. Without a log
+        there is nothing to go on from.
         """
         self._refuse_fork()
         with self._lock:
@@ -282,11 +283,6 @@ class Agent:
             available: names of the arms that may serve it; default all.
             request: a name of your own for it, which the log will have beside the ticket's id.
             must: raise :class:`Unpayable` instead of giving None; for one request.
-
-        Raises:
-            Misuse: a name that no arm has, or a clock that says no time, or one that cannot be.
-            Unpayable: see ``must``.
-            Broken: the log cannot be written, or see :class:`Broken`.
         """
         with self._working():
             if n is not None:
@@ -325,7 +321,6 @@ class Agent:
 
         Raises:
             Settled: it was told before.
-            Misuse: a ticket that was never given, or values out of range; nothing has changed then.
         """
         with self._working() as books:
             arm = books.arms[books.find(id := self._id(ticket)).arm]
@@ -336,11 +331,7 @@ class Agent:
                 _LOGGER.warning("request %d of %s cost %g, above its bound of %g (%d so far)", *told)
 
     def cancel(self, ticket: Ticket | int) -> None:
-        """The request was not made: nothing is learnt, and what was held for it is free again.
-
-        Raises:
-            Settled, Misuse: a ticket that is not open.
-        """
+        """The request was not made: nothing is learnt, and what was held for it is free again."""
         with self._working():
             self._do({"do": "cancel", "id": self._id(ticket)})
 
@@ -380,10 +371,7 @@ class Agent:
     def add_arm(self, name: str, bound: float) -> None:
         """An arm joins; where there is no room, the capacity doubles. That compiles, while other threads are served.
 
-        An arm that left and comes back under its name keeps what was learnt of it.
-
-        Raises:
-            Misuse: a name that is there, or a bound above ``unit``.
+        An arm that left and comes back under its name keeps what was learnt of it. A bound is at most ``unit``.
         """
         with self._working() as books:
             books.joins(name, bound)
@@ -394,11 +382,7 @@ class Agent:
             self._do({"do": "add_arm", "name": name, "bound": float(bound)})
 
     def remove_arm(self, name: str) -> None:
-        """An arm leaves: it serves no more requests. Those that are open may still be answered.
-
-        Raises:
-            Misuse: no arm of that name is there.
-        """
+        """An arm leaves: it serves no more requests. Those that are open may still be answered."""
         with self._working():
             self._do({"do": "remove_arm", "name": name})
 
@@ -423,9 +407,6 @@ class Agent:
             policy, budgets, traffic, hold, lost: as for a new agent.
             bounds: new bounds of some arms.
             unit: more money for a unit of cost, so that bounds may be larger; the policy is taught anew.
-
-        Raises:
-            Misuse: terms that a new agent would refuse; nothing has changed then.
         """
         with self._working() as books:
             given: dict[str, Any] = {"policy": policy, "budgets": budgets, "traffic": traffic, "bounds": bounds}
@@ -525,11 +506,7 @@ class Agent:
             return self._books.digest()
 
     def save(self, path: Any) -> None:
-        """Write the whole state to a file, at once or not at all, as the first line of a log.
-
-        Raises:
-            InputError: no file can be written there.
-        """
+        """Write the whole state to a file, at once or not at all, as the first line of a log."""
         with self._working() as books:
             place, line = path_of("path", path), json.dumps(books.line()).encode() + b"\n"
             try:
@@ -557,9 +534,6 @@ class Agent:
             policy: a policy of your own must be given; those of ``jb.policies`` are made again. Another one takes over.
             clock, tolerance, sync: as for a new agent.
             **changes: other terms, as :meth:`change` takes them.
-
-        Raises:
-            InputError: no such file, a log of another agent, terms that a new agent would refuse.
         """
         place, agent = path_of("path", path), cls.__new__(cls)
         agent._begin(clock, tolerance, sync)
@@ -583,13 +557,7 @@ class Agent:
 
         The last segment is played again: the policy moves as it moved then, and what the log says was decided counts.
         On the version and the kind of processor that wrote it the state is the same to the bit.
-
-        Args:
-            log: the file.
-            **given: as for :meth:`load`.
-
-        Raises:
-            InputError: no such log, or terms that a new agent would refuse.
+        Other arguments are those of :meth:`load`.
         """
         return cls.load(log, log=log, **given)
 
