@@ -317,14 +317,15 @@ class Agent:
         Args:
             ticket: or its id.
             reward: from 0 to ``reward_bound``; None: it is not known, only the money is settled.
-            cost: in money, at least 0; a :class:`~decimal.Decimal` is taken as the nearest float.
+            cost: in money, at least 0. Of a :class:`~decimal.Decimal` the nearest float is taken.
 
         Raises:
             Settled: it was told before.
         """
         with self._working() as books:
             arm = books.arms[books.find(id := self._id(ticket)).arm]
-            cost, above = float(cost) if isinstance(cost, decimal.Decimal) else cost, arm.above
+            reward, cost = (float(x) if isinstance(x, decimal.Decimal) else x for x in (reward, cost))  # type: ignore[assignment]
+            above = arm.above
             self._do({"do": "learn", "id": id, "reward": reward, "cost": cost})
             if arm.above > above and not arm.above & above:  # the first, second, fourth, eighth …
                 told = id, arm.name, cost, books.money(arm.bound), arm.above

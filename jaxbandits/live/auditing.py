@@ -121,7 +121,7 @@ def propensities(
         ...     jb.policies.SoftElim(), arms={"a": 1.0, "b": 1.0}, reward_bound=1.0, key=jax.random.key(0), log=log)
         >>> agent.learn(agent.choose(request="mine"), reward=1.0, cost=0.5)
         >>> next(jb.live.propensities(log))
-        {'id': 1, 'request': 'mine', 'arm': 'b', 'propensity': 0.5, 'error': 0.0}
+        {'id': 1, 'request': 'mine', 'arm': 'a', 'propensity': 0.5, 'error': 0.0}
     """
     whole_number("samples", samples, 2)
     words = jax.random.key_data(jax.random.split(jax.random.key(seed), samples))

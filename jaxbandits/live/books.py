@@ -386,8 +386,8 @@ class Books:
         hold, lost = given.get("hold", terms["hold"]), given.get("lost", terms["lost"])
         arms = {arm.name: self.money(arm.bound) for arm in self.arms}
         unit = unit_of(arms, given["unit"]) if "unit" in given else self.unit
-        if unit < self.unit:
-            raise bad("unit", given["unit"], f"at least {self.unit:g}, as it is")
+        if not self.unit <= unit <= self.base * 2**30:
+            raise bad("unit", given["unit"], f"at least {self.unit:g}, as it is, and at most {self.base * 2**30:g}")
         line = json.loads(json.dumps(self.line()))
         state, now = line["state"], max(now, self.now)
         for name, bound in given.get("bounds", {}).items():
