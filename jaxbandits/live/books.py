@@ -261,12 +261,13 @@ class Books:
         """What the policy is told of money; None: there are no budgets."""
         if not self.accounts:
             return None
-        money = [(x.left(now), x.granted(now), x.amount) for x in self.accounts]
-        rows = np.array([[min(x >> self._shift, _MOST) for x in row] for row in money], np.int64)
-        left, granted, amount = (ticks.split(column) for column in rows.T)
+        money = ([x.left(now) for x in self.accounts], [x.granted(now) for x in self.accounts])
+        rows = [[min(x >> self._shift, _MOST) for x in row] for row in (*money, [x.amount for x in self.accounts])]
+        whole, part = ticks.split(np.array(rows, np.int64))
+        granted, amount = (ticks.Total(whole[row], part[row]) for row in (1, 2))
         ahead, total = (None, None) if self.pace is None else self.pace.ahead(self.accounts, now)
         carries = np.array([x.budget.carry_over for x in self.accounts], bool)
-        return Allowance(left.whole, left.part, granted, amount, None, ahead, total, carries, bound, pays)  # type: ignore[arg-type]
+        return Allowance(whole[0], part[0], granted, amount, None, ahead, total, carries, bound, pays)  # type: ignore[arg-type]
 
     def _learn(self, event: dict[str, Any]) -> tuple[dict[str, Any], Pytree]:
         request, reward, cost, learnt = self.find(event["id"]), event["reward"], event["cost"], self.learnt

@@ -201,7 +201,8 @@ class Pace:
             first, last = (self._place(account.periods.begin(period + more)) for more in (0, 1))
             left.append(self._expected(max(last, slot + 1)) - self._expected(slot + 1) + here)
             total.append(self._expected(last) - self._expected(first))
-        return np.clip(left, 1, 1 << 30).astype(np.int32), np.clip(total, 1, 1 << 30).astype(np.int32)
+        wide = np.array([[min(max(x, 1), 1 << 30) for x in row] for row in (left, total)], np.int32)
+        return wide[0], wide[1]
 
 
 _ENOUGH = 4096  # costs in a histogram; then all counts are halved, so that old prices are forgotten
