@@ -1,8 +1,8 @@
 """A policy that serves requests: many at once, of any thread, with budgets that renew; saved, logged, continued.
 
-All that is known is in :class:`~jaxbandits.live.books.Books`. An event comes to it by one way (:meth:`Agent._do`): what
-it will change is computed, its line is written, then the books move. So they are the first line of the last segment of
-the log, moved by the lines after it.
+All that is known is in :class:`~jaxbandits.live.state.State`, and every event takes one way to it, :meth:`Agent._do`:
+it is decided, its line is written, it is applied. So the state is the first line of the last segment of the log, after
+the events of the lines behind it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, number, positive_number, whole_number
 from jaxbandits.core.protocol import Policy
 from jaxbandits.live import log as logs
-from jaxbandits.live.books import Books, Request, of_one_setting, terms_of, unit_of
 from jaxbandits.live.budgets import Arm, Budget, Traffic, mean_of
 from jaxbandits.live.clock import Clock
 from jaxbandits.live.errors import Broken, Misuse, Unpayable
+from jaxbandits.live.state import Request, State, of_one_setting, terms_of, unit_of
 from jaxbandits.policies.wrappers import Around
 
 _LOGGER = logging.getLogger("jaxbandits.live")
@@ -110,7 +110,7 @@ class Agent:
         (['small', 'small', 'small'], None)
     """
 
-    _books: Books
+    _state: State
 
     def __init__(
         self,
@@ -142,8 +142,8 @@ class Agent:
         self._begin(clock, tolerance, sync)
         place = None if log is None else path_of("log", log)
         if place is None or logs.never_begun(place):
-            self._books = Books.new(given, terms, told)
-            self._books.compile(self._books.waiting.size)
+            self._state = State.new(given, terms, told)
+            self._state.compile(self._state.waiting.size)
             if place is not None:
                 self._begin_log(place)
         elif resume:
@@ -161,13 +161,13 @@ class Agent:
     def _begin_log(self, place: Path) -> None:
         log = logs.Log(place, self._sync)
         try:
-            log.begin(self._books.line())
+            log.begin(self._state.line())
         except BaseException as problem:
             log.close()
             if isinstance(problem, OSError):
                 raise bad("log", str(place), f"a file that can be written ({reason_of(problem)})") from None
             raise
-        self._log, self._books.history = log, self._books.history or place  # a saved state has another one
+        self._log, self._state.history = log, self._state.history or place  # a saved state has another one
 
     def __repr__(self) -> str:
         """Policy, arms, money that is left, open requests."""
@@ -176,20 +176,20 @@ class Agent:
         except (Broken, Misuse) as problem:
             return f"<Agent: {problem}>"
         with self._lock:
-            arms = [arm.name for arm in self._books.arms if arm.active]
+            arms = [arm.name for arm in self._state.arms if arm.active]
             named = ", ".join(arms) if len(arms) <= _MOST_NAMED else f"{len(arms):,}"
-            return f"<Agent: {self._books.terms['policy']}; arms: {named}{left}; {len(self._books.requests):,} open>"
+            return f"<Agent: {self._state.terms['policy']}; arms: {named}{left}; {len(self._state.requests):,} open>"
 
     # --- one at a time, and only while all is well -------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _working(self) -> Iterator[Books]:
+    def _working(self) -> Iterator[State]:
         self._refuse_fork()
         with self._lock:
             if self._broken is not None:
                 raise Broken(self._broken)
             try:
-                yield self._books
+                yield self._state
             except Misuse:
                 raise
             except InputError as wrong:
@@ -217,20 +217,20 @@ class Agent:
         self._broken = None
 
     def _do(self, event: dict[str, Any]) -> dict[str, Any]:
-        """The way of every event: it is planned, then its line is written, then the books move."""
-        event, learnt = self._books.plan(event)
+        """The way of every event: it is decided, then its line is written, then the state moves."""
+        event, learnt = self._state.decide(event)
         if self._log is not None and self._log.room <= 0:
             self._rotate()
         with self._moving("an event between its line in the log and the state"):
             if self._log is not None:
                 self._log.write(event)
-            self._books.move(event, learnt)
+            self._state.apply(event, learnt)
         return event
 
-    def _rotate(self, books: Books | None = None, change: dict[str, Any] | None = None) -> None:
-        """A new segment of the log begins; with these books, if terms change: then it must."""
+    def _rotate(self, state: State | None = None, change: dict[str, Any] | None = None) -> None:
+        """A new segment of the log begins; with these state, if terms change: then it must."""
         with self._moving("a new segment of the log"):
-            new = self._books if books is None else books
+            new = self._state if state is None else state
             new.segment += 1
             try:
                 if self._log is not None:
@@ -240,7 +240,7 @@ class Agent:
                 if change is not None:
                     raise
                 _LOGGER.warning("the log could not begin a new segment (%s)", reason_of(problem))
-            self._books = new
+            self._state = new
 
     def resume(self) -> None:
         """Go on after :class:`Broken`, from what the log says; and take the clock at its word, wherever it stands now.
@@ -256,14 +256,14 @@ class Agent:
                 self._broken = why = why or "the log is closed"
                 self._log.close()
                 try:
-                    self._go_on(self._log.place, self._books.policy, stays=True)
+                    self._go_on(self._log.place, self._state.policy, stays=True)
                 except (OSError, InputError) as problem:
                     self._broken = why
                     raise Broken(f"{why} ({problem})") from problem
                 self._broken = None
-        with self._working() as books:
+        with self._working() as state:
             now = self._clock.told()
-            if now != books.now:
+            if now != state.now:
                 self._do({"do": "clock", "t": now})
 
     # --- requests ----------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ class Agent:
             made = []
             for _ in range(n or 1):
                 event = self._do(asked)
-                made.append(None if event["arm"] is None else self._ticket(self._books.requests[event["id"]]))
+                made.append(None if event["arm"] is None else self._ticket(self._state.requests[event["id"]]))
             if must and made[0] is None:
                 renews = self._renews(asked["t"], available)
                 why = "the policy keeps the money for later requests" if renews is None else "no arm can be paid"
@@ -322,13 +322,13 @@ class Agent:
         Raises:
             Settled: it was told before.
         """
-        with self._working() as books:
-            arm = books.arms[books.find(id := self._id(ticket)).arm]
+        with self._working() as state:
+            arm = state.arms[state.find(id := self._id(ticket)).arm]
             reward, cost = (float(x) if isinstance(x, decimal.Decimal) else x for x in (reward, cost))  # type: ignore[assignment]
             above = arm.above
             self._do({"do": "learn", "id": id, "reward": reward, "cost": cost})
             if arm.above > above and not arm.above & above:  # the first, second, fourth, eighth …
-                told = id, arm.name, cost, books.money(arm.bound), arm.above
+                told = id, arm.name, cost, state.money(arm.bound), arm.above
                 _LOGGER.warning("request %d of %s cost %g, above its bound of %g (%d so far)", *told)
 
     def cancel(self, ticket: Ticket | int) -> None:
@@ -344,11 +344,11 @@ class Agent:
         Returns:
             The tickets that are given up now. An answer that comes after all is welcome (:meth:`learn`).
         """
-        with self._working() as books:
+        with self._working() as state:
             positive_number("older_than", older_than)
             now = self._time()
-            late = [x for x in books.requests.values() if now - x.time > older_than]
-            gone = [x.id for x in books.lost.values() if now - x.time > 2 * older_than]
+            late = [x for x in state.requests.values() if now - x.time > older_than]
+            gone = [x.id for x in state.lost.values() if now - x.time > 2 * older_than]
             tickets = [self._ticket(request) for request in late]
             if late or gone:
                 self._do({"do": "expire", "t": now, "ids": [x.id for x in late], "forget": gone})
@@ -358,13 +358,13 @@ class Agent:
         """The id of a ticket, which must be of this agent."""
         if not isinstance(ticket, Ticket):
             return ticket
-        request = self._books.find(ticket.id)
-        if (ticket.arm, ticket.time) != (self._books.arms[request.arm].name, request.time):
+        request = self._state.find(ticket.id)
+        if (ticket.arm, ticket.time) != (self._state.arms[request.arm].name, request.time):
             raise bad("ticket", ticket, f"one of this agent, whose ticket {ticket.id} is another")
         return ticket.id
 
     def _ticket(self, request: Request) -> Ticket:
-        name, reserved = self._books.arms[request.arm].name, self._books.money(request.held)
+        name, reserved = self._state.arms[request.arm].name, self._state.money(request.held)
         return Ticket(request.id, name, reserved, request.time)
 
     # --- arms and terms ----------------------------------------------------------------------------------------
@@ -374,11 +374,11 @@ class Agent:
 
         An arm that left and comes back under its name keeps what was learnt of it. A bound is at most ``unit``.
         """
-        with self._working() as books:
-            books.joins(name, bound)
-            room = books.room(len(books.arms) + (name not in books.places))
-        if room > books.waiting.size:
-            books.compile(room)
+        with self._working() as state:
+            state.joins(name, bound)
+            room = state.room(len(state.arms) + (name not in state.places))
+        if room > state.waiting.size:
+            state.compile(room)
         with self._working():
             self._do({"do": "add_arm", "name": name, "bound": float(bound)})
 
@@ -409,26 +409,26 @@ class Agent:
             bounds: new bounds of some arms.
             unit: more money for a unit of cost, so that bounds may be larger; the policy is taught anew.
         """
-        with self._working() as books:
+        with self._working() as state:
             given: dict[str, Any] = {"policy": policy, "budgets": budgets, "traffic": traffic, "bounds": bounds}
             given |= {"hold": hold, "lost": lost, "unit": unit}
             given = {name: x for name, x in given.items() if x is not None}
             if policy is not None:
                 given["policy"] = of_one_setting(policy)
-            self._rotate(*books.changed(self._time(), given))
+            self._rotate(*state.changed(self._time(), given))
 
     # --- money and time ----------------------------------------------------------------------------------------
 
     def left(self) -> dict[str, float]:
         """What each budget may still spend in this period, by name; below 0: what was overspent."""
-        with self._working() as books:
+        with self._working() as state:
             now = self._time()
-            return {account.budget.name: books.money(account.left(now)) for account in books.accounts}
+            return {account.budget.name: state.money(account.left(now)) for account in state.accounts}
 
     def charged(self) -> dict[str, dict[float, float]]:
         """What each budget paid or holds, by name and by the time at which the period began; of the last 1,000."""
-        with self._working() as books:
-            return {x.budget.name: books.by_period(x, x.charged) for x in books.accounts}
+        with self._working() as state:
+            return {x.budget.name: state.by_period(x, x.charged) for x in state.accounts}
 
     def renews_at(self) -> float | None:
         """When an arm can be paid again; None if one can be paid now."""
@@ -436,11 +436,11 @@ class Agent:
             return self._renews(self._time())
 
     def _renews(self, now: float, among: Sequence[str] | None = None) -> float | None:
-        books, again = self._books, []
-        for k, arm in enumerate(books.arms):
+        state, again = self._state, []
+        for k, arm in enumerate(state.arms):
             if arm.active and (among is None or arm.name in among):
-                short = [x for x, pays in zip(books.accounts, books.pays, strict=True) if pays[k]]
-                short = [x for x in short if books.held[k] > x.left(now)]
+                short = [x for x, pays in zip(state.accounts, state.pays, strict=True) if pays[k]]
+                short = [x for x in short if state.held[k] > x.left(now)]
                 if not short:
                     return None
                 again.append(max(x.periods.begin(x.periods.at(now) + 1) for x in short))
@@ -448,8 +448,8 @@ class Agent:
 
     def open(self) -> list[Ticket]:
         """Tickets that are waited for."""
-        with self._working() as books:
-            return [self._ticket(x) for x in books.requests.values()]
+        with self._working() as state:
+            return [self._ticket(x) for x in state.requests.values()]
 
     def statistics(self) -> dict[str, Any]:
         """What it knows and what it did, as plain numbers: whole counts of all time, and money of this period.
@@ -460,56 +460,56 @@ class Agent:
         (``at_risk``); the money by which periods were ``overspent``; the ``price`` of money, if the policy has one, in
         reward for a unit of money. Of all: ``requests``, ``turned_away``, ``cancelled``, ``late`` answers, ``open``.
         """
-        with self._working() as books:
-            now, money = self._time(), books.money
+        with self._working() as state:
+            now, money = self._time(), state.money
             budgets = {}
-            for x, pays, price in zip(books.accounts, books.pays, self._prices(), strict=True):
-                mine = [request for request in books.requests.values() if pays[request.arm]]
+            for x, pays, price in zip(state.accounts, state.pays, self._prices(), strict=True):
+                mine = [request for request in state.requests.values() if pays[request.arm]]
                 budgets[x.budget.name] = {
                     "granted": money(x.granted(now)),
                     "charged": money(x.paid(now)),
                     "left": money(x.left(now)),
                     "held": money(sum(request.held for request in mine)),
-                    "at_risk": money(sum(max(books.arms[request.arm].bound - request.held, 0) for request in mine)),
-                    "overspent": books.by_period(x, x.overspent(now)),
+                    "at_risk": money(sum(max(state.arms[request.arm].bound - request.held, 0) for request in mine)),
+                    "overspent": state.by_period(x, x.overspent(now)),
                     "price": price,
                 }
-            counts = {name: books.counts[name] for name in ("turned_away", "cancelled", "late")}
-            arms = {arm.name: self._of_arm(k, arm) for k, arm in enumerate(books.arms)}
-            return {"requests": books.round, **counts, "open": len(books.requests), "arms": arms, "budgets": budgets}
+            counts = {name: state.counts[name] for name in ("turned_away", "cancelled", "late")}
+            arms = {arm.name: self._of_arm(k, arm) for k, arm in enumerate(state.arms)}
+            return {"requests": state.round, **counts, "open": len(state.requests), "arms": arms, "budgets": budgets}
 
     def _of_arm(self, k: int, arm: Arm) -> dict[str, Any]:
-        books = self._books
-        reward, reward_error = mean_of(arm.rewarded, arm.reward, arm.reward2, books.reward_bound / ticks.ONE)
-        cost, cost_error = mean_of(arm.pulls, arm.cost, arm.cost2, books.money(1))
+        state = self._state
+        reward, reward_error = mean_of(arm.rewarded, arm.reward, arm.reward2, state.reward_bound / ticks.ONE)
+        cost, cost_error = mean_of(arm.pulls, arm.cost, arm.cost2, state.money(1))
         known = {"reward": reward, "reward_error": reward_error, "cost": cost, "cost_error": cost_error}
-        counts = {"open": int(books.waiting[k]), "lost": arm.lost, "above": arm.above}
-        bounds = {"bound": books.money(arm.bound), "hold": books.money(int(books.held[k]))}
+        counts = {"open": int(state.waiting[k]), "lost": arm.lost, "above": arm.above}
+        bounds = {"bound": state.money(arm.bound), "hold": state.money(int(state.held[k]))}
         return {"active": arm.active, "pulls": arm.pulls, **known, **counts, **bounds}
 
     def _prices(self) -> list[float | None]:
         """Of each budget, if the policy has set one."""
-        policy, state = self._books.policy, self._books.learnt
+        policy, learnt = self._state.policy, self._state.learnt
         while isinstance(policy, Around):
-            state, policy = policy.learnt(state), policy.policy
-        scale, price = self._books.reward_bound / self._books.unit, getattr(state, "price", None)
-        none: list[float | None] = [None] * len(self._books.accounts)
+            learnt, policy = policy.learnt(learnt), policy.policy
+        scale, price = self._state.reward_bound / self._state.unit, getattr(learnt, "price", None)
+        none: list[float | None] = [None] * len(self._state.accounts)
         return none if price is None else [float(x) * scale if x >= 0 else None for x in np.asarray(price)]
 
     def _time(self) -> float:
-        return self._clock.read(self._books.now)
+        return self._clock.read(self._state.now)
 
     # --- on disk -----------------------------------------------------------------------------------------------
 
     def digest(self) -> str:
         """A hash of the whole state; agents of equal digests and terms decide the same for ever."""
         with self._lock:
-            return self._books.digest()
+            return self._state.digest()
 
     def save(self, path: Any) -> None:
         """Write the whole state to a file, at once or not at all, as the first line of a log."""
-        with self._working() as books:
-            place, line = path_of("path", path), json.dumps(books.line()).encode() + b"\n"
+        with self._working() as state:
+            place, line = path_of("path", path), json.dumps(state.line()).encode() + b"\n"
             try:
                 write_whole(place, lambda file: file.write(line))
             except OSError as problem:
@@ -542,11 +542,11 @@ class Agent:
         if where == place:
             agent._go_on(place, given, changes)
             return agent
-        agent._books, _, other = _played(place, given)
+        agent._state, _, other = _played(place, given)
         if where is not None:
             if not logs.never_begun(where):
                 raise bad("log", str(where), "a new file, or the one that is gone on from")
-            agent._books.segment = 1
+            agent._state.segment = 1
             agent._begin_log(where)
         if changes := changes | other:
             agent.change(**changes)
@@ -580,12 +580,12 @@ class Agent:
             if others := [x for x in _FIXED if told and begin["terms"][x] != told[x]]:
                 raise InputError(f"log: its terms are others ({', '.join(others)}); it must be the log of this agent")
             stays = stays or (told is not None and told["policy"] == begin["told"]["policy"])
-            books, played, other = _played(place, given, stays)
+            state, played, other = _played(place, given, stays)
             log.go_on()  # only now: it is a log, and this agent's
-            self._log, self._books = log, books
-            books.compile(books.waiting.size)
+            self._log, self._state = log, state
+            state.compile(state.waiting.size)
             changes = {**(changes or {}), **other}
-            if told is not None and told != books.told:
+            if told is not None and told != state.told:
                 played, changes = True, changes | self._told_now(told)
             if changes:
                 self.change(**changes)
@@ -597,10 +597,10 @@ class Agent:
 
     def _told_now(self, told: dict[str, Any]) -> dict[str, Any]:
         """What a constructor says otherwise than at the last start: arms join and leave; the rest is given back."""
-        before, self._books.told = self._books.told, told
-        if told["unit"] > self._books.unit:
+        before, self._state.told = self._state.told, told
+        if told["unit"] > self._state.unit:
             self.change(unit=told["unit"])  # before bounds that need it
-        there = {arm.name for arm in self._books.arms if arm.active}
+        there = {arm.name for arm in self._state.arms if arm.active}
         for name in told["arms"].keys() - before["arms"].keys() - there:
             self.add_arm(name, told["arms"][name])
         for name in (before["arms"].keys() - told["arms"].keys()) & there:
@@ -620,8 +620,8 @@ class Agent:
                 self._log.close()
 
 
-def _played(place: Path, given: Policy | None, stays: bool = False) -> tuple[Books, bool, dict[str, Policy]]:
-    """The books in which a segment ends, did anything happen in it, and the change to the ``given`` policy if there is.
+def _played(place: Path, given: Policy | None, stays: bool = False) -> tuple[State, bool, dict[str, Policy]]:
+    """The state in which a segment ends, did anything happen in it, and the change to the ``given`` policy if there is.
 
     The policy that the log says moves as it moved then; if it is one of the caller's own and not given, none does: then
     the given one is taught the outcomes afterwards.
@@ -634,12 +634,12 @@ def _played(place: Path, given: Policy | None, stays: bool = False) -> tuple[Boo
         if given is None:
             raise
         policy, stays = given if logs.written(given, values=False) == first["terms"]["kind"] else None, False
-    books = Books(policy, first, place)
+    state = State(policy, first, place)
     if events and events[-1]["do"] == "change":  # of format 3, by a process that was killed before the change was made
         _LOGGER.warning("log: the change of %s at its end was not made", sorted(events.pop().keys() - {"do", "t"}))
     for line, event in enumerate(events, start=2):
-        books.happen(event, line)
-    if books.policy is None:
-        return books, bool(events), {"policy": given or policy}  # type: ignore[dict-item]
+        state.replay(event, line)
+    if state.policy is None:
+        return state, bool(events), {"policy": given or policy}  # type: ignore[dict-item]
     other = given is not None and not stays and logs.written(given) != text
-    return books, bool(events), {"policy": given} if other else {}  # type: ignore[dict-item]
+    return state, bool(events), {"policy": given} if other else {}  # type: ignore[dict-item]

@@ -17,15 +17,15 @@ from jaxbandits.core.checks import InputError, bad, whole_number
 from jaxbandits.core.protocol import Policy, View
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.live import log as logs
-from jaxbandits.live.books import Books, of_one_setting, select
+from jaxbandits.live.state import State, of_one_setting, select
 from jaxbandits.policies.base import chooses_by_logits
 
 
-def _segments(log: Any, policy: Policy | None) -> Iterator[tuple[Path, dict[str, Any], Books, list[dict[str, Any]]]]:
-    """Of each segment: its file, its first line, the books that it begins with, the events after it."""
+def _segments(log: Any, policy: Policy | None) -> Iterator[tuple[Path, dict[str, Any], State, list[dict[str, Any]]]]:
+    """Of each segment: its file, its first line, the state that it begins with, the events after it."""
     for part in logs.segments(path_of("log", log)):
         first, *events = logs.read(part)
-        yield part, first, Books(of_one_setting(logs.policy_of(first["terms"]["policy"], policy)), first), events
+        yield part, first, State(of_one_setting(logs.policy_of(first["terms"]["policy"], policy)), first), events
 
 
 def audit(log: Any, *, policy: Policy | None = None) -> dict[str, Any]:
@@ -60,14 +60,14 @@ def audit(log: Any, *, policy: Policy | None = None) -> dict[str, Any]:
     """
     told: dict[str, Any] = {"segments": 0, "decisions": 0, "outcomes": 0, "problems": [], "before": 0}
     ended: tuple[int, str | None] | None = None  # the last segment's number and state; None: it is not known
-    for part, first, books, events in _segments(log, policy):
+    for part, first, state, events in _segments(log, policy):
         if ended is None:
-            told["before"] = books.segment - 1
-        elif books.segment > ended[0] + 1:
+            told["before"] = state.segment - 1
+        elif state.segment > ended[0] + 1:
             told["problems"].append(
-                f"{part.name}: {counted(books.segment - ended[0] - 1, 'segment')} before it not there"
+                f"{part.name}: {counted(state.segment - ended[0] - 1, 'segment')} before it not there"
             )
-        elif "change" not in first and ended[1] not in (None, books.digest()):
+        elif "change" not in first and ended[1] not in (None, state.digest()):
             told["problems"].append(f"{part.name}: it does not begin with the state in which the one before it ended")
         known = True
         for line, event in enumerate(events, start=2):
@@ -77,7 +77,7 @@ def audit(log: Any, *, policy: Policy | None = None) -> dict[str, Any]:
             try:
                 if event.get("n", line) != line:
                     raise InputError(f"log: line {line} says that it is line {event['n']}; no line may be missing")
-                books.happen(event, line, check=True)
+                state.replay(event, line, check=True)
             except InputError as problem:
                 told["problems"].append(f"{part.name}: {problem}")
                 known = False
@@ -85,9 +85,9 @@ def audit(log: Any, *, policy: Policy | None = None) -> dict[str, Any]:
             told["decisions"] += event["do"] == "choose"
             told["outcomes"] += event["do"] == "learn"
         told["segments"] += 1
-        ended = books.segment, books.digest() if known else None
-    over = {x.budget.name: books.by_period(x, x.overspent(books.now)) for x in books.accounts if books.round}
-    told["charged"] = {x.budget.name: books.by_period(x, x.charged) for x in books.accounts}
+        ended = state.segment, state.digest() if known else None
+    over = {x.budget.name: state.by_period(x, x.overspent(state.now)) for x in state.accounts if state.round}
+    told["charged"] = {x.budget.name: state.by_period(x, x.charged) for x in state.accounts}
     return told | {"overspent": {name: periods for name, periods in over.items() if periods}}
 
 
@@ -125,25 +125,25 @@ def propensities(
     """
     whole_number("samples", samples, 2)
     words = jax.random.key_data(jax.random.split(jax.random.key(seed), samples))
-    for _, _, books, events in _segments(log, policy):
+    for _, _, state, events in _segments(log, policy):
         draws = False  # not known yet
         for line, event in enumerate(events, start=2):
             if event["do"] == "change":  # of format 3
                 break
             if event["do"] == "choose" and event["arm"] is not None:
-                learnt, _, view, open_ = books.decision(event)  # type: ignore[misc]
-                draws = draws or _draws(books.policy, learnt, view, open_)
+                learnt, _, view, open_ = state.decision(event)  # type: ignore[misc]
+                draws = draws or _draws(state.policy, learnt, view, open_)
                 if not draws:
-                    raise bad("log", books.terms["policy"], "by a policy that draws more than the order of ties")
-                place = books.places[event["arm"]]
-                if chooses_by_logits(books.policy):
-                    share, error = float(_exact(books.policy, learnt, view, open_)[place]), 0.0
+                    raise bad("log", state.terms["policy"], "by a policy that draws more than the order of ties")
+                place = state.places[event["arm"]]
+                if chooses_by_logits(state.policy):
+                    share, error = float(_exact(state.policy, learnt, view, open_)[place]), 0.0
                 else:
-                    share = float((np.asarray(_drawn(books.policy, learnt, words, view, open_)) == place).mean())
+                    share = float((np.asarray(_drawn(state.policy, learnt, words, view, open_)) == place).mean())
                     error = (share * (1 - share) / samples) ** 0.5
                 row = {"id": event["id"], "request": event.get("request"), "arm": event["arm"]}
                 yield row | {"propensity": share, "error": error}
-            books.happen(event, line)
+            state.replay(event, line)
 
 
 def _draws(policy: Any, learnt: Pytree, view: View, open: np.ndarray) -> bool:

@@ -199,9 +199,9 @@ def serve(name: str, run: int) -> None:
                     agent._do({"do": "expire", "t": now[0], "ids": [round], "forget": []})
                 else:
                     agent.learn(round, reward=reward / ticks.ONE, cost=cost / ticks.ONE)
-    books, simulated = agent._books, rounds[-1].lane.state.known
-    charged = ticks.split(np.array([account.paid(now[0]) for account in books.accounts]))
-    known = Known(books.learnt, books.waiting, simulated.budgets._replace(charged=charged))
+    state, simulated = agent._state, rounds[-1].lane.state.known
+    charged = ticks.split(np.array([account.paid(now[0]) for account in state.accounts]))
+    known = Known(state.learnt, state.waiting, simulated.budgets._replace(charged=charged))
     for mine, must in zip(jax.tree.leaves(known), jax.tree.leaves(simulated), strict=True):
         if mine.ndim and mine.shape != must.shape:  # an agent has room for more arms
             mine, more = mine[: must.shape[0]], mine[must.shape[0] :]

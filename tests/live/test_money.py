@@ -44,7 +44,7 @@ def test_a_cost_above_the_bound_is_booked_learnt_and_told(caplog: pytest.LogCapt
     assert [told["arms"][name]["above"] for name in "ab"] == [1, 1]
     assert told["budgets"]["day"]["overspent"] == {0.0: pytest.approx(0.44, abs=1e-6)}
     assert agent.left()["day"] == pytest.approx(-0.44, abs=1e-6) and agent.choose() is None
-    cost = ticks.join(agent._books.learnt.cost)[:2] / ticks.ONE * 0.25
+    cost = ticks.join(agent._state.learnt.cost)[:2] / ticks.ONE * 0.25
     np.testing.assert_allclose(cost, [0.15, 0.25], atol=1e-6)  # the policy sees at most the unit
     with pytest.raises(Unpayable, match="no arm can be paid") as refused:
         agent.choose(must=True)
@@ -130,7 +130,7 @@ def test_lost_requests_are_charged_the_mean_of_their_arm() -> None:
     with pytest.raises(Settled):
         agent.learn(unknown.id, reward=1.0, cost=0.1)
     told = agent.statistics()
-    assert (told["late"], told["arms"]["a"]["lost"], len(agent._books.lost)) == (1, 2, 0)
+    assert (told["late"], told["arms"]["a"]["lost"], len(agent._state.lost)) == (1, 2, 0)
 
 
 # --- time
@@ -367,14 +367,14 @@ def test_an_arm_joins_while_others_are_served() -> None:
     worker = threading.Thread(target=work)
     worker.start()
     held: list[bool] = []
-    compile_ = agent._books.compile
+    compile_ = agent._state.compile
 
     def compiled(room: int) -> None:
         held.append(agent._lock._is_owned())  # type: ignore[attr-defined]
         time.sleep(0.3)
         compile_(room)
 
-    agent._books.compile = compiled  # type: ignore[method-assign]
+    agent._state.compile = compiled  # type: ignore[method-assign]
     agent.add_arm("f", 0.1)
     before = len(waits)
     done.set()

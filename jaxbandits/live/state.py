@@ -1,7 +1,7 @@
 """What a log says: terms, arms, requests, money and what the policy learnt; moved by the events of the log alone.
 
-An agent and a replay let events happen by the same code. :meth:`Books.plan` decides and checks, and gives the event as
-the log will have it; the agent writes that; then :meth:`Books.move` lets it happen.
+An agent and a replay let events happen by the same code. :meth:`State.decide` checks an event, decides what is to be
+decided, and gives it as the log will have it; the agent writes that; :meth:`State.apply` lets it happen.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _update_all(policy: Policy, learnt: Pytree, words: jax.Array, there: jax.Arr
     return jax.lax.scan(one, learnt, arrived)[0]
 
 
-class Books:
+class State:
     """The state that the first line of a segment holds; events move it.
 
     Money is whole ticks: 2⁻²⁴ of ``base``, the unit that the log began with. The policy is told of larger ticks where
@@ -115,7 +115,7 @@ class Books:
                 self.policy = None
 
     @classmethod
-    def new(cls, policy: Policy, terms: dict[str, Any], arms: Mapping[str, float]) -> Books:
+    def new(cls, policy: Policy, terms: dict[str, Any], arms: Mapping[str, float]) -> State:
         """Nothing has happened."""
         state = dict.fromkeys(("requests", "lost", "accounts", "counts"), ()) | dict.fromkeys(("now", "pace", "learnt"))
         bounds = [vars(Arm(name, math.ceil(bound / terms["base"] * ticks.ONE))) for name, bound in arms.items()]
@@ -148,7 +148,7 @@ class Books:
 
     # --- events ------------------------------------------------------------------------------------------------
 
-    def plan(self, event: dict[str, Any], check: bool = False) -> tuple[dict[str, Any], Pytree]:
+    def decide(self, event: dict[str, Any], check: bool = False) -> tuple[dict[str, Any], Pytree]:
         """An event as a log has it, and the policy's state after it; what cannot be raises :class:`InputError`.
 
         What a log says was decided counts; ``check``: and would be decided again.
@@ -170,8 +170,8 @@ class Books:
                 raise InputError(f"an event {shown(event['do'])}; it must be one of format {logs.FORMAT}")
         return event, self.learnt
 
-    def move(self, event: dict[str, Any], learnt: Pytree) -> None:
-        """Let happen what was planned."""
+    def apply(self, event: dict[str, Any], learnt: Pytree) -> None:
+        """Let happen what was decided."""
         self.learnt = learnt
         self.events += 1
         match event["do"]:
@@ -216,10 +216,10 @@ class Books:
             case "clock":
                 self.now = event["t"]
 
-    def happen(self, event: dict[str, Any], line: int, check: bool = False) -> None:
+    def replay(self, event: dict[str, Any], line: int, check: bool = False) -> None:
         """Let happen again what this line of a log says."""
         try:
-            self.move(*self.plan(event, check))
+            self.apply(*self.decide(event, check))
         except (InputError, KeyError) as problem:
             raise InputError(f"log: line {line} says {problem}") from None
 
@@ -379,8 +379,8 @@ class Books:
 
     # --- other terms -------------------------------------------------------------------------------------------
 
-    def changed(self, now: float, given: Mapping[str, Any]) -> tuple[Books, dict[str, Any]]:
-        """Books under other terms, as ``Agent.change`` takes them, and these as JSON; what is here stays as it is."""
+    def changed(self, now: float, given: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
+        """The state under other terms, as ``Agent.change`` takes them, and these as JSON; this one stays as it is."""
         terms, policy = self.terms, given.get("policy", self.policy)
         budgets = given.get("budgets", [account.budget for account in self.accounts])
         traffic = given.get("traffic", None if terms["traffic"] is None else Traffic(**terms["traffic"]))
@@ -390,39 +390,40 @@ class Books:
         if not self.unit <= unit <= self.base * 2**30:
             raise bad("unit", given["unit"], f"at least {self.unit:g}, as it is, and at most {self.base * 2**30:g}")
         line = json.loads(json.dumps(self.line()))
-        state, now = line["state"], max(now, self.now)
+        plain, now = line["state"], max(now, self.now)
         for name, bound in given.get("bounds", {}).items():
-            state["arms"][self.place(name)]["bound"] = self.ticks(f"bounds[{name!r}]", bound, unit)
+            plain["arms"][self.place(name)]["bound"] = self.ticks(f"bounds[{name!r}]", bound, unit)
         new = terms_of(policy, arms, unit, budgets, traffic, hold, lost)
         same = (new["kind"], unit) == (terms["kind"], self.unit) and self.policy is not None
-        line["terms"], state["now"] = {**terms, **new}, now
-        state["learnt"] = state["learnt"] if same else None
-        state["pace"] = state["pace"] if "traffic" not in given else None
+        line["terms"], plain["now"] = {**terms, **new}, now
+        plain["learnt"] = plain["learnt"] if same else None
+        plain["pace"] = plain["pace"] if "traffic" not in given else None
         if "budgets" in given:
-            state["accounts"] = []
-        books = Books(policy, line, self.history)
+            plain["accounts"] = []
+        state = State(policy, line, self.history)
         if "budgets" in given:
-            self._hand_over(books, now)
+            self._hand_over(state, now)
         if not same:
-            books._teach()
-        books.compile(books.waiting.size)
-        return books, {name: books.terms.get(name, x) for name, x in given.items()}
+            state._teach()
+        state.compile(state.waiting.size)
+        told = {name: state.terms[name] for name in given if name != "bounds"}
+        return state, told | {"bounds": {name: float(x) for name, x in given.get("bounds", {}).items()}}
 
-    def _hand_over(self, books: Books, now: float) -> None:
+    def _hand_over(self, state: State, now: float) -> None:
         """Give what was charged to the budgets of the same name, or to one that is another one in its name only."""
 
-        def held(books: Books, j: int) -> list[tuple[float, int]]:
+        def held(state: State, j: int) -> list[tuple[float, int]]:
             open_ = (*self.requests.values(), *self.lost.values())
-            return [(request.time, request.held) for request in open_ if books.pays[j][request.arm]]
+            return [(request.time, request.held) for request in open_ if state.pays[j][request.arm]]
 
         old = {account.budget.name: j for j, account in enumerate(self.accounts)}
-        for j, account in enumerate(books.accounts):
+        for j, account in enumerate(state.accounts):
             if (place := old.pop(account.budget.name, None)) is None:
                 name = account.budget.name
                 alike = (
                     x for x in old if dataclasses.replace(self.accounts[old[x]].budget, name=name) == account.budget
                 )
-                gone = next((x for x in alike if all(x != other.budget.name for other in books.accounts)), None)
+                gone = next((x for x in alike if all(x != other.budget.name for other in state.accounts)), None)
                 place = None if gone is None else old.pop(gone)
             before = None
             if place is not None:
@@ -430,7 +431,7 @@ class Books:
                 before.take(self.accounts[place].plain())
                 for time_, amount in held(self, place):
                     before.charge(time_, -amount)
-            account.follow(before, held(books, j), now)
+            account.follow(before, held(state, j), now)
         if old:
             _LOGGER.warning("budgets %s are no more: what they were charged is forgotten", sorted(old))
 
@@ -562,7 +563,7 @@ def terms_of(
         "budgets": [dataclasses.asdict(budget) for budget in budgets],
         "traffic": None if traffic is None else dataclasses.asdict(traffic),
         "unit": unit,
-        "hold": hold,
+        "hold": hold if isinstance(hold, str) else float(hold),
         "lost": lost,
     }
     return json.loads(json.dumps(terms))
