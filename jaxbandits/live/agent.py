@@ -583,7 +583,6 @@ class Agent:
             state, played, other = _played(place, given, stays)
             log.go_on()  # only now: it is a log, and this agent's
             self._log, self._state = log, state
-            state.compile(state.waiting.size)
             changes = {**(changes or {}), **other}
             if told is not None and told != state.told:
                 played, changes = True, changes | self._told_now(told)
@@ -601,17 +600,21 @@ class Agent:
         if told["unit"] > self._state.unit:
             self.change(unit=told["unit"])  # before bounds that need it
         there = {arm.name for arm in self._state.arms if arm.active}
-        for name in told["arms"].keys() - before["arms"].keys() - there:
-            self.add_arm(name, told["arms"][name])
-        for name in (before["arms"].keys() - told["arms"].keys()) & there:
-            self.remove_arm(name)
-        bounds = {name: bound for name, bound in told["arms"].items() if before["arms"].get(name, bound) != bound}
-        changes = {x: told[x] for x in ("hold", "lost", "budgets", "traffic") if told[x] != before[x]}
-        if "budgets" in changes:
-            changes["budgets"] = [Budget(**budget) for budget in told["budgets"]]
-        if "traffic" in changes:
-            changes["traffic"] = Traffic(**told["traffic"]) if told["traffic"] else None
-        return changes | ({"bounds": bounds} if bounds else {})
+        for name, bound in told["arms"].items():
+            if name not in before["arms"] and name not in there:
+                self.add_arm(name, bound)
+        for name in before["arms"]:
+            if name not in told["arms"] and name in there:
+                self.remove_arm(name)
+        others = {
+            x: told[x] for x in ("hold", "lost", "budgets", "traffic") if told[x] != before[x] and told[x] is not None
+        }
+        if "budgets" in others:
+            others["budgets"] = [Budget(**budget) for budget in told["budgets"]]
+        if "traffic" in others:
+            others["traffic"] = Traffic(**told["traffic"])
+        bounds = {x: bound for x, bound in told["arms"].items() if x in there and bound != before["arms"].get(x)}
+        return others | ({"bounds": bounds} if bounds else {})
 
     def close(self) -> None:
         """Write no more to the log, so that another agent may continue it; what is known may still be read."""
@@ -639,6 +642,7 @@ def _played(place: Path, given: Policy | None, stays: bool = False) -> tuple[Sta
         _LOGGER.warning("log: the change of %s at its end was not made", sorted(events.pop().keys() - {"do", "t"}))
     for line, event in enumerate(events, start=2):
         state.replay(event, line)
+    state.compile(state.waiting.size)
     if state.policy is None:
         return state, bool(events), {"policy": given or policy}  # type: ignore[dict-item]
     other = given is not None and not stays and logs.written(given) != text
