@@ -271,13 +271,6 @@ def test_the_last_decision_is_refused_by_name() -> None:
         agent.choose()
 
 
-def test_keys_of_another_kind_are_of_another_agent(tmp_path: Path) -> None:
-    clock = Clock()
-    made(clock, log=tmp_path / "log").close()
-    with pytest.raises(jb.InputError, match=r"its terms are others \(key\)"):
-        made(clock, log=tmp_path / "log", resume=True, key=jax.random.key(9))
-
-
 def test_an_audit_decides_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -468,6 +461,16 @@ def test_what_changed_since_the_last_start_stays_at_the_next(tmp_path: Path) -> 
     agent.close()
     agent = made(clock, log=log, budgets=budgets, resume=True)
     assert agent.left() == {"day": 5.0} and "MUCB" in repr(agent) and agent._state.terms["hold"] == 0.9
+    agent.remove_arm("small")
     agent.close()
-    agent = made(clock, log=log, budgets=[Budget(4.0, DAY, name="day")], policy=OmegaUCB(rho=0.5), resume=True)
+    arms = {"small": 0.02, "z": 0.1, "a": 0.1} | ARMS
+    agent = made(
+        clock,
+        log=log,
+        arms=arms | {"small": 0.02},
+        budgets=[Budget(4.0, DAY, name="day")],
+        policy=OmegaUCB(rho=0.5),
+        resume=True,
+    )
+    assert [arm.name for arm in agent._state.arms if arm.active] == ["middle", "large", "z", "a"]
     assert agent.left() == {"day": 4.0} and "rho=0.5" in repr(agent) and agent._state.terms["hold"] == 0.9
