@@ -291,12 +291,11 @@ class Agent:
                 raise bad("available", available, "a list of names")
             if request is not None and (not isinstance(request, str) or len(request) > 200):
                 raise bad("request", request, "text of at most 200 characters")
-            extra = {"among": None if available is None else list(available), "request": request}
-            asked: dict[str, Any] = {
-                "do": "choose",
-                "t": self._time(),
-                **{name: x for name, x in extra.items() if x is not None},
-            }
+            asked: dict[str, Any] = {"do": "choose", "t": self._time()}
+            if available is not None:
+                asked["among"] = list(available)
+            if request is not None:
+                asked["request"] = request
             made = []
             for _ in range(n or 1):
                 event = self._do(asked)

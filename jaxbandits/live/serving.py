@@ -7,6 +7,7 @@ import functools
 import gc
 import os
 import socket
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -51,13 +52,15 @@ def serve(agent: Agent, address: Any, *, key: bytes) -> None:
         1
     """
     _check_key(key)
-    if isinstance(address, (str, os.PathLike)) and hasattr(socket, "AF_UNIX"):
-        with socket.socket(socket.AF_UNIX) as other, contextlib.suppress(FileNotFoundError):
-            try:
-                other.connect(os.fspath(address))
-                raise bad("address", address, "one that no other agent serves")
-            except ConnectionRefusedError:
-                os.unlink(address)  # a process that was killed left it there
+    with contextlib.suppress(FileNotFoundError, TypeError):
+        if stat.S_ISSOCK(os.stat(address).st_mode):
+            with socket.socket(socket.AF_UNIX) as other:
+                try:
+                    other.connect(os.fspath(address))
+                except ConnectionRefusedError:
+                    os.unlink(address)  # a process that was killed left it there
+                else:
+                    raise bad("address", address, "one that no other agent serves")
     gc.collect()
     gc.freeze()  # what jax made until now is no garbage, and need not be looked through again
     with Listener(address, backlog=128, authkey=key) as listener:

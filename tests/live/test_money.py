@@ -292,6 +292,10 @@ def test_many_threads_ask_an_agent_elsewhere(tmp_path: Path) -> None:
             call()
     with pytest.raises(jb.InputError, match=r"address: .* one that no other agent serves"):
         jb.live.serve(agent, address, key=b"k")
+    (tmp_path / "notes").write_text("mine")
+    with pytest.raises(OSError, match="in use"):
+        jb.live.serve(agent, str(tmp_path / "notes"), key=b"k")
+    assert (tmp_path / "notes").read_text() == "mine"
     while elsewhere.choose():
         pass
     with pytest.raises(Unpayable) as refused:
