@@ -428,7 +428,7 @@ def test_propensities_are_those_of_a_thousand_agents(tmp_path: Path, policy: Any
     rng = random.Random(3)
     for _ in range(12):
         agent.learn(agent.choose(), reward=2.0 * rng.random(), cost=0.008 * rng.random())
-    agent.choose(available=["small", "large"])  # stays open
+    agent.choose(40, available=["small"])  # stay open, and count
     agent.save(tmp_path / "state")
     ticket = agent.choose(available=["small", "middle"], request="mine")
     agent.close()
