@@ -352,12 +352,14 @@ class State:
             self.waiting = np.zeros(room, np.int32)
             for request in self.requests.values():
                 self.waiting[request.arm] += 1
-        self.there, self.pays = np.zeros(room, bool), np.zeros((len(self.accounts), room), bool)
+        n, budgets = len(self.arms), [account.budget for account in self.accounts]
+        self.there, self.pays = np.zeros(room, bool), np.zeros((len(budgets), room), bool)
+        self.there[:n] = [arm.active for arm in self.arms]
+        for pays, budget in zip(self.pays, budgets, strict=True):
+            pays[:n] = [budget.arms is None or arm.name in budget.arms for arm in self.arms]
         self.held = np.full(room, ticks.ONE << self._shift, np.int64)  # what a request to each arm holds
         self.bound = np.full(room, ticks.ONE, np.int32)  # the same in the policy's ticks
-        for k, arm in enumerate(self.arms):
-            self.there[k] = arm.active
-            self.pays[:, k] = [x.budget.arms is None or arm.name in x.budget.arms for x in self.accounts]
+        for k in range(n):
             self._hold(k)
 
     def _hold(self, k: int) -> None:
