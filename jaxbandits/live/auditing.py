@@ -13,11 +13,13 @@ import numpy as np
 from jaxbandits._files import path_of
 from jaxbandits._tables import counted
 from jaxbandits.core import arm_statistics, streams
+from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import InputError, bad, whole_number
 from jaxbandits.core.protocol import Policy, View
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.live import log as logs
 from jaxbandits.live.state import State, of_one_setting, select
+from jaxbandits.policies import FixedSplit
 from jaxbandits.policies.base import chooses_by_logits
 
 
@@ -96,9 +98,9 @@ def propensities(
 ) -> Iterator[dict[str, Any]]:
     """How likely each decision of a log was, given what was known then: what an estimate of another policy divides by.
 
-    It is exact for policies that draw an arm by its logits (``SoftElim``, ``SoftIndex``, …). For others that draw, such
-    as ``BudgetedThompson``, it is the share of ``samples`` further draws, with its standard error. Money, open requests
-    and arms that were asked for count as they stood.
+    It is exact for policies that draw an arm by its logits (``SoftElim``, ``SoftIndex``, …) or by weights
+    (``FixedSplit``). For others that draw, such as ``BudgetedThompson``, it is the share of ``samples`` further draws,
+    with its standard error. Money, open requests and arms that were asked for count as they stood.
 
     Args:
         log: the file that the agent was given; segments that are not there are left out.
@@ -136,7 +138,7 @@ def propensities(
                 if not draws:
                     raise bad("log", state.terms["policy"], "by a policy that draws more than the order of ties")
                 place = state.places[event["arm"]]
-                if chooses_by_logits(state.policy):
+                if chooses_by_logits(state.policy) or isinstance(state.policy, FixedSplit):
                     share, error = float(_exact(state.policy, learnt, view, open_)[place]), 0.0
                 else:
                     share = float((np.asarray(_drawn(state.policy, learnt, words, view, open_)) == place).mean())
@@ -164,7 +166,8 @@ def _draws(policy: Any, learnt: Pytree, view: View, open: np.ndarray) -> bool:
 
 @jax.jit
 def _exact(policy: Any, learnt: Pytree, view: View, open: jax.Array) -> jax.Array:
-    return jnp.exp(policy.log_probabilities(arm_statistics.counted(learnt, open), view))
+    known = arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
+    return jnp.exp(policy.log_probabilities(known, view))
 
 
 @jax.jit

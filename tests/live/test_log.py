@@ -21,7 +21,16 @@ from jaxbandits._cli.console import main
 from jaxbandits.live import Agent, Broken, Budget, Misuse, Settled
 from jaxbandits.live import log as logs
 from jaxbandits.live.state import State, of_one_setting
-from jaxbandits.policies import MUCB, BudgetedThompson, Discounted, OmegaUCB, PricePacer, SoftElim, SoftIndex
+from jaxbandits.policies import (
+    MUCB,
+    BudgetedThompson,
+    Discounted,
+    FixedSplit,
+    OmegaUCB,
+    PricePacer,
+    SoftElim,
+    SoftIndex,
+)
 from tests.live.test_agent import ARMS, BUDGETS, DAY, Clock, busy, made
 
 LIVE = str(Path(logs.__file__).parent)
@@ -418,8 +427,13 @@ def test_a_wrong_outcome_is_taken_back_in_the_log(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("policy", "exact"),
-    [(SoftElim(), True), (SoftIndex(OmegaUCB(), temperature=0.3), True), (BudgetedThompson(), False)],
-    ids=["logits", "an index", "Thompson"],
+    [
+        (SoftElim(), True),
+        (SoftIndex(OmegaUCB(), temperature=0.3), True),
+        (FixedSplit([1.0, 3.0, 2.0]), True),
+        (BudgetedThompson(), False),
+    ],
+    ids=["logits", "an index", "weights", "Thompson"],
 )
 def test_propensities_are_those_of_a_thousand_agents(tmp_path: Path, policy: Any, exact: bool) -> None:
     """Agents that saw the same, with other keys, decide the next request: their shares are the propensities."""
