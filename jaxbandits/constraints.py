@@ -284,7 +284,7 @@ class Allowance(NamedTuple):
     part: jax.Array  # i32[d]
     granted: Total  # [d]: for this period; for all periods so far where what is left is carried over
     amount: Total  # [d]: what every period brings
-    since: jax.Array  # i32[d]: first round of this period
+    since: jax.Array  # i32[d]: first round of this period; None in a service, which counts by time
     requests: jax.Array  # i32[d]: expected until the period ends, this one included; at least 1
     total: jax.Array  # i32[d]: expected in the whole period; at least 1
     carries: jax.Array  # bool[d]: is what is left carried over?

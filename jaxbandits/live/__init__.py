@@ -1,7 +1,7 @@
 """Policies without the simulator: one round at a time, or many requests at once."""
 
 from jaxbandits.live.agent import Agent, Ticket
-from jaxbandits.live.auditing import audit
+from jaxbandits.live.auditing import audit, propensities
 from jaxbandits.live.budgets import Budget, Traffic
 from jaxbandits.live.errors import Broken, Misuse, Settled, Unpayable
 from jaxbandits.live.log import events, load, save
@@ -23,6 +23,7 @@ __all__ = [
     "load",
     "observe",
     "prometheus",
+    "propensities",
     "save",
     "serve",
     "start",

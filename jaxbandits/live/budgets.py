@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from jaxbandits.constraints import Allowance, BudgetState
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad, numbers, positive_number
 from jaxbandits.live.clock import Periods, check_every, local, zone_of
@@ -90,14 +88,6 @@ class Traffic:
                 raise bad("traffic.slot", self.slot, f"a divisor of the period of {budget.name}, {budget.every:g} s")
 
 
-class Turn(NamedTuple):
-    """Where a budget stands at a decision."""
-
-    period: int | None = None  # None: no decision was made
-    since: int = 0  # the first round of this period
-    begun: int | None = None  # the first period in which a decision was made, or since the terms changed
-
-
 _KEPT = 1000  # periods that are reported; a carried total needs none of them
 
 
@@ -108,84 +98,71 @@ class Account:
         self.budget = budget
         self.periods = Periods(budget.every, budget.zone, start)
         self.amount = math.floor(budget.amount / unit * ticks.ONE)
-        self.turn = Turn()  # at the last decision
-        self.brought = 0  # what was granted before the first period of `turn.begun`, as far as it is carried over
+        self.begun: int | None = None  # the period of the first decision, or since the terms changed
+        self.brought = 0  # what was granted before that period, as far as it is carried over
         self.charged: dict[int, int] = {}  # by period: costs that are known, and what is held
         self.total = 0  # all that was ever charged
 
-    def turned(self, now: float, round: int) -> Turn:
-        """Where it stands if a decision of this round is made now."""
-        period, last = self.periods.at(now), self.turn
-        return last if period == last.period else Turn(period, round, period if last.begun is None else last.begun)
-
-    def granted(self, period: int, begun: int | None) -> int:
-        """What may be charged by then: in that period, or in all so far if it carries over."""
-        if self.budget.carry_over and begun is not None:
-            return self.brought + self.amount * (period - begun + 1)
+    def granted(self, now: float) -> int:
+        """What may be charged by now: in this period, or in all so far if it carries over."""
+        if self.budget.carry_over and self.begun is not None:
+            return self.brought + self.amount * (self.periods.at(now) - self.begun + 1)
         return self.amount
 
-    def paid(self, period: int) -> int:
-        """What was charged: in that period, or in all so far if it carries over."""
-        return self.total if self.budget.carry_over else self.charged.get(period, 0)
+    def paid(self, now: float) -> int:
+        """What was charged: in this period, or in all so far if it carries over."""
+        return self.total if self.budget.carry_over else self.charged.get(self.periods.at(now), 0)
 
     def left(self, now: float) -> int:
         """What may still be spent; below 0: what was overspent."""
-        period = self.periods.at(now)
-        return self.granted(period, self.turn.begun) - self.paid(period)
+        return self.granted(now) - self.paid(now)
 
-    def charge(self, period: int, amount: int) -> None:
-        """Charge to a period, which may be over."""
+    def decided(self, now: float) -> None:
+        """A decision was made."""
+        self.begun = self.periods.at(now) if self.begun is None else self.begun
+
+    def charge(self, time: float, amount: int) -> None:
+        """Charge to the period of that time, which may be over."""
+        period = self.periods.at(time)
         self.charged[period] = self.charged.get(period, 0) + amount
         self.total += amount
         if len(self.charged) > _KEPT:
             del self.charged[min(self.charged)]
 
-    def enlarge(self, factor: int, unit: float) -> None:
-        """Ticks become so many times as large: what was charged is rounded up, what is granted down."""
-        self.amount, self.brought = math.floor(self.budget.amount / unit * ticks.ONE), self.brought // factor
-        self.charged = {period: -(-paid // factor) for period, paid in self.charged.items()}
-        self.total = -(-self.total // factor)
-
-    def overspent(self) -> dict[int, int]:
+    def overspent(self, now: float) -> dict[int, int]:
         """By how much periods paid more than they were granted."""
         if self.budget.carry_over:
-            over = self.total - self.granted(self.turn.period or 0, self.turn.begun)
-            return {self.turn.period or 0: over} if over > 0 else {}
+            return {self.periods.at(now): -self.left(now)} if self.left(now) < 0 else {}
         return {period: paid - self.amount for period, paid in self.charged.items() if paid > self.amount}
 
     def plain(self) -> list[Any]:
         """Its state as JSON."""
-        return [self.turn, self.brought, self.total, sorted(self.charged.items())]
+        return [self.begun, self.brought, self.total, sorted(self.charged.items())]
 
     def take(self, plain: list[Any]) -> None:
         """The state that :meth:`plain` gave."""
-        turn, self.brought, self.total, charged = plain
-        self.turn, self.charged = Turn(*turn), dict(map(tuple, charged))  # type: ignore[arg-type]
+        self.begun, self.brought, self.total, charged = plain
+        self.charged = dict(map(tuple, charged))  # type: ignore[arg-type]
 
-    def follow(self, before: Account, now: float) -> dict[int, int]:
-        """Take over what was charged under other terms; gives the new number of each old period.
+    def follow(self, before: Account | None, held: Sequence[tuple[float, int]], now: float) -> None:
+        """Take over what was paid under other terms, and what is held for requests of these times.
 
-        The period that is running goes on as the one that is running now, so what it paid stays paid.
+        What the running period paid, the one that runs now has paid; so what is left changes by what the two amounts
+        differ in, and by no more.
         """
         at = self.periods.at
-        if before.turn.period is None:
-            return {}
-        old = {*before.charged, before.turn.period, before.periods.at(now)}
-        last = before.periods.at(now)
-        number = {p: at(now) if p == last else min(at(before.periods.begin(p)), at(now)) for p in old}
-        for period, amount in before.charged.items():
-            self.charge(number[period], amount)
-        self.turn, self.total = Turn(number[before.turn.period], before.turn.since, at(now)), before.total
-        carried = before.budget.carry_over and self.budget.carry_over
-        # So that what is left changes by what the two amounts differ in, and by no more.
-        self.brought = (
-            before.granted(last, before.turn.begun) - before.amount if carried else self.total - self.paid_at(now)
-        )
-        return number
-
-    def paid_at(self, now: float) -> int:
-        """What was charged to the period that is running."""
-        return self.charged.get(self.periods.at(now), 0)
+        if before is not None and before.begun is not None:
+            for period, amount in before.charged.items():
+                running = period == before.periods.at(now)
+                new = at(now) if running else min(at(before.periods.begin(period)), at(now))
+                self.charged[new] = self.charged.get(new, 0) + amount
+            self.total, self.begun = before.total, at(now)
+        for time, amount in held:
+            self.charge(time, amount)
+        if before is not None and before.budget.carry_over and self.budget.carry_over:
+            self.brought = before.granted(now) - before.amount
+        else:
+            self.brought = self.total - self.charged.get(at(now), 0)
 
 
 class Pace:
@@ -195,60 +172,37 @@ class Pace:
         self._zone, self._start, self._slot = zone_of(traffic.zone, "traffic.zone"), start, traffic.slot
         self._table = [int(x) for x in traffic.expected]
         self._before = [0, *itertools.accumulate(self._table)]
-        self.at: tuple[int | None, int] = None, 0  # slot of the last decision, decisions in that slot before it
+        self.at: tuple[int | None, int] = None, 0  # the slot of the last decision, and how many were made in it
 
     def _place(self, now: float) -> int:
-        seconds = now - self._start if self._zone.key == "UTC" else local(now, self._zone) - self._start
-        return math.floor(
-            seconds / self._slot + 1e-9
-        )  # a period that begins with a slot begins there after rounding, too
+        seconds = (now if self._zone.key == "UTC" else local(now, self._zone)) - self._start
+        return math.floor(seconds / self._slot + 1e-9)  # where a period begins with a slot, it does after rounding too
 
-    def turned(self, now: float) -> tuple[int | None, int]:
-        """Where it is if a decision is made now."""
+    def _seen(self, slot: int) -> int:
+        return self.at[1] if slot == self.at[0] else 0
+
+    def decided(self, now: float) -> None:
+        """A decision was made."""
         slot = self._place(now)
-        return slot, self.at[1] + 1 if slot == self.at[0] else 0
+        self.at = slot, self._seen(slot) + 1
 
     def _expected(self, slot: int) -> int:
         """Requests in all slots before this one."""
         cycles, rest = divmod(slot, len(self._table))
         return cycles * self._before[-1] + self._before[rest]
 
-    def ahead(self, accounts: Sequence[Account], turns: Sequence[Turn], at: Any) -> tuple[np.ndarray, np.ndarray]:
+    def ahead(self, accounts: Sequence[Account], now: float) -> tuple[np.ndarray, np.ndarray]:
         """Requests that are expected until each period ends, this one included, and in all of it; at least 1."""
-        slot, seen = at
-        here = max(self._expected(slot + 1) - self._expected(slot) - seen, 0)
+        slot = self._place(now)
+        here = max(self._expected(slot + 1) - self._expected(slot) - self._seen(slot), 0)
         left, total = [], []
-        for account, turn in zip(accounts, turns, strict=True):
-            first, last = (self._place(account.periods.begin(turn.period + more)) for more in (0, 1))  # type: ignore[operator]
+        for account in accounts:
+            period = account.periods.at(now)
+            first, last = (self._place(account.periods.begin(period + more)) for more in (0, 1))
             left.append(self._expected(max(last, slot + 1)) - self._expected(slot + 1) + here)
             total.append(self._expected(last) - self._expected(first))
-        return np.clip(left, 1, 1 << 30).astype(np.int32), np.clip(total, 1, 1 << 30).astype(np.int32)
-
-
-_MOST = (1 << 55) - 1  # what a total holds
-
-
-def budget_state(accounts: Sequence[Account], turns: Sequence[Turn] | None = None) -> BudgetState:
-    """The accounts in the periods of a decision (default: the last one), as the policy's code takes them."""
-    turns = [x.turn for x in accounts] if turns is None else turns
-    paid = [x.paid(turn.period or 0) for x, turn in zip(accounts, turns, strict=True)]
-    return BudgetState(ticks.split(np.array(paid, np.int64)), *_since_and_carries(accounts, turns))
-
-
-def allowance(accounts: Sequence[Account], turns: Sequence[Turn], pace: Pace | None, at: Any) -> Allowance | None:
-    """What a decision is allowed; None: all that it likes."""
-    if not accounts:
-        return None
-    most = [min(x.granted(t.period or 0, t.begun), _MOST) for x, t in zip(accounts, turns, strict=True)]
-    granted = ticks.split(np.array(most, np.int64))
-    amount = ticks.split(np.array([x.amount for x in accounts], np.int64))
-    since, carries = _since_and_carries(accounts, turns)
-    left, total = (None, None) if pace is None else pace.ahead(accounts, turns, at)
-    return Allowance(granted.whole, granted.part, granted, amount, since, left, total, carries)  # type: ignore[arg-type]
-
-
-def _since_and_carries(accounts: Sequence[Account], turns: Sequence[Turn]) -> Any:
-    return np.array([x.since for x in turns], np.int32), np.array([x.budget.carry_over for x in accounts], bool)
+        wide = np.array([[min(max(x, 1), 1 << 30) for x in row] for row in (left, total)], np.int32)
+        return wide[0], wide[1]
 
 
 _ENOUGH = 4096  # costs in a histogram; then all counts are halved, so that old prices are forgotten
@@ -274,6 +228,7 @@ class Arm:
     def learn(self, reward: int | None, cost: int) -> None:
         """One outcome."""
         self.pulls, self.cost, self.cost2 = self.pulls + 1, self.cost + cost, self.cost2 + cost * cost
+        self.above += cost > self.bound
         if reward is not None:
             self.rewarded, self.reward = self.rewarded + 1, self.reward + reward
             self.reward2 += reward * reward
@@ -284,26 +239,16 @@ class Arm:
         if sum(self.seen.values()) >= _ENOUGH:
             self.seen = {place: count // 2 for place, count in sorted(self.seen.items()) if count > 1}
 
-    def enlarge(self, factor: int) -> None:
-        """Ticks become so many times as large."""
-        self.bound, self.cost, self.cost2 = (
-            -(-x // y) for x, y in ((self.bound, factor), (self.cost, factor), (self.cost2, factor * factor))
-        )
-        lower, seen = (factor.bit_length() - 1) << 3, Counter[int]()
-        for place, count in self.seen.items():
-            seen[max(place - lower, 4 << 3) if place else 0] += count
-        self.seen = dict(seen)
-
     def mean_cost(self) -> int:
         """Rounded up; the bound where nothing is known."""
         return -(-self.cost // self.pulls) if self.pulls else self.bound
 
-    def held(self, hold: float | str) -> int:
+    def held(self, hold: float | str, most: int = ticks.ONE) -> int:
         """What a request holds: the bound, or this quantile of its costs, rounded up by at most an eighth.
 
         A quantile needs so many costs that one of them is expected above it, else it is the bound as well.
         """
-        known = sum(self.seen.values())
+        known = 0 if isinstance(hold, str) else sum(self.seen.values())
         if isinstance(hold, str) or known * (1 - hold) < 1:
             return self.bound
         beyond = 0
@@ -312,18 +257,12 @@ class Arm:
             if beyond > known * (1 - hold):
                 break
         length, eighth = place >> 3, place & 7
-        return min((((9 + eighth) << (length - 4)) - 1) >> 3, ticks.ONE) if place else 0
+        return min((((9 + eighth) << (length - 4)) - 1) >> 3, most) if place else 0
 
 
-def renumbered(period: int | None, number: dict[int, int]) -> int | None:
-    """The new number of a period, if it is known still."""
-    return None if period is None else number.get(period, max(number.values()))
-
-
-def mean_of(n: int, total: int, squares: int, unit: float) -> tuple[float | None, float | None]:
-    """The mean of n numbers of ticks, and its standard error."""
+def mean_of(n: int, total: int, squares: int, scale: float) -> tuple[float | None, float | None]:
+    """The mean of n numbers of ticks, and its standard error; ``scale`` is what a tick is."""
     if not n:
         return None, None
     variance = (squares - total * total / n) / (n - 1) if n > 1 else None
-    scale = unit / ticks.ONE
     return scale * total / n, None if variance is None else scale * math.sqrt(max(variance, 0.0) / n)

@@ -66,12 +66,19 @@ class Periods:
 
     def __init__(self, every: float | str, zone: str, start: float):
         self._every, self._zone, self._start = every, ZoneInfo(zone), start
+        self._last = 0, math.inf, math.inf  # a period that was asked for, its begin and its end
 
     def at(self, now: float) -> int:
         """The number of the period."""
         if not isinstance(self._every, str):
             return math.floor((now - self._start) / self._every)
-        date = datetime.datetime.fromtimestamp(now, self._zone).date()
+        number, begin, end = self._last
+        if not begin <= now < end:  # it is asked several times for each request
+            number = self._of(datetime.datetime.fromtimestamp(now, self._zone).date())
+            self._last = number, self.begin(number), self.begin(number + 1)
+        return number
+
+    def _of(self, date: datetime.date) -> int:
         if self._every == "month":
             return 12 * date.year + date.month - 1
         return date.toordinal() if self._every == "day" else (date.toordinal() - 1) // 7  # the first day was a Monday

@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 from jaxbandits import policies
-from jaxbandits._files import path_of, read_arrays, reason_of, save_arrays, write_whole
+from jaxbandits._files import path_of, read_arrays, save_arrays, write_whole
 from jaxbandits.core.checks import InputError, bad, shown
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import Pytree
@@ -32,7 +32,7 @@ except ImportError:  # Windows: two agents are not kept from writing one log
     fcntl = None  # type: ignore[assignment]
 
 _LOGGER = logging.getLogger("jaxbandits.live")
-FORMAT, _STATES = 3, 2  # of logs and saved agents; of saved states
+FORMAT, _STATES = 4, 2  # of logs and saved agents; of saved states
 
 
 def versions() -> dict[str, str]:
@@ -74,13 +74,12 @@ def _digits(x: np.ndarray) -> str:
 
 def policy_of(text: str, given: Policy | None) -> Policy:
     """The policy that was :func:`written` so: the one that is given, or one of this package, made again."""
-    if given is None:
-        try:
-            given = _made_again(ast.parse(text, mode="eval").body)
-        except (ValueError, TypeError, AttributeError, SyntaxError):
-            raise bad("policy", None, f"given: {text} cannot be made again from jb.policies") from None
-    refuse_other(given, text)
-    return given
+    if given is not None and written(given) == text:
+        return given
+    try:
+        return _made_again(ast.parse(text, mode="eval").body)
+    except (ValueError, TypeError, AttributeError, SyntaxError):
+        raise bad("policy", None, f"given: {text} cannot be made again from jb.policies") from None
 
 
 def _made_again(node: Any) -> Any:
@@ -92,20 +91,11 @@ def _made_again(node: Any) -> Any:
     return kind(**{str(word.arg): _made_again(word.value) for word in node.keywords})
 
 
-def refuse_other(given: Policy | None, found: str | None) -> None:
-    """Raise :class:`InputError` unless the policy that is ``given`` is the one that a file was ``found`` to be of."""
-    mine = None if given is None else written(given)
-    if mine != found:
-        may_be = f"it must be {found}, whose state the file holds"
-        if found is None:
-            may_be = "the file does not say whose state it holds: save(policy=…)"
-        raise InputError(f"policy: {mine} given; {may_be}")
-
-
 # --- The log: a line of JSON for each event, behind a first line that holds the whole state before them
 #
-# That line and what follows is a segment. When the events outgrow it, the segment is put aside, compressed, and a new
-# one begins with the state of that moment. So going on needs the last segment only; all together are the history.
+# That line and what follows is a segment. When the events outgrow it, or the terms change, the segment is put aside,
+# compressed, and a new one begins with the state of that moment. So going on needs the last segment only; all together
+# are the history. Each event holds the number of its line, so that a reader sees where one is lost.
 
 _LEAST = 1 << 19  # bytes of events in a segment: half a second to play again
 _TIMES = 4  # and so many times its first line, so that the states do not fill the disk
@@ -125,7 +115,8 @@ class Log:
     def __init__(self, place: Path, sync: bool):
         self.place, self._sync = place, sync
         self._file: io.FileIO | None = None
-        self._room = 0, 0  # bytes of events in this segment, and how many there may be
+        self._lines = 0  # in this segment
+        self.room = 0  # bytes until it is time for a new one
         try:
             self._guard = open(f"{place}.lock", "ab")  # noqa: SIM115 (as long as the agent lives)
         except OSError as problem:
@@ -138,49 +129,39 @@ class Log:
             raise bad("log", str(place), "a log that no other agent writes") from None
         _OPEN.add(self)
 
-    def begin(self, first: dict[str, Any]) -> bool:
-        """A new segment, whole or not at all; what was there is put aside under its number. False: the disk is full."""
-        line, replaces = _line(first), self._file is not None
+    def begin(self, first: dict[str, Any]) -> None:
+        """A new segment, whole or not at all; what was there is put aside under its number."""
+        replaces, line = self._file is not None, _line(first)
+        if not replaces and (found := _aside(self.place)):
+            raise bad("log", str(self.place), f"a place without {found[0][1].name}, which an older log left there")
         try:
             if replaces:
-                before = self.place.read_bytes()
-                aside = f"{self.place}.{first['segment'] - 1:06}.gz"
-                write_whole(aside, lambda file: file.write(gzip.compress(before, 3)))
-            elif found := _aside(self.place):
-                must = f"a place without {found[0][1].name}, which an older log left there"
-                raise bad("log", str(self.place), must)
+                self._file.close()  # type: ignore[union-attr]  # or Windows would not let go of it
+                before = gzip.compress(self.place.read_bytes(), 3)
+                write_whole(f"{self.place}.{first['segment'] - 1:06}.gz", lambda file: file.write(before))
             write_whole(self.place, lambda file: file.write(line))
-        except OSError as problem:
-            if not replaces:
-                raise bad("log", str(self.place), f"a file that can be written ({reason_of(problem)})") from None
-            self._room = 0, self._room[1]  # it is tried again when as much was written once more
-            _LOGGER.warning("the log could not begin a new segment (%s)", reason_of(problem))
-            return False
-        self._continue(len(line))
-        return True
+        except OSError:
+            if replaces:
+                self.go_on()
+                self.room = _LEAST  # it is tried again then
+            raise
+        self.go_on()
 
     def go_on(self) -> None:
-        """Cut off a torn last line, so that the next event begins a line of its own."""
+        """Add to the segment that is there; a torn last line is cut off."""
         with open(self.place, "rb+") as file:
-            first = len(file.readline())
-            file.seek(0)
-            file.truncate(file.read().rfind(b"\n") + 1)
-        self._continue(first)
-
-    def _continue(self, first: int) -> None:
+            whole = file.read()
+            file.truncate(end := whole.rfind(b"\n") + 1)
         if self._file is not None:
             self._file.close()
         self._file = open(self.place, "ab", buffering=0)  # noqa: SIM115
-        self._room = self._file.tell() - first, max(_LEAST, _TIMES * first)
-
-    def full(self) -> bool:
-        """Is it time for a new segment?"""
-        return self._room[0] >= self._room[1]
+        first = whole.index(b"\n") + 1
+        self._lines, self.room = whole.count(b"\n"), max(_LEAST, _TIMES * first) - (end - first)
 
     def write(self, event: dict[str, Any]) -> None:
         """Add one line. Where the disk is full nothing has happened, but for a torn line at the end."""
-        line = _line(event)
-        self._room = self._room[0] + len(line), self._room[1]
+        line = _line(event | {"n": self._lines + 1})
+        self._lines, self.room = self._lines + 1, self.room - len(line)
         while line:
             line = line[self._file.write(line) :]  # type: ignore[union-attr]
         if self._sync:
@@ -222,8 +203,10 @@ def read(place: Path, only: str = "") -> Iterator[dict[str, Any]]:
                 if only and number > 1 and not line.startswith(wanted):
                     continue
                 event = json.loads(line)
-                if number == 1 and (event["do"], event["format"]) != ("begin", FORMAT):
-                    raise bad("log", str(place), f"a log of format {FORMAT}")
+                if number == 1:
+                    if event["do"] != "begin" or event["format"] not in (3, FORMAT):
+                        raise bad("log", str(place), f"a log of format {FORMAT}, or 3")
+                    event = _from_3(event) if event["format"] == 3 else event
                 begun = True
                 yield event
     except OSError as problem:
@@ -234,6 +217,18 @@ def read(place: Path, only: str = "") -> Iterator[dict[str, Any]]:
         raise InputError(f"log: line {number} of {shown(str(place))} is no event; it must be as written") from None
     if not begun:
         raise bad("log", str(place), "a log that has begun")
+
+
+def _from_3(first: dict[str, Any]) -> dict[str, Any]:
+    """The first line of a segment of format 3 as one of format 4."""
+    state = first["state"]
+    first["terms"]["base"] = first["terms"]["unit"]
+    first["told"] = {"arms": first["told"], **first["terms"]}
+    state["requests"], state["lost"] = ([x[:4] for x in state[kind]] for kind in ("requests", "lost"))
+    state["accounts"] = [[turn[2], *others] for turn, *others in state["accounts"]]
+    if state["pace"] is not None and state["pace"][0] is not None:
+        state["pace"][1] += 1
+    return first
 
 
 def _aside(place: Path) -> list[tuple[int, Path]]:
@@ -253,7 +248,8 @@ def events(log: Any) -> Iterator[dict[str, Any]]:
     """All events of a log, as far as its segments are still there, in order, whoever writes it now.
 
     Each is a dict: ``do`` says what happened (``choose``, ``learn``, ``cancel``, ``expire``, ``add_arm``,
-    ``remove_arm``, ``change``, ``clock``), and ``id`` to which request. A ``begin`` holds the terms of what follows.
+    ``remove_arm``, ``clock``), and ``id`` to which request. A ``begin`` holds the terms of what follows, and under
+    ``change`` what was changed in them.
 
     Args:
         log: the file that the agent was given.
@@ -285,16 +281,18 @@ def packed(tree: Pytree) -> dict[str, Any]:
     return {"structure": str(structure), "leaves": kept}
 
 
-def unpacked(kept: dict[str, Any], like: Pytree) -> Pytree | None:
-    """What :func:`packed` made, if it is of the structure of ``like``; else None."""
-    leaves, structure = jax.tree.flatten(like)
-    found = [
-        np.frombuffer(base64.b64decode(text), np.dtype(kind)).reshape(shape) for kind, shape, text in kept["leaves"]
-    ]
-    shapes = [[(np.shape(x), np.asarray(x).dtype) for x in given] for given in (leaves, found)]
-    if kept["structure"] != str(structure) or shapes[0] != shapes[1]:
-        return None
-    return jax.tree.unflatten(structure, found)
+def unpacked(kept: dict[str, Any], like: Pytree) -> Pytree:
+    """What :func:`packed` made, in the structure of ``like``; ValueError if it has another one."""
+    parts = ((base64.b64decode(text), np.dtype(kind), shape) for kind, shape, text in kept["leaves"])
+    return _shaped([np.frombuffer(*part[:2]).reshape(part[2]) for part in parts], kept["structure"], like)
+
+
+def _shaped(leaves: list[np.ndarray], said: str, like: Pytree) -> Pytree:
+    wanted, structure = jax.tree.flatten(like)
+    shapes = [[(np.shape(x), np.asarray(x).dtype) for x in given] for given in (wanted, leaves)]
+    if said != str(structure) or shapes[0] != shapes[1]:
+        raise ValueError("another structure")
+    return jax.tree.unflatten(structure, leaves)
 
 
 # --- States: written whole or not at all, never pickled, and of the policy that they say.
@@ -322,11 +320,6 @@ def save(path: str | os.PathLike[str], state: Pytree, *, policy: Policy | None) 
         >>> os.path.exists(path)
         True
     """
-    save_with(path, state, {"policy": None if policy is None else written(policy)})
-
-
-def save_with(path: Any, state: Pytree, about: dict[str, Any]) -> None:
-    """The leaves of ``state`` as arrays, its structure and ``about`` as JSON."""
     place, leaves = path_of("path", path), {}
     for i, (at, value) in enumerate(jax.tree_util.tree_flatten_with_path(state)[0]):
         kind = getattr(value, "dtype", None) or np.asarray(value).dtype  # a key of jax has a type without a kind
@@ -334,7 +327,8 @@ def save_with(path: Any, state: Pytree, about: dict[str, Any]) -> None:
             name = jax.tree_util.keystr(at) or "."
             raise bad(f"state: {name}", value, "an array of numbers or truth values (nothing is pickled)")
         leaves[f"leaf{i}"] = np.asarray(value)
-    about = {"format": _STATES, "structure": str(jax.tree.structure(state))} | about
+    about = {"format": _STATES, "structure": str(jax.tree.structure(state))}
+    about["policy"] = None if policy is None else written(policy)
     save_arrays("path", place, {"about": np.array(json.dumps(about))} | leaves)
 
 
@@ -358,33 +352,27 @@ def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = 
         jaxbandits.core.checks.InputError: policy: OmegaUCB(rho=0.25) given; it must be MUCB(alpha=0.0625), whose...
     """
     place = path_of("path", path)
-    about, leaves = load_with(place)
-    refuse_other(policy, about.get("policy"))
-    return like_before(place, like, about, leaves)
-
-
-def load_with(place: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """What :func:`save_with` wrote: the JSON, and the leaves."""
     try:
         arrays = read_arrays(place)
         about = json.loads(str(arrays.pop("about")))
-        if about["format"] == _STATES:
-            return about, [arrays[f"leaf{i}"] for i in range(len(arrays))]
-        reason = f"it has no format {_STATES}"
+        leaves = [arrays[f"leaf{i}"] for i in range(len(arrays))]
+        reason = "" if about["format"] == _STATES else f"it has no format {_STATES}"
     except OSError as problem:
         reason = problem.strerror or "it is cut off"
     except Exception:  # whatever is wrong with a file that is none of ours
         reason = "it holds no state, or is broken"
-    raise bad("path", str(place), f"a saved state ({reason})")
-
-
-def like_before(place: Path, like: Pytree, about: dict[str, Any], leaves: list[np.ndarray]) -> Pytree:
-    """The leaves in the structure of ``like``, if it is the one that was saved."""
-    wanted, structure = jax.tree.flatten(like)
-    shapes = [[(np.shape(x), np.asarray(x).dtype) for x in given] for given in (wanted, leaves)]
-    if about.get("structure") != str(structure) or shapes[0] != shapes[1]:
+    if reason:
+        raise bad("path", str(place), f"a saved state ({reason})")
+    mine, found = None if policy is None else written(policy), about.get("policy")
+    if mine != found:
+        may_be = f"it must be {found}, whose state the file holds"
+        if found is None:
+            may_be = "the file does not say whose state it holds: save(policy=…)"
+        raise InputError(f"policy: {mine} given; {may_be}")
+    try:
+        return _shaped(leaves, about.get("structure"), like)
+    except ValueError:
         raise InputError(
             f"path: {shown(str(place))} holds another structure than `like`; it must be of the same policy, "
             "with or without `left` as before"
-        )
-    return jax.tree.unflatten(structure, leaves)
+        ) from None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import os
+import socket
 import stat
 import threading
 import time
@@ -12,7 +14,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
-from jaxbandits.core.checks import InputError, positive_number
+from jaxbandits.core.checks import InputError, bad, positive_number
 from jaxbandits.live.agent import Agent
 from jaxbandits.live.errors import Settled
 
@@ -20,6 +22,7 @@ _CALLS = (
     *("choose", "learn", "cancel", "expire", "add_arm", "remove_arm", "change"),
     *("left", "charged", "renews_at", "open", "statistics", "resume"),
 )
+_GROWS = ("requests", "turned_away", "cancelled", "late", "pulls", "lost", "above")  # counters of Prometheus
 _GONE = (ConnectionError, EOFError, FileNotFoundError)  # what is raised where nobody answers
 _PAUSE = 0.05  # seconds until it is tried again
 
@@ -32,6 +35,9 @@ def serve(agent: Agent, address: Any, *, key: bytes) -> None:
         address: the path of a socket, or (host, port).
         key: a secret. Whoever has it may run code in this process: it is for processes of one service, not for a
             network of strangers.
+
+    Raises:
+        InputError: another process serves there.
 
     Example:
         >>> import os, tempfile, threading, jax
@@ -48,7 +54,15 @@ def serve(agent: Agent, address: Any, *, key: bytes) -> None:
     _check_key(key)
     with contextlib.suppress(FileNotFoundError, TypeError):
         if stat.S_ISSOCK(os.stat(address).st_mode):
-            os.unlink(address)  # a process that was killed left it there
+            with socket.socket(socket.AF_UNIX) as other:
+                try:
+                    other.connect(os.fspath(address))
+                except ConnectionRefusedError:
+                    os.unlink(address)  # a process that was killed left it there
+                else:
+                    raise bad("address", address, "one that no other agent serves")
+    gc.collect()
+    gc.freeze()  # what jax made until now is no garbage, and need not be looked through again
     with Listener(address, backlog=128, authkey=key) as listener:
         while True:
             try:
@@ -136,7 +150,9 @@ def connect(address: Any, *, key: bytes, patience: float = 10.0) -> Any:
 
 
 def prometheus(agent: Any, registry: Any = None) -> None:
-    """Let Prometheus read :meth:`Agent.statistics`: ``jaxbandits_requests``, ``jaxbandits_arm_cost{arm="…"}``, …
+    """Let Prometheus read :meth:`Agent.statistics`: ``jaxbandits_requests_total``, ``jaxbandits_arm_cost{arm="…"}``, …
+
+    What only grows is a counter (``…_total``), all else a gauge.
 
     Args:
         agent: an agent, or what :func:`connect` gave.
@@ -154,7 +170,7 @@ def prometheus(agent: Any, registry: Any = None) -> None:
     """
     try:
         from prometheus_client import REGISTRY
-        from prometheus_client.core import GaugeMetricFamily
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     except ImportError:
         raise InputError("prometheus: it is not installed: pip install 'jaxbandits[prometheus]'") from None
 
@@ -164,17 +180,16 @@ def prometheus(agent: Any, registry: Any = None) -> None:
 
         def collect(self) -> Iterator[Any]:
             told = agent.statistics()
-            for name, value in told.items():
-                if not isinstance(value, dict):
-                    yield GaugeMetricFamily(f"jaxbandits_{name}", name, value=value)
-            for kind in ("arm", "budget"):
-                rows = told[f"{kind}s"]
+            kinds = {"arm": told.pop("arms"), "budget": told.pop("budgets"), "": {"": told}}
+            for kind, rows in kinds.items():
                 for field in next(iter(rows.values()), ()):
-                    family = GaugeMetricFamily(f"jaxbandits_{kind}_{field}", f"{field} of each {kind}", labels=[kind])
-                    for name, row in rows.items():
+                    made = CounterMetricFamily if field in _GROWS else GaugeMetricFamily
+                    name = "_".join(filter(None, ("jaxbandits", kind, field)))
+                    family = made(name, f"see {field} of Agent.statistics", labels=[kind] if kind else [])
+                    for row_name, row in rows.items():
                         value = sum(row[field].values()) if isinstance(row[field], dict) else row[field]
                         if value is not None:
-                            family.add_metric([name], float(value))
+                            family.add_metric([row_name] if kind else [], float(value))
                     yield family
 
     (REGISTRY if registry is None else registry).register(Collector())

@@ -71,14 +71,22 @@ class FixedSplit(Plan):
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """The first arm at which the weights so far exceed a number drawn below their sum."""
-        weights = jnp.where(view.available, jnp.asarray(self.weights), 0)
-        # whole numbers, whose sums do not depend on how many arms there are
-        largest = 2 ** min(_LARGEST, _SUM - (weights.shape[0] - 1).bit_length())
-        whole = jnp.rint(weights / jnp.max(weights) * largest).astype(jnp.int32)
+        whole = self._whole(view)
         reached = jnp.cumsum(whole, dtype=jnp.int32)
         number = streams.below(streams.policy_words(key, view.round, Role.MIX)[0], reached[-1])
-        ids = jax.lax.iota(jnp.int32, weights.shape[0])
-        return state, jnp.min(jnp.where(reached > number, ids, weights.shape[0]))
+        ids = jax.lax.iota(jnp.int32, whole.shape[0])
+        return state, jnp.min(jnp.where(reached > number, ids, whole.shape[0]))
+
+    def log_probabilities(self, state: jax.Array, view: View) -> jax.Array:
+        """ln p of every arm, ``f32[K]``."""
+        whole = self._whole(view)
+        return jnp.log(whole / jnp.sum(whole))
+
+    def _whole(self, view: View) -> jax.Array:
+        """The weights as whole numbers, whose sums do not depend on how many arms there are."""
+        weights = jnp.where(view.available, jnp.asarray(self.weights), 0)
+        largest = 2 ** min(_LARGEST, _SUM - (weights.shape[0] - 1).bit_length())
+        return jnp.rint(weights / jnp.max(weights) * largest).astype(jnp.int32)
 
 
 # --- ε-first with a budget

@@ -140,8 +140,8 @@ class PricePacer(ArmTotals):
     ) -> tuple[PricePacerState, jax.Array]:
         """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""
         money, learnt = allowance_of(view), arm_statistics.counted(state.learnt, open)
-        if money.since.shape != (self.budgets,):
-            raise InputError(f"PricePacer.budgets: {self.budgets} given; it must be {money.since.shape[0]}")
+        if money.whole.shape != (self.budgets,):
+            raise InputError(f"PricePacer.budgets: {self.budgets} given; it must be {money.whole.shape[0]}")
         arms = arm_statistics.as_floats(learnt, view.round)
         scope, n = money.scope.astype(jnp.float32), jnp.maximum(arms.n, 1)  # type: ignore[union-attr]
         bound = ticks.ticks_to_float(money.bound)  # type: ignore[arg-type]

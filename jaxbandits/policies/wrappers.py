@@ -104,8 +104,9 @@ class Guarded(Around):
 
 # --- A policy with many requests in flight: it decides with what has arrived, and counts in what is open
 #
-# :func:`decide` and :func:`learn` are the whole rule. The simulator plays them through :class:`InFlight`, a service
-# through ``jb.live.Agent``: so both decide the same.
+# :func:`decide` and :func:`learn` are the whole rule, which the simulator plays through :class:`InFlight`. A service
+# (``jb.live.Agent``) counts money on the host, and asks the policy with what these would ask it with: a test holds both
+# to the same decisions.
 
 
 class Known(NamedTuple):

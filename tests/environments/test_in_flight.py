@@ -17,7 +17,6 @@ from jaxbandits.core.protocol import View
 from jaxbandits.core.streams import Domain
 from jaxbandits.environments import Batched, Delayed, FiniteArms, FixedDelay, Reservoir, TableDelay
 from jaxbandits.environments.delayed import delay_words
-from jaxbandits.live.budgets import budget_state
 from jaxbandits.policies import (
     CUSUM,
     RCB,
@@ -201,11 +200,12 @@ def serve(name: str, run: int) -> None:
         if t < ROUNDS:
             for round, _, reward, cost, lost in arrived:
                 if lost:
-                    agent._give_up([round], now[0])
+                    agent._do({"do": "expire", "t": now[0], "ids": [round], "forget": []})
                 else:
                     agent.learn(round, reward=reward / ticks.ONE, cost=cost / ticks.ONE)
-    known = Known(agent._learnt, agent._waiting, budget_state(agent._accounts))
-    simulated = rounds[-1].lane.state.known
+    state, simulated = agent._state, rounds[-1].lane.state.known
+    charged = ticks.split(np.array([account.paid(now[0]) for account in state.accounts]))
+    known = Known(state.learnt, state.waiting, simulated.budgets._replace(charged=charged))
     for mine, must in zip(jax.tree.leaves(known), jax.tree.leaves(simulated), strict=True):
         if mine.ndim and mine.shape != must.shape:  # an agent has room for more arms
             mine, more = mine[: must.shape[0]], mine[must.shape[0] :]

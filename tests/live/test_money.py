@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from decimal import Decimal
 from multiprocessing import AuthenticationError
 from pathlib import Path
 from typing import Any
@@ -43,11 +44,29 @@ def test_a_cost_above_the_bound_is_booked_learnt_and_told(caplog: pytest.LogCapt
     assert [told["arms"][name]["above"] for name in "ab"] == [1, 1]
     assert told["budgets"]["day"]["overspent"] == {0.0: pytest.approx(0.44, abs=1e-6)}
     assert agent.left()["day"] == pytest.approx(-0.44, abs=1e-6) and agent.choose() is None
-    cost = ticks.join(agent._learnt.cost)[:2] / ticks.ONE * 0.25
+    cost = ticks.join(agent._state.learnt.cost)[:2] / ticks.ONE * 0.25
     np.testing.assert_allclose(cost, [0.15, 0.25], atol=1e-6)  # the policy sees at most the unit
     with pytest.raises(Unpayable, match="no arm can be paid") as refused:
         agent.choose(must=True)
     assert refused.value.renews_at == DAY
+
+
+def test_open_requests_are_held_by_the_budgets_that_pay_for_them_now() -> None:
+    """Other periods, other arms: what is held moves with its request, what is settled stays in the running period."""
+    clock = Clock()
+    clock.now = 10 * HOUR
+    agent = made(clock, arms={"a": 0.1, "b": 0.2}, budgets=[Budget(5.0, DAY, name="day")])
+    early, other = agent.choose(n=2)
+    agent.learn(agent.choose(), reward=1.0, cost=0.05)
+    clock.now = 14 * HOUR
+    agent.change(budgets=[Budget(1.0, HOUR, name="day"), Budget(1.0, DAY, arms=("b",), name="b")])
+    assert [early.arm, other.arm] == ["a", "b"]
+    near = {name: {at: pytest.approx(x, abs=1e-6) for at, x in rows.items()} for name, rows in agent.charged().items()}
+    assert near == {"day": {14 * HOUR: 0.05, 10 * HOUR: 0.3}, "b": {0.0: 0.2}}
+    for ticket, cost in ((early, 0.01), (other, Decimal("0.02"))):
+        agent.learn(ticket, reward=1.0, cost=cost)
+    near = {name: {at: pytest.approx(x, abs=1e-6) for at, x in rows.items()} for name, rows in agent.charged().items()}
+    assert near == {"day": {14 * HOUR: 0.05, 10 * HOUR: 0.03}, "b": {0.0: 0.02}}
 
 
 def test_a_free_arm_is_served_when_the_money_is_gone() -> None:
@@ -111,7 +130,7 @@ def test_lost_requests_are_charged_the_mean_of_their_arm() -> None:
     with pytest.raises(Settled):
         agent.learn(unknown.id, reward=1.0, cost=0.1)
     told = agent.statistics()
-    assert (told["late"], told["arms"]["a"]["lost"], len(agent._lost)) == (1, 2, 0)
+    assert (told["late"], told["arms"]["a"]["lost"], len(agent._state.lost)) == (1, 2, 0)
 
 
 # --- time
@@ -158,7 +177,7 @@ def test_requests_expected_of_a_day_with_23_hours() -> None:
     account = Account(Budget(1.0, "day", zone="Europe/Berlin"), 0.0, 1.0)
     for hour in range(23):
         now = start + hour * HOUR + 60.0
-        left, total = pace.ahead([account], [account.turned(now, 1)], pace.turned(now))
+        left, total = pace.ahead([account], now)
         there = hour + (hour >= 2)  # from 2:00 on the clocks show one hour more
         assert (int(left[0]), int(total[0])) == (max(sum(range(there, 24)), 1), sum(range(24)))
 
@@ -233,7 +252,8 @@ def test_prometheus_reads_the_statistics() -> None:
     jb.live.prometheus(agent, registry)
     agent.learn(agent.choose(), reward=1.0, cost=0.005)
     text = client.generate_latest(registry).decode()
-    assert 'jaxbandits_arm_pulls{arm="small"} 1.0' in text and "jaxbandits_requests 1.0" in text
+    assert 'jaxbandits_arm_pulls_total{arm="small"} 1.0' in text and "jaxbandits_requests_total 1.0" in text
+    assert "# TYPE jaxbandits_turned_away_total counter" in text and "# TYPE jaxbandits_open gauge" in text
     assert 'jaxbandits_budget_overspent{budget="day"} 0.0' in text and "jaxbandits_budget_price{" not in text
 
 
@@ -270,6 +290,12 @@ def test_many_threads_ask_an_agent_elsewhere(tmp_path: Path) -> None:
     ):
         with pytest.raises(error):
             call()
+    with pytest.raises(jb.InputError, match=r"address: .* one that no other agent serves"):
+        jb.live.serve(agent, address, key=b"k")
+    (tmp_path / "notes").write_text("mine")
+    with pytest.raises(OSError, match="in use"):
+        jb.live.serve(agent, str(tmp_path / "notes"), key=b"k")
+    assert (tmp_path / "notes").read_text() == "mine"
     while elsewhere.choose():
         pass
     with pytest.raises(Unpayable) as refused:
@@ -345,14 +371,14 @@ def test_an_arm_joins_while_others_are_served() -> None:
     worker = threading.Thread(target=work)
     worker.start()
     held: list[bool] = []
-    compile_ = agent._compile
+    compile_ = agent._state.compile
 
     def compiled(room: int) -> None:
         held.append(agent._lock._is_owned())  # type: ignore[attr-defined]
         time.sleep(0.3)
         compile_(room)
 
-    agent._compile = compiled  # type: ignore[method-assign]
+    agent._state.compile = compiled  # type: ignore[method-assign]
     agent.add_arm("f", 0.1)
     before = len(waits)
     done.set()
@@ -402,8 +428,10 @@ def test_a_restart_with_a_larger_bound_makes_the_unit_larger(tmp_path: Path, cap
         8.88, abs=1e-6
     )
     assert "above its bound" not in caplog.text  # that was told when it happened
-    again.change(budgets=[Budget(9.0, DAY, name="money")])
-    assert "['day'] are no more" in caplog.text
+    again.change(budgets=[Budget(9.0, DAY, name="money")])  # another name, and nothing else
+    assert again.left() == {"money": pytest.approx(8.88, abs=1e-6)} and not caplog.text
+    again.change(budgets=[Budget(8.0, DAY, name="day")])
+    assert "['money'] are no more" in caplog.text and again.left() == {"day": 8.0}
     for wrong, message in (({"traffic": [20] * 24}, "a jb.live.Traffic"), ({"traffic": 3}, "a jb.live.Traffic")):
         with pytest.raises(jb.InputError, match=message):
             made(clock, arms={"a": 0.1}, budgets=(), **wrong)
