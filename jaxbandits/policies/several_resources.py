@@ -831,6 +831,8 @@ class LagrangeBwK(Policy):
     Source: JACM 69, 2022, Algorithm 1 and its instance with EXP3.P and Hedge, from memory; rates of Bubeck and
     Cesa-Bianchi 2012, Theorem 3.3, and of Hedge for a known horizon.
 
+    Deviations: where outcomes come later (``InFlight``), one meets the resource that was named last.
+
     Example:
         >>> import jaxbandits as jb
         >>> jb.policies.LagrangeBwK().ratio
