@@ -452,7 +452,7 @@ def _alphas() -> Iterator[str]:
 # --- docs/findings/drift.md ------------------------------------------------------------------------------------
 _FORGETFUL = ("ω-UCB, ρ = 1/4", "BTS", "m-UCB")
 _WAYS: tuple[str, ...] = ("never", "half-life 128", "half-life 512", "half-life 512 pulls", "window 740")
-_WAYS += ("restart, GLR", "restart the arm, GLR", "restart, CUSUM", "restart, Page–Hinkley")
+_WAYS += ("restart, GLR", "restart the arm, GLR", "restart, GLR, growing", "restart, CUSUM", "restart, Page–Hinkley")
 
 
 def _lines() -> Iterator[str]:
@@ -470,11 +470,12 @@ def _held() -> Iterator[str]:
     told = []
     for item, each in summary("drift").items():
         if item.startswith("held: "):
-            name, half = re.findall(r"held: (.+), budget .+, half-life (\d+):", item)[0]
-            told.append(
-                [name, half, each.published, each.measured.replace("; ", " | ").replace("-", "−"), each.verdict]
-            )
-    return table(["", "half-life", "line", "with twice as many changes", "with half as many", "holds"], told)
+            name, budget, half = re.findall(r"held: (.+), budget (\d+), half-life (\d+):", item)[0]
+            more, fewer = each.measured.replace("-", "−").split("; ")
+            budget, half = f"{int(budget):,}", f"{int(half):,}"
+            told.append([name, budget, half, each.published, more, fewer, each.verdict])
+    header = ["", "budget", "half-life", "line", "with twice as many changes", "with half as many", "holds"]
+    return table(header, told)
 
 
 def _ways() -> Iterator[str]:
