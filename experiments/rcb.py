@@ -352,7 +352,7 @@ def _above_the_lower_bound(name: str, beta: float, middle: np.ndarray, slope: np
     """Theorem 2, any algorithm: is the local exponent nowhere below β/(1+β)? Its constant is free."""
     lower = beta / (1 + beta)
     apart = (slope - lower) / se
-    i, item = int(apart.argmin()), f"exponent: {name}, β = {beta:g}: least distance above the lower bound's"
+    i, item = int(apart.argmin()), f"bounds: {name}, β = {beta:g}: least exponent − that of Theorem 2"
     note = f"at B ≈ {middle[i]:.3g}, {apart[i]:.1f} s.e.; yes: above by 2 s.e. at each of {len(middle)} budgets"
     holds = above_zero(slope[i] - lower, se[i])
     return row(item, slope[i] - lower, se[i], published="≥ 0 (Theorem 2)", holds=holds, note=note, digits=".3f")
@@ -362,8 +362,8 @@ def _as_printed(beta: float, middle: np.ndarray, slope: np.ndarray, se: np.ndarr
     """Theorem 3 with its two cases as they are printed: B^{β/(1+β)} for β ≤ 1 and √B for β > 1, times ln²B."""
     power = 0.5 if beta > 1 else beta / (1 + beta)
     bound, i = power + 2 / np.log(middle[-1]), len(middle) - 1
-    item = f"exponent: RCB-AIR, β = {beta:g}, as printed, B ≈ {middle[i]:.3g}"
-    note = "Theorem 3 as printed; yes: below that bound's own local exponent at the largest budget"
+    item = f"bounds: RCB-AIR, β = {beta:g}, Theorem 3 as printed, B ≈ {middle[i]:.3g}"
+    note = "exponent; yes: below that bound's own local exponent, at the largest budget"
     return [
         row(
             item, slope[i], se[i], published=f"≤ {bound:.3f}", holds=above_zero(bound - slope[i], se[i]), note=note,
@@ -710,9 +710,10 @@ def _below_its_ratio(options: Options) -> list[Row]:
 def _on_given_arms(options: Options) -> list[Row]:
     """Eqs. (8) and (19): RCB on twenty arms of a reservoir, for τ_B rounds and for the budget B."""
     instances, budget = options.pick((10, 200.0), (50, 2e3), (200, 1e4))
-    arms, tau = 20, 2 * budget / LEAST
+    arms, lam = 20, 0.5  # for smaller λ the bound (19) is above τ_B for every arm, and says nothing
+    tau = 2 * budget / lam
     reservoir = Reservoir.ratio(
-        ARMS_KEY, instances=instances, capacity=arms, beta=1.0, best_ratio=BEST, least_cost=LEAST,
+        ARMS_KEY, instances=instances, capacity=arms, beta=1.0, best_ratio=BEST, least_cost=lam,
         outcomes=bernoulli_outcome,
     )  # fmt: skip
     world = FiniteArms.bernoulli(*reservoir.first_arms(arms))
@@ -724,15 +725,15 @@ def _on_given_arms(options: Options) -> list[Row]:
     lost = BEST * budget - spent.reward.values[0, :, 0, -1]
     # at Δ_k/2 from ρ* no arm may be: N counts those that are nearer
     near = (gap[:, None, :] < gap[:, :, None] / 2).sum(axis=2)
-    bound = (2 * np.log(tau) + 5) / (eta(LEAST) * gap) ** 2 + tau * 2.0**-near
-    of = f"{arms} Bernoulli arms of each of {instances} reservoirs, β = 1, B = {budget:g}"
-    worst = (lasts / np.minimum(bound, tau)).max()
+    bound = (2 * np.log(tau) + 5) / (eta(lam) * gap) ** 2 + tau * 2.0**-near
+    of = f"{arms} Bernoulli arms of each of {instances} reservoirs, β = 1, λ = {lam:g}, B = {budget:g}"
+    worst = (lasts / bound).max()
     known = float((bound < tau).mean())
     rows = [
         row("proof: pulls in τ_B rounds over the bound (19)", worst, published="≤ 1", holds=bool(worst <= 1),
-            note=f"the worst arm; {of}; for {known:.0%} of the arms the bound is below τ_B, and says anything"),
+            note=f"the worst arm; {of}; for {known:.0%} of the arms the bound is below τ_B"),
     ]  # fmt: skip
-    right = (gap * lasts).sum(axis=1) + 2 / LEAST
+    right = (gap * lasts).sum(axis=1) + 2 / lam
     rows.append(
         mean_row("proof: regret on given arms over the right side of (8)", lost / right, published="≤ 1",
                  holds=is_above(-lost / right, -1.0), note=f"{of}; without its O(·)", digits=".3f")

@@ -447,7 +447,7 @@ def smooth_arms(depth: int) -> Any:
 def smooth(options: Options) -> list[Row]:
     """Theorem 2 where v* − v(τ) = 0.3 (τ* − τ)² ≤ |τ* − τ|, so that d = ½; StoOO on pairs beside z-RCUCB; H and H̃."""
     usual = (1_000, 10_000)
-    horizons, replicates, depth = options.pick(((300, 1_000), 4, 5), (usual, 20, 6), ((*usual, 100_000), 60, 6))
+    horizons, replicates, depth = options.pick(((300, 1_000), 4, 5), (usual, 20, 6), ((*usual, 100_000), 30, 6))
     worlds, found = {"smooth": smooth_arms(depth), "G1": g1(limits=fine_limits(depth).tolist())}, {}
     for horizon in horizons:
         marks = [horizon / (horizon + 1), 1.0]

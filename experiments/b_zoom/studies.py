@@ -401,7 +401,8 @@ def worst(options: Options) -> list[Row]:
         warnings.filterwarnings("ignore", message=".*(lipschitz|lam):.*")  # L is from the formula, not from a grid
         zooms = swept(options, "worst BZ", policies=zoom, environments=narrow, **how)["reward"].values
         grids = swept(options, "worst BV1", policies=p.UCBBV1(min_cost=0.5), environments=grid, **how)["reward"].values
-    shares = (grids / zooms.mean()).reshape(sharp.size, runs)
+    zooms, grids = (x.reshape(sharp.size, runs) for x in (zooms, grids))
+    shares = grids / zooms.mean(axis=1, keepdims=True)
     return [*rows, *_falls("worst: profit of UCBBV1, 10 random points, over B-Zoom's", "sharpness", sharp, shares)]
 
 

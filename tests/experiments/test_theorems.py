@@ -111,12 +111,12 @@ def test_best_ratio_alone_is_not_optimal_and_the_bounds_could_fail() -> None:
 
 
 def test_clean_phases_are_told_from_unclean_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    unclean, gap, active = _in_phases(4, 20)
-    assert unclean.tolist() == [0, 0, 0, 0] and 0 < gap < 1
-    assert active.shape == (20, 4) and (active[:, 0] == 1).all() and (active <= 2.0 ** np.arange(4)).all()
-    monkeypatch.setattr(BZoom, "radius", lambda self, n, phase: 0.05 / jnp.sqrt(n))  # a thousandth of what is proved
-    unclean, gap, active = _in_phases(4, 20)
-    assert (unclean[1:] > 0).all() and gap > 1
+    unclean, gap, active = _in_phases(6, 20)
+    assert unclean.tolist() == [0] * 6 and 0 < gap < 1
+    assert active.shape == (20, 6) and (active[:, 0] == 1).all() and (active <= 2.0 ** np.arange(6)).all()
+    monkeypatch.setattr(BZoom, "radius", lambda self, n, phase: 0.5 / jnp.sqrt(n))  # a hundredth of what is proved
+    unclean, closer, more = _in_phases(6, 20)
+    assert (unclean[1:] > 0).all() and closer > 5 * gap and more.mean() > active.mean()
 
 
 def test_a_case_is_worse_only_if_every_step_is() -> None:
@@ -137,7 +137,7 @@ def test_exponents_are_held_against_both_bounds() -> None:
 def test_the_proof_of_rcb_could_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     quick = Options(quick=True)
     assert {each.verdict for each in _in_closed_form(quick)} == {"yes"}
-    monkeypatch.setattr("experiments.rcb.eta", lambda lam: 1.2 * eta(lam))
+    monkeypatch.setattr("experiments.rcb.eta", lambda lam: 2 * eta(lam))
     assert _in_closed_form(quick)[0].verdict == "no"
 
 
