@@ -3,7 +3,7 @@
     python -m experiments b_zoom [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
 Items: table1, independent (B-Zoom by a loop that shares nothing with the library, at every budget), figure1, table2,
-lemmas, worst (two worst cases), scale, growth, grids, trees, auctions. ``--full`` plays the published sizes. auctions
+lemmas, worst (a worst case), scale, growth, grids, trees, auctions. ``--full`` plays the published sizes. auctions
 needs the folder ``../shared/data``, independent Numba; each is skipped, and says so, without.
 """
 
