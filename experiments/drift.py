@@ -139,8 +139,7 @@ def pays(options: Options) -> list[Row]:
             item, ends = f"pays: {how}: half-life {h:g} pays from … changes a run on", "0: from the fewest, inf: never"
             error = f"{at.low:.2g} to {at.high:.2g}"
             rows.append(row(item, at.at, error, digits=".2g", note=f"95 %; {length:.0f} rounds a run; {ends}"))
-        if budget == budgets[len(budgets) // 2]:
-            rows += held(options, name, budget, halves, lines, length, instances)
+        rows += held(options, name, budget, halves, lines, length, instances)
         drawn(axis, changes, halves, more.mean(axis=-1), lines)
         axis.set_title(f"{name.replace('1/4', '¼')}, budget {budget:,.0f} (some {length:,.0f} rounds)", fontsize=9)
     title = "Forgetting: regret with a half-life minus without, % of the best possible reward (blue: it pays)"
@@ -160,7 +159,7 @@ def held(
         for factor, sign in ((2.0, -1), (0.5, 1)):
             there = world(HELD, instances, length / (found.at * factor), SEGMENTS)
             both = Discounted.half_life(POLICIES[name], [h, NEVER])
-            lost, _ = played(options, f"held {name}, {h:g}, {factor:g}", both, there, budget, HELD)
+            lost, _ = played(options, f"held {name}, {budget:g}, {h:g}, {factor:g}", both, there, budget, HELD)
             mean, se = mean_se(more := lost[0] - lost[1])
             answers.append(is_above(sign * more))
             told.append(f"{mean:+.4f} ± {1.96 * se:.4f} at {found.at * factor:.2g}")
@@ -199,7 +198,7 @@ def ways(options: Options) -> list[Row]:
     """ω-UCB that forgets in several ways, over the time between changes."""
     instances, budget = options.pick(8, 64, 256), options.pick(100.0, 2000.0, 2000.0)
     lengths = [*options.pick([64], [256, 1024, 4096], [128, 256, 512, 1024, 2048, 4096, 8192]), STANDS]
-    segments, inner = int(6 * budget / lengths[0]), OmegaUCB(rho=0.25)
+    segments, inner, rounds = int(6 * budget / lengths[0]), OmegaUCB(rho=0.25), 3.45 * budget  # a run's, about
     every: dict[str, Any] = {
         "never": inner,
         "half-life 128": Discounted.half_life(inner, 128),
@@ -208,6 +207,9 @@ def ways(options: Options) -> list[Row]:
         "window 740": Windowed(inner, window=740),  # 512 / ln 2: as much remembered as with that half-life
         "restart, GLR": Restarting(inner, GLR(), explore=0.02),
         "restart the arm, GLR": Restarting(inner, GLR(), explore=0.02, whole=False),
+        "restart, GLR, growing": Restarting(
+            inner, GLR(delta=rounds**-0.5), explore=float(np.sqrt(ARMS * np.log(rounds) / rounds)), growing=True
+        ),
         "restart, CUSUM": Restarting(inner, CUSUM(threshold=8.0), explore=0.02),
         "restart, Page–Hinkley": Restarting(inner, PageHinkley(threshold=8.0), explore=0.02),
     }

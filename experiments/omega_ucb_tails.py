@@ -22,7 +22,7 @@ from matplotlib.ticker import NullFormatter
 from scipy import stats
 
 import jaxbandits as jb
-from experiments.common import Experiment, Options, Row, row, simulated
+from experiments.common import Experiment, Options, Row, between, beyond, row, simulated
 from experiments.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, VERMILION, figure, name_ticks, save
 from experiments.omega_ucb.play import LAWS, STEPS, TWO, fraction, policies
 from experiments.omega_ucb.play import RHOS as PAPERS
@@ -64,7 +64,7 @@ class Job:
     def rhos(self) -> tuple[float, ...]:
         """Values of ρ; NaN for a policy without."""
         of_omega = FIVE if self.decade > 0 else RHOS
-        return tuple(map(float, {"ω-UCB": of_omega, "ω*-UCB": TWO}.get(self.policy, [np.nan])))
+        return tuple(map(float, {"ω-UCB": of_omega, "ω*-UCB": TWO, "ω-UCB, two ρ": TWO}.get(self.policy, [np.nan])))
 
     def made(self, world: FiniteArms, options: Options) -> Any:
         """The policy, with all its settings."""
@@ -75,7 +75,7 @@ class Job:
 
     def blocks(self, options: Options) -> int:
         """How many blocks of instances are played."""
-        if self.policy == "ω-UCB":
+        if self.policy in ("ω-UCB", "ω-UCB, two ρ"):
             above = 8 if self.setting == "S-Br-10" else 2
             return options.pick(1, 1, above if self.decade > 0 else 8 if self.setting.endswith("-100") else 16)
         if self.policy == "m-UCB":
@@ -392,6 +392,31 @@ def tails(options: Options) -> list[Row]:
         by_budget(options)
     names = options.pick(settings, JOBS, JOBS)
     return tables([job for name in names for job in JOBS[name]], options)
+
+
+def larger(options: Options) -> list[Row]:
+    """For the page of the paper: differences at B between policies, paired by instance, on these instances."""
+    rows = []
+    for arms in options.pick(WIDTHS[:1], WIDTHS, WIDTHS):
+        quarter, one = played(Job(f"S-Br-{arms}", "ω-UCB, two ρ", 0), options).regret
+        bts = played(Job(f"S-Br-{arms}", "BTS", 0), options).regret[0]
+        for name, more in (("ω-UCB, ρ = 1", one - quarter), ("BTS", bts - quarter[: bts.size])):
+            found, item = mean(more), f"larger: S-Br-{arms}: regret of {name} − ω-UCB, ρ = 1/4 at B"
+            holds, note = beyond(found.low, found.high), f"95 % interval; {more.size} new instances, paired"
+            error = f"{found.low:.0f} to {found.high:.0f}"
+            rows.append(row(item, found.value, error, published="> 0", holds=holds, note=note, digits=".0f"))
+    if options.quick:
+        return rows
+    quarter = played(Job("S-Bt-100", "ω-UCB, two ρ", 0), options).regret[0]
+    theirs = played(Job("S-Bt-100", "m-UCB", 0), options).regret[0]
+    both = min(quarter.size, theirs.size)
+    quarter, theirs = quarter[:both], theirs[:both]
+    times = resampled(both)
+    low, high = np.quantile((times @ theirs) / (times @ quarter), (0.025, 0.975))
+    item, said = "larger: S-Bt-100: regret of m-UCB / ω-UCB, ρ = 1/4 at B", "comparable (4/5 to 5/4)"
+    note, error = f"95 % bootstrap interval; {both} new instances, paired", f"{low:.3g} to {high:.3g}"
+    holds, ratio = between(low, high, 0.8, 1.25), theirs.sum() / quarter.sum()
+    return [*rows, row(item, ratio, error, published=said, holds=holds, note=note, digits=".3g")]
 
 
 EXPERIMENT = Experiment(

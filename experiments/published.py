@@ -470,11 +470,12 @@ def _held() -> Iterator[str]:
     told = []
     for item, each in summary("drift").items():
         if item.startswith("held: "):
-            name, half = re.findall(r"held: (.+), budget .+, half-life (\d+):", item)[0]
-            told.append(
-                [name, half, each.published, each.measured.replace("; ", " | ").replace("-", "−"), each.verdict]
-            )
-    return table(["", "half-life", "line", "with twice as many changes", "with half as many", "holds"], told)
+            name, budget, half = re.findall(r"held: (.+), budget (\d+), half-life (\d+):", item)[0]
+            more, fewer = each.measured.replace("-", "−").split("; ")
+            budget, half = f"{int(budget):,}", f"{int(half):,}"
+            told.append([name, budget, half, each.published, more, fewer, each.verdict])
+    header = ["", "budget", "half-life", "line", "with twice as many changes", "with half as many", "holds"]
+    return table(header, told)
 
 
 def _ways() -> Iterator[str]:

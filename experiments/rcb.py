@@ -3,7 +3,8 @@
     python -m experiments rcb [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
 Items: regret, far (budgets beyond, 100 reservoirs each), known, baselines, wrong_beta, multiplier, exploration, ads,
-claims (what the text says of optimal play). The paper has theory only, so ``published`` holds the bounds. Instances:
+claims (what the text says of optimal play), proof (the steps of Theorem 1's proof). The paper has theory only, so
+``published`` holds the bounds. Instances:
 ρ* = 2, λ = 0.1, Bernoulli outcomes unless said, one reservoir for each replicate. The last rows say how fast.
 """
 
@@ -20,10 +21,22 @@ import numpy as np
 from scipy import stats
 
 import jaxbandits as jb
-from experiments.common import OURS, Experiment, Options, Row, above_zero, clocks, is_above, mean_row, mean_se, row
+from experiments.common import (
+    OURS,
+    Experiment,
+    Options,
+    Row,
+    above_zero,
+    between,
+    clocks,
+    is_above,
+    mean_row,
+    mean_se,
+    row,
+)
 from experiments.figures import BLUE, GREEN, GREY, VERMILION, figure, intervals, look, name_ticks, save
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.environments import Reservoir, bernoulli_outcome, uniform_outcome
+from jaxbandits.environments import FiniteArms, Reservoir, bernoulli_outcome, uniform_outcome
 from jaxbandits.oracles.optimum import budgeted_optimum, independent_law
 from jaxbandits.policies import RCB, ArmIncreasing, LogExploration, SampledArms, arms_to_sample, room_needed
 
@@ -326,10 +339,37 @@ def _exponents(name: str, beta: float, curve: Curve) -> list[Row]:
         said = f"≤ {upper[i]:.3f} (upper bound), ≥ {lower:.3f} (lower)"
         holds = above_zero(upper[i] - slope[i], se[i])
         rows.append(row(item, slope[i], se[i], published=said, holds=holds, note=note, digits=".3f"))
+    rows.append(_above_the_lower_bound(name, beta, middle, slope, se))
+    if name == "RCB-AIR":
+        rows += _as_printed(beta, middle, slope, se)
     fall, error = slope[0] - slope[-1], np.hypot(se[0], se[-1])
     item, note = f"exponent: {name}, β = {beta:g}: it falls with B", f"first minus last of {len(middle)}"
     holds = above_zero(fall, error)
     return [*rows, row(item, fall, error, published=OURS, holds=holds, note=note, digits=".3f")]
+
+
+def _above_the_lower_bound(name: str, beta: float, middle: np.ndarray, slope: np.ndarray, se: np.ndarray) -> Row:
+    """Theorem 2, any algorithm: is the local exponent nowhere below β/(1+β)? Its constant is free."""
+    lower = beta / (1 + beta)
+    apart = (slope - lower) / se
+    i, item = int(apart.argmin()), f"bounds: {name}, β = {beta:g}: least exponent − that of Theorem 2"
+    note = f"at B ≈ {middle[i]:.3g}, {apart[i]:.1f} s.e.; yes: above by 2 s.e. at each of {len(middle)} budgets"
+    holds = above_zero(slope[i] - lower, se[i])
+    return row(item, slope[i] - lower, se[i], published="≥ 0 (Theorem 2)", holds=holds, note=note, digits=".3f")
+
+
+def _as_printed(beta: float, middle: np.ndarray, slope: np.ndarray, se: np.ndarray) -> list[Row]:
+    """Theorem 3 with its two cases as they are printed: B^{β/(1+β)} for β ≤ 1 and √B for β > 1, times ln²B."""
+    power = 0.5 if beta > 1 else beta / (1 + beta)
+    bound, i = power + 2 / np.log(middle[-1]), len(middle) - 1
+    item = f"bounds: RCB-AIR, β = {beta:g}, Theorem 3 as printed, B ≈ {middle[i]:.3g}"
+    note = "exponent; yes: below that bound's own local exponent, at the largest budget"
+    return [
+        row(
+            item, slope[i], se[i], published=f"≤ {bound:.3f}", holds=above_zero(bound - slope[i], se[i]), note=note,
+            digits=".3f",
+        )
+    ]  # fmt: skip
 
 
 def far(options: Options) -> list[Row]:
@@ -580,12 +620,136 @@ def claims(options: Options) -> list[Row]:
     return rows
 
 
+# --- The proof of Theorem 1, step by step
+
+PROVEN = (0.5, LEAST)  # λ at which its inequalities are tried; they get emptier as λ falls
+
+
+def eta(lam: float) -> float:
+    """η(λ) of Eq. (11)."""
+    return lam**2 / (3 + 2 * lam)
+
+
+def proof(options: Options) -> list[Row]:
+    """Eqs. (8), (11), (14), (18), (19), (21) and step S2-1 of the proof of Theorem 1."""
+    return [*_in_closed_form(options), *_below_its_ratio(options), *_on_given_arms(options)]
+
+
+def _in_closed_form(options: Options) -> list[Row]:
+    """Eq. (11) on random means; S2-1 and Eq. (21) by quadrature over the law of Δ."""
+    rng, rows = np.random.default_rng(18), []
+    tried = options.pick(10**5, 10**6, 10**6)
+    for lam in PROVEN:
+        reward, cost = rng.random(tried), lam + (1 - lam) * rng.random(tried)
+        ratio = reward / cost
+        gap = (1 / lam - ratio) * rng.random(tried)  # ρ* is at most 1/λ
+        away = eta(lam) * gap
+        inside = cost > away
+        worst = ((reward + away) / (cost - away) / (ratio + gap / 2))[inside].max()
+        note = f"the worst of {tried:,} random means, λ = {lam:g}"
+        item = f"proof: right side of (11) over its left side, λ = {lam:g}"
+        rows.append(row(item, worst, published="≤ 1", holds=bool(worst <= 1 and inside.all()), note=note))
+    # Δ = ρ* U^{1/β}, U on a grid that is even in its logarithm
+    log_u = np.linspace(-80.0, 0.0, 400_001)
+
+    def mean(values: np.ndarray) -> float:
+        return float(np.trapezoid(values * np.exp(log_u), log_u))
+
+    for beta in BETAS:
+        gap = BEST * np.exp(log_u / beta)
+
+        def regrets(budget: float, gap: np.ndarray = gap) -> float:
+            tau = 2 * budget / LEAST
+            return mean(np.minimum(10 * np.log(tau) / (eta(LEAST) ** 2 * gap), tau * gap))
+
+        def rarely(k: float, gap: np.ndarray = gap, beta: float = beta) -> float:
+            return mean(gap * np.exp((k - 1) * np.log1p(-((gap / (2 * BEST)) ** beta) / 2)))
+
+        if beta == 1:  # no power: its local exponent comes down to that of ln² at no finite B, so with a constant
+            over = max(
+                regrets(b) * eta(LEAST) ** 2 * BEST / (10 * np.log(2 * b / LEAST) ** 2)
+                for b in 10.0 ** np.arange(2, 17)
+            )
+            item, note = "proof: S2-1, β = 1, over 10 ln²τ/(η²ρ*)", "the largest from B = 10² to 10¹⁶; our constant"
+            rows.append(row(item, over, published="≤ 1", holds=bool(over <= 1), note=note))
+        steps: list[Any] = [("(21)", rarely, 1e6, -1 - 1 / beta)]
+        steps += [] if beta == 1 else [("S2-1", regrets, 1e14, max(0.0, (1 - beta) / 2))]
+        for item, f, low, power in steps:
+            slope = np.log(f(10 * low) / f(low)) / np.log(10)
+            bound = np.log(np.log(10 * low) / np.log(low)) / np.log(10) + power
+            note = f"by quadrature, from {low:g} to {10 * low:g}; yes: at most that of the bound with its logarithms"
+            said, item = f"≤ {bound:.3f}", f"proof: local exponent of {item}, β = {beta:g}"
+            rows.append(row(item, slope, published=said, holds=bool(slope <= bound), note=note, digits=".3f"))
+    return rows
+
+
+def _below_its_ratio(options: Options) -> list[Row]:
+    """Eq. (18): how often the index of an arm, at one 𝓔, is below its ratio after any number of its pulls."""
+    pulls, lanes = options.pick((1_000, 2_000), (10_000, 4_000), (10_000, 4_000))
+    rng, t = np.random.default_rng(19), pulls + 1
+    rows, n = [], np.arange(1, pulls + 1)
+    for name, level in (("ln t", np.log(t)), ("2 ln(4(log₂ t + 1))", 2 * np.log(4 * (np.log2(t) + 1)))):
+        worst = 0
+        for reward, cost in ((0.5, 0.5), (0.9, 0.5), (0.1, 0.2), (0.5, 0.1)):
+            found = 0
+            for _ in range(lanes // 200):
+                paid, earned = (np.cumsum(rng.random((200, pulls)) < x, axis=1) / n for x in (cost, reward))
+                away = np.sqrt(level / (2 * n))
+                top, bottom = np.minimum(earned + away, 1), np.maximum(paid - away, 0)
+                found += int((top * cost <= reward * bottom).any(axis=1).sum())
+            worst = max(worst, found)
+        most = float(stats.beta.ppf(1 - 0.05 / 4, worst + 1, lanes - worst))
+        least = float(stats.beta.ppf(0.05 / 4, worst, lanes - worst + 1)) if worst else 0.0
+        note = f"the worst of four Bernoulli arms, {lanes} runs of {pulls:,} pulls; 95 % for all: {least:.2g}"
+        note += f" to {most:.2g}"
+        item, holds = f"proof: P(an index is ever below its ratio), 𝓔 = {name}", between(least, most, 0.0, 0.5)
+        rows.append(row(item, worst / lanes, published="≤ 1/2 (18)", holds=holds, note=note, digits=".2g"))
+    return rows
+
+
+def _on_given_arms(options: Options) -> list[Row]:
+    """Eqs. (8) and (19): RCB on twenty arms of a reservoir, for τ_B rounds and for the budget B."""
+    instances, budget = options.pick((10, 200.0), (50, 2e3), (200, 1e4))
+    arms, lam = 20, 0.5  # for smaller λ the bound (19) is above τ_B for every arm, and says nothing
+    tau = 2 * budget / lam
+    reservoir = Reservoir.ratio(
+        ARMS_KEY, instances=instances, capacity=arms, beta=1.0, best_ratio=BEST, least_cost=lam,
+        outcomes=bernoulli_outcome,
+    )  # fmt: skip
+    world = FiniteArms.bernoulli(*reservoir.first_arms(arms))
+    reward, cost = world.values()
+    gap = BEST - reward / cost
+    how: dict[str, Any] = {"key": RUN_KEY, "marks": 1}
+    lasts = jb.simulate(RCB(), world, jb.Horizon(int(tau)), **how).final["pulls"][0, :, 0]
+    spent = jb.simulate(RCB(), world, jb.TotalBudget(budget, last_pull="forfeits"), **how)
+    lost = BEST * budget - spent.reward.values[0, :, 0, -1]
+    # at Δ_k/2 from ρ* no arm may be: N counts those that are nearer
+    near = (gap[:, None, :] < gap[:, :, None] / 2).sum(axis=2)
+    bound = (2 * np.log(tau) + 5) / (eta(lam) * gap) ** 2 + tau * 2.0**-near
+    of = f"{arms} Bernoulli arms of each of {instances} reservoirs, β = 1, λ = {lam:g}, B = {budget:g}"
+    worst = (lasts / bound).max()
+    known = float((bound < tau).mean())
+    rows = [
+        row("proof: pulls in τ_B rounds over the bound (19)", worst, published="≤ 1", holds=bool(worst <= 1),
+            note=f"the worst arm; {of}; for {known:.0%} of the arms the bound is below τ_B"),
+    ]  # fmt: skip
+    right = (gap * lasts).sum(axis=1) + 2 / lam
+    rows.append(
+        mean_row("proof: regret on given arms over the right side of (8)", lost / right, published="≤ 1",
+                 holds=is_above(-lost / right, -1.0), note=f"{of}; without its O(·)", digits=".3f")
+    )  # fmt: skip
+    return rows
+
+
 EXPERIMENT = Experiment(
     "rcb",
-    {item.__name__: item for item in (regret, far, known, baselines, wrong_beta, multiplier, exploration, ads, claims)},
+    {
+        item.__name__: item
+        for item in (regret, far, known, baselines, wrong_beta, multiplier, exploration, ads, claims, proof)
+    },
     not_in_quick=("far",),
     # a bound's exponent is one of large budgets; what is asked besides names the budget it was asked at
-    any_size=lambda row: row.published in ("", OURS) or row.item.startswith("claims"),
+    any_size=lambda row: row.published in ("", OURS) or row.made_by in ("claims", "proof"),
     closing=timings,
     needs={"ads": ADS_FILE},
 )

@@ -251,8 +251,8 @@ def _levels(item: str, played: Played, best: float) -> list[Row]:
     return [*rows, ranking(f"{item}: order of the regrets at T", last)]
 
 
-def regret_bound(mean_reward: Sequence[float], mean_cost: Sequence[float], c: float, rounds: int) -> float:
-    """Theorem 3.2 at T = ``rounds``, Eq. (11).
+def of_bases(mean_reward: Sequence[float], mean_cost: Sequence[float], c: float) -> tuple[float, float]:
+    """(r*, the sum over arms of Lemma D.6 without its ln T).
 
     A base is a pair of arms on both sides of c, or one arm and the null arm; Δ_min,i is the least gap of a base with
     arm i that is not the best one.
@@ -266,14 +266,20 @@ def regret_bound(mean_reward: Sequence[float], mean_cost: Sequence[float], c: fl
             rates[j, k] = share * low + (1 - share) * high
         elif j and not k and saved <= c:  # affordable alone
             rates[j, k] = low
-    best = max(rates.values())
+    best, total = max(rates.values()), 0.0
     delta = np.abs(np.array(mean_cost) - c)
-    total = 241 * len(delta) * best * np.log(rounds) / (c * delta.min() ** 2)
-    total += 3 * np.pi**2 * best / delta.min() ** 2 + 2 * np.pi**2 * len(delta) ** 2
     for i, own in enumerate(delta, start=1):
         gap = min(best - rate for base, rate in rates.items() if i in base and best - rate > 1e-12)
-        total += 432 * best * ((own + 1) / own) ** 2 * np.log(rounds) / (delta.min() * gap**2)
-    return float(total)
+        total += 432 * best * ((own + 1) / own) ** 2 / (delta.min() * gap**2)
+    return best, float(total)
+
+
+def regret_bound(mean_reward: Sequence[float], mean_cost: Sequence[float], c: float, rounds: int) -> float:
+    """Theorem 3.2 at T = ``rounds``, Eq. (11)."""
+    best, bases = of_bases(mean_reward, mean_cost, c)
+    delta, log = np.abs(np.array(mean_cost) - c), np.log(rounds)
+    total = 241 * len(delta) * best * log / (c * delta.min() ** 2)
+    return float(total + 3 * np.pi**2 * best / delta.min() ** 2 + 2 * np.pi**2 * len(delta) ** 2 + bases * log)
 
 
 LEAST = {1: 4.5e3, 2: 1.35e4}  # our estimates for SUAK, 73.5 ln T / δ² pulls an arm
@@ -459,6 +465,7 @@ def lemmas(options: Options) -> list[Row]:
             "pulls": jnp.sum(learning, axis=0),
             "skips while learning": jnp.sum(skip & uncertain),
             "other skips": jnp.sum(skip & ~uncertain),
+            "regret of bases": jnp.sum(jnp.where(uncertain | skip, 0, jnp.diff(lost, prepend=0))),
             "regret": lost[-1],
             "regret of phase 1": lost[jnp.argmax(~uncertain)],
         }
@@ -472,6 +479,9 @@ def lemmas(options: Options) -> list[Row]:
         "pulls to learn a cost over 96 ln T/δ²": (seen["pulls"] / (96 * log / delta**2)).max(),
         "skips while learning over Σ 104 ln T/(cδ)": seen["skips while learning"].max() / dear.sum(),
         "mean of the other skips over 3π²/δ_min²": seen["other skips"].mean() / (3 * np.pi**2 / least**2),
+        "regret of rounds that play a base over Lemma D.6's bound": (
+            (seen["regret of bases"] / (of_bases(*MEANS[1], C)[1] * log + 41 * best * log / (C * least**2))).max()
+        ),
     }
     share, item = (
         seen["regret of phase 1"] / seen["regret"],

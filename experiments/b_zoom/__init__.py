@@ -3,13 +3,13 @@
     python -m experiments b_zoom [--quick|--full] [--only ITEM] [--out DIR] [--data DIR]
 
 Items: table1, independent (B-Zoom by a loop that shares nothing with the library, at every budget), figure1, table2,
-lemmas, scale, growth, grids, trees, auctions. ``--full`` plays the published sizes. auctions needs the folder
-``../shared/data``, independent Numba; each is skipped, and says so, without.
+lemmas, worst (a worst case), scale, growth, grids, trees, auctions. ``--full`` plays the published sizes. auctions
+needs the folder ``../shared/data``, independent Numba; each is skipped, and says so, without.
 """
 
 from __future__ import annotations
 
-from experiments.b_zoom.studies import LOG, auctions, grids, growth, independent, lemmas, scale, trees
+from experiments.b_zoom.studies import LOG, auctions, grids, growth, independent, lemmas, scale, trees, worst
 from experiments.b_zoom.tables import figure1, table1, table2
 from experiments.common import Experiment
 
@@ -17,7 +17,7 @@ EXPERIMENT = Experiment(
     "b_zoom",
     {
         item.__name__: item
-        for item in (table1, independent, figure1, table2, lemmas, scale, growth, grids, trees, auctions)
+        for item in (table1, independent, figure1, table2, lemmas, worst, scale, growth, grids, trees, auctions)
     },
     not_in_quick=("independent", "scale", "growth", "trees", "grids", "auctions"),
     any_size=lambda row: False,

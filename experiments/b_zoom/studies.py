@@ -19,14 +19,14 @@ from scipy import stats
 import jaxbandits as jb
 from experiments.b_zoom import tables
 from experiments.b_zoom.tables import STATISTICS, design, inside, play, sizes
-from experiments.common import OURS, Options, Row, is_above, mean_row, mean_se, row, swept
+from experiments.common import OURS, Options, Row, above_zero, all_of, is_above, mean_row, mean_se, row, swept
 from experiments.figures import boxes, figure, intervals, name_ticks, save
 from experiments.rcb import best_ratio_alone
 from jaxbandits import policies as p
 from jaxbandits._plots import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, VERMILION
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad
-from jaxbandits.environments import LoggedAuctions, cost_valley
+from jaxbandits.environments import Continuum, LoggedAuctions, cost_valley
 
 
 def scale(options: Options) -> list[Row]:
@@ -95,6 +95,14 @@ def growth(options: Options) -> list[Row]:
         error = np.hypot(se[1:] / mean[1:], se[:-1] / mean[:-1]) / np.diff(np.log(x))
         axes[1].errorbar(np.sqrt(x[1:] * x[:-1]), local, 1.96 * error, **style)
         rows += _exponents(name, budgets, local, error)
+        if name == "B-Zoom, phases":
+            share = regret[:, 0] / plan.best(world)[:, 0]  # lost of the best point's profit, [budget, instance]
+            (one, other), spread = share[[0, -1]].mean(axis=-1), share[[0, -1]].std(axis=-1, ddof=1)
+            apart = float(np.hypot(*spread)) / np.sqrt(share.shape[1])
+            item = f"growth: share of the profit that {name} loses, B = {budgets[0]} and {budgets[-1]}"
+            text, holds = f"{one:.3f} and {other:.3f}", above_zero(one - other, apart)
+            said, note = "converges to the optimum", "yes: falls, by 2 s.e."
+            rows.append(row(item, text, apart, published=said, holds=holds, note=note))
     levels = ((0.6, "3/5 (d = 1/2: a smooth peak)", "--"), (2 / 3, "2/3 (d = 1)", ":"), (1.0, "1 (linear)", "-"))
     for value, text, dash in levels:
         axes[1].axhline(value, color=GREY, linestyle=dash, linewidth=1, label=text)
@@ -262,7 +270,7 @@ def lemmas(options: Options) -> list[Row]:
     of = f"the worst of {instances} instances of four arms, exact"
     rows = [row("lemmas: R₁ over μ_r(x*)/μ_c(x*)", gap, published="≤ 2", holds=gap <= 2, note=of)]
     phases, lanes = options.pick((6, 100), (8, 400), (10, 4000))
-    unclean = _unclean(phases, lanes)
+    unclean, most_of_step2, active = _in_phases(phases, lanes)
     for phase, wrong in enumerate(unclean, start=1):
         most = float(stats.beta.ppf(0.95, wrong + 1, lanes - wrong))
         note = f"{wrong} of {lanes} lanes; yes: the one-sided 95 % bound {most:.2g} is below"
@@ -270,7 +278,27 @@ def lemmas(options: Options) -> list[Row]:
         least = float(stats.beta.ppf(0.05, wrong, lanes - wrong + 1)) if wrong else 0.0
         holds = False if least > 4.0**-phase else holds
         rows.append(row(item, wrong / lanes, published=f"≤ {4.0**-phase:.2g}", holds=holds, note=note))
+    item, at = "lemmas: μ(x*) − μ(x_t) over 3E_t(x_t)", f"the worst round of {lanes} lanes of {phases} phases"
+    rows.append(row(item, most_of_step2, published="≤ 1 (Step 2)", holds=bool(most_of_step2 <= 1), note=at))
+    first, last = phases // 2, phases - 1
+    lengths = 2.0 ** np.array([first, last])
+    mean, se = mean_se(active[:, [first, last]])
+    step = np.log(lengths[1] / lengths[0])
+    slope, error = np.log(mean[1] / mean[0]) / step, float(np.hypot(*(se / mean))) / step
+    bound = 1 - np.log(np.log(lengths[1]) / np.log(lengths[0])) / step
+    item = f"lemmas: exponent of the active points in the rounds of a phase, {lengths[0]:g} to {lengths[1]:g}"
+    at = f"{mean[0]:.3g} and {mean[1]:.3g} points; yes: at most that of t/ln t, by 2 s.e.; λ = 0.5"
+    rows.append(
+        row(item, slope, error, published=f"≤ {bound:.2f} (§3.1)", holds=above_zero(bound - slope, error), note=at)
+    )
     delta = 0.05
+    for lam in (0.1, 0.5, 0.9):
+        for budget in (100, 1000):
+            # Step 3 with δ = B^(−1/(d+2)) and d = 1, the largest there is on [0, 1]
+            chance, bound = stats.binom.cdf(budget - 1, math.floor(2 * budget / lam**2), lam), budget ** (-1 / 3)
+            item = f"lemmas: P(t_a > 6B/(λ²(d + 2))), λ = {lam:g}, B = {budget}"
+            note = "exact, d = 1, costs of 0 or 1 with mean λ; with a smaller d it is less"
+            rows.append(row(item, chance, published=f"≤ {bound:.2g}", holds=bool(chance <= bound), note=note))
     for lam in (0.1, 0.5, 0.9):
         for budget in (100, 1000):
             spread = (1 - lam) / lam * math.sqrt(math.log(1 / delta))
@@ -282,26 +310,77 @@ def lemmas(options: Options) -> list[Row]:
     return rows
 
 
-def _unclean(phases: int, lanes: int) -> np.ndarray:
-    """In how many lanes an active point's ratio left its radius at some round of a phase, ``[phase]``."""
+def _in_phases(phases: int, lanes: int) -> tuple[np.ndarray, float, np.ndarray]:
+    """In how many lanes an active point's ratio left its radius at some round of a phase, ``[phase]``; the largest
+    gap of a played point over three of its radii; and how many points were active at a phase's end, [lane, phase]."""
     rounds, lam = 2**phases - 1, 0.5
     world = cost_valley([0.3], lam=lam)
     policy = p.BZoom(lam=lam, lipschitz=float(world.slopes(lambda reward, cost: reward / cost)[0]), capacity=256)
     limit, number = jb.TotalBudget(float(rounds), last_pull="forfeits"), np.arange(1, rounds + 1)
     phase = np.floor(np.log2(number)).astype(int)  # from 0
+    means = world.values()
+    best = float((means[0] / means[1]).max())
 
     def seen(replicate: Any) -> Any:
-        state = jb.rollout(policy, world, limit, key=jax.random.key(3), rounds=rounds, replicate=replicate).state
+        lane = jb.rollout(policy, world, limit, key=jax.random.key(3), rounds=rounds, replicate=replicate)
+        state = lane.state
         here = jax.tree.map(lambda table: jnp.asarray(table)[0], world.parameters)
         means = world.means_with(state.point.astype(jnp.float32) / ticks.ONE, here)
         reward, cost = (x.astype(jnp.float32) for x in means)
         ratio = ticks.to_float(state.reward) / jnp.maximum(lam * state.pulls, ticks.to_float(state.cost))
         radius = policy.radius(n=state.pulls.astype(jnp.float32), phase=state.phase[:, None].astype(jnp.float32))
         away = (jnp.abs(ratio - reward / cost) > radius) & (state.pulls > 0)
-        return jnp.zeros(phases, jnp.int32).at[phase].add(jnp.any(away, axis=1))
+        played = state.point == jnp.rint(lane.action * ticks.ONE).astype(jnp.int32)[:, None]
+        lost = jnp.where(played & (state.pulls > 0) & lane.played[:, None], (best - reward / cost) / (3 * radius), 0)
+        return (
+            jnp.zeros(phases, jnp.int32).at[phase].add(jnp.any(away, axis=1)),
+            jnp.max(lost),
+            state.count[2 ** np.arange(1, phases + 1) - 2],
+        )
 
-    found = jax.jit(lambda ids: jax.lax.map(seen, ids, batch_size=100))(jnp.arange(lanes))
-    return np.asarray((found > 0).sum(axis=0))
+    wrong, lost, active = jax.jit(lambda ids: jax.lax.map(seen, ids, batch_size=100))(jnp.arange(lanes))
+    return np.asarray((wrong > 0).sum(axis=0)), float(lost.max()), np.asarray(active, float)
+
+
+def _line(x: jax.Array, here: Any) -> jax.Array:
+    return 0.5 + 0.5 * x
+
+
+def _dear(x: jax.Array, here: Any) -> jax.Array:
+    return here["lam"] + (1 - here["lam"]) * x
+
+
+def worst(options: Options) -> list[Row]:
+    """§4's worst case for Zooming: the point of the best reward is that of the worst ratio."""
+    budget, runs = options.pick(2_000.0, 50_000.0, 500_000.0), options.pick(10, 40, 100)
+    lams = np.array([0.25, 0.125, 0.0625])
+    limit = jb.TotalBudget(budget, last_pull="forfeits")
+    steep = Continuum.of(
+        _line,
+        _dear,
+        lipschitz_reward=0.5,
+        lipschitz_cost=1 - lams,
+        parameters={"lam": lams},
+        remembered=tables.CAPACITY,
+    )
+    ratio = steep.slopes(lambda reward, cost: reward / cost)[None]
+    policies: dict[str, Any] = {
+        "BZ": p.SinglePhaseBZoom(budget=budget, lam=lams[None], lipschitz=ratio, capacity=tables.CAPACITY),
+        "Z": p.SinglePhaseZooming(budget=budget, lam=lams[None], lipschitz=0.5, capacity=tables.CAPACITY),
+    }
+    how: dict[str, Any] = {"constraint": limit, "replicates": runs, "seed": 9}
+    found = swept(options, "worst Z", policies=policies, environments=steep, **how)["reward"].values[:, 0, 0, ..., -1]
+    shares = found[1] / found[0].mean(axis=1, keepdims=True)  # [λ, run]
+    return _falls("worst: profit of Zooming over B-Zoom's", "λ", lams, shares)
+
+
+def _falls(item: str, what: str, at: np.ndarray, shares: np.ndarray) -> list[Row]:
+    """Does a share fall towards 0 along a row of ever worse cases? yes: each below the one before, by 2 s.e."""
+    mean, se = mean_se(shares, axis=1)
+    steps = [above_zero(mean[i] - mean[i + 1], np.hypot(se[i], se[i + 1])) for i in range(len(at) - 1)]
+    text = ", ".join(f"{x:.3f} at {value:g}" for x, value in zip(mean, at, strict=True))
+    note = f"by {what}; yes: falls from each to the next, by 2 s.e."
+    return [row(item, text, f"{se.max():.2g}", published="arbitrarily worse", holds=all_of(steps), note=note)]
 
 
 # --- B-Zoom by a loop that shares nothing with the library: random numbers, instances, covering test and slope ----

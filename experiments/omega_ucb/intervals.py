@@ -241,6 +241,56 @@ def exceeded(n: int, reward: float, cost: float, z: float, ratio: float | None =
     return float(p_cost @ np.append(0.0, np.cumsum(p_reward))[least])
 
 
+def three_valued(n: int, mean: float) -> tuple[np.ndarray, float]:
+    """(law of the total of n outcomes 0, ½ or 1, ``[2n + 1]``; η): ½ has the smaller one of mean and 1 − mean."""
+    half = min(mean, 1 - mean)
+    law, power, left = np.ones(1), np.array([1 - mean - half / 2, half, mean - half / 2]), n
+    while left:
+        law = np.convolve(law, power) if left & 1 else law
+        power, left = np.convolve(power, power), left >> 1
+    return law, 1 - half / (4 * mean * (1 - mean))
+
+
+def score_interval(n: int, sample: Any, z: float, eta: float, least: float, most: float) -> tuple[Any, Any]:
+    """(ω₋, ω₊) of Theorem 1 as printed, for values in [m, M] = [least, most]."""
+    a, b = n + z**2 * eta, 2 * n * sample + z**2 * eta * (most + least)
+    root = np.sqrt(np.maximum(b**2 - 4 * a * (n * sample**2 + z**2 * eta * most * least), 0))
+    return (b - root) / (2 * a), (b + root) / (2 * a)
+
+
+def in_general(options: Options) -> list[Row]:
+    """Theorems 1 to 3 for laws of three values, η < 1 known: rewards in [1, 3], costs in [0, 1]."""
+    rows = []
+    for n in options.pick(PULLS[:2], PULLS, PULLS):
+        share, laws = np.arange(2 * n + 1) / (2 * n), [three_valued(n, mean) for mean in MEANS]
+
+        def worst(z: float, n: int = n, share: Any = share, laws: Any = laws) -> np.ndarray:
+            """Of all pairs: how probable is it that the ratio is above Ω?"""
+            found = []
+            for reward, (of_reward, eta) in zip(1 + 2 * MEANS, laws, strict=True):
+                upper = score_interval(n, 1 + 2 * share, z, eta, 1.0, 3.0)[1]
+                for cost, (of_cost, its_eta) in zip(MEANS, laws, strict=True):
+                    lower = np.maximum(score_interval(n, share, z, its_eta, 0.0, 1.0)[0], 0)
+                    below = np.searchsorted(upper, reward / cost * lower)  # both rise with their totals
+                    found.append(float(of_cost @ np.append(0.0, np.cumsum(of_reward))[below]))
+            return np.array(found)
+
+        level, pairs = 0.05, [(1 + 2 * r, c) for r in MEANS for c in MEANS]
+        z, missed = float(stats.norm.isf(level / 2)), []
+        for reward, (law, eta) in zip(1 + 2 * MEANS, laws, strict=True):
+            lower, upper = score_interval(n, 1 + 2 * share, z, eta, 1.0, 3.0)
+            missed.append(float(law[(reward < lower) | (reward > upper)].sum()))
+        found = [_worst(f"theorem 1, η < 1, [1, 3], α = {level:g}, n = {n}", np.array(missed), level, 1 + 2 * MEANS)]
+        found.append(_worst(f"theorem 2, η < 1, [1, 3], α = {level:g}, n = {n}", worst(z), level, pairs))
+        for rho in (0.25, 1.0):
+            t = 10 * n
+            chance, z = 1 - np.sqrt(1 - t**-rho), np.sqrt(2 * rho * np.log(t))
+            item = f"theorem 3, η < 1, [1, 3], ρ = {rho:g}, n = {n}, t = {t}"
+            found.append(_worst(item, worst(z), chance, pairs))
+        rows += [each._replace(note=each.note.replace("Bernoulli", "three values")) for each in found]
+    return rows
+
+
 def coverage(options: Options) -> list[Row]:
     """Theorems 1, 2 and 3 for Bernoulli laws, without simulation."""
     rows = []
@@ -359,8 +409,8 @@ def held(item: str, values: np.ndarray, bound: np.ndarray) -> Row:
 
 
 def theorems(options: Options) -> list[Row]:
-    """All five, and Lemma 1."""
+    """All five, the first three with η < 1 and rewards in [m, M] too, and Lemma 1."""
     return [
         each._replace(item=f"theorems: {each.item}")
-        for each in (*coverage(options), *later_plays(options), *plays(options))
+        for each in (*coverage(options), *in_general(options), *later_plays(options), *plays(options))
     ]

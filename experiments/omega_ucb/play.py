@@ -56,6 +56,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "BTS": {"BTS": ("BTS",)},
     "older": {name: (name,) for name in OLDER},
     "constant": {"ω-UCB, α = 0.05": ("ω-UCB, α = 0.05",)},
+    "KL": {"KL-UCB-SC+": ("KL-UCB-SC+",)},
 }
 SYNTHETIC, ADS = ("omegas", "competitors", "BTS"), ("two ρ", "competitors", "BTS")
 
@@ -87,6 +88,7 @@ def policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
             min_cost=least[None]
         ),  # handed the true minimum mean cost, as in the reference code
         "UCB-SC+": jb.policies.UCBSCPlus(),
+        "KL-UCB-SC+": jb.policies.KLUCBSCPlus(),
         "ω-UCB, α = 0.05": ConstantAlpha(),
         "BTS": jb.policies.BudgetedThompson(),
         "ε-first": jb.policies.EpsilonFirst(),
@@ -263,12 +265,12 @@ def _played(setting: str, group: str, options: Options) -> Outcome:
 
 
 def _on_ads(setting: Setting, group: str, options: Options) -> Outcome:
-    """100 repetitions; with Beta arms 5 of each of 20 draws of their shapes. BTS, which takes as long as all others
-    together, has 20."""
+    """100 repetitions; with Beta arms 5 of each of 20 draws of their shapes. BTS and KL-UCB-SC+, which take longer than
+    all others together, have 20 and 10."""
     parts, total = _ads(setting.beta, options), {"seconds": 0.0, "rounds": 0.0}
     campaigns = np.unique(np.concatenate([part.campaign for part in parts]))
     draws = 1 + max(int(part.draw.max()) for part in parts)
-    runs = options.pick(4, 20, 20 if group == "BTS" else 100) // (draws if setting.beta else 1)
+    runs = options.pick(4, 20, {"BTS": 20, "KL": 10}.get(group, 100)) // (draws if setting.beta else 1)
     labels = sum(len(labels) for labels in GROUPS[group].values())
     regret, possible = np.zeros((labels, campaigns.size, draws, runs, MARKS.size)), np.zeros((campaigns.size, draws))
     for i, (arms, campaign, draw) in enumerate(parts):

@@ -603,10 +603,12 @@ class ZRCUCB(PairPolicy):
 
     def update(self, state: Zoom, key: jax.Array, observation: Observation) -> Zoom:
         """Add the round, then refine the grid of its arm."""
-        action = observation.action
-        sums = record(state.sums, SURVIVALS[self.survival], action, observation.feedback)
-        state = Zoom(sums, state.cell, state.full)
-        spec = sums.spec
+        sums = record(state.sums, SURVIVALS[self.survival], observation.action, observation.feedback)
+        return self.refined(Zoom(sums, state.cell, state.full), observation)
+
+    def refined(self, state: Zoom, observation: Observation) -> Zoom:
+        """The grid of the round's arm, refined by what is known now."""
+        action, spec, sums = observation.action, state.sums.spec, state.sums
         row, limit_index = state.cell.reshape(spec.arms, -1)[action.arm], jnp.arange(len(spec.limits), dtype=jnp.int32)
         points = self.pairs(state, observation.view.available)
         values = jax.tree.map(lambda x: x.reshape(spec.arms, -1)[action.arm], points)

@@ -609,7 +609,7 @@ class RestartingState(NamedTuple):
 
     inner: Pytree
     blank: Pytree
-    watched: Pytree  # of each arm's reward and cost, [K, 2]
+    watched: Pytree  # of each arm's reward and costs, [K, 1 + d]
     since: jax.Array  # i32[]: rounds before the last restart
     restarts: jax.Array  # i32[]
 
@@ -618,7 +618,7 @@ class RestartingState(NamedTuple):
 class Restarting(_Forgetting):
     """The inner policy, begun anew when a detector says that some arm's reward or cost has changed.
 
-    A detector watches the rewards, and another one the costs, of each arm's pulls. With ``whole`` an alarm makes the
+    A detector watches the rewards, and another one each cost, of each arm's pulls. With ``whole`` an alarm makes the
     inner policy begin anew, in its round 1; without, only what it knows of that arm is forgotten, and its round goes
     on. What is not played is not watched: with probability ``explore`` any arm is played. Where no detector ever tells,
     and ``explore`` is 0, it plays the inner policy's own bits. ``result.final["restarts"]`` counts the alarms.
@@ -628,11 +628,17 @@ class Restarting(_Forgetting):
         detector: :class:`CUSUM`, :class:`PageHinkley`, :class:`GLR`, or one of your own.
         explore: α in [0, 1], default 0.
         whole: does everything begin anew, or the arm? Part of the program; default True.
+        growing: True for :math:`\\min(1, \\alpha \\sqrt{k})` after k − 1 alarms in place of α: who has met many
+            changes looks out for more. With α = √(K ln T/T) nobody needs to know how many there are. Part of the
+            program; default False.
 
     Raises:
         InputError: before anything runs, for other policies, or what is no detector.
 
-    Source: CUSUM-UCB (AAAI 2018), which forgets the arm; GLR-klUCB (JMLR 2022) knows both.
+    Source: CUSUM-UCB (AAAI 2018), which forgets the arm; GLR-klUCB (JMLR 2022) knows both, and the growing exploration;
+    around any policy: detection-augmented learning (Gerogiannis, Huang, Bose, Veeravalli, arXiv 2501.19401).
+
+    Deviations: exploration is drawn, as in CUSUM-UCB; GLR-klUCB's takes turns.
 
     Example:
         >>> import jax
@@ -649,13 +655,14 @@ class Restarting(_Forgetting):
     detector: Detector = leaf()
     explore: ArrayLike = leaf(default=0.0, at_least=0, at_most=1)
     whole: bool = static(default=True)
+    growing: bool = static(default=False)
 
     def check(self, spec: FiniteSpec) -> None:
         """One arm a round, and a detector."""
         if not isinstance(self.detector, Detector):
             raise bad("detector", self.detector, "a Detector, such as GLR()")
-        if jnp.shape(self.policy.blank_action(spec)) != () or spec.resources is not None:
-            raise InputError("policy: one that plays sets, or several resources, given; it must play one arm a round")
+        if jnp.shape(self.policy.blank_action(spec)) != ():
+            raise InputError("policy: one that plays sets given; it must play one arm a round")
         if not self.whole:
             _refuse_other_sums(self, self.policy)
         super().check(spec)
@@ -667,16 +674,17 @@ class Restarting(_Forgetting):
     def init(self, spec: FiniteSpec) -> RestartingState:
         """Nothing seen."""
         inner, calm = self.policy.init(spec), self.detector.init()
-        watched = jax.tree.map(lambda x: jnp.broadcast_to(x, (spec.arms, 2, *x.shape)), calm)
+        streams_of_an_arm = 1 + (spec.resources or 1)
+        watched = jax.tree.map(lambda x: jnp.broadcast_to(x, (spec.arms, streams_of_an_arm, *x.shape)), calm)
         return RestartingState(inner, inner, watched, jnp.int32(0), jnp.int32(0))
 
     def update(self, state: RestartingState, key: jax.Array, observation: Observation) -> RestartingState:
         """Learn, watch, and begin anew."""
         arm, seen = observation.action, observation.feedback
         inner = self.policy.update(state.inner, key, observation)
-        pair = ticks.ticks_to_float(jnp.stack([seen.reward, seen.cost]))
+        brought = ticks.ticks_to_float(jnp.append(seen.reward, seen.cost))
         watch = jax.vmap(lambda state, x: self.detector.step(state, x))
-        now, alarm = watch(*jax.lax.optimization_barrier((jax.tree.map(lambda x: x[arm], state.watched), pair)))
+        now, alarm = watch(*jax.lax.optimization_barrier((jax.tree.map(lambda x: x[arm], state.watched), brought)))
         changed, calm = jnp.any(alarm), self.detector.init()
         watched = jax.tree.map(lambda all, x: all.at[arm].set(x), state.watched, now)
         mine = jax.lax.iota(jnp.int32, jax.tree.leaves(watched)[0].shape[0]) == arm
@@ -698,7 +706,10 @@ class Restarting(_Forgetting):
     ) -> tuple[RestartingState, Pytree]:
         inner, action = choose(state.inner, *_as_of(view.round - state.since, key, view))
         coin, other = streams.policy_words(key, view.round, _FORCED)
-        forced = (streams.uniform(coin) < self.explore) & jnp.any(view.available)
+        chance = self.explore
+        if self.growing:
+            chance = chance * jnp.sqrt((1 + state.restarts).astype(jnp.float32))
+        forced = (streams.uniform(coin) < chance) & jnp.any(view.available)
         action = jnp.where(forced, streams.available_arm(other, view.available), action)
         return state._replace(inner=inner), action
 

@@ -58,6 +58,7 @@ def test_verdicts_of_claims_are_those_of_the_rows() -> None:
         rows = {entry["item"]: entry["verdict"] for entry in lines(f"reproductions/{paper}.csv")}
         named = re.findall(r"`([^`]+)`", by) if verdict in ("yes", "no", "unclear") else []
         assert bool(named) == (verdict != "not tested"), claim
+        assert by and "could be" not in by, f"{claim}: neither judged nor listed with a reason"
         assert {name: rows.get(name) for name in named} == dict.fromkeys(named, verdict), claim
         judged += bool(named)
     assert judged >= 100 and {paper for paper, *_ in claims()} == {"b_zoom", "omega_ucb", "rcb", "rcucb", "suak"}

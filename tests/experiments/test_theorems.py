@@ -8,15 +8,27 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from experiments.b_zoom.studies import _unclean
-from experiments.omega_ucb.intervals import _worst, arms_of, exceeded, held, missed, pulls_bound, wilson
-from experiments.rcb import best_ratio_alone
+from experiments.b_zoom.studies import _falls, _in_phases
+from experiments.common import Options
+from experiments.omega_ucb.intervals import (
+    _worst,
+    arms_of,
+    exceeded,
+    held,
+    missed,
+    pulls_bound,
+    score_interval,
+    three_valued,
+    wilson,
+)
+from experiments.rcb import _above_the_lower_bound, _as_printed, _in_closed_form, best_ratio_alone, eta
+from experiments.rcucb import StoOOPairs, smooth_arms
 from experiments.rcucb import regret_bound as of_rcucb
 from experiments.suak import MEANS, SkipFirst, beta_arms
 from experiments.suak import regret_bound as of_suak
 from jaxbandits.core import ticks
 from jaxbandits.core.specs import SKIP
-from jaxbandits.policies import BZoom, OmegaUCB
+from jaxbandits.policies import ZRCUCB, BZoom, OmegaUCB
 from jaxbandits.policies.base import evaluate
 
 
@@ -62,6 +74,20 @@ def test_a_bound_can_be_broken() -> None:
     assert [_worst("", np.array([0.01, x]), 0.05, [0.1, 0.2]).verdict for x in (0.05, 0.0501)] == ["yes", "no"]
 
 
+def test_intervals_of_the_papers_generalisation() -> None:
+    """With η = 1 on [0, 1] they are Wilson's; three values have the mean, the variance and the law that is said."""
+    n, z = 30, 2.1
+    ours, theirs = score_interval(n, np.arange(n + 1) / n, z, 1.0, 0.0, 1.0), wilson(n, z)
+    np.testing.assert_allclose(ours, theirs, atol=1e-12)
+    shifted = score_interval(n, 1 + 2 * np.arange(n + 1) / n, z, 0.6, 1.0, 3.0)
+    np.testing.assert_allclose(shifted, 1 + 2 * np.array(score_interval(n, np.arange(n + 1) / n, z, 0.6, 0.0, 1.0)))
+    for mean in (0.05, 0.3, 0.9):
+        law, eta = three_valued(n, mean)
+        x = np.arange(2 * n + 1) / (2 * n)
+        assert law.sum() == pytest.approx(1) and law @ x == pytest.approx(mean)
+        assert n * (law @ (x - mean) ** 2) == pytest.approx(eta * mean * (1 - mean)) and eta < 1
+
+
 def test_theorem_1_of_rcucb_by_hand() -> None:
     value, penalty = np.array([0.5, 0.1, 0.3, 0.2]), np.array([0.0, 1.0])  # two arms, two limits
     rest = 1 + 8 / np.log(1.5) * 9
@@ -85,9 +111,49 @@ def test_best_ratio_alone_is_not_optimal_and_the_bounds_could_fail() -> None:
 
 
 def test_clean_phases_are_told_from_unclean_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _unclean(4, 20).tolist() == [0, 0, 0, 0]
+    unclean, gap, active = _in_phases(6, 20)
+    assert unclean.tolist() == [0] * 6 and 0 < gap < 1
+    assert active.shape == (20, 6) and (active[:, 0] == 1).all() and (active <= 2.0 ** np.arange(6)).all()
     monkeypatch.setattr(BZoom, "radius", lambda self, n, phase: 0.5 / jnp.sqrt(n))  # a hundredth of what is proved
-    assert (_unclean(4, 20)[1:] > 0).all()
+    unclean, closer, more = _in_phases(6, 20)
+    assert (unclean[1:] > 0).all() and closer > 5 * gap and more.mean() > active.mean()
+
+
+def test_a_case_is_worse_only_if_every_step_is() -> None:
+    noise = np.random.default_rng(7).normal(0, 0.01, (3, 50))
+    for levels, verdict in (((0.9, 0.5, 0.1), "yes"), ((0.5, 0.9, 0.1), "no"), ((0.9, 0.5, 0.5), "unclear")):
+        assert _falls("", "", np.arange(3), np.array(levels)[:, None] + noise)[0].verdict == verdict
+
+
+def test_exponents_are_held_against_both_bounds() -> None:
+    middle, se = np.array([1e3, 1e4, 1e5]), np.full(3, 0.01)
+    for slope, verdict in (((0.9, 0.8, 0.7), "yes"), ((0.9, 0.4, 0.7), "no"), ((0.9, 0.5, 0.7), "unclear")):
+        assert _above_the_lower_bound("RCB-I", 1.0, middle, np.array(slope), se).verdict == verdict
+    # β = 2 as printed: 1/2 + 2/ln 10⁵ = 0.674; as read it would be 2/3 more than that half
+    for last, verdict in ((0.6, "yes"), (0.75, "no"), (0.674, "unclear")):
+        assert _as_printed(2.0, middle, np.array([0.9, 0.9, last]), se)[0].verdict == verdict
+
+
+def test_the_proof_of_rcb_could_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = Options(quick=True)
+    assert {each.verdict for each in _in_closed_form(quick)} == {"yes"}
+    monkeypatch.setattr("experiments.rcb.eta", lambda lam: 2 * eta(lam))
+    assert _in_closed_form(quick)[0].verdict == "no"
+
+
+def test_stooo_on_pairs_learns_of_its_own_limit_alone() -> None:
+    world = smooth_arms(3)
+    best = (0.42 * np.arange(1, 9) / 8 - 0.3 * (np.arange(1, 9) / 8) ** 2).max()
+    np.testing.assert_allclose(world.best_pair()[0][2], best, atol=1e-4)
+    states = {}
+    for policy in (ZRCUCB("legal", horizon=300), StoOOPairs("legal", horizon=300)):
+        lane = jb.rollout(policy, world, jb.Horizon(301), key=jax.random.key(0), rounds=301)
+        pair = np.asarray(lane.action.arm * 8 + lane.action.limit)[:300]
+        states[type(policy)] = np.asarray(lane.state.sums.reach[-1]), np.bincount(pair, minlength=16)
+    reach, pulls = states[StoOOPairs]
+    np.testing.assert_array_equal(reach, pulls)
+    reach, pulls = states[ZRCUCB]
+    np.testing.assert_array_equal(reach, pulls.reshape(2, 8)[:, ::-1].cumsum(axis=1)[:, ::-1].ravel())
 
 
 def test_a_savings_account_is_never_spent() -> None:

@@ -15,6 +15,7 @@ from scipy import stats as laws
 import jaxbandits as jb
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError
+from jaxbandits.core.pytrees import pytree
 from jaxbandits.environments import Delayed, FiniteArms, FixedDelay, Piecewise, WithNullArm
 from jaxbandits.policies import (
     CUSUM,
@@ -22,6 +23,7 @@ from jaxbandits.policies import (
     MUCB,
     BGreedy,
     BudgetedThompson,
+    Detector,
     Discounted,
     EpsilonFirst,
     InFlight,
@@ -31,8 +33,10 @@ from jaxbandits.policies import (
     PageHinkley,
     PricePacer,
     Restarting,
+    Schedule,
     SoftElim,
     SoftIndex,
+    UCBBwK,
     Windowed,
     alarms,
 )
@@ -394,6 +398,56 @@ def test_cusum_against_an_exact_chain() -> None:
         assert abs(mean - bernoulli_run_length(h, up)) < 4 * error
 
 
+# From 0.1 to 0.9 after 500 of 1,000 numbers, ε = ½, h = ln(1000)/ln(17/9) (their formula, with M = 1), the mean of
+# CUSUM from the first 100: mean delay over 50 runs as printed in the notebook of SMPyBandits (Besson),
+# Experiments_of_statistical_tests_for_piecewise_stationary_bandit. None of its runs had an alarm before the change.
+THRESHOLD = math.log(1000) / math.log(17 / 9)
+DELAYS = {
+    "CUSUM": (CUSUM(threshold=THRESHOLD, slack=0.5, first=100), 36.6),
+    "Page–Hinkley": (PageHinkley(threshold=THRESHOLD, slack=0.5), 40.7),
+}
+
+
+def first_alarms(detector: Any, runs: int, means: tuple[float, ...], length: int) -> np.ndarray:
+    """After which number each of some streams is first told of (0: never); ``length`` numbers of each mean."""
+    mean = jnp.repeat(jnp.asarray(means), length)
+
+    @jax.jit
+    def one(key: Any) -> Any:
+        def watch(state: Any, x: Any) -> Any:
+            return detector.step(state, x)
+
+        told = jax.lax.scan(watch, detector.init(), jax.random.bernoulli(key, mean).astype(jnp.float32))[1]
+        return jnp.where(jnp.any(told), 1 + jnp.argmax(told), 0)
+
+    return np.asarray(jax.vmap(one)(jax.random.split(jax.random.key(78), runs)))
+
+
+@pytest.mark.parametrize("name", DELAYS)
+def test_delays_of_a_change_of_bernoulli_means_are_the_published_ones(name: str) -> None:
+    """Within three standard errors of their 50 runs and of our 2,000."""
+    detector, published = DELAYS[name]
+    first = first_alarms(detector, 2000, (0.1, 0.9), 500)
+    assert (first > 500).mean() > 0.995  # printed: no false alarm in 50
+    delay = first - 500.0
+    error = delay.std(ddof=1) * math.sqrt(1 / 50 + 1 / delay.size)
+    assert abs(delay.mean() - published) < 3 * error
+    assert error < 0.03 * published  # so that a tenth more or less would be seen
+
+
+def test_glr_is_as_quick_as_it_is_said_to_be() -> None:
+    """Besson et al., JMLR 2022: after at least d numbers before it, a change by Δ is told of within d = 4 β(T, δ)/Δ² of
+    it, but with probability δ."""
+    delta, before, gap = 0.05, 600, 0.4
+    d = math.ceil(4 * math.log(3 * (2 * before) ** 1.5 / delta) / gap**2)
+    assert d < before
+    for splits in (32, 1200):
+        first = first_alarms(GLR(delta=delta, splits=splits), 400, (0.3, 0.3 + gap), before)
+        in_time = (first > before) & (first <= before + d)
+        assert in_time.mean() >= 1 - delta
+        assert np.median(first - before) > d / 10  # it has to be shown: no detector could do it at once
+
+
 def test_glr_tells_falsely_less_often_than_said() -> None:
     """δ bounds the chance of a false alarm, ever: here in 2,000 numbers, 400 runs."""
     delta, runs = 0.2, 400
@@ -471,6 +525,50 @@ def test_forced_exploration_finds_what_is_not_played() -> None:
     assert gain.mean() > 4 * gain.std(ddof=1) / math.sqrt(gain.size)
     restarts = result.final["restarts"][:, 0]
     assert restarts[1].mean() > 0.5 > restarts[0].mean()
+
+
+@pytree
+class EveryFiftieth(Detector):
+    """Tells after every fiftieth number of a stream, whatever it is."""
+
+    def init(self) -> Any:
+        return jnp.int32(0)
+
+    def step(self, state: Any, x: Any) -> Any:
+        return state + 1, state + 1 >= 50
+
+
+def test_exploration_grows_with_the_root_of_the_alarms() -> None:
+    """After k − 1 alarms any arm is played with probability α√k, and 1 at most; without ``growing`` it stays α."""
+    flat, arms, rounds = FiniteArms.bernoulli([0.5] * 4, [0.5] * 4), 4, 6000
+    for growing in (False, True):
+        policy = Restarting(Schedule(at=[1], arms=[0]), EveryFiftieth(), explore=0.1, growing=growing)
+        steps = one_lane(policy, flat, rounds, 3)
+        known = np.asarray(steps.after.restarts)  # as each round was decided
+        chance = np.minimum(1, 0.1 * np.sqrt(1 + known)) if growing else np.full(rounds, 0.1)
+        elsewhere = np.asarray(steps.action) != 0
+        for part in (slice(0, 1000), slice(1000, 6000)):
+            p = chance[part] * (1 - 1 / arms)
+            assert abs(elsewhere[part].sum() - p.sum()) < 4 * math.sqrt((p * (1 - p)).sum())
+        assert known[-1] > 50
+
+
+def test_several_resources_are_watched_one_by_one() -> None:
+    """In the limit the inner policy's bits; and a change of the second resource alone is told of."""
+
+    def arms(second: float) -> FiniteArms:
+        return FiniteArms.bernoulli([[0.7, 0.4]], [[[0.5, second], [0.4, 0.5]]])
+
+    limit = jb.TotalBudget([200.0, 220.0], last_pull="counts", rounds=600)
+    how: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 2, "engine": "scan"}
+    own = jb.simulate(UCBBwK(), arms(0.3), limit, **how)
+    found = jb.simulate(Restarting(UCBBwK(), NEVER), arms(0.3), limit, **how)
+    assert_same_results(own, without_restarts(found), "UCB-BwK in Restarting")
+
+    moving = Piecewise.of([arms(0.1), arms(0.9)], at=[201])
+    told = jb.simulate(Restarting(UCBBwK(), GLR()), moving, limit, **how).final["restarts"]
+    still = jb.simulate(Restarting(UCBBwK(), GLR()), Piecewise.of([arms(0.1)] * 2, at=[201]), limit, **how)
+    assert (told >= 1).all() and (still.final["restarts"] == 0).all()
 
 
 def test_draws_do_not_come_twice() -> None:
