@@ -421,11 +421,20 @@ class Workers:
         Returns:
             For each job the future of its accounts, or of what its ``store`` makes of them.
         """
+        futures = []
         with self._changed:
-            futures = [self._queue(job).add(job) for job in jobs]
-            while self._idle and not self._closed and (queue := self._choose()) is not None:
-                threading.Thread(target=self._work, args=(self._idle.pop(0), queue), daemon=True).start()
+            for job in jobs:
+                is_new = id(job.task) not in self._queues
+                futures.append(self._queue(job).add(job))
+                self._begin(int(is_new))  # it compiles while the shapes of the next one are found
+            self._begin(len(self._idle))
         return futures
+
+    def _begin(self, most: int) -> None:
+        """Threads for lanes that wait, so many at most."""
+        while most > 0 and self._idle and not self._closed and (queue := self._choose()) is not None:
+            threading.Thread(target=self._work, args=(self._idle.pop(0), queue), daemon=True).start()
+            most -= 1
 
     def wait(self, futures: Sequence[Future[Any]], report: Callable[[float, int], None]) -> list[Any]:
         """What all of these give; every 0.1 s ``report(work, lanes that have ended)`` is called."""
