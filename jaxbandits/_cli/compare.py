@@ -19,7 +19,7 @@ from jaxbandits._drawing import DrawingProcess
 from jaxbandits._files import check_folder
 from jaxbandits._progress import usual_progress
 from jaxbandits.comparison._reading.columns import ROLES
-from jaxbandits.comparison.answer import setting_called
+from jaxbandits.comparison.answer import check_noise, setting_called
 from jaxbandits.comparison.comparison import ANSWER_FILES, FILES, put_all
 from jaxbandits.comparison.plan import (
     AVERAGE_COST_POLICIES,
@@ -328,17 +328,20 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         progress = usual_progress(arguments.progress)
         threading.Thread(target=_import_xarray, daemon=True).start()
         comparison = run_plan(plan, progress=progress)
-        from jaxbandits.comparison.report import answer_files, closing, text_of
+        from jaxbandits.comparison.report import answer_files, check_of, closing, text_of
 
         command, answer, written = shlex.join(["jaxbandits", *given]), None, list[Path]()
         try:
             # Numbers are written first, for the runs took the longest; then comes what is to be read; pictures last.
             written += put_all(out, comparison.numbers({"command": command, "arguments": vars(arguments)}))
             if arguments.answer:
-                answer = comparison.answer(*asked, check=arguments.check, progress=progress)
+                answer = comparison.answer(*asked, check=False, progress=progress)
             say(text_of(comparison, answer, arguments.explain))
             regret, made = pictures.submit(comparison.drawing()), dict[str, bytes]()
             if answer is not None:
+                if arguments.check:  # when the answer stands there
+                    answer = dataclasses.replace(answer, check=check_noise(comparison, progress=progress))
+                    say("\n" + "\n".join(check_of(answer)))
                 made = answer_files(answer, command, progress, draw=lambda drawing: pictures.submit(drawing).result)
             put_all(out, {"regret.png": regret.result(), **made})
         except OSError as problem:

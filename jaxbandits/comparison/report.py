@@ -230,16 +230,21 @@ def _sure_of_the_best(answer: Answer) -> str:
 
 def _assumptions(answer: Answer) -> list[str]:
     """How sure the means are, what a pull was taken to be, and whether the ranking depends on that."""
-    plan, check = answer.comparison.plan, answer.check
+    plan = answer.comparison.plan
     why = f", for {plan.why_given}" if plan.why_given else " (--uncertainty given)"
     sure = f"The file's means are taken as the truth{why}."
     if plan.posterior is not None:
         sure = "The file's means are estimates: each run draws its true means from what the file leaves open "
         sure += "(--uncertainty given takes them as they are)."
+    return [sure, f"Noise: {_noise(plan, plan.noise)}.", _room(answer), *check_of(answer)]
+
+
+def check_of(answer: Answer) -> list[str]:
+    """The line on another noise, if one was played or there is a reason why not."""
+    plan, check = answer.comparison.plan, answer.check
     if isinstance(check, NoiseCheck):
         check = f"{_noise(plan, check.noise)}: {_checked(plan, check)}"
-    told = [f"Check: {check}."] if check else []
-    return [sure, f"Noise: {_noise(plan, plan.noise)}.", _room(answer), *told]
+    return [f"Check: {check}."] if check else []
 
 
 def _room(answer: Answer) -> str:
