@@ -71,7 +71,7 @@ nb_merge_streams = True
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
+autodoc_preserve_defaults = False  # it reads sources, and options of `compare` stand in its signature only
 python_maximum_signature_line_length = 88
 autosummary_generate = False  # api_pages writes the pages
 suppress_warnings = ["autosummary.import_cycle"]  # of tables that stand behind their module's own text

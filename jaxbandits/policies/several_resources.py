@@ -811,7 +811,7 @@ class LagrangeBwK(Policy):
     :math:`g = (\\mathcal{L} - 1 + M) / (1 + M)`, M = T_0 / min_j B_j.
 
     EXP3.P: :math:`p_k = (1-\\gamma)\\, e^{\\eta \\tilde G_k} / \\sum_i e^{\\eta \\tilde G_i} + \\gamma / K`,
-    :math:`\\tilde G_i \\mathrel{+}= (g\\, 1\\{i = k\\} + \\beta) / p_i`, with
+    :math:`\\tilde G_i \\leftarrow \\tilde G_i + (g\\, 1\\{i = k\\} + \\beta) / p_i`, with
     :math:`\\beta = \\sqrt{\\ln(K/\\delta) / (TK)}`, :math:`\\eta = 0.95 \\sqrt{\\ln K / (TK)}`,
     :math:`\\gamma = \\min(1.05 \\sqrt{K \\ln K / T}, 1)`. Hedge: weights :math:`e^{-\\eta' \\sum g_j}`,
     :math:`\\eta' = \\sqrt{8 \\ln m / T}`.
