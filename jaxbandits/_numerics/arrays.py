@@ -48,7 +48,7 @@ def prefix_sums(x: jax.Array) -> jax.Array:
 
     Whole numbers add up to the same bits in any order. On CPU, XLA sums n windows of up to n numbers: 128 rows of 64
     took 26 µs, and 4.4 in parts of eight (one core). Parts of sixteen fill the widest vectors: a macro-step of the leap
-    engine takes 0.83 to 0.88 of the time that it took with eight, and longer again with 32.
+    engine takes 0.82 to 0.88 of the time that it took with eight, and longer again with 32.
     """
     return jax.lax.platform_dependent(x, cpu=partial(_sums_by_parts, 16), default=partial(_sums_by_parts, 8))
 
