@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -50,6 +51,8 @@ class Bar:
 
     def show(self, title: str, work: float) -> None:
         """So much work is done."""
+        if getattr(signal.getsignal(signal.SIGINT), "came", False):  # the command's handler: its exception was lost
+            raise KeyboardInterrupt
         if self._shown == LINES:
             self._say(title, work)
         elif self._shown:

@@ -6,7 +6,6 @@ value by its converter. Converters only turn text into values; the library check
 
 from __future__ import annotations
 
-import _thread
 import argparse
 import contextlib
 import difflib
@@ -15,6 +14,7 @@ import importlib
 import itertools
 import math
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -267,8 +267,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):  # it is closed, or is not Python's own
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    report = sys.unraisablehook
-    sys.unraisablehook = lambda lost: _interrupt_again() if lost.exc_type is KeyboardInterrupt else report(lost)
+    before, report = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else report(lost)  # it comes again
+    if before is signal.default_int_handler and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _CtrlC())
     try:
         return _run(given)
     except InputError as problem:
@@ -281,13 +283,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     finally:
         sys.unraisablehook = report
+        if isinstance(signal.getsignal(signal.SIGINT), _CtrlC):
+            signal.signal(signal.SIGINT, before)
         gc.freeze()  # else Python looks through all of jax several times on its way out, for half a second
 
 
-def _interrupt_again() -> None:
-    """Raise Ctrl-C once more: it came inside a callback of the garbage collector (jax has one), where it is dropped."""
-    # not from here, where it would be dropped as well
-    threading.Timer(0.01, _thread.interrupt_main).start()
+class _CtrlC:
+    """Ctrl-C as Python has it, but remembered: jax calls Python from C in places that drop every exception.
+
+    The next step of a progress bar raises it again.
+    """
+
+    came = False
+
+    def __call__(self, *_: object) -> None:
+        self.came = True
+        raise KeyboardInterrupt
 
 
 def _run(given: list[str]) -> int:
