@@ -279,10 +279,9 @@ class Queue:
             self._keep(number, [(taken[ended], found)])
 
     def _take_batch(self) -> np.ndarray:
-        """Lanes for all slots of a worker, but no more than its part of what is left."""
+        """Lanes for all slots of a worker: a batch takes as long with a few lanes as with many."""
         with self._lock:
-            part = min(self.slots, -(-self._line.size // max(self.workers, 1)))
-            numbers, self._line = self._line[:part], self._line[part:]
+            numbers, self._line = self._line[: self.slots], self._line[self.slots :]
             return numbers
 
     def _serve_line(self, number: int, device: Any) -> None:

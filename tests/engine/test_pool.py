@@ -188,6 +188,13 @@ def test_no_worker_hoards():
     assert not queue.waiting
 
 
+def test_batches_are_full_however_many_workers_there_are():
+    queue = pool.Queue(the_task(), 16, batches=True)
+    queue.add(pool.Job(queue.task, queue.task.order))
+    queue.workers = 2  # with halves of what is left, 40 lanes would be 16, 12, 6, 3, 2 and 1: twice the time
+    assert [queue._take_batch().size for _ in range(4)] == [16, 16, 8, 0]
+
+
 # --- lanes that travel to a device and back in pieces ---------------------------------------------------------------
 
 
