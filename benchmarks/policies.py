@@ -56,17 +56,16 @@ def one(name, arms):
         compile_seconds = time.perf_counter() - began
         for loop in loops:
             loop(0, 1e-3)
-        share = long_enough(play)
-        ours: list[Any] = []
-        theirs: list[list[Any]] = [[] for _ in loops]
+        share, shares = long_enough(play), [long_enough(loop) for loop in loops]
+        ours, theirs = list[float](), [list[float]() for _ in loops]
         for seed in range(1, REPEATS + 1):
-            ours.append(timed(play, seed, share))
-            for times, loop in zip(theirs, loops, strict=True):
-                times.append(timed(loop, seed, share))
-        native = max(theirs, key=lambda runs: statistics.median(speed for speed, _ in runs))
-        agree(name, engine, ours, native)
-        speed, other = (statistics.median(x for x, _ in runs) for runs in (ours, native))
-        ratio = statistics.median(a / b for (a, _), (b, _) in zip(ours, native, strict=True))
+            ours.append(speed_of(play, seed, share))
+            for speeds, loop, own_share in zip(theirs, loops, shares, strict=True):
+                speeds.append(speed_of(loop, seed, own_share))
+        fastest = max(range(len(loops)), key=lambda n: statistics.median(theirs[n]))
+        agree(name, engine, play, loops[fastest], min(share, shares[fastest]))
+        speed, other = statistics.median(ours), statistics.median(theirs[fastest])
+        ratio = statistics.median(a / b for a, b in zip(ours, theirs[fastest], strict=True))
         cells = f"{speed:.4g}", f"{other:.4g}", f"{ratio:.3g}", f"{compile_seconds:.2f}"
         print(",".join((name, engine, str(arms or ""), *cells)), flush=True)
 
@@ -83,21 +82,20 @@ def long_enough(play):
         share = min(share * min(SECONDS / seconds, 10), LARGEST)
 
 
-def timed(play, seed, share):
-    """Rounds per second, and each lane's reward a round."""
+def speed_of(play, seed, share):
+    """Rounds per second."""
     began = time.perf_counter()
-    rounds, reward = play(seed, share)
-    seconds = time.perf_counter() - began
-    return float(rounds.sum()) / seconds, reward / rounds
+    rounds, _ = play(seed, share)
+    return float(rounds.sum()) / (time.perf_counter() - began)
 
 
-def agree(name, engine, ours, native):
-    """Do both play the same policy? Means over the instances, of which each repeat is one more run."""
-    mine, other = (np.mean([rate for _, rate in runs], axis=0) for runs in (ours, native))
-    difference = mine - other
+def agree(name, engine, play, loop, share):
+    """Do both play the same policy? Rewards a round over the instances, at the same share of the budget."""
+    (rounds, mine), (others, other) = play(1, share), loop(1, share)
+    difference = mine / rounds - other / others
     z = difference.mean() / max(difference.std(ddof=1) / len(difference) ** 0.5, 1e-12)
     if abs(z) > 5:
-        print(f"{name}, {engine}: {mine.mean():.5f} and {other.mean():.5f} a round, z = {z:.1f}", file=sys.stderr)
+        print(f"{name}, {engine}: {difference.mean():.5f} a round apart, z = {z:.1f}", file=sys.stderr)
 
 
 def jobs(name, arms, engine):

@@ -328,7 +328,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         progress = usual_progress(arguments.progress)
         threading.Thread(target=_import_xarray, daemon=True).start()
         comparison = run_plan(plan, progress=progress)
-        from jaxbandits.comparison.report import answer_files, check_of, closing, text_of
+        from jaxbandits.comparison.report import answer_files, check_of, closing, drawings, text_of
 
         command, answer, written = shlex.join(["jaxbandits", *given]), None, list[Path]()
         try:
@@ -339,10 +339,11 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
             say(text_of(comparison, answer, arguments.explain))
             regret, made = pictures.submit(comparison.drawing()), dict[str, bytes]()
             if answer is not None:
-                if arguments.check:  # when the answer stands there
+                drawn = {name: pictures.submit(drawing) for name, drawing in drawings(answer, progress)}
+                if arguments.check:  # when the answer stands there, and while its pictures are drawn
                     answer = dataclasses.replace(answer, check=check_noise(comparison, progress=progress))
                     say("\n" + "\n".join(check_of(answer)))
-                made = answer_files(answer, command, progress, draw=lambda drawing: pictures.submit(drawing).result)
+                made = answer_files(answer, {name: picture.result() for name, picture in drawn.items()}, command)
             put_all(out, {"regret.png": regret.result(), **made})
         except OSError as problem:
             console.complain(f"--out: could not be written ({problem})")

@@ -249,9 +249,11 @@ class Comparison:
             settings: for which settings or policies, beside the best.
             check: play a second noise, to see whether the ranking depends on it.
         """
-        from jaxbandits.comparison.report import answer_files
+        from jaxbandits.comparison.report import answer_files, drawings
 
-        return [*self.save(folder), *put_all(folder, answer_files(self.answer(*settings, check=check)))]
+        answer = self.answer(*settings, check=check)
+        made = answer_files(answer, {name: drawing.draw() for name, drawing in drawings(answer)})
+        return [*self.save(folder), *put_all(folder, made)]
 
     def about(self) -> dict[str, Any]:
         """Everything needed to repeat the comparison: what goes into ``run.json``."""

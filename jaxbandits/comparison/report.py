@@ -6,7 +6,7 @@ import base64
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -557,19 +557,21 @@ def _cost_unit(plan: ComparisonPlan) -> str:
     return "" if unit == "spent" else f" [{unit}]"
 
 
+def drawings(answer: Answer, progress: bool | str = False) -> Iterator[tuple[str, Drawing]]:
+    """The pictures of the answer by name; smaller budgets are played for the last one."""
+    yield "results", results_drawing(answer)
+    yield "money", money_drawing(answer, progress)
+
+
 # --- Files
 
 
 def answer_files(
     answer: Answer,
+    pictures: Mapping[str, bytes],
     command: str = "",
-    progress: bool | str = False,
-    draw: Callable[[Drawing], Callable[[], bytes]] = lambda drawing: drawing.draw,
 ) -> dict[str, bytes]:
     """A table of the arms, all numbers, pictures and the page by name; ``command`` is what they were made by."""
-    results = draw(results_drawing(answer))  # first: smaller budgets are played for the other one meanwhile
-    money = draw(money_drawing(answer, progress))
-    pictures = {"money": money(), "results": results()}
     return {
         "answer.json": (json.dumps(as_json(answer), indent=1) + "\n").encode(),
         "arms.csv": arms_table(answer).csv().encode(),
