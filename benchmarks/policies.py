@@ -74,11 +74,12 @@ def long_enough(play):
     """The share of the budget with which a run takes about SECONDS: the start of a shorter one would count."""
     share = 0.01
     while True:
+        play(0, share)  # which may compile
         began = time.perf_counter()
         play(0, share)
         seconds = time.perf_counter() - began
-        if seconds > SECONDS / 4 or share == LARGEST:
-            return min(share * SECONDS / seconds, LARGEST)
+        if seconds > 0.7 * SECONDS or share == LARGEST:  # and no guess from a shorter run: time need not be linear
+            return share
         share = min(share * min(SECONDS / seconds, 10), LARGEST)
 
 
