@@ -234,12 +234,11 @@ class Windowed(_Forgetting):
 
 
 class DiscountedState(NamedTuple):
-    """The inner policy's sums, but every count a total, too; and the weight of all rounds before this one."""
+    """The inner policy's state, but every count in its sums a total, too; and the weight of all rounds before."""
 
-    sums: Pytree
+    inner: Pytree
     rounds: Total
     now: jax.Array  # i32[]: the round for which they are
-    rest: Pytree  # what the inner policy's state is beside its sums, None for nothing: that is not forgotten
 
 
 def _scaled(total: Total, by: jax.Array) -> Total:
@@ -323,9 +322,9 @@ def _in_whole_pulls(sums: Pytree) -> Pytree:
     return others._replace(pulls=pulls)
 
 
-def _beside_sums(state: Pytree) -> Pytree:
-    """What a state is beside its sums; None for nothing."""
-    return state._replace(learnt=None) if hasattr(state, "learnt") else None
+def _holding(state: Pytree, sums: Pytree) -> Pytree:
+    """A state with other sums, which the policy itself need not understand."""
+    return state._replace(learnt=sums) if hasattr(state, "learnt") else sums
 
 
 @pytree
@@ -390,22 +389,19 @@ class Discounted(Around):
         super().check(spec)
 
     def learnt(self, state: DiscountedState) -> Pytree:
-        """The inner policy's state, in whole pulls; of those that read weights the sums, as they have nothing else."""
-        return state.sums if self._reads_weights() else self._with(state.rest, _in_whole_pulls(state.sums))
+        """The inner policy's state, in whole pulls if it reads no weights."""
+        inner = state.inner
+        return inner if self._reads_weights() else _with_sums(self.policy, inner, _in_whole_pulls(_sums(inner)))
 
     def _reads_weights(self) -> bool:
         """Is the formula of the inner policy known, so that n need not be whole?"""
         inner = self.policy
         return chooses_by_score(inner) or chooses_by_logits(inner) or isinstance(inner, BudgetedThompson)
 
-    def _with(self, rest: Pytree, sums: Pytree) -> Pytree:
-        """A state of the inner policy."""
-        return sums if rest is None else _with_sums(self.policy, rest, sums)
-
     def init(self, spec: FiniteSpec) -> DiscountedState:
         """Nothing seen."""
         inner = self.policy.init(spec)
-        return DiscountedState(_lifted(_sums(inner)), ticks.zero(), jnp.int32(1), _beside_sums(inner))
+        return DiscountedState(_holding(inner, _lifted(_sums(inner))), ticks.zero(), jnp.int32(1))
 
     def _factor(self) -> jax.Array:
         return jnp.rint(self.gamma * np.float32(ticks.ONE)).astype(jnp.int32)
@@ -414,19 +410,21 @@ class Discounted(Around):
         """A round later."""
         if self.per == "pull":
             return state._replace(rounds=ticks.plus(state.rounds, ticks.count(jnp.int32(1))), now=state.now + 1)
-        aged = jax.tree.map(lambda x: _scaled(x, self._factor()), (state.sums, state.rounds), is_leaf=_is_total)
-        rounds = ticks.plus(aged[1], ticks.count(jnp.int32(1)))
-        return state._replace(sums=aged[0], rounds=rounds, now=state.now + 1)
+        now = _sums(state.inner), state.rounds
+        sums, rounds = jax.tree.map(lambda x: _scaled(x, self._factor()), now, is_leaf=_is_total)
+        rounds = ticks.plus(rounds, ticks.count(jnp.int32(1)))
+        return DiscountedState(_holding(state.inner, sums), rounds, state.now + 1)
 
     def update(self, state: DiscountedState, key: jax.Array, observation: Observation) -> DiscountedState:
         """Add the observation with weight 1."""
-        brought = self.policy.update(self._with(state.rest, _nothing(state.sums)), key, observation)
-        more, sums = _lifted(_sums(brought)), state.sums
+        sums = _sums(state.inner)
+        brought = self.policy.update(_with_sums(self.policy, state.inner, _nothing(sums)), key, observation)
         if self.per == "pull":
             played = jax.lax.iota(jnp.int32, sums.pulls.whole.shape[0]) == observation.action
             by = jnp.where(played, self._factor(), ticks.ONE)
             sums = jax.tree.map(lambda x: _scaled(x, beside(by, x.whole.ndim - by.ndim)), sums, is_leaf=_is_total)
-        return state._replace(sums=jax.tree.map(ticks.plus, sums, more, is_leaf=_is_total))
+        sums = jax.tree.map(ticks.plus, sums, _lifted(_sums(brought)), is_leaf=_is_total)
+        return state._replace(inner=_holding(state.inner, sums))
 
     def select(self, state: DiscountedState, key: jax.Array, view: View) -> tuple[DiscountedState, jax.Array]:
         """The inner policy's choice, from what is left."""
@@ -444,12 +442,13 @@ class Discounted(Around):
         # rounds in which nobody could be asked to choose age what is known, too
         state = jax.lax.while_loop(lambda state: state.now < view.round, self._older, state)
         if self._reads_weights():
-            uncounted = open is None or isinstance(state.sums, Posterior)
-            sums = state.sums if uncounted else _counted(state.sums, open)
+            sums = state.inner
+            if open is not None and not isinstance(sums, Posterior):
+                sums = _counted(sums, open)
             return self._older(state), self._arm(sums, 1 + ticks.to_float(state.rounds), key, view)
         seen = self.learnt(state), *_as_of(1 + state.rounds.whole, key, view)
         acted, arm = self.policy.select(*seen) if open is None else self.policy.select_while_open(*seen, open)
-        return self._older(state._replace(rest=_beside_sums(acted))), arm
+        return self._older(state._replace(inner=_holding(acted, _sums(state.inner)))), arm
 
     def _arm(self, sums: Pytree, t: jax.Array, key: jax.Array, view: View) -> jax.Array:
         inner = self.policy

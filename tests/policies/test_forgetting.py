@@ -213,7 +213,7 @@ def test_discounted_sums_are_those_of_the_definition() -> None:
         for field, values in (("pulls", np.ones_like(reward)), ("reward", reward), ("reward_spread", spread)):
             mine = action[: t - 1] == np.arange(4)[:, None]
             must = mine @ (weights * values[: t - 1])
-            got = total(getattr(state.sums, field))
+            got = total(getattr(state.inner, field))
             assert (got <= must + 1e-9).all() and (must - got <= 21 / ticks.ONE).all(), (t, field)
 
 
