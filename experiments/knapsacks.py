@@ -166,8 +166,8 @@ def large(options: Options) -> list[Row]:
     few = ["PD-BwK, ω", "UCB-BwK, ω", "Thompson LP", "mirror descent, ω"]
     usual = [(100, 2, [100, 1000], list(POLICIES), 10), (5, 2, [1000, 10_000], few, 10)]
     full = [(100, d, [1000, 10_000], list(POLICIES), 24) for d in (1, 2, 5)]
-    full += [(5, d, [10_000, 100_000, 1_000_000], list(POLICIES), 24) for d in (1, 5)]
-    full += [(5, 2, [10_000, 100_000, 1_000_000], few, 12)]
+    budgets = [10_000, 100_000, 1_000_000]
+    full += [(5, 1, budgets, list(POLICIES), 24), (5, 2, budgets, few, 12), (5, 5, budgets, list(POLICIES), 24)]
     places = options.pick([(20, 2, [30, 60], few, 3)], usual, full)
     return curves(options, "large", places, options.pick(4, 2, 1), seed=5)
 
