@@ -452,7 +452,7 @@ def _alphas() -> Iterator[str]:
 # --- docs/findings/drift.md ------------------------------------------------------------------------------------
 _FORGETFUL = ("ω-UCB, ρ = 1/4", "BTS", "m-UCB")
 _WAYS: tuple[str, ...] = ("never", "half-life 128", "half-life 512", "half-life 512 pulls", "window 740")
-_WAYS += ("restart, GLR", "restart the arm, GLR", "restart, CUSUM", "restart, Page–Hinkley")
+_WAYS += ("restart, GLR", "restart the arm, GLR", "restart, GLR, growing", "restart, CUSUM", "restart, Page–Hinkley")
 
 
 def _lines() -> Iterator[str]:

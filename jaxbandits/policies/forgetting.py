@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.arm_statistics import Arms
+from jaxbandits.core.arm_statistics import Arms, beside
 from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.checks import InputError, bad, one_for_each_arm, whole_number
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
@@ -234,9 +234,9 @@ class Windowed(_Forgetting):
 
 
 class DiscountedState(NamedTuple):
-    """The inner policy's sums, but every count a total, too; and the weight of all rounds before this one."""
+    """The inner policy's state, but every count in its sums a total, too; and the weight of all rounds before."""
 
-    sums: Pytree
+    inner: Pytree
     rounds: Total
     now: jax.Array  # i32[]: the round for which they are
 
@@ -278,7 +278,12 @@ def _as_floats(sums: Pytree, t: jax.Array) -> Arms:
 
 
 def _mean(total: Total, n: Total) -> jax.Array:
-    """⌊total / n⌋ in ticks, for 0 ≤ total ≤ n, n above 0 and not always whole: long division, one bit at a time."""
+    """⌊total / n⌋ in ticks, for 0 ≤ total ≤ n, n not always whole: long division, one bit at a time.
+
+    n is of each arm, and the total too or of each of its resources; of an arm without pulls it is that of one pull.
+    """
+    seen, axes = (n.whole > 0) | (n.part > 0), total.whole.ndim - n.whole.ndim
+    n = Total(beside(jnp.where(seen, n.whole, 1), axes), beside(n.part, axes))
     rest, found = total, jnp.zeros_like(total.whole)
     for bit in range(ticks.BITS + 1):
         rest = rest if bit == 0 else ticks.plus(rest, rest)
@@ -292,16 +297,34 @@ def _counted(sums: Pytree, open: jax.Array) -> Pytree:
     """:func:`~jaxbandits.core.arm_statistics.counted`, of counts that need not be whole."""
     n = sums.pulls
     seen = (n.whole > 0) | (n.part > 0)
-    by = Total(jnp.where(seen, n.whole, 1), n.part)
 
     def more(total: Total | None, unseen: int) -> Total | None:
         if total is None:
             return None
-        return ticks.plus(total, ticks.times(jnp.where(seen, _mean(total, by), unseen), open))
+        return ticks.plus(total, ticks.times(jnp.where(seen, _mean(total, n), unseen), open))
 
     spreads = {name: more(getattr(sums, name), 0) for name in ("reward_spread", "cost_spread")}
     pulls = ticks.plus(n, ticks.count(open))
     return sums._replace(pulls=pulls, reward=more(sums.reward, 0), cost=more(sums.cost, ticks.ONE), **spreads)
+
+
+def _in_whole_pulls(sums: Pytree) -> Pytree:
+    """Sums as policies read them that count pulls: n to the nearest whole number, the means as they are."""
+    n = sums.pulls
+    pulls = n.whole + (n.part >> (ticks.BITS - 1))
+
+    def of_so_many(total: Total) -> Total:
+        exact, times = (beside(x, total.whole.ndim - pulls.ndim) for x in (n.part == 0, pulls))
+        of_mean = ticks.times(_mean(total, n), times)
+        return jax.tree.map(lambda whole, other: jnp.where(exact, whole, other), total, of_mean)
+
+    others = jax.tree.map(of_so_many, sums._replace(pulls=None), is_leaf=_is_total)
+    return others._replace(pulls=pulls)
+
+
+def _holding(state: Pytree, sums: Pytree) -> Pytree:
+    """A state with other sums, which the policy itself need not understand."""
+    return state._replace(learnt=sums) if hasattr(state, "learnt") else sums
 
 
 @pytree
@@ -317,14 +340,17 @@ class Discounted(Around):
 
     Sums are whole ticks, rounded down each round, so that γ = 1 (no tick is lost) plays the inner policy's own bits.
 
+    A policy that draws from a program, or reads the number of pulls in another way than a score does, is shown n and t
+    as whole numbers, n to the nearest and t rounded down, beside the same means. An arm that weighs less than half a
+    pull is new to it.
+
     Args:
-        policy: an index policy that chooses by its score alone, a randomised policy by its logits, or
-            ``BudgetedThompson``.
+        policy: any policy whose statistics are sums over observations, as in :class:`Windowed`.
         gamma: γ in (0, 1], counted to 2⁻²⁴; :meth:`half_life` gives it from what people think in.
         per: ``"round"`` or ``"pull"``.
 
     Raises:
-        InputError: before anything runs, for another policy, or another ``per``.
+        InputError: before anything runs, for a policy that learns in another way, or another ``per``.
 
     Source: D-UCB (Kocsis, Szepesvári 2006; Garivier, Moulines, ALT 2011, §2), for any index; there ln Σ n_k.
 
@@ -356,22 +382,26 @@ class Discounted(Around):
         return cls(policy, gamma if gamma.ndim else float(gamma), per)
 
     def check(self, spec: FiniteSpec) -> None:
-        """A policy of which the formula is known."""
-        inner = self.policy
-        if not (chooses_by_score(inner) or chooses_by_logits(inner) or type(inner) is BudgetedThompson):
-            what = "an index or randomised policy that chooses by its score or logits alone, or BudgetedThompson"
-            raise bad("policy", type(inner).__name__, f"{what}, inside Discounted")
+        """A policy that learns by sums."""
+        _refuse_other_sums(self, self.policy)
         if self.per not in ("round", "pull"):
             raise bad("Discounted.per", self.per, "'round' or 'pull'")
         super().check(spec)
 
     def learnt(self, state: DiscountedState) -> Pytree:
-        """The sums: those policies have no status of their own."""
-        return state.sums
+        """The inner policy's state, in whole pulls if it reads no weights."""
+        inner = state.inner
+        return inner if self._reads_weights() else _with_sums(self.policy, inner, _in_whole_pulls(_sums(inner)))
+
+    def _reads_weights(self) -> bool:
+        """Is the formula of the inner policy known, so that n need not be whole?"""
+        inner = self.policy
+        return chooses_by_score(inner) or chooses_by_logits(inner) or isinstance(inner, BudgetedThompson)
 
     def init(self, spec: FiniteSpec) -> DiscountedState:
         """Nothing seen."""
-        return DiscountedState(_lifted(self.policy.init(spec)), ticks.zero(), jnp.int32(1))
+        inner = self.policy.init(spec)
+        return DiscountedState(_holding(inner, _lifted(_sums(inner))), ticks.zero(), jnp.int32(1))
 
     def _factor(self) -> jax.Array:
         return jnp.rint(self.gamma * np.float32(ticks.ONE)).astype(jnp.int32)
@@ -380,17 +410,21 @@ class Discounted(Around):
         """A round later."""
         if self.per == "pull":
             return state._replace(rounds=ticks.plus(state.rounds, ticks.count(jnp.int32(1))), now=state.now + 1)
-        aged = jax.tree.map(lambda x: _scaled(x, self._factor()), (state.sums, state.rounds), is_leaf=_is_total)
-        return DiscountedState(aged[0], ticks.plus(aged[1], ticks.count(jnp.int32(1))), state.now + 1)
+        now = _sums(state.inner), state.rounds
+        sums, rounds = jax.tree.map(lambda x: _scaled(x, self._factor()), now, is_leaf=_is_total)
+        rounds = ticks.plus(rounds, ticks.count(jnp.int32(1)))
+        return DiscountedState(_holding(state.inner, sums), rounds, state.now + 1)
 
     def update(self, state: DiscountedState, key: jax.Array, observation: Observation) -> DiscountedState:
         """Add the observation with weight 1."""
-        more, sums = _lifted(self.policy.update(_nothing(state.sums), key, observation)), state.sums
+        sums = _sums(state.inner)
+        brought = self.policy.update(_with_sums(self.policy, state.inner, _nothing(sums)), key, observation)
         if self.per == "pull":
             played = jax.lax.iota(jnp.int32, sums.pulls.whole.shape[0]) == observation.action
             by = jnp.where(played, self._factor(), ticks.ONE)
-            sums = jax.tree.map(lambda x: _scaled(x, by), sums, is_leaf=_is_total)
-        return state._replace(sums=jax.tree.map(ticks.plus, sums, more, is_leaf=_is_total))
+            sums = jax.tree.map(lambda x: _scaled(x, beside(by, x.whole.ndim - by.ndim)), sums, is_leaf=_is_total)
+        sums = jax.tree.map(ticks.plus, sums, _lifted(_sums(brought)), is_leaf=_is_total)
+        return state._replace(inner=_holding(state.inner, sums))
 
     def select(self, state: DiscountedState, key: jax.Array, view: View) -> tuple[DiscountedState, jax.Array]:
         """The inner policy's choice, from what is left."""
@@ -400,15 +434,21 @@ class Discounted(Around):
         self, state: DiscountedState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[DiscountedState, jax.Array]:
         """Open pulls count at their arm's current means, where the inner policy counts them."""
-        return self._choose(state, key, view, None if isinstance(state.sums, Posterior) else open)
+        return self._choose(state, key, view, open)
 
     def _choose(
         self, state: DiscountedState, key: jax.Array, view: View, open: jax.Array | None
     ) -> tuple[DiscountedState, jax.Array]:
         # rounds in which nobody could be asked to choose age what is known, too
         state = jax.lax.while_loop(lambda state: state.now < view.round, self._older, state)
-        sums = state.sums if open is None else _counted(state.sums, open)
-        return self._older(state), self._arm(sums, 1 + ticks.to_float(state.rounds), key, view)
+        if self._reads_weights():
+            sums = state.inner
+            if open is not None and not isinstance(sums, Posterior):
+                sums = _counted(sums, open)
+            return self._older(state), self._arm(sums, 1 + ticks.to_float(state.rounds), key, view)
+        seen = self.learnt(state), *_as_of(1 + state.rounds.whole, key, view)
+        acted, arm = self.policy.select(*seen) if open is None else self.policy.select_while_open(*seen, open)
+        return self._older(state._replace(inner=_holding(acted, _sums(state.inner)))), arm
 
     def _arm(self, sums: Pytree, t: jax.Array, key: jax.Array, view: View) -> jax.Array:
         inner = self.policy

@@ -66,7 +66,7 @@ class RadBounds(Confidence):
 
     Args:
         c_rad: C_rad > 0. The theory wants an order of ln(d T K); with the default ½ least was lost of the values tried
-            (docs/findings/knapsacks.md; 0.25 with five resources).
+            (docs/findings/knapsacks.md).
 
     Source: Badanidiyuru, Kleinberg, Slivkins, JACM 65, 2018, §2; the radius of UCB-BwK too.
 
@@ -96,8 +96,7 @@ class WilsonBounds(Confidence):
     """U = ω⁺(r̄), L = ω⁻(c̄), the asymmetric bounds of :class:`~jaxbandits.policies.OmegaUCB` with z = √(2ρ ln t).
 
     Args:
-        rho: ρ > 0; with the default ⅛ least was lost of the values tried (docs/findings/knapsacks.md; 1/16 with five
-            resources).
+        rho: ρ > 0; with the default ⅛ least was lost of the values tried (docs/findings/knapsacks.md).
 
     Source: Heyden et al., KDD 2024, Theorem 1. That they stand in policies for several resources is ours.
 

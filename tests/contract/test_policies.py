@@ -87,6 +87,7 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     (KnapsackOracle(np.full(4, 0.5), np.linspace(0.3, 0.9, 8).reshape(4, 2)), "several_resources", TWO_AND_TIME),
     (Windowed(OmegaUCB(), window=20), "piecewise", COUNTS),
     (Discounted(BudgetedThompson(), gamma=0.95), "piecewise", FORFEITS),
+    (Discounted(PrimalDualBwK(), gamma=0.9), "several_resources", TWO_AND_TIME),
     (Restarting(MUCB(), CUSUM(threshold=2.0, first=5), explore=0.1), "piecewise", HORIZON),
     (Schedule(at=[1, 21, 60], arms=[0, 2, 0]), "piecewise", HORIZON),
 ]

@@ -21,7 +21,6 @@ from jaxbandits.policies import (
     CUSUM,
     GLR,
     MUCB,
-    BGreedy,
     BudgetedThompson,
     Detector,
     Discounted,
@@ -36,6 +35,7 @@ from jaxbandits.policies import (
     Schedule,
     SoftElim,
     SoftIndex,
+    ThompsonLP,
     UCBBwK,
     Windowed,
     alarms,
@@ -95,7 +95,7 @@ def test_policies_of_average_cost_and_of_renewing_budgets_too(policy: Any) -> No
         constraint = jb.Renewing(amount=[6.0], every=[5], requests=[20] * 5)
         around = InFlight
     own = jb.simulate(around(policy), arms, constraint, **how)
-    for wrapped in (Windowed(policy, window=120), Restarting(policy, NEVER)):
+    for wrapped in (Windowed(policy, window=120), Discounted(policy, gamma=1.0), Restarting(policy, NEVER)):
         found = without_restarts(jb.simulate(around(wrapped), arms, constraint, **how))
         assert_same_results(own, found, f"{type(policy).__name__} in {type(wrapped).__name__}")
     # and a short memory plays another way
@@ -213,7 +213,7 @@ def test_discounted_sums_are_those_of_the_definition() -> None:
         for field, values in (("pulls", np.ones_like(reward)), ("reward", reward), ("reward_spread", spread)):
             mine = action[: t - 1] == np.arange(4)[:, None]
             must = mine @ (weights * values[: t - 1])
-            got = total(getattr(state.sums, field))
+            got = total(getattr(state.inner, field))
             assert (got <= must + 1e-9).all() and (must - got <= 21 / ticks.ONE).all(), (t, field)
 
 
@@ -585,7 +585,8 @@ def test_draws_do_not_come_twice() -> None:
     [
         (Windowed(EpsilonFirst(), window=5), "policy"),
         (Windowed(OmegaUCB(), window=0), "window"),
-        (Discounted(BGreedy(), gamma=0.9), "policy"),
+        (Discounted(EpsilonFirst(), gamma=0.9), "policy"),
+        (Discounted(ThompsonLP(), gamma=0.9), "policy"),
         (Discounted(OmegaUCB(), gamma=1.5), "gamma"),
         (Discounted(OmegaUCB(), gamma=0.9, per="day"), "per"),
         (Restarting(OmegaUCB(), OmegaUCB()), "detector"),

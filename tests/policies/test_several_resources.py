@@ -197,6 +197,66 @@ def test_ucb_bwk_in_a_window() -> None:
     assert decisions > 500 and away > 100, (decisions, away)
 
 
+def weights(action: np.ndarray, gamma: float, per: str) -> np.ndarray:
+    """Of every pull in every later round, ``[round t, round s]``, 0 from t on: γ to the rounds, or the arm's own pulls,
+    between the two."""
+    found, w = [], np.zeros(action.size)
+    for t, arm in enumerate(action):
+        found.append(w)
+        w = np.where(action == arm, w * gamma, w) if per == "pull" else w * gamma
+        w[t] = 1.0
+    return np.stack(found)
+
+
+@pytest.mark.parametrize("per", ["round", "pull"])
+def test_ucb_bwk_with_a_discount(per: str) -> None:
+    """Every drawn arm has a part in HiGHS' solution for the discounted means of n pulls, n to the nearest whole one."""
+    gamma, (mine, theirs) = 0.95, BOUNDS["wilson"]
+    p = play(policies.Discounted(policies.UCBBwK(bounds=mine), gamma, per), "time")
+    start, decisions, away, anew = budgets_of("time"), 0, 0, 0
+    for lane in range(0, LANES, 3):
+        hot = (p.action[lane][:, None] == np.arange(ARMS)).astype(float)
+        every = weights(p.action[lane], gamma, per)
+        for i in range(ARMS, int(p.alive[lane].sum())):
+            w = every[i][:, None] * hot
+            n, r, c = w.sum(0), w.T @ p.reward[lane], w.T @ p.cost[lane]
+            if (np.abs(n % 1 - 0.5) < 1e-4).any():
+                continue  # rounding decides
+            whole, action = np.floor(n + 0.5), p.action[lane, i]
+            if (whole == 0).any():
+                assert action == np.argmax(whole == 0)
+                anew += 1
+                continue
+            t = i + 1 if per == "pull" else 1 + int(every[i].sum() - 1e-4)
+            seen = whole[None], (r / n * whole)[None], (c / n[:, None] * whole[:, None])[None]
+            upper, lower = (x[0] for x in theirs(*seen, t))
+            rows, limit = twin.with_time(lower, True), twin.fluid_limit(start, True, 1.0)
+            x, price = twin.program(upper, rows, limit)
+            assert x[action] > 0 or abs(upper[action] - rows[action] @ price) < 1e-4, (lane, i, action, x)
+            decisions, away = decisions + 1, away + (x[action] < x.max())
+    assert decisions > 400 and away > 100 and (anew > 20 or per == "pull"), (decisions, away, anew)
+
+
+FORGETFUL = {
+    "PD-BwK": policies.PrimalDualBwK(),
+    "UCB-BwK": policies.UCBBwK(bounds=policies.WilsonBounds(), update_budgets=True),
+    "descent": policies.DualMirrorDescent(),
+}
+
+
+@pytest.mark.parametrize("per", ["round", "pull"])
+@pytest.mark.parametrize("name", FORGETFUL)
+@pytest.mark.quick_rows("PD-BwK-round", "descent-pull")
+def test_a_discount_of_one_plays_the_inner_policys_own_bits(name: str, per: str) -> None:
+    own, found = (
+        play(policy, "time", resting=True)
+        for policy in (FORGETFUL[name], policies.Discounted(FORGETFUL[name], 1.0, per))
+    )
+    assert np.array_equal(own.action, found.action)
+    other = play(policies.Discounted(FORGETFUL[name], 0.9, per), "time", resting=True)
+    assert not np.array_equal(own.action, other.action)
+
+
 @pytest.mark.parametrize(("kind", "update"), [("time", False), ("time", True), ("no time", True)])
 @pytest.mark.quick_rows("time-True")
 def test_thompson_lp(kind: str, update: bool) -> None:
