@@ -788,10 +788,13 @@ def rendered(page: str) -> str:
 
 
 def quoted(entry: Line) -> str:
-    """The sentence of ``reproductions/quotes.csv`` that a page must have, with the numbers of its row."""
+    """The sentence of ``reproductions/quotes.csv`` that a page must have, with the numbers of its row: in whole units, but
+    as the row has them where it measured less than 10. ``{error}`` is a standard error or an interval."""
     each = found(entry["summary"], entry["item"])
-    numbers = (f"{float(x):,.0f}" for x in (each.measured, each.standard_error))
-    return entry["text"].format(**dict(zip(("measured", "error"), numbers, strict=True)), verdict=each.verdict)
+    small = abs(float(each.measured)) < 10
+    texts = (each.measured, *each.standard_error.split(" to "))
+    measured, *error = ((x if small else f"{float(x):,.0f}").replace("-", "−") for x in texts)
+    return entry["text"].format(measured=measured, error=" to ".join(error), verdict=each.verdict)
 
 
 def main() -> int:
