@@ -295,10 +295,22 @@ def _agreement() -> Iterator[str]:
 
 
 def _claims() -> Iterator[str]:
-    """Every statement of the paper: published, measured, verdict, and why."""
-    rows = [each for item, each in summary("b_zoom").items() if item.startswith("claim: ")]
-    told = ([x.item[7:], x.published, x.measured, f"**{x.verdict}**: {x.note}"] for x in rows)
+    """Every statement about Table 1: published, measured, verdict, and why."""
+    claims = {item.removeprefix("claim: "): x for item, x in summary("b_zoom").items() if item.startswith("claim: ")}
+    of_table1 = ((item, x) for item, x in claims.items() if not item.startswith("table2"))
+    told = ([item, x.published, x.measured, f"**{x.verdict}**: {x.note}"] for item, x in of_table1)
     return table(["statement", "published", "measured", "verdict"], told)
+
+
+def _claims2() -> Iterator[str]:
+    """Every statement about Table 2: the verdict, and the difference of means that it is of."""
+    places = [f"{x}, B = {b:,}" for x in ("printed peak 0.2", "peak 0.1") for b in _OF_B_ZOOM]
+    claims = ("m of Z is the highest", "Q1 of Z is the highest", *(f"mean profit of {x} − Z" for x in PLAYED2[1:]))
+
+    def show(each: Row) -> str:
+        return f"**{each.verdict}**" + (f" ({cell(each)})" if each.standard_error else "")
+
+    return grid("b_zoom", [(x, f"claim: table2 {{}}: {x}") for x in claims], {x: x for x in places}, show)
 
 
 _SCALES = {
@@ -744,6 +756,7 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "summary: rcucb, arms": functools.partial(_sizes, "arms"),
     "summary: b_zoom, agreement": _agreement,
     "summary: b_zoom, claims": _claims,
+    "summary: b_zoom, claims, table 2": _claims2,
     "summary: b_zoom, scale": _scale,
     **{f"summary: b_zoom, table 1, {b}": functools.partial(_table1, b) for b in _OF_B_ZOOM},
     **{f"summary: b_zoom, table 2, {x}": functools.partial(_table2, x) for x in ("printed peak 0.2", "peak 0.1")},
@@ -788,10 +801,15 @@ def rendered(page: str) -> str:
 
 
 def quoted(entry: Line) -> str:
-    """The sentence of ``reproductions/quotes.csv`` that a page must have, with the numbers of its row."""
+    """The sentence of ``reproductions/quotes.csv`` that a page must have, with the numbers of its row.
+
+    In whole units, or as the row has them where it measured less than 10; ``{error}``: a standard error or an interval.
+    """
     each = found(entry["summary"], entry["item"])
-    numbers = (f"{float(x):,.0f}" for x in (each.measured, each.standard_error))
-    return entry["text"].format(**dict(zip(("measured", "error"), numbers, strict=True)), verdict=each.verdict)
+    small = abs(float(each.measured)) < 10
+    texts = (each.measured, *each.standard_error.split(" to "))
+    measured, *error = ((x if small else f"{float(x):,.0f}").replace("-", "−") for x in texts)
+    return entry["text"].format(measured=measured, error=" to ".join(error), verdict=each.verdict)
 
 
 def main() -> int:

@@ -98,3 +98,17 @@ def test_the_table_of_native_loops_is_that_of_its_file() -> None:
     ours = {name for name, *_ in policies_page.kept()}
     assert set(POLICIES) <= ours and "`omega_ucb` | 2 |" in page
     assert policies_page.rendered(page.replace("`omega_ucb` | 2 |", "`omega_ucb` | 3 |")) == page
+
+
+def test_the_speed_of_the_leap_is_told_with_its_policy_as_it_was_measured() -> None:
+    def table(page: str, head: str) -> tuple[str, list[list[str]]]:
+        above, below = PAGES[page].split(head)
+        rows = below.split("\n\n")[0].splitlines()[2:]
+        return above.split("\n\n")[-2], [[cell.strip() for cell in row.strip("| ").split("|")] for row in rows]
+
+    said, shown = table("../README.md", "| arms | `leap` engine |")
+    said_there, measured = table("benchmarks.md", "| K | leap | scan | textbook |")
+    assert "ω-UCB with ρ = ¼" in said and "ω-UCB, ρ = ¼" in said_there
+    for (arms, leap, scan, textbook, native, numpy, ratio), there in zip(shown, measured, strict=True):
+        assert [arms, leap, scan, textbook, numpy, native] == there[:6]
+        assert ratio == f"{float(leap) / float(scan):.2g}"
