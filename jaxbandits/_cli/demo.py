@@ -15,7 +15,8 @@ _CHOSEN = ["--budget", "300", "--policies", "omega_ucb,bts,m_ucb", "--rho", "0.0
 def parser() -> Parser:
     """Of the command's options."""
     made = Parser(
-        prog="jaxbandits demo", description="Compare three policies on the shipped ads; some ten seconds the first time."
+        prog="jaxbandits demo",
+        description="Compare three policies on the shipped ads; some ten seconds the first time.",
     )
     made.add_argument("--out", default="jaxbandits-demo", metavar="DIR", help="folder to write to (jaxbandits-demo)")
     return made
