@@ -20,6 +20,7 @@ from jaxbandits import policies
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.streams import Domain, Role
 from jaxbandits.policies import several_resources as ours
+from jaxbandits.policies.forgetting import _in_whole_pulls
 from jaxbandits.testing import episode
 from jaxbandits.testing.lanes import one_setting
 from tests.contract.worlds import KEY
@@ -253,6 +254,7 @@ def test_a_discount_of_one_plays_the_inner_policys_own_bits(name: str, per: str)
         for policy in (FORGETFUL[name], policies.Discounted(FORGETFUL[name], 1.0, per))
     )
     assert np.array_equal(own.action, found.action)
+    jax.tree.map(np.testing.assert_array_equal, own.after.learnt, _in_whole_pulls(found.after.inner.learnt))
     other = play(policies.Discounted(FORGETFUL[name], 0.9, per), "time", resting=True)
     assert not np.array_equal(own.action, other.action)
 
