@@ -182,6 +182,12 @@ def _zoom() -> Iterator[str]:
     return grid("rcucb", rows, _INSTANCES, lambda each: cell(each, ".3f"), "T")
 
 
+def _smooth() -> Iterator[str]:
+    """Simple regret where Theorem 2's assumption holds."""
+    rows = ((said, f"smooth instance: simple regret of {said} at T = {{}}") for said in ("z-RCUCB", "StoOO"))
+    return grid("rcucb", rows, {f"T = {t:,}": str(t) for t in (1_000, 10_000, 100_000)}, lambda x: cell(x, ".4f"))
+
+
 def _gap() -> Iterator[str]:
     """Is the gap larger with correlation?"""
     told = []
@@ -752,6 +758,7 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "summary: rcucb, legal": _legal,
     "summary: rcucb, theorem 1": _theorem1,
     "summary: rcucb, zoom": _zoom,
+    "summary: rcucb, smooth": _smooth,
     "summary: rcucb, limits": functools.partial(_sizes, "limits"),
     "summary: rcucb, arms": functools.partial(_sizes, "arms"),
     "summary: b_zoom, agreement": _agreement,
