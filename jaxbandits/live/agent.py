@@ -143,7 +143,7 @@ class Agent:
         terms = terms_of(terms)
         place = None if log is None else path_of("log", log)
         if resume and place is not None and not logs.never_begun(place):
-            self._go_on(place, given, {"arms": bounds, **terms})
+            self._go_on(place, given, told={"arms": bounds, **terms})
             return
         self._state = State.new(given, terms, bounds)
         if place is not None:
@@ -160,15 +160,11 @@ class Agent:
     def _begin_log(self, place: Path) -> None:
         if not logs.never_begun(place):
             raise bad("log", str(place), "a new file; an old one is continued with resume=True, or Agent.from_log")
-        log = logs.Log(place, self._sync)
+        self._log, self._state.history = logs.Log(place, self._sync), place
         try:
-            log.begin(self._state.line())
-        except BaseException as problem:
-            log.close()
-            if isinstance(problem, OSError):
-                raise bad("log", str(place), f"a file that can be written ({reason_of(problem)})") from None
-            raise
-        self._log, self._state.history = log, self._state.history or place  # a saved state has another one
+            self._log.begin(self._state.line())
+        except OSError as problem:
+            raise bad("log", str(place), f"a file that can be written ({reason_of(problem)})") from None
 
     def __repr__(self) -> str:
         """Policy, arms, open requests, and what is wrong."""
@@ -401,14 +397,11 @@ class Agent:
             unit: more money for a unit of cost, so that bounds may be larger; the policy is taught anew.
         """
         with self._working():
+            policy = None if policy is None else of_one_setting(policy)
             given: dict[str, Any] = {"policy": policy, "budgets": budgets, "traffic": traffic, "bounds": bounds}
             given |= {"hold": hold, "lost": lost, "unit": unit}
-            if policy is not None:
-                given["policy"] = policy = of_one_setting(policy)
-            self._change(policy, terms_of({name: x for name, x in given.items() if x is not None}))
-
-    def _change(self, policy: Policy | None, given: dict[str, Any]) -> None:
-        self._rotate(self._state.changed(self._time(), policy, given), given)
+            given = terms_of({name: x for name, x in given.items() if x is not None})
+            self._rotate(self._state.changed(self._time(), policy, given), given)
 
     # --- money and time ----------------------------------------------------------------------------------------
 
@@ -518,27 +511,29 @@ class Agent:
         clock: Callable[[], float] = time.time,
         tolerance: float | None = None,
         sync: bool = False,
+        **changes: Any,
     ) -> Agent:
-        """Go on from what :meth:`save` wrote, or from a log; other terms then come by :meth:`change`.
+        """Go on from what :meth:`save` wrote, or from a log.
 
         Args:
             path: the file.
             log: a new file: a log begins with this state. The same file: that log is continued.
             policy: a policy of your own must be given; those of ``jb.policies`` are made again. Another one takes over.
             clock, tolerance, sync: as for a new agent.
+            **changes: other terms, as :meth:`change` takes them.
         """
         place, agent = path_of("path", path), cls.__new__(cls)
         agent._begin(clock, tolerance, sync)
         given, where = None if policy is None else of_one_setting(policy), None if log is None else path_of("log", log)
         if where == place:
-            agent._go_on(place, given)
+            agent._go_on(place, given, changes)
             return agent
         agent._state, other = _played(place, given)
+        if changes := changes | ({} if other is None else {"policy": other}):
+            agent.change(**changes)  # before its log is another one, from which it cannot be taught
         if where is not None:
             agent._state.segment = 1
             agent._begin_log(where)
-        if other is not None:
-            agent.change(policy=other)
         return agent
 
     @classmethod
@@ -552,9 +547,14 @@ class Agent:
         return cls.load(log, log=log, **given)
 
     def _go_on(
-        self, place: Path, given: Policy | None, told: dict[str, Any] | None = None, stays: bool = False
+        self,
+        place: Path,
+        given: Policy | None,
+        changes: dict[str, Any] | None = None,
+        told: dict[str, Any] | None = None,
+        stays: bool = False,
     ) -> None:
-        """Go on from a log and continue it, by this policy unless the log's ``stays``.
+        """Go on from a log and continue it, under these changes, by this policy unless the log's ``stays``.
 
         With ``told``, what a constructor says, it is changed what that says otherwise than at the last start.
         """
@@ -569,11 +569,11 @@ class Agent:
             self._state, other = _played(place, given, stays)
             log.go_on()  # only now: it is a log, and this agent's
             self._log = log
-            changes = {} if other is None else terms_of({"policy": other})
+            changes = (changes or {}) | ({} if other is None else {"policy": other})
             if told not in (None, self._state.told):
                 changes |= self._told_now(told)  # type: ignore[arg-type]
             if changes:
-                self._change(other, changes)
+                self.change(**changes)
             elif (self._state.events, self._state.told) != (begin["events"], begin["told"]):
                 self._rotate()
         except BaseException:
@@ -584,7 +584,7 @@ class Agent:
         """What a constructor says otherwise than at the last start: arms join and leave; the rest is given back."""
         before, self._state.told = self._state.told, told
         if told["unit"] > self._state.unit:
-            self._change(None, {"unit": told["unit"]})  # before bounds that need it
+            self.change(unit=told["unit"])  # before bounds that need it
         there = {arm.name for arm in self._state.arms if arm.active}
         old, new = before["arms"], told["arms"]
         for name in new:
@@ -593,7 +593,11 @@ class Agent:
         for name in old:
             if name not in new and name in there:
                 self.remove_arm(name)
-        changes = {x: told[x] for x in ("hold", "lost", "budgets", "traffic") if told[x] != before[x]}
+        changes = {x: told[x] for x in ("hold", "lost", "budgets", "traffic") if told[x] not in (None, before[x])}
+        if "budgets" in changes:
+            changes["budgets"] = [Budget(**budget) for budget in told["budgets"]]
+        if "traffic" in changes:
+            changes["traffic"] = Traffic(**told["traffic"])
         bounds = {name: bound for name, bound in new.items() if name in there and bound != old.get(name)}
         return changes | ({"bounds": bounds} if bounds else {})
 

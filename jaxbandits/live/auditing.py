@@ -74,8 +74,8 @@ def audit(log: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         told["segments"] += 1
         try:
             for line, event in enumerate(events, start=2):
-                if event["n"] != line:
-                    raise InputError(f"log: line {line} says that it is line {event['n']}; no line may be missing")
+                if (number := event.get("n")) != line:
+                    raise InputError(f"log: line {line} says that it is line {number}; no line may be missing")
                 state.replay(event, line, check=True)
                 told["decisions"] += event["do"] == "choose"
                 told["outcomes"] += event["do"] == "learn"

@@ -50,8 +50,6 @@ class Budget:
         Periods(self.every, self.zone, 0.0, self.name)
         if not self.amount / unit * ticks.ONE >= 1 or self.amount / unit >= 2**30:
             raise bad(f"{self.name}.amount", self.amount, f"from {unit / ticks.ONE:.3g} to {unit * 2**30:.3g}")
-        if isinstance(self.arms, str):
-            raise bad(f"{self.name}.arms", self.arms, "names of arms, or None for all")
         for name in self.arms or ():
             if name not in arms:
                 raise bad(f"{self.name}.arms", name, f"one of {', '.join(arms)}")
@@ -174,11 +172,11 @@ class Account:
 class Pace:
     """Where in its traffic an agent is."""
 
-    def __init__(self, traffic: Traffic, start: float, at: Any = None):
+    def __init__(self, traffic: Traffic, start: float, at: Sequence[Any] | None = None):
         self._zone, self._start, self._slot = ZoneInfo(traffic.zone), start, traffic.slot
         self._table = [int(x) for x in traffic.expected]
         self._before = [0, *itertools.accumulate(self._table)]
-        self.at: tuple[int | None, int] = tuple(at or (None, 0))  # type: ignore[assignment]  # the slot of the last decision, and how many were made in it
+        self.at = at or (None, 0)  # the slot of the last decision, and how many were made in it
 
     def _place(self, now: float) -> int:
         # what a clock on the wall there shows, so that its day has 24 hours on every day

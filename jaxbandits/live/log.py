@@ -35,13 +35,6 @@ _LOGGER = logging.getLogger("jaxbandits.live")
 FORMAT = 4  # of logs and saved agents
 
 
-def versions() -> dict[str, str]:
-    """What made a file."""
-    from jaxbandits import __version__
-
-    return {"jaxbandits": __version__, "jax": jax.__version__}
-
-
 # --- Whose state it is: what was learnt by one policy is not taken for what another one learnt.
 
 

@@ -51,7 +51,6 @@ def serve(agent: Agent, address: Any, *, key: bytes) -> None:
         >>> agent.statistics()["arms"]["a"]["pulls"]
         1
     """
-    _check_key(key)
     if not isinstance(address, tuple) and Path(address).is_socket():
         with socket.socket(socket.AF_UNIX) as other:
             if not other.connect_ex(os.fspath(address)):
@@ -67,11 +66,6 @@ def serve(agent: Agent, address: Any, *, key: bytes) -> None:
                 time.sleep(_PAUSE)
                 continue
             threading.Thread(target=_answer, args=(agent, caller), daemon=True).start()
-
-
-def _check_key(key: Any) -> None:
-    if not isinstance(key, bytes):
-        raise InputError(f"key: {type(key).__name__} given; it must be bytes")
 
 
 def _answer(agent: Agent, caller: Connection) -> None:
@@ -141,7 +135,6 @@ def connect(address: Any, *, key: bytes, patience: float = 10.0) -> Any:
         Traceback (most recent call last):
         FileNotFoundError: [Errno 2] No such file or directory
     """
-    _check_key(key)
     return _Elsewhere(address, key, positive_number("patience", patience))
 
 

@@ -139,7 +139,10 @@ class State:
 
     def line(self) -> dict[str, Any]:
         """The first line of a segment."""
-        head = {"do": "begin", "format": logs.FORMAT, "by": logs.versions(), "segment": self.segment}
+        from jaxbandits import __version__
+
+        by = {"jaxbandits": __version__, "jax": jax.__version__}
+        head = {"do": "begin", "format": logs.FORMAT, "by": by, "segment": self.segment}
         return head | {"events": self.events, "terms": self.terms, "told": self.told, "state": self._plain()}
 
     def _plain(self) -> dict[str, Any]:
@@ -524,7 +527,9 @@ def terms_of(given: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(x: Any) -> Any:
     if isinstance(x, Policy):
         return logs.written(x)
-    return dataclasses.asdict(x) if isinstance(x, (Budget, Traffic)) else np.asarray(x).tolist()
+    if isinstance(x, (Budget, Traffic)):
+        return dataclasses.asdict(x)
+    return x.tolist() if hasattr(x, "tolist") else float(x)
 
 
 def _check_name(name: Any) -> None:
