@@ -3,8 +3,8 @@
     python -m benchmarks.live speed               choose + learn in milliseconds, for several numbers of arms
     python -m benchmarks.live audit [REQUESTS]    random order, loss, duplicates, late costs, renewals: exact money
     python -m benchmarks.live arm                 an arm joins beyond the capacity: how long do others wait
-    python -m benchmarks.live restart [REQUESTS]  bytes a request, and seconds to start, as the log grows; --picture PNG;
-                                                  then an audit of the whole log
+    python -m benchmarks.live restart [REQUESTS]  bytes a request, seconds to start as the log grows (--picture PNG),
+                                                  and an audit of the whole log
     python -m benchmarks.live money               what is spent and served where bounds are far above means
 
 All take one core. The audit keeps an account of its own in whole ticks, and ends with an error if any budget of any
