@@ -324,7 +324,9 @@ def test_files_of_another_agent_are_refused_by_name(tmp_path: Path) -> None:
         with pytest.raises(jb.InputError, match=message):
             call()
     again = Agent.load(file, log=tmp_path / "new", clock=clock)  # a log may begin with a saved state
-    again.choose()
+    again.learn(again.choose(), reward=1.0, cost=0.0)
+    again.change(policy=MUCB())  # it is taught by the log that this agent writes
+    assert int(again._state.learnt.pulls.sum()) == 1
     again.close()
     assert Agent.from_log(tmp_path / "new", clock=clock).digest() == again.digest()
 
