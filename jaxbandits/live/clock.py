@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable
 from zoneinfo import ZoneInfo
 
-from jaxbandits.core.checks import bad, number, positive_number
+import numpy as np
+
+from jaxbandits.core.checks import bad, positive_number
 from jaxbandits.live.errors import Misuse
 
 WORDS = ("day", "week", "month")
@@ -31,10 +33,10 @@ class Clock:
 
     def told(self) -> float:
         """The reading, if it is a time at all."""
-        given, may_be = self._tell(), "a clock that says a number of seconds, at most 1e11 in size"
-        if not abs(now := number("clock", given, may_be)) <= _LATEST:
-            raise bad("clock", given, may_be)
-        return now
+        now = self._tell()
+        if isinstance(now, bool) or not isinstance(now, (int, float, np.number)) or not abs(now) <= _LATEST:
+            raise bad("clock", now, "a clock that says a number of seconds, at most 1e11 in size")
+        return float(now)
 
     def read(self, last: float) -> float:
         """The time, at least ``last``."""

@@ -283,11 +283,11 @@ class State:
     def _learn(self, event: dict[str, Any]) -> tuple[dict[str, Any], Pytree]:
         reward, cost, learnt = event["reward"], event["cost"], self.learnt
         self.ticks("cost", cost, self.unit * _MOST_COST)
-        event = {"do": "learn", "id": event["id"], "arm": self.arms[self.find(event["id"]).arm].name}
-        event |= {"reward": None if reward is None else number("reward", reward), "cost": float(cost)}
+        arm = self.arms[self.find(event["id"]).arm].name
+        event = {"do": "learn", "id": event["id"], "arm": arm, "reward": reward, "cost": cost}
         if reward is not None and self.policy is not None:
             learnt = _update(self.policy, learnt, self.words, self.there, np.array(self._arrival(event), np.int32))
-        return event, learnt
+        return event | {"reward": None if reward is None else float(reward), "cost": float(cost)}, learnt
 
     # --- requests ----------------------------------------------------------------------------------------------
 
