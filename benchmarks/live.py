@@ -2,7 +2,9 @@
 
     python -m benchmarks.live speed               choose + learn in milliseconds, for several numbers of arms
     python -m benchmarks.live audit [REQUESTS]    random order, loss, duplicates, late costs, renewals: exact money
-    python -m benchmarks.live restart [REQUESTS]  bytes a request, and seconds to start, as the log grows; --picture PNG
+    python -m benchmarks.live arm                 an arm joins beyond the capacity: how long do others wait
+    python -m benchmarks.live restart [REQUESTS]  bytes a request, seconds to start as the log grows (--picture PNG),
+                                                  and an audit of the whole log
     python -m benchmarks.live money               what is spent and served where bounds are far above means
 
 All take one core. The audit keeps an account of its own in whole ticks, and ends with an error if any budget of any
@@ -16,6 +18,7 @@ import contextlib
 import random
 import statistics
 import tempfile
+import threading
 import time
 from collections import Counter
 from fractions import Fraction
@@ -53,7 +56,33 @@ def speed() -> None:
                     agent.learn(ticket, reward=(i % 7) / 7, cost=0.5)
                     taken.append(1e3 * (time.perf_counter() - began))
                 taken, name = sorted(taken[500:]), type(policy).__name__
-                print(f"{name}, {arms} arms: median {statistics.median(taken):.3f} ms, 99 % {taken[-25]:.3f} ms")
+                told = f"median {statistics.median(taken):.3f} ms, 99 % {taken[-25]:.3f} ms"
+                print(f"{name}, {arms} arms: {told}, {1e3 * len(taken) / sum(taken):,.0f} pairs a second")
+
+
+def arm() -> None:
+    """The fifth arm makes a capacity of four double: what a thread that goes on meanwhile waits for its requests."""
+    jax.config.update("jax_enable_compilation_cache", False)  # or there is nothing to compile
+    with tempfile.TemporaryDirectory() as folder:
+        arms, log = dict.fromkeys("abcd", 1.0), Path(folder) / "log"
+        agent = Agent(OmegaUCB(), arms=arms, reward_bound=1.0, key=jax.random.key(0), log=log)
+        waits: list[float] = []
+        done = threading.Event()
+
+        def work() -> None:
+            while not done.is_set():
+                began = time.perf_counter()
+                agent.learn(agent.choose(), reward=0.5, cost=0.5)
+                waits.append(time.perf_counter() - began)
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        began = time.perf_counter()
+        agent.add_arm("e", 1.0)
+        taken, served = time.perf_counter() - began, len(waits)
+        done.set()
+        worker.join()
+        print(f"add_arm: {taken:.2f} s; {served} requests served meanwhile, the slowest in {1e3 * max(waits):.0f} ms")
 
 
 def audit(requests: int) -> None:
@@ -138,6 +167,13 @@ def restart(requests: int, picture: str | None) -> None:
                     raise SystemExit(f"{request:,}: another state")
                 print(f"{request:,} requests: {size:.0f} bytes each, {again:.2f} s to start", flush=True)
                 points.append((request, again, size))
+        agent.close()
+        began = time.perf_counter()
+        found = jb.live.audit(log)
+        if found["problems"] or found["decisions"] != requests:
+            raise SystemExit(f"the audit finds {found['decisions']:,} decisions, {found['problems']}")
+        told = f"{found['outcomes']:,} outcomes, {found['segments']} segments in {time.perf_counter() - began:.0f} s"
+        print(f"audit: {requests:,} decisions, {told}; overspent: {found['overspent']}")
     taken.sort()
     told = ", ".join(f"{100 * q:g} %: {1e3 * taken[int(q * len(taken))]:.2f} ms" for q in (0.5, 0.99, 0.9999))
     print(f"choose + learn: {told}, longest {1e3 * taken[-1]:.1f} ms")
@@ -242,7 +278,7 @@ def _hold(budget: Budget, paid: dict[int, tuple[float, str, int]], reported: dic
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("item", choices=("speed", "audit", "restart", "money"))
+    parser.add_argument("item", choices=("speed", "arm", "audit", "restart", "money"))
     parser.add_argument("requests", nargs="?", type=int, default=1_000_000)
     parser.add_argument("--picture", metavar="PNG", help="of restart")
     given = parser.parse_args()
@@ -251,4 +287,4 @@ if __name__ == "__main__":
     elif given.item == "restart":
         restart(given.requests, given.picture)
     else:
-        {"speed": speed, "money": money}[given.item]()
+        {"speed": speed, "arm": arm, "money": money}[given.item]()

@@ -34,7 +34,6 @@ from jaxbandits.live.state import Request, State, of_one_setting, terms_of, unit
 from jaxbandits.policies.wrappers import Around
 
 _LOGGER = logging.getLogger("jaxbandits.live")
-_MOST_NAMED = 8  # arms in a line
 _FIXED = ("reward_bound", "key", "start")  # what a log keeps for ever: its numbers are in these
 
 
@@ -131,54 +130,47 @@ class Agent:
         lost: str = "bound",
         sync: bool = False,
     ):
+        self._begin(clock, tolerance, sync)
         given, power = of_one_setting(policy), unit_of(arms, unit)
-        told = {name: float(bound) for name, bound in arms.items()}
-        terms = terms_of(given, told, power, budgets, traffic, hold, lost) | {
+        bounds = {name: float(bound) for name, bound in arms.items()}
+        terms = {"policy": given, "budgets": budgets, "traffic": traffic, "unit": power, "hold": hold, "lost": lost}
+        terms |= {
             "reward_bound": positive_number("reward_bound", reward_bound),
             "base": power,
-            "key": np.asarray(jax.random.key_data(streams.root_key(key))).tolist(),
+            "key": jax.random.key_data(streams.root_key(key)),
             "start": number("start", start),
         }
-        self._begin(clock, tolerance, sync)
+        terms = terms_of(terms)
         place = None if log is None else path_of("log", log)
-        if place is None or logs.never_begun(place):
-            self._state = State.new(given, terms, told)
-            self._state.compile(self._state.waiting.size)
-            if place is not None:
-                self._begin_log(place)
-        elif resume:
-            self._go_on(place, given, told={"arms": told, **json.loads(json.dumps(terms))})
-        else:
-            raise bad("log", str(place), "a new file; an old one is continued with resume=True, or Agent.from_log")
+        if resume and place is not None and not logs.never_begun(place):
+            self._go_on(place, given, told={"arms": bounds, **terms})
+            return
+        self._state = State.new(given, terms, bounds)
+        if place is not None:
+            self._begin_log(place)
+        self._state.compile(self._state.waiting.size)
 
     def _begin(self, clock: Callable[[], float], tolerance: float | None, sync: bool) -> None:
         """What is of this process."""
-        self._clock = Clock(clock, None if tolerance is None else positive_number("tolerance", tolerance))
+        self._clock = Clock(clock, tolerance)
         self._sync, self._lock, self._process = sync, threading.RLock(), os.getpid()
         self._log: logs.Log | None = None
         self._broken: str | None = None  # why nothing more may happen
 
     def _begin_log(self, place: Path) -> None:
-        log = logs.Log(place, self._sync)
+        if not logs.never_begun(place):
+            raise bad("log", str(place), "a new file; an old one is continued with resume=True, or Agent.from_log")
+        self._log, self._state.history = logs.Log(place, self._sync), place
         try:
-            log.begin(self._state.line())
-        except BaseException as problem:
-            log.close()
-            if isinstance(problem, OSError):
-                raise bad("log", str(place), f"a file that can be written ({reason_of(problem)})") from None
-            raise
-        self._log, self._state.history = log, self._state.history or place  # a saved state has another one
+            self._log.begin(self._state.line())
+        except OSError as problem:
+            raise bad("log", str(place), f"a file that can be written ({reason_of(problem)})") from None
 
     def __repr__(self) -> str:
-        """Policy, arms, money that is left, open requests."""
-        try:
-            left = "".join(f"; {name}: {money:,.6g} left" for name, money in self.left().items())
-        except (Broken, Misuse) as problem:
-            return f"<Agent: {problem}>"
-        with self._lock:
-            arms = [arm.name for arm in self._state.arms if arm.active]
-            named = ", ".join(arms) if len(arms) <= _MOST_NAMED else f"{len(arms):,}"
-            return f"<Agent: {self._state.terms['policy']}; arms: {named}{left}; {len(self._state.requests):,} open>"
+        """Policy, arms, open requests, and what is wrong."""
+        arms = ", ".join(arm.name for arm in self._state.arms if arm.active)
+        wrong = f"; {self._broken}" if self._broken else ""
+        return f"<Agent: {self._state.terms['policy']}; arms: {arms}; {len(self._state.requests):,} open{wrong}>"
 
     # --- one at a time, and only while all is well -------------------------------------------------------------
 
@@ -273,7 +265,7 @@ class Agent:
         n: int | None = None,
         available: Sequence[str] | None = None,
         *,
-        request: str | None = None,
+        request: Any = None,
         must: bool = False,
     ) -> Any:
         """Decide for a request: its :class:`Ticket`, or None if it cannot be paid (see :meth:`renews_at`).
@@ -281,21 +273,17 @@ class Agent:
         Args:
             n: decide for so many at once, none of which knows of another's outcome: a list of as many. Default: one.
             available: names of the arms that may serve it; default all.
-            request: a name of your own for it, which the log will have beside the ticket's id.
+            request: a name of your own for it; the log has its text beside the ticket's id.
             must: raise :class:`Unpayable` instead of giving None; for one request.
         """
         with self._working():
             if n is not None:
-                whole_number("n", n, 1, 1 << 20)
-            if isinstance(available, str):
-                raise bad("available", available, "a list of names")
-            if request is not None and (not isinstance(request, str) or len(request) > 200):
-                raise bad("request", request, "text of at most 200 characters")
+                whole_number("n", n, 1)
             asked: dict[str, Any] = {"do": "choose", "t": self._time()}
             if available is not None:
                 asked["among"] = list(available)
             if request is not None:
-                asked["request"] = request
+                asked["request"] = str(request)
             made = []
             for _ in range(n or 1):
                 event = self._do(asked)
@@ -357,8 +345,8 @@ class Agent:
         """The id of a ticket, which must be of this agent."""
         if not isinstance(ticket, Ticket):
             return ticket
-        request = self._state.find(ticket.id)
-        if (ticket.arm, ticket.time) != (self._state.arms[request.arm].name, request.time):
+        mine = self._ticket(self._state.find(ticket.id))
+        if (ticket.arm, ticket.time) != (mine.arm, mine.time):
             raise bad("ticket", ticket, f"one of this agent, whose ticket {ticket.id} is another")
         return ticket.id
 
@@ -408,13 +396,12 @@ class Agent:
             bounds: new bounds of some arms.
             unit: more money for a unit of cost, so that bounds may be larger; the policy is taught anew.
         """
-        with self._working() as state:
+        with self._working():
+            policy = None if policy is None else of_one_setting(policy)
             given: dict[str, Any] = {"policy": policy, "budgets": budgets, "traffic": traffic, "bounds": bounds}
             given |= {"hold": hold, "lost": lost, "unit": unit}
-            given = {name: x for name, x in given.items() if x is not None}
-            if policy is not None:
-                given["policy"] = of_one_setting(policy)
-            self._rotate(*state.changed(self._time(), given))
+            given = terms_of({name: x for name, x in given.items() if x is not None})
+            self._rotate(self._state.changed(self._time(), policy, given), given)
 
     # --- money and time ----------------------------------------------------------------------------------------
 
@@ -541,14 +528,12 @@ class Agent:
         if where == place:
             agent._go_on(place, given, changes)
             return agent
-        agent._state, _, other = _played(place, given)
+        agent._state, other = _played(place, given)
+        if changes := changes | ({} if other is None else {"policy": other}):
+            agent.change(**changes)  # before its log is another one, from which it cannot be taught
         if where is not None:
-            if not logs.never_begun(where):
-                raise bad("log", str(where), "a new file, or the one that is gone on from")
             agent._state.segment = 1
             agent._begin_log(where)
-        if changes := changes | other:
-            agent.change(**changes)
         return agent
 
     @classmethod
@@ -565,7 +550,7 @@ class Agent:
         self,
         place: Path,
         given: Policy | None,
-        changes: Mapping[str, Any] | None = None,
+        changes: dict[str, Any] | None = None,
         told: dict[str, Any] | None = None,
         stays: bool = False,
     ) -> None:
@@ -576,18 +561,20 @@ class Agent:
         log = logs.Log(place, self._sync)
         try:
             begin = next(logs.read(place))
-            if others := [x for x in _FIXED if told and begin["terms"][x] != told[x]]:
-                raise InputError(f"log: its terms are others ({', '.join(others)}); it must be the log of this agent")
-            stays = stays or (told is not None and told["policy"] == begin["told"]["policy"])
-            state, played, other = _played(place, given, stays)
+            if told is not None:
+                if others := [x for x in _FIXED if begin["terms"][x] != told[x]]:
+                    said = ", ".join(others)
+                    raise InputError(f"log: its terms are others ({said}); it must be the log of this agent")
+                stays = told["policy"] == begin["told"]["policy"]
+            self._state, other = _played(place, given, stays)
             log.go_on()  # only now: it is a log, and this agent's
-            self._log, self._state = log, state
-            changes = {**(changes or {}), **other}
-            if told is not None and told != state.told:
-                played, changes = True, changes | self._told_now(told)
+            self._log = log
+            changes = (changes or {}) | ({} if other is None else {"policy": other})
+            if told not in (None, self._state.told):
+                changes |= self._told_now(told)  # type: ignore[arg-type]
             if changes:
                 self.change(**changes)
-            elif played:
+            elif (self._state.events, self._state.told) != (begin["events"], begin["told"]):
                 self._rotate()
         except BaseException:
             log.close()
@@ -599,21 +586,20 @@ class Agent:
         if told["unit"] > self._state.unit:
             self.change(unit=told["unit"])  # before bounds that need it
         there = {arm.name for arm in self._state.arms if arm.active}
-        for name, bound in told["arms"].items():
-            if name not in before["arms"] and name not in there:
-                self.add_arm(name, bound)
-        for name in before["arms"]:
-            if name not in told["arms"] and name in there:
+        old, new = before["arms"], told["arms"]
+        for name in new:
+            if name not in old and name not in there:
+                self.add_arm(name, new[name])
+        for name in old:
+            if name not in new and name in there:
                 self.remove_arm(name)
-        others = {
-            x: told[x] for x in ("hold", "lost", "budgets", "traffic") if told[x] != before[x] and told[x] is not None
-        }
-        if "budgets" in others:
-            others["budgets"] = [Budget(**budget) for budget in told["budgets"]]
-        if "traffic" in others:
-            others["traffic"] = Traffic(**told["traffic"])
-        bounds = {x: bound for x, bound in told["arms"].items() if x in there and bound != before["arms"].get(x)}
-        return others | ({"bounds": bounds} if bounds else {})
+        changes = {x: told[x] for x in ("hold", "lost", "budgets", "traffic") if told[x] not in (None, before[x])}
+        if "budgets" in changes:
+            changes["budgets"] = [Budget(**budget) for budget in told["budgets"]]
+        if "traffic" in changes:
+            changes["traffic"] = Traffic(**told["traffic"])
+        bounds = {name: bound for name, bound in new.items() if name in there and bound != old.get(name)}
+        return changes | ({"bounds": bounds} if bounds else {})
 
     def close(self) -> None:
         """Write no more to the log, so that another agent may continue it; what is known may still be read."""
@@ -622,8 +608,8 @@ class Agent:
                 self._log.close()
 
 
-def _played(place: Path, given: Policy | None, stays: bool = False) -> tuple[State, bool, dict[str, Policy]]:
-    """The state in which a segment ends, did anything happen in it, and the change to the ``given`` policy if there is.
+def _played(place: Path, given: Policy | None, stays: bool = False) -> tuple[State, Policy | None]:
+    """The state in which a segment ends, and the policy that is to take over: the ``given`` one, unless it ``stays``.
 
     The policy that the log says moves as it moved then; if it is one of the caller's own and not given, none does: then
     the given one is taught the outcomes afterwards.
@@ -637,12 +623,8 @@ def _played(place: Path, given: Policy | None, stays: bool = False) -> tuple[Sta
             raise
         policy, stays = given if logs.written(given, values=False) == first["terms"]["kind"] else None, False
     state = State(policy, first, place)
-    if events and events[-1]["do"] == "change":  # of format 3, by a process that was killed before the change was made
-        _LOGGER.warning("log: the change of %s at its end was not made", sorted(events.pop().keys() - {"do", "t"}))
     for line, event in enumerate(events, start=2):
         state.replay(event, line)
     state.compile(state.waiting.size)
-    if state.policy is None:
-        return state, bool(events), {"policy": given or policy}  # type: ignore[dict-item]
     other = given is not None and not stays and logs.written(given) != text
-    return state, bool(events), {"policy": given} if other else {}  # type: ignore[dict-item]
+    return state, (given or policy) if other or state.policy is None else None

@@ -60,37 +60,31 @@ def audit(log: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         >>> found["decisions"], found["problems"]
         (9, [])
     """
-    told: dict[str, Any] = {"segments": 0, "decisions": 0, "outcomes": 0, "problems": [], "before": 0}
-    ended: tuple[int, str | None] | None = None  # the last segment's number and state; None: it is not known
+    told: dict[str, Any] = {"segments": 0, "decisions": 0, "outcomes": 0, "before": 0}
+    problems: list[str] = []
+    last, ended = None, None  # the number of the segment before, and the hash of the state after it, if that is known
     for part, first, state, events in _segments(log, policy):
-        if ended is None:
+        if last is None:
             told["before"] = state.segment - 1
-        elif state.segment > ended[0] + 1:
-            told["problems"].append(
-                f"{part.name}: {counted(state.segment - ended[0] - 1, 'segment')} before it not there"
-            )
-        elif "change" not in first and ended[1] not in (None, state.digest()):
-            told["problems"].append(f"{part.name}: it does not begin with the state in which the one before it ended")
-        known = True
-        for line, event in enumerate(events, start=2):
-            if event["do"] == "change":  # of format 3: the next segment has the terms after it
-                known = False
-                break
-            try:
-                if event.get("n", line) != line:
-                    raise InputError(f"log: line {line} says that it is line {event['n']}; no line may be missing")
-                state.replay(event, line, check=True)
-            except InputError as problem:
-                told["problems"].append(f"{part.name}: {problem}")
-                known = False
-                break
-            told["decisions"] += event["do"] == "choose"
-            told["outcomes"] += event["do"] == "learn"
+        elif missing := state.segment - last - 1:
+            problems.append(f"{part.name}: {counted(missing, 'segment')} before it not there")
+        elif "change" not in first and ended not in (None, state.digest()):
+            problems.append(f"{part.name}: it does not begin with the state in which the one before it ended")
+        last, ended = state.segment, None
         told["segments"] += 1
-        ended = state.segment, state.digest() if known else None
+        try:
+            for line, event in enumerate(events, start=2):
+                if (number := event.get("n")) != line:
+                    raise InputError(f"log: line {line} says that it is line {number}; no line may be missing")
+                state.replay(event, line, check=True)
+                told["decisions"] += event["do"] == "choose"
+                told["outcomes"] += event["do"] == "learn"
+            ended = state.digest()
+        except InputError as problem:
+            problems.append(f"{part.name}: {problem}")
     over = {x.budget.name: state.by_period(x, x.overspent(state.now)) for x in state.accounts if state.round}
-    told["charged"] = {x.budget.name: state.by_period(x, x.charged) for x in state.accounts}
-    return told | {"overspent": {name: periods for name, periods in over.items() if periods}}
+    told |= {"problems": problems, "overspent": {name: periods for name, periods in over.items() if periods}}
+    return told | {"charged": {x.budget.name: state.by_period(x, x.charged) for x in state.accounts}}
 
 
 def propensities(
@@ -130,8 +124,6 @@ def propensities(
     for _, _, state, events in _segments(log, policy):
         draws = False  # not known yet
         for line, event in enumerate(events, start=2):
-            if event["do"] == "change":  # of format 3
-                break
             if event["do"] == "choose" and event["arm"] is not None:
                 learnt, _, view, open_ = state.decision(event)  # type: ignore[misc]
                 draws = draws or _draws(state.policy, learnt, view, open_)

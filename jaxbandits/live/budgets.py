@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad, numbers, positive_number
-from jaxbandits.live.clock import Periods, check_every, local, zone_of
+from jaxbandits.live.clock import Periods, zone_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,12 +47,9 @@ class Budget:
     def check(self, unit: float, arms: Sequence[str]) -> None:
         """Raise :class:`InputError` on what is no budget for these arms; ``unit`` is the money of a unit of cost."""
         positive_number(f"{self.name}.amount", self.amount)
-        check_every(f"{self.name}.every", self.every)
-        zone_of(self.zone, f"{self.name}.zone")
+        Periods(self.every, self.zone, 0.0, self.name)
         if not self.amount / unit * ticks.ONE >= 1 or self.amount / unit >= 2**30:
             raise bad(f"{self.name}.amount", self.amount, f"from {unit / ticks.ONE:.3g} to {unit * 2**30:.3g}")
-        if isinstance(self.arms, str):
-            raise bad(f"{self.name}.arms", self.arms, "names of arms, or None for all")
         for name in self.arms or ():
             if name not in arms:
                 raise bad(f"{self.name}.arms", name, f"one of {', '.join(arms)}")
@@ -82,7 +82,7 @@ class Traffic:
         if table.ndim != 1 or not table.size or wrong.any():
             raise bad("traffic.expected", self.expected, "a list of whole numbers of at least 0")
         positive_number("traffic.slot", self.slot)
-        zone_of(self.zone, "traffic.zone")
+        zone_of("traffic.zone", self.zone)
         for budget in budgets:
             if not isinstance(budget.every, str) and (slots := budget.every / self.slot) != round(slots):
                 raise bad("traffic.slot", self.slot, f"a divisor of the period of {budget.name}, {budget.every:g} s")
@@ -100,7 +100,7 @@ class Account:
         self.amount = math.floor(budget.amount / unit * ticks.ONE)
         self.begun: int | None = None  # the period of the first decision, or since the terms changed
         self.brought = 0  # what was granted before that period, as far as it is carried over
-        self.charged: dict[int, int] = {}  # by period: costs that are known, and what is held
+        self.charged: Counter[int] = Counter()  # by period: costs that are known, and what is held
         self.total = 0  # all that was ever charged
 
     def granted(self, now: float) -> int:
@@ -111,7 +111,7 @@ class Account:
 
     def paid(self, now: float) -> int:
         """What was charged: in this period, or in all so far if it carries over."""
-        return self.total if self.budget.carry_over else self.charged.get(self.periods.at(now), 0)
+        return self.total if self.budget.carry_over else self.charged[self.periods.at(now)]
 
     def left(self, now: float) -> int:
         """What may still be spent; below 0: what was overspent."""
@@ -124,7 +124,7 @@ class Account:
     def charge(self, time: float, amount: int) -> None:
         """Charge to the period of that time, which may be over."""
         period = self.periods.at(time)
-        self.charged[period] = self.charged.get(period, 0) + amount
+        self.charged[period] += amount
         self.total += amount
         if len(self.charged) > _KEPT:
             del self.charged[min(self.charged)]
@@ -142,40 +142,46 @@ class Account:
     def take(self, plain: list[Any]) -> None:
         """The state that :meth:`plain` gave."""
         self.begun, self.brought, self.total, charged = plain
-        self.charged = dict(map(tuple, charged))  # type: ignore[arg-type]
+        self.charged = Counter(dict(charged))
 
-    def follow(self, before: Account | None, held: Sequence[tuple[float, int]], now: float) -> None:
-        """Take over what was paid under other terms, and what is held for requests of these times.
+    def follow(
+        self, before: Account | None, old: Sequence[tuple[float, int]], new: Sequence[tuple[float, int]], now: float
+    ) -> None:
+        """Take over what was paid under other terms, and what is held: by the old account, and by this one.
 
         What the running period paid, the one that runs now has paid; so what is left changes by what the two amounts
-        differ in, and by no more.
+        differ in, and by no more. What is held is charged to the period of its request.
         """
         at = self.periods.at
         if before is not None and before.begun is not None:
-            for period, amount in before.charged.items():
+            settled = Counter(before.charged)
+            for time, amount in old:
+                settled[before.periods.at(time)] -= amount
+            for period, amount in settled.items():
                 running = period == before.periods.at(now)
-                new = at(now) if running else min(at(before.periods.begin(period)), at(now))
-                self.charged[new] = self.charged.get(new, 0) + amount
-            self.total, self.begun = before.total, at(now)
-        for time, amount in held:
+                self.charged[at(now) if running else min(at(before.periods.begin(period)), at(now))] += amount
+            self.total, self.begun = before.total - sum(amount for _, amount in old), at(now)
+        for time, amount in new:
             self.charge(time, amount)
         if before is not None and before.budget.carry_over and self.budget.carry_over:
             self.brought = before.granted(now) - before.amount
         else:
-            self.brought = self.total - self.charged.get(at(now), 0)
+            self.brought = self.total - self.charged[at(now)]
 
 
 class Pace:
     """Where in its traffic an agent is."""
 
-    def __init__(self, traffic: Traffic, start: float):
-        self._zone, self._start, self._slot = zone_of(traffic.zone, "traffic.zone"), start, traffic.slot
+    def __init__(self, traffic: Traffic, start: float, at: Sequence[Any] | None = None):
+        self._zone, self._start, self._slot = ZoneInfo(traffic.zone), start, traffic.slot
         self._table = [int(x) for x in traffic.expected]
         self._before = [0, *itertools.accumulate(self._table)]
-        self.at: tuple[int | None, int] = None, 0  # the slot of the last decision, and how many were made in it
+        self.at = at or (None, 0)  # the slot of the last decision, and how many were made in it
 
     def _place(self, now: float) -> int:
-        seconds = (now if self._zone.key == "UTC" else local(now, self._zone)) - self._start
+        # what a clock on the wall there shows, so that its day has 24 hours on every day
+        shift = datetime.datetime.fromtimestamp(now, self._zone).utcoffset() or datetime.timedelta()
+        seconds = now + shift.total_seconds() - self._start
         return math.floor(seconds / self._slot + 1e-9)  # where a period begins with a slot, it does after rounding too
 
     def _seen(self, slot: int) -> int:

@@ -6,12 +6,11 @@ import datetime
 import math
 import time
 from collections.abc import Callable
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.checks import bad, positive_number
 from jaxbandits.live.errors import Misuse
 
 WORDS = ("day", "week", "month")
@@ -28,7 +27,8 @@ class Clock:
 
     def __init__(self, tell: Callable[[], float], tolerance: float | None):
         self._tell, self._system = tell, tell is time.time
-        self._tolerance = (_SYSTEM if self._system else _GIVEN) if tolerance is None else tolerance
+        default = _SYSTEM if self._system else _GIVEN
+        self._tolerance = default if tolerance is None else positive_number("tolerance", tolerance)
         self._at: float | None = None  # time.monotonic() at the last reading that was believed
 
     def told(self) -> float:
@@ -53,7 +53,7 @@ class Clock:
         return max(now, last)
 
 
-def zone_of(name: str, argument: str) -> ZoneInfo:
+def zone_of(argument: str, name: str) -> ZoneInfo:
     """A time zone by its name."""
     try:
         return ZoneInfo(name)
@@ -64,8 +64,12 @@ def zone_of(name: str, argument: str) -> ZoneInfo:
 class Periods:
     """Numbered stretches of time: so many seconds each since ``start``, or days, weeks and months of a time zone."""
 
-    def __init__(self, every: float | str, zone: str, start: float):
-        self._every, self._zone, self._start = every, ZoneInfo(zone), start
+    def __init__(self, every: float | str, zone: str, start: float, name: str = "budget"):
+        if not isinstance(every, str):
+            positive_number(f"{name}.every", every)
+        elif every not in WORDS:
+            raise bad(f"{name}.every", every, f"a number of seconds, or one of {', '.join(WORDS)}")
+        self._every, self._zone, self._start = every, zone_of(f"{name}.zone", zone), start
         self._last = 0, math.inf, math.inf  # a period that was asked for, its begin and its end
 
     def at(self, now: float) -> int:
@@ -74,14 +78,11 @@ class Periods:
             return math.floor((now - self._start) / self._every)
         number, begin, end = self._last
         if not begin <= now < end:  # it is asked several times for each request
-            number = self._of(datetime.datetime.fromtimestamp(now, self._zone).date())
+            date = datetime.datetime.fromtimestamp(now, self._zone).date()
+            day = date.toordinal()  # the first one was a Monday
+            number = {"day": day, "week": (day - 1) // 7, "month": 12 * date.year + date.month - 1}[self._every]
             self._last = number, self.begin(number), self.begin(number + 1)
         return number
-
-    def _of(self, date: datetime.date) -> int:
-        if self._every == "month":
-            return 12 * date.year + date.month - 1
-        return date.toordinal() if self._every == "day" else (date.toordinal() - 1) // 7  # the first day was a Monday
 
     def begin(self, number: int) -> float:
         """When it begins."""
@@ -92,18 +93,3 @@ class Periods:
         else:
             date = datetime.date.fromordinal(number if self._every == "day" else 7 * number + 1)
         return datetime.datetime(date.year, date.month, date.day, tzinfo=self._zone).timestamp()
-
-
-def check_every(argument: str, every: Any) -> None:
-    """Raise :class:`InputError` unless it is a word for a period, or a number of seconds."""
-    if isinstance(every, str):
-        if every not in WORDS:
-            raise bad(argument, every, f"a number of seconds, or one of {', '.join(WORDS)}")
-    elif isinstance(every, bool) or not isinstance(every, (int, float, np.number)) or not 0 < every < math.inf:
-        raise InputError(str(bad(argument, every, "a finite number above 0")))
-
-
-def local(now: float, zone: ZoneInfo) -> float:
-    """Seconds that a clock on the wall there shows, so that its day has 24 hours on every day."""
-    offset = datetime.datetime.fromtimestamp(now, zone).utcoffset()
-    return now + (offset.total_seconds() if offset else 0.0)

@@ -32,14 +32,7 @@ except ImportError:  # Windows: two agents are not kept from writing one log
     fcntl = None  # type: ignore[assignment]
 
 _LOGGER = logging.getLogger("jaxbandits.live")
-FORMAT, _STATES = 4, 2  # of logs and saved agents; of saved states
-
-
-def versions() -> dict[str, str]:
-    """What made a file."""
-    from jaxbandits import __version__
-
-    return {"jaxbandits": __version__, "jax": jax.__version__}
+FORMAT = 4  # of logs and saved agents
 
 
 # --- Whose state it is: what was learnt by one policy is not taken for what another one learnt.
@@ -188,47 +181,27 @@ def never_begun(place: Path) -> bool:
     return not place.exists() or (place.is_file() and not place.stat().st_size)
 
 
-def read(place: Path, only: str = "") -> Iterator[dict[str, Any]]:
-    """The lines of a segment, the first of them its beginning; a last line that is torn is left out.
-
-    Of the others, those of events that do ``only`` this; by default all.
-    """
-    wanted = f'{{"do":"{only}"'.encode()
-    number, begun = 0, False
+def read(place: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a segment, the first of them its beginning; a last line that is torn is left out."""
+    number = 0
     try:
         with gzip.open(place) if place.suffix == ".gz" else open(place, "rb") as file:
-            for number, line in enumerate(file, start=1):
+            for line in file:
                 if not line.endswith(b"\n"):
                     break
-                if only and number > 1 and not line.startswith(wanted):
-                    continue
+                number += 1
                 event = json.loads(line)
-                if number == 1:
-                    if event["do"] != "begin" or event["format"] not in (3, FORMAT):
-                        raise bad("log", str(place), f"a log of format {FORMAT}, or 3")
-                    event = _from_3(event) if event["format"] == 3 else event
-                begun = True
+                if number == 1 and (event["do"] != "begin" or event["format"] != FORMAT):
+                    raise bad("log", str(place), f"a log of format {FORMAT}")
                 yield event
     except OSError as problem:
         raise bad("log", str(place), f"a log ({problem.strerror or problem})") from None
-    except (ValueError, TypeError, KeyError, EOFError, zlib.error) as problem:
-        if isinstance(problem, InputError):
-            raise
+    except InputError:
+        raise
+    except (ValueError, TypeError, KeyError, EOFError, zlib.error):
         raise InputError(f"log: line {number} of {shown(str(place))} is no event; it must be as written") from None
-    if not begun:
+    if not number:
         raise bad("log", str(place), "a log that has begun")
-
-
-def _from_3(first: dict[str, Any]) -> dict[str, Any]:
-    """The first line of a segment of format 3 as one of format 4."""
-    state = first["state"]
-    first["terms"]["base"] = first["terms"]["unit"]
-    first["told"] = {"arms": first["told"], **first["terms"]}
-    state["requests"], state["lost"] = ([x[:4] for x in state[kind]] for kind in ("requests", "lost"))
-    state["accounts"] = [[turn[2], *others] for turn, *others in state["accounts"]]
-    if state["pace"] is not None and state["pace"][0] is not None:
-        state["pace"][1] += 1
-    return first
 
 
 def _aside(place: Path) -> list[tuple[int, Path]]:
@@ -320,16 +293,10 @@ def save(path: str | os.PathLike[str], state: Pytree, *, policy: Policy | None) 
         >>> os.path.exists(path)
         True
     """
-    place, leaves = path_of("path", path), {}
-    for i, (at, value) in enumerate(jax.tree_util.tree_flatten_with_path(state)[0]):
-        kind = getattr(value, "dtype", None) or np.asarray(value).dtype  # a key of jax has a type without a kind
-        if getattr(kind, "kind", "") not in ("b", "i", "u", "f"):
-            name = jax.tree_util.keystr(at) or "."
-            raise bad(f"state: {name}", value, "an array of numbers or truth values (nothing is pickled)")
-        leaves[f"leaf{i}"] = np.asarray(value)
-    about = {"format": _STATES, "structure": str(jax.tree.structure(state))}
-    about["policy"] = None if policy is None else written(policy)
-    save_arrays("path", place, {"about": np.array(json.dumps(about))} | leaves)
+    place, leaves = path_of("path", path), jax.tree_util.tree_flatten_with_path(state)[0]
+    about = {"structure": str(jax.tree.structure(state)), "policy": None if policy is None else written(policy)}
+    arrays = {f"state{jax.tree_util.keystr(at)}": x if hasattr(x, "dtype") else np.asarray(x) for at, x in leaves}
+    save_arrays("path", place, {"about": np.array(json.dumps(about))} | arrays)
 
 
 def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = None) -> Pytree:
@@ -355,22 +322,14 @@ def load(path: str | os.PathLike[str], like: Pytree, *, policy: Policy | None = 
     try:
         arrays = read_arrays(place)
         about = json.loads(str(arrays.pop("about")))
-        leaves = [arrays[f"leaf{i}"] for i in range(len(arrays))]
-        reason = "" if about["format"] == _STATES else f"it has no format {_STATES}"
-    except OSError as problem:
-        reason = problem.strerror or "it is cut off"
-    except Exception:  # whatever is wrong with a file that is none of ours
-        reason = "it holds no state, or is broken"
-    if reason:
-        raise bad("path", str(place), f"a saved state ({reason})")
-    mine, found = None if policy is None else written(policy), about.get("policy")
-    if mine != found:
-        may_be = f"it must be {found}, whose state the file holds"
-        if found is None:
-            may_be = "the file does not say whose state it holds: save(policy=…)"
-        raise InputError(f"policy: {mine} given; {may_be}")
+        found, structure = about["policy"], about["structure"]
+    except (OSError, ValueError, KeyError) as problem:
+        reason = getattr(problem, "strerror", None) or "it is broken, or none"
+        raise bad("path", str(place), f"a saved state ({reason})") from None
+    if (mine := None if policy is None else written(policy)) != found:
+        raise InputError(f"policy: {mine} given; it must be {found}, whose state the file holds")
     try:
-        return _shaped(leaves, about.get("structure"), like)
+        return _shaped(list(arrays.values()), structure, like)
     except ValueError:
         raise InputError(
             f"path: {shown(str(place))} holds another structure than `like`; it must be of the same policy, "

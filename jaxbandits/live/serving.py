@@ -7,11 +7,11 @@ import functools
 import gc
 import os
 import socket
-import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
 from typing import Any
 
 from jaxbandits.core.checks import InputError, bad, positive_number
@@ -51,16 +51,11 @@ def serve(agent: Agent, address: Any, *, key: bytes) -> None:
         >>> agent.statistics()["arms"]["a"]["pulls"]
         1
     """
-    _check_key(key)
-    with contextlib.suppress(FileNotFoundError, TypeError):
-        if stat.S_ISSOCK(os.stat(address).st_mode):
-            with socket.socket(socket.AF_UNIX) as other:
-                try:
-                    other.connect(os.fspath(address))
-                except ConnectionRefusedError:
-                    os.unlink(address)  # a process that was killed left it there
-                else:
-                    raise bad("address", address, "one that no other agent serves")
+    if not isinstance(address, tuple) and Path(address).is_socket():
+        with socket.socket(socket.AF_UNIX) as other:
+            if not other.connect_ex(os.fspath(address)):
+                raise bad("address", address, "one that no other agent serves")
+        os.unlink(address)  # a process that was killed left it there
     gc.collect()
     gc.freeze()  # what jax made until now is no garbage, and need not be looked through again
     with Listener(address, backlog=128, authkey=key) as listener:
@@ -71,11 +66,6 @@ def serve(agent: Agent, address: Any, *, key: bytes) -> None:
                 time.sleep(_PAUSE)
                 continue
             threading.Thread(target=_answer, args=(agent, caller), daemon=True).start()
-
-
-def _check_key(key: Any) -> None:
-    if not isinstance(key, bytes):
-        raise InputError(f"key: {type(key).__name__} given; it must be bytes")
 
 
 def _answer(agent: Agent, caller: Connection) -> None:
@@ -145,7 +135,6 @@ def connect(address: Any, *, key: bytes, patience: float = 10.0) -> Any:
         Traceback (most recent call last):
         FileNotFoundError: [Errno 2] No such file or directory
     """
-    _check_key(key)
     return _Elsewhere(address, key, positive_number("patience", patience))
 
 

@@ -13,7 +13,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._engine.limits import check_spec
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import MOST_INT, InputError, bad, number, positive_number, shown
@@ -83,6 +82,9 @@ class State:
         policy: None, or one whose state is another than that of the line: nothing is decided or learnt then.
         line: the first line.
         history: a log, from whose outcomes another policy may learn.
+
+    Raises:
+        InputError: terms that no agent can have.
     """
 
     def __init__(self, policy: Policy | None, line: dict[str, Any], history: Path | None = None):
@@ -92,18 +94,30 @@ class State:
         self.unit, self.base, self.start = terms["unit"], terms["base"], terms["start"]
         self.reward_bound, self.words = terms["reward_bound"], np.array(terms["key"], np.uint32)
         self._shift = round(math.log2(self.unit / self.base))
-        self.policy, self._per_arm = policy, per_arm(policy)
+        self.policy, leaves = policy, () if policy is None else walk(policy)
+        self._per_arm = next((leaf.path for leaf in leaves if leaf.metadata.get("core", 0)), None)
         self.round, now = state["round"], state["now"]
         self.now = -math.inf if now is None else now  # of the last event that has a time
         self.arms = [Arm(**{**arm, "seen": dict(arm["seen"])}) for arm in state["arms"]]
         self.places = {arm.name: k for k, arm in enumerate(self.arms)}  # a name keeps its place for ever
         self.requests, self.lost = ({x[0]: Request(*x) for x in state[kind]} for kind in ("requests", "lost"))
-        self.accounts = [Account(Budget(**budget), self.start, self.base) for budget in terms["budgets"]]
+        budgets = [Budget(**budget) for budget in terms["budgets"]]
+        for budget in budgets:
+            budget.check(self.unit, [*self.places])
+        if len(names := {budget.name for budget in budgets}) < len(budgets):
+            raise bad("budgets", sorted(names), "of different names")
+        self.accounts = [Account(budget, self.start, self.base) for budget in budgets]
         for account, plain in zip(self.accounts, state["accounts"], strict=False):
             account.take(plain)
-        self.pace = None if terms["traffic"] is None else Pace(Traffic(**terms["traffic"]), self.start)
-        if self.pace is not None and state["pace"] is not None:
-            self.pace.at = tuple(state["pace"])  # type: ignore[assignment]
+        self.pace: Pace | None = None
+        if terms["traffic"] is not None:
+            traffic = Traffic(**terms["traffic"])
+            traffic.check(budgets)
+            self.pace = Pace(traffic, self.start, state["pace"])
+        if (hold := terms["hold"]) != "bound" and (isinstance(hold, str) or not 0 < number("hold", hold) < 1):
+            raise bad("hold", hold, "'bound', or a quantile above 0 and below 1")
+        if terms["lost"] not in ("bound", "mean"):
+            raise bad("lost", terms["lost"], "'bound' or 'mean'")
         self.counts = Counter(dict(state["counts"]))
         self.learnt: Pytree = None  # the policy's state: all that has arrived
         self.waiting = np.zeros(0, np.int32)  # open requests of each arm, up to the capacity
@@ -125,7 +139,10 @@ class State:
 
     def line(self) -> dict[str, Any]:
         """The first line of a segment."""
-        head = {"do": "begin", "format": logs.FORMAT, "by": logs.versions(), "segment": self.segment}
+        from jaxbandits import __version__
+
+        by = {"jaxbandits": __version__, "jax": jax.__version__}
+        head = {"do": "begin", "format": logs.FORMAT, "by": by, "segment": self.segment}
         return head | {"events": self.events, "terms": self.terms, "told": self.told, "state": self._plain()}
 
     def _plain(self) -> dict[str, Any]:
@@ -164,10 +181,6 @@ class State:
                 self.joins(event["name"], event["bound"])
             case "remove_arm":
                 self.place(event["name"])
-            case "expire" | "clock":
-                pass
-            case _:
-                raise InputError(f"an event {shown(event['do'])}; it must be one of format {logs.FORMAT}")
         return event, self.learnt
 
     def apply(self, event: dict[str, Any], learnt: Pytree) -> None:
@@ -224,11 +237,9 @@ class State:
             raise InputError(f"log: line {line} says {problem}") from None
 
     def _choose(self, event: dict[str, Any], check: bool) -> tuple[dict[str, Any], Pytree]:
-        round, learnt, arm = self.round + 1, self.learnt, -1
+        round, learnt, arm, asked = self.round + 1, self.learnt, -1, self.decision(event)
         if round >= MOST_INT:
-            may_be = f"fewer than {MOST_INT:,}; a new one may be taught by its log"
-            raise bad("agent", f"{self.round:,} decisions", may_be)
-        asked = self.decision(event)
+            raise InputError(f"agent: {self.round:,} decisions made; it must be fewer: a new one goes on")
         if asked is not None and self.policy is not None:
             learnt, chosen = select(self.policy, *asked)
             arm = int(chosen)
@@ -270,14 +281,13 @@ class State:
         return Allowance(whole[0], part[0], granted, amount, None, ahead, total, carries, bound, pays)  # type: ignore[arg-type]
 
     def _learn(self, event: dict[str, Any]) -> tuple[dict[str, Any], Pytree]:
-        request, reward, cost, learnt = self.find(event["id"]), event["reward"], event["cost"], self.learnt
-        paid = self.ticks("cost", cost, self.unit * _MOST_COST)
-        earned = None if reward is None else self._reward_ticks(reward)
-        if earned is not None and self.policy is not None:
-            arrival = np.array([request.id, request.arm, earned, self._seen(paid)], np.int32)
-            learnt = _update(self.policy, learnt, self.words, self.there, arrival)
-        values = {"reward": None if reward is None else float(reward), "cost": float(cost)}
-        return {"do": "learn", "id": request.id, "arm": self.arms[request.arm].name, **values}, learnt
+        reward, cost, learnt = event["reward"], event["cost"], self.learnt
+        self.ticks("cost", cost, self.unit * _MOST_COST)
+        arm = self.arms[self.find(event["id"]).arm].name
+        event = {"do": "learn", "id": event["id"], "arm": arm, "reward": reward, "cost": cost}
+        if reward is not None and self.policy is not None:
+            learnt = _update(self.policy, learnt, self.words, self.there, np.array(self._arrival(event), np.int32))
+        return event | {"reward": None if reward is None else float(reward), "cost": float(cost)}, learnt
 
     # --- requests ----------------------------------------------------------------------------------------------
 
@@ -381,85 +391,66 @@ class State:
 
     # --- other terms -------------------------------------------------------------------------------------------
 
-    def changed(self, now: float, given: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
-        """The state under other terms, as ``Agent.change`` takes them, and these as JSON; this one stays as it is."""
-        terms, policy = self.terms, given.get("policy", self.policy)
-        budgets = given.get("budgets", [account.budget for account in self.accounts])
-        traffic = given.get("traffic", None if terms["traffic"] is None else Traffic(**terms["traffic"]))
-        hold, lost = given.get("hold", terms["hold"]), given.get("lost", terms["lost"])
+    def changed(self, now: float, policy: Policy | None, given: Mapping[str, Any]) -> State:
+        """The state under other terms and ``bounds``, as JSON has them; this one stays as it is."""
         arms = {arm.name: self.money(arm.bound) for arm in self.arms}
-        unit = unit_of(arms, given["unit"]) if "unit" in given else self.unit
+        unit = unit_of(arms, given.get("unit", self.unit))
         if not self.unit <= unit <= self.base * 2**30:
             raise bad("unit", given["unit"], f"at least {self.unit:g}, as it is, and at most {self.base * 2**30:g}")
-        line = json.loads(json.dumps(self.line()))
-        plain, now = line["state"], max(now, self.now)
+        line, policy = json.loads(json.dumps(self.line())), policy or self.policy
+        plain, before = line["state"], (self.terms["kind"], self.unit)
         for name, bound in given.get("bounds", {}).items():
             plain["arms"][self.place(name)]["bound"] = self.ticks(f"bounds[{name!r}]", bound, unit)
-        new = terms_of(policy, arms, unit, budgets, traffic, hold, lost)
-        same = (new["kind"], unit) == (terms["kind"], self.unit) and self.policy is not None
-        line["terms"], plain["now"] = {**terms, **new}, now
-        plain["learnt"] = plain["learnt"] if same else None
-        plain["pace"] = plain["pace"] if "traffic" not in given else None
+        line["terms"] |= {name: x for name, x in given.items() if name != "bounds"} | {"unit": unit}
+        plain["now"] = now = max(now, self.now)
+        if taught := self.policy is None or (line["terms"]["kind"], unit) != before:
+            plain["learnt"] = None
+        if "traffic" in given:
+            plain["pace"] = None
         if "budgets" in given:
             plain["accounts"] = []
         state = State(policy, line, self.history)
         if "budgets" in given:
             self._hand_over(state, now)
-        if not same:
+        if taught:
             state._teach()
         state.compile(state.waiting.size)
-        told = {name: state.terms[name] for name in given if name != "bounds"}
-        return state, told | {"bounds": {name: float(x) for name, x in given.get("bounds", {}).items()}}
+        return state
 
     def _hand_over(self, state: State, now: float) -> None:
         """Give what was charged to the budgets of the same name, or to one that is another one in its name only."""
 
-        def held(state: State, j: int) -> list[tuple[float, int]]:
-            open_ = (*self.requests.values(), *self.lost.values())
-            return [(request.time, request.held) for request in open_ if state.pays[j][request.arm]]
+        def held(pays: np.ndarray) -> list[tuple[float, int]]:
+            return [(x.time, x.held) for x in (*self.requests.values(), *self.lost.values()) if pays[x.arm]]
 
-        old = {account.budget.name: j for j, account in enumerate(self.accounts)}
-        for j, account in enumerate(state.accounts):
-            if (place := old.pop(account.budget.name, None)) is None:
-                name = account.budget.name
-                alike = (
-                    x for x in old if dataclasses.replace(self.accounts[old[x]].budget, name=name) == account.budget
-                )
-                gone = next((x for x in alike if all(x != other.budget.name for other in state.accounts)), None)
-                place = None if gone is None else old.pop(gone)
-            before = None
-            if place is not None:
-                before = Account(self.accounts[place].budget, self.start, self.base)
-                before.take(self.accounts[place].plain())
-                for time_, amount in held(self, place):
-                    before.charge(time_, -amount)
-            account.follow(before, held(state, j), now)
+        old = {x.budget.name: (x, held(pays)) for x, pays in zip(self.accounts, self.pays, strict=True)}
+        new = {x.budget.name for x in state.accounts}
+        for account, pays in zip(state.accounts, state.pays, strict=True):
+            budget, name = account.budget, account.budget.name
+            if name not in old:
+                alike = (x for x in old if x not in new and dataclasses.replace(old[x][0].budget, name=name) == budget)
+                name = next(alike, name)
+            before, was_held = old.pop(name, (None, []))
+            account.follow(before, was_held, held(pays), now)
         if old:
             _LOGGER.warning("budgets %s are no more: what they were charged is forgotten", sorted(old))
 
     def _teach(self) -> None:
         """A policy that knows nothing learns all outcomes that the log still has."""
-        batch: list[list[int]] = []
-        taught, known = 0, sum(arm.rewarded for arm in self.arms)
-
-        def learn() -> None:
-            arrived = np.zeros((_AT_ONCE, 4), np.int32)
-            arrived[: len(batch)] = batch
+        parts = () if self.history is None else logs.segments(self.history)
+        events = (event for part in parts for event in logs.read(part) if event["do"] == "learn")
+        arrivals = (self._arrival(event) for event in events if event["reward"] is not None)
+        rows = np.fromiter((x for arrival in arrivals for x in arrival), np.int32).reshape(-1, 4)
+        for arrived in np.pad(rows, ((0, -len(rows) % _AT_ONCE), (0, 0))).reshape(-1, _AT_ONCE, 4):
             self.learnt = _update_all(self.policy, self.learnt, self.words, self.there, arrived)
-            batch.clear()
+        known = sum(arm.rewarded for arm in self.arms)
+        level = logging.WARNING if len(rows) < known else logging.INFO
+        _LOGGER.log(level, "%s was taught %d of %d outcomes", self.terms["policy"], len(rows), known)
 
-        for part in () if self.history is None else logs.segments(self.history):
-            for event in logs.read(part, only="learn"):
-                if event["do"] == "learn" and event["reward"] is not None:
-                    earned, paid = self._reward_ticks(event["reward"]), self._seen(self.ticks("cost", event["cost"]))
-                    batch.append([event["id"], self.places[event["arm"]], earned, paid])
-                    taught += 1
-                    if len(batch) == _AT_ONCE:
-                        learn()
-        if batch:
-            learn()
-        level = logging.WARNING if taught < known else logging.INFO
-        _LOGGER.log(level, "%s was taught %d of %d outcomes", self.terms["policy"], taught, known)
+    def _arrival(self, event: dict[str, Any]) -> tuple[int, int, int, int]:
+        """What the policy is told of an outcome: its round, arm, reward and cost."""
+        paid = self._seen(self.ticks("cost", event["cost"]))
+        return event["id"], self.places[event["arm"]], self._reward_ticks(event["reward"]), paid
 
     # --- money -------------------------------------------------------------------------------------------------
 
@@ -507,11 +498,6 @@ def of_one_setting(policy: Any) -> Policy:
     return jax.tree.map(lambda x: jnp.asarray(x[0, 0]), chosen.policy)
 
 
-def per_arm(policy: Policy | None) -> str | None:
-    """The first parameter that has one value for each arm."""
-    return None if policy is None else next((leaf.path for leaf in walk(policy) if leaf.metadata.get("core", 0)), None)
-
-
 def unit_of(arms: Any, unit: Any) -> float:
     """The money of one unit of cost, a power of two, so that bounds and costs become ticks exactly."""
     if not isinstance(arms, Mapping) or not arms:
@@ -527,48 +513,23 @@ def unit_of(arms: Any, unit: Any) -> float:
     return power
 
 
-def terms_of(
-    policy: Policy | None,
-    arms: Sequence[str] | Mapping[str, Any],
-    unit: float,
-    budgets: Any,
-    traffic: Any,
-    hold: Any,
-    lost: Any,
-) -> dict[str, Any]:
-    """Terms that may change, as JSON gives them back. What no agent can have raises :class:`InputError`."""
-    if policy is not None:
-        check_spec(FiniteSpec(len(arms)))
-        try:
-            policy.check(FiniteSpec(len(arms)))
-        except InputError as reason:
-            name = type(policy).__name__
-            raise InputError(f"policy: {name} cannot serve requests for {len(arms)} arms: {reason}") from None
-    for budget in budgets:
+def terms_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Terms as JSON has them, of those that are given."""
+    for budget in given.get("budgets", ()):
         if not isinstance(budget, Budget):
             raise bad("budgets", budget, "a list of jb.live.Budget")
-        budget.check(unit, list(arms))
-    names = [budget.name for budget in budgets]
-    if len(set(names)) < len(names):
-        raise bad("budgets", names, "of different names")
-    if traffic is not None:
-        if not isinstance(traffic, Traffic):
-            raise bad("traffic", traffic, "a jb.live.Traffic")
-        traffic.check(budgets)
-    if hold != "bound" and (isinstance(hold, str) or not 0 < number("hold", hold) < 1):
-        raise bad("hold", hold, "'bound', or a quantile above 0 and below 1")
-    if lost not in ("bound", "mean"):
-        raise bad("lost", lost, "'bound' or 'mean'")
-    terms = {
-        "policy": None if policy is None else logs.written(policy),
-        "kind": None if policy is None else logs.written(policy, values=False),
-        "budgets": [dataclasses.asdict(budget) for budget in budgets],
-        "traffic": None if traffic is None else dataclasses.asdict(traffic),
-        "unit": unit,
-        "hold": hold if isinstance(hold, str) else float(hold),
-        "lost": lost,
-    }
-    return json.loads(json.dumps(terms))
+    if not isinstance(given.get("traffic"), (Traffic, type(None))):
+        raise bad("traffic", given["traffic"], "a jb.live.Traffic")
+    kind = {"kind": logs.written(given["policy"], values=False)} if "policy" in given else {}
+    return json.loads(json.dumps(dict(given) | kind, default=_plain))
+
+
+def _plain(x: Any) -> Any:
+    if isinstance(x, Policy):
+        return logs.written(x)
+    if isinstance(x, (Budget, Traffic)):
+        return dataclasses.asdict(x)
+    return x.tolist() if hasattr(x, "tolist") else float(x)
 
 
 def _check_name(name: Any) -> None:

@@ -22,7 +22,7 @@ def test_a_state_is_read_for_the_policy_that_learnt_it_and_no_other(tmp_path):
         with pytest.raises(jb.InputError, match=r"^policy: .* it must be OmegaUCB\(rho=0.25\), whose state"):
             jb.live.load(path, policy.init(TWO), policy=other)
     jb.live.save(path, policy.init(TWO), policy=None)
-    with pytest.raises(jb.InputError, match=r"^policy: OmegaUCB\(rho=0.25\) given; the file does not say"):
+    with pytest.raises(jb.InputError, match=r"^policy: OmegaUCB\(rho=0.25\) given; it must be None"):
         jb.live.load(path, policy.init(TWO), policy=policy)
 
 
