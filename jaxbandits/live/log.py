@@ -182,7 +182,7 @@ def never_begun(place: Path) -> bool:
 
 
 def read(place: Path, only: str = "") -> Iterator[dict[str, Any]]:
-    """The lines of a segment, the first of them its beginning, the others of all events, or of those that do ``only`` this.
+    """The lines of a segment: its beginning, then all events, or those that do ``only`` this.
 
     A last line that is torn is left out.
     """
