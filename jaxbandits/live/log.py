@@ -181,8 +181,11 @@ def never_begun(place: Path) -> bool:
     return not place.exists() or (place.is_file() and not place.stat().st_size)
 
 
-def read(place: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a segment, the first of them its beginning; a last line that is torn is left out."""
+def read(place: Path, only: str = "") -> Iterator[dict[str, Any]]:
+    """The lines of a segment: its beginning, then all events, or those that do ``only`` this.
+
+    A last line that is torn is left out.
+    """
     number = 0
     try:
         with gzip.open(place) if place.suffix == ".gz" else open(place, "rb") as file:
@@ -190,6 +193,8 @@ def read(place: Path) -> Iterator[dict[str, Any]]:
                 if not line.endswith(b"\n"):
                     break
                 number += 1
+                if only and number > 1 and not line.startswith(f'{{"do":"{only}'.encode()):
+                    continue
                 event = json.loads(line)
                 if number == 1 and (event["do"] != "begin" or event["format"] != FORMAT):
                     raise bad("log", str(place), f"a log of format {FORMAT}")

@@ -438,7 +438,7 @@ class State:
     def _teach(self) -> None:
         """A policy that knows nothing learns all outcomes that the log still has."""
         parts = () if self.history is None else logs.segments(self.history)
-        events = (event for part in parts for event in logs.read(part) if event["do"] == "learn")
+        events = (event for part in parts for event in logs.read(part, "learn") if event["do"] == "learn")
         arrivals = (self._arrival(event) for event in events if event["reward"] is not None)
         rows = np.fromiter((x for arrival in arrivals for x in arrival), np.int32).reshape(-1, 4)
         for arrived in np.pad(rows, ((0, -len(rows) % _AT_ONCE), (0, 0))).reshape(-1, _AT_ONCE, 4):
