@@ -14,14 +14,14 @@ def parser() -> Parser:
         prog="jaxbandits audit",
         description="Decide again what the log of jb.live.Agent says was decided, and see whether the money lasted.",
         epilog="Its policy must be one of jb.policies; for one of your own see jb.live.audit.\n"
-        "The exit code is 1 if anything is otherwise than the log says.\n",
+        "The exit code is 1 if anything is otherwise than the log says, or if a period was overspent.\n",
     )
     made.add_argument("log", metavar="LOG", help="the log; its older segments are read if they are beside it")
     return made
 
 
 def run(arguments: argparse.Namespace, given: list[str]) -> int:
-    """Do the job; the exit code is 0, or 1 for a log that is not right."""
+    """Do the job; the exit code is 0, or 1 for a log that is not right, or for money that did not last."""
     from jaxbandits.live import audit
 
     found = audit(arguments.log)
@@ -35,4 +35,4 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
     for name, periods in found["overspent"].items():
         lines += [f"{line(name)}: {over:g} overspent in the period from {begin:.0f}" for begin, over in periods.items()]
     say("\n  ".join(lines if found["overspent"] else [*lines, "no period was overspent"]))
-    return 1 if found["problems"] else 0
+    return 1 if found["problems"] or found["overspent"] else 0

@@ -291,6 +291,8 @@ class Agent:
             if must and made[0] is None:
                 renews = self._renews(asked["t"], available)
                 why = "the policy keeps the money for later requests" if renews is None else "no arm can be paid"
+                if not asked.get("among", self._state.there.any()):
+                    why = "there is no arm"
                 raise Unpayable(f"{why}; renews_at says {renews}", renews)
         return made if n is not None else made[0]
 

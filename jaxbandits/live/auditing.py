@@ -25,8 +25,7 @@ from jaxbandits.policies.base import chooses_by_logits
 
 def _segments(log: Any, policy: Policy | None) -> Iterator[tuple[Path, dict[str, Any], State, list[dict[str, Any]]]]:
     """Of each segment: its file, its first line, the state that it begins with, the events after it."""
-    for part in logs.segments(path_of("log", log)):
-        first, *events = logs.read(part)
+    for part, (first, *events) in logs.segments(path_of("log", log)):
         yield part, first, State(of_one_setting(logs.policy_of(first["terms"]["policy"], policy)), first), events
 
 

@@ -102,6 +102,7 @@ class Account:
         self.brought = 0  # what was granted before that period, as far as it is carried over
         self.charged: Counter[int] = Counter()  # by period: costs that are known, and what is held
         self.total = 0  # all that was ever charged
+        self.granted_then: Counter[int] = Counter()  # of periods under other terms: the most that they were granted
 
     def granted(self, now: float) -> int:
         """What may be charged by now: in this period, or in all so far if it carries over."""
@@ -127,22 +128,26 @@ class Account:
         self.charged[period] += amount
         self.total += amount
         if len(self.charged) > _KEPT:
-            del self.charged[min(self.charged)]
+            self.granted_then.pop(oldest := min(self.charged), None)
+            del self.charged[oldest]
+
+    def _grant(self, period: int) -> int:
+        return self.granted_then.get(period, self.amount)
 
     def overspent(self, now: float) -> dict[int, int]:
-        """By how much periods paid more than they were granted."""
+        """By how much periods paid more than they were granted, by the terms of their time."""
         if self.budget.carry_over:
             return {self.periods.at(now): -self.left(now)} if self.left(now) < 0 else {}
-        return {period: paid - self.amount for period, paid in self.charged.items() if paid > self.amount}
+        return {period: over for period, paid in self.charged.items() if (over := paid - self._grant(period)) > 0}
 
     def plain(self) -> list[Any]:
         """Its state as JSON."""
-        return [self.begun, self.brought, self.total, sorted(self.charged.items())]
+        return [self.begun, self.brought, self.total, sorted(self.charged.items()), sorted(self.granted_then.items())]
 
     def take(self, plain: list[Any]) -> None:
         """The state that :meth:`plain` gave."""
-        self.begun, self.brought, self.total, charged = plain
-        self.charged = Counter(dict(charged))
+        self.begun, self.brought, self.total, *kept = plain
+        self.charged, self.granted_then = (Counter(dict(x)) for x in kept)
 
     def follow(
         self, before: Account | None, old: Sequence[tuple[float, int]], new: Sequence[tuple[float, int]], now: float
@@ -159,7 +164,12 @@ class Account:
                 settled[before.periods.at(time)] -= amount
             for period, amount in settled.items():
                 running = period == before.periods.at(now)
-                self.charged[at(now) if running else min(at(before.periods.begin(period)), at(now))] += amount
+                into = at(now) if running else min(at(before.periods.begin(period)), at(now))
+                self.charged[into] += amount
+                if into < at(now):
+                    self.granted_then[into] += before._grant(period)
+                elif running:  # what it paid under the larger grant was not overspent
+                    self.granted_then[into] = max(before._grant(period), self.amount)
             self.total, self.begun = before.total - sum(amount for _, amount in old), at(now)
         for time, amount in new:
             self.charge(time, amount)

@@ -13,7 +13,7 @@ import os
 import re
 import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -215,11 +215,15 @@ def _aside(place: Path) -> list[tuple[int, Path]]:
     return sorted((int(match[1]), path) for match, path in found if match)
 
 
-def segments(place: Path) -> list[Path]:
-    """The segments of a log that are still there, in order; the last one is ``place`` itself."""
-    last = next(read(place))["segment"]
-    # One may have been put aside by a process that was killed before the next one began: it is there twice.
-    return [path for number, path in _aside(place) if number < last] + [place]
+def segments(place: Path, only: str = "") -> Iterator[tuple[Path, Iterable[dict[str, Any]]]]:
+    """The segments of a log that are still there, in order, each with its lines; the last one is ``place`` itself."""
+    # It is read before the others are looked for: an agent may put it aside meanwhile. And one may have been put aside
+    # by a process that was killed before the next one began: it is there twice.
+    lines = [*read(place, only)]
+    for number, path in _aside(place):
+        if number < lines[0]["segment"]:
+            yield path, read(path, only)
+    yield place, lines
 
 
 def events(log: Any) -> Iterator[dict[str, Any]]:
@@ -245,8 +249,8 @@ def events(log: Any) -> Iterator[dict[str, Any]]:
         >>> [(event["do"], event.get("request")) for event in jb.live.events(log)]
         [('begin', None), ('choose', 'mine'), ('learn', None)]
     """
-    for path in segments(path_of("log", log)):
-        for event in read(path):
+    for _, lines in segments(path_of("log", log)):
+        for event in lines:
             event.pop("state", None)
             yield event
 

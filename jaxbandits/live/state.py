@@ -297,7 +297,7 @@ class State:
         request = (self.requests.get(id) or self.lost.get(id)) if whole else None
         if request is None:
             known = whole and 1 <= id <= self.round
-            why = "it was settled, or given up and forgotten" if known else "it was never given"
+            why = "it was settled, or given up and forgotten" if known else "it was never given, or is no ticket"
             raise (Settled if known else Misuse)(str(bad("ticket", id, f"one that is open; {why}")))
         return request
 
@@ -437,8 +437,8 @@ class State:
 
     def _teach(self) -> None:
         """A policy that knows nothing learns all outcomes that the log still has."""
-        parts = () if self.history is None else logs.segments(self.history)
-        events = (event for part in parts for event in logs.read(part, "learn") if event["do"] == "learn")
+        parts = () if self.history is None else logs.segments(self.history, "learn")
+        events = (event for _, lines in parts for event in lines if event["do"] == "learn")
         arrivals = (self._arrival(event) for event in events if event["reward"] is not None)
         rows = np.fromiter((x for arrival in arrivals for x in arrival), np.int32).reshape(-1, 4)
         for arrived in np.pad(rows, ((0, -len(rows) % _AT_ONCE), (0, 0))).reshape(-1, _AT_ONCE, 4):

@@ -440,8 +440,7 @@ def test_twenty_kills_lose_nothing(tmp_path: Path) -> None:
     told = {int(x[0]): x[1] for x in whole if len(x) == 2 and len(x[1]) == 64}
     assert len(told) > 100
     same = 0
-    for segment in logs.segments(log):
-        begin, *events = logs.read(segment)
+    for segment, (begin, *events) in logs.segments(log):
         state = State(of_one_setting(logs.policy_of(begin["terms"]["policy"], None)), begin)
         for number, event in enumerate(events, start=2):
             state.replay(event, number, check=True)

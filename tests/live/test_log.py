@@ -151,7 +151,7 @@ def test_segments_are_put_aside_and_old_ones_may_go(tmp_path: Path, monkeypatch:
     clock, log = Clock(), tmp_path / "log"
     agent = made(clock, log=log)
     busy(agent, clock, 500, seed=3)
-    parts = logs.segments(log)
+    parts = [path for path, _ in logs.segments(log)]
     assert len(parts) > 4 and parts[-1] == log and parts[0].name == "log.000001.gz"
     told = list(jb.live.events(log))
     assert [x["id"] for x in told if x["do"] == "choose"] == list(range(1, agent._state.round + 1))
@@ -168,6 +168,21 @@ def test_segments_are_put_aside_and_old_ones_may_go(tmp_path: Path, monkeypatch:
         made(clock, log=log, resume=True)
 
 
+def test_a_log_is_read_whole_while_its_agent_puts_segments_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "_LEAST", 5_000)
+    monkeypatch.setattr(logs, "_TIMES", 0)
+    clock, log = Clock(), tmp_path / "log"
+    agent = made(clock, log=log)
+    busy(agent, clock, 200, seed=3)
+    many, reader = agent._state.round, jb.live.events(log)
+    told = [next(reader)]
+    busy(agent, clock, 200, seed=4)
+    told += reader
+    assert [x["id"] for x in told if x["do"] == "choose"] == list(range(1, many + 1))
+
+
 def test_a_segment_that_cannot_begin_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "_LEAST", 5_000)
     monkeypatch.setattr(logs, "_TIMES", 0)
@@ -180,9 +195,9 @@ def test_a_segment_that_cannot_begin_leaves_the_old_one(tmp_path: Path, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(logs, "write_whole", full)
         busy(agent, clock, 100, seed=3)
-    assert logs.segments(log) == [log]
+    assert [path for path, _ in logs.segments(log)] == [log]
     busy(agent, clock, 50, seed=4)
-    assert len(logs.segments(log)) > 1
+    assert len([*logs.segments(log)]) > 1
     assert Agent.load(log, clock=clock).digest() == agent.digest()
 
 
@@ -295,11 +310,11 @@ def test_an_audit_decides_again(
     busy(agent, clock, 50, seed=5)
     found = jb.live.audit(log)
     assert found["decisions"] == agent._state.round and found["problems"] == [] == list(found["overspent"])
-    assert found["segments"] == len(logs.segments(log)) > 5
+    assert found["segments"] == len([*logs.segments(log)]) > 5
     assert main(["audit", str(log)]) == 0
     said = capsys.readouterr().out
     assert f"{agent._state.round:,} decisions" in said and "every decision is the one that the log says" in said
-    logs.segments(log)[1].unlink()
+    [path for path, _ in logs.segments(log)][1].unlink()
     lines = log.read_bytes().splitlines(keepends=True)
     wrong = next(i for i, line in enumerate(lines) if i and b'"arm":"small"' in line and b'"choose"' in line)
     lines[wrong] = lines[wrong].replace(b'"arm":"small"', b'"arm":"large"')

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
+from jaxbandits._cli.console import main
 from jaxbandits.core import ticks
 from jaxbandits.live import Agent, Budget, Misuse, Settled, Traffic, Unpayable
 from jaxbandits.live.budgets import Account, Arm, Pace
@@ -95,6 +96,27 @@ def test_a_quantile_is_of_the_arms_own_costs_and_rounded_up_by_at_most_an_eighth
         for _ in range(4096 if cost == 9 else 10):  # counts are halved at 4,096
             one.learn(None, cost)
         assert cost <= one.held(0.5) <= cost * 1.125 + 1
+
+
+def test_a_period_is_held_against_what_it_was_granted_then(tmp_path: Path) -> None:
+    clock, log = Clock(), tmp_path / "log"
+    agent = made(clock, arms={"a": 1.0}, budgets=[Budget(3.0, DAY, name="day")], log=log)
+    for day, (amount, costs) in enumerate([(3.0, (1.0, 1.0, 1.0)), (1.0, (1.0,)), (2.0, (3.0,)), (9.0, ())]):
+        clock.now = day * DAY + 10.0
+        agent.change(budgets=[Budget(amount, DAY, name="day")])
+        for cost in costs:
+            agent.learn(agent.choose(must=True), reward=1.0, cost=cost)
+    over = {2 * DAY: pytest.approx(1.0, abs=1e-6)}  # the third day alone, whatever days are granted before and after
+    assert agent.statistics()["budgets"]["day"]["overspent"] == over
+    assert agent.left()["day"] == pytest.approx(9.0, abs=1e-6)
+    agent.learn(agent.choose(), reward=1.0, cost=1.0)
+    agent.change(budgets=[Budget(0.5, DAY, name="day")])  # granted less than it has paid: no request was to blame
+    assert agent.left()["day"] == pytest.approx(-0.5, abs=1e-6)
+    assert agent.statistics()["budgets"]["day"]["overspent"] == over == jb.live.audit(log)["overspent"]["day"]
+    assert main(["audit", str(log)]) == 1
+    agent.remove_arm("a")
+    with pytest.raises(Unpayable, match="there is no arm"):
+        agent.choose(must=True)
 
 
 def test_holding_a_quantile_frees_money_and_says_what_is_at_risk() -> None:
