@@ -566,11 +566,7 @@ def drawings(answer: Answer, progress: bool | str = False) -> Iterator[tuple[str
 # --- Files
 
 
-def answer_files(
-    answer: Answer,
-    pictures: Mapping[str, bytes],
-    command: str = "",
-) -> dict[str, bytes]:
+def answer_files(answer: Answer, pictures: Mapping[str, bytes], command: str = "") -> dict[str, bytes]:
     """A table of the arms, all numbers, pictures and the page by name; ``command`` is what they were made by."""
     return {
         "answer.json": (json.dumps(as_json(answer), indent=1) + "\n").encode(),

@@ -166,10 +166,11 @@ class Account:
                 running = period == before.periods.at(now)
                 into = at(now) if running else min(at(before.periods.begin(period)), at(now))
                 self.charged[into] += amount
+                granted = before.charged[period] if before.budget.carry_over else before._grant(period)
                 if into < at(now):
-                    self.granted_then[into] += before._grant(period)
+                    self.granted_then[into] += granted  # what was carried over was granted, too
                 elif running:  # what it paid under the larger grant was not overspent
-                    self.granted_then[into] = max(before._grant(period), self.amount)
+                    self.granted_then[into] = max(granted, self.amount)
             self.total, self.begun = before.total - sum(amount for _, amount in old), at(now)
         for time, amount in new:
             self.charge(time, amount)

@@ -119,6 +119,17 @@ def test_a_period_is_held_against_what_it_was_granted_then(tmp_path: Path) -> No
         agent.choose(must=True)
 
 
+def test_what_was_carried_over_was_not_overspent() -> None:
+    clock = Clock()
+    agent = made(clock, arms={"a": 1.0}, budgets=[Budget(2.0, DAY, carry_over=True, name="day")])
+    for day, pulls in enumerate((1, 3, 2)):  # the second day spends what the first one left
+        clock.now = day * DAY + 10.0
+        for _ in range(pulls):
+            agent.learn(agent.choose(must=True), reward=1.0, cost=1.0)
+    agent.change(budgets=[Budget(2.0, DAY, name="day")])
+    assert agent.statistics()["budgets"]["day"]["overspent"] == {}
+
+
 def test_holding_a_quantile_frees_money_and_says_what_is_at_risk() -> None:
     clock, rng = Clock(), random.Random(0)
     agent = made(clock, arms={"a": 1.0}, budgets=[Budget(50.0, DAY, name="day")], hold=0.9)
