@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -176,12 +176,24 @@ OTHERWISE = {"average_cost": "constraint", "wrt": "parameter", "executor": "on"}
 """Options that are not called as the argument of the library is."""
 
 
-def as_option(problem: InputError, arguments: argparse.Namespace) -> InputError:
-    """``runs: 0 given; …`` as ``--runs: 0 given; …``, if the command has such an option."""
-    name, colon, rest = str(problem).partition(":")
-    own = name.rpartition(".")[2]  # a policy's parameter is told as OmegaUCB.rho
-    own = OTHERWISE.get(own, own)
-    return InputError(f"{option(own)}{colon}{rest}") if own in vars(arguments) else problem
+@contextlib.contextmanager
+def named_as_options(arguments: argparse.Namespace) -> Iterator[None]:
+    """Errors of the library, ``runs: 0 given; …``, as those of the command, ``--runs: 0 given; …``."""
+    try:
+        yield
+    except InputError as problem:
+        name, colon, rest = str(problem).partition(":")
+        own = name.rpartition(".")[2]  # a policy's parameter is told as OmegaUCB.rho
+        own = OTHERWISE.get(own, own)
+        if own not in vars(arguments):
+            raise
+        raise InputError(f"{option(own)}{colon}{rest}") from None
+
+
+def unwritten(problem: OSError) -> int:
+    """Say it; the exit code."""
+    complain(f"--out: could not be written ({problem})")
+    return 1
 
 
 # --- Compiled programs are kept from one command to the next, in jax's persistent compilation cache

@@ -7,13 +7,12 @@ import math
 import shlex
 from collections.abc import Callable
 
-from jaxbandits._cli.compare import FORMATS, add_arms_options, arms_options, as_typed
-from jaxbandits._cli.console import Parser, as_option, say
+from jaxbandits._cli.compare import FORMATS, add_arms_options, arms_options
+from jaxbandits._cli.console import Parser, named_as_options, option, say
 from jaxbandits._tables import NumberStyle, Table, counted, line
 from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.comparison.arms_table import ArmsTable, Instance, estimates, interval_names
 from jaxbandits.comparison.plan import TWO_COST_POLICIES
-from jaxbandits.core.checks import InputError
 from jaxbandits.statistics import Estimate
 
 _MOST_INSTANCES, _MOST_ARMS = 6, 40
@@ -34,10 +33,8 @@ def parser() -> Parser:
 
 def run(arguments: argparse.Namespace, given: list[str]) -> int:
     """Do the job; the exit code is 0."""
-    try:
+    with named_as_options(arguments):
         table = read_arms(arguments.file, **arms_options(arguments))
-    except InputError as problem:
-        raise as_option(problem, arguments) from None
     sizes = [len(instance.arms) for instance in table.instances]
     many = f", {counted(len(sizes), 'instance')}" if len(sizes) > 1 else ""
     head = [f"read {arguments.file}: {table.kind}{many}, {sum(sizes):,} arms", *(f"  {note}" for note in table.notes)]
@@ -109,5 +106,12 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
     if table.cost2_unit:  # as much of the other as the same pulls take
         rounded += f",{budget / price * float(widest.mean_cost[:, 1].mean()):.2g}"
         policies = ",".join(TWO_COST_POLICIES)
-    command = f"jaxbandits compare --arms {shlex.quote(line(arguments.file))}{as_typed(arguments)} --budget {rounded}"
-    return f"{command} --policies {policies}"
+    command = ["jaxbandits", "compare", "--arms", line(arguments.file)]
+    for name, value in arms_options(arguments).items():
+        if name == "add":
+            command += ["--sum"] * value
+        elif value not in (None, "published"):
+            text = ",".join(f"{role}={title}" for role, title in value.items()) if name == "columns" else value
+            text = f"{value:.15g}" if isinstance(value, float) else text
+            command += [x for one in (text if isinstance(text, list) else [text]) for x in (option(name), one)]
+    return shlex.join([*command, "--budget", rounded, "--policies", policies])

@@ -132,18 +132,17 @@ class Options:
 
     def check(self) -> None:
         """Raise an InputError for a value that no file can make right."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
         for name, least in (("runs", 1), ("max_runs", 2), ("seed", 0)):
-            if getattr(self, name) is not None:
-                whole_number(name, getattr(self, name), least, 2**32 - 1, "2**32 - 1")
+            if name in given:
+                whole_number(name, given[name], least, 2**32 - 1, "2**32 - 1")
         for name in ("beta_concentration", "cost_cv", "average_cost"):
-            if getattr(self, name) is not None:
-                positive_number(name, getattr(self, name))
-        if (self.beta_concentration or 0) > MOST_SHAPE:
-            raise bad("beta_concentration", self.beta_concentration, f"above 0 and at most {MOST_SHAPE:g}")
+            if name in given and positive_number(name, given[name]) > MOST_SHAPE and name == "beta_concentration":
+                raise bad(name, given[name], f"above 0 and at most {MOST_SHAPE:g}")
         known = {"last_pull": LAST_PULLS, "claim": CLAIMS, "until": UNTIL, "noise": NOISES}
         for name, names in (known | {"uncertainty": UNCERTAINTIES}).items():
-            if (value := getattr(self, name)) not in names and (value is not None or name in ("last_pull", "claim")):
-                raise bad(name, value, " or ".join(map(repr, names)))
+            if name in given and given[name] not in names:
+                raise bad(name, given[name], " or ".join(map(repr, names)))
         fixed, paced = self.until is None, self.average_cost is not None
         for name, unused, why in (
             ("max_runs", fixed and self.max_runs is not None, " without until"),
@@ -153,7 +152,7 @@ class Options:
             ("last_pull", paced and self.last_pull != "counts", " with an average cost, which no pull exceeds"),
         ):
             if unused:
-                raise bad(name, getattr(self, name), f"left out{why}")
+                raise bad(name, given[name], f"left out{why}")
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -298,41 +297,45 @@ def prepare(
     shares = mark_shares(asked.marks)
     if isinstance(asked.marks, (int, np.integer)):
         shares = np.arange(1, asked.marks + 1) / asked.marks  # exactly i / n
-    given = _checked(policies)
-    world = _resolved(_table(arms, asked), asked)
-    table, rounds = world["table"], None
-    if len(budgets) != len(table.spent_units):
-        units = " and ".join(table.spent_units.values())
-        raise bad("budget", list(budgets), f"{len(table.spent_units)} of them: one for each cost of the file ({units})")
-    for given_budget, bounds in zip(
-        budgets, np.atleast_2d(np.transpose([i.cost_bound for i in table.instances])), strict=True
+    chosen = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
+    if not chosen or not all(isinstance(x, Policy) and issubclass(FiniteSpec, x.plays) for x in chosen):
+        raise bad("policies", policies, "a policy or a list of them: instances for finitely many arms, as OmegaUCB()")
+    reading = {name: getattr(asked, name) for name in READING}
+    table = arms if isinstance(arms, ArmsTable) else read_arms(arms, **reading)
+    if table is arms and (
+        given := [x for x, value in reading.items() if value not in (None, "published", (), [], False)]
     ):
-        least, most = 2.0**-24 * max(bounds), 2.0**30 * min(bounds)
+        raise InputError(f"{', '.join(given)}: given with an ArmsTable; give them to read_arms instead")
+    world = _resolved(table, asked)
+    table, rounds, units = world["table"], None, list(table.spent_units.values())
+    if len(budgets) != len(units):
+        raise bad(
+            "budget", list(budgets), f"{len(units)} of them: one for each cost of the file ({' and '.join(units)})"
+        )
+    bounds = np.array([np.ravel(instance.cost_bound) for instance in table.instances])
+    for given_budget, least, most in zip(budgets, 2.0**-24 * bounds.max(0), 2.0**30 * bounds.min(0), strict=True):
         if not least <= given_budget <= most:
             may_be = f"from {least:.3g} to {most:.3g} (2**-24 to 2**30 times the bound of the costs)"
             raise bad("budget", given_budget, may_be)
     if asked.average_cost is not None:
         if len(budgets) > 1:
             raise bad("average_cost", asked.average_cost, "left out: with two costs each has a budget for all rounds")
-        if asked.average_cost > min(bounds):
-            of = f"at most {min(bounds):.4g}, the bound of the costs, in {table.cost_unit}"
+        if asked.average_cost > bounds.min():
+            of = f"at most {bounds.min():.4g}, the bound of the costs, in {table.cost_unit}"
             raise bad("average_cost", asked.average_cost, of)
         rounds = whole_number("budget / average_cost", int(budgets[0] / asked.average_cost), 1, 2**30, "2**30")
-    plan = ComparisonPlan(
-        **vars(asked)
-        | world
-        | {
-            "source": None if isinstance(arms, ArmsTable) else os.fspath(arms),
-            "budgets": budgets,
-            "policies": tuple(Settings.of(policy, len(table.instances)).policy for policy in given),
-            "settings": {},
-            "runs": int(asked.runs or asked.max_runs or 1000),
-            "seed": int(asked.seed),
-            "beta_concentration": float(asked.beta_concentration or _USUAL_CONCENTRATION),
-            "shares": tuple(shares.tolist()),
-            "rounds": rounds,
-        }
-    )
+    known = {
+        "source": None if isinstance(arms, ArmsTable) else os.fspath(arms),
+        "budgets": budgets,
+        "policies": tuple(Settings.of(policy, len(table.instances)).policy for policy in chosen),
+        "settings": {},
+        "runs": int(asked.runs or asked.max_runs or 1000),
+        "seed": int(asked.seed),
+        "beta_concentration": float(asked.beta_concentration or _USUAL_CONCENTRATION),
+        "shares": tuple(shares.tolist()),
+        "rounds": rounds,
+    }
+    plan = ComparisonPlan(**vars(asked) | world | known)
     plan = dataclasses.replace(plan, settings=_settings(plan))
     values = len(plan.settings) * len(table.instances) * plan.runs * shares.size
     if values > _MOST_VALUES:
@@ -340,8 +343,8 @@ def prepare(
         raise bad("runs", plan.runs, f"at most {most} with so many settings, instances and marks")
     pulls = np.array([plan.pulls(instance) for instance in table.instances])
     widths = [len(instance.arms) for instance in table.instances]
-    rows = grouped(widths, len(plan.settings) * plan.runs * pulls, len(given))
-    plan = dataclasses.replace(plan, groups=tuple(Group(part, arms_of(plan, part)) for part in rows))
+    groups = grouped(widths, len(plan.settings) * plan.runs * pulls, len(chosen))
+    plan = dataclasses.replace(plan, groups=tuple(Group(rows, world_of(plan, rows)) for rows in groups))
     for group in plan.groups:
         plan.told(list(group.rows), group.environment.spec)
     if plan.until is not None:
@@ -349,28 +352,6 @@ def prepare(
             raise bad("until", plan.until, "left out with one setting: there is nothing to compare it with")
         most_earned(plan)  # there may be no bound of it
     return plan
-
-
-def _table(arms: str | os.PathLike[str] | ArmsTable, asked: Options) -> ArmsTable:
-    reading = {name: getattr(asked, name) for name in READING}
-    if not isinstance(arms, ArmsTable):
-        return read_arms(arms, **reading)
-    given = [name for name, value in reading.items() if value not in (None, "published", (), [], False)]
-    if given:
-        raise InputError(f"{', '.join(given)}: given with an ArmsTable; give them to read_arms instead")
-    return arms
-
-
-def _checked(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
-    chosen = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
-    if not chosen:
-        raise bad("policies", policies, "a policy or a list of them")
-    for policy in chosen:
-        if not isinstance(policy, Policy):
-            raise bad("policies", policy, "a policy (an instance, such as OmegaUCB(rho=0.25)) or a list of them")
-        if not issubclass(FiniteSpec, policy.plays):
-            raise bad("policies", type(policy).__name__, "a policy for finitely many arms")
-    return chosen
 
 
 def _settings(plan: ComparisonPlan) -> dict[str, dict[str, Any]]:
@@ -428,14 +409,13 @@ def _resolved(table: ArmsTable, asked: Options) -> dict[str, Any]:
     return known | {"why_given": why_given, "cost_cv": cv, "cost_cv_from": cv_from}
 
 
-def arms_of(plan: ComparisonPlan, rows: Sequence[int]) -> FiniteArms | WithNullArm:
-    """The arms of a group of instances; where means are drawn, those of run 0, which have the right shapes."""
+def world_of(plan: ComparisonPlan, rows: Sequence[int], runs: Sequence[int] = (0,)) -> FiniteArms | WithNullArm:
+    """The arms of these instances, a row an instance; where means are drawn, a row an instance in a run."""
     instances = [plan.table.instances[row] for row in rows]
+    drawn = [Drawn(instance.mean_reward[None], instance.mean_cost[None]) for instance in instances]
     if plan.posterior is not None:
-        drawn = [plan.posterior.instances[row].draw(0, row, [0]) for row in rows]
-        made = run_arms(instances, drawn, plan.noise, plan.cost_cv)
-    elif plan.noise == "clicks":
-        drawn = [Drawn(instance.mean_reward[None], instance.mean_cost[None]) for instance in instances]
+        drawn = [plan.posterior.instances[row].draw(plan.seed, row, runs) for row in rows]
+    if plan.posterior is not None or plan.noise == "clicks":
         made = run_arms(instances, drawn, plan.noise, plan.cost_cv)
     else:
         made = finite_arms(instances, plan.noise, plan.beta_concentration)

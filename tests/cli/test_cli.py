@@ -43,7 +43,8 @@ QUIET = ("--no-check", "--no-progress")
 def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
     extra = ["--min-cost", "0.25,0.5", "--c-rad", "2", "--epsilon", "0.2", "--factor", "1"]
     given = compare.parser().parse(command("arms.csv", "20", ",".join(POLICIES), *extra)[1:])
-    chosen = chosen_policies(given)
+    chosen, notes = chosen_policies(given)
+    assert notes == []
     assert [type(policy) for policy in chosen] == list(POLICIES.values())
     bv1, pd = (next(p for p in chosen if isinstance(p, kind)) for kind in (jb.policies.UCBBV1, jb.policies.PDBwK))
     assert bv1.min_cost.tolist() == [0.25, 0.5] and pd.c_rad.tolist() == [2.0]

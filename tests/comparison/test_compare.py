@@ -18,9 +18,8 @@ from jaxbandits._cli.compare import parser
 from jaxbandits.comparison import plan, report, run_plan
 from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.comparison.arms_table import ArmsTable, Instance
-from jaxbandits.comparison.comparison import Comparison
+from jaxbandits.comparison.comparison import Comparison, compare
 from jaxbandits.comparison.plan import prepare
-from jaxbandits.comparison.running import compare
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB
 
