@@ -10,6 +10,7 @@ import sys
 import threading
 import types
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +19,11 @@ from jaxbandits._cli.console import Parser, nearest, number, numbers, one_of, op
 from jaxbandits._drawing import DrawingProcess
 from jaxbandits._files import check_folder
 from jaxbandits._progress import usual_progress
+from jaxbandits.comparison import plan as plans
 from jaxbandits.comparison._reading.columns import ROLES
 from jaxbandits.comparison.answer import answer_of, check_noise, setting_called
 from jaxbandits.comparison.comparison import ANSWER_FILES, FILES, put_all, run_plan
-from jaxbandits.comparison.plan import (
-    AVERAGE_COST_POLICIES,
-    NOISES,
-    OF_THE_CONSTRAINT,
-    POLICIES,
-    READING,
-    TWO_COST_POLICIES,
-    UNCERTAINTIES,
-    Options,
-    baselines_plan,
-    prepare,
-)
-from jaxbandits.comparison.until import CLAIMS, UNTIL
+from jaxbandits.comparison.plan import AVERAGE_COST_POLICIES, OF_THE_CONSTRAINT, POLICIES, TWO_COST_POLICIES
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core.checks import InputError, bad, cores
 from jaxbandits.core.protocol import Policy
@@ -76,7 +66,7 @@ def add_arms_options(made: Parser, *, facebook: bool = True) -> None:
 
 def arms_options(arguments: argparse.Namespace, *, facebook: bool = True) -> dict[str, Any]:
     """The same as arguments of :func:`~jaxbandits.comparison.read_arms`."""
-    return {name: getattr(arguments, name) for name in READING if facebook or name != "instances"}
+    return {name: getattr(arguments, name) for name in plans.READING if facebook or name != "instances"}
 
 
 def columns_of(text: str) -> dict[str, str]:
@@ -233,18 +223,18 @@ def parser() -> Parser:
         text = f"{MEANINGS.get(name, 'a parameter')}, of {', '.join(users)} (default: {default})"
         add(option(name), type=numbers, metavar="X,Y,…", help=f"{text}; each value is one setting")
     add("--runs", type=whole(), metavar="R", help="independent runs of each setting on each instance (1000)")
-    choose("--until", UNTIL, "play in batches until all pairs of settings are clear (clear), or one setting is clearly "
-           "ahead of all others (best); of such tables 1 in 20 at most holds a false claim")  # fmt: skip
+    choose("--until", plans.UNTIL, "play in batches until all pairs of settings are clear (clear), or one setting is "
+           "clearly ahead of all others (best); of such tables 1 in 20 at most holds a false claim")  # fmt: skip
     add("--max-runs", type=whole(), metavar="R", help="with --until: runs at most (1000)")
-    choose("--claim", [claim.replace(" ", "-") for claim in CLAIMS], "with --until: what must be clear: who earns more "
-           "in most runs, on average, or either (any)", default="any")  # fmt: skip
+    choose("--claim", [claim.replace(" ", "-") for claim in plans.CLAIMS], "with --until: what must be clear: who "
+           "earns more in most runs, on average, or either (any)", default="any")  # fmt: skip
     files = ", ".join((*FILES, *ANSWER_FILES))
     add("--out", default="jaxbandits-out", metavar="DIR", help=f"folder for {files} (jaxbandits-out)")
     add("--seed", type=whole(), default=0, metavar="S", help="the same seed gives the same table.csv (0)")
-    choose("--noise", NOISES, "what a pull looks like (clicks for counts: a conversion or none, at a cost that varies; "
-           "empirical for a log: its own rows; else bernoulli)")  # fmt: skip
-    choose("--uncertainty", UNCERTAINTIES, "true means of each run drawn from what the file's counts leave open, or as "
-           "in the file (means, where there are counts)")  # fmt: skip
+    choose("--noise", plans.NOISES, "what a pull looks like (clicks for counts: a conversion or none, at a cost that "
+           "varies; empirical for a log: its own rows; else bernoulli)")  # fmt: skip
+    choose("--uncertainty", plans.UNCERTAINTIES, "true means of each run drawn from what the file's counts leave open, "
+           "or as in the file (means, where there are counts)")  # fmt: skip
     add("--cost-cv", type=number(), metavar="X",
         help="coefficient of variation of a click's cost (from day to day in the file, else 0.5)")  # fmt: skip
     add("--policy", metavar="NAME", help="answer for this policy or setting too, beside the best")
@@ -253,8 +243,6 @@ def parser() -> Parser:
     add("--check", action=yes, default=True,
         help="play a second noise too, and tell if the ranking depends on it (yes)")  # fmt: skip
     add("--explain", action="store_true", help="explain the words of the tables")
-    add("--beta-concentration", type=number(), metavar="C",
-        help="alpha + beta of --noise beta; larger is less noisy (4)")  # fmt: skip
     choose("--last-pull", LAST_PULLS, "the pull that exceeds the budget counts with its reward, or forfeits it "
            "(counts)", default="counts")  # fmt: skip
     add("--marks", type=whole(1, 10_000), default=50, metavar="N", help="points of the curves in regret.png (50)")
@@ -271,15 +259,15 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         raise bad("--policy", arguments.policy, "left out with --no-answer: only the answer is for it")
     files, out = (*FILES, *(ANSWER_FILES if arguments.answer else ())), Path(arguments.out)
     check_folder("--out", arguments.out, files, "compare")
-    options = {field.name: getattr(arguments, field.name, None) for field in dataclasses.fields(Options)}
+    options = {field.name: getattr(arguments, field.name, None) for field in dataclasses.fields(plans.Options)}
     options |= {"claim": arguments.claim.replace("-", " "), "average_cost": arguments.constraint}
     with DrawingProcess(apart=cores() > 1) as pictures:
         with console.named_as_options(arguments):
-            plan = prepare(arguments.arms, arguments.budget, policies, **options)
+            plan = plans.prepare(arguments.arms, arguments.budget, policies, **options)
             for name in asked:
                 setting_called(name, list(plan.settings))
         if arguments.answer:
-            plan = dataclasses.replace(plan, baselines=baselines_plan(plan))
+            plan = dataclasses.replace(plan, baselines=plans.baselines_plan(plan))
         progress = usual_progress(arguments.progress)
         threading.Thread(target=_import_xarray, daemon=True).start()
         comparison = run_plan(plan, progress=progress)
@@ -330,3 +318,29 @@ def constraint(text: str) -> float | None:
     if kind != "average-cost" and text != "budget":
         raise refused(text, may_be)
     return None if text == "budget" else number(above=0, may_be=may_be)(bound)
+
+
+# --- ``jaxbandits demo``: the same on the shipped sample
+
+
+_CHOSEN = ["--budget", "300", "--policies", "omega_ucb,bts,m_ucb", "--rho", "0.0625,0.25,1", "--runs", "200"]
+
+
+def demo_parser() -> Parser:
+    """Of the options of ``demo``."""
+    made = Parser(
+        prog="jaxbandits demo",
+        description="Compare three policies on the shipped ads; some ten seconds the first time.",
+    )
+    made.add_argument("--out", default="jaxbandits-demo", metavar="DIR", help="folder to write to (jaxbandits-demo)")
+    return made
+
+
+def run_demo(arguments: argparse.Namespace, given: list[str]) -> int:
+    """Show the command for files of one's own, and run it."""
+    with resources.as_file(resources.files("jaxbandits") / "data" / "sample_ads.csv") as sample:
+        command = ["compare", "--arms", str(sample), *_CHOSEN, "--out", arguments.out]
+        say(f"$ {shlex.join(['jaxbandits', *command])}\n")
+        chosen = parser().parse(command[1:])
+        chosen.job = "compare"
+        return run(chosen, command)

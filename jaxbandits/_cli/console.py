@@ -79,8 +79,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def listed(name: str, known: Iterable[str]) -> str:
     """The known names, and which of them was probably meant."""
-    known = tuple(known)
-    return f"{', '.join(known)}{nearest(name, known)}"
+    return f"{', '.join(known := tuple(known))}{nearest(name, known)}"
 
 
 # --- Converters
@@ -262,7 +261,7 @@ def _prune(folder: Path) -> None:
 _JOBS = {
     "read": ("show what was understood of an arms file", "jaxbandits._cli.read", "parser", "run"),
     "compare": ("which policy spends a budget best", "jaxbandits._cli.compare", "parser", "run"),
-    "demo": ("compare on the sample that is shipped", "jaxbandits._cli.demo", "parser", "run"),
+    "demo": ("compare on the sample that is shipped", "jaxbandits._cli.compare", "demo_parser", "run_demo"),
     "sweep": ("regret over grids of parameters, kill-safe", "jaxbandits._cli.sweep", "sweep_parser", "run_sweep"),
     "status": ("what is done of a sweep, what is left", "jaxbandits._cli.sweep", "status_parser", "run_status"),
     "audit": ("is the log of a live agent what it decided", "jaxbandits._cli.audit", "parser", "run"),

@@ -8,6 +8,7 @@ from .arms_table import Instance as Instance
 from .arms_table import KeptOut as KeptOut
 from .arms_table import NumberStyle as NumberStyle
 from .arms_table import Pulls as Pulls
+from .comparison import Clearness as Clearness
 from .comparison import Comparison as Comparison
 from .comparison import Interrupted as Interrupted
 from .comparison import compare as compare
@@ -15,8 +16,7 @@ from .comparison import run_plan as run_plan
 from .plan import NOISES as NOISES
 from .plan import POLICIES as POLICIES
 from .plan import ComparisonPlan as ComparisonPlan
+from .plan import StoppingRule as StoppingRule
 from .plan import prepare as prepare
 from .report import write_report as write_report
-from .until import Clearness as Clearness
-from .until import StoppingRule as StoppingRule
 from .worlds import finite_arms as finite_arms

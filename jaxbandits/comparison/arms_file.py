@@ -299,7 +299,7 @@ def _check_bounds(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float])
 def _instance_of(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> Instance:
     """The instance of at least two playable arms, with its evidence; costs have the second one beside the first."""
     is_log, costs, bound = rows.columns.kind == "log", np.array([arm.cost for arm in arms]), bounds[1]
-    log = [(_fixed(rows.value[arm.rows]), rows.spent[arm.rows]) for arm in arms] if is_log else None
+    log = [(rows.value[arm.rows], rows.spent[arm.rows]) for arm in arms] if is_log else []
     both: float | tuple[float, float] = bound
     if rows.spent2 is not None:  # its bound is that of this instance's arms
         seen = [rows.spent2[arm.rows] for arm in arms]
@@ -307,7 +307,7 @@ def _instance_of(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) 
         means = np.array([x.sum() / n for x, n in zip(seen, whole, strict=True)])
         most = max(x.max() for x in seen) if is_log else means.max() / _LARGEST_SCALED_MEAN
         costs, both = np.stack([costs, means], axis=1), (bound, float(most) or 1.0)
-        log = log and [(r, np.stack([c, x], axis=1)) for (r, c), x in zip(log, seen, strict=True)]
+        log = [(r, np.stack([c, x], axis=1)) for (r, c), x in zip(log, seen, strict=False)]
     return Instance(
         name=arms[0].instance,
         arms=tuple(arm.name for arm in arms),
@@ -315,7 +315,7 @@ def _instance_of(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) 
         mean_cost=_fixed(costs),
         reward_bound=bounds[0],
         cost_bound=both,
-        log=log and tuple((r, _fixed(c)) for r, c in log),
+        log=tuple((_fixed(r), _fixed(c)) for r, c in log) if is_log else None,
         evidence=_evidence(rows, arms),
     )
 

@@ -245,14 +245,13 @@ def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimat
         reward, cost = float(instance.mean_reward[arm]), float(instance.mean_money[arm])
         return _alone(reward), _alone(cost), _alone(cost / reward if reward else math.inf)
     clicks, value, spent = totals
+    parts = [np.array([x]) for x in totals]
     if instance.log is not None:
         values, costs = instance.log[arm]
-        parts = np.ones_like(values), values, money(costs)
+        parts = [np.ones_like(values), values, money(costs)]
     elif evidence.daily is not None:
         daily = evidence.daily[arm]
-        parts = daily.clicks, daily.value, daily.spent
-    else:
-        parts = np.array([clicks]), np.array([value]), np.array([spent])
+        parts = [daily.clicks, daily.value, daily.spent]
     rate = wilson(value, clicks) if evidence.whole else ratio(parts[1], parts[0])
     price, per_result = ratio(parts[2], parts[0]), ratio(parts[2], parts[1])
     if math.isnan(per_result.low) and evidence.whole and spent > 0:

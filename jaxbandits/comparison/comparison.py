@@ -23,14 +23,23 @@ from jaxbandits._drawing import Drawing
 from jaxbandits._progress import Progress, check_progress
 from jaxbandits._tables import Table, counted
 from jaxbandits.comparison.arms_table import ArmsTable, FloatArray, money
-from jaxbandits.comparison.plan import ComparisonPlan, Group, block_size, prepare, takes_options, world_of
-from jaxbandits.comparison.until import Clearness, look
+from jaxbandits.comparison.plan import (
+    ComparisonPlan,
+    Group,
+    StoppingRule,
+    ahead,
+    block_size,
+    most_earned,
+    prepare,
+    takes_options,
+    world_of,
+)
+from jaxbandits.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.constraints import AverageCost, TotalBudget
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Constraint, Policy, Status
 from jaxbandits.simulation import simulate
-from jaxbandits.statistics import dominance, invisible, mean, runs_needed, simultaneous_band
+from jaxbandits.statistics import ClearPairs, clear_pairs, dominance, invisible, mean, runs_needed, simultaneous_band
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
@@ -73,6 +82,40 @@ class Accounts:
     def results(self, setting: int) -> FloatArray:
         """The same of the reward."""
         return self.pulls[setting] * self.mean_reward
+
+
+@dataclass(frozen=True, eq=False)
+class Clearness:
+    """What was clear when the last batch had been played.
+
+    Attributes:
+        rule: when to stop.
+        pairs: which setting earns clearly more than which, and after how many runs that was clear.
+        bound: what a run can earn, averaged over the instances, in the file's unit.
+        runs, looks: how many were played, and looked at.
+        reached: whether that is clear which should be.
+        beyond: runs that earned more than the bound (once in a million); what is more was not counted.
+    """
+
+    rule: StoppingRule
+    pairs: ClearPairs
+    bound: float
+    runs: int
+    looks: int
+    reached: bool
+    beyond: int
+
+    def open_pairs(self, claim: str) -> int:
+        """How many pairs are not clear."""
+        clear = ahead(self.pairs, claim)
+        return int((~(clear | clear.T))[np.triu_indices(len(clear), 1)].sum())
+
+    def about(self) -> dict[str, Any]:
+        """Numbers for ``run.json``: for each ordered pair the run after which it was clear, 0 if it is not."""
+        after = {"most_runs": self.pairs.most.values.tolist(), "average": self.pairs.average.values.tolist()}
+        played = {name: getattr(self, name) for name in ("runs", "looks", "reached", "bound")}
+        rule = {"until": self.rule.what, "claim": self.rule.claim, "max_runs": self.rule.max_runs}
+        return {**rule, **played, "clear_after": after}
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,23 +237,8 @@ class Comparison:
         more = {f"more_runs_{name}".removesuffix("_more"): np.where(clear, 0.0, n) for name, n in more.items()}
         return {"difference_p": p, "difference_clear": clear, **more}
 
-    def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw the mean regret against the money spent into a picture file (png, pdf or svg).
-
-        The bands are simultaneous: each holds its whole curve at 95 %
-        (:func:`~jaxbandits.statistics.simultaneous_band`).
-
-        Raises:
-            InputError: another suffix.
-        """
-        form = Path(path).suffix.lower().lstrip(".")
-        if form not in ("png", "pdf", "svg"):
-            raise bad("path", os.fspath(path), "a file name that ends in .png, .pdf or .svg")
-        picture = self.drawing(form).draw()
-        _files.write_whole(path, lambda file: file.write(picture))
-
-    def drawing(self, form: str = "png") -> Drawing:
-        """The picture of :meth:`plot`, not drawn yet."""
+    def drawing(self) -> Drawing:
+        """A picture of the mean regret against the money spent, not drawn yet; a band holds its whole curve at 95 %."""
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
         table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
         resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
@@ -224,7 +252,7 @@ class Comparison:
             across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
             up=f"regret [{table.reward_unit}]",
         )
-        return Drawing("drawn", takes, form)
+        return Drawing("drawn", takes)
 
     def csv(self) -> str:
         """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same machine."""
@@ -253,7 +281,7 @@ class Comparison:
             **({"budgets": plan.budgets} if len(plan.budgets) > 1 else {}),
             "cost_cv": plan.cost_cv if plan.noise == "clicks" or plan.posterior is not None else None,
             "average_cost": plan.average_cost,
-            "beta_concentration": plan.beta_concentration if plan.noise == "beta" else None,
+            "beta_concentration": BETA_CONCENTRATION if plan.noise == "beta" else None,
             "runs": plan.runs,
             "until": None if self.clear is None else self.clear.about(),
             "seed": plan.seed,
@@ -319,10 +347,9 @@ def compare(
         seed: 0 to 2³² − 1; the same seed gives the same numbers.
         noise: what a pull looks like, with means as in the file. ``"bernoulli"``: the whole bound or nothing, reward
             and cost independent (default for all files but logs). ``"beta"``: Beta distributed between 0 and the bound,
-            independent. ``"empirical"``: a row of the arm's log, reward and cost together (default for logs, only for
-            them). ``"clicks"``: a click brings one conversion or none, and costs its price, drawn uniformly around its
-            mean (default for counts whose means are drawn, only for counts of conversions).
-        beta_concentration: α + β > 0 of the Beta laws (4), for them only; larger is less noisy.
+            independent, α + β = 4. ``"empirical"``: a row of the arm's log, reward and cost together (default for
+            logs, only for them). ``"clicks"``: a click brings one conversion or none, and costs its price, drawn
+            uniformly around its mean (default for counts whose means are drawn, only for counts of conversions).
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares, ending in 1.
         instances, reward_max, cost_max, columns, reward, prior, decimal, encoding, drop, keep, add: as in
@@ -397,6 +424,16 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
         except KeyboardInterrupt:
             raise Interrupted(shown.done, shown.runs) from None
         return _gathered(dataclasses.replace(plan, runs=runs.stop), parts, clear)
+
+
+def look(plan: ComparisonPlan, rule: StoppingRule, earned: np.ndarray, looks: int) -> Clearness:
+    """What is clear by now, from what each run earned on average over the instances, ``[setting, run]``."""
+    import xarray
+
+    bound, labels = most_earned(plan), {"setting": list(plan.settings)}
+    pairs = clear_pairs(xarray.DataArray(earned, dims=("setting", "replicate"), coords=labels), bound)
+    beyond = int((earned > bound).any(axis=0).sum())
+    return Clearness(rule, pairs, bound, earned.shape[1], looks, rule.reached(pairs), beyond)
 
 
 # A group of instances, the runs that were played of it, and what came out, of all plans that were played together.
@@ -484,7 +521,7 @@ def _gathered(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None) 
     found, ends = None, np.cumsum([0, *counts])
     for number, part in reversed(list(enumerate(plan.together))):
         mine = slice(ends[number], ends[number + 1])
-        accounts = Accounts(pulls[mine], *means.values(), earned[:, mine].sum(axis=0))
+        accounts = Accounts(pulls[mine], means["mean reward"], means["mean cost"], earned[:, mine].sum(axis=0))
         own_plan = dataclasses.replace(part, runs=runs)
         own_clear = clear if part is plan else None
         found = _comparison(own_plan, {name: x[mine] for name, x in made.items()}, accounts, own_clear, found)
@@ -505,7 +542,8 @@ def _comparison(
     axes, table = ("setting", "instance", "replicate", "mark"), plan.table
     units = {"reward": table.reward_unit, "regret": table.reward_unit} | table.spent_units
     ended, violation = made.pop("ended"), made.pop("violation", np.zeros((len(plan.settings), 1)))
-    names = list(plan.settings), [instance.name for instance in table.instances], np.arange(plan.runs), plan.shares
+    instances: Any = [instance.name for instance in table.instances]
+    names = list(plan.settings), instances, np.arange(plan.runs), list(plan.shares)
     data = {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in made.items()}
     usual = Status.EXHAUSTED if plan.rounds is None else Status.HORIZON
     notes = [
@@ -519,5 +557,5 @@ def _comparison(
         for name, of in zip(plan.settings, violation, strict=True)
         if (of > 0).any()
     }
-    labelled = xarray.Dataset(data, coords=dict(zip(axes, map(list, names), strict=True)))
+    labelled = xarray.Dataset(data, coords=dict(zip(axes, names, strict=True)))
     return Comparison(labelled, plan, accounts, (*notes, *broken.values()), frozenset(broken), clear, baselines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -14,13 +15,13 @@ import numpy as np
 
 import jaxbandits.policies as p
 from jaxbandits._engine.setup import mark_shares
-from jaxbandits._numerics.beta import MOST_SHAPE
 from jaxbandits._numerics.knapsack_lp import best_basis
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.comparison.arms_table import ArmsTable, Instance
-from jaxbandits.comparison.until import CLAIMS, UNTIL, StoppingRule, most_earned
+from jaxbandits.comparison.arms_table import ArmsTable, Instance, money
 from jaxbandits.comparison.worlds import (
+    CountPosterior,
     Drawn,
+    LogPosterior,
     Posterior,
     cost_cv_of,
     counts_conversions,
@@ -38,6 +39,7 @@ from jaxbandits.core.pytrees import leaf_fields, walk
 from jaxbandits.core.settings import Settings, label
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.environments.finite import FiniteArms, WithNullArm
+from jaxbandits.statistics import ClearPairs
 
 POLICIES: Mapping[str, type[Policy]] = {
     "omega_ucb": p.OmegaUCB,
@@ -85,13 +87,47 @@ TWO_COST_POLICIES: Mapping[str, type[Policy]] = {
 NOISES = ("bernoulli", "beta", "clicks", "empirical")
 """What a pull may look like, see :func:`~jaxbandits.compare`."""
 UNCERTAINTIES = ("means", "given")
+UNTIL = ("clear", "best")
+CLAIMS = ("any", "most runs", "average")
 OF_THE_CONSTRAINT = ("c", "horizon")
 """Parameters of policies that an average-cost constraint sets."""
 READING = tuple(inspect.signature(read_arms).parameters)[1:]
 """The options that :func:`~jaxbandits.comparison.read_arms` takes."""
 
-_USUAL_CONCENTRATION = 4.0  # alpha + beta of Beta laws
+_LOOKS, _LEAST, _MOST = 40, 20, 250  # looks at most, unless a batch would be smaller or larger than that
+_RARE = 6 * math.log(10)  # −ln of the chance of more
+_SLOPES = np.geomspace(1e-6, 8.0, 240)  # θ
 _MOST_VALUES = 1 << 29  # float64 in one labelled result
+
+
+@dataclasses.dataclass(frozen=True)
+class StoppingRule:
+    """When to stop.
+
+    Attributes:
+        what: ``"clear"`` (every pair) or ``"best"`` (one setting against every other).
+        claim: which must be clear: ``"any"``, ``"most runs"`` or ``"average"``.
+        max_runs: how many runs are played at most.
+    """
+
+    what: str
+    claim: str = "any"
+    max_runs: int = 1000
+
+    def batch(self, runs: int) -> int:
+        """Runs between two looks."""
+        return min(runs, max(_LEAST, min(_MOST, -(-runs // _LOOKS))))
+
+    def reached(self, pairs: ClearPairs) -> bool:
+        """Whether that is clear which shall be."""
+        clear = ahead(pairs, self.claim) | np.eye(pairs.most.shape[0], dtype=bool)
+        return bool(clear.all(axis=1).any() if self.what == "best" else (clear | clear.T).all())
+
+
+def ahead(pairs: ClearPairs, claim: str) -> np.ndarray:
+    """Whether the row is clearly ahead of the column, ``bool[setting, setting]``."""
+    most, average = (part.values > 0 for part in pairs)
+    return {"any": most | average, "most runs": most, "average": average}[claim]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,7 +143,6 @@ class Options:
     claim: str = "any"
     seed: int = 0
     noise: str | None = None
-    beta_concentration: float | None = None
     last_pull: str = "counts"
     marks: int | Sequence[float] = 50
     instances: str = "published"
@@ -136,9 +171,8 @@ class Options:
         for name, least in (("runs", 1), ("max_runs", 2), ("seed", 0)):
             if name in given:
                 whole_number(name, given[name], least, 2**32 - 1, "2**32 - 1")
-        for name in ("beta_concentration", "cost_cv", "average_cost"):
-            if name in given and positive_number(name, given[name]) > MOST_SHAPE and name == "beta_concentration":
-                raise bad(name, given[name], f"above 0 and at most {MOST_SHAPE:g}")
+        for name in given.keys() & {"cost_cv", "average_cost"}:
+            positive_number(name, given[name])
         known = {"last_pull": LAST_PULLS, "claim": CLAIMS, "until": UNTIL, "noise": NOISES}
         for name, names in (known | {"uncertainty": UNCERTAINTIES}).items():
             if name in given and given[name] not in names:
@@ -148,7 +182,6 @@ class Options:
             ("max_runs", fixed and self.max_runs is not None, " without until"),
             ("claim", fixed and self.claim != "any", " without until"),
             ("runs", not fixed and self.runs is not None, " with until (max_runs says how many at most)"),
-            ("beta_concentration", self.beta_concentration and self.noise != "beta", ": only the noise beta has one"),
             ("last_pull", paced and self.last_pull != "counts", " with an average cost, which no pull exceeds"),
         ):
             if unused:
@@ -207,7 +240,6 @@ class ComparisonPlan(Options):
     settings: Mapping[str, Mapping[str, Any]]
     runs: int
     noise: str
-    beta_concentration: float
     shares: tuple[float, ...]
     uncertainty: str
     cost_cv: float
@@ -324,14 +356,13 @@ def prepare(
             of = f"at most {bounds.min():.4g}, the bound of the costs, in {table.cost_unit}"
             raise bad("average_cost", asked.average_cost, of)
         rounds = whole_number("budget / average_cost", int(budgets[0] / asked.average_cost), 1, 2**30, "2**30")
-    known = {
+    known: dict[str, Any] = {
         "source": None if isinstance(arms, ArmsTable) else os.fspath(arms),
         "budgets": budgets,
         "policies": tuple(Settings.of(policy, len(table.instances)).policy for policy in chosen),
         "settings": {},
         "runs": int(asked.runs or asked.max_runs or 1000),
         "seed": int(asked.seed),
-        "beta_concentration": float(asked.beta_concentration or _USUAL_CONCENTRATION),
         "shares": tuple(shares.tolist()),
         "rounds": rounds,
     }
@@ -418,7 +449,7 @@ def world_of(plan: ComparisonPlan, rows: Sequence[int], runs: Sequence[int] = (0
     if plan.posterior is not None or plan.noise == "clicks":
         made = run_arms(instances, drawn, plan.noise, plan.cost_cv)
     else:
-        made = finite_arms(instances, plan.noise, plan.beta_concentration)
+        made = finite_arms(instances, plan.noise)
     return made if plan.rounds is None else WithNullArm(made)
 
 
@@ -513,3 +544,51 @@ def block_size(plan: ComparisonPlan) -> int:
             row = sum(leaf[0].nbytes for leaf in jax.tree.leaves(group.environment))
             count = max(count, -(-rows * row // _TABLE_BYTES), -(-plan.runs // _RUNS_AT_ONCE))
     return -(-plan.runs // min(count, plan.runs))
+
+
+# --- What a run can earn, which a stopping rule must know
+
+
+def most_earned(plan: ComparisonPlan) -> float:
+    """No run earns more than this, averaged over the instances, in the file's unit of reward, but once in a million.
+
+    With independent rewards and costs in [0, 1] of their bounds, of means r_k and c_k, for every θ > 0 there is the
+    least κ with (1 + r_k (e^θ − 1)) (1 − c_k (1 − e^−κ)) ≤ 1 for all arms. Then exp(θ R − κ C) is a supermartingale
+    under every policy, R and C being what was earned and spent so far. So P(R > b) ≤ ε for b = (κ C + ln(1/ε)) / θ, C
+    the budget and one cost more; the best θ is taken. Where the two depend on each other, as in rows of a log, the root
+    of that is one (Cauchy and Schwarz), hence 2 ln(1/ε). Over T rounds it is C = T and κ = max_k ln(1 + r_k (e^θ − 1)).
+    Where means are drawn, the largest reward and the least cost that may be drawn are taken; of a log, whose rows have
+    weights of their own in each run, the best ratio of any row.
+
+    Raises:
+        InputError: an arm may earn at no cost, so that there is no bound.
+    """
+    bounds = [_most_of(plan, row) for row in range(len(plan.table.instances))]
+    for instance, bound in zip(plan.table.instances, bounds, strict=True):
+        if not math.isfinite(bound):
+            what = "a row" if plan.table.kind == "log" else "an arm"
+            raise InputError(f"instance {instance.name!r}: {what} earns at no cost, so that no bound of a run is known")
+    return float(np.mean(bounds))
+
+
+def _most_of(plan: ComparisonPlan, row: int) -> float:
+    """The bound of one instance."""
+    instance = plan.table.instances[row]
+    posterior = None if plan.posterior is None else plan.posterior.instances[row]
+    # Of several costs the money alone bounds what is earned.
+    spent, rare = float(money(plan.scaled_budgets)[row]) + 1, _RARE * (1 + (plan.noise == "empirical"))
+    reward, cost = instance.scaled_mean_reward, money(instance.scaled_mean_cost)
+    if isinstance(posterior, CountPosterior):
+        rewards, costs, _ = posterior.extremes()
+        reward, cost = np.minimum(rewards / instance.reward_bound, 1), costs / instance.cost_bound
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if plan.rounds is not None:
+            reward = np.ones(1) if isinstance(posterior, LogPosterior) else reward
+            kappa, spent, rare = np.log1p(reward.max() * np.expm1(_SLOPES)), float(plan.rounds), _RARE
+        elif isinstance(posterior, LogPosterior):
+            best = max(np.nan_to_num(r / money(c), nan=0.0, posinf=np.inf).max() for r, c in posterior.rows)
+            return float(best) * spent * float(np.ravel(instance.cost_bound)[0])
+        else:  # no κ is enough where 1 or more is needed
+            needed = (1 - 1 / (1 + reward * np.expm1(_SLOPES)[:, None])) / np.maximum(cost, 1e-300)
+            kappa = np.where(needed < 1, -np.log1p(-needed), np.inf).max(axis=1)
+    return instance.reward_bound * float(((kappa * spent + rare) / _SLOPES).min())

@@ -25,9 +25,9 @@ from jaxbandits.comparison.answer import (
     Spread,
     money_over_budgets,
 )
-from jaxbandits.comparison.comparison import Comparison, put_all
+from jaxbandits.comparison.comparison import Clearness, Comparison, put_all
 from jaxbandits.comparison.plan import BEST, SEEN, ComparisonPlan
-from jaxbandits.comparison.until import Clearness
+from jaxbandits.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.statistics import invisible, mean
 
 GLOSSARY = (
@@ -263,7 +263,7 @@ def _noise(plan: ComparisonPlan, noise: str) -> str:
     return {
         "clicks": f"a {pull} brings one of the {unit} or none, and its cost varies by {spread:.0%} ({source})",
         "bernoulli": f"a {pull} brings its bound or nothing, and costs its bound or nothing: as noisy as can be",
-        "beta": f"a {pull} brings and costs between 0 and its bound (alpha + beta = {plan.beta_concentration:g})",
+        "beta": f"a {pull} brings and costs between 0 and its bound (alpha + beta = {BETA_CONCENTRATION:g})",
         "empirical": f"a {pull} is one of the arm's own rows, drawn anew with its {unit} and its cost",
     }[noise]
 
@@ -355,8 +355,8 @@ def _until_clear(plan: ComparisonPlan, clear: Clearness) -> list[str]:
     which = "every pair is" if rule.what == "clear" else "one setting is ahead of all others,"
     first = f"not clear ({said}) after all {clear.runs:,} runs, {clear.looks} looks"
     if clear.reached:
-        runs = f"{clear.runs:,} of at most {rule.max_runs:,} runs: {clear.saved:,} saved, {clear.looks} looks"
-        first = f"{which} clear ({said}) after {runs}"
+        saved = f"{rule.max_runs - clear.runs:,} saved, {clear.looks} looks"
+        first = f"{which} clear ({said}) after {clear.runs:,} of at most {rule.max_runs:,} runs: {saved}"
     most, average = (f"{pairs - clear.open_pairs(claim)} of {pairs} pairs" for claim in ("most runs", "average"))
     more = f"  {clear.beyond} runs earned more than that; what is more was not counted on average"
     return [

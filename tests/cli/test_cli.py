@@ -13,7 +13,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import _plots, _progress
-from jaxbandits._cli import compare, demo
+from jaxbandits._cli import compare
 from jaxbandits._cli.compare import chosen_policies
 from jaxbandits._cli.console import main
 from jaxbandits.comparison.comparison import ANSWER_FILES, FILES
@@ -128,7 +128,7 @@ def test_the_demo_is_a_comparison_of_the_shipped_sample(
     assert main(["demo", "--out", "there"]) == 0
     assert Path(seen["arms"]).read_text().startswith("ad_id") and seen["out"] == "there" and seen["runs"] == 200
     assert capsys.readouterr().out.startswith("$ jaxbandits compare --arms ") and seen["given"][0] == "compare"
-    assert demo.parser().parse([]).out == "jaxbandits-demo"
+    assert compare.demo_parser().parse([]).out == "jaxbandits-demo"
 
 
 def test_off_a_terminal_progress_is_a_line_now_and_then(

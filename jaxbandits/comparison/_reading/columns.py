@@ -475,8 +475,7 @@ def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked
     _, header, below, own, missing, role = min(tried, key=lambda each: each[0])
     if role is not None:
         must = f"a title of the file: {brief(', '.join(filter(None, header)))}"
-        named = ("reward", asked[role]) if role == REWARD else ("columns", f"{role}={asked[role]}")
-        return bad(*named, must)
+        return bad("reward", asked[role], must) if role == REWARD else bad("columns", f"{role}={asked[role]}", must)
     say = own | {x: text for x, text in asked.items() if x != REWARD} | dict.fromkeys(missing, "…")
     option = shlex.quote(",".join(f"{role}={text}" for role, text in say.items()))
     return InputError(
