@@ -36,9 +36,8 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, exit_on_error=False, **options)
 
-    def add_choice(self, name: str, known: Iterable[str], about: str, default: str | None = None) -> None:
+    def add_choice(self, name: str, known: Sequence[str], about: str, default: str | None = None) -> None:
         """An option that takes one of some names."""
-        known = tuple(known)
         self.add_argument(name, type=one_of(known), metavar="|".join(known), help=about, default=default)
 
     def parse(self, given: Sequence[str]) -> argparse.Namespace:
@@ -90,21 +89,16 @@ def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
     return argparse.ArgumentTypeError(f"{shown(text)} given; it must be {may_be}")
 
 
-def number(
-    *, above: float = -math.inf, most: float = math.inf, may_be: str = "a finite number"
-) -> Callable[[str], float]:
+def number(*, above: float = -math.inf, most: float = math.inf, may_be: str = "") -> Callable[[str], float]:
     """A converter to a finite number, perhaps in a range."""
     ends = [f"above {above:g}"] * math.isfinite(above) + [f"at most {most:g}"] * math.isfinite(most)
-    may_be = " ".join([may_be, " and ".join(ends)]).rstrip()
+    may_be = may_be or " ".join(["a finite number", *" and ".join(ends).split()])
 
     def convert(text: str) -> float:
-        try:
-            value = float(text) if "_" not in text else math.nan
-        except ValueError:
-            value = math.nan
-        if not (math.isfinite(value) and above < value <= most):
-            raise refused(text, may_be)
-        return value
+        with contextlib.suppress(ValueError):
+            if "_" not in text and math.isfinite(value := float(text)) and above < value <= most:
+                return value
+        raise refused(text, may_be)
 
     return convert
 
@@ -115,18 +109,15 @@ def numbers(text: str) -> list[float]:
     return [each(part) for part in text.split(",")]
 
 
-def whole(least: int | None = None, most: int | None = None, most_as: str = "") -> Callable[[str], int]:
-    """A converter to a whole number, perhaps in a range; ``most_as`` is how the message writes its upper end."""
-    ends = "" if least is None else f" of at least {least}"
-    ends = ends if most is None else f" from {least} to {most_as or format(most, ',')}"
+def whole(least: int | None = None, most: int | None = None) -> Callable[[str], int]:
+    """A converter to a whole number, perhaps in a range."""
+    ends = "" if least is None else f" of at least {least}" if most is None else f" from {least} to {most:,}"
 
     def convert(text: str) -> int:
-        try:
+        with contextlib.suppress(ValueError):
             value = int(text)
             if (least is None or value >= least) and (most is None or value <= most):
                 return value
-        except ValueError:
-            pass
         raise refused(text, f"a whole number{ends}")
 
     return convert

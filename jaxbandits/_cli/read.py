@@ -11,7 +11,7 @@ from jaxbandits._cli.compare import FORMATS, add_arms_options, arms_options
 from jaxbandits._cli.console import Parser, named_as_options, option, say
 from jaxbandits._tables import NumberStyle, Table, counted, line
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.comparison.arms_table import ArmsTable, Instance, estimates, interval_names
+from jaxbandits.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance, estimates, interval_names
 from jaxbandits.comparison.plan import TWO_COST_POLICIES
 from jaxbandits.statistics import Estimate
 
@@ -53,24 +53,24 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
 
 
 def _instance(table: ArmsTable, instance: Instance, most: int) -> str:
-    evidence, style, pull, result = instance.evidence, table.style, table.pull_unit, table.reward_unit
+    style, pull, result = table.style, table.pull_unit, table.reward_unit
+    evidence = instance.evidence or NO_EVIDENCE
     one = {"conversions": "conversion"}.get(result, result)
-    totals = None if evidence is None else evidence.totals(slice(None))
 
-    def in_all(totals: tuple[float, float, float] | None) -> list[str]:
+    def in_all(arm: int | slice) -> list[str]:
+        totals = evidence.totals(arm)
         return [style.count(totals[0]), style.count(totals[1]), style.money(totals[2])] if totals else []
 
-    header = ["arm", *([f"{pull}s", result, table.cost_unit] if totals else [])]
+    header = ["arm", *([f"{pull}s", result, table.cost_unit] if in_all(0) else [])]
     header += [f"{result} per {pull}", f"cost per {pull}", f"cost per {one}"]
     header += [f"{table.cost2_unit} per {pull}"] if table.cost2_unit else []
     rows = []
     for arm, (name, found) in enumerate(zip(instance.arms[:most], estimates(instance)[:most], strict=True)):
-        sums = in_all(None if evidence is None else evidence.totals(arm))
         rate, price, per = found
-        percent = evidence is not None and evidence.whole
-        rows.append([name, *sums, _rate(style, rate, percent), *(_with_ends(x, style.money) for x in (price, per))])
-        rows[-1] += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
-    rows += [["in all", *in_all(totals)]] if totals else []
+        known = [_rate(style, rate, evidence.whole), _with_ends(price, style.money), _with_ends(per, style.money)]
+        known += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
+        rows.append([name, *in_all(arm), *known])
+    rows += [["in all", *in_all(slice(None))]] if in_all(0) else []
     more = len(instance.arms) - most
     rest = f"\n… and {counted(more, 'more arm')}, which the last line counts" if more > 0 else ""
     return Table(header, rows).text() + rest

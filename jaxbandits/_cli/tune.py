@@ -54,7 +54,7 @@ def parser() -> Parser:
     add("--grid", type=whole(2, 10**4), default=0, metavar="N",
         help="compare with the best of N values, start/16 to 16·start, on 100 instances (no grid)")  # fmt: skip
     add("--fresh", type=whole(2, many), default=200, metavar="N", help="instances of the final comparison (200)")
-    add("--seed", type=whole(0, 2**32 - 1, "2**32 - 1"), default=0, metavar="S",
+    add("--seed", type=whole(0, 2**32 - 1), default=0, metavar="S",
         help="the same seed gives the same numbers (0)")  # fmt: skip
     add("--out", default="jaxbandits-tune", metavar="DIR", help=f"folder for {', '.join(FILES)} (jaxbandits-tune)")
     return made

@@ -11,17 +11,10 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbandits.comparison.arms_table import FloatArray, estimates, money
+from jaxbandits.comparison import plan as plans
+from jaxbandits.comparison.arms_table import NO_EVIDENCE, FloatArray, estimates, money
 from jaxbandits.comparison.comparison import Comparison, run_plan
-from jaxbandits.comparison.plan import (
-    ComparisonPlan,
-    Group,
-    baselines_plan,
-    best_by_file,
-    block_size,
-    file_means,
-    world_of,
-)
+from jaxbandits.comparison.plan import ComparisonPlan, Group, block_size, world_of
 from jaxbandits.comparison.worlds import counts_conversions, with_bounds
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.settings import Settings
@@ -253,23 +246,14 @@ class SettingAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What :func:`answer_of` found.
+    """What :func:`answer_of` found."""
 
-    Attributes:
-        comparison: that it is about.
-        baselines: the comparison of the fixed splits.
-        settings: the best setting first (of those that kept the constraint), then those that were asked for.
-        best_arms: of each instance, the position of the arm with the best ratio by the file.
-        check: what another noise makes of the ranking; a line that says why none was played; None if not asked for.
-        warnings: numbers that the reader should know of.
-    """
-
-    comparison: Comparison
-    baselines: Comparison
-    settings: tuple[SettingAnswer, ...]
-    best_arms: tuple[int, ...]
-    check: NoiseCheck | str | None
-    warnings: tuple[str, ...]
+    comparison: Comparison  # that it is about
+    baselines: Comparison  # of the fixed splits
+    settings: tuple[SettingAnswer, ...]  # the best of those that kept the constraint, then those that were asked for
+    best_arms: tuple[int, ...]  # of each instance, the position of the arm with the best ratio by the file
+    check: NoiseCheck | str | None  # what another noise makes of the ranking, or why none was played
+    warnings: tuple[str, ...]  # numbers that the reader should know of
 
 
 def answer_of(
@@ -302,7 +286,7 @@ def answer_of(
     chosen = list(dict.fromkeys([kept[0], *(setting_called(name, ranked) for name in settings)]))
     baselines, best = comparison.baselines, probability_best(plan)
     if baselines is None:
-        baselines = run_plan(baselines_plan(plan), progress=progress)
+        baselines = run_plan(plans.baselines_plan(plan), progress=progress)
     answers = tuple(
         _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in chosen
     )
@@ -310,7 +294,7 @@ def answer_of(
         comparison=comparison,
         baselines=baselines,
         settings=answers,
-        best_arms=tuple(best_by_file(plan)),
+        best_arms=tuple(plans.best_by_file(plan)),
         check=check_noise(comparison, progress=progress) if check else None,
         warnings=tuple(warnings_of(comparison, labels.index(chosen[0]), answers[0].arms)),
     )
@@ -334,7 +318,7 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
     From the draws of at least 1000 runs (fewer for a log of very many rows); where means are given, 1 for the best.
     """
     if plan.posterior is None:
-        arms = zip(plan.table.instances, best_by_file(plan), strict=True)
+        arms = zip(plan.table.instances, plans.best_by_file(plan), strict=True)
         return [np.eye(len(instance.arms))[best] for instance, best in arms]
     found = []
     for number, (instance, posterior) in enumerate(zip(plan.table.instances, plan.posterior.instances, strict=True)):
@@ -364,9 +348,9 @@ def _setting_answer(
     spreads = [share, accounts.pulls[setting], paid, accounts.results(setting)]
     spreads += [accounts.spent2(setting)] if plan.table.cost2_unit else []
     arms = []
-    for row, (instance, (reward, cost)) in enumerate(zip(instances, file_means(plan), strict=True)):
+    for row, (instance, (reward, cost)) in enumerate(zip(instances, plans.file_means(plan), strict=True)):
         in_file = np.array([(reward.value, cost.value) for reward, cost, _ in estimates(instance)])
-        seen = None if plan.table.kind == "log" or instance.evidence is None else instance.evidence.clicks
+        seen = None if plan.table.kind == "log" else (instance.evidence or NO_EVIDENCE).clicks
         known = [reward, money(cost), *in_file.T, best[row], np.full(len(in_file), np.nan) if seen is None else seen]
         arms.append(
             tuple(

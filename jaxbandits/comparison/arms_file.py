@@ -25,9 +25,18 @@ from numpy.typing import ArrayLike
 
 from jaxbandits.comparison._reading.columns import REWARD, ROLES, Asked
 from jaxbandits.comparison._reading.numbers import MAY_BE, is_nothing
-from jaxbandits.comparison._reading.rows import Choices, Rows, facebook_rows, read_rows, unit_of_rewards
+from jaxbandits.comparison._reading.rows import Rows, facebook_rows, read_rows, unit_of_rewards
 from jaxbandits.comparison._reading.sheet import Sheet, coded, grouped, read_sheet
-from jaxbandits.comparison.arms_table import ArmsTable, Daily, Evidence, FloatArray, Instance, KeptOut, Pulls
+from jaxbandits.comparison.arms_table import (
+    NO_EVIDENCE,
+    ArmsTable,
+    Daily,
+    Evidence,
+    FloatArray,
+    Instance,
+    KeptOut,
+    Pulls,
+)
 from jaxbandits.core.checks import InputError, bad, positive_number, shown
 
 _LARGEST_SCALED_MEAN = 0.99
@@ -118,8 +127,7 @@ def read_arms(
         rows = facebook_rows(sheet, repair=instances == "repaired")
     else:
         report.others += _of_columns(sheet)
-        choices = Choices(frozenset(drop), frozenset(keep), add)
-        rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, choices)
+        rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, drop, keep, add)
     kind = rows.columns.kind
     if prior and rows.spent2 is not None:
         raise bad("prior", prior, "left out beside a second cost")
@@ -323,7 +331,7 @@ def _instance_of(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) 
 def _evidence(rows: Rows, arms: Sequence[_Arm]) -> Evidence:
     kind = rows.columns.kind
     if kind == "means":
-        return Evidence(kind, None, None, None)
+        return NO_EVIDENCE
     clicks, value, spent = map(_fixed, zip(*(_totals(rows, arm.rows) for arm in arms), strict=True))
     if kind == "log":
         rewards = np.concatenate([rows.value[arm.rows] for arm in arms])

@@ -22,18 +22,9 @@ from jaxbandits import _files
 from jaxbandits._drawing import Drawing
 from jaxbandits._progress import Progress, check_progress
 from jaxbandits._tables import Table, counted
+from jaxbandits.comparison import plan as plans
 from jaxbandits.comparison.arms_table import ArmsTable, FloatArray, money
-from jaxbandits.comparison.plan import (
-    ComparisonPlan,
-    Group,
-    StoppingRule,
-    ahead,
-    block_size,
-    most_earned,
-    prepare,
-    takes_options,
-    world_of,
-)
+from jaxbandits.comparison.plan import ComparisonPlan, Group, StoppingRule, prepare, takes_options
 from jaxbandits.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.constraints import AverageCost, TotalBudget
 from jaxbandits.core import ticks
@@ -86,28 +77,19 @@ class Accounts:
 
 @dataclass(frozen=True, eq=False)
 class Clearness:
-    """What was clear when the last batch had been played.
-
-    Attributes:
-        rule: when to stop.
-        pairs: which setting earns clearly more than which, and after how many runs that was clear.
-        bound: what a run can earn, averaged over the instances, in the file's unit.
-        runs, looks: how many were played, and looked at.
-        reached: whether that is clear which should be.
-        beyond: runs that earned more than the bound (once in a million); what is more was not counted.
-    """
+    """What was clear when the last batch had been played."""
 
     rule: StoppingRule
-    pairs: ClearPairs
-    bound: float
-    runs: int
-    looks: int
-    reached: bool
-    beyond: int
+    pairs: ClearPairs  # which setting earns clearly more than which, and after how many runs that was clear
+    bound: float  # what a run can earn, averaged over the instances, in the file's unit
+    runs: int  # how many were played
+    looks: int  # and looked at
+    reached: bool  # whether that is clear which should be
+    beyond: int  # runs that earned more than the bound (once in a million); what is more was not counted
 
     def open_pairs(self, claim: str) -> int:
         """How many pairs are not clear."""
-        clear = ahead(self.pairs, claim)
+        clear = plans.ahead(self.pairs, claim)
         return int((~(clear | clear.T))[np.triu_indices(len(clear), 1)].sum())
 
     def about(self) -> dict[str, Any]:
@@ -399,7 +381,7 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
         8
     """
     check_progress(progress)
-    rule, size, parts = plan.rule, block_size(plan), list[Part]()
+    rule, size, parts = plan.rule, plans.block_size(plan), list[Part]()
     if rule is not None:
         size = min(size, rule.batch(plan.runs))
     blocks = [range(first, first + size) for first in (*range(0, plan.runs - size, size), plan.runs - size)]
@@ -430,7 +412,7 @@ def look(plan: ComparisonPlan, rule: StoppingRule, earned: np.ndarray, looks: in
     """What is clear by now, from what each run earned on average over the instances, ``[setting, run]``."""
     import xarray
 
-    bound, labels = most_earned(plan), {"setting": list(plan.settings)}
+    bound, labels = plans.most_earned(plan), {"setting": list(plan.settings)}
     pairs = clear_pairs(xarray.DataArray(earned, dims=("setting", "replicate"), coords=labels), bound)
     beyond = int((earned > bound).any(axis=0).sum())
     return Clearness(rule, pairs, bound, earned.shape[1], looks, rule.reached(pairs), beyond)
@@ -447,7 +429,7 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     """
     rows, drawn = list(group.rows), plan.posterior is not None
     each = list(np.repeat(rows, len(runs))) if drawn else rows  # rows of the environment
-    environment = world_of(plan, rows, runs) if drawn else group.environment
+    environment = plans.world_of(plan, rows, runs) if drawn else group.environment
     constraint: Constraint = TotalBudget(plan.scaled_budgets[each], last_pull=plan.last_pull)
     if plan.rounds is not None:
         constraint = AverageCost(plan.scaled_average_costs[each], plan.rounds)

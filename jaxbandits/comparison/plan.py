@@ -16,21 +16,10 @@ import numpy as np
 import jaxbandits.policies as p
 from jaxbandits._engine.setup import mark_shares
 from jaxbandits._numerics.knapsack_lp import best_basis
+from jaxbandits.comparison import worlds
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.comparison.arms_table import ArmsTable, Instance, money
-from jaxbandits.comparison.worlds import (
-    CountPosterior,
-    Drawn,
-    LogPosterior,
-    Posterior,
-    cost_cv_of,
-    counts_conversions,
-    finite_arms,
-    posterior_of,
-    run_arms,
-    why_no_posterior,
-    with_bounds,
-)
+from jaxbandits.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance, money
+from jaxbandits.comparison.worlds import CountPosterior, Drawn, LogPosterior, Posterior, counts_conversions, run_arms
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, positive_number, whole_number
@@ -102,17 +91,11 @@ _MOST_VALUES = 1 << 29  # float64 in one labelled result
 
 @dataclasses.dataclass(frozen=True)
 class StoppingRule:
-    """When to stop.
+    """When to stop."""
 
-    Attributes:
-        what: ``"clear"`` (every pair) or ``"best"`` (one setting against every other).
-        claim: which must be clear: ``"any"``, ``"most runs"`` or ``"average"``.
-        max_runs: how many runs are played at most.
-    """
-
-    what: str
-    claim: str = "any"
-    max_runs: int = 1000
+    what: str  # "clear" (every pair) or "best" (one setting against every other)
+    claim: str = "any"  # which must be clear: "any", "most runs" or "average"
+    max_runs: int = 1000  # at most
 
     def batch(self, runs: int) -> int:
         """Runs between two looks."""
@@ -213,43 +196,25 @@ class Group:
 class ComparisonPlan(Options):
     """A checked comparison, ready for :func:`~jaxbandits.comparison.run_plan`. Made by
     :func:`~jaxbandits.comparison.prepare`, whose arguments are attributes, with what suits the file where none were
-    given.
+    given."""
 
-    Attributes:
-        table: the arms, with bounds that hold whatever is drawn.
-        budgets: of each cost, in its unit; :attr:`budget` is the first, that of the money.
-        source: path of the arms file, None if an :class:`~jaxbandits.comparison.ArmsTable` was given.
-        settings: labels of the policy settings, such as ``omega_ucb(rho=0.25)``, with their classes and parameters.
-        policies: canonical, for all instances of the table; their ``c`` and ``horizon`` are put in by :meth:`told`.
-        shares: of the budget, at which the regret is recorded.
-        groups: which instances share a compile.
-        posterior: what the means of each run are drawn from; None where they are those of the file.
-        why_given: where they are, the reason if it is the file; None if it was asked for.
-        cost_cv: coefficient of variation of the cost of one pull under the noise ``"clicks"``.
-        cost_cv_from: ``"days"``, ``"stated"`` or ``"rows"``.
-        rounds: of the average-cost constraint; None for a total budget.
-        splits: weights ``[setting, instance, arm]``, where the settings are fixed splits and not ``policies``.
-        baselines: another plan for the same arms, which is played in the same calls: one program compiles while
-            another plays. None for none.
-    """
-
-    table: ArmsTable
-    source: str | None
-    budgets: tuple[float, ...]
-    policies: tuple[Policy, ...]
-    settings: Mapping[str, Mapping[str, Any]]
+    table: ArmsTable  # with bounds that hold whatever is drawn
+    source: str | None  # path of the arms file, None if a table was given
+    budgets: tuple[float, ...]  # of each cost, in its unit; the first is that of the money
+    policies: tuple[Policy, ...]  # canonical, for all instances; `told` puts in their c and horizon
+    settings: Mapping[str, Mapping[str, Any]]  # by label, such as omega_ucb(rho=0.25): class and parameters
     runs: int
     noise: str
-    shares: tuple[float, ...]
+    shares: tuple[float, ...]  # of the budget, at which the regret is recorded
     uncertainty: str
-    cost_cv: float
-    cost_cv_from: str
-    groups: tuple[Group, ...] = ()
-    posterior: Posterior | None = None
-    why_given: str | None = None
-    rounds: int | None = None
-    splits: np.ndarray | None = None
-    baselines: ComparisonPlan | None = None
+    cost_cv: float  # coefficient of variation of the cost of one pull under the noise "clicks"
+    cost_cv_from: str  # "days", "stated" or "rows"
+    groups: tuple[Group, ...] = ()  # which instances share a compile
+    posterior: Posterior | None = None  # what the means of each run are drawn from; None: those of the file
+    why_given: str | None = None  # in that case the reason, if it is the file; None if it was asked for
+    rounds: int | None = None  # of the average-cost constraint; None for a total budget
+    splits: np.ndarray | None = None  # weights [setting, instance, arm], where fixed splits are played, not `policies`
+    baselines: ComparisonPlan | None = None  # played in the same calls: one program compiles while another plays
 
     @property
     def together(self) -> tuple[ComparisonPlan, ...]:
@@ -417,13 +382,13 @@ def _resolved(table: ArmsTable, asked: Options) -> dict[str, Any]:
     """
     why_given, cost_cv = None, asked.cost_cv
     if asked.uncertainty != "given":
-        why_given = why_no_posterior(table)
+        why_given = worlds.why_no_posterior(table)
         if why_given is None and asked.noise == "beta":
             why_given = "Beta laws are tables, which cannot be made anew for every run"
         if why_given is not None and asked.uncertainty == "means":
             raise InputError(f"uncertainty: 'means' given; it must be 'given' for this file: {why_given}")
     drawn = asked.uncertainty != "given" and why_given is None
-    posterior = posterior_of(table, cost_cv) if drawn else None
+    posterior = worlds.posterior_of(table, cost_cv) if drawn else None
     whole = counts_conversions(table) and table.kind != "log"
     usual = "empirical" if table.kind == "log" else "clicks" if drawn and whole else "bernoulli"
     noise = asked.noise or usual
@@ -433,9 +398,9 @@ def _resolved(table: ArmsTable, asked: Options) -> dict[str, Any]:
         raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
     if cost_cv is not None and (table.kind == "log" or not (drawn or noise == "clicks")):
         raise bad("cost_cv", cost_cv, "left out: only files of counts need it, for clicks or for drawn means")
-    cv, cv_from = cost_cv_of(table, posterior, cost_cv)
+    cv, cv_from = worlds.cost_cv_of(table, posterior, cost_cv)
     if drawn or noise == "clicks":
-        table = with_bounds(table, noise, posterior, cv, asked.reward_max, asked.cost_max)
+        table = worlds.with_bounds(table, noise, posterior, cv, asked.reward_max, asked.cost_max)
     known = {"table": table, "noise": noise, "posterior": posterior, "uncertainty": "means" if drawn else "given"}
     return known | {"why_given": why_given, "cost_cv": cv, "cost_cv_from": cv_from}
 
@@ -449,7 +414,7 @@ def world_of(plan: ComparisonPlan, rows: Sequence[int], runs: Sequence[int] = (0
     if plan.posterior is not None or plan.noise == "clicks":
         made = run_arms(instances, drawn, plan.noise, plan.cost_cv)
     else:
-        made = finite_arms(instances, plan.noise)
+        made = worlds.finite_arms(instances, plan.noise)
     return made if plan.rounds is None else WithNullArm(made)
 
 
@@ -479,7 +444,7 @@ def baselines_plan(plan: ComparisonPlan) -> ComparisonPlan:
     with two costs, of which one arm alone may leave much, the mixture that the fluid program finds.
     """
     instances, means, best = plan.table.instances, file_means(plan), best_by_file(plan)
-    clicks = [None if x.evidence is None or x.evidence.clicks is None else x.evidence.clicks for x in instances]
+    clicks = [(instance.evidence or NO_EVIDENCE).clicks for instance in instances]
     made = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
     made[EVEN] = [cost.min() / cost for cost in (plan.in_money(cost) for _, cost in means)]
     made[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]

@@ -16,15 +16,7 @@ import numpy as np
 
 from jaxbandits._drawing import Drawing, Panel
 from jaxbandits._tables import Table, counted, line
-from jaxbandits.comparison.answer import (
-    Answer,
-    ArmAnswer,
-    Gain,
-    NoiseCheck,
-    SettingAnswer,
-    Spread,
-    money_over_budgets,
-)
+from jaxbandits.comparison.answer import Answer, ArmAnswer, Gain, NoiseCheck, SettingAnswer, Spread, money_over_budgets
 from jaxbandits.comparison.comparison import Clearness, Comparison, put_all
 from jaxbandits.comparison.plan import BEST, SEEN, ComparisonPlan
 from jaxbandits.comparison.worlds import BETA_CONCENTRATION
@@ -614,6 +606,11 @@ def _plain(value: Any) -> Any:
 
 
 def write_report(answer: Answer, folder: str | os.PathLike[str]) -> list[Path]:
-    """Write the files of :meth:`Comparison.save`, ``report.html``, pictures, ``arms.csv`` and ``answer.json``."""
+    """Write the files of :meth:`Comparison.save`, ``report.html``, pictures, ``arms.csv`` and ``answer.json``.
+
+    Example:
+        >>> from jaxbandits.comparison import answer_of, write_report
+        >>> written = write_report(answer_of(found), "results")      # doctest: +SKIP
+    """
     made = answer_files(answer, {name: drawing.draw() for name, drawing in drawings(answer)})
     return [*answer.comparison.save(folder), *put_all(folder, made)]

@@ -29,14 +29,12 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbandits.comparison.arms_table import ArmsTable, Daily, Evidence, Instance, money
+from jaxbandits.comparison.arms_table import NO_EVIDENCE, ArmsTable, Daily, FloatArray, Instance, money
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import beside
 from jaxbandits.core.checks import InputError, bad, shown
 from jaxbandits.core.streams import Domain
 from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw
-
-FloatArray = NDArray[np.float64]
 
 LARGEST_UNIFORM = 1 - 2.0**-25
 """What no number of :func:`mean_uniforms` is above."""
@@ -297,11 +295,6 @@ class LogPosterior:
         reward, cost = (np.array([arm[i].mean(axis=0) for arm in self.rows]) for i in (0, 1))
         return reward, cost
 
-    def largest(self) -> tuple[float, float]:
-        """The largest row of any arm."""
-        reward, cost = (max(float(arm[i].max()) for arm in self.rows) for i in (0, 1))
-        return reward, cost
-
     def draw(self, seed: int, instance: int, runs: Sequence[int]) -> Drawn:
         """Means of these runs, and the weights of the rows behind them."""
         weights = []
@@ -328,7 +321,7 @@ class Posterior:
 
 def why_no_posterior(table: ArmsTable) -> str | None:
     """Why the means of this table are taken as they are; None if they need not be."""
-    if any(_evidence(instance).clicks is None for instance in table.instances):
+    if any((instance.evidence or NO_EVIDENCE).clicks is None for instance in table.instances):
         return "it has means only, and no counts that say how sure they are"
     if table.cost2_unit and table.kind != "log":
         return "it has two costs, and no rows that say how both vary"
@@ -344,7 +337,7 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> Posterior:
     """
     if table.kind == "log":
         return Posterior(tuple(LogPosterior(instance.log or ()) for instance in table.instances), 0.0, "rows")
-    evidence = [_evidence(instance) for instance in table.instances]
+    evidence = [(instance.evidence or NO_EVIDENCE) for instance in table.instances]
     parts = [np.array([x.clicks, x.value, x.spent], float) for x in evidence]
     clicks, value, spent = np.concatenate(parts, axis=1)
     days, whole = _days(table), counts_conversions(table)
@@ -377,15 +370,12 @@ def cost_cv_of(table: ArmsTable, posterior: Posterior | None, cost_cv: float | N
 
 def counts_conversions(table: ArmsTable) -> bool:
     """Whether every reward is a count of what a pull brings at most once."""
-    return all(_evidence(instance).whole for instance in table.instances)
+    return all((instance.evidence or NO_EVIDENCE).whole for instance in table.instances)
 
 
 def _days(table: ArmsTable) -> list[Daily]:
-    return [day for instance in table.instances for day in (_evidence(instance).daily or ()) if day.clicks.size > 1]
-
-
-def _evidence(instance: Instance) -> Evidence:
-    return instance.evidence or Evidence("means", None, None, None)
+    every = (day for one in table.instances for day in (one.evidence or NO_EVIDENCE).daily or ())
+    return [day for day in every if day.clicks.size > 1]
 
 
 # --- The arms of instances as an environment, in scaled units: means over the bounds of the file
@@ -497,9 +487,10 @@ def with_bounds(
         return table
     needed = np.empty((len(table.instances), 2))
     for row, instance in enumerate(table.instances):
-        known = None if posterior is None else posterior.instances[row]
-        reward, cost = (instance.mean_reward.max(), instance.mean_cost.max()) if known is None else known.largest()
-        whole = known is None or (isinstance(known, CountPosterior) and known.law == "beta")
+        known, whole = None if posterior is None else posterior.instances[row], True
+        reward, cost = instance.mean_reward.max(), instance.mean_cost.max()
+        if isinstance(known, CountPosterior):
+            (reward, cost), whole = known.largest(), known.law == "beta"
         most = cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN
         needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, most
     if table.kind != "facebook":

@@ -11,7 +11,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -36,14 +35,6 @@ _HAS_CLOCK = re.compile(r"\d:\d\d|^\d{10,}|^\d{1,6}(\.\d+)?$")  # a clock, secon
 _ROUNDING = 5e-4  # of a sum
 
 
-class Choices(NamedTuple):
-    """What the user decided of rows: texts of cells whose rows are dropped, or are arms whatever they sum; add rows?"""
-
-    drop: frozenset[str] = frozenset()
-    keep: frozenset[str] = frozenset()
-    add: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows with a name each; N of them, in file order."""
@@ -61,11 +52,13 @@ class Rows:
     spent2: FloatArray | None = None  # [N], of a second cost; a row in which it is not known is a gap
 
 
-def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Choices) -> Rows:
-    """The rows of a file of means, counts or pulls."""
-    sheet = _without_extras(sheet, choices)
+def read_rows(
+    sheet: Sheet, default_name: str, decimal: str | None, drop: Iterable[str], keep: Iterable[str], add: bool
+) -> Rows:
+    """The rows of a file of means, counts or pulls; ``drop``, ``keep`` and ``add`` as in `read_arms`."""
+    sheet = _without_extras(sheet, drop)
     amounts = numbers.read_amounts(sheet, decimal)
-    keep = _without_sums(sheet, amounts, choices)
+    keep = _without_sums(sheet, amounts, set(keep))
     sheet, amounts = sheet.only(np.flatnonzero(keep)), amounts.only(np.flatnonzero(keep))
     columns = _of_kind(sheet, amounts)
     usable = np.flatnonzero(numbers.check_cells(sheet, amounts, columns.kind))
@@ -77,7 +70,7 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Cho
         spent = np.where(np.isnan(spent2), np.nan, spent)
     default = np.full(len(sheet.line), default_name, object)
     instances, arms, time = sheet.of("instance") if "instance" in columns.at else default, _names(sheet), None
-    asks = columns.kind != "means" and not choices.add
+    asks = columns.kind != "means" and not add
     if "time" in columns.at:
         day_first = amounts.style.decimal == "," or amounts.style.symbol in _DAY_FIRST
         time, note = numbers.read_times(sheet.of("time"), day_first)
@@ -94,7 +87,7 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Cho
 # --- Rows that are no arms, whatever their numbers say.
 
 
-def _without_extras(sheet: Sheet, choices: Choices) -> Sheet:
+def _without_extras(sheet: Sheet, drop: Iterable[str]) -> Sheet:
     """Without the header once more, a second table, remarks below the table, and what the user drops."""
     numeric, notes, name = set(sheet.columns.numeric().values()), sheet.report.others, sheet.of("name")
     again = [i for i in np.flatnonzero(sheet.cells[0] == sheet.titles[0]).tolist() if sheet.row(i) == sheet.titles]
@@ -114,7 +107,7 @@ def _without_extras(sheet: Sheet, choices: Choices) -> Sheet:
         below.insert(0, rows.pop())
     notes += [f"{sheet.lines(below)} below the table skipped: no numbers"] if below else []
     dropped = np.zeros(len(sheet.line), bool)
-    for text in choices.drop:  # a name if there is such a name (or none), else a cell of any column of words
+    for text in drop:  # a name if there is such a name (or none), else a cell of any column of words
         named = not text or text in name
         words = [name] if named else [cells for n, cells in enumerate(sheet.cells) if n not in numeric]
         dropped |= np.any([cells == text for cells in words], axis=0)
@@ -126,13 +119,13 @@ def _without_extras(sheet: Sheet, choices: Choices) -> Sheet:
 # both, is asked about.
 
 
-def _without_sums(sheet: Sheet, amounts: numbers.Amounts, choices: Choices) -> np.ndarray:
+def _without_sums(sheet: Sheet, amounts: numbers.Amounts, keep: set[str]) -> np.ndarray:
     """Which rows are neither totals nor without a name, bool [N]; those that may be totals are a problem."""
     columns, names = sheet.columns, sheet.of("name")
     own = [names, *(sheet.cells[n] for n in _text_columns(sheet))]
     words = set[str]().union(*own)
-    totals = {text for text in words if not text[:1].isdigit() and TOTAL.fullmatch(text)} - choices.keep
-    called, kept = (np.any([_is_any(of, texts) for of in own], axis=0) for texts in (totals, words & choices.keep))
+    totals = {text for text in words if not text[:1].isdigit() and TOTAL.fullmatch(text)} - keep
+    called, kept = (np.any([_is_any(of, texts) for of in own], axis=0) for texts in (totals, words & keep))
     sums = np.array([np.nan_to_num(amounts.values[role]) for role in amounts.totals]).reshape(-1, len(names))
     others, is_log = ~(called | kept), columns.kind == "log"
     looks_like = _sums_of_runs(sums, names, others, is_log)
