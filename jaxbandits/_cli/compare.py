@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import re
 import shlex
@@ -301,9 +302,10 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
 
 def _import_xarray() -> None:
     """Half a second of imports that are needed after the runs, while these compile; its first use makes some more."""
-    import xarray
+    with contextlib.suppress(Exception):  # the process may end meanwhile
+        import xarray
 
-    xarray.DataArray([0.0]).mean()
+        xarray.DataArray([0.0]).mean()
 
 
 def budgets(text: str) -> float | list[float]:

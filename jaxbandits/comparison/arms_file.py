@@ -1,14 +1,6 @@
 """Read the arms of budgeted bandits from a CSV file: means, counts, logs of pulls, or Facebook ads.
 
-In plain form the first line names the columns, in any order and in upper or lower case (aliases in brackets):
-
-* means:    name [arm], mean_reward, mean_cost
-* counts:   name [arm], clicks, spent [spend, cost], conversions [conversion, total_conversion]
-* log:      name [arm], reward, cost; one row per pull
-* facebook: campaign_id [xyz_campaign_id], age, gender, clicks, spent, total_conversion
-
-An `instance` column in the first three holds several independent problems in one file; `ad_id` names the Facebook arms.
-Files as programs export them are read too; the rules stand in docs/arms-files.md, and the notes say which were used.
+Their plain headers, and the rules for files as programs export them, stand in docs/arms-files.md.
 """
 
 from __future__ import annotations
@@ -59,7 +51,7 @@ def read_arms(
     keep: Sequence[str] = (),
     add: bool = False,
 ) -> ArmsTable:
-    """Read an arms file; the header decides the format (see the module's text for the columns).
+    """Read an arms file; the header decides the format.
 
     Means in the user's units: means as given; counts conversions/clicks and spent/clicks; log the averages over the
     arm's rows; Facebook ads total_conversion/clicks (0.01 where that is 0, as in the omega-UCB paper) and spent/clicks.

@@ -312,8 +312,7 @@ def compare(
     world; an instance's world depends on the seed, its number in the file and the run only.
 
     Args:
-        arms: an arms file (see :mod:`jaxbandits.comparison.arms_file`), or what
-            :func:`~jaxbandits.comparison.read_arms` returned.
+        arms: an arms file, or what :func:`~jaxbandits.comparison.read_arms` returned.
         budget: B > 0 for each instance, in the file's unit of cost; 2⁻²⁴ to 2³⁰ times the bound of the costs. Of a file
             with two costs a list of two, each in its own unit: a run ends when the first of them is spent, and its
             regret is against the fluid optimum of that share of both budgets. Policies must play several resources.

@@ -245,19 +245,18 @@ def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
             _check_unknown(sheet, amounts)
         if most == 1 or not columns.title["conversions"].is_any(rank_of()["reward"]):
             return columns  # else the reward may be one pull's
-    said, own = "", sheet.titles[at["clicks"]] if "clicks" in at else ""
+    own, why = sheet.titles[at["clicks"]] if "clicks" in at else "", ""
     if most == 1:
-        said = "no name has two rows, so this is no log. The columns are "
-        said += f"{samples(sheet.titles, [sheet.row(i) for i in range(min(len(sheet.line), 2))])}. Say --columns "
-        said += "clicks=… (what counts pulls) and cost=… (of all) or price=… (of one); or mean_reward=… and mean_cost=…"
+        why = "no name has two rows, so this is no log"
     elif own and (clicks > 1).any():
-        said = f"{shown(own)} is above 1, and names have several rows: does it count the pulls of a row, or is a row "
-        said += "one pull? Say --columns clicks=… (that title, or 1)"
+        why = f"{shown(own)} is above 1, and names have several rows"
     elif _is_table(sheet):
-        said = f"every name has one row for each {'day' if 'time' in at else 'kind'}: is a row one pull, or does a "
-        said += "column count pulls? Say --columns clicks=… (1: every row is one pull)"
-    if said:
-        raise InputError(f"{sheet.source}: {said}")
+        why = f"every name has one row for each {'day' if 'time' in at else 'kind'}"
+    if why:
+        rows = [sheet.row(i) for i in range(min(len(sheet.line), 2))]
+        say = "clicks=… (what counts pulls, or 1: every row is one) with cost=… (of all) or price=… (of one); or "
+        say += f"mean_reward=… and mean_cost=…. The columns are {samples(sheet.titles, rows)}"
+        raise InputError(f"{sheet.source}: {why}: is a row one pull, or does a column count pulls? Say --columns {say}")
     return columns
 
 
