@@ -1,4 +1,4 @@
-"""What a comparison plays: the options, what suits the file where nothing was said, and what fits into one compile."""
+"""What a comparison plays, and until when: the options, what suits the file, and what fits into one compile."""
 
 from __future__ import annotations
 
