@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -76,9 +76,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {spelt[near[0]]}?" if near else ""
 
 
-def listed(name: str, known: Iterable[str]) -> str:
+def listed(name: str, known: Collection[str]) -> str:
     """The known names, and which of them was probably meant."""
-    return f"{', '.join(known := tuple(known))}{nearest(name, known)}"
+    return f"{', '.join(known)}{nearest(name, known)}"
 
 
 # --- Converters

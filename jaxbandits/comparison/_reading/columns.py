@@ -324,16 +324,10 @@ def _resolved(titles: Sequence[str], asked: Asked) -> tuple[Given, str | None]:
     return {role: at for role, at in found.items() if at is not None}, unknown
 
 
-class _Fit(NamedTuple):
-    """How a header fits a kind."""
-
-    found: Given  # of each role its column, as the user says or by the usual words
-    rates: dict[str, tuple[str, str]]  # see `Columns`
-    constant: dict[str, float]
-    missing: list[str]  # roles
-
-
-def _fit(kind: str, keyed: Sequence[Title], given: Given, asked: Asked) -> _Fit:
+def _fit(
+    kind: str, keyed: Sequence[Title], given: Given, asked: Asked
+) -> tuple[Given, dict[str, tuple[str, str]], dict[str, float], list[str]]:
+    """How a header fits a kind: of each role its column, its rates and constants as `Columns` has them, what lacks."""
     found = {_role(kind, option): of for option, of in given.items()}
     rates = {_role(kind, option): ("*", "clicks") for option in given if kind == "counts" and option in _OF_ONE_PULL}
 
@@ -351,7 +345,7 @@ def _fit(kind: str, keyed: Sequence[Title], given: Given, asked: Asked) -> _Fit:
                 continue
             if beside != "clicks" or _of_pulls(keyed[i], keyed[found["clicks"][0]]):
                 found[role], rates[role] = (i, ()), (sign, beside)
-    return _Fit(found, rates, constant, [role for role in PLAIN[kind] if role not in found | constant])
+    return found, rates, constant, [role for role in PLAIN[kind] if role not in found | constant]
 
 
 def _of_kind(kind: str, titles: Sequence[str], given: Given, asked: Asked, source: str) -> Columns | None:
@@ -466,10 +460,11 @@ def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked
             given, unknown = _resolved(cells, asked)
             words = sum(not _AMOUNT.fullmatch(cell) for cell in cells if cell)
             for kind in _kinds(cells, asked):
-                fit, named = _fit(kind, titles_of(cells), given, asked), {_role(kind, option) for option in given}
-                own = {role: cells[i] for role, (i, _) in fit.found.items() if role not in named}
-                rank = len(fit.missing) / len(PLAIN[kind]), -min(words, 3)
-                tried.append((rank, cells, rows[at + 1 : at + 3], own, fit.missing, unknown))
+                found, _, _, lacks = _fit(kind, titles_of(cells), given, asked)
+                named = {_role(kind, option) for option in given}
+                own = {role: cells[i] for role, (i, _) in found.items() if role not in named}
+                rank = len(lacks) / len(PLAIN[kind]), -min(words, 3)
+                tried.append((rank, cells, rows[at + 1 : at + 3], own, lacks, unknown))
     if not tried:
         raise bad("columns", ", ".join(asked), f"roles of one kind of file: {_FORMATS}")
     _, header, below, own, missing, role = min(tried, key=lambda each: each[0])
