@@ -12,7 +12,7 @@ from . import sweeps as sweeps
 from . import testing as testing
 from . import tuning as tuning
 from .citing import cite as cite
-from .comparison.running import compare as compare
+from .comparison.comparison import compare as compare
 from .constraints import AverageCost as AverageCost
 from .constraints import Horizon as Horizon
 from .constraints import Renewing as Renewing

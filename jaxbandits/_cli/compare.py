@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import re
 import shlex
@@ -10,31 +11,20 @@ import sys
 import threading
 import types
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from jaxbandits._cli import console
-from jaxbandits._cli.console import Parser, as_option, nearest, number, numbers, one_of, option, refused, say, whole
+from jaxbandits._cli.console import Parser, nearest, number, numbers, one_of, option, refused, say, whole
 from jaxbandits._drawing import DrawingProcess
 from jaxbandits._files import check_folder
 from jaxbandits._progress import usual_progress
+from jaxbandits.comparison import plan as plans
 from jaxbandits.comparison._reading.columns import ROLES
-from jaxbandits.comparison.answer import check_noise, setting_called
-from jaxbandits.comparison.comparison import ANSWER_FILES, FILES, put_all
-from jaxbandits.comparison.plan import (
-    AVERAGE_COST_POLICIES,
-    NOISES,
-    OF_THE_CONSTRAINT,
-    POLICIES,
-    READING,
-    TWO_COST_POLICIES,
-    UNCERTAINTIES,
-    Options,
-    baselines_plan,
-    prepare,
-)
-from jaxbandits.comparison.running import run_plan
-from jaxbandits.comparison.until import CLAIMS, UNTIL
+from jaxbandits.comparison.answer import answer_of, check_noise, setting_called
+from jaxbandits.comparison.comparison import ANSWER_FILES, FILES, put_all, run_plan
+from jaxbandits.comparison.plan import AVERAGE_COST_POLICIES, OF_THE_CONSTRAINT, POLICIES, TWO_COST_POLICIES
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core.checks import InputError, bad, cores
 from jaxbandits.core.protocol import Policy
@@ -76,23 +66,8 @@ def add_arms_options(made: Parser, *, facebook: bool = True) -> None:
 
 
 def arms_options(arguments: argparse.Namespace, *, facebook: bool = True) -> dict[str, Any]:
-    """The same as arguments of :func:`~jaxbandits.comparison.read_arms` and :func:`~jaxbandits.comparison.prepare`."""
-    return {name: getattr(arguments, name) for name in READING if facebook or name != "instances"}
-
-
-def as_typed(arguments: argparse.Namespace) -> str:
-    """The options that were given, as one would type them, with a blank before each."""
-    parts = []
-    for name, value in arms_options(arguments).items():
-        if name in ("drop", "keep"):
-            parts += [f" --{name} {shlex.quote(text)}" for text in value]
-        elif name == "add":
-            parts += [" --sum"] * value
-        elif value not in (None, "published"):
-            text = ",".join(f"{role}={title}" for role, title in value.items()) if name == "columns" else f"{value}"
-            text = f"{value:.15g}" if isinstance(value, float) else text
-            parts.append(f" --{name.replace('_', '-')} {shlex.quote(text)}")
-    return "".join(parts)
+    """The same as arguments of :func:`~jaxbandits.comparison.read_arms`."""
+    return {name: getattr(arguments, name) for name in plans.READING if facebook or name != "instances"}
 
 
 def columns_of(text: str) -> dict[str, str]:
@@ -118,14 +93,13 @@ _KINDS: Mapping[str, Mapping[str, type[Policy]]] = {
     "two costs": TWO_COST_POLICIES,
 }
 _NAMES = list(dict.fromkeys(name for kinds in _KINDS.values() for name in kinds))
+_WIDER = "the larger, the more is tried out"
 MEANINGS: Mapping[str, str] = {
-    "rho": "how wide the confidence interval is: the larger, the more is tried out",
-    "alpha": "how wide the confidence bounds are: the larger, the more is tried out",
+    "rho": f"how wide the confidence interval is: {_WIDER}",
+    **dict.fromkeys(("alpha", "factor", "c_rad"), f"how wide the confidence bounds are: {_WIDER}"),
     "a": "how much is tried out at random in the beginning",
     "min_cost": "a lower bound of the arms' mean costs, as a share of the cost of one pull at most",
-    "factor": "how wide the confidence bounds are: the larger, the more is tried out",
     "epsilon": "the share of the budget that is spent on trying out, before the best arm gets the rest",
-    "c_rad": "how wide the confidence bounds are: the larger, the more is tried out",
 }
 
 
@@ -143,54 +117,45 @@ def policy_names(text: str) -> list[str]:
 
 def parameters() -> dict[str, tuple[str, list[str]]]:
     """For each parameter of the named policies: its default(s), and the policies that have it."""
-    found: dict[str, tuple[list[str], list[str]]] = {}
+    found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for name, kind in (each for kinds in _KINDS.values() for each in kinds.items()):
         for field in leaf_fields(kind):
             if (name in AVERAGE_COST_POLICIES and field.name in OF_THE_CONSTRAINT) or field.name == "bounds":
                 continue
-            defaults, users = found.setdefault(field.name, ([], []))
-            default = "none, it must be given" if field.default is dataclasses.MISSING else f"{field.default:g}"
-            defaults += [default] if default not in defaults else []
-            users += [name] if name not in users else []
-    return {field: (", ".join(defaults), users) for field, (defaults, users) in found.items()}
+            defaults, users = found.setdefault(field.name, ({}, {}))
+            missing = field.default is dataclasses.MISSING
+            defaults["none, it must be given" if missing else f"{field.default:g}"] = None
+            users[name] = None
+    return {field: (", ".join(defaults), list(users)) for field, (defaults, users) in found.items()}
 
 
-def chosen_policies(arguments: argparse.Namespace) -> list[Policy]:
-    """The policies with their settings; ``all`` stands for those that need no parameter that is missing.
+def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[str]]:
+    """The policies with their settings, and a note on what ``all`` does not stand for: what needs a missing parameter.
 
     Raises:
         InputError: a parameter that no chosen policy has, or that is needed and missing; a policy for another
             constraint; a file or class that cannot be used.
     """
-    fitting, kinds = _fitting(arguments), dict[str, type[Policy]]()
+    fitting: Mapping[str, type[Policy]] = TWO_COST_POLICIES if isinstance(arguments.budget, list) else POLICIES
+    fitting = fitting if arguments.constraint is None else AVERAGE_COST_POLICIES
+    needs = {name: _missing(kind, arguments) for name, kind in fitting.items()}
+    kinds, notes = dict[str, type[Policy]](), list[str]()
     for name in arguments.policies:
         if name == "all":
-            kinds |= {each: kind for each, kind in fitting.items() if not _missing(kind, arguments)}
+            kinds |= {each: kind for each, kind in fitting.items() if not needs[each]}
         elif name in _NAMES and name not in fitting:
             other = next(what for what, kinds in _KINDS.items() if name in kinds)
             raise bad("--policies", name, f"one of {', '.join(fitting)}: it is for {other}")
         else:
             kinds[name] = fitting[name] if name in fitting else loaded(name)
+    left = [f"{x} ({option(of[0])})" for x, of in needs.items() if of and x not in arguments.policies]
+    if "all" in arguments.policies and left:
+        notes.append(f"note: --policies all is without those that need a parameter: {', '.join(left)}")
     had = {field.name for kind in kinds.values() for field in leaf_fields(kind)}
     for parameter, (_, users) in parameters().items():
         if (values := getattr(arguments, parameter)) is not None and parameter not in had:
             raise bad(option(parameter), values, f"left out: no chosen policy has it, only {', '.join(users)}")
-    return [_settings(name, kind, arguments) for name, kind in kinds.items()]
-
-
-def left_out(arguments: argparse.Namespace) -> list[str]:
-    """What ``all`` does not stand for, in words."""
-    needs = {name: _missing(kind, arguments) for name, kind in _fitting(arguments).items()}
-    needing = [f"{x} ({option(of[0])})" for x, of in needs.items() if of and x not in arguments.policies]
-    if "all" not in arguments.policies or not needing:
-        return []
-    return [f"--policies all is without those that need a parameter: {', '.join(needing)}"]
-
-
-def _fitting(arguments: argparse.Namespace) -> Mapping[str, type[Policy]]:
-    if arguments.constraint is not None:
-        return AVERAGE_COST_POLICIES
-    return TWO_COST_POLICIES if isinstance(arguments.budget, list) else POLICIES
+    return [_settings(name, kind, arguments) for name, kind in kinds.items()], notes
 
 
 def _missing(kind: type[Policy], arguments: argparse.Namespace) -> list[str]:
@@ -212,32 +177,20 @@ def _settings(name: str, kind: type[Policy], arguments: argparse.Namespace) -> P
 
 
 def loaded(name: str) -> type[Policy]:
-    """The class of ``mine.py:MyPolicy``; the file is run.
-
-    Raises:
-        InputError: it cannot be read or run, has no such class, or the class is no policy.
-    """
+    """The class of ``mine.py:MyPolicy``; the file is run. InputError if that fails, or the class is no policy."""
     file, _, wanted = name.rpartition(":")
-
-    def fails(why: str) -> InputError:
-        return bad("--policies", name, f"a file and a policy in it, as mine.py:MyPolicy ({why})")
-
-    if not Path(file).is_file():
-        raise fails("there is no such file")
     module = types.ModuleType(f"_jaxbandits_policies_{Path(file).stem}")
     module.__file__ = file
     sys.modules[module.__name__] = module  # dataclasses look their module up
+    why = f"{wanted} is no policy: a class with @jaxbandits.pytree that derives from a Policy"
     try:
         exec(compile(Path(file).read_bytes(), file, "exec"), vars(module))
+        kind = getattr(module, wanted)
+        if isinstance(kind, type) and issubclass(kind, Policy) and dataclasses.is_dataclass(kind):
+            return kind
     except Exception as problem:  # whatever a stranger's file raises
-        raise fails(f"running it: {type(problem).__name__}: {problem}") from None
-    kind = getattr(module, wanted, None)
-    if kind is None:
-        there = [x for x, value in vars(module).items() if isinstance(value, type) and issubclass(value, Policy)]
-        raise fails(f"it has no {wanted}{nearest(wanted, there)}")
-    if not (isinstance(kind, type) and issubclass(kind, Policy) and dataclasses.is_dataclass(kind)):
-        raise fails(f"{wanted} is no policy: a class with @jaxbandits.pytree that derives from a Policy")
-    return kind
+        why = f"{type(problem).__name__}: {problem}"
+    raise bad("--policies", name, f"a file and a policy in it, as mine.py:MyPolicy ({why})")
 
 
 # --- The command
@@ -271,18 +224,18 @@ def parser() -> Parser:
         text = f"{MEANINGS.get(name, 'a parameter')}, of {', '.join(users)} (default: {default})"
         add(option(name), type=numbers, metavar="X,Y,…", help=f"{text}; each value is one setting")
     add("--runs", type=whole(), metavar="R", help="independent runs of each setting on each instance (1000)")
-    choose("--until", UNTIL, "play in batches until all pairs of settings are clear (clear), or one setting is clearly "
-           "ahead of all others (best); of such tables 1 in 20 at most holds a false claim")  # fmt: skip
+    choose("--until", plans.UNTIL, "play in batches until all pairs of settings are clear (clear), or one setting is "
+           "clearly ahead of all others (best); of such tables 1 in 20 at most holds a false claim")  # fmt: skip
     add("--max-runs", type=whole(), metavar="R", help="with --until: runs at most (1000)")
-    choose("--claim", [claim.replace(" ", "-") for claim in CLAIMS], "with --until: what must be clear: who earns more "
-           "in most runs, on average, or either (any)", default="any")  # fmt: skip
+    choose("--claim", [claim.replace(" ", "-") for claim in plans.CLAIMS], "with --until: what must be clear: who "
+           "earns more in most runs, on average, or either (any)", default="any")  # fmt: skip
     files = ", ".join((*FILES, *ANSWER_FILES))
     add("--out", default="jaxbandits-out", metavar="DIR", help=f"folder for {files} (jaxbandits-out)")
     add("--seed", type=whole(), default=0, metavar="S", help="the same seed gives the same table.csv (0)")
-    choose("--noise", NOISES, "what a pull looks like (clicks for counts: a conversion or none, at a cost that varies; "
-           "empirical for a log: its own rows; else bernoulli)")  # fmt: skip
-    choose("--uncertainty", UNCERTAINTIES, "true means of each run drawn from what the file's counts leave open, or as "
-           "in the file (means, where there are counts)")  # fmt: skip
+    choose("--noise", plans.NOISES, "what a pull looks like (clicks for counts: a conversion or none, at a cost that "
+           "varies; empirical for a log: its own rows; else bernoulli)")  # fmt: skip
+    choose("--uncertainty", plans.UNCERTAINTIES, "true means of each run drawn from what the file's counts leave open, "
+           "or as in the file (means, where there are counts)")  # fmt: skip
     add("--cost-cv", type=number(), metavar="X",
         help="coefficient of variation of a click's cost (from day to day in the file, else 0.5)")  # fmt: skip
     add("--policy", metavar="NAME", help="answer for this policy or setting too, beside the best")
@@ -291,8 +244,6 @@ def parser() -> Parser:
     add("--check", action=yes, default=True,
         help="play a second noise too, and tell if the ranking depends on it (yes)")  # fmt: skip
     add("--explain", action="store_true", help="explain the words of the tables")
-    add("--beta-concentration", type=number(), metavar="C",
-        help="alpha + beta of --noise beta; larger is less noisy (4)")  # fmt: skip
     choose("--last-pull", LAST_PULLS, "the pull that exceeds the budget counts with its reward, or forfeits it "
            "(counts)", default="counts")  # fmt: skip
     add("--marks", type=whole(1, 10_000), default=50, metavar="N", help="points of the curves in regret.png (50)")
@@ -302,29 +253,22 @@ def parser() -> Parser:
     return made
 
 
-def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What was given of :class:`~jaxbandits.comparison.plan.Options`."""
-    found = {field.name: getattr(arguments, field.name, None) for field in dataclasses.fields(Options)}
-    found |= {"claim": arguments.claim.replace("-", " "), "average_cost": arguments.constraint}
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def run(arguments: argparse.Namespace, given: list[str]) -> int:
     """Do the job; the exit code is 0, 1 (something could not be written) or 130 (Ctrl-C after the runs)."""
-    policies, asked = chosen_policies(arguments), [arguments.policy] if arguments.policy else []
+    (policies, notes), asked = chosen_policies(arguments), [arguments.policy] if arguments.policy else []
     if asked and not arguments.answer:
         raise bad("--policy", arguments.policy, "left out with --no-answer: only the answer is for it")
     files, out = (*FILES, *(ANSWER_FILES if arguments.answer else ())), Path(arguments.out)
     check_folder("--out", arguments.out, files, "compare")
+    options = {field.name: getattr(arguments, field.name, None) for field in dataclasses.fields(plans.Options)}
+    options |= {"claim": arguments.claim.replace("-", " "), "average_cost": arguments.constraint}
     with DrawingProcess(apart=cores() > 1) as pictures:
-        try:
-            plan = prepare(arguments.arms, arguments.budget, policies, **options_of(arguments))
+        with console.named_as_options(arguments):
+            plan = plans.prepare(arguments.arms, arguments.budget, policies, **options)
             for name in asked:
                 setting_called(name, list(plan.settings))
-        except InputError as problem:
-            raise as_option(problem, arguments) from None
         if arguments.answer:
-            plan = dataclasses.replace(plan, baselines=baselines_plan(plan))
+            plan = dataclasses.replace(plan, baselines=plans.baselines_plan(plan))
         progress = usual_progress(arguments.progress)
         threading.Thread(target=_import_xarray, daemon=True).start()
         comparison = run_plan(plan, progress=progress)
@@ -335,7 +279,7 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
             # Numbers are written first, for the runs took the longest; then comes what is to be read; pictures last.
             written += put_all(out, comparison.numbers({"command": command, "arguments": vars(arguments)}))
             if arguments.answer:
-                answer = comparison.answer(*asked, check=False, progress=progress)
+                answer = answer_of(comparison, asked, check=False, progress=progress)
             say(text_of(comparison, answer, arguments.explain))
             regret, made = pictures.submit(comparison.drawing()), dict[str, bytes]()
             if answer is not None:
@@ -346,13 +290,11 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
                 made = answer_files(answer, {name: picture.result() for name, picture in drawn.items()}, command)
             put_all(out, {"regret.png": regret.result(), **made})
         except OSError as problem:
-            console.complain(f"--out: could not be written ({problem})")
-            return 1
+            return console.unwritten(problem)
         except KeyboardInterrupt:
             there = ", ".join(map(str, written)) or "nothing more"
             print(f"interrupted: all runs finished; {there} written", file=sys.stderr)
             return 130
-    notes = [f"note: {note}" for note in left_out(arguments)]
     last = [*notes, closing(answer)] if answer else notes
     say("\n" + "\n\n".join([*last, f"written: {', '.join(str(out / name) for name in files)}"]))
     return 0
@@ -360,9 +302,10 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
 
 def _import_xarray() -> None:
     """Half a second of imports that are needed after the runs, while these compile; its first use makes some more."""
-    import xarray
+    with contextlib.suppress(Exception):  # the process may end meanwhile
+        import xarray
 
-    xarray.DataArray([0.0]).mean()
+        xarray.DataArray([0.0]).mean()
 
 
 def budgets(text: str) -> float | list[float]:
@@ -374,8 +317,32 @@ def constraint(text: str) -> float | None:
     """A converter: None for ``budget``, C for ``average-cost:C``."""
     kind, _, bound = text.partition(":")
     may_be = "budget, or average-cost:C with C above 0, as average-cost:0.5"
-    if kind == "average-cost":
-        return number(above=0, may_be=may_be)(bound)
-    if text != "budget":
+    if kind != "average-cost" and text != "budget":
         raise refused(text, may_be)
-    return None
+    return None if text == "budget" else number(above=0, may_be=may_be)(bound)
+
+
+# --- ``jaxbandits demo``: the same on the shipped sample
+
+
+_CHOSEN = ["--budget", "300", "--policies", "omega_ucb,bts,m_ucb", "--rho", "0.0625,0.25,1", "--runs", "200"]
+
+
+def demo_parser() -> Parser:
+    """Of the options of ``demo``."""
+    made = Parser(
+        prog="jaxbandits demo",
+        description="Compare three policies on the shipped ads; some ten seconds the first time.",
+    )
+    made.add_argument("--out", default="jaxbandits-demo", metavar="DIR", help="folder to write to (jaxbandits-demo)")
+    return made
+
+
+def run_demo(arguments: argparse.Namespace, given: list[str]) -> int:
+    """Show the command for files of one's own, and run it."""
+    with resources.as_file(resources.files("jaxbandits") / "data" / "sample_ads.csv") as sample:
+        command = ["compare", "--arms", str(sample), *_CHOSEN, "--out", arguments.out]
+        say(f"$ {shlex.join(['jaxbandits', *command])}\n")
+        chosen = parser().parse(command[1:])
+        chosen.job = "compare"
+        return run(chosen, command)

@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -36,9 +36,8 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, exit_on_error=False, **options)
 
-    def add_choice(self, name: str, known: Iterable[str], about: str, default: str | None = None) -> None:
+    def add_choice(self, name: str, known: Sequence[str], about: str, default: str | None = None) -> None:
         """An option that takes one of some names."""
-        known = tuple(known)
         self.add_argument(name, type=one_of(known), metavar="|".join(known), help=about, default=default)
 
     def parse(self, given: Sequence[str]) -> argparse.Namespace:
@@ -77,9 +76,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {spelt[near[0]]}?" if near else ""
 
 
-def listed(name: str, known: Iterable[str]) -> str:
+def listed(name: str, known: Collection[str]) -> str:
     """The known names, and which of them was probably meant."""
-    known = tuple(known)
     return f"{', '.join(known)}{nearest(name, known)}"
 
 
@@ -91,21 +89,16 @@ def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
     return argparse.ArgumentTypeError(f"{shown(text)} given; it must be {may_be}")
 
 
-def number(
-    *, above: float = -math.inf, most: float = math.inf, may_be: str = "a finite number"
-) -> Callable[[str], float]:
+def number(*, above: float = -math.inf, most: float = math.inf, may_be: str = "") -> Callable[[str], float]:
     """A converter to a finite number, perhaps in a range."""
     ends = [f"above {above:g}"] * math.isfinite(above) + [f"at most {most:g}"] * math.isfinite(most)
-    may_be = " ".join([may_be, " and ".join(ends)]).rstrip()
+    may_be = may_be or " ".join(["a finite number", *" and ".join(ends).split()])
 
     def convert(text: str) -> float:
-        try:
-            value = float(text) if "_" not in text else math.nan
-        except ValueError:
-            value = math.nan
-        if not (math.isfinite(value) and above < value <= most):
-            raise refused(text, may_be)
-        return value
+        with contextlib.suppress(ValueError):
+            if "_" not in text and math.isfinite(value := float(text)) and above < value <= most:
+                return value
+        raise refused(text, may_be)
 
     return convert
 
@@ -116,18 +109,15 @@ def numbers(text: str) -> list[float]:
     return [each(part) for part in text.split(",")]
 
 
-def whole(least: int | None = None, most: int | None = None, most_as: str = "") -> Callable[[str], int]:
-    """A converter to a whole number, perhaps in a range; ``most_as`` is how the message writes its upper end."""
-    ends = "" if least is None else f" of at least {least}"
-    ends = ends if most is None else f" from {least} to {most_as or format(most, ',')}"
+def whole(least: int | None = None, most: int | None = None) -> Callable[[str], int]:
+    """A converter to a whole number, perhaps in a range."""
+    ends = "" if least is None else f" of at least {least}" if most is None else f" from {least} to {most:,}"
 
     def convert(text: str) -> int:
-        try:
+        with contextlib.suppress(ValueError):
             value = int(text)
             if (least is None or value >= least) and (most is None or value <= most):
                 return value
-        except ValueError:
-            pass
         raise refused(text, f"a whole number{ends}")
 
     return convert
@@ -176,12 +166,24 @@ OTHERWISE = {"average_cost": "constraint", "wrt": "parameter", "executor": "on"}
 """Options that are not called as the argument of the library is."""
 
 
-def as_option(problem: InputError, arguments: argparse.Namespace) -> InputError:
-    """``runs: 0 given; …`` as ``--runs: 0 given; …``, if the command has such an option."""
-    name, colon, rest = str(problem).partition(":")
-    own = name.rpartition(".")[2]  # a policy's parameter is told as OmegaUCB.rho
-    own = OTHERWISE.get(own, own)
-    return InputError(f"{option(own)}{colon}{rest}") if own in vars(arguments) else problem
+@contextlib.contextmanager
+def named_as_options(arguments: argparse.Namespace) -> Iterator[None]:
+    """Errors of the library, ``runs: 0 given; …``, as those of the command, ``--runs: 0 given; …``."""
+    try:
+        yield
+    except InputError as problem:
+        name, colon, rest = str(problem).partition(":")
+        own = name.rpartition(".")[2]  # a policy's parameter is told as OmegaUCB.rho
+        own = OTHERWISE.get(own, own)
+        if own not in vars(arguments):
+            raise
+        raise InputError(f"{option(own)}{colon}{rest}") from None
+
+
+def unwritten(problem: OSError) -> int:
+    """Say it; the exit code."""
+    complain(f"--out: could not be written ({problem})")
+    return 1
 
 
 # --- Compiled programs are kept from one command to the next, in jax's persistent compilation cache
@@ -250,7 +252,7 @@ def _prune(folder: Path) -> None:
 _JOBS = {
     "read": ("show what was understood of an arms file", "jaxbandits._cli.read", "parser", "run"),
     "compare": ("which policy spends a budget best", "jaxbandits._cli.compare", "parser", "run"),
-    "demo": ("compare on the sample that is shipped", "jaxbandits._cli.demo", "parser", "run"),
+    "demo": ("compare on the sample that is shipped", "jaxbandits._cli.compare", "demo_parser", "run_demo"),
     "sweep": ("regret over grids of parameters, kill-safe", "jaxbandits._cli.sweep", "sweep_parser", "run_sweep"),
     "status": ("what is done of a sweep, what is left", "jaxbandits._cli.sweep", "status_parser", "run_status"),
     "audit": ("is the log of a live agent what it decided", "jaxbandits._cli.audit", "parser", "run"),

@@ -7,13 +7,12 @@ import math
 import shlex
 from collections.abc import Callable
 
-from jaxbandits._cli.compare import FORMATS, add_arms_options, arms_options, as_typed
-from jaxbandits._cli.console import Parser, as_option, say
+from jaxbandits._cli.compare import FORMATS, add_arms_options, arms_options
+from jaxbandits._cli.console import Parser, named_as_options, option, say
 from jaxbandits._tables import NumberStyle, Table, counted, line
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.comparison.arms_table import ArmsTable, Instance, estimates, interval_names
+from jaxbandits.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance, estimates, interval_names
 from jaxbandits.comparison.plan import TWO_COST_POLICIES
-from jaxbandits.core.checks import InputError
 from jaxbandits.statistics import Estimate
 
 _MOST_INSTANCES, _MOST_ARMS = 6, 40
@@ -34,10 +33,8 @@ def parser() -> Parser:
 
 def run(arguments: argparse.Namespace, given: list[str]) -> int:
     """Do the job; the exit code is 0."""
-    try:
+    with named_as_options(arguments):
         table = read_arms(arguments.file, **arms_options(arguments))
-    except InputError as problem:
-        raise as_option(problem, arguments) from None
     sizes = [len(instance.arms) for instance in table.instances]
     many = f", {counted(len(sizes), 'instance')}" if len(sizes) > 1 else ""
     head = [f"read {arguments.file}: {table.kind}{many}, {sum(sizes):,} arms", *(f"  {note}" for note in table.notes)]
@@ -56,24 +53,24 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
 
 
 def _instance(table: ArmsTable, instance: Instance, most: int) -> str:
-    evidence, style, pull, result = instance.evidence, table.style, table.pull_unit, table.reward_unit
+    style, pull, result = table.style, table.pull_unit, table.reward_unit
+    evidence = instance.evidence or NO_EVIDENCE
     one = {"conversions": "conversion"}.get(result, result)
-    totals = None if evidence is None else evidence.totals(slice(None))
 
-    def in_all(totals: tuple[float, float, float] | None) -> list[str]:
+    def in_all(arm: int | slice) -> list[str]:
+        totals = evidence.totals(arm)
         return [style.count(totals[0]), style.count(totals[1]), style.money(totals[2])] if totals else []
 
-    header = ["arm", *([f"{pull}s", result, table.cost_unit] if totals else [])]
+    header = ["arm", *([f"{pull}s", result, table.cost_unit] if in_all(0) else [])]
     header += [f"{result} per {pull}", f"cost per {pull}", f"cost per {one}"]
     header += [f"{table.cost2_unit} per {pull}"] if table.cost2_unit else []
     rows = []
     for arm, (name, found) in enumerate(zip(instance.arms[:most], estimates(instance)[:most], strict=True)):
-        sums = in_all(None if evidence is None else evidence.totals(arm))
         rate, price, per = found
-        percent = evidence is not None and evidence.whole
-        rows.append([name, *sums, _rate(style, rate, percent), *(_with_ends(x, style.money) for x in (price, per))])
-        rows[-1] += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
-    rows += [["in all", *in_all(totals)]] if totals else []
+        known = [_rate(style, rate, evidence.whole), _with_ends(price, style.money), _with_ends(per, style.money)]
+        known += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
+        rows.append([name, *in_all(arm), *known])
+    rows += [["in all", *in_all(slice(None))]] if in_all(0) else []
     more = len(instance.arms) - most
     rest = f"\n… and {counted(more, 'more arm')}, which the last line counts" if more > 0 else ""
     return Table(header, rows).text() + rest
@@ -109,5 +106,12 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
     if table.cost2_unit:  # as much of the other as the same pulls take
         rounded += f",{budget / price * float(widest.mean_cost[:, 1].mean()):.2g}"
         policies = ",".join(TWO_COST_POLICIES)
-    command = f"jaxbandits compare --arms {shlex.quote(line(arguments.file))}{as_typed(arguments)} --budget {rounded}"
-    return f"{command} --policies {policies}"
+    command = ["jaxbandits", "compare", "--arms", line(arguments.file)]
+    for name, value in arms_options(arguments).items():
+        if name == "add":
+            command += ["--sum"] * value
+        elif value not in (None, "published"):
+            text = ",".join(f"{role}={title}" for role, title in value.items()) if name == "columns" else value
+            text = f"{value:.15g}" if isinstance(value, float) else text
+            command += [x for one in (text if isinstance(text, list) else [text]) for x in (option(name), one)]
+    return shlex.join([*command, "--budget", rounded, "--policies", policies])

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jaxbandits._cli.console import Parser, as_option, complain, say, whole
+from jaxbandits._cli.console import Parser, complain, named_as_options, say, whole
 from jaxbandits._progress import usual_progress
 from jaxbandits._tables import line
 from jaxbandits.core.checks import InputError, bad
@@ -64,26 +64,22 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
         raise bad("--workers", arguments.workers, "left out with --on")
     kept = f"finished blocks are in {line(out)}, the same command continues" if out else "nothing was written"
     try:
-        spec = load_spec(arguments.spec)
-        if arguments.dry_run:
-            say("\n".join(_forecast(make_plan(spec), arguments)))
-            return 0
-        shown = usual_progress(arguments.progress)
-        with open_engine(arguments.on) if arguments.on is not None else contextlib.nullcontext() as executor:
-            found = sweep(spec, out, executor=executor, workers=arguments.workers, progress=shown, notice=_notice)
+        with named_as_options(arguments):
+            spec = load_spec(arguments.spec)
+            if arguments.dry_run:
+                say("\n".join(_forecast(make_plan(spec), arguments)))
+                return 0
+            shown = usual_progress(arguments.progress)
+            with open_engine(arguments.on) if arguments.on is not None else contextlib.nullcontext() as executor:
+                found = sweep(spec, out, executor=executor, workers=arguments.workers, progress=shown, notice=_notice)
         say(f"{summary(found)}\nwritten: {line(out)}/ (result.nc, sensitivity.csv, summary.txt, pictures)")
         return 0
-    except StorageError as problem:
-        complain(str(problem.strerror))
-        return 1
-    except UnfinishedError as problem:
-        complain(f"{problem}; {kept}")
+    except (StorageError, UnfinishedError) as problem:
+        complain(problem.strerror if isinstance(problem, OSError) else f"{problem}; {kept}")
         return 1
     except KeyboardInterrupt:
         print(f"interrupted; {kept}", file=sys.stderr)
         return 130
-    except InputError as problem:
-        raise as_option(problem, arguments) from None
 
 
 def _notice(text: str) -> None:

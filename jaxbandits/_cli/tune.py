@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from jaxbandits._cli.compare import add_arms_options, arms_options
-from jaxbandits._cli.console import Parser, as_option, complain, nearest, number, one_of, option, say, whole
+from jaxbandits._cli.console import Parser, named_as_options, nearest, number, one_of, option, say, unwritten, whole
 from jaxbandits._files import check_folder
 from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.comparison.plan import POLICIES
@@ -21,7 +21,7 @@ from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import leaf_fields
 from jaxbandits.core.settings import get
 from jaxbandits.policies import IndexPolicy, SoftIndex
-from jaxbandits.tuning import FAMILIES, FILES, Problem, Tuned, fixed_problem, random_problem, tune
+from jaxbandits.tuning import FAMILIES, FILES, Problem, fixed_problem, random_problem, tune
 
 _EPILOG = """\
 Examples:
@@ -54,7 +54,7 @@ def parser() -> Parser:
     add("--grid", type=whole(2, 10**4), default=0, metavar="N",
         help="compare with the best of N values, start/16 to 16·start, on 100 instances (no grid)")  # fmt: skip
     add("--fresh", type=whole(2, many), default=200, metavar="N", help="instances of the final comparison (200)")
-    add("--seed", type=whole(0, 2**32 - 1, "2**32 - 1"), default=0, metavar="S",
+    add("--seed", type=whole(0, 2**32 - 1), default=0, metavar="S",
         help="the same seed gives the same numbers (0)")  # fmt: skip
     add("--out", default="jaxbandits-tune", metavar="DIR", help=f"folder for {', '.join(FILES)} (jaxbandits-tune)")
     return made
@@ -70,19 +70,13 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
         grid = float(get(policy, names[0])) * np.geomspace(1 / 16, 16, arguments.grid)
     check_folder("--out", arguments.out, FILES, "tune")
     alike = {name: getattr(arguments, name) for name in ("steps", "instances", "fresh")}
+    with named_as_options(arguments):
+        found = tune(policy, _problem(arguments), wrt=names, key=jax.random.key(arguments.seed), grid=grid, **alike)
+    about = {"command": shlex.join(["jaxbandits", *given]), "arguments": vars(arguments)}
     try:
-        found: Tuned = tune(
-            policy, _problem(arguments), wrt=names, key=jax.random.key(arguments.seed), grid=grid, **alike
-        )
-    except InputError as problem:
-        raise as_option(problem, arguments) from None
-    try:
-        written = found.save(
-            arguments.out, {"command": shlex.join(["jaxbandits", *given]), "arguments": vars(arguments)}
-        )
+        written = found.save(arguments.out, about)
     except OSError as problem:
-        complain(f"--out: could not be written ({problem})")
-        return 1
+        return unwritten(problem)
     say("\n".join([*found.lines(), f"written: {', '.join(map(str, written))}"]))
     return 0
 
@@ -97,10 +91,7 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
         raise bad("--parameter", name, f"one of {', '.join(leaves)}, as {arguments.policy} has{nearest(name, leaves)}")
     given = {} if arguments.start is None else {name: arguments.start}
     if missing := [x.name for x in leaves.values() if x.default is dataclasses.MISSING and x.name not in given]:
-        raise InputError(
-            f"--start: missing; {arguments.policy} has no default for {missing[0]}, so that it must be given"
-            + ("" if missing[0] == name else f", as --parameter {missing[0]}")
-        )
+        raise InputError(f"--start: missing; it must be given, for {arguments.policy} has no default for {missing[0]}")
     policy = kind(**given)
     if arguments.temperature is None:
         return policy, (name,)
@@ -110,12 +101,10 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, tuple[str, ...]]:
 
 
 def _problem(arguments: argparse.Namespace) -> Problem:
-    reading = arms_options(arguments, facebook=False)
-    of_other = reading if arguments.arms is None else {x: getattr(arguments, x) for x in ("k", "family")}
-    for name, value in of_other.items():
-        if value not in (None, [], False):
-            needs = "without --arms" if arguments.arms is None else "with --arms"
-            raise bad(option(name), value, f"left out {needs}")
+    reading, which = arms_options(arguments, facebook=False), "without" if arguments.arms is None else "with"
+    for name in reading if arguments.arms is None else ("k", "family"):
+        if (value := getattr(arguments, name)) not in (None, [], False):
+            raise bad(option(name), value, f"left out {which} --arms")
     if arguments.arms is None:
         return random_problem(arguments.family or "bernoulli", arguments.k or 10, arguments.budget or 1.5e5)
     if arguments.budget is None:

@@ -11,19 +11,17 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbandits.comparison.arms_table import estimates, money
-from jaxbandits.comparison.plan import ComparisonPlan, arms_of, baselines_plan, best_by_file, block_size, file_means
+from jaxbandits.comparison import plan as plans
+from jaxbandits.comparison.arms_table import NO_EVIDENCE, FloatArray, estimates, money
+from jaxbandits.comparison.comparison import Comparison, run_plan
+from jaxbandits.comparison.plan import ComparisonPlan, Group, block_size, world_of
 from jaxbandits.comparison.worlds import counts_conversions, with_bounds
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.settings import Settings
-from jaxbandits.statistics import Estimate, dominance, mean
+from jaxbandits.statistics import dominance, mean
 
 if TYPE_CHECKING:
     import xarray
-
-    from jaxbandits.comparison.comparison import Comparison
-
-FloatArray = NDArray[np.float64]
 
 
 class Spread(NamedTuple):
@@ -42,32 +40,27 @@ class Spread(NamedTuple):
 class Gain(NamedTuple):
     """How much more one earns than another in the same worlds."""
 
-    difference: Estimate  # its mean, run by run, with the 95 % interval of statistics.mean
+    mean: float  # run by run
+    half: float  # half the width of its 95 % interval (statistics.mean); NaN for one run
     share: float  # that mean / mean of the other; NaN where that is 0
     better: float  # in what share of the runs it is more (an equal one counts half)
     clear: bool | None = None  # by Holm's test over all pairs of its table; None where none was made
-
-    @property
-    def half(self) -> float:
-        """Half the width of the interval; NaN for one run."""
-        return (self.difference.high - self.difference.low) / 2
 
 
 def gains(mine: xarray.DataArray, other: xarray.DataArray, clear: bool | None = None) -> tuple[Gain, tuple[Gain, ...]]:
     """What ``mine`` earns more than ``other``, ``[instance, replicate]`` each: over all instances, and in each."""
 
-    def gain(apart: Estimate, ends: Sequence[float], own: FloatArray, base: FloatArray, clear: bool | None) -> Gain:
+    def gain(ends: Sequence[float], own: FloatArray, base: FloatArray, clear: bool | None = None) -> Gain:
         value, low, high = map(float, ends)
-        difference = Estimate(value, low, high, apart.units, apart.warnings)
-        share = difference.value / base.mean() if base.mean() else np.nan
-        return Gain(difference, float(share), float((own > base).mean() + (own == base).mean() / 2), clear)
+        share = value / float(base.mean()) if base.mean() else np.nan
+        return Gain(value, (high - low) / 2, share, float((own > base).mean() + (own == base).mean() / 2), clear)
 
-    apart, instances = mine - other, mine.sizes["instance"]
+    apart = mine - other
     average, each = mean(apart, over="replicate"), mean(apart.rename(instance="each"), over="replicate")
-    summed = [instances * x for x in (average.value, average.low, average.high)]
+    summed = [mine.sizes["instance"] * x for x in (average.value, average.low, average.high)]
     ends = zip(each.value.values, each.low.values, each.high.values, strict=True)
-    alone = (gain(each, *row, None) for row in zip(ends, mine.values, other.values, strict=True))
-    return gain(average, summed, mine.values.sum(axis=0), other.values.sum(axis=0), clear), tuple(alone)
+    alone = tuple(gain(*row) for row in zip(ends, mine.values, other.values, strict=True))
+    return gain(summed, mine.values.sum(axis=0), other.values.sum(axis=0), clear), alone
 
 
 def clear_pairs(reward: xarray.DataArray) -> NDArray[np.bool_]:
@@ -118,11 +111,11 @@ def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCh
             wider = with_bounds(plan.table, noise, plan.posterior, plan.cost_cv, None, None, grow_only=True)
             other = dataclasses.replace(other, table=wider)
         if plan.posterior is None:
-            groups = (dataclasses.replace(group, environment=arms_of(other, group.rows)) for group in plan.groups)
-            other = dataclasses.replace(other, groups=tuple(groups))
+            groups = tuple(Group(group.rows, world_of(other, group.rows)) for group in plan.groups)
+            other = dataclasses.replace(other, groups=groups)
     except InputError as problem:
         return f"no second noise was played ({problem})"
-    found = comparison.play(other, progress=progress)
+    found = run_plan(other, progress=progress)
     reward = found.data["reward"]
     means, here = (x.data["reward"].mean(("instance", "replicate")).values for x in (found, comparison))
     kept = np.array([name not in {*comparison.broken, *found.broken} for name in names])
@@ -141,29 +134,29 @@ def money_over_budgets(
 
     Every point is a budget of its own, so it holds too for policies that know what they may spend.
     """
-    plan = comparison.plan
-    budgets, alone = plan.budget * np.arange(1, points + 1) / points, _alone(plan, setting)
-    spent = []
+    plan, spent, names = comparison.plan, [], list(comparison.plan.settings)
+    owners = [
+        (policy, row)
+        for policy in plan.policies
+        for row in range(max((len(leaf) for leaf in jax.tree.leaves(policy)), default=1))
+    ]
+    policy, row = owners[setting]
+    one = Settings.of(jax.tree.map(lambda leaf: leaf[row : row + 1], policy), len(plan.table.instances)).policy
+    name = names[setting]
     for part in range(1, points):
-        rounds = None if plan.rounds is None else max(1, plan.rounds * part // points)
-        some = tuple(budget * part / points for budget in plan.budgets)
-        share = dataclasses.replace(alone, budgets=some, rounds=rounds, runs=check_runs(plan))
-        smaller = comparison.play(share, progress=progress)
-        spent.append(smaller.accounts.money(0).mean(axis=1))
-    return budgets, np.stack([*spent, comparison.accounts.money(setting).mean(axis=1)])
-
-
-def _alone(plan: ComparisonPlan, setting: int) -> ComparisonPlan:
-    """The plan with one of its settings."""
-    counts = [max((len(leaf) for leaf in jax.tree.leaves(policy)), default=1) for policy in plan.policies]
-    ends = np.cumsum(counts)
-    at = int(np.searchsorted(ends, setting, side="right"))
-    row = setting - int(ends[at]) + counts[at]
-    one = jax.tree.map(lambda leaf: leaf[row : row + 1], plan.policies[at])
-    name = list(plan.settings)[setting]
-    policy = Settings.of(one, len(plan.table.instances)).policy
-    settings = {name: plan.settings[name]}
-    return dataclasses.replace(plan, policies=(policy,), settings=settings, until=None, baselines=None)
+        smaller = dataclasses.replace(
+            plan,
+            policies=(one,),
+            settings={name: plan.settings[name]},
+            budgets=tuple(budget * part / points for budget in plan.budgets),
+            rounds=None if plan.rounds is None else max(1, plan.rounds * part // points),
+            runs=check_runs(plan),
+            until=None,
+            baselines=None,
+        )
+        spent.append(run_plan(smaller, progress=progress).accounts.money(0).mean(axis=1))
+    spent.append(comparison.accounts.money(setting).mean(axis=1))
+    return plan.budget * np.arange(1, points + 1) / points, np.stack(spent)
 
 
 # --- What the reader should be warned of
@@ -253,23 +246,14 @@ class SettingAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What :func:`answer_of` found.
+    """What :func:`answer_of` found."""
 
-    Attributes:
-        comparison: that it is about.
-        baselines: the comparison of the fixed splits.
-        settings: the best setting first (of those that kept the constraint), then those that were asked for.
-        best_arms: of each instance, the position of the arm with the best ratio by the file.
-        check: what another noise makes of the ranking; a line that says why none was played; None if not asked for.
-        warnings: numbers that the reader should know of.
-    """
-
-    comparison: Comparison
-    baselines: Comparison
-    settings: tuple[SettingAnswer, ...]
-    best_arms: tuple[int, ...]
-    check: NoiseCheck | str | None
-    warnings: tuple[str, ...]
+    comparison: Comparison  # that it is about
+    baselines: Comparison  # of the fixed splits
+    settings: tuple[SettingAnswer, ...]  # the best of those that kept the constraint, then those that were asked for
+    best_arms: tuple[int, ...]  # of each instance, the position of the arm with the best ratio by the file
+    check: NoiseCheck | str | None  # what another noise makes of the ranking, or why none was played
+    warnings: tuple[str, ...]  # numbers that the reader should know of
 
 
 def answer_of(
@@ -302,7 +286,7 @@ def answer_of(
     chosen = list(dict.fromkeys([kept[0], *(setting_called(name, ranked) for name in settings)]))
     baselines, best = comparison.baselines, probability_best(plan)
     if baselines is None:
-        baselines = comparison.play(baselines_plan(plan), progress=progress)
+        baselines = run_plan(plans.baselines_plan(plan), progress=progress)
     answers = tuple(
         _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in chosen
     )
@@ -310,7 +294,7 @@ def answer_of(
         comparison=comparison,
         baselines=baselines,
         settings=answers,
-        best_arms=tuple(best_by_file(plan)),
+        best_arms=tuple(plans.best_by_file(plan)),
         check=check_noise(comparison, progress=progress) if check else None,
         warnings=tuple(warnings_of(comparison, labels.index(chosen[0]), answers[0].arms)),
     )
@@ -334,7 +318,7 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
     From the draws of at least 1000 runs (fewer for a log of very many rows); where means are given, 1 for the best.
     """
     if plan.posterior is None:
-        arms = zip(plan.table.instances, best_by_file(plan), strict=True)
+        arms = zip(plan.table.instances, plans.best_by_file(plan), strict=True)
         return [np.eye(len(instance.arms))[best] for instance, best in arms]
     found = []
     for number, (instance, posterior) in enumerate(zip(plan.table.instances, plan.posterior.instances, strict=True)):
@@ -355,23 +339,22 @@ def _setting_answer(
 ) -> SettingAnswer:
     import xarray
 
-    plan, accounts = comparison.plan, comparison.accounts
+    plan, accounts, instances = comparison.plan, comparison.accounts, comparison.plan.table.instances
     mine, splits = comparison.data["reward"][setting], baselines.data["reward"]
     every = np.concatenate([mine.values[None], splits.values])
     clear = clear_pairs(xarray.DataArray(every, dims=splits.dims))[0, 1:]
-    pulls, paid, results = accounts.pulls[setting], accounts.money(setting), accounts.results(setting)
+    paid = accounts.money(setting)
+    share = paid / np.maximum(paid.sum(axis=-1, keepdims=True), 1e-300)
+    spreads = [share, accounts.pulls[setting], paid, accounts.results(setting)]
+    spreads += [accounts.spent2(setting)] if plan.table.cost2_unit else []
     arms = []
-    for row, (instance, means) in enumerate(zip(plan.table.instances, file_means(plan), strict=True)):
-        share = paid[row] / np.maximum(paid[row].sum(axis=-1, keepdims=True), 1e-300)
+    for row, (instance, (reward, cost)) in enumerate(zip(instances, plans.file_means(plan), strict=True)):
         in_file = np.array([(reward.value, cost.value) for reward, cost, _ in estimates(instance)])
-        seen = None if plan.table.kind == "log" or instance.evidence is None else instance.evidence.clicks
-        means = means[0], money(means[1])
-        known = [*means, *in_file.T, best[row], np.full(len(in_file), np.nan) if seen is None else seen]
-        spreads = [share, pulls[row], paid[row], results[row]]
-        spreads += [accounts.spent2(setting)[row]] if plan.table.cost2_unit else []
+        seen = None if plan.table.kind == "log" else (instance.evidence or NO_EVIDENCE).clicks
+        known = [reward, money(cost), *in_file.T, best[row], np.full(len(in_file), np.nan) if seen is None else seen]
         arms.append(
             tuple(
-                ArmAnswer(instance.name, name, *numbers, *(Spread.of(x[..., k]) for x in spreads))
+                ArmAnswer(instance.name, name, *numbers, *(Spread.of(x[row, :, k]) for x in spreads))
                 for k, (name, numbers) in enumerate(zip(instance.arms, np.stack(known, axis=-1).tolist(), strict=True))
             )
         )

@@ -1,33 +1,39 @@
 """Read the arms of budgeted bandits from a CSV file: means, counts, logs of pulls, or Facebook ads.
 
-In plain form the first line names the columns, in any order and in upper or lower case (aliases in brackets):
-
-* means:    name [arm], mean_reward, mean_cost
-* counts:   name [arm], clicks, spent [spend, cost], conversions [conversion, total_conversion]
-* log:      name [arm], reward, cost; one row per pull
-* facebook: campaign_id [xyz_campaign_id], age, gender, clicks, spent, total_conversion
-
-An `instance` column in the first three holds several independent problems in one file; `ad_id` names the Facebook arms.
-Files as programs export them are read too; the rules stand in docs/arms-files.md, and the notes say which were used.
+Their plain headers, and the rules for files as programs export them, stand in docs/arms-files.md.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from jaxbandits.comparison._reading.arms import NOT_KNOWN, Arm, arms_of, default_bounds, fitting, instance_of, kept_out
 from jaxbandits.comparison._reading.columns import REWARD, ROLES, Asked
-from jaxbandits.comparison._reading.facebook import facebook_rows
-from jaxbandits.comparison._reading.rows import Choices, Rows, read_rows, unit_of_rewards
-from jaxbandits.comparison._reading.sheet import Sheet, read_sheet
-from jaxbandits.comparison.arms_table import ArmsTable, Instance, KeptOut
+from jaxbandits.comparison._reading.numbers import MAY_BE, is_nothing
+from jaxbandits.comparison._reading.rows import Rows, facebook_rows, read_rows, unit_of_rewards
+from jaxbandits.comparison._reading.sheet import Sheet, coded, grouped, read_sheet
+from jaxbandits.comparison.arms_table import (
+    NO_EVIDENCE,
+    ArmsTable,
+    Daily,
+    Evidence,
+    FloatArray,
+    Instance,
+    KeptOut,
+    Pulls,
+)
 from jaxbandits.core.checks import InputError, bad, positive_number, shown
+
+_LARGEST_SCALED_MEAN = 0.99
+_NOT_KNOWN = "a number is not known"
+_SMALL_COST = 0.1  # below it a file that is not in plain form has a bound of its own
 
 
 def read_arms(
@@ -45,7 +51,7 @@ def read_arms(
     keep: Sequence[str] = (),
     add: bool = False,
 ) -> ArmsTable:
-    """Read an arms file; the header decides the format (see the module's text for the columns).
+    """Read an arms file; the header decides the format.
 
     Means in the user's units: means as given; counts conversions/clicks and spent/clicks; log the averages over the
     arm's rows; Facebook ads total_conversion/clicks (0.01 where that is 0, as in the omega-UCB paper) and spent/clicks.
@@ -103,11 +109,8 @@ def read_arms(
     """
     if not isinstance(instances, str) or instances not in ("published", "repaired"):
         raise bad("instances", instances, "'published' or 'repaired'")
-    reward_max = None if reward_max is None else positive_number("reward_max (--reward-max)", reward_max)
-    cost_max = None if cost_max is None else positive_number("cost_max (--cost-max)", cost_max)
-    prior = 0.0 if prior is None else positive_number("prior", prior)
-    if encoding is not None and not isinstance(encoding, str):
-        raise bad("encoding", encoding, "the name of an encoding, such as cp1251")
+    given = {"reward_max (--reward-max)": reward_max, "cost_max (--cost-max)": cost_max, "prior": prior}
+    reward_max, cost_max, prior = (None if x is None else positive_number(name, x) for name, x in given.items())
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
     sheet = read_sheet(path, _asked(columns, reward), encoding)
@@ -116,23 +119,31 @@ def read_arms(
         rows = facebook_rows(sheet, repair=instances == "repaired")
     else:
         report.others += _of_columns(sheet)
-        choices = Choices(frozenset(drop), frozenset(keep), add)
-        rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, choices)
+        rows = read_rows(sheet, "stdin" if path == "-" else Path(path).stem, decimal, drop, keep, add)
     kind = rows.columns.kind
     if prior and rows.spent2 is not None:
         raise bad("prior", prior, "left out beside a second cost")
-    for given, used in (
+    for idle, used in (
         (f"{instances=}" * (instances != "published"), "facebook"),
-        (f"{prior=}" * (prior > 0), "counts"),
+        (f"{prior=}" * (prior is not None), "counts"),
     ):
-        report.others += [f"{given} has no effect on a file of {kind}"] if given and kind != used else []
-    found, out = _instances(rows, prior, (reward_max, cost_max))
+        report.others += [f"{idle} has no effect on a file of {kind}"] if idle and kind != used else []
+    found, out = _instances(rows, prior or 0.0, (reward_max, cost_max))
     report.tell(sheet.source)
     _tell_of_arms(rows, found, out, prior, reward_max)
-    units = unit_of_rewards(rows), "cost" if kind in ("means", "log") else "spent"
-    notes, pull_unit = (*report.changes, *report.others), rows.columns.pull_unit
-    made = ArmsTable(kind, found, notes, *units, sheet.sha256, pull_unit, rows.style, out, len(report.changes))
-    return made if rows.spent2 is None else replace(made, cost2_unit=sheet.titles[sheet.columns.at["cost2"]])
+    return ArmsTable(
+        kind=kind,
+        instances=found,
+        notes=(*report.changes, *report.others),
+        reward_unit=unit_of_rewards(rows),
+        cost_unit="cost" if kind in ("means", "log") else "spent",
+        sha256=sheet.sha256,
+        pull_unit=rows.columns.pull_unit,
+        style=rows.style,
+        kept_out=out,
+        changes=len(report.changes),
+        cost2_unit="" if rows.spent2 is None else sheet.titles[sheet.columns.at["cost2"]],
+    )
 
 
 def _asked(columns: Mapping[str, str] | None, reward: str | None) -> Asked:
@@ -146,36 +157,212 @@ def _asked(columns: Mapping[str, str] | None, reward: str | None) -> Asked:
     return {role: " ".join(text.split()) for role, text in given.items()}
 
 
+# --- From rows to instances: sums, means, bounds, and the arms that cannot be played
+
+
+class _Arm(NamedTuple):
+    """One arm's rows, and its means per pull."""
+
+    instance: str
+    name: str
+    every: np.ndarray  # positions of its rows in Rows
+    rows: np.ndarray  # those that are complete, or counted
+    reward: float = math.nan  # mean; NaN if the arm cannot be played
+    cost: float = math.nan
+    why: str = ""  # it cannot be played
+    error: InputError | None = None  # the same, which is told if too few arms are left
+
+
 def _instances(
     rows: Rows, prior: float, given: tuple[float | None, float | None]
 ) -> tuple[tuple[Instance, ...], tuple[KeptOut, ...]]:
     """The instances of at least two arms; the arms that are not in them."""
-    groups, sheet = arms_of(rows, prior), rows.sheet
+    sheet, code, groups = rows.sheet, coded(rows.arm)[0], list[list[_Arm]]()
+    for own in grouped(coded(rows.instance)[0], np.arange(len(rows.arm))):
+        clicks, value, spent = (float(np.nansum(x[own])) for x in (rows.clicks, rows.value, rows.spent))
+        average = (value / clicks, spent / clicks) if clicks > 0 else (0.0, 0.0)
+        groups.append([_arm(rows, at, prior, average) for at in grouped(code, own)])
     everyone = [arm for group in groups for arm in group if not arm.why]
-    found, out, lost = list[Instance](), list[KeptOut](), list[list[Arm]]()
+    found, out, lost = list[Instance](), list[tuple[_Arm, str]](), list[list[_Arm]]()
     for group in groups:
         playable = [arm for arm in group if not arm.why]
-        default = default_bounds(rows, playable if rows.columns.kind == "facebook" else everyone)
+        default = _default_bounds(rows, playable if rows.columns.kind == "facebook" else everyone)
         bounds = given[0] or default[0], given[1] or default[1]
-        fit = iter(fitting(rows, playable, bounds))
-        group = [arm if arm.why else next(fit) for arm in group]
+        _check_bounds(rows, playable, bounds)
+        small = [not arm.why and arm.cost / bounds[1] == 0 for arm in group]
+        group = [_unplayable(rows, x, "its cost is too small") if no else x for x, no in zip(group, small, strict=True)]
         playable = [arm for arm in group if not arm.why]
         if len(playable) > 1:
-            found.append(instance_of(rows, playable, bounds))
+            found.append(_instance_of(rows, playable, bounds))
         else:
             lost.append(group)
-        out += [kept_out(rows, arm) for arm in group if arm.why]
+        out += [(arm, arm.why) for arm in group if arm.why]
     for group in lost if not sheet.report.problems else ():  # where a row cannot be used, it may be the missing arm
         errors = [arm.error for arm in group if arm.error is not None]
         if errors and found:
-            out += [kept_out(rows, arm, "alone in its instance") for arm in group if not arm.why]
+            out += [(arm, "alone in its instance") for arm in group if not arm.why]
             continue
         where = f"{sheet.source}, instance {shown(group[0].instance)}, number of arms"
         for error in errors or [bad(where, len(group), "2 or more")]:
             sheet.note(error)
     if not groups and not sheet.report.problems:
         sheet.note(InputError(f"{sheet.source}: no row is an arm; it must have at least two arms"))
-    return tuple(found), tuple(sorted(out, key=lambda arm: arm.line))
+    kept_out = [KeptOut(arm.instance, arm.name, int(sheet.line[arm.rows[0]]), why) for arm, why in out]
+    return tuple(found), tuple(sorted(kept_out, key=lambda arm: arm.line))
+
+
+def _arm(rows: Rows, at: np.ndarray, prior: float, average: tuple[float, float]) -> _Arm:
+    """The arm of these rows, unplayable if it has no pulls, rewards or costs; a prior has the ``average`` means."""
+    sheet, kind, first = rows.sheet, rows.columns.kind, int(at[0])
+    arm = _Arm(rows.instance[first], rows.arm[first], at, at)
+    if rows.ads is not None:
+        return arm._replace(reward=float(rows.ads[0][first]), cost=float(rows.ads[1][first]))
+    for again in at[1:] if kind == "means" else ():
+        where = sheet.where(again, f"instance {shown(arm.instance)}, name")
+        sheet.note(bad(where, arm.name, f"another name, line {sheet.line[first]} has this one"))
+    if kind != "counts":
+        complete = at[~np.isnan(rows.value[at]) & ~np.isnan(rows.spent[at])]
+        if not complete.size:
+            what = "reward" if np.isnan(rows.value[first]) else "cost"
+            role = what if kind == "log" else f"mean_{what}"
+            return arm._replace(why=f"no {what}", error=bad(sheet.cell(first, role), sheet.of(role)[first], MAY_BE))
+        # rounding may lift the mean of equal values above them, and so above the bound
+        reward, cost = (float(min(np.mean(x[complete]), np.max(x[complete]))) for x in (rows.value, rows.spent))
+        return _costing(rows, arm._replace(rows=complete, reward=reward, cost=cost))
+    known = at[~np.isnan(rows.clicks[at])]
+    if not known.size:
+        texts = {role: sheet.of(role)[first] for role in rows.columns.numeric()}
+        role, text = next(((role, text) for role, text in texts.items() if is_nothing(text)), ("spent", ""))
+        return arm._replace(why=_NOT_KNOWN, error=bad(sheet.cell(first, role), text, MAY_BE))
+    arm, (clicks, value, spent) = arm._replace(rows=known), _totals(rows, known)
+    for role, column, total in (("conversions", rows.value, value), ("spent", rows.spent, spent)):
+        if total < 0:  # refunds may make a row negative, not an arm
+            where = f"{sheet.cell(int(known[np.argmin(column[known])]), role)} (arm {shown(arm.name)} in all)"
+            sheet.note(bad(where, total, MAY_BE))
+    if clicks + prior == 0:
+        but = [f"{rows.style.money(spent)} spent"] * (spent > 0) + [f"a reward of {value:g}"] * (value > 0)
+        may_be = "above 0, since means are per click" + (" (--prior 10 keeps such arms)" if average[1] > 0 else "")
+        error = bad(sheet.cell(int(known[0]), "clicks"), sheet.of("clicks")[known[0]] or "0", may_be)
+        return arm._replace(why=f"no {rows.columns.pull_unit}s{' but ' * bool(but)}{' and '.join(but)}", error=error)
+    if prior:
+        value, spent, clicks = value + prior * average[0], spent + prior * average[1], clicks + prior
+    return _costing(rows, arm._replace(reward=value / clicks, cost=spent / clicks), value)
+
+
+def _totals(rows: Rows, at: np.ndarray) -> tuple[float, float, float]:
+    """Clicks, value and spent of these rows."""
+    return math.fsum(rows.clicks[at]), math.fsum(rows.value[at]), math.fsum(rows.spent[at])
+
+
+def _costing(rows: Rows, arm: _Arm, value: float = 0.0) -> _Arm:
+    """The same, unplayable if its mean cost is 0 or too large, or its mean reward too large."""
+    if arm.cost == 0:
+        return _unplayable(rows, arm, "it cost nothing" + (f" and brought {value:,.10g}" if value else ""))
+    return arm if math.isfinite(arm.cost / _LARGEST_SCALED_MEAN) else _unplayable(rows, arm, "its cost is too large")
+
+
+def _unplayable(rows: Rows, arm: _Arm, why: str) -> _Arm:
+    where = rows.sheet.where(arm.rows[0], f"arm {shown(arm.name)}, mean cost")
+    return arm._replace(why=why, error=bad(where, arm.cost, "finite and above 0"))
+
+
+def _default_bounds(rows: Rows, arms: Sequence[_Arm]) -> tuple[float, float]:
+    """Of rewards and costs, where none is given; see :func:`read_arms`."""
+    kind, columns = rows.columns.kind, rows.columns
+    if not arms:
+        return 1.0, 1.0
+    if kind == "log":
+        at, share = np.concatenate([arm.rows for arm in arms]), 1.0
+        reward, cost = float(rows.value[at].max()), float(rows.spent[at].max())
+    else:
+        reward, cost, share = max(arm.reward for arm in arms), max(arm.cost for arm in arms), _LARGEST_SCALED_MEAN
+    own_reward = reward > 1 and (kind == "log" or columns.is_value or (kind == "means" and not columns.plain))
+    own_cost = cost > 1 or (not columns.plain and cost < _SMALL_COST)
+    either = kind == "facebook"
+    return reward / share if own_reward or either else 1.0, cost / share if own_cost or either else 1.0
+
+
+def _check_bounds(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> None:
+    """What is above a bound is a problem of the sheet: single rewards of a log or of means, else means."""
+    kind, single = rows.columns.kind, rows.columns.kind in ("log", "means")
+    for what, bound, column in zip(("reward", "cost"), bounds, (rows.value, rows.spent), strict=True):
+        for arm in arms:
+            values = column[arm.rows] if single else np.array([getattr(arm, what)])
+            for n in np.flatnonzero(~(values <= bound)).tolist():
+                told = f"{'mean ' * (kind != 'log')}{what} {float(values[n])} is above its bound {bound}"
+                told += f"; raise {what}_max (--{what}-max)"
+                if what == "reward" and not single:
+                    told += f" to {max(arm.reward for arm in arms):.6g} or more"
+                rows.sheet.note(InputError(f"{rows.sheet.where(arm.rows[n], f'arm {shown(arm.name)}')}: {told}"))
+
+
+def _instance_of(rows: Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> Instance:
+    """The instance of at least two playable arms, with its evidence; costs have the second one beside the first."""
+    is_log, costs, bound = rows.columns.kind == "log", np.array([arm.cost for arm in arms]), bounds[1]
+    log = [(rows.value[arm.rows], rows.spent[arm.rows]) for arm in arms] if is_log else []
+    both: float | tuple[float, float] = bound
+    if rows.spent2 is not None:  # its bound is that of this instance's arms
+        seen = [rows.spent2[arm.rows] for arm in arms]
+        whole = [rows.clicks[arm.rows].sum() for arm in arms]  # 1 a row but in counts
+        means = np.array([x.sum() / n for x, n in zip(seen, whole, strict=True)])
+        most = max(x.max() for x in seen) if is_log else means.max() / _LARGEST_SCALED_MEAN
+        costs, both = np.stack([costs, means], axis=1), (bound, float(most) or 1.0)
+        log = [(r, np.stack([c, x], axis=1)) for (r, c), x in zip(log, seen, strict=False)]
+    return Instance(
+        name=arms[0].instance,
+        arms=tuple(arm.name for arm in arms),
+        mean_reward=_fixed([arm.reward for arm in arms]),
+        mean_cost=_fixed(costs),
+        reward_bound=bounds[0],
+        cost_bound=both,
+        log=tuple((_fixed(r), _fixed(c)) for r, c in log) if is_log else None,
+        evidence=_evidence(rows, arms),
+    )
+
+
+def _evidence(rows: Rows, arms: Sequence[_Arm]) -> Evidence:
+    kind = rows.columns.kind
+    if kind == "means":
+        return NO_EVIDENCE
+    clicks, value, spent = map(_fixed, zip(*(_totals(rows, arm.rows) for arm in arms), strict=True))
+    if kind == "log":
+        rewards = np.concatenate([rows.value[arm.rows] for arm in arms])
+        return Evidence(kind, clicks, value, spent, bool(np.isin(rewards, (0, 1)).all()), None, _pulls(rows, arms))
+    whole = bool(((value % 1 == 0) & (value <= clicks)).all()) and not rows.columns.is_value
+    many = kind == "counts" and any(arm.rows.size > 1 for arm in arms)
+    return Evidence(kind, clicks, value, spent, whole, tuple(_daily(rows, arm) for arm in arms) if many else None)
+
+
+def _daily(rows: Rows, arm: _Arm) -> Daily:
+    """Rows of one day summed; those without a day stand at the end, each for itself."""
+    nowhen = np.full(arm.rows.size, np.datetime64("NaT", "D"))
+    day = nowhen if rows.time is None else rows.time[arm.rows].astype("datetime64[D]")
+    known = ~np.isnat(day)
+    days, which = np.unique(day[known], return_inverse=True)
+    columns = [column[arm.rows] for column in (rows.clicks, rows.value, rows.spent)]
+    sums = [np.concatenate([np.bincount(which, of[known], days.size), of[~known]]) for of in columns]
+    return Daily(np.concatenate([days, day[~known]]), *map(_fixed, sums))
+
+
+def _pulls(rows: Rows, arms: Sequence[_Arm]) -> Pulls:
+    """All rows of these arms, in time order; a row without a time stays behind the one above."""
+    which = np.full(len(rows.arm), -1)
+    for i, arm in enumerate(arms):
+        which[arm.every] = i
+    at = np.flatnonzero(which >= 0)
+    if rows.time is not None:
+        latest = rows.time[at]
+        known = np.maximum.accumulate(np.where(np.isnat(latest), -1, np.arange(at.size)))
+        order = np.where(known < 0, np.datetime64(np.iinfo(np.int64).min + 1, "us"), latest[known])
+        at = at[np.argsort(order, kind="stable")]
+    time = None if rows.time is None else rows.time[at]
+    return Pulls(which[at], _fixed(rows.value[at]), _fixed(rows.spent[at]), time)
+
+
+def _fixed(values: ArrayLike) -> FloatArray:
+    array = np.array(values, dtype=np.float64)
+    array.setflags(write=False)
+    return array
 
 
 # --- What the user is told.
@@ -203,15 +390,11 @@ def _of_columns(sheet: Sheet) -> list[str]:
 
 
 def _tell_of_arms(
-    rows: Rows, found: Sequence[Instance], out: Sequence[KeptOut], prior: float, reward_max: float | None
+    rows: Rows, found: Sequence[Instance], out: Sequence[KeptOut], prior: float | None, reward_max: float | None
 ) -> None:
     """Sums, gaps, arms that are kept out, the prior, a bound of the rewards that was set."""
-    kind, unit, changes, others = (
-        rows.columns.kind,
-        rows.columns.pull_unit,
-        rows.sheet.report.changes,
-        rows.sheet.report.others,
-    )
+    columns, report = rows.columns, rows.sheet.report
+    kind, unit, changes, others = columns.kind, columns.pull_unit, report.changes, report.others
     names = sum(len(instance.arms) for instance in found) + len(out)
     if kind == "counts" and names < len(rows.arm):
         others.append(f"{len(rows.arm):,} rows summed to {names:,} arms")
@@ -220,7 +403,7 @@ def _tell_of_arms(
     for why in dict.fromkeys(arm.reason for arm in out):
         arms = [f"{shown(arm.arm)} (line {arm.line})" for arm in out if arm.reason == why]
         more = f" and {len(arms) - 5:,} more" if len(arms) > 5 else ""
-        remedy = "; --prior 10 keeps such" if kind == "counts" and not prior and why != NOT_KNOWN else ""
+        remedy = "; --prior 10 keeps such" if kind == "counts" and not prior and why != _NOT_KNOWN else ""
         changes.append(f"kept out, {why}: {', '.join(arms[:5])}{more}{remedy}")
     if prior and kind == "counts":
         others.append(f"prior: as if every arm had had {prior:g} {unit}s more, at its instance's average")

@@ -18,38 +18,23 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Daily:
-    """One arm's rows of a file of counts, in time order; rows of one day are summed.
+    """One arm's rows of a file of counts, in time order; rows of one day are summed."""
 
-    Attributes:
-        day: datetime64[D] [N], the day that a row speaks of (the first of a week or month); NaT where the file has no
-            dates, and every row stands for itself.
-        clicks: float64 [N], pulls.
-        value: float64 [N], conversions or whatever is the reward.
-        spent: float64 [N], in the file's currency.
-    """
-
+    # datetime64[D] [N], the first of a week or month; NaT where the file has no dates: every row stands for itself
     day: NDArray[np.datetime64]
-    clicks: FloatArray
-    value: FloatArray
-    spent: FloatArray
+    clicks: FloatArray  # [N], pulls
+    value: FloatArray  # [N], conversions or whatever is the reward
+    spent: FloatArray  # [N], in the file's currency
 
 
 @dataclass(frozen=True, eq=False)
 class Pulls:
-    """The rows of a log of one instance, in time order where the file has times, else in that of the file.
+    """The rows of a log of one instance, in time order where the file has times, else in that of the file."""
 
-    Attributes:
-        arm: int64 [N], the position of the row's arm among the instance's arms.
-        reward: float64 [N]; NaN where the file has none (a gap: such a row is in no mean).
-        cost: float64 [N]; NaN as above.
-        time: datetime64[us] [N] (UTC where the file gives an offset), NaT where a row has none; None for a file without
-            times.
-    """
-
-    arm: NDArray[np.int64]
-    reward: FloatArray
-    cost: FloatArray
-    time: NDArray[np.datetime64] | None
+    arm: NDArray[np.int64]  # [N], the position of the row's arm among the instance's arms
+    reward: FloatArray  # [N]; NaN where the file has none (a gap: such a row is in no mean)
+    cost: FloatArray  # [N]; NaN as above
+    time: NDArray[np.datetime64] | None  # [N], UTC where the file gives an offset, NaT where a row has none
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +68,10 @@ class Evidence:
             return None
         clicks, value, spent = (float(np.sum(x[arm])) for x in (self.clicks, self.value, self.spent))
         return clicks, value, spent
+
+
+NO_EVIDENCE = Evidence("means", None, None, None)
+"""Of an instance that was not read from a file of counts, or of pulls."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,19 +125,12 @@ def money(cost: Any, axes: int = 1) -> Any:
 
 @dataclass(frozen=True)
 class KeptOut:
-    """An arm that is not played, and why.
-
-    Attributes:
-        instance: its instance's name.
-        arm: its name.
-        line: where it stands in the file, at first.
-        reason: such as "no clicks".
-    """
+    """An arm that is not played, and why."""
 
     instance: str
     arm: str
-    line: int
-    reason: str
+    line: int  # where it stands in the file, at first
+    reason: str  # such as "no clicks"
 
 
 @dataclass(frozen=True)
@@ -239,20 +221,19 @@ def estimates(instance: Instance) -> list[tuple[Estimate, Estimate, Estimate]]:
 
 
 def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimate]:
-    evidence = instance.evidence
-    totals = None if evidence is None else evidence.totals(arm)
-    if evidence is None or totals is None or not totals[0]:  # means; or an arm of the prior alone
+    evidence = instance.evidence or NO_EVIDENCE
+    totals = evidence.totals(arm)
+    if totals is None or not totals[0]:  # means; or an arm of the prior alone
         reward, cost = float(instance.mean_reward[arm]), float(instance.mean_money[arm])
         return _alone(reward), _alone(cost), _alone(cost / reward if reward else math.inf)
     clicks, value, spent = totals
+    parts = [np.array([x]) for x in totals]
     if instance.log is not None:
         values, costs = instance.log[arm]
-        parts = np.ones_like(values), values, money(costs)
+        parts = [np.ones_like(values), values, money(costs)]
     elif evidence.daily is not None:
         daily = evidence.daily[arm]
-        parts = daily.clicks, daily.value, daily.spent
-    else:
-        parts = np.array([clicks]), np.array([value]), np.array([spent])
+        parts = [daily.clicks, daily.value, daily.spent]
     rate = wilson(value, clicks) if evidence.whole else ratio(parts[1], parts[0])
     price, per_result = ratio(parts[2], parts[0]), ratio(parts[2], parts[1])
     if math.isnan(per_result.low) and evidence.whole and spent > 0:
@@ -264,8 +245,8 @@ def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimat
 
 def interval_names(instance: Instance) -> list[str]:
     """Which intervals :func:`estimates` has: Wilson's of rates, Student's t over the rows of a log, or over days."""
-    evidence = instance.evidence
-    if evidence is None or evidence.clicks is None:
+    evidence = instance.evidence or NO_EVIDENCE
+    if evidence.clicks is None:
         return []
     by_rows = ROWS if instance.log is not None else DAYS
     many = [x.clicks.size for x in evidence.daily or ()] or [rewards.size for rewards, _ in instance.log or ()]

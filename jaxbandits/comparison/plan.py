@@ -1,10 +1,11 @@
-"""What a comparison plays: the options, what suits the file where nothing was said, and what fits into one compile."""
+"""What a comparison plays, and until when: the options, what suits the file, and what fits into one compile."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
 import itertools
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -14,22 +15,11 @@ import numpy as np
 
 import jaxbandits.policies as p
 from jaxbandits._engine.setup import mark_shares
-from jaxbandits._numerics.beta import MOST_SHAPE
 from jaxbandits._numerics.knapsack_lp import best_basis
+from jaxbandits.comparison import worlds
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.comparison.arms_table import ArmsTable, Instance
-from jaxbandits.comparison.until import CLAIMS, UNTIL, StoppingRule, most_earned
-from jaxbandits.comparison.worlds import (
-    Drawn,
-    Posterior,
-    cost_cv_of,
-    counts_conversions,
-    finite_arms,
-    posterior_of,
-    run_arms,
-    why_no_posterior,
-    with_bounds,
-)
+from jaxbandits.comparison.arms_table import NO_EVIDENCE, ArmsTable, Instance, money
+from jaxbandits.comparison.worlds import CountPosterior, Drawn, LogPosterior, Posterior, counts_conversions, run_arms
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, positive_number, whole_number
@@ -38,6 +28,7 @@ from jaxbandits.core.pytrees import leaf_fields, walk
 from jaxbandits.core.settings import Settings, label
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.environments.finite import FiniteArms, WithNullArm
+from jaxbandits.statistics import ClearPairs
 
 POLICIES: Mapping[str, type[Policy]] = {
     "omega_ucb": p.OmegaUCB,
@@ -85,13 +76,41 @@ TWO_COST_POLICIES: Mapping[str, type[Policy]] = {
 NOISES = ("bernoulli", "beta", "clicks", "empirical")
 """What a pull may look like, see :func:`~jaxbandits.compare`."""
 UNCERTAINTIES = ("means", "given")
+UNTIL = ("clear", "best")
+CLAIMS = ("any", "most runs", "average")
 OF_THE_CONSTRAINT = ("c", "horizon")
 """Parameters of policies that an average-cost constraint sets."""
 READING = tuple(inspect.signature(read_arms).parameters)[1:]
 """The options that :func:`~jaxbandits.comparison.read_arms` takes."""
 
-_USUAL_CONCENTRATION = 4.0  # alpha + beta of Beta laws
+_LOOKS, _LEAST, _MOST = 40, 20, 250  # looks at most, unless a batch would be smaller or larger than that
+_RARE = 6 * math.log(10)  # −ln of the chance of more
+_SLOPES = np.geomspace(1e-6, 8.0, 240)  # θ
 _MOST_VALUES = 1 << 29  # float64 in one labelled result
+
+
+@dataclasses.dataclass(frozen=True)
+class StoppingRule:
+    """When to stop."""
+
+    what: str  # "clear" (every pair) or "best" (one setting against every other)
+    claim: str = "any"  # which must be clear: "any", "most runs" or "average"
+    max_runs: int = 1000  # at most
+
+    def batch(self, runs: int) -> int:
+        """Runs between two looks."""
+        return min(runs, max(_LEAST, min(_MOST, -(-runs // _LOOKS))))
+
+    def reached(self, pairs: ClearPairs) -> bool:
+        """Whether that is clear which shall be."""
+        clear = ahead(pairs, self.claim) | np.eye(pairs.most.shape[0], dtype=bool)
+        return bool(clear.all(axis=1).any() if self.what == "best" else (clear | clear.T).all())
+
+
+def ahead(pairs: ClearPairs, claim: str) -> np.ndarray:
+    """Whether the row is clearly ahead of the column, ``bool[setting, setting]``."""
+    most, average = (part.values > 0 for part in pairs)
+    return {"any": most | average, "most runs": most, "average": average}[claim]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,7 +126,6 @@ class Options:
     claim: str = "any"
     seed: int = 0
     noise: str | None = None
-    beta_concentration: float | None = None
     last_pull: str = "counts"
     marks: int | Sequence[float] = 50
     instances: str = "published"
@@ -132,28 +150,25 @@ class Options:
 
     def check(self) -> None:
         """Raise an InputError for a value that no file can make right."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
         for name, least in (("runs", 1), ("max_runs", 2), ("seed", 0)):
-            if getattr(self, name) is not None:
-                whole_number(name, getattr(self, name), least, 2**32 - 1, "2**32 - 1")
-        for name in ("beta_concentration", "cost_cv", "average_cost"):
-            if getattr(self, name) is not None:
-                positive_number(name, getattr(self, name))
-        if (self.beta_concentration or 0) > MOST_SHAPE:
-            raise bad("beta_concentration", self.beta_concentration, f"above 0 and at most {MOST_SHAPE:g}")
+            if name in given:
+                whole_number(name, given[name], least, 2**32 - 1, "2**32 - 1")
+        for name in given.keys() & {"cost_cv", "average_cost"}:
+            positive_number(name, given[name])
         known = {"last_pull": LAST_PULLS, "claim": CLAIMS, "until": UNTIL, "noise": NOISES}
         for name, names in (known | {"uncertainty": UNCERTAINTIES}).items():
-            if (value := getattr(self, name)) not in names and (value is not None or name in ("last_pull", "claim")):
-                raise bad(name, value, " or ".join(map(repr, names)))
+            if name in given and given[name] not in names:
+                raise bad(name, given[name], " or ".join(map(repr, names)))
         fixed, paced = self.until is None, self.average_cost is not None
         for name, unused, why in (
             ("max_runs", fixed and self.max_runs is not None, " without until"),
             ("claim", fixed and self.claim != "any", " without until"),
             ("runs", not fixed and self.runs is not None, " with until (max_runs says how many at most)"),
-            ("beta_concentration", self.beta_concentration and self.noise != "beta", ": only the noise beta has one"),
             ("last_pull", paced and self.last_pull != "counts", " with an average cost, which no pull exceeds"),
         ):
             if unused:
-                raise bad(name, getattr(self, name), f"left out{why}")
+                raise bad(name, given[name], f"left out{why}")
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -181,44 +196,25 @@ class Group:
 class ComparisonPlan(Options):
     """A checked comparison, ready for :func:`~jaxbandits.comparison.run_plan`. Made by
     :func:`~jaxbandits.comparison.prepare`, whose arguments are attributes, with what suits the file where none were
-    given.
+    given."""
 
-    Attributes:
-        table: the arms, with bounds that hold whatever is drawn.
-        budgets: of each cost, in its unit; :attr:`budget` is the first, that of the money.
-        source: path of the arms file, None if an :class:`~jaxbandits.comparison.ArmsTable` was given.
-        settings: labels of the policy settings, such as ``omega_ucb(rho=0.25)``, with their classes and parameters.
-        policies: canonical, for all instances of the table; their ``c`` and ``horizon`` are put in by :meth:`told`.
-        shares: of the budget, at which the regret is recorded.
-        groups: which instances share a compile.
-        posterior: what the means of each run are drawn from; None where they are those of the file.
-        why_given: where they are, the reason if it is the file; None if it was asked for.
-        cost_cv: coefficient of variation of the cost of one pull under the noise ``"clicks"``.
-        cost_cv_from: ``"days"``, ``"stated"`` or ``"rows"``.
-        rounds: of the average-cost constraint; None for a total budget.
-        splits: weights ``[setting, instance, arm]``, where the settings are fixed splits and not ``policies``.
-        baselines: another plan for the same arms, which is played in the same calls: one program compiles while
-            another plays. None for none.
-    """
-
-    table: ArmsTable
-    source: str | None
-    budgets: tuple[float, ...]
-    policies: tuple[Policy, ...]
-    settings: Mapping[str, Mapping[str, Any]]
+    table: ArmsTable  # with bounds that hold whatever is drawn
+    source: str | None  # path of the arms file, None if a table was given
+    budgets: tuple[float, ...]  # of each cost, in its unit; the first is that of the money
+    policies: tuple[Policy, ...]  # canonical, for all instances; `told` puts in their c and horizon
+    settings: Mapping[str, Mapping[str, Any]]  # by label, such as omega_ucb(rho=0.25): class and parameters
     runs: int
     noise: str
-    beta_concentration: float
-    shares: tuple[float, ...]
+    shares: tuple[float, ...]  # of the budget, at which the regret is recorded
     uncertainty: str
-    cost_cv: float
-    cost_cv_from: str
-    groups: tuple[Group, ...] = ()
-    posterior: Posterior | None = None
-    why_given: str | None = None
-    rounds: int | None = None
-    splits: np.ndarray | None = None
-    baselines: ComparisonPlan | None = None
+    cost_cv: float  # coefficient of variation of the cost of one pull under the noise "clicks"
+    cost_cv_from: str  # "days", "stated" or "rows"
+    groups: tuple[Group, ...] = ()  # which instances share a compile
+    posterior: Posterior | None = None  # what the means of each run are drawn from; None: those of the file
+    why_given: str | None = None  # in that case the reason, if it is the file; None if it was asked for
+    rounds: int | None = None  # of the average-cost constraint; None for a total budget
+    splits: np.ndarray | None = None  # weights [setting, instance, arm], where fixed splits are played, not `policies`
+    baselines: ComparisonPlan | None = None  # played in the same calls: one program compiles while another plays
 
     @property
     def together(self) -> tuple[ComparisonPlan, ...]:
@@ -298,41 +294,44 @@ def prepare(
     shares = mark_shares(asked.marks)
     if isinstance(asked.marks, (int, np.integer)):
         shares = np.arange(1, asked.marks + 1) / asked.marks  # exactly i / n
-    given = _checked(policies)
-    world = _resolved(_table(arms, asked), asked)
-    table, rounds = world["table"], None
-    if len(budgets) != len(table.spent_units):
-        units = " and ".join(table.spent_units.values())
-        raise bad("budget", list(budgets), f"{len(table.spent_units)} of them: one for each cost of the file ({units})")
-    for given_budget, bounds in zip(
-        budgets, np.atleast_2d(np.transpose([i.cost_bound for i in table.instances])), strict=True
+    chosen = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
+    if not chosen or not all(isinstance(x, Policy) and issubclass(FiniteSpec, x.plays) for x in chosen):
+        raise bad("policies", policies, "a policy or a list of them: instances for finitely many arms, as OmegaUCB()")
+    reading = {name: getattr(asked, name) for name in READING}
+    table = arms if isinstance(arms, ArmsTable) else read_arms(arms, **reading)
+    if table is arms and (
+        given := [x for x, value in reading.items() if value not in (None, "published", (), [], False)]
     ):
-        least, most = 2.0**-24 * max(bounds), 2.0**30 * min(bounds)
+        raise InputError(f"{', '.join(given)}: given with an ArmsTable; give them to read_arms instead")
+    world = _resolved(table, asked)
+    table, rounds, units = world["table"], None, list(table.spent_units.values())
+    if len(budgets) != len(units):
+        raise bad(
+            "budget", list(budgets), f"{len(units)} of them: one for each cost of the file ({' and '.join(units)})"
+        )
+    bounds = np.array([np.ravel(instance.cost_bound) for instance in table.instances])
+    for given_budget, least, most in zip(budgets, 2.0**-24 * bounds.max(0), 2.0**30 * bounds.min(0), strict=True):
         if not least <= given_budget <= most:
             may_be = f"from {least:.3g} to {most:.3g} (2**-24 to 2**30 times the bound of the costs)"
             raise bad("budget", given_budget, may_be)
     if asked.average_cost is not None:
         if len(budgets) > 1:
             raise bad("average_cost", asked.average_cost, "left out: with two costs each has a budget for all rounds")
-        if asked.average_cost > min(bounds):
-            of = f"at most {min(bounds):.4g}, the bound of the costs, in {table.cost_unit}"
+        if asked.average_cost > bounds.min():
+            of = f"at most {bounds.min():.4g}, the bound of the costs, in {table.cost_unit}"
             raise bad("average_cost", asked.average_cost, of)
         rounds = whole_number("budget / average_cost", int(budgets[0] / asked.average_cost), 1, 2**30, "2**30")
-    plan = ComparisonPlan(
-        **vars(asked)
-        | world
-        | {
-            "source": None if isinstance(arms, ArmsTable) else os.fspath(arms),
-            "budgets": budgets,
-            "policies": tuple(Settings.of(policy, len(table.instances)).policy for policy in given),
-            "settings": {},
-            "runs": int(asked.runs or asked.max_runs or 1000),
-            "seed": int(asked.seed),
-            "beta_concentration": float(asked.beta_concentration or _USUAL_CONCENTRATION),
-            "shares": tuple(shares.tolist()),
-            "rounds": rounds,
-        }
-    )
+    known: dict[str, Any] = {
+        "source": None if isinstance(arms, ArmsTable) else os.fspath(arms),
+        "budgets": budgets,
+        "policies": tuple(Settings.of(policy, len(table.instances)).policy for policy in chosen),
+        "settings": {},
+        "runs": int(asked.runs or asked.max_runs or 1000),
+        "seed": int(asked.seed),
+        "shares": tuple(shares.tolist()),
+        "rounds": rounds,
+    }
+    plan = ComparisonPlan(**vars(asked) | world | known)
     plan = dataclasses.replace(plan, settings=_settings(plan))
     values = len(plan.settings) * len(table.instances) * plan.runs * shares.size
     if values > _MOST_VALUES:
@@ -340,8 +339,8 @@ def prepare(
         raise bad("runs", plan.runs, f"at most {most} with so many settings, instances and marks")
     pulls = np.array([plan.pulls(instance) for instance in table.instances])
     widths = [len(instance.arms) for instance in table.instances]
-    rows = grouped(widths, len(plan.settings) * plan.runs * pulls, len(given))
-    plan = dataclasses.replace(plan, groups=tuple(Group(part, arms_of(plan, part)) for part in rows))
+    groups = grouped(widths, len(plan.settings) * plan.runs * pulls, len(chosen))
+    plan = dataclasses.replace(plan, groups=tuple(Group(rows, world_of(plan, rows)) for rows in groups))
     for group in plan.groups:
         plan.told(list(group.rows), group.environment.spec)
     if plan.until is not None:
@@ -349,28 +348,6 @@ def prepare(
             raise bad("until", plan.until, "left out with one setting: there is nothing to compare it with")
         most_earned(plan)  # there may be no bound of it
     return plan
-
-
-def _table(arms: str | os.PathLike[str] | ArmsTable, asked: Options) -> ArmsTable:
-    reading = {name: getattr(asked, name) for name in READING}
-    if not isinstance(arms, ArmsTable):
-        return read_arms(arms, **reading)
-    given = [name for name, value in reading.items() if value not in (None, "published", (), [], False)]
-    if given:
-        raise InputError(f"{', '.join(given)}: given with an ArmsTable; give them to read_arms instead")
-    return arms
-
-
-def _checked(policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
-    chosen = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
-    if not chosen:
-        raise bad("policies", policies, "a policy or a list of them")
-    for policy in chosen:
-        if not isinstance(policy, Policy):
-            raise bad("policies", policy, "a policy (an instance, such as OmegaUCB(rho=0.25)) or a list of them")
-        if not issubclass(FiniteSpec, policy.plays):
-            raise bad("policies", type(policy).__name__, "a policy for finitely many arms")
-    return chosen
 
 
 def _settings(plan: ComparisonPlan) -> dict[str, dict[str, Any]]:
@@ -405,13 +382,13 @@ def _resolved(table: ArmsTable, asked: Options) -> dict[str, Any]:
     """
     why_given, cost_cv = None, asked.cost_cv
     if asked.uncertainty != "given":
-        why_given = why_no_posterior(table)
+        why_given = worlds.why_no_posterior(table)
         if why_given is None and asked.noise == "beta":
             why_given = "Beta laws are tables, which cannot be made anew for every run"
         if why_given is not None and asked.uncertainty == "means":
             raise InputError(f"uncertainty: 'means' given; it must be 'given' for this file: {why_given}")
     drawn = asked.uncertainty != "given" and why_given is None
-    posterior = posterior_of(table, cost_cv) if drawn else None
+    posterior = worlds.posterior_of(table, cost_cv) if drawn else None
     whole = counts_conversions(table) and table.kind != "log"
     usual = "empirical" if table.kind == "log" else "clicks" if drawn and whole else "bernoulli"
     noise = asked.noise or usual
@@ -421,24 +398,23 @@ def _resolved(table: ArmsTable, asked: Options) -> dict[str, Any]:
         raise bad("noise", noise, f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample")
     if cost_cv is not None and (table.kind == "log" or not (drawn or noise == "clicks")):
         raise bad("cost_cv", cost_cv, "left out: only files of counts need it, for clicks or for drawn means")
-    cv, cv_from = cost_cv_of(table, posterior, cost_cv)
+    cv, cv_from = worlds.cost_cv_of(table, posterior, cost_cv)
     if drawn or noise == "clicks":
-        table = with_bounds(table, noise, posterior, cv, asked.reward_max, asked.cost_max)
+        table = worlds.with_bounds(table, noise, posterior, cv, asked.reward_max, asked.cost_max)
     known = {"table": table, "noise": noise, "posterior": posterior, "uncertainty": "means" if drawn else "given"}
     return known | {"why_given": why_given, "cost_cv": cv, "cost_cv_from": cv_from}
 
 
-def arms_of(plan: ComparisonPlan, rows: Sequence[int]) -> FiniteArms | WithNullArm:
-    """The arms of a group of instances; where means are drawn, those of run 0, which have the right shapes."""
+def world_of(plan: ComparisonPlan, rows: Sequence[int], runs: Sequence[int] = (0,)) -> FiniteArms | WithNullArm:
+    """The arms of these instances, a row an instance; where means are drawn, a row an instance in a run."""
     instances = [plan.table.instances[row] for row in rows]
+    drawn = [Drawn(instance.mean_reward[None], instance.mean_cost[None]) for instance in instances]
     if plan.posterior is not None:
-        drawn = [plan.posterior.instances[row].draw(0, row, [0]) for row in rows]
-        made = run_arms(instances, drawn, plan.noise, plan.cost_cv)
-    elif plan.noise == "clicks":
-        drawn = [Drawn(instance.mean_reward[None], instance.mean_cost[None]) for instance in instances]
+        drawn = [plan.posterior.instances[row].draw(plan.seed, row, runs) for row in rows]
+    if plan.posterior is not None or plan.noise == "clicks":
         made = run_arms(instances, drawn, plan.noise, plan.cost_cv)
     else:
-        made = finite_arms(instances, plan.noise, plan.beta_concentration)
+        made = worlds.finite_arms(instances, plan.noise)
     return made if plan.rounds is None else WithNullArm(made)
 
 
@@ -468,7 +444,7 @@ def baselines_plan(plan: ComparisonPlan) -> ComparisonPlan:
     with two costs, of which one arm alone may leave much, the mixture that the fluid program finds.
     """
     instances, means, best = plan.table.instances, file_means(plan), best_by_file(plan)
-    clicks = [None if x.evidence is None or x.evidence.clicks is None else x.evidence.clicks for x in instances]
+    clicks = [(instance.evidence or NO_EVIDENCE).clicks for instance in instances]
     made = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
     made[EVEN] = [cost.min() / cost for cost in (plan.in_money(cost) for _, cost in means)]
     made[BEST] = [np.eye(len(x.arms))[at] for x, at in zip(instances, best, strict=True)]
@@ -533,3 +509,51 @@ def block_size(plan: ComparisonPlan) -> int:
             row = sum(leaf[0].nbytes for leaf in jax.tree.leaves(group.environment))
             count = max(count, -(-rows * row // _TABLE_BYTES), -(-plan.runs // _RUNS_AT_ONCE))
     return -(-plan.runs // min(count, plan.runs))
+
+
+# --- What a run can earn, which a stopping rule must know
+
+
+def most_earned(plan: ComparisonPlan) -> float:
+    """No run earns more than this, averaged over the instances, in the file's unit of reward, but once in a million.
+
+    With independent rewards and costs in [0, 1] of their bounds, of means r_k and c_k, for every θ > 0 there is the
+    least κ with (1 + r_k (e^θ − 1)) (1 − c_k (1 − e^−κ)) ≤ 1 for all arms. Then exp(θ R − κ C) is a supermartingale
+    under every policy, R and C being what was earned and spent so far. So P(R > b) ≤ ε for b = (κ C + ln(1/ε)) / θ, C
+    the budget and one cost more; the best θ is taken. Where the two depend on each other, as in rows of a log, the root
+    of that is one (Cauchy and Schwarz), hence 2 ln(1/ε). Over T rounds it is C = T and κ = max_k ln(1 + r_k (e^θ − 1)).
+    Where means are drawn, the largest reward and the least cost that may be drawn are taken; of a log, whose rows have
+    weights of their own in each run, the best ratio of any row.
+
+    Raises:
+        InputError: an arm may earn at no cost, so that there is no bound.
+    """
+    bounds = [_most_of(plan, row) for row in range(len(plan.table.instances))]
+    for instance, bound in zip(plan.table.instances, bounds, strict=True):
+        if not math.isfinite(bound):
+            what = "a row" if plan.table.kind == "log" else "an arm"
+            raise InputError(f"instance {instance.name!r}: {what} earns at no cost, so that no bound of a run is known")
+    return float(np.mean(bounds))
+
+
+def _most_of(plan: ComparisonPlan, row: int) -> float:
+    """The bound of one instance."""
+    instance = plan.table.instances[row]
+    posterior = None if plan.posterior is None else plan.posterior.instances[row]
+    # Of several costs the money alone bounds what is earned.
+    spent, rare = float(money(plan.scaled_budgets)[row]) + 1, _RARE * (1 + (plan.noise == "empirical"))
+    reward, cost = instance.scaled_mean_reward, money(instance.scaled_mean_cost)
+    if isinstance(posterior, CountPosterior):
+        rewards, costs, _ = posterior.extremes()
+        reward, cost = np.minimum(rewards / instance.reward_bound, 1), costs / instance.cost_bound
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if plan.rounds is not None:
+            reward = np.ones(1) if isinstance(posterior, LogPosterior) else reward
+            kappa, spent, rare = np.log1p(reward.max() * np.expm1(_SLOPES)), float(plan.rounds), _RARE
+        elif isinstance(posterior, LogPosterior):
+            best = max(np.nan_to_num(r / money(c), nan=0.0, posinf=np.inf).max() for r, c in posterior.rows)
+            return float(best) * spent * float(np.ravel(instance.cost_bound)[0])
+        else:  # no κ is enough where 1 or more is needed
+            needed = (1 - 1 / (1 + reward * np.expm1(_SLOPES)[:, None])) / np.maximum(cost, 1e-300)
+            kappa = np.where(needed < 1, -np.log1p(-needed), np.inf).max(axis=1)
+    return instance.reward_bound * float(((kappa * spent + rare) / _SLOPES).min())

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from jaxbandits._drawing import Drawing, Panel
 from jaxbandits._tables import Table, counted, line
-from jaxbandits.comparison.answer import (
-    Answer,
-    ArmAnswer,
-    Gain,
-    NoiseCheck,
-    SettingAnswer,
-    Spread,
-    money_over_budgets,
-)
+from jaxbandits.comparison.answer import Answer, ArmAnswer, Gain, NoiseCheck, SettingAnswer, Spread, money_over_budgets
+from jaxbandits.comparison.comparison import Clearness, Comparison, put_all
 from jaxbandits.comparison.plan import BEST, SEEN, ComparisonPlan
-from jaxbandits.comparison.until import Clearness
+from jaxbandits.comparison.worlds import BETA_CONCENTRATION
 from jaxbandits.statistics import invisible, mean
-
-if TYPE_CHECKING:
-    from jaxbandits.comparison.comparison import Comparison
 
 GLOSSARY = (
     ("regret", "what the best arm, known from the beginning, would have brought more for the same money"),
@@ -68,11 +58,6 @@ class Section:
     rest: str = "table.csv"  # the file that has the rows that are left out
     picture: str = ""  # that stands below the title on the page, by its name
     page_only: bool = False
-
-    def on_page(self) -> Section:
-        """The same without what a heading does not end in, and without what a terminal would obey."""
-        blocks = [line(block) if isinstance(block, str) else block for block in self.blocks]
-        return dataclasses.replace(self, title=line(self.title.rstrip(":")), blocks=blocks)
 
     def text(self) -> str:
         """Lines for a terminal."""
@@ -112,8 +97,9 @@ def page_of(answer: Answer, pictures: Mapping[str, bytes], command: str = "") ->
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["line"] = line  # without what a terminal would obey
     return environment.get_template("report.html.jinja").render(
-        sections=[part.on_page() for part in sections if part.title],
+        sections=[part for part in sections if part.title],
         most=_MOST_ON_PAGE,
         pictures={name: base64.b64encode(picture).decode() for name, picture in pictures.items()},
         version=__version__,
@@ -144,11 +130,9 @@ def answer_sections(answer: Answer) -> list[Section]:
 
 
 def _headline(plan: ComparisonPlan) -> str:
-    style, many = plan.table.style, len(plan.table.instances)
-    each = (
-        f" in each of {many} instances ({_amounts(plan, [x * many for x in plan.budgets])} in all)" if many > 1 else ""
-    )
-    pace = ""
+    style, many, each, pace = plan.table.style, len(plan.table.instances), "", ""
+    if many > 1:
+        each = f" in each of {many} instances ({_amounts(plan, [x * many for x in plan.budgets])} in all)"
     if plan.average_cost is not None and plan.rounds is not None:
         pace = f", at most {style.money(plan.average_cost)} a round on average, for {style.count(plan.rounds)} rounds"
     return f"If you had run this again with {_amounts(plan, plan.budgets)} to spend{each}{pace}:"
@@ -177,7 +161,7 @@ def _against_baselines(answer: Answer, part: SettingAnswer) -> Table:
     best = " of each instance" if len(part.arms) > 1 else f", {part.arms[0][answer.best_arms[0]].name}"
     for name, earned, gain, _ in part.baselines:
         row = [line(name + best * (name == BEST)), Cell(plan.table.style.amount(earned.mean), earned.mean)]
-        row += [Cell(_plus_minus(plan, gain), gain.difference.value), Cell(f"({_percent(gain)})", gain.share)]
+        row += [Cell(_plus_minus(plan, gain), gain.mean), Cell(f"({_percent(gain)})", gain.share)]
         rows.append([*row, Cell(f"{gain.better:.0%} of runs", gain.better)])
     return Table(("against", plan.table.reward_unit, "difference", "", "more in"), rows)
 
@@ -229,34 +213,37 @@ def _sure_of_the_best(answer: Answer) -> str:
 
 
 def _assumptions(answer: Answer) -> list[str]:
-    """How sure the means are, what a pull was taken to be, and whether the ranking depends on that."""
+    """How sure the means are, what a pull was taken to be, that an arm never runs out, and the check of the noise."""
     plan = answer.comparison.plan
     why = f", for {plan.why_given}" if plan.why_given else " (--uncertainty given)"
     sure = f"The file's means are taken as the truth{why}."
     if plan.posterior is not None:
         sure = "The file's means are estimates: each run draws its true means from what the file leaves open "
         sure += "(--uncertainty given takes them as they are)."
-    return [sure, f"Noise: {_noise(plan, plan.noise)}.", _room(answer), *check_of(answer)]
+    room = f"An arm is taken to have as many {plan.table.pull_unit}s to sell as are bought, at its mean cost"
+    arms = [arm for arms in answer.settings[0].arms for arm in arms if arm.seen >= 0]
+    arm = max(arms, key=lambda arm: arm.pulls.mean / max(arm.seen, 1), default=None)
+    if arm is not None and arm.pulls.mean > _FAR_BEYOND * max(arm.seen, 1):
+        bought, saw = plan.table.style.amount(arm.pulls.mean), plan.table.style.number(arm.seen, 0)
+        room += f"; of {arm.name} a run buys {bought}, and the file saw {saw}"
+    return [sure, f"Noise: {_noise(plan, plan.noise)}.", f"{room}.", *check_of(answer)]
 
 
 def check_of(answer: Answer) -> list[str]:
-    """The line on another noise, if one was played or there is a reason why not."""
+    """Whether the ranking depends on the noise, if another one was played or there is a reason why not."""
     plan, check = answer.comparison.plan, answer.check
-    if isinstance(check, NoiseCheck):
-        check = f"{_noise(plan, check.noise)}: {_checked(plan, check)}"
-    return [f"Check: {check}."] if check else []
-
-
-def _room(answer: Answer) -> str:
-    """That an arm never runs out, and where most is bought beyond what the file has seen."""
-    plan = answer.comparison.plan
-    said = f"An arm is taken to have as many {plan.table.pull_unit}s to sell as are bought, at its mean cost"
-    arms = [arm for arms in answer.settings[0].arms for arm in arms if arm.seen >= 0]
-    arm = max(arms, key=lambda arm: arm.pulls.mean / max(arm.seen, 1), default=None)
-    if arm is None or arm.pulls.mean <= _FAR_BEYOND * max(arm.seen, 1):
-        return f"{said}."
-    bought, saw = plan.table.style.amount(arm.pulls.mean), plan.table.style.number(arm.seen, 0)
-    return f"{said}; of {arm.name} a run buys {bought}, and the file saw {saw}."
+    if not isinstance(check, NoiseCheck):
+        return [f"Check: {check}."] if check else []
+    runs, style = counted(check.runs, "run"), plan.table.style
+    if len(check.ranking) == 1:
+        said = f"{style.amount(check.ranking[0][1])} {plan.table.reward_unit} an instance ({runs})"
+    elif check.same_best:
+        stays = "ranking stays as it is" if check.same_order else "best stays the best, places below change"
+        said = f"the {stays} ({runs})"
+    else:
+        how = f"{'clearly' if check.ahead.clear else 'not clearly'} ({_plus_minus(plan, check.ahead)}, {runs})"
+        said = f"there {check.ranking[0][0]} is ahead, {how}: the ranking depends on the noise"
+    return [f"Check: {_noise(plan, check.noise)}: {said}."]
 
 
 def _noise(plan: ComparisonPlan, noise: str) -> str:
@@ -268,21 +255,9 @@ def _noise(plan: ComparisonPlan, noise: str) -> str:
     return {
         "clicks": f"a {pull} brings one of the {unit} or none, and its cost varies by {spread:.0%} ({source})",
         "bernoulli": f"a {pull} brings its bound or nothing, and costs its bound or nothing: as noisy as can be",
-        "beta": f"a {pull} brings and costs between 0 and its bound (alpha + beta = {plan.beta_concentration:g})",
+        "beta": f"a {pull} brings and costs between 0 and its bound (alpha + beta = {BETA_CONCENTRATION:g})",
         "empirical": f"a {pull} is one of the arm's own rows, drawn anew with its {unit} and its cost",
     }[noise]
-
-
-def _checked(plan: ComparisonPlan, check: NoiseCheck) -> str:
-    """Whether the ranking depends on the noise."""
-    runs = counted(check.runs, "run")
-    if len(check.ranking) == 1:
-        return f"{plan.table.style.amount(check.ranking[0][1])} {plan.table.reward_unit} an instance ({runs})"
-    if check.same_best:
-        stays = "ranking stays as it is" if check.same_order else "best stays the best, places below change"
-        return f"the {stays} ({runs})"
-    how = f"{'clearly' if check.ahead.clear else 'not clearly'} ({_plus_minus(plan, check.ahead)}, {runs})"
-    return f"there {check.ranking[0][0]} is ahead, {how}: the ranking depends on the noise"
 
 
 def closing(answer: Answer) -> str:
@@ -290,7 +265,7 @@ def closing(answer: Answer) -> str:
     plan, part, check = answer.comparison.plan, answer.settings[0], answer.check
     split, how = part.baselines[0], "about as much as"
     if split.gain.clear:
-        how = f"{abs(split.gain.share):.0%} {'more' if split.gain.difference.value > 0 else 'less'} than"
+        how = f"{abs(split.gain.share):.0%} {'more' if split.gain.mean > 0 else 'less'} than"
     doubted = isinstance(check, NoiseCheck) and len(check.ranking) > 1 and not check.same_best
     depends = "; which setting is best depends on the noise (see the check)" if doubted else ""
     return f"In short: {part.setting} would have brought {_results(plan, part.earned)}, {how} {split.name}{depends}."
@@ -342,31 +317,28 @@ def _ranking(comparison: Comparison) -> list[str | Table]:
 
 
 def against_the_best(comparison: Comparison, row: Mapping[str, Any]) -> str:
-    """``−2 ± 1, clear``: how much more than the best it earns, and whether that is clear."""
-    how = _clear(row) if comparison.clear is None else _clear_after(comparison, comparison.clear, row["setting"])
-    return f"{with_interval(comparison, row, 'difference')}, {how}"
+    """How much more than the best it earns, and whether that is clear, or would be after how many more runs.
 
-
-def _clear(row: Mapping[str, Any]) -> str:
-    """``clear``, or ``not clear`` and how many more runs would probably make it so, with the range of that number."""
-    if row["difference_clear"]:
-        return "clear"
+    ``−2 ± 1, clear``, ``−2 ± 3, not clear (about 50 more runs; …)``, ``−2 ± 1, less in most runs (clear after 50)``.
+    """
     more, least, most = (row[f"more_runs{end}"] for end in ("", "_least", "_most"))
-    if not more < 1e6:
-        return "not clear"
-    least, most = min(least, more), max(most, more)
-    between = f"{_rounded(least)} to {_rounded(most)}" if most < 1e6 else f"{_rounded(least)} at least, perhaps never"
-    return f"not clear (about {_rounded(more)} more runs; {between})"
-
-
-def _clear_after(comparison: Comparison, clear: Clearness, name: str) -> str:
-    """Of a setting against the first: ``less in most runs (clear after 50)``."""
-    best, found = comparison.ranking()[0]["setting"], []
-    for claim, part in zip(("in most runs", "on average"), clear.pairs, strict=True):
-        for word, ahead, behind in (("less", best, name), ("MORE", name, best)):
-            if after := int(part.sel(setting=ahead, against=behind)):
-                found.append(f"{word} {claim} (clear after {after:,})")
-    return ", ".join(found) or "not clear"
+    if comparison.clear is not None:
+        best, name = comparison.ranking()[0]["setting"], row["setting"]
+        after = [
+            (f"{word} {claim}", int(part.sel(setting=ahead, against=behind)))
+            for claim, part in zip(("in most runs", "on average"), comparison.clear.pairs, strict=True)
+            for word, ahead, behind in (("less", best, name), ("MORE", name, best))
+        ]
+        how = ", ".join(f"{said} (clear after {runs:,})" for said, runs in after if runs) or "not clear"
+    elif row["difference_clear"]:
+        how = "clear"
+    elif not more < 1e6:
+        how = "not clear"
+    else:
+        least, most = _rounded(min(least, more)), max(most, more)
+        between = f"{least} to {_rounded(most)}" if most < 1e6 else f"{least} at least, perhaps never"
+        how = f"not clear (about {_rounded(more)} more runs; {between})"
+    return f"{with_interval(comparison, row, 'difference')}, {how}"
 
 
 def _until_clear(plan: ComparisonPlan, clear: Clearness) -> list[str]:
@@ -375,8 +347,8 @@ def _until_clear(plan: ComparisonPlan, clear: Clearness) -> list[str]:
     which = "every pair is" if rule.what == "clear" else "one setting is ahead of all others,"
     first = f"not clear ({said}) after all {clear.runs:,} runs, {clear.looks} looks"
     if clear.reached:
-        runs = f"{clear.runs:,} of at most {rule.max_runs:,} runs: {clear.saved:,} saved, {clear.looks} looks"
-        first = f"{which} clear ({said}) after {runs}"
+        saved = f"{rule.max_runs - clear.runs:,} saved, {clear.looks} looks"
+        first = f"{which} clear ({said}) after {clear.runs:,} of at most {rule.max_runs:,} runs: {saved}"
     most, average = (f"{pairs - clear.open_pairs(claim)} of {pairs} pairs" for claim in ("most runs", "average"))
     more = f"  {clear.beyond} runs earned more than that; what is more was not counted on average"
     return [
@@ -458,7 +430,7 @@ def with_interval(comparison: Comparison, row: Mapping[str, Any], name: str) -> 
 
 def _plus_minus(plan: ComparisonPlan, gain: Gain) -> str:
     """``+12.3 ± 0.4``."""
-    return plan.table.style.plus_minus(gain.difference.value, gain.half, sign="+").replace("-", "−")
+    return plan.table.style.plus_minus(gain.mean, gain.half, sign="+").replace("-", "−")
 
 
 def _percent(gain: Gain) -> str:
@@ -623,13 +595,22 @@ def as_json(answer: Answer) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """What JSON can hold: names and values of a tuple with names, NaN as None."""
-    if isinstance(value, Gain):
-        gain = {"mean": value.difference.value, "half": value.half}
-        return _plain({**gain, "share": value.share, "better": value.better})
-    if hasattr(value, "_asdict"):
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = value._asdict()
+        value.pop("clear", None)
     if isinstance(value, dict):
         return {key: _plain(x) for key, x in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(x) for x in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_report(answer: Answer, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write the files of :meth:`Comparison.save`, ``report.html``, pictures, ``arms.csv`` and ``answer.json``.
+
+    Example:
+        >>> from jaxbandits.comparison import answer_of, write_report
+        >>> written = write_report(answer_of(found), "results")      # doctest: +SKIP
+    """
+    made = answer_files(answer, {name: drawing.draw() for name, drawing in drawings(answer)})
+    return [*answer.comparison.save(folder), *put_all(folder, made)]

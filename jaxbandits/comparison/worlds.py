@@ -29,19 +29,19 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbandits.comparison.arms_table import ArmsTable, Daily, Evidence, Instance, money
+from jaxbandits.comparison.arms_table import NO_EVIDENCE, ArmsTable, Daily, FloatArray, Instance, money
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import beside
 from jaxbandits.core.checks import InputError, bad, shown
 from jaxbandits.core.streams import Domain
 from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw
 
-FloatArray = NDArray[np.float64]
-
 LARGEST_UNIFORM = 1 - 2.0**-25
 """What no number of :func:`mean_uniforms` is above."""
 STATED_COST_CV = 0.5
 """Coefficient of variation of one click's cost, where neither the file nor the user says one."""
+BETA_CONCENTRATION = 4.0
+"""α + β of the Beta laws of the noise ``"beta"``."""
 _LEAST_CV, _CENTRAL = 0.01, 0.999
 _LARGEST_SCALED_MEAN = 0.99
 _BETA_ERROR = 0.1  # of a mean: those of tables are right to 1e-5 of the bound, which is much of a small one
@@ -295,11 +295,6 @@ class LogPosterior:
         reward, cost = (np.array([arm[i].mean(axis=0) for arm in self.rows]) for i in (0, 1))
         return reward, cost
 
-    def largest(self) -> tuple[float, float]:
-        """The largest row of any arm."""
-        reward, cost = (max(float(arm[i].max()) for arm in self.rows) for i in (0, 1))
-        return reward, cost
-
     def draw(self, seed: int, instance: int, runs: Sequence[int]) -> Drawn:
         """Means of these runs, and the weights of the rows behind them."""
         weights = []
@@ -326,7 +321,7 @@ class Posterior:
 
 def why_no_posterior(table: ArmsTable) -> str | None:
     """Why the means of this table are taken as they are; None if they need not be."""
-    if any(_evidence(instance).clicks is None for instance in table.instances):
+    if any((instance.evidence or NO_EVIDENCE).clicks is None for instance in table.instances):
         return "it has means only, and no counts that say how sure they are"
     if table.cost2_unit and table.kind != "log":
         return "it has two costs, and no rows that say how both vary"
@@ -342,7 +337,7 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> Posterior:
     """
     if table.kind == "log":
         return Posterior(tuple(LogPosterior(instance.log or ()) for instance in table.instances), 0.0, "rows")
-    evidence = [_evidence(instance) for instance in table.instances]
+    evidence = [(instance.evidence or NO_EVIDENCE) for instance in table.instances]
     parts = [np.array([x.clicks, x.value, x.spent], float) for x in evidence]
     clicks, value, spent = np.concatenate(parts, axis=1)
     days, whole = _days(table), counts_conversions(table)
@@ -375,15 +370,12 @@ def cost_cv_of(table: ArmsTable, posterior: Posterior | None, cost_cv: float | N
 
 def counts_conversions(table: ArmsTable) -> bool:
     """Whether every reward is a count of what a pull brings at most once."""
-    return all(_evidence(instance).whole for instance in table.instances)
+    return all((instance.evidence or NO_EVIDENCE).whole for instance in table.instances)
 
 
 def _days(table: ArmsTable) -> list[Daily]:
-    return [day for instance in table.instances for day in (_evidence(instance).daily or ()) if day.clicks.size > 1]
-
-
-def _evidence(instance: Instance) -> Evidence:
-    return instance.evidence or Evidence("means", None, None, None)
+    every = (day for one in table.instances for day in (one.evidence or NO_EVIDENCE).daily or ())
+    return [day for day in every if day.clicks.size > 1]
 
 
 # --- The arms of instances as an environment, in scaled units: means over the bounds of the file
@@ -413,14 +405,13 @@ def scaled_means(
     return reward, cost, present
 
 
-def finite_arms(instances: Sequence[Instance], noise: str, concentration: float = 4.0) -> FiniteArms:
+def finite_arms(instances: Sequence[Instance], noise: str) -> FiniteArms:
     """The arms of some instances in scaled units, padded to the widest.
 
     Args:
         instances: of an :class:`~jaxbandits.comparison.ArmsTable`.
         noise: ``"bernoulli"``, ``"beta"`` or, for instances of a log, ``"empirical"``;
             see :func:`~jaxbandits.comparison.compare`.
-        concentration: α + β > 0 of the Beta laws.
 
     Raises:
         InputError: means that this noise cannot have, or a mean cost that would never spend the budget.
@@ -432,50 +423,38 @@ def finite_arms(instances: Sequence[Instance], noise: str, concentration: float 
         [[[0.5, 1.0]], [[0.75, 1.0]]]
     """
     reward, cost, present = scaled_means(instances)
-    named = (("reward", reward), ("cost", cost))
+    named = {"reward": reward, "cost": cost}
     if noise == "empirical":
         logs = [[(r / i.reward_bound, c / np.asarray(i.cost_bound)) for r, c in i.log or ()] for i in instances]
         arms = FiniteArms.empirical(logs)
     elif noise == "bernoulli":
-        for what, means in named:  # for a coin, means above 0 must be a tick or more
-            there = beside(present, means.ndim - present.ndim)
-            _below_a_tick(instances, what, there & (means > 0) & (ticks.from_units(means) == 0))
+        for what, means in named.items():  # for a coin, means above 0 must be a tick or more
+            small = ((means > 0) & (ticks.from_units(means) == 0)).reshape(*present.shape, -1).any(-1)
+            _refuse(instances, present & small, _SMALL.format(what))
         arms = FiniteArms.bernoulli(reward, cost, present)
     elif cost.ndim > reward.ndim:
         raise InputError("noise: 'beta' given; it must be 'bernoulli' or 'empirical' with two costs")
     else:
-        for what, means in named:
-            wrong = present & ((means <= 0) | (means >= 1))
-            _not_beta(instances, wrong, f"mean {what}s at 0 or at their bound", f"raise --{what}-max")
-        ra, rb, ca, cb = (x * concentration for x in (reward, 1 - reward, cost, 1 - cost))
+        no_law = (
+            "noise: 'beta' given; it must be 'bernoulli' for a mean {} at 0 or at its bound, or of a small share of it"
+        )
+        for what, means in named.items():
+            _refuse(instances, present & ((means <= 0) | (means >= 1)), no_law.format(what))
+        ra, rb, ca, cb = (x * BETA_CONCENTRATION for x in (reward, 1 - reward, cost, 1 - cost))
         arms = FiniteArms.beta(ra, rb, ca, cb, present)
-        for (what, means), played in zip(named, arms.values(), strict=True):
-            missed = present & (np.abs(played - means) > _BETA_ERROR * means)
-            least = f"{means[missed][0]:.3g}" if missed.any() else ""
-            _not_beta(instances, missed, f"a mean {what} of {least} of its bound", f"lower --{what}-max")
-    _below_a_tick(instances, "cost", money(arms.values()[1], 2) <= 0)
+        for (what, means), played in zip(named.items(), arms.values(), strict=True):
+            _refuse(instances, present & (np.abs(played - means) > _BETA_ERROR * means), no_law.format(what))
+    _refuse(instances, money(arms.values()[1], 2) <= 0, _SMALL.format("cost"))
     return arms
 
 
-def _not_beta(instances: Sequence[Instance], wrong: np.ndarray, of: str, how: str) -> None:
-    """Raise an InputError for the first arm of which there is no Beta law, or whose table would have another mean."""
-    for row, arm in np.argwhere(wrong)[:1]:
-        where = f"arm {shown(instances[row].arms[arm])} in instance {shown(instances[row].name)}"
-        raise InputError(f"noise: 'beta' given; it must be 'bernoulli' for {of}, as that of {where} (or {how})")
+_SMALL = "mean {0}: below a 2**24th of the bound of the {0}s; lower --{0}-max"
 
 
-def _below_a_tick(instances: Sequence[Instance], what: str, wrong: np.ndarray) -> None:
-    """Raise an InputError for the first arm whose mean is less than money can be divided."""
-    for row, arm, *cost in np.argwhere(wrong)[:1]:
-        of = instances[row]
-        mean, bound = money(getattr(of, f"mean_{what}")[arm], 0), money(np.asarray(getattr(of, f"{what}_bound")), 0)
-        if cost:
-            mean, bound = of.mean_cost[arm, cost[0]], np.asarray(of.cost_bound)[cost[0]]
-        raise bad(
-            f"instance {shown(of.name)}, arm {shown(of.arms[arm])}, mean {what}",
-            float(mean),
-            f"at least {bound * 2.0**-24:.3g}, a 2**24th of the bound of the {what}s (lower --{what}-max)",
-        )
+def _refuse(instances: Sequence[Instance], wrong: np.ndarray, why: str) -> None:
+    """Raise an InputError for the first arm, ``[instance, …, arm(, d)]``, that cannot be played."""
+    for row, *_, arm in np.argwhere(wrong)[:1]:
+        raise InputError(f"instance {shown(instances[row].name)}, arm {shown(instances[row].arms[arm])}, {why}")
 
 
 # --- Means that are drawn anew for every run
@@ -508,9 +487,10 @@ def with_bounds(
         return table
     needed = np.empty((len(table.instances), 2))
     for row, instance in enumerate(table.instances):
-        known = None if posterior is None else posterior.instances[row]
-        reward, cost = (instance.mean_reward.max(), instance.mean_cost.max()) if known is None else known.largest()
-        whole = known is None or (isinstance(known, CountPosterior) and known.law == "beta")
+        known, whole = None if posterior is None else posterior.instances[row], True
+        reward, cost = instance.mean_reward.max(), instance.mean_cost.max()
+        if isinstance(known, CountPosterior):
+            (reward, cost), whole = known.largest(), known.law == "beta"
         most = cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN
         needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, most
     if table.kind != "facebook":
@@ -540,9 +520,7 @@ def run_arms(instances: Sequence[Instance], drawn: Sequence[Drawn], noise: str, 
     if noise == "clicks":
         for i, instance in enumerate(instances):
             worth[i] = max(int(ticks.from_units(np.array(1 / instance.reward_bound))), 1)
-    for i, _, arm in np.argwhere(present & (ticks.from_units(money(cost, present.ndim)) < 1))[:1]:
-        where = f"instance {shown(instances[i].name)}, arm {shown(instances[i].arms[arm])}"
-        raise InputError(f"{where}: a mean cost below a 2**24th of the bound of the costs was drawn; lower --cost-max")
+    _refuse(instances, present & (ticks.from_units(money(cost, present.ndim)) < 1), _SMALL.format("cost"))
     chance = np.minimum(reward / (worth / ticks.ONE), 1.0)
     chance, price = (ticks.from_units(x).astype(np.int32).reshape(-1, *x.shape[2:]) for x in (chance, cost))
     worth, whole = worth.reshape(chance.shape), np.full_like(price, ticks.ONE)

@@ -13,7 +13,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import _plots, _progress
-from jaxbandits._cli import compare, demo
+from jaxbandits._cli import compare
 from jaxbandits._cli.compare import chosen_policies
 from jaxbandits._cli.console import main
 from jaxbandits.comparison.comparison import ANSWER_FILES, FILES
@@ -43,7 +43,8 @@ QUIET = ("--no-check", "--no-progress")
 def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
     extra = ["--min-cost", "0.25,0.5", "--c-rad", "2", "--epsilon", "0.2", "--factor", "1"]
     given = compare.parser().parse(command("arms.csv", "20", ",".join(POLICIES), *extra)[1:])
-    chosen = chosen_policies(given)
+    chosen, notes = chosen_policies(given)
+    assert notes == []
     assert [type(policy) for policy in chosen] == list(POLICIES.values())
     bv1, pd = (next(p for p in chosen if isinstance(p, kind)) for kind in (jb.policies.UCBBV1, jb.policies.PDBwK))
     assert bv1.min_cost.tolist() == [0.25, 0.5] and pd.c_rad.tolist() == [2.0]
@@ -127,7 +128,7 @@ def test_the_demo_is_a_comparison_of_the_shipped_sample(
     assert main(["demo", "--out", "there"]) == 0
     assert Path(seen["arms"]).read_text().startswith("ad_id") and seen["out"] == "there" and seen["runs"] == 200
     assert capsys.readouterr().out.startswith("$ jaxbandits compare --arms ") and seen["given"][0] == "compare"
-    assert demo.parser().parse([]).out == "jaxbandits-demo"
+    assert compare.demo_parser().parse([]).out == "jaxbandits-demo"
 
 
 def test_off_a_terminal_progress_is_a_line_now_and_then(

@@ -82,7 +82,7 @@ LOST = """
 import gc, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background makes its children ignore it
 def callback(phase, info):
-    if "jaxbandits.comparison.running" in sys.modules:
+    if "jaxbandits.comparison.comparison" in sys.modules:
         gc.callbacks.remove(callback)
         signal.raise_signal(signal.SIGINT)  # as if Ctrl-C came while jax looks after its own garbage
 from jaxbandits._cli.console import main

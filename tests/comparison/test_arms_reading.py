@@ -203,7 +203,10 @@ def test_a_price_is_named_as_a_price(tmp_path: Path, title: str) -> None:
 def test_a_bare_price_beside_pulls_is_asked_about(tmp_path: Path) -> None:
     text = "ad,clicks,price,orders\na,100,50,5\nb,300,20,9\n"
     said = message_of(tmp_path, text)
-    assert "--columns clicks=… (what counts pulls) and cost=… (of all) or price=… (of one)" in said
+    assert (
+        "--columns clicks=… (what counts pulls, or 1: every row is one) with cost=… (of all) or price=… (of one)"
+        in said
+    )
     table = read(tmp_path, text, columns={"clicks": "clicks", "price": "price"})
     assert table.instances[0].mean_cost.tolist() == [50, 20]
 

@@ -14,8 +14,7 @@ import jaxbandits as jb
 from jaxbandits._engine import setup
 from jaxbandits.comparison import ArmsTable, Evidence, Instance, plan, read_arms
 from jaxbandits.comparison.arms_table import Daily
-from jaxbandits.comparison.plan import prepare
-from jaxbandits.comparison.running import world_of
+from jaxbandits.comparison.plan import prepare, world_of
 from jaxbandits.comparison.worlds import (
     CountPosterior,
     Drawn,
@@ -69,13 +68,13 @@ def test_uniforms_stand_where_their_address_says() -> None:
 def test_no_draw_depends_on_other_instances_runs_or_policies(monkeypatch: pytest.MonkeyPatch) -> None:
     few = prepare(TWO, 15.0, OmegaUCB(), runs=5, marks=2)
     assert few.noise == "clicks" and len(few.groups) == 1 and few.posterior is not None
-    reward, cost = (x.reshape(2, 5, 4) for x in world_of(few, few.groups[0], range(5)).values())
+    reward, cost = (x.reshape(2, 5, 4) for x in world_of(few, few.groups[0].rows, range(5)).values())
     monkeypatch.setattr(plan, "_COMPILE", 0.0)
     many = prepare(TWO, 99.0, [OmegaUCB(rho=[0.25, 1.0]), MUCB()], runs=900, marks=2)
     assert [group.rows for group in many.groups] == [(0,), (1,)]
     for number in (1, 0):  # in the other order, each alone, and other runs beside
         arms = TWO.instances[number].arms
-        alone = [x[:, : len(arms)] for x in world_of(many, many.groups[number], [800, 3]).values()]
+        alone = [x[:, : len(arms)] for x in world_of(many, many.groups[number].rows, [800, 3]).values()]
         np.testing.assert_array_equal(alone[0][1], reward[number, 3, : len(arms)])
         np.testing.assert_array_equal(alone[1][1], cost[number, 3, : len(arms)])
         drawn = few.posterior.instances[number].draw(0, number, [3])  # in the file's unit

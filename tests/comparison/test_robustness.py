@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jaxbandits.comparison import Comparison, ComparisonPlan, answer, prepare, run_plan
+from jaxbandits.comparison import ComparisonPlan, answer, prepare, run_plan
 from jaxbandits.comparison.worlds import spread_of
 from jaxbandits.core.checks import InputError
 from jaxbandits.policies import SUAK, OmegaUCB, OnePhase
@@ -23,22 +23,19 @@ def counts(tmp_path: Path) -> str:
     return str(path)
 
 
-def watched(plan: ComparisonPlan) -> tuple[Comparison, list[ComparisonPlan]]:
-    """The comparison, and the plans that its checks will play."""
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> list[ComparisonPlan]:
+    """The plans that checks play."""
     plans: list[ComparisonPlan] = []
-
-    def play(plan: ComparisonPlan, **more: Any) -> Any:
-        plans.append(plan)
-        return run_plan(plan, **more)
-
-    return dataclasses.replace(run_plan(plan), play=play), plans
+    monkeypatch.setattr(answer, "run_plan", lambda plan, **more: plans.append(plan) or run_plan(plan, **more))
+    return plans
 
 
 @pytest.mark.parametrize("uncertainty", ["means", "given"])
-def test_costs_that_vary_have_room_to(counts: str, uncertainty: str) -> None:
+def test_costs_that_vary_have_room_to(counts: str, uncertainty: str, played: list[ComparisonPlan]) -> None:
     """Costs of the check by clicks vary as much as is told: their bound is not that of coins."""
     plan = prepare(counts, 20.0, OmegaUCB(), runs=4, marks=1, noise="bernoulli", uncertainty=uncertainty)
-    found, played = watched(plan)
+    found = run_plan(plan)
     check = answer.check_noise(found)
     (look,) = played
     assert not isinstance(check, str) and check.noise == look.noise == answer.other_noise(plan)
@@ -53,11 +50,11 @@ def test_costs_that_vary_have_room_to(counts: str, uncertainty: str) -> None:
         assert instance.cost_bound == before.cost_bound
 
 
-def test_bounds_that_were_given_stay(counts: str) -> None:
+def test_bounds_that_were_given_stay(counts: str, played: list[ComparisonPlan]) -> None:
     """Policies see costs and rewards over their bounds: other ones would be another comparison."""
     given = {"reward_max": 3.0, "cost_max": 5.0, "noise": "bernoulli"}
     plan = prepare(counts, 20.0, OmegaUCB(), runs=4, marks=1, **given)
-    found, played = watched(plan)
+    found = run_plan(plan)
     answer.check_noise(found)
     (instance,) = played[0].table.instances
     assert (played[0].noise, instance.reward_bound, instance.cost_bound) == ("clicks", 3.0, 5.0)
@@ -79,10 +76,10 @@ def test_a_skip_is_no_pull(counts: str) -> None:
     assert (found.data["pulls"].values < 100).all()
 
 
-def test_a_smaller_budget_has_its_own_horizon(counts: str) -> None:
+def test_a_smaller_budget_has_its_own_horizon(counts: str, played: list[ComparisonPlan]) -> None:
     plan = prepare(counts, 20.0, OnePhase(c=0.5, horizon=1), runs=4, marks=1, average_cost=0.5)
     assert plan.rounds == 40
-    found, played = watched(plan)
+    found = run_plan(plan)
     answer.money_over_budgets(found, 0, points=4)
     told: list[Any] = [look.told([0])[0].policy for look in played]
     assert [policy.horizon.item() for policy in told] == [10, 20, 30] == [look.rounds for look in played]

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 import jaxbandits as jb
 from jaxbandits._cli import compare as command
-from jaxbandits.comparison import Comparison, compare, prepare, read_arms
+from jaxbandits.comparison import Comparison, answer_of, compare, prepare, read_arms
 from jaxbandits.policies import FixedSplit, OmegaUCB, PrimalDualBwK, ThompsonLP, UCBBwK
 
 QUALITY, USD, TOKENS = (0.5, 0.7, 0.9), (0.002, 0.01, 0.04), (900, 700, 1500)
@@ -87,7 +87,7 @@ def test_a_unit_of_tokens_changes_nothing_but_itself(tmp_path: Path) -> None:
 
 
 def test_the_mixture_of_the_file_is_a_baseline_that_spends_both(tmp_path: Path) -> None:
-    answer = played(means(tmp_path / "a.csv"), columns={"cost2": "tokens"}).answer(check=False)
+    answer = answer_of(played(means(tmp_path / "a.csv"), columns={"cost2": "tokens"}), check=False)
     earned = {x.name: x.earned.mean for x in answer.settings[0].baselines}
     assert list(earned) == ["an even split", "all on the file's best", "the file's best mixture"]
     assert earned["the file's best mixture"] == max(earned.values())

@@ -166,13 +166,9 @@ def test_small_means_of_a_file_are_not_played_as_others():
         ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, cost]), 1.0, 1.0, None)
         return prepare(ArmsTable("means", (ads,), (), "reward", "cost"), 20.0, [policies.MUCB()], runs=2, **options)
 
-    with pytest.raises(jb.InputError, match=r"noise: 'beta' given; it must be 'bernoulli' for a mean cost of 1e-05"):
+    with pytest.raises(jb.InputError, match="arm 'b', noise: 'beta' given; it must be 'bernoulli' for a mean cost"):
         prepared(1e-5, noise="beta")
-    with pytest.raises(
-        jb.InputError, match=r"beta_concentration: 1e[+]308 given; it must be above 0 and at most 1e[+]09"
-    ):
-        prepared(0.5, noise="beta", beta_concentration=1e308)
-    with pytest.raises(jb.InputError, match="instance 'ads', arm 'b', mean cost: 1e-09 given"):
+    with pytest.raises(jb.InputError, match="instance 'ads', arm 'b', mean cost: below a 2"):
         prepared(1e-9, noise="bernoulli")
     played = prepared(3e-4, noise="beta").groups[0].environment.values()[1][0]
     assert abs(played - [0.5, 3e-4]).max() < 1e-5

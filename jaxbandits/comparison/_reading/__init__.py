@@ -1,1 +1,1 @@
-"""How :mod:`jaxbandits.comparison.arms_file` reads: bytes, text, cells, columns, numbers, rows, arms."""
+"""How :mod:`jaxbandits.comparison.arms_file` reads: bytes, text, cells, columns, numbers, rows."""

@@ -6,6 +6,7 @@ import functools
 import re
 import shlex
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,21 +92,23 @@ def title(text: str) -> Title:
     if text.startswith("%") and not OF_ONE.match(text):
         text, unit = text[1:], "%"
     words = re.split(r"[\s_.,/\-]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).strip(" _.,/-"))
-    if not unit and len(words) > 1 and (unit := _unit(words[-1], alone=words[-2].lower() == "in")):
-        text = " ".join(words[:-2] if words[-2].lower() == "in" else words[:-1])
-    own, others = key(text), list[str]()
-    beside = [*_BRACKETED.findall(text), *text.split(":")[1:]]
-    for part in (_BRACKETED.sub(" ", text), text.split(":")[0], _BRACKETED.sub(" ", text.split(":")[0])):
+    if not unit and len(words) > 1:
+        behind = words[-2].lower() == "in"
+        if unit := _unit(words[-1], alone=behind):
+            text = " ".join(words[: -1 - behind])
+    own, others, colon = key(text), dict[str, None](), text.split(":")
+    for part in (_BRACKETED.sub(" ", text), colon[0], _BRACKETED.sub(" ", colon[0])):
         for bare in (part, _BEHIND.sub("", part), _BEFORE.sub("", part), _BEFORE.sub("", _BEFORE.sub("", part))):
-            others += [other] if (other := key(bare)) and other not in (own, *others) else []
+            others[key(bare)] = None
     # Beside the name a mean, a price, a value or a share is said: then the name alone is not what it is.
+    beside, roles = [*_BRACKETED.findall(text), *colon[1:]], list[str]()
     if any(map(_NO_TOTAL.search, beside)):
-        roles: tuple[str, ...] = ("clicks", "spent", "conversions", "value", "reward", "cost")
-    else:
-        roles = ("clicks", "conversions") if any(map(_VALUE.search, beside)) else ()
-    others = [other for other in others if not any(other in rank_of()[role] for role in roles)]
+        roles = ["clicks", "spent", "conversions", "value", "reward", "cost"]
+    elif any(map(_VALUE.search, beside)):
+        roles = ["clicks", "conversions"]
+    known = [x for x in others if x not in ("", own) and not any(x in rank_of()[role] for role in roles)]
     unit = unit.upper() if unit.upper() in CODES.split("|") else unit.lower()
-    return Title(own, "%" if unit == "percent" else unit, tuple(others), bracket)
+    return Title(own, "%" if unit == "percent" else unit, tuple(known), bracket)
 
 
 def _unit(text: str, alone: bool = True) -> str:
@@ -129,13 +132,13 @@ def titles_of(texts: Sequence[str]) -> list[Title]:
 def rank_of() -> dict[str, dict[str, int]]:
     """Of each role its words, as keys, and the rank of each: the likeliest is 0."""
     found: dict[str, dict[str, int]] = {}
-    ranks: dict[str, int] = {}
+    ranks = Counter[str]()
     for line in Path(__file__).with_name("words.txt").read_text(encoding="utf-8").splitlines():
         role, colon, words = line.partition(":")
         if colon and not line.startswith("#"):
-            rank = ranks[role] = ranks.get(role, -1) + 1
             for word in words.split(","):
-                found.setdefault(role, {}).setdefault(key(word), rank)
+                found.setdefault(role, {}).setdefault(key(word), ranks[role])
+            ranks[role] += 1
     return found
 
 
@@ -143,11 +146,14 @@ def matches(keyed: Sequence[Title], roles: Sequence[str], taken: Iterable[int] =
     """The columns with a word of these roles, the likeliest first: how likely (0 is more than 1), and the position."""
     taken, found = set(taken), []
     for i, one in enumerate(keyed):
-        for less, word in enumerate((one.key, *one.others)):
-            ranks = [(order, rank_of()[role][word]) for order, role in enumerate(roles) if word in rank_of()[role]]
-            if ranks:
-                found += [((*min(ranks), less), i)] if i not in taken else []
-                break
+        ranks = (
+            (order, rank_of()[role][word], less)
+            for less, word in enumerate((one.key, *one.others))
+            for order, role in enumerate(roles)
+            if word in rank_of()[role]
+        )
+        first = min(ranks, key=lambda rank: (rank[2], rank), default=None)  # what is said first counts
+        found += [(first, i)] if first is not None and i not in taken else []
     return sorted(found)
 
 
@@ -237,9 +243,8 @@ class Columns:
 
     def numeric(self) -> dict[str, int]:
         """Positions of the columns of numbers by role."""
-        return {
-            role: self.at[role] for role in dict.fromkeys(["clicks", *PLAIN[self.kind][1:], "cost2"]) if role in self.at
-        }
+        roles = dict.fromkeys(["clicks", *PLAIN[self.kind][1:], "cost2"])
+        return {role: self.at[role] for role in roles if role in self.at}
 
     def unit(self, role: str) -> str:
         """The unit in a role's title."""
@@ -278,12 +283,9 @@ def _kinds(titles: Sequence[str], asked: Asked) -> list[str]:
     """The kinds of files that have all roles which the user named."""
     one_pull = asked.get("clicks") == "1" and _position("1", titles) is None
     options = asked.keys() - {"clicks" if one_pull else ""}
-    return [
-        kind
-        for kind in ("counts", "means", "log")
-        if {_role(kind, option) for option in options} <= {"instance", "time", "cost2", *PLAIN[kind]}
-        and (kind == "log" or not one_pull)
-    ]
+    known = {kind: {"instance", "time", "cost2", *PLAIN[kind]} for kind in ("counts", "means", "log")}
+    fits = [kind for kind, roles in known.items() if {_role(kind, option) for option in options} <= roles]
+    return [kind for kind in fits if kind == "log" or not one_pull]
 
 
 def _role(kind: str, option: str) -> str:
@@ -322,36 +324,28 @@ def _resolved(titles: Sequence[str], asked: Asked) -> tuple[Given, str | None]:
     return {role: at for role, at in found.items() if at is not None}, unknown
 
 
-class _Fit(NamedTuple):
-    """How a header fits a kind."""
-
-    found: Given  # of each role its column, as the user says or by the usual words
-    rates: dict[str, tuple[str, str]]  # see `Columns`
-    constant: dict[str, float]
-    missing: list[str]  # roles
-
-
-def _fit(kind: str, keyed: Sequence[Title], given: Given, asked: Asked) -> _Fit:
+def _fit(
+    kind: str, keyed: Sequence[Title], given: Given, asked: Asked
+) -> tuple[Given, dict[str, tuple[str, str]], dict[str, float], list[str]]:
+    """How a header fits a kind: of each role its column, its rates and constants as `Columns` has them, what lacks."""
     found = {_role(kind, option): of for option, of in given.items()}
     rates = {_role(kind, option): ("*", "clicks") for option in given if kind == "counts" and option in _OF_ONE_PULL}
-    for role in (role for role in PLAIN[kind] if role not in found):
-        if (i := best_match(keyed, _WORDS.get(role, (role,)), _places(found))) is not None:
+
+    def best(*words: str) -> int | None:
+        return best_match(keyed, words, (at for at, _ in found.values()))
+
+    for role in PLAIN[kind]:
+        if role not in found and (i := best(*_WORDS.get(role, (role,)))) is not None:
             found[role] = i, ()
     numbers = [float(asked[role]) for role in COSTS if role not in given and _NUMBER.fullmatch(asked.get(role, ""))]
     constant = {role: numbers[0] for role in PLAIN[kind] if role in COSTS and role not in found and numbers}
-    for role in (role for role in _RATES if kind == "counts" and role not in found | constant):
-        for words, sign, beside in _RATES[role] if role not in found else ():
-            i = best_match(keyed, (words,), _places(found))
-            if i is None or beside not in found or beside in rates or role in found:
+    for role in _RATES if kind == "counts" else ():
+        for words, sign, beside in _RATES[role]:
+            if role in found | constant or beside not in found or beside in rates or (i := best(words)) is None:
                 continue
             if beside != "clicks" or _of_pulls(keyed[i], keyed[found["clicks"][0]]):
                 found[role], rates[role] = (i, ()), (sign, beside)
-    lacking = [role for role in PLAIN[kind] if role not in found | constant]
-    return _Fit(found, rates, constant, lacking)
-
-
-def _places(found: Given) -> set[int]:
-    return {at for at, _ in found.values()}
+    return found, rates, constant, [role for role in PLAIN[kind] if role not in found | constant]
 
 
 def _of_kind(kind: str, titles: Sequence[str], given: Given, asked: Asked, source: str) -> Columns | None:
@@ -371,14 +365,21 @@ def _of_kind(kind: str, titles: Sequence[str], given: Given, asked: Asked, sourc
         at["result_kind"] = i
     titled = {role: keyed[i] for role, i in at.items()}
     of_results = (word for role in ("conversions", "rate", "per_result", "solved") for word in rank_of()[role])
-    is_value = kind == "counts" and "conversions" not in asked and not titled["conversions"].is_any(of_results)
-    unit = {"means": "pull", "log": "row"}.get(kind) or pull_unit(titled["clicks"])
     return Columns(
-        kind, at, plain=not asked and _is_plain(kind, titles), title=titled, rates=rates, constant=constant,
-        terms={role: terms for role, (_, terms) in found.items() if terms}, is_value=is_value, pull_unit=unit,
-        levels=_levels(keyed, at, given), other=other, given=frozenset(named),
+        kind=kind,
+        at=at,
+        plain=not asked and _is_plain(kind, titles),
+        title=titled,
+        rates=rates,
+        constant=constant,
+        terms={role: terms for role, (_, terms) in found.items() if terms},
+        is_value=kind == "counts" and "conversions" not in asked and not titled["conversions"].is_any(of_results),
+        pull_unit={"means": "pull", "log": "row"}.get(kind) or pull_unit(titled["clicks"]),
+        levels=() if "name" in given else _levels(keyed, at),
+        other=other,
+        given=frozenset(named),
         given_log=kind == "log" and asked.get("clicks") == "1",
-    )  # fmt: skip
+    )
 
 
 def _add_beside(kind: str, keyed: Sequence[Title], at: dict[str, int], time_given: bool) -> None:
@@ -400,12 +401,13 @@ def _check_totals(titles: Sequence[str], keyed: Sequence[Title], given: Given) -
     instead = {"cost": "price", "spent": "price", "conversions": "reward-rate", "reward": "reward-rate"}
     for role, (at, terms) in given.items():
         is_rate = keyed[at].is_any(rates) or OF_ONE.search(titles[at]) or _COST_PER.fullmatch(titles[at])
-        if role in instead and is_rate and not any(sign == "*" and isinstance(of, int) for sign, of in terms):
-            option = shlex.quote(f"{instead[role]}={titles[at]}{' / 1000' * bool(_OF_THOUSAND.search(titles[at]))}")
-            raise bad("columns", f"{role}={titles[at]}", f"a total; if it is one pull's, say --columns {option}")
-        if role in _OF_ONE_PULL and _OF_THOUSAND.search(titles[at]) and not terms:
-            option = shlex.quote(f"{role.replace('_', '-')}={titles[at]} / 1000")
-            raise bad("columns", f"{role}={titles[at]}", f"of one pull, not of a thousand: say --columns {option}")
+        multiplied = any(sign == "*" and isinstance(of, int) for sign, of in terms)
+        thousand = bool(_OF_THOUSAND.search(titles[at]))
+        say = shlex.quote(f"{instead.get(role, role.replace('_', '-'))}={titles[at]}{' / 1000' * thousand}")
+        if role in instead and is_rate and not multiplied:
+            raise bad("columns", f"{role}={titles[at]}", f"a total; if it is one pull's, say --columns {say}")
+        if role in _OF_ONE_PULL and thousand and not terms:
+            raise bad("columns", f"{role}={titles[at]}", f"of one pull, not of a thousand: say --columns {say}")
 
 
 def _check_equal(role: str, titles: Sequence[str], keyed: Sequence[Title], at: Mapping[str, int], source: str) -> None:
@@ -430,11 +432,12 @@ def pull_unit(clicks: Title) -> str:
     return _UNITS[max(clicks.rank("clicks"), 0)]
 
 
-def _levels(keyed: Sequence[Title], at: Mapping[str, int], given: Given) -> tuple[int, ...]:
+def _levels(keyed: Sequence[Title], at: Mapping[str, int]) -> tuple[int, ...]:
+    """Positions of coarser names than the arms', the coarsest last."""
     rank = keyed[at["name"]].rank("name")
     above = next((range(rank + 1, levels.stop) for levels in _LEVELS if rank in levels), range(0))
     ranked = {x.rank("name"): i for i, x in reversed(list(enumerate(keyed))) if i not in at.values()}
-    return () if "name" in given else tuple(ranked[r] for r in above if r in ranked)
+    return tuple(ranked[r] for r in above if r in ranked)
 
 
 # --- A header that lacks columns.
@@ -451,28 +454,25 @@ def samples(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def missing_columns(heads: Sequence[Sequence[Sequence[str]]], source: str, asked: Asked) -> InputError:
     """The error of a file in whose first rows (of each separator) no header was found: the row that lacks least, and a
     command in which what is not known stands open."""
-    best = None
+    tried = []
     for rows in heads:
         for at, cells in enumerate(rows):
             given, unknown = _resolved(cells, asked)
             words = sum(not _AMOUNT.fullmatch(cell) for cell in cells if cell)
             for kind in _kinds(cells, asked):
-                found, _, _, missing = _fit(kind, titles_of(cells), given, asked)
-                rank = len(missing) / len(PLAIN[kind]), -min(words, 3)
-                if best is None or rank < best[0]:
-                    named = {_role(kind, option) for option in given}
-                    own = {role: i for role, (i, _) in found.items() if role not in named}
-                    best = rank, cells, rows[at + 1 : at + 3], own, missing, unknown
-    if best is None:
+                found, _, _, lacks = _fit(kind, titles_of(cells), given, asked)
+                named = {_role(kind, option) for option in given}
+                own = {role: cells[i] for role, (i, _) in found.items() if role not in named}
+                rank = len(lacks) / len(PLAIN[kind]), -min(words, 3)
+                tried.append((rank, cells, rows[at + 1 : at + 3], own, lacks, unknown))
+    if not tried:
         raise bad("columns", ", ".join(asked), f"roles of one kind of file: {_FORMATS}")
-    _, header, below, known, missing, role = best
+    _, header, below, own, missing, role = min(tried, key=lambda each: each[0])
     if role is not None:
         must = f"a title of the file: {brief(', '.join(filter(None, header)))}"
-        return bad(
-            "reward" if role == REWARD else "columns", asked[role] if role == REWARD else f"{role}={asked[role]}", must
-        )
-    say = {role: header[i] for role, i in known.items()} | {x: text for x, text in asked.items() if x != REWARD}
-    option = shlex.quote(",".join(f"{role}={text}" for role, text in (say | dict.fromkeys(missing, "…")).items()))
+        return bad("reward", asked[role], must) if role == REWARD else bad("columns", f"{role}={asked[role]}", must)
+    say = own | {x: text for x, text in asked.items() if x != REWARD} | dict.fromkeys(missing, "…")
+    option = shlex.quote(",".join(f"{role}={text}" for role, text in say.items()))
     return InputError(
         f"{source}: no column is known to be {' or '.join(missing)}. The columns are {samples(header, below)}. Say "
         f"which is which: --columns {option} (a number as cost: what every pull costs), or use the titles of one of "

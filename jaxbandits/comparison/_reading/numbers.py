@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import shlex
@@ -147,18 +148,17 @@ def _votes(cells: Sequence[dict[str, _Cell | None]], counts: Sequence[bool]) -> 
     for of, is_count in zip(cells, counts, strict=True):
         unclear = dict[str, str]()
         for text, core in ((text, cell.core) for text, cell in of.items() if cell):
-            dots, commas = core.count("."), core.count(",")
-            if dots and commas:
-                votes["." if core.rfind(".") > core.rfind(",") else ","] += 1
-            elif dots + commas > 1:
-                votes["," if dots else "."] += 1
-            elif dots + commas == 1:
-                sign = "." if dots else ","
-                if not _GROUPS[sign].fullmatch(core) or core.startswith("0"):
-                    votes[sign] += 1
-                    continue
-                guess = guess or ("," if dots else ".") * is_count
-                unclear.setdefault(sign, text)
+            last = max(".,", key=core.rfind)  # the sign that stands last in the number
+            signs, other = core.count(".") + core.count(","), "," if last == "." else "."
+            if other in core:
+                votes[last] += 1
+            elif signs > 1:
+                votes[other] += 1
+            elif signs and (not _GROUPS[last].fullmatch(core) or core.startswith("0")):
+                votes[last] += 1
+            elif signs:
+                guess = guess or other * is_count
+                unclear.setdefault(last, text)
         if len(unclear) > 1:  # 1.234 and 1,234 in one column
             raise bad("numbers", ", ".join(unclear.values()), "of one decimal sign: mend them, or say --decimal …")
     return votes, guess
@@ -170,13 +170,14 @@ def _column(texts: Texts, cells: dict[str, _Cell | None], point: str) -> Numbers
     yes_or_no = yes_or_no and all(cell.core in ("0", "1") for cell in cells.values() if cell)
     known, symbols = dict[str, tuple[float, int, bool]](), dict[str, str]()
     for text, cell in cells.items():
+        known[text] = _NO_NUMBER
         if cell is not None:
             known[text] = _value(cell, point)
             symbols |= {cell.symbol: symbols.get(cell.symbol, text)} if cell.symbol else {}
         elif is_nothing(text):
             known[text] = math.nan, NOTHING if _NOTHING.fullmatch(text) else UNKNOWN, False
-        else:
-            known[text] = (float(bool(_TRUE.fullmatch(text.casefold()))), NUMBER, False) if yes_or_no else _NO_NUMBER
+        elif yes_or_no:
+            known[text] = float(bool(_TRUE.fullmatch(text.casefold()))), NUMBER, False
     values, state, percent = np.array([known[text] for text in texts], np.float64).reshape(-1, 3).T
     return Numbers(values, state.astype(np.int8), percent.astype(bool), symbols)
 
@@ -211,10 +212,10 @@ def _style(cells: Sequence[tuple[str, _Cell]], point: str) -> NumberStyle:
 
 def _note(cells: Sequence[tuple[str, _Cell]], point: str, sure: bool) -> str:
     """Examples of numbers that another decimal sign would have made other numbers of."""
-    signs = [(text, cell) for text, cell in cells if re.search("[.,]", cell.core)]
+    signs = [(text, cell) for text, cell in cells if set(cell.core) & {".", ","}]
     if not signs or (sure and point == "."):
         return ""
-    told = [f"{shown(text)} is {abs(_value(cell, point)[0]):.10g}" for text, cell in signs[:1] + signs[1:][-1:]]
+    told = [f"{shown(text)} is {abs(_value(cell, point)[0]):.10g}" for text, cell in (signs[0], signs[-1])]
     either = "" if sure else f" (if not: --decimal {',' if point == '.' else '.'})"
     return f"decimal {'commas' if point == ',' else 'points'}: {', '.join(dict.fromkeys(told))}{either}"
 
@@ -244,10 +245,8 @@ def read_times(cells: Texts, custom: bool = False) -> tuple[Times | None, str]:
     ``custom``, as the note says. Numbers that are no date (rounds, weeks) order the rows: each a day of its own.
     """
     if _ISO_LINES.fullmatch("\n".join(cells)):
-        try:
+        with contextlib.suppress(ValueError):  # the 31st of February
             return np.array([cell.removesuffix("Z") for cell in cells]).astype("datetime64[us]"), ""
-        except ValueError:  # the 31st of February
-            pass
     bare = {text: re.sub("[,.]? ", " ", _AROUND.sub("", text)) for text in dict.fromkeys(cells)}
     short = {text: found for text, own in bare.items() if (found := _SHORT.fullmatch(own))}
     month_shown = any(int(found[3]) > 12 for found in short.values())
@@ -256,13 +255,11 @@ def read_times(cells: Texts, custom: bool = False) -> tuple[Times | None, str]:
     order = "%d{0}%m{0}" if day_first else "%m{0}%d{0}"
     days = [order.format(sign) + year for sign in "./-" for year in ("%Y", "%y")]
     formats = [day + clock for clock in _CLOCKS for day in (*days, *_DAYS)] + [*_MONTHS]
-    known = dict[str, datetime | None]()
-    for text, own in bare.items():
-        known[text] = _read(own, formats)
-        if known[text] is None and text.lower() not in _NO_TIME:
-            if all(x.lower() in _NO_TIME or _ROUND.fullmatch(x) for x in bare):
-                return _ordered(cells), f"{text[:40]!r} is read as a number that orders the rows"
-            return None, f"{text[:40]!r} is no date or time that is known (2024-03-31, 31/03/2024, Mar 31, 2024)"
+    known = {text: _read(own, formats) for text, own in bare.items()}
+    if wrong := [text for text, time in known.items() if time is None and text.lower() not in _NO_TIME]:
+        if all(x.lower() in _NO_TIME or _ROUND.fullmatch(x) for x in bare):
+            return _ordered(cells), f"{wrong[0][:40]!r} is read as a number that orders the rows"
+        return None, f"{wrong[0][:40]!r} is no date or time that is known (2024-03-31, 31/03/2024, Mar 31, 2024)"
     note = ""
     if short and not (day_shown or month_shown):
         example = next(iter(short))
@@ -282,18 +279,14 @@ def _read(text: str, formats: list[str]) -> datetime | None:
         value = float(text[:40])
         unit = next((unit for low, high, unit in _EPOCHS if low <= value <= high), None)
         return None if unit is None else datetime(1970, 1, 1) + timedelta(microseconds=round(value / unit * 1e6))
-    try:
+    with contextlib.suppress(ValueError, OverflowError):
         found = datetime.fromisoformat(text)
         return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        pass
     for n, form in enumerate(formats):
-        try:
+        with contextlib.suppress(ValueError):
             found = datetime.strptime(text, form)
-        except ValueError:
-            continue
-        formats.insert(0, formats.pop(n))
-        return found
+            formats.insert(0, formats.pop(n))
+            return found
     return None
 
 
@@ -322,12 +315,9 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
     texts = [sheet.cells[i] for i in (*roles.values(), *beside)]
     read, style, note = read_numbers(texts, counts, sheet.separator, decimal)
     changes += [note] if note else []
-    by_role = {role: _without_percent(role, numbers) for role, numbers in zip(roles, read, strict=False)}
-    of_term = {i: numbers for i, numbers in zip(beside, read[len(roles) :], strict=True)}
-    values = dict[str, FloatArray]()
-    for role, numbers in by_role.items():
-        by_role[role] = _joined(sheet, role, numbers, of_term)
-        values[role] = _scaled(sheet, role, by_role[role])
+    of_term = dict(zip(beside, read[len(roles) :], strict=True))
+    by_role = {x: _joined(sheet, x, _without_percent(x, of), of_term) for x, of in zip(roles, read, strict=False)}
+    values = {role: _scaled(sheet, role, of) for role, of in by_role.items()}
     totals = [role for role in values if role not in columns.rates] if columns.kind != "means" else []
     of_clicks = "clicks" in values and "conversions" in totals
     if of_clicks and (columns.unit("conversions") == "%" or by_role["conversions"].percent.any()):
@@ -335,8 +325,9 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
         totals.remove("conversions")
         changes.append(f"conversions worked out: {shown(sheet.titles[columns.at['conversions']])} × clicks, rounded")
     _complete(sheet, values)
-    seen = [(int(np.argmax(sheet.of(x) == text)), x, s) for x, of in by_role.items() for s, text in of.symbols.items()]
     if "currency" not in columns.at:
+        each = [(x, symbol, text) for x, of in by_role.items() for symbol, text in of.symbols.items()]
+        seen = [(int(np.argmax(sheet.of(x) == text)), x, symbol) for x, symbol, text in each]
         firsts = {symbol: (row, role) for row, role, symbol in sorted(seen, reverse=True)}
         _check_one(sheet, firsts, "one currency for all rows")
     state = {role: numbers.state for role, numbers in by_role.items()}
@@ -346,7 +337,8 @@ def read_amounts(sheet: Sheet, decimal: str | None) -> Amounts:
 def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers]) -> Numbers:
     """With its terms: what one of them lacks is not known; but in a sum that is no cost an empty cell is 0."""
     values, state = numbers.values, numbers.state
-    terms = sheet.columns.terms.get(role, ())
+    if not (terms := sheet.columns.terms.get(role)):
+        return numbers
     for sign, term in terms:
         right = np.full_like(values, term)
         if isinstance(term, int):
@@ -363,42 +355,36 @@ def _joined(sheet: Sheet, role: str, numbers: Numbers, beside: dict[int, Numbers
             state = np.where(lacks & (state != BAD), np.int8(UNKNOWN), state)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             values = {"+": np.add, "*": np.multiply, "/": np.divide}[sign](values, right)
-    if terms:
-        known = np.isin(state, (NUMBER, NEGATIVE))
-        state = np.where(known & ~np.isfinite(values), np.int8(UNKNOWN), state)
-        values = np.where(np.isin(state, (NUMBER, NEGATIVE)), values, np.nan)
-    return numbers._replace(values=values, state=state)
+    known = np.isin(state, (NUMBER, NEGATIVE))
+    values = np.where(known, values, np.nan)
+    return numbers._replace(values=values, state=np.where(known & ~np.isfinite(values), np.int8(UNKNOWN), state))
 
 
 def _scaled(sheet: Sheet, role: str, numbers: Numbers) -> FloatArray:
     """The values in the unit of the title, and a note if that changes them."""
-    columns, at, changes = sheet.columns, sheet.columns.numeric()[role], sheet.report.changes
+    columns, at = sheet.columns, sheet.columns.numeric()[role]
     title, unit, is_rate = columns.title.get(role), columns.unit(role), role in columns.rates
     is_price = role in COSTS or (role == "clicks" and is_rate)
     is_money = (is_price or columns.is_value) and role not in columns.given
-    own, values, terms = shown(sheet.titles[at]), numbers.values, columns.terms.get(role, ())
-    is_word = title is not None and any(title.key in words for words in rank_of().values())
-    if title is not None and title.bracket and is_money and not is_word:
+    own, values, percent = shown(sheet.titles[at]), numbers.values, bool(numbers.percent.any())
+    if title is not None and title.bracket and is_money and not any(title.key in words for words in rank_of().values()):
         option = shlex.quote(f"{'price' if is_rate else role}={sheet.titles[at]} / …")
         must = f"a unit that is known; say --columns {option} (100 divides by 100, 1 takes the numbers as they are)"
         sheet.note(bad(f"{sheet.source}, title {own}", title.bracket, must))
-    is_share = title is not None and title.is_any(rank_of()["rate"]) and not columns.plain
-    above = bool(np.nanmax(values, initial=0) > 1) and not numbers.percent.any() and not unit
-    if any(isinstance(of, float) for _, of in terms):
+    is_share = role in ("conversions", "mean_reward") and not (columns.plain or percent or unit)
+    parts, factor, how = _PARTS.get(unit.removesuffix("s")), 1, ""
+    if any(isinstance(of, float) for _, of in columns.terms.get(role, ())):
         return values  # with a number in it, an expression takes the numbers as they are
-    if parts := _PARTS.get(unit.removesuffix("s")):
-        changes.append(f"{own} is divided by {parts:,}")
-        return values / parts
-    if unit == "thousand" and not any(text[-1:] in ("k", "K") for text in sheet.cells[at]):
-        changes.append(f"{own} is in thousands")
-        return values * 1000
-    if unit == "%" and not numbers.percent.any():
-        changes.append(f"{own} is in percent")
-        return values / 100
-    if is_share and role in ("conversions", "mean_reward") and above:
-        changes.append(f"{own} is read in percent, for a rate is at most 1")
-        return values / 100
-    return values
+    if parts:
+        how = f"divided by {parts:,}"
+    elif unit == "thousand" and not any(text[-1:] in ("k", "K") for text in sheet.cells[at]):
+        parts, factor, how = 1, 1000, "in thousands"
+    elif unit == "%" and not percent:
+        parts, how = 100, "in percent"
+    elif is_share and title is not None and title.is_any(rank_of()["rate"]) and np.nanmax(values, initial=0) > 1:
+        parts, how = 100, "read in percent, for a rate is at most 1"
+    sheet.report.changes += [f"{own} is {how}"] if how else []
+    return values * factor / parts if parts else values
 
 
 def _without_percent(role: str, numbers: Numbers) -> Numbers:
@@ -441,24 +427,21 @@ def _with_currency(style: NumberStyle, sheet: Sheet) -> NumberStyle:
 
 def check_cells(sheet: Sheet, amounts: Amounts, kind: str) -> np.ndarray:
     """Note every cell that cannot be read, row by row; the rows that can be used, bool [N]."""
-    at, width = sheet.columns.at, len(sheet.titles)
-    refunds = ("spent", "conversions") if kind == "counts" else ()  # their sums must be at least 0
+    at, refunds = sheet.columns.at, ("spent", "conversions") if kind == "counts" else ()  # sums must be at least 0
     wrong = {role: (of == BAD) | ((of == NEGATIVE) & (role not in refunds)) for role, of in amounts.state.items()}
-    for role in ("name", "instance") if "instance" in at else ("name",):
-        wrong[role] = sheet.of(role) == ""
+    wrong |= {role: sheet.of(role) == "" for role in ("name", "instance") if role in at}
     odd = np.any(list(wrong.values()), axis=0) | np.isin(sheet.line, list(sheet.wide))
     for i in np.flatnonzero(odd).tolist():
         if (line := sheet.line[i]) in sheet.wide:
-            may_be = f"at most {width}, as in the header"
+            may_be = f"at most {len(sheet.titles)}, as in the header"
             sheet.note(bad(sheet.where(i, "number of cells"), sheet.wide[line], may_be))
         for role in (role for role, of in wrong.items() if of[i]):
-            text = sheet.of(role)[i]
-            signs = text[:1].isdigit() and set(text) & {",", "."}
-            decimal = f" (decimal sign: {amounts.style.decimal!r})" if signs else ""
-            percent = " (percent beside numbers, or of an amount)" if text.endswith("%") else ""
-            may_be = MAY_BE + decimal + percent if role in amounts.state else "a name"
+            text, may_be = sheet.of(role)[i], MAY_BE if role in amounts.state else "a name"
+            if text[:1].isdigit() and set(text) & {",", "."}:
+                may_be += f" (decimal sign: {amounts.style.decimal!r})"
+            if text.endswith("%"):
+                may_be += " (percent beside numbers, or of an amount)"
             sheet.note(bad(sheet.cell(i, role), text, may_be))
-    usable = ~odd
 
     def firsts(role: str, rows: np.ndarray) -> dict[str, tuple[int, str]]:
         own = sheet.of(role)
@@ -467,11 +450,11 @@ def check_cells(sheet: Sheet, amounts: Amounts, kind: str) -> np.ndarray:
     if "result_kind" in at:
         option = shlex.quote(brief(f"conversions={sheet.titles[at['conversions']]}", 60))
         say = f"results of two kinds are not compared; --columns {option} takes them as they are"
-        _check_one(sheet, firsts("result_kind", usable & (np.nan_to_num(amounts.values["conversions"]) > 0)), say)
+        _check_one(sheet, firsts("result_kind", ~odd & (np.nan_to_num(amounts.values["conversions"]) > 0)), say)
     if "currency" in at and at.get("instance") != at["currency"]:
         option = shlex.quote(f"instance={sheet.titles[at['currency']]}")
-        _check_one(sheet, firsts("currency", usable | True), f"--columns {option} plays each by itself")
-    return usable
+        _check_one(sheet, firsts("currency", odd | True), f"--columns {option} plays each by itself")
+    return ~odd
 
 
 def _check_one(sheet: Sheet, first: Mapping[str, tuple[int, str]], say: str) -> None:

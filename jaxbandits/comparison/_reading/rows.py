@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -36,14 +35,6 @@ _HAS_CLOCK = re.compile(r"\d:\d\d|^\d{10,}|^\d{1,6}(\.\d+)?$")  # a clock, secon
 _ROUNDING = 5e-4  # of a sum
 
 
-class Choices(NamedTuple):
-    """What the user decided of rows: texts of cells whose rows are dropped, or are arms whatever they sum; add rows?"""
-
-    drop: frozenset[str] = frozenset()
-    keep: frozenset[str] = frozenset()
-    add: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows with a name each; N of them, in file order."""
@@ -61,11 +52,13 @@ class Rows:
     spent2: FloatArray | None = None  # [N], of a second cost; a row in which it is not known is a gap
 
 
-def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Choices) -> Rows:
-    """The rows of a file of means, counts or pulls."""
-    sheet = _without_extras(sheet, choices)
+def read_rows(
+    sheet: Sheet, default_name: str, decimal: str | None, drop: Iterable[str], keep: Iterable[str], add: bool
+) -> Rows:
+    """The rows of a file of means, counts or pulls; ``drop``, ``keep`` and ``add`` as in `read_arms`."""
+    sheet = _without_extras(sheet, drop)
     amounts = numbers.read_amounts(sheet, decimal)
-    keep = _without_sums(sheet, amounts, choices)
+    keep = _without_sums(sheet, amounts, set(keep))
     sheet, amounts = sheet.only(np.flatnonzero(keep)), amounts.only(np.flatnonzero(keep))
     columns = _of_kind(sheet, amounts)
     usable = np.flatnonzero(numbers.check_cells(sheet, amounts, columns.kind))
@@ -77,15 +70,16 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Cho
         spent = np.where(np.isnan(spent2), np.nan, spent)
     default = np.full(len(sheet.line), default_name, object)
     instances, arms, time = sheet.of("instance") if "instance" in columns.at else default, _names(sheet), None
+    asks = columns.kind != "means" and not add
     if "time" in columns.at:
         day_first = amounts.style.decimal == "," or amounts.style.symbol in _DAY_FIRST
         time, note = numbers.read_times(sheet.of("time"), day_first)
         note = f"column {sheet.label('time')}: {note}" if note else ""
         sheet.report.others += [note] if note else []
-        if time is None and columns.kind != "means" and not choices.add and coded(instances, arms)[1] < len(arms):
+        if time is None and asks and coded(instances, arms)[1] < len(arms):
             say = "write it so, say --columns time=… for another column, or --sum, which takes the rows as they come"
             sheet.note(InputError(f"{sheet.source}, {note}; {say}"))
-    if columns.kind != "means" and not choices.add:
+    if asks:
         _check_names(sheet, columns, instances, arms)
     return Rows(sheet, columns, amounts.style, instances, arms, clicks, value, spent, time, spent2=spent2)
 
@@ -93,7 +87,7 @@ def read_rows(sheet: Sheet, default_name: str, decimal: str | None, choices: Cho
 # --- Rows that are no arms, whatever their numbers say.
 
 
-def _without_extras(sheet: Sheet, choices: Choices) -> Sheet:
+def _without_extras(sheet: Sheet, drop: Iterable[str]) -> Sheet:
     """Without the header once more, a second table, remarks below the table, and what the user drops."""
     numeric, notes, name = set(sheet.columns.numeric().values()), sheet.report.others, sheet.of("name")
     again = [i for i in np.flatnonzero(sheet.cells[0] == sheet.titles[0]).tolist() if sheet.row(i) == sheet.titles]
@@ -113,7 +107,7 @@ def _without_extras(sheet: Sheet, choices: Choices) -> Sheet:
         below.insert(0, rows.pop())
     notes += [f"{sheet.lines(below)} below the table skipped: no numbers"] if below else []
     dropped = np.zeros(len(sheet.line), bool)
-    for text in choices.drop:  # a name if there is such a name (or none), else a cell of any column of words
+    for text in drop:  # a name if there is such a name (or none), else a cell of any column of words
         named = not text or text in name
         words = [name] if named else [cells for n, cells in enumerate(sheet.cells) if n not in numeric]
         dropped |= np.any([cells == text for cells in words], axis=0)
@@ -125,37 +119,33 @@ def _without_extras(sheet: Sheet, choices: Choices) -> Sheet:
 # both, is asked about.
 
 
-def _without_sums(sheet: Sheet, amounts: numbers.Amounts, choices: Choices) -> np.ndarray:
+def _without_sums(sheet: Sheet, amounts: numbers.Amounts, keep: set[str]) -> np.ndarray:
     """Which rows are neither totals nor without a name, bool [N]; those that may be totals are a problem."""
     columns, names = sheet.columns, sheet.of("name")
     own = [names, *(sheet.cells[n] for n in _text_columns(sheet))]
     words = set[str]().union(*own)
-    totals = {text for text in words if not text[:1].isdigit() and TOTAL.fullmatch(text)} - choices.keep
-    called, kept = (
-        np.any([_is_any(cells, texts) for cells in own], axis=0) for texts in (totals, words & choices.keep)
-    )
+    totals = {text for text in words if not text[:1].isdigit() and TOTAL.fullmatch(text)} - keep
+    called, kept = (np.any([_is_any(of, texts) for of in own], axis=0) for texts in (totals, words & keep))
     sums = np.array([np.nan_to_num(amounts.values[role]) for role in amounts.totals]).reshape(-1, len(names))
     others, is_log = ~(called | kept), columns.kind == "log"
     looks_like = _sums_of_runs(sums, names, others, is_log)
     looks_like |= _sums_of_others(sums, others, is_log) | _sums_of_others(sums, others & ~looks_like, is_log)
-    keep, skipped, doubt = ~called, list[int](), list[int]()
-    for i in np.flatnonzero(called).tolist():
-        (skipped if _adds_up(sums, own, called | looks_like, i) else doubt).append(i)
+    skipped = [i for i in np.flatnonzero(called).tolist() if _adds_up(sums, own, called | looks_like, i)]
+    doubt = np.setdiff1d(np.flatnonzero(called), skipped).tolist()
     blank = {text for text in set(names) if not text.strip("-–—")} if columns.kind != "means" else set()
-    for i in np.flatnonzero(others & _is_any(names, blank)).tolist():
+    nameless = others & _is_any(names, blank)
+    for i in np.flatnonzero(nameless).tolist():
         if looks_like[i] or all(numbers.is_nothing(sheet.cells[n][i]) for n in columns.numeric().values()):
             skipped.append(i)
-            looks_like[i] = keep[i] = False
+            looks_like[i] = False
         else:
             doubt.append(i)
-            keep[i] = False
-    doubt += np.flatnonzero(looks_like).tolist()
-    if doubt:
+    if doubt := doubt + np.flatnonzero(looks_like).tolist():
         sheet.note(_asked(sheet, own, doubt, called))
     if skipped:
         named = ", ".join(dict.fromkeys(shown(names[i] or "no name") for i in skipped[:3]))
         sheet.report.changes.insert(0, f"{sheet.lines(sorted(skipped))} skipped: totals ({named})")
-    return keep
+    return ~(called | nameless)
 
 
 def _is_any(cells: Texts, texts: Iterable[str]) -> np.ndarray:
@@ -165,12 +155,12 @@ def _is_any(cells: Texts, texts: Iterable[str]) -> np.ndarray:
 def _text_columns(sheet: Sheet) -> list[int]:
     """Columns other than the name that hold words: what a row speaks of, such as a device, a window, a campaign."""
     used = {sheet.columns.at["name"], *sheet.columns.numeric().values()}
-    found = []
-    for n, title in enumerate(sheet.titles):
-        words = dict.fromkeys(sheet.cells[n]) if title and n not in used else ()
-        if any(not numbers.is_nothing(word) for word in words) and not any(map(numbers.is_number, list(words)[:2000])):
-            found.append(n)
-    return found
+
+    def says(n: int) -> bool:
+        words = list(dict.fromkeys(sheet.cells[n]))
+        return not all(map(numbers.is_nothing, words)) and not any(map(numbers.is_number, words[:2000]))
+
+    return [n for n, title in enumerate(sheet.titles) if title and n not in used and says(n)]
 
 
 def _same(total: np.ndarray, found: np.ndarray) -> np.ndarray:
@@ -255,19 +245,18 @@ def _of_kind(sheet: Sheet, amounts: numbers.Amounts) -> Columns:
             _check_unknown(sheet, amounts)
         if most == 1 or not columns.title["conversions"].is_any(rank_of()["reward"]):
             return columns  # else the reward may be one pull's
-    said, own = "", sheet.titles[at["clicks"]] if "clicks" in at else ""
+    own, why = sheet.titles[at["clicks"]] if "clicks" in at else "", ""
     if most == 1:
-        said = "no name has two rows, so this is no log. The columns are "
-        said += f"{samples(sheet.titles, [sheet.row(i) for i in range(min(len(sheet.line), 2))])}. Say --columns "
-        said += "clicks=… (what counts pulls) and cost=… (of all) or price=… (of one); or mean_reward=… and mean_cost=…"
+        why = "no name has two rows, so this is no log"
     elif own and (clicks > 1).any():
-        said = f"{shown(own)} is above 1, and names have several rows: does it count the pulls of a row, or is a row "
-        said += "one pull? Say --columns clicks=… (that title, or 1)"
+        why = f"{shown(own)} is above 1, and names have several rows"
     elif _is_table(sheet):
-        said = f"every name has one row for each {'day' if 'time' in at else 'kind'}: is a row one pull, or does a "
-        said += "column count pulls? Say --columns clicks=… (1: every row is one pull)"
-    if said:
-        raise InputError(f"{sheet.source}: {said}")
+        why = f"every name has one row for each {'day' if 'time' in at else 'kind'}"
+    if why:
+        rows = [sheet.row(i) for i in range(min(len(sheet.line), 2))]
+        say = "clicks=… (what counts pulls, or 1: every row is one) with cost=… (of all) or price=… (of one); or "
+        say += f"mean_reward=… and mean_cost=…. The columns are {samples(sheet.titles, rows)}"
+        raise InputError(f"{sheet.source}: {why}: is a row one pull, or does a column count pulls? Say --columns {say}")
     return columns
 
 
@@ -383,3 +372,82 @@ def unit_of_rewards(rows: Rows) -> str:
     if columns.kind not in ("counts", "log") or (columns.plain and not columns.is_value) or is_rate:
         return usual
     return brief(rows.sheet.titles[columns.at[role]], 40)
+
+
+# --- The public Facebook ads file: its rows that are arms, by the published rule; with its defect repaired or not.
+
+
+_ZERO_REWARD_BECOMES = 0.01
+_UNREADABLE = "with unreadable cells"
+
+
+def facebook_rows(sheet: Sheet, repair: bool) -> Rows:
+    """The ads that are arms, in file order, with a note on the others; rules in `arms_file.read_arms`."""
+    at, dropped, repaired, ads = sheet.columns.at, Counter[str](), 0, list[tuple]()
+    lines = zip(sheet.line, zip(*sheet.cells, strict=True), strict=True)
+    rows = [(*cells, "one more") if line in sheet.wide else cells for line, cells in lines]
+    start, width = at["campaign_id"], at["age"] - at["campaign_id"]
+    for i, (cells, campaign) in enumerate(zip(rows, _campaigns(rows, at), strict=True)):
+        if _is_shifted(cells, at):
+            if not repair or campaign is None:
+                dropped[f"shifted {width} columns left" + (", campaign unknown" if repair else "")] += 1
+                continue
+            cells = (*cells[:start], campaign, *[""] * (width - 1), *cells[start : len(cells) - width])
+            repaired += 1
+        group = [cells[at[column]] for column in ("campaign_id", "age", "gender")]
+        own = [numbers.plain_number(cells[at[column]]) for column in ("clicks", "total_conversion", "spent")]
+        if why := _unusable(own) if all(group) and len(cells) <= len(sheet.titles) else _UNREADABLE:
+            dropped[why] += 1
+            continue
+        name = (cells[at["ad_id"]] if "ad_id" in at else "") or f"line {sheet.line[i]}"
+        ads.append((i, "/".join(group), name, *own))
+    sizes = Counter(ad[1] for ad in ads)
+    kept = [ad for ad in ads if sizes[ad[1]] > 1]
+    dropped["alone in its group"] = len(ads) - len(kept)
+    reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
+    how = f" (moved {width} columns right)" if repaired else ""
+    why = f" ({reasons})" if reasons else ""
+    note = f"{len(rows)} rows read, {repaired} repaired{how}, {dropped.total()} dropped{why}, {len(kept)} arms kept"
+    if not kept:
+        raise InputError(f"{sheet.source}: no (campaign_id, age, gender) has two usable ads; {note}")
+    sheet.report.changes.append(note)
+    # the published rule makes every row an arm, also where one ad has several rows
+    times = Counter(ad[1:3] for ad in kept)
+    names = [f"{ad[2]} (line {sheet.line[ad[0]]})" if times[ad[1:3]] > 1 else ad[2] for ad in kept]
+    place, instance, _, *found = (np.array(of) for of in zip(*kept, strict=True))
+    clicks, value, spent = found
+    means = np.where(value == 0, _ZERO_REWARD_BECOMES, value / clicks), spent / clicks
+    arm, instance = np.array(names, object), instance.astype(object)
+    return Rows(sheet.only(place), sheet.columns, NumberStyle(), instance, arm, clicks, value, spent, None, means)
+
+
+def _unusable(own: Sequence[float | None]) -> str:
+    """Why these clicks, conversions and costs make no arm, or the empty text."""
+    clicks, conversions, spent = own
+    if clicks is None or spent is None or conversions is None:
+        return _UNREADABLE
+    if spent == 0:
+        return "with nothing spent"
+    if clicks < conversions:
+        return "with more conversions than clicks"
+    return "with spending but no clicks" if clicks == 0 else ""
+
+
+def _is_shifted(cells: Sequence[str], at: Mapping[str, int]) -> bool:
+    """Whether the age stands in the column of the campaign id, and as many cells are blank at the end."""
+    width = at["age"] - at["campaign_id"]
+    if width < 1 or any(cells[-width:]):
+        return False
+    return re.fullmatch(r"\d+\s*-\s*\d+|\d+\+", cells[at["campaign_id"]]) is not None
+
+
+def _campaigns(rows: Sequence[Sequence[str]], at: Mapping[str, int]) -> list[str | None]:
+    """Campaign of every row: its own, or the one above if shifted, unless the one below is another."""
+    own = [None if _is_shifted(cells, at) else cells[at["campaign_id"]] or None for cells in rows]
+
+    def carried(ids: list[str | None]) -> list[str | None]:
+        latest: str | None = None
+        return [latest := latest if i is None else i for i in ids]
+
+    above, below = carried(own), carried(own[::-1])[::-1]
+    return [a if b in (None, a) else None for a, b in zip(above, below, strict=True)]

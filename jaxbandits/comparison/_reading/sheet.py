@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import hashlib
 import io
@@ -128,8 +129,7 @@ def read_sheet(path: str | os.PathLike[str], asked: Asked, encoding: str | None 
         content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except (OSError, ValueError, TypeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        given = str(path) if isinstance(path, Path) else path
-        raise bad("arms file", given, f"a CSV file that can be read ({reason})") from None
+        raise bad("arms file", str(path), f"a CSV file that can be read ({reason})") from None
     source = on_one_line(" ".join(str(path).split()))
     text, note = decoded(content, source, encoding)
     sheet = _sheet(text, source, asked)
@@ -142,25 +142,22 @@ def decoded(content: bytes, source: str, encoding: str | None = None) -> tuple[s
     if encoding is not None:
         try:
             return content.decode(encoding), f"read as {codecs.lookup(encoding).name}"
-        except (LookupError, ValueError):
+        except (LookupError, ValueError, TypeError):
             raise bad("encoding", encoding, f"the encoding of {source}, such as utf-8, cp1251 or shift_jis") from None
     for start, what in _NO_TEXT:
         if content.startswith(start):
             raise bad("arms file", source, f"{_MAY_BE}; this is {what}")
     zeros = content[:4096:2].count(0), content[1:4096:2].count(0)
+    tries = {"utf-8-sig": "", "cp1252": "read as Latin-1 (Windows-1252), for it is not UTF-8"}
     if content.startswith(codecs.BOM_UTF8):
-        tries = {"utf-8-sig": ""}
+        tries.pop("cp1252")
     elif content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         tries = {"utf-16": "read as UTF-16"}
     elif any(zeros):
         tries = {"utf-16-be" if zeros[0] > zeros[1] else "utf-16-le": "read as UTF-16"}
-    else:
-        tries = {"utf-8": "", "cp1252": "read as Latin-1 (Windows-1252), for it is not UTF-8"}
     for name, told in tries.items():
-        try:
+        with contextlib.suppress(UnicodeDecodeError):
             return content.decode(name), told
-        except UnicodeDecodeError:
-            pass
     raise bad("arms file", source, _MAY_BE)
 
 
