@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -14,7 +14,7 @@ from jaxbandits._engine import driver, scan
 from jaxbandits._engine.pool import usual_slots, usual_workers
 from jaxbandits._engine.setup import Layout, lay_out, mark_shares
 from jaxbandits.core import checks
-from jaxbandits.core.checks import InputError
+from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Environment
 from jaxbandits.core.settings import Settings
 from jaxbandits.sweeps.spec import Sweep, describe, versions
@@ -35,8 +35,7 @@ _TAKEN = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
     """One policy, all its settings, on one environment with one budget: one queue of lanes."""
 
     name: str  # for people
@@ -48,8 +47,7 @@ class Unit:
     blocks: int  # how many it is cut into
 
 
-@dataclasses.dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Lanes that are saved together."""
 
     number: int
@@ -61,26 +59,19 @@ class Block:
 
 @dataclasses.dataclass(frozen=True)
 class SweepPlan:
-    """A checked sweep.
-
-    Attributes:
-        policies, environments, budgets: what is along the axes, by name; one budget None where there is no list.
-        layouts: for each (environment, budget number).
-        platform: the kind of device that it is for.
-    """
+    """A checked sweep: what is along its axes, by name, and how the work is cut."""
 
     spec: Sweep
     policies: dict[str, Settings]
     environments: dict[str, Environment]
-    budgets: tuple[float | None, ...]
-    layouts: dict[tuple[str, int], Layout]
-    units: tuple[Unit, ...]
-    blocks: tuple[Block, ...]
-    platform: str
+    budgets: tuple[float | None, ...]  # one None where there is no list
+    layouts: dict[tuple[str, int], Layout]  # by environment and number of the budget
+    units: list[Unit]
+    blocks: list[Block]
+    platform: str  # the kind of device that it is for
 
     @property
     def lanes(self) -> int:
-        """Runs in all."""
         return sum(unit.task.order.size for unit in self.units)
 
     @property
@@ -127,21 +118,7 @@ class SweepPlan:
 
 
 def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
-    """Check everything and cut the work into blocks, for this kind of device (default: jax's own).
-
-    Raises:
-        InputError: naming the field, its value and what it may be.
-
-    Example:
-        >>> import jax
-        >>> import jaxbandits as jb
-        >>> spec = jb.Sweep(
-        ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0]),
-        ...     environments=jb.environments.random_bernoulli(jax.random.key(0), instances=4, arms=3),
-        ...     constraint=jb.TotalBudget(10.0, last_pull="counts"), engine="scan")
-        >>> jb.sweeps.make_plan(spec).lanes
-        8
-    """
+    """Check everything and cut the work into blocks, for this kind of device (default: jax's own)."""
     spec.check()
     given, environments = spec.named_policies(), spec.named_environments()
     instances = [environment.instances for environment in environments.values()]
@@ -150,10 +127,8 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     marks, settings = mark_shares(spec.marks).size, sum(one.count for one in policies.values())
     values = settings * len(environments) * len(budgets) * max(instances) * int(spec.replicates) * marks
     if values > _MOST_VALUES:  # before any array of that size is made
-        raise InputError(
-            f"replicates: {spec.replicates} given; with {marks} marks the result has {values:,} values in one "
-            f"variable; it must be at most {_MOST_VALUES:,}, so split the sweep or take fewer marks"
-        )
+        must = f"fewer: with {marks} marks a variable of the result has {values:,} values, of at most {_MOST_VALUES:,}"
+        raise bad("replicates", spec.replicates, must)
     layouts: dict[tuple[str, int], Layout] = {}
     units: list[Unit] = []
     blocks: list[Block] = []
@@ -173,68 +148,35 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
         except InputError as problem:
             raise InputError(f"{problem} (environment {where}{at_budget})") from None
         for policy, task in zip(policies, layout.tasks, strict=True):
-            made = Unit(f"{policy} on {where}{at_budget}", policy, where, number, layout, task, 0)
-            blocks += _blocks(made, spec.block_seconds, len(blocks))
-            units.append(blocks[-1].unit)
-    platform = platform or jax.default_backend()
-    return SweepPlan(spec, policies, environments, budgets, layouts, tuple(units), tuple(blocks), platform)
-
-
-def _blocks(unit: Unit, block_seconds: float, first: int) -> list[Block]:
-    """The unit's lanes, cut so that each block is about as much work.
-
-    ``task.order`` is sorted by expected length, so the lanes of a block are of similar length.
-    """
-    order, world = unit.task.order, unit.task.environment.spec
-    a_round, an_arm, _ = _speed(unit.task)
-    rounds = unit.layout.expected[unit.task.places(order)[1]]
-    seconds = rounds * (a_round + an_arm * getattr(world, "pairs", getattr(world, "arms", 16)))
-    sums = np.cumsum(seconds)
-    count = int(np.clip(np.ceil(sums[-1] / block_seconds), 1, seconds.size))
-    inner = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
-    cuts = np.unique([0, *inner, seconds.size])
-    unit = dataclasses.replace(unit, blocks=cuts.size - 1)
-    parts = [slice(*cut) for cut in itertools.pairwise(cuts)]
-    return [
-        Block(first + i, unit, order[part], float(seconds[part].sum()), float(rounds[part].sum()))
-        for i, part in enumerate(parts)
-    ]
+            # Lanes in order of their expected length, cut so that each block is about as much work.
+            rounds, arms = layout.expected[task.places(task.order)[1]], task.environment.spec
+            a_round, an_arm, _ = _speed(task)
+            seconds = rounds * (a_round + an_arm * getattr(arms, "pairs", getattr(arms, "arms", 16)))
+            sums = np.cumsum(seconds)
+            count = int(np.clip(np.ceil(sums[-1] / spec.block_seconds), 1, seconds.size))
+            inner = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
+            parts = list(itertools.pairwise(np.unique([0, *inner, seconds.size])))
+            units.append(Unit(f"{policy} on {where}{at_budget}", policy, where, number, layout, task, len(parts)))
+            for part in (slice(*ends) for ends in parts):
+                work = float(seconds[part].sum()), float(rounds[part].sum())
+                blocks.append(Block(len(blocks), units[-1], task.order[part], *work))
+    return SweepPlan(spec, policies, environments, budgets, layouts, units, blocks, platform or jax.default_backend())
 
 
 # --- the forecast ----------------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True)
-class Forecast:
-    """What a sweep will take.
+class Forecast(NamedTuple):
+    """What a sweep will take."""
 
-    Attributes:
-        seconds: expected time, compilation included.
-        memory: bound on the largest resident memory of a process, bytes. Nothing in it grows with rounds.
-        programs: how many programs are compiled, per device.
-        workers: threads that run lanes.
-    """
-
-    seconds: float
-    memory: int
-    programs: int
-    workers: int
+    seconds: float  # expected time, compilation included
+    memory: int  # bound on the largest resident memory of a process, bytes; nothing in it grows with rounds
+    programs: int  # that are compiled, per device
+    workers: int  # threads that run lanes
 
 
 def forecast(plan: SweepPlan, workers: int | None = None, done: frozenset[int] = frozenset()) -> Forecast:
-    """Time and memory for the blocks that are not ``done``, on this machine; rough, and known to be so.
-
-    Example:
-        >>> import jax
-        >>> import jaxbandits as jb
-        >>> spec = jb.Sweep(
-        ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0]),
-        ...     environments=jb.environments.random_bernoulli(jax.random.key(0), instances=4, arms=3),
-        ...     constraint=jb.TotalBudget(10.0, last_pull="counts"), engine="scan")
-        >>> expected = jb.sweeps.forecast(jb.sweeps.make_plan(spec), workers=1)
-        >>> expected.workers, expected.seconds > 0
-        (1, True)
-    """
+    """Time and memory for the blocks that are not ``done``, on this machine; rough, and known to be so."""
     devices = jax.local_devices()
     workers = workers or usual_workers(devices)
     compiling: dict[Any, float] = {}  # seconds, by program

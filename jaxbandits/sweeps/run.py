@@ -47,7 +47,6 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     *,
     executor: Any = None,
-    devices: Sequence[Any] | None = None,
     workers: int | None = None,
     progress: bool | str = False,
     notice: Notice = warnings.warn,
@@ -60,8 +59,7 @@ def sweep(
             another executor. None keeps everything in memory.
         executor: who plays: anything with ``submit(function, *args) -> concurrent.futures.Future``, such as
             :class:`~jaxbandits.sweeps.Processes` or a ``concurrent.futures.ProcessPoolExecutor`` that spawns; or a
-            ``dask.distributed.Client``. Only this process writes. None: this process plays.
-        devices: without an executor: where to run, default all local devices.
+            ``dask.distributed.Client``. Only this process writes. None: this process plays, on all its devices.
         workers: without an executor: threads that run lanes, default one per device; on CPU at least one per core.
         progress: show a bar with blocks, lanes, rate and time left on stderr.
         notice: is told what is odd and was mended, such as a damaged block that is computed anew.
@@ -86,30 +84,28 @@ def sweep(
     """
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise bad("executor", executor, "an object with submit(function, *args) -> future")
-    for name, value in (("devices", devices), ("workers", workers)):
-        if executor is not None and value is not None:
-            raise bad(name, value, "left out: the executor has workers of its own")
-    places, count = list(devices or ()), 0
-    if executor is None:
-        places = places or jax.local_devices()
-        count = pool.usual_workers(places) if workers is None else whole_number("workers", workers, 1, 4096)
+    if executor is not None and workers is not None:
+        raise bad("workers", workers, "left out: the executor has workers of its own")
+    here = jax.default_backend()
+    count = pool.usual_workers(jax.local_devices()) if workers is None else whole_number("workers", workers, 1, 4096)
     # The kind of device belongs to the bytes: whoever plans, collects or finishes a sweep need not have it.
-    kind = places[0].platform if executor is None else _kind_of_workers(executor)
     if out is not None and Folder(out).begun():
         kind = Folder(out).manifest()["identity"]["versions"]["platform"]
+    else:
+        kind = here if executor is None else _kind_of_workers(executor)
     plan = make_plan(spec, kind)
     if link := getattr(executor, "dashboard_link", None):  # Dask has one
         notice(f"dashboard: {link}")
 
     def play_blocks(blocks: Sequence[Block], put: Put, note: Note) -> None:
-        if executor is None and places[0].platform != kind:
+        if executor is None and here != kind:
             raise InputError(
-                f"devices: of kind {places[0].platform!r}; {len(blocks)} of {len(plan.blocks)} blocks are missing in "
+                f"devices: of kind {here!r}; {len(blocks)} of {len(plan.blocks)} blocks are missing in "
                 f"{shown(str(out))}, which was begun on {kind!r}: they must be played there, or in another folder"
             )
-        player = on_threads(places, count) if executor is None else on_executor(plan, executor)
+        player = on_threads(count) if executor is None else on_executor(plan, executor)
         note("start", missing=len(blocks), **player.about)
-        Dispatch(plan, player, put, note, notice).run(blocks, progress)
+        dispatch(plan, player, blocks, put, note, notice, progress)
 
     if out is None:
         kept: dict[int, bytes] = {}
@@ -148,8 +144,9 @@ class Player(NamedTuple):
     rounds: Callable[[], float]  # played so far, those of unfinished blocks too
 
 
-def on_threads(devices: Sequence[Any], workers: int) -> Player:
+def on_threads(workers: int) -> Player:
     """The threads of this process, which get all blocks at once."""
+    devices = jax.local_devices()
     threads = pool.Workers(devices, workers)
 
     def submit(blocks: Sequence[Block]) -> list[Future[Answer]]:
@@ -185,16 +182,16 @@ def block_job(block: Block, in_line: int) -> pool.Job:
     return pool.Job(task, block.lanes, block.rounds, in_line, store)
 
 
-def kind_of_device() -> str:
-    """In a worker: what it plays on."""
-    return jax.default_backend()
-
-
 def _kind_of_workers(executor: Any) -> str:
     try:
         return str(executor.submit(kind_of_device).result())
     except Exception:  # who takes no work is told of when blocks are handed out
         return jax.default_backend()
+
+
+def kind_of_device() -> str:
+    """In a worker: what it plays on."""
+    return jax.default_backend()
 
 
 def worker_name() -> str:
@@ -208,91 +205,86 @@ _TRIES = 3
 _LOOK = 0.1  # seconds between two looks at the bar
 
 
-class Dispatch:
-    """One go at the blocks that are missing. A block is waiting, under way, kept, or given up after some tries."""
+def dispatch(
+    plan: SweepPlan,
+    player: Player,
+    blocks: Sequence[Block],
+    put: Put,
+    note: Note,
+    notice: Notice,
+    progress: bool | str = False,
+) -> None:
+    """Have blocks played: each is waiting, under way, kept, or given up after some tries.
 
-    def __init__(self, plan: SweepPlan, player: Player, put: Put, note: Note, notice: Notice):
-        self._plan, self._player, self._put, self._note, self._notice = plan, player, put, note, notice
-        self._waiting: deque[Block] = deque()
-        self._under_way: dict[Future[Answer], Block] = {}
-        self._tries: Counter[int] = Counter()  # by block: how often it has failed
-        self._given_up: list[tuple[int, str]] = []  # block, and why
-        self._workers: set[str] = set()  # that have answered
-        self._finished = self._lanes = 0
-        self._rounds = 0.0  # played
+    An UnfinishedError if some could not be played, when all others were.
+    """
+    waiting, under_way = deque(_in_order(blocks)), dict[Future[Answer], Block]()
+    failures, given_up = Counter[int](), list[tuple[int, str]]()  # by block: how often, and why
+    workers = set[str]()  # that have answered
+    total, finished, lanes, rounds = len(plan.blocks), len(plan.blocks) - len(blocks), 0, 0.0
+    began = time.perf_counter()
 
-    def run(self, blocks: Sequence[Block], progress: bool | str = False) -> None:
-        """Play these blocks; an UnfinishedError if some could not be played, when all others were."""
-        self._waiting.extend(_in_order(blocks))
-        self._finished = len(self._plan.blocks) - len(blocks)
-        began = time.perf_counter()
-        with Bar(progress, sum(block.rounds for block in blocks)) as bar:
-            try:
-                while self._waiting or self._under_way:
-                    self._hand_out()
-                    for future in concurrent.futures.wait(self._under_way, _LOOK, "FIRST_COMPLETED").done:
-                        self._take(self._under_way.pop(future), future)
-                    rounds = max(self._rounds, self._player.rounds())
-                    pace = f"{rounds / (time.perf_counter() - began):.2g} rounds/s" if rounds else "compiling"
-                    blocks_done = f"{self._finished}/{len(self._plan.blocks)} blocks"
-                    bar.show(f"{blocks_done}, {self._lanes:,} lanes, {pace}", rounds)
-            finally:
-                for future in self._under_way:
-                    future.cancel()
-                self._player.close()
-        if self._given_up:
-            (first, why), count = min(self._given_up), len(self._given_up)
-            which = f"{count} blocks" if count > 1 else "one block"
-            raise self._unfinished(f"{which} failed {_TRIES} times: {self._name(first)}: {why}")
+    def unfinished(text: str) -> UnfinishedError:
+        return UnfinishedError(f"{text}; {finished} of {total} blocks are finished")
 
-    def _hand_out(self) -> None:
-        """Keep the workers busy: two blocks for each that was heard of, and some for those that were not."""
-        room = self._player.ahead + 2 * len(self._workers) - len(self._under_way)
-        blocks = [self._waiting.popleft() for _ in range(int(min(len(self._waiting), max(room, 0))))]
+    def name(number: int) -> str:
+        return f"block {number} ({plan.blocks[number].unit.name})"
+
+    with Bar(progress, sum(block.rounds for block in blocks)) as bar:
         try:
-            self._under_way.update(zip(self._player.submit(blocks), blocks, strict=True))
-        except Exception as problem:
-            raise self._unfinished(f"the executor takes no work ({_told(problem)})") from problem
+            while waiting or under_way:
+                # Keep the workers busy: two blocks for each that was heard of, and some for those that were not.
+                room = max(player.ahead + 2 * len(workers) - len(under_way), 0)
+                chosen = [waiting.popleft() for _ in range(int(min(len(waiting), room)))]
+                try:
+                    under_way.update(zip(player.submit(chosen), chosen, strict=True))
+                except Exception as problem:
+                    raise unfinished(f"the executor takes no work ({_told(problem)})") from problem
+                for future in concurrent.futures.wait(under_way, _LOOK, "FIRST_COMPLETED").done:
+                    block = under_way.pop(future)
+                    answer, why = _answer_of(future)
+                    if "lost" in answer or "refused" in answer:
+                        raise unfinished(why)
+                    # A worker's word is not taken for it: the bytes must have the checksum that the worker named.
+                    content = answer.get("content", b"")
+                    if answer.get("name") == block_name(block.number, content):
+                        put(block.number, content)
+                        workers.add(answer["worker"])
+                        finished, lanes, rounds = finished + 1, lanes + block.lanes.size, rounds + block.rounds
+                        work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
+                        note("block", number=block.number, worker=answer["worker"], **work)
+                        continue
+                    failures[block.number] += 1
+                    note("failed", number=block.number, tries=failures[block.number], why=why)
+                    if failures[block.number] < _TRIES:
+                        waiting.appendleft(block)
+                    else:
+                        given_up.append((block.number, why))
+                        notice(f"{name(block.number)} failed {_TRIES} times and is left out: {why}")
+                work_done = max(rounds, player.rounds())
+                pace = f"{work_done / (time.perf_counter() - began):.2g} rounds/s" if work_done else "compiling"
+                bar.show(f"{finished}/{total} blocks, {lanes:,} lanes, {pace}", work_done)
+        finally:
+            for future in under_way:
+                future.cancel()
+            player.close()
+    if given_up:
+        first, why = min(given_up)
+        which = f"{len(given_up)} blocks" if len(given_up) > 1 else "one block"
+        raise unfinished(f"{which} failed {_TRIES} times: {name(first)}: {why}")
 
-    def _take(self, block: Block, future: Future[Answer]) -> None:
-        """Keep a block, or have it played again."""
-        answer: Answer = {}
-        why = "came with bytes whose checksum is not that in its name"
-        try:
-            answer = future.result()
-        except concurrent.futures.CancelledError as problem:  # not by us
-            raise self._unfinished(f"the executor has lost its work ({_told(problem)})") from problem
-        except Exception as problem:
-            why = _told(problem)
-        worker, content = str(answer.get("worker", "")), answer.get("content", b"")
-        if "refused" in answer:
-            raise self._unfinished(f"worker {worker} may not play: {answer['refused']}")
-        # A worker's word is not taken for it: a block counts if its bytes have the checksum that the worker named.
-        if answer.get("name") != block_name(block.number, content):
-            self._fail(block, why)
-            return
-        self._put(block.number, content)
-        self._workers.add(worker)
-        self._finished += 1
-        self._lanes += block.lanes.size
-        self._rounds += block.rounds
-        work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
-        self._note("block", number=block.number, worker=worker, **work)
 
-    def _fail(self, block: Block, why: str) -> None:
-        self._tries[block.number] += 1
-        self._note("failed", number=block.number, tries=self._tries[block.number], why=why)
-        if self._tries[block.number] < _TRIES:
-            self._waiting.appendleft(block)
-        else:
-            self._given_up.append((block.number, why))
-            self._notice(f"{self._name(block.number)} failed {_TRIES} times and is left out: {why}")
-
-    def _name(self, number: int) -> str:
-        return f"block {number} ({self._plan.blocks[number].unit.name})"
-
-    def _unfinished(self, text: str) -> UnfinishedError:
-        return UnfinishedError(f"{text}; {self._finished} of {len(self._plan.blocks)} blocks are finished")
+def _answer_of(future: Future[Answer]) -> tuple[Answer, str]:
+    """What came, and what is to be said of it if it cannot be used."""
+    try:
+        answer = future.result()
+    except concurrent.futures.CancelledError as problem:  # not by us
+        return {"lost": True}, f"the executor has lost its work ({_told(problem)})"
+    except Exception as problem:
+        return {}, _told(problem)
+    if "refused" in answer:
+        return answer, f"worker {answer['worker']} may not play: {answer['refused']}"
+    return answer, "came with bytes whose checksum is not that in its name"
 
 
 def _in_order(blocks: Sequence[Block]) -> list[Block]:
@@ -333,11 +325,8 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
         try:
             how, content = _PYTHON, pickler.dumps(plan.spec)
         except Exception as problem:
-            raise InputError(
-                f"spec: cannot be sent to another process ({type(problem).__name__}: {brief(problem)}); it must be "
-                "made of values that can be pickled (the package cloudpickle pickles more), or come from a file "
-                "(jaxbandits sweep SPEC.py)"
-            ) from None
+            must = "made of values that can be pickled, or come from a file (jaxbandits sweep SPEC.py)"
+            raise InputError(f"spec: cannot be sent to another process ({_told(problem)}); it must be {must}") from None
     return {"identity": json.dumps(plan.identity), "how": how, "spec": content}
 
 

@@ -77,42 +77,38 @@ class Sweep:
         positive_number("block_seconds", self.block_seconds)
         if self.over not in ("replicate", "instance"):
             raise bad("over", self.over, "'replicate' or 'instance'")
-        if not isinstance(self.title, str) or not self.title.isprintable():
-            raise bad("title", self.title, "one line of text")
+        for name in ([self.title] if self.title else []) + [*self.named_policies(), *self.named_environments()]:
+            if not isinstance(name, str) or not name or not name.isprintable():
+                raise bad("title, or a name", name, "one line of text")
+        fixed = isinstance(self.constraint, Constraint)
         if self.budgets is None:
-            if not isinstance(self.constraint, Constraint):
+            if not fixed:
                 raise bad("constraint", self.constraint, "a constraint, or budgets must be given too")
             return
         values = numbers("budgets", self.budgets, "increasing numbers above 0")
         if values.ndim != 1 or not values.size or not (np.diff(values, prepend=0) > 0).all():
             raise bad("budgets", self.budgets, "increasing numbers above 0")
-        if isinstance(self.constraint, Constraint) or not callable(self.constraint):
-            may_be = "a function (environment, budget) -> Constraint, as budgets are given"
-            raise bad("constraint", self.constraint, may_be)
+        if fixed or not callable(self.constraint):
+            raise bad("constraint", self.constraint, "a function (environment, budget) -> Constraint for the budgets")
 
     def named_policies(self) -> dict[str, Policy]:
         """Policies by name: the class, with its static fields if it has any."""
-        if isinstance(self.policies, Mapping):
-            return _named("policies", self.policies, Policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])")
-        found: dict[str, Policy] = {}
-        for policy in self.policies if isinstance(self.policies, Iterable) else [self.policies]:
-            if not isinstance(policy, Policy):
-                raise bad("policies", policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])")
-            if (name := label(policy)) in found:
-                raise InputError(
-                    f"policies: {name} given twice; its values must be in one (an array, or jb.grid), or policies must "
-                    "be a mapping of names"
-                )
-            found[name] = policy
-        if not found:
-            raise bad("policies", self.policies, "a policy or several")
-        return found
+        given: Any = self.policies
+        if not isinstance(given, Mapping):
+            listed = list(given) if isinstance(given, Iterable) else [given]
+            labels = [label(x) if isinstance(x, Policy) else "" for x in listed]
+            if twice := {x for x in labels if x and labels.count(x) > 1}:
+                must = "its values must be in one (an array, or jb.grid), or policies a mapping of names"
+                raise InputError(f"policies: {min(twice)} given twice; {must}")
+            given = dict(zip(labels, listed, strict=True))
+        return _all_of("policies", given, Policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])")
 
     def named_environments(self) -> dict[str, Environment]:
         """Environments by name; a single one has its class's name."""
-        if isinstance(self.environments, Environment):
-            return {type(self.environments).__name__: self.environments}
-        return _named("environments", self.environments, Environment, "an environment, or a mapping of names to them")
+        given: Any = self.environments
+        if isinstance(given, Environment):
+            given = {type(given).__name__: given}
+        return _all_of("environments", given, Environment, "an environment, or a mapping of names to them")
 
     def constraint_of(self, environment: Environment, budget: float | None) -> Constraint:
         """What ends a run on this environment with this budget (None: the only one)."""
@@ -120,15 +116,13 @@ class Sweep:
         return made if budget is None else called(self, "constraint", lambda: made(environment, budget))
 
 
-def _named(argument: str, given: Any, kind: type, may_be: str) -> dict[str, Any]:
+def _all_of(argument: str, given: Any, kind: type, may_be: str) -> dict[str, Any]:
     """``given``, if it is a mapping of names to objects of that kind."""
     if not isinstance(given, Mapping) or not given:
         raise bad(argument, given, may_be)
     for name, value in given.items():
-        if not isinstance(name, str) or not name or not name.isprintable():
-            raise bad(f"{argument}: name", name, "one line of text")
         if not isinstance(value, kind):
-            raise bad(f"{argument}: {name}", value, may_be)
+            raise bad(f"{argument}: {name}".rstrip(": "), value, may_be)
     return dict(given)
 
 
@@ -217,11 +211,9 @@ def describe(value: Any, where: str = "spec") -> Any:
     if is_users(value):
         return found | {"code": digest(repr(_portable(key_of(value), where)).encode())}
     if thing is not value:
-        if " at 0x" in (text := repr(value)):
-            raise InputError(
-                f"{where}: {shown(value)} cannot be told from another such object; it must be a number, an array, a "
-                "dataclass or a function, so that a continued sweep can be recognised"
-            )
+        if " at 0x" in (text := repr(value)):  # an address, another one in every process
+            must = "a number, an array, a dataclass or a function"
+            raise InputError(f"{where}: {shown(value)} cannot be told from another such object; it must be {must}")
         return found | {"repr": text}
     path = getattr(sys.modules.get(thing.__module__), "__file__", None)
     if path is None or thing.__module__.split(".")[0] in _LIBRARIES:

@@ -21,8 +21,9 @@ import jaxbandits as jb
 from jaxbandits import _files
 from jaxbandits._cli.console import main
 from jaxbandits._cli.sweep import status_lines
-from jaxbandits.sweeps import Curve, StorageError, Sweep, forecast, make_plan, report, store, sweep
+from jaxbandits.sweeps import Curve, StorageError, Sweep, report, store, sweep
 from jaxbandits.sweeps import spec as spec_module
+from jaxbandits.sweeps.plan import forecast, make_plan
 from jaxbandits.sweeps.spec import describe, first_difference, load_spec
 from jaxbandits.sweeps.store import Folder, decode, encode, read_logs
 
@@ -444,12 +445,12 @@ def test_descriptions():
         ({"constraint": lambda e, b: b}, "constraint: 4.0 given; .*budget 4"),
         ({"constraint": lambda e, b: 1 / 0}, "constraint: fails: ZeroDivisionError: .*budget 4"),
         ({"policies": [jb.policies.OmegaUCB(), jb.policies.OmegaUCB(rho=1.0)]}, "policies: OmegaUCB given twice"),
-        ({"policies": {"a\nb": jb.policies.OmegaUCB()}}, "policies: name: .* given"),
+        ({"policies": {"a\nb": jb.policies.OmegaUCB()}}, "title, or a name: .* given"),
         ({"policies": jb.policies.OmegaUCB(rho=-1.0)}, "OmegaUCB.rho: -1.0 given"),
         ({"constraint": lambda e, b: budget_of(e, -b)}, r"budget: -4.0 given.*\(environment three, budget 4\)"),
         ({"environments": 3}, "environments: 3 given"),
         ({"block_seconds": 0}, "block_seconds: 0 given"),
-        ({"replicates": 10**8}, "replicates: 100000000 given; with 3 marks"),
+        ({"replicates": 10**8}, "replicates: 100000000 given; it must be fewer: with 3 marks"),
     ],
 )
 def test_bad_specs_are_refused_by_name(changes, message):

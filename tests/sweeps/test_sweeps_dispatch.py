@@ -17,8 +17,9 @@ import jaxbandits as jb
 from jaxbandits._cli.sweep import status_lines
 from jaxbandits._engine import pool
 from jaxbandits.core.checks import InputError
-from jaxbandits.sweeps import Processes, UnfinishedError, executors, make_plan, open_engine
+from jaxbandits.sweeps import Processes, UnfinishedError, executors, open_engine
 from jaxbandits.sweeps.executors import WorkerDied, shared_programs
+from jaxbandits.sweeps.plan import make_plan
 from jaxbandits.sweeps.run import play, request_of
 from jaxbandits.sweeps.spec import load_spec
 from jaxbandits.sweeps.store import Folder, read_logs
