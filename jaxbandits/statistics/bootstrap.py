@@ -56,7 +56,8 @@ def bootstrap_interval(
         >>> bool(found["low"] < found["mean"] < found["high"])
         True
     """
-    _check(level, resamples)
+    check_level("level", level)
+    whole_number("resamples", resamples, 100)
 
     def ends(values: np.ndarray) -> Ends:
         found = of_means(over, level)(values)
@@ -133,7 +134,8 @@ def simultaneous_band(
         >>> bool(((band["high"] - band["low"]) > (each["high"] - each["low"])).all())
         True
     """
-    _check(level, resamples)
+    check_level("level", level)
+    whole_number("resamples", resamples, 100)
     axes = (along,) if isinstance(along, str) else tuple(along)
     check_axes(x, *axes)
     sample = units(x, over)
@@ -197,8 +199,3 @@ def studentised(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
             t = shift / np.sqrt(np.maximum(variance, least))
         found[first : first + some] = np.where(shift == 0, 0.0, t)
     return found
-
-
-def _check(level: float, resamples: object) -> None:
-    check_level("level", level)
-    whole_number("resamples", resamples, 100)

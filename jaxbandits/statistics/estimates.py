@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from jaxbandits._tables import counted
-from jaxbandits.core.checks import bad
+from jaxbandits.core.checks import InputError, bad, numbers
 from jaxbandits.statistics.sample import (
     by_blocks,
     check_axes,
     check_level,
-    labelled,
     mean_ends,
     moments,
     paired,
@@ -56,81 +55,65 @@ def told(doubts: Sequence[Doubt]) -> tuple[str, ...]:
 
 
 def doubts_of(values: np.ndarray, over: str, what: str, level: float = 0.95) -> list[Doubt]:
-    """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``: see the room's page.
+    """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``.
 
     Few units are 10 or fewer beyond one in each stratum; and two in each of several strata, where a skewed law cannot
-    be told from a symmetric one. One unit decides if without it the mean moves by more than the interval that is left.
+    be told from a symmetric one. A tail is heavy if the top 2 % of the units carry more than half of the mean. One unit
+    decides if without it the mean moves by more than the interval that is left.
     """
-    tail, one = heavy_tail(values, over, what), _one_decides(values, over, what, level)
-    return [_few(values, over), tail, one, _skewed(values, over, what)]
-
-
-def _few(values: np.ndarray, over: str) -> Doubt:
     strata, count, places = values.shape
-    many = units_of(over, count) + (f" of each of {strata}" if strata > 1 else "")
+    number, units = strata * count, units_of(over)
+    top, many = math.ceil(TOP * number), f"{number:,} {units}"
+    share, moved, skew = by_blocks(lambda part: _signs(part, top, level), values)
     few, pairs = strata * (count - 1) < FEW, strata > 1 and count == 2
-    text = f"{many} show no skewness, which the interval then ignores; take 3 or more"
+    each = units_of(over, count) + (f" of each of {strata}" if strata > 1 else "")
+    why = "show no skewness, which the interval then ignores; take 3 or more"
     if few:
-        text = f"{many} are too few for an interval that holds its level; take {FEW + 1} or more"
-    return Doubt("few units", np.full(places, float(few or pairs)), lambda place: text)
+        why = f"are too few for an interval that holds its level; take {FEW + 1} or more"
+    carry = f"of {many} {'carry' if top > 1 else 'carries'}"
+    heavy = (share > HALF) & (number > 1)
+    of_sample = skew * math.sqrt(number)
+    skewed = (of_sample > _SKEWED * number / (number + 2.5)) & (skew > _SKEWED_MEAN)
+    one = f"without one of the {units} the {what} would move by more than the whole width of its interval"
+    told_of_skew = f"over {many}: an interval of the {what} may miss more often than it says"
+    return [
+        Doubt("few units", np.full(places, float(few or pairs)), lambda at: f"{each} {why}"),
+        Doubt(
+            "heavy tail",
+            np.where(heavy, share, 0.0),
+            lambda at: f"{top} {carry} {share[at]:.0%} of this {what}: more {units} will move it",
+        ),
+        Doubt("one unit decides", np.where(moved > 1, moved, 0.0), lambda at: one),
+        Doubt("skewed", np.where(skewed, of_sample, 0.0), lambda at: f"skewness {of_sample[at]:.1f} {told_of_skew}"),
+    ]
 
 
-def heavy_tail(values: np.ndarray, over: str, what: str = "mean") -> Doubt:
-    """Whether the top 2 % of the units carry more than half of the mean, from ``[stratum, unit, place]``.
+def _signs(values: np.ndarray, top: int, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each place three numbers.
 
-    With several given instances only what a unit has beyond the median of its own instance counts as carried by it.
+    What part of the sum its ``top`` units carry; how far the mean moves without its farthest unit, in widths of the
+    interval that is left; and the size of the mean's skewness.
     """
-    number = values.shape[0] * values.shape[1]
-    top = math.ceil(TOP * number)
-
-    def carried(part: np.ndarray) -> tuple[np.ndarray]:
-        size = np.abs(part)
-        beyond = size if len(part) == 1 else np.maximum(size - np.median(size, axis=1, keepdims=True), 0)
-        largest = np.partition(beyond.reshape(number, -1), number - top, axis=0)[number - top :].sum(axis=0)
-        whole = size.sum(axis=(0, 1))
-        return (np.divide(largest, whole, out=np.zeros_like(whole), where=whole > 0),)
-
-    (share,) = by_blocks(carried, values)
-
-    def text(place: int) -> str:
-        carry = "carry" if top > 1 else "carries"
-        part = f"{top} of {number:,} {units_of(over)} {carry} {share[place]:.0%}"
-        return f"{part} of this {what}: more {units_of(over)} will move it"
-
-    return Doubt("heavy tail", np.where((share > HALF) & (number > 1), share, 0.0), text)
-
-
-def _one_decides(values: np.ndarray, over: str, what: str, level: float) -> Doubt:
-    count = values.shape[1]
-
-    def moved(part: np.ndarray) -> tuple[np.ndarray]:
-        strata, (_, error, freedom, _) = len(part), moments(part)
-        apart = part - part.mean(axis=1, keepdims=True)
-        variance = part.var(axis=1, ddof=1, keepdims=True)
+    strata, count, places = values.shape
+    number, size = strata * count, np.abs(values)
+    # With several given instances only what a unit has beyond the median of its own instance counts as carried by it.
+    beyond = size if strata == 1 else np.maximum(size - np.median(size, axis=1, keepdims=True), 0)
+    largest = np.partition(beyond.reshape(number, -1), number - top, axis=0)[number - top :].sum(axis=0)
+    whole = size.sum(axis=(0, 1))
+    share = np.divide(largest, whole, out=np.zeros_like(whole), where=whole > 0)
+    _, error, freedom, skew = moments(values)
+    moved = np.zeros(places)
+    if count > 2:
+        apart = values - values.mean(axis=1, keepdims=True)
+        variance = values.var(axis=1, ddof=1, keepdims=True)
         left = np.maximum(((count - 1) * variance - apart**2 * count / (count - 1)) / (count - 2), 0)
         others = np.maximum(error**2 * strata**2 - variance / count, 0)
         width = 2 * t_quantile(0.5 + level / 2, np.maximum(freedom - 1, 1)) * np.sqrt(others + left / (count - 1))
         far = np.abs(apart) / (count - 1)
         # rounding leaves a trace of variance where all others are equal
         ratio = far / np.maximum(width, 1e-12 * np.maximum(far, 1e-300))
-        return (np.where(error > 0, ratio.max(axis=(0, 1)), 0.0),)
-
-    size = by_blocks(moved, values)[0] if count > 2 else np.zeros(values.shape[2])
-    text = f"without one of the {units_of(over)} the {what} would move by more than the whole width of its interval"
-    return Doubt("one unit decides", np.where(size > 1, size, 0.0), lambda place: text)
-
-
-def _skewed(values: np.ndarray, over: str, what: str) -> Doubt:
-    number = values.shape[0] * values.shape[1]
-    of_mean = np.abs(moments(values).skew)
-    skew = of_mean * math.sqrt(number)
-    size = np.where((skew > _SKEWED * number / (number + 2.5)) & (of_mean > _SKEWED_MEAN), skew, 0.0)
-
-    def text(place: int) -> str:
-        seen = f"skewness {skew[place]:.1f} over {number:,} {units_of(over)}"
-        return f"{seen}: an interval of the {what} may miss more often than it says"
-
-    return Doubt("skewed", size, text)
+        moved = np.where(error > 0, ratio.max(axis=(0, 1)), 0.0)
+    return share, moved, np.abs(skew)
 
 
 def no_end(low: np.ndarray, high: np.ndarray, count: int, over: str, q: float, level: float) -> Doubt:
@@ -215,8 +198,15 @@ class Estimate:
 
 def interval(x: Any, over: str, level: float, ends: Callable[[np.ndarray], Ends]) -> Estimate:
     """The estimate that ``ends`` makes of ``[stratum, unit, place]``, with the labels of the axes that are left."""
+    import xarray
+
     check_level("level", level)
-    sample = units(labelled(x, over), over)
+    if not isinstance(x, xarray.DataArray):
+        x = numbers("x", x, "a labelled array (xarray.DataArray), or numbers along one axis")
+        if x.ndim != 1:
+            raise InputError(f"x: a plain array of shape {x.shape} given; it must be labelled (xarray.DataArray)")
+        x = xarray.DataArray(x, dims=(over,))
+    sample = units(x, over)
     if sample.sizes["unit"] == 0 or not np.isfinite(sample.values).all():
         raise bad("x", "NaN or infinity" if sample.sizes["unit"] else "no unit", "finite numbers, at least one")
     *parts, warnings = _found(sample, ends)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits.core.checks import InputError, bad, numbers
+from jaxbandits.core.checks import InputError, bad
 
 if TYPE_CHECKING:
     import xarray
@@ -50,18 +50,6 @@ def units(x: xarray.DataArray, over: str) -> xarray.DataArray:
         averaged = x.mean("replicate", skipna=False) if over == "instance" and "replicate" in x.dims else x
         made = averaged.rename({over: "unit"}).expand_dims("stratum")
     return made.drop_vars(("stratum", "unit"), errors="ignore").transpose("stratum", "unit", ...)
-
-
-def labelled(x: Any, over: str) -> xarray.DataArray:
-    """``x`` as it is, or a plain array with one axis, along ``over``."""
-    import xarray
-
-    if isinstance(x, xarray.DataArray):
-        return x
-    plain = numbers("x", x, "a labelled array (xarray.DataArray), or numbers along one axis")
-    if plain.ndim != 1:
-        raise InputError(f"x: a plain array of shape {plain.shape} given; it must be labelled (xarray.DataArray)")
-    return xarray.DataArray(plain, dims=(over,))
 
 
 def check_axes(x: xarray.DataArray, *axes: str) -> None:
@@ -133,24 +121,20 @@ def quantile_ends(values: np.ndarray, q: float, level: float) -> tuple[np.ndarra
 
     Source: Nyblom (1992), Note on interpolated order statistics; for the median Hettmansperger and Sheather (1986).
     """
-    ordered = np.sort(values, axis=0)
-    low, high = (_end(ordered, q, share) for share in ((1 - level) / 2, (1 + level) / 2))
-    return low, high
-
-
-def _end(ordered: np.ndarray, q: float, beta: float) -> np.ndarray:
     from scipy import stats
 
-    count = ordered.shape[0]
+    count, ordered = values.shape[0], np.sort(values, axis=0)
     above = stats.binom.cdf(np.arange(-1, count + 1), count, q)  # π_0 … π_{n+1}
-    r = int(np.searchsorted(above, beta, side="right")) - 1
-    if r == 0:
-        return np.full(ordered.shape[1:], -np.inf)
-    if r == count:
-        return np.full(ordered.shape[1:], np.inf)
-    ratio = r * (1 - q) * (above[r + 1] - beta) / ((count - r) * q * max(beta - above[r], 1e-300))
-    weight = 1 / (1 + ratio)
-    return (1 - weight) * ordered[r - 1] + weight * ordered[r]
+
+    def end(beta: float) -> np.ndarray:
+        r = int(np.searchsorted(above, beta, side="right")) - 1
+        if r in (0, count):
+            return np.full(values.shape[1:], np.inf if r else -np.inf)
+        ratio = r * (1 - q) * (above[r + 1] - beta) / ((count - r) * q * max(beta - above[r], 1e-300))
+        weight = 1 / (1 + ratio)
+        return (1 - weight) * ordered[r - 1] + weight * ordered[r]
+
+    return end((1 - level) / 2), end((1 + level) / 2)
 
 
 # --- Ends of an interval of a mean: Student's t, corrected for skewness
