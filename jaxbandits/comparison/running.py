@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits._progress import Progress, check_progress
+from jaxbandits._progress import Progress
 from jaxbandits.comparison.arms_table import ArmsTable
 from jaxbandits.comparison.comparison import Accounts, Comparison
 from jaxbandits.comparison.plan import ComparisonPlan, Group, block_size, prepare, takes_options
@@ -121,7 +121,6 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
         >>> run_plan(plan).data["reward"].sizes["replicate"]
         8
     """
-    check_progress(progress)
     rule, size, parts = plan.rule, block_size(plan), list[Part]()
     if rule is not None:
         size = min(size, rule.batch(plan.runs))

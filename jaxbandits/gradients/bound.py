@@ -59,9 +59,8 @@ def estimate(
     """
     names = names_of(wrt)
     function, arguments, theorem = regret_bound(policy, environment, constraint)
-    for name in names:
-        if name not in arguments:
-            raise bad("wrt", name, f"one of {', '.join(arguments)}, the arguments of the bound")
+    if unknown := [name for name in names if name not in arguments]:
+        raise bad("wrt", unknown[0], f"one of {', '.join(arguments)}, the arguments of the bound")
     found = []
     with jax.enable_x64(True):
         for i in range(environment.instances):
@@ -70,20 +69,15 @@ def estimate(
             def of(chosen: dict[str, Any], given: dict[str, Any] = given, i: int = i) -> Any:
                 return function(i, **(given | chosen))
 
-            value, gradient = jax.value_and_grad(of)({name: given[name] for name in names})
-            found.append((float(value), {name: np.asarray(x) for name, x in gradient.items()}))
-    values = np.array([value for value, _ in found])[None]
-    gradient = {name: np.stack([g[name] for _, g in found])[None] for name in names}
-    return certain(values, gradient, estimator="bound", theorem=theorem)
+            found.append(jax.value_and_grad(of)({name: given[name] for name in names}))
+    values, gradient = jax.tree.map(lambda *x: np.stack(x)[None], *found)
+    return certain(values, {name: gradient[name] for name in names}, estimator="bound", theorem=theorem)
 
 
 @singledispatch
 def regret_bound(policy: Policy, environment: Environment, constraint: Constraint) -> Bound:
     """The bound of a policy; register one for your own policy with ``regret_bound.register``."""
-    raise InputError(
-        f"policy: {type(policy).__name__} given, for which no closed-form bound is known here; it must be OmegaUCB, "
-        "RCUCB or SUAK"
-    )
+    raise bad("policy", type(policy).__name__, "OmegaUCB, RCUCB or SUAK: no closed-form bound of others is known here")
 
 
 @regret_bound.register
@@ -102,9 +96,7 @@ def _(policy: OmegaUCB, environment: Environment, constraint: Constraint) -> Bou
 
 @regret_bound.register
 def _(policy: OmegaStarUCB, environment: Environment, constraint: Constraint) -> Bound:
-    raise InputError(
-        "policy: OmegaStarUCB given; the theorem is for a known η, not for the estimated one; it must be OmegaUCB"
-    )
+    raise bad("policy", "OmegaStarUCB", "OmegaUCB: the theorem is for a known η, not for the estimated one")
 
 
 @regret_bound.register
@@ -142,10 +134,9 @@ def _(policy: SUAK, environment: Environment, constraint: Constraint) -> Bound:
 def _fits(policy: Any, environment: Any, constraint: Any, world: Any, accountant: type) -> Any:
     worlds = world if isinstance(world, tuple) else (world,)
     if not isinstance(environment, worlds) or not isinstance(constraint, accountant):
-        raise InputError(
-            f"environment, constraint: {type(environment).__name__} and {type(constraint).__name__} given; for the "
-            f"bound of {type(policy).__name__} they must be {worlds[0].__name__} and {accountant.__name__}"
-        )
+        given = f"{type(environment).__name__} and {type(constraint).__name__} given"
+        must = f"for {type(policy).__name__} they must be {worlds[0].__name__} and {accountant.__name__}"
+        raise InputError(f"environment, constraint: {given}; {must}")
     return environment
 
 

@@ -100,7 +100,7 @@ class Sweep:
             if twice := {x for x in labels if x and labels.count(x) > 1}:
                 must = "its values must be in one (an array, or jb.grid), or policies a mapping of names"
                 raise InputError(f"policies: {min(twice)} given twice; {must}")
-            given = dict(zip(labels, listed, strict=True))
+            given = dict(zip(labels, listed, strict=True)) or given
         return _all_of("policies", given, Policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])")
 
     def named_environments(self) -> dict[str, Environment]:
