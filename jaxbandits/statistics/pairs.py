@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbandits.core.checks import InputError
-from jaxbandits.statistics.sample import check_level, moments, paired, t_quantile, units
+from jaxbandits.statistics.estimates import check_level, moments, paired, t_quantile, units
 
 if TYPE_CHECKING:
     import xarray
@@ -46,8 +46,7 @@ def dominance(
     """Every setting against every other by paired t-tests of the means, with Holm's control over all pairs.
 
     With one stratum it is :func:`scipy.stats.ttest_rel`, with several given instances Welch and Satterthwaite's. Since
-    all pairs are counted, the table may be read in any order: also "the winner against the rest", though the winner was
-    found by looking.
+    all pairs are counted, "the winner against the rest" may be read off, though the winner was found by looking.
 
     Args:
         x: an array with the axes ``among`` and ``over`` (and perhaps ``instance``, ``replicate``), no others, such as
@@ -98,8 +97,8 @@ def dominance(
     clear = adjusted <= 1 - level
     parts = {"difference": difference, "p": p, "adjusted": adjusted, "clear": clear}
     parts |= {"larger": clear & (difference > 0), "smaller": clear & (difference < 0)}
-    made = xarray.Dataset({name: square(x, among, part) for name, part in parts.items()})
-    return made.assign_attrs(level=level, **x.attrs)
+    attrs = {"level": level, **x.attrs}
+    return xarray.Dataset({name: square(x, among, part) for name, part in parts.items()}, attrs=attrs)
 
 
 def square(x: xarray.DataArray, among: str, values: np.ndarray) -> xarray.DataArray:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from jaxbandits.core.checks import InputError, bad, positive_number
+from jaxbandits.statistics.estimates import check_axes, check_level
 from jaxbandits.statistics.pairs import square
-from jaxbandits.statistics.sample import check_axes, check_level
 
 if TYPE_CHECKING:
     import xarray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -158,8 +158,7 @@ def episode(
         ((1, 5), [0, 1], [False, False, False, False, True])
     """
     environment.check()
-    prepared = constraint.prepare(environment)
-    prepared = jax.tree.map(lambda x: jnp.asarray(x[instance]), prepared)
+    prepared = jax.tree.map(lambda x: jnp.asarray(x[instance]), constraint.prepare(environment))
     root = jax.random.key_data(streams.root_key(key))
     leaves = one_setting(policy, environment, instance)
     tables = jax.tree.map(jnp.asarray, environment)
@@ -182,41 +181,35 @@ def _episodes(
     replicates: jax.Array,
     rounds: int,
 ) -> Step:
-    def one(replicate: jax.Array) -> Step:
-        lane = streams.lane_key(typed(root), instance, replicate)
-        return _play(policy, environment, constraint, jax.random.key_data(lane), instance, rounds)
+    world = at_instance(environment, instance)
 
-    return jax.vmap(one)(replicates)
+    def play(replicate: jax.Array) -> Step:
+        world_key, policy_key = (
+            domain_words(typed(root), instance, replicate, domain) for domain in (Domain.WORLD, Domain.POLICY)
+        )
+        state, blank = world.start(), policy.blank_action(environment.spec)
+        _, nothing, feedback, _ = jax.eval_shape(world.pull, state, blank, typed(world_key), jnp.int32(1))
+        silent = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback)
+        begin = (policy.init(environment.spec), state, open_ledger(constraint, nothing), blank, silent, jnp.bool_(True))
+
+        def one(carry: Any, _: None) -> tuple[Any, Step]:
+            before, state, ledger, action, feedback, empty = carry
+            view = View(ledger.rounds + 1, constraint.view(ledger), world.available())  # type: ignore[arg-type]
+            seen = Observation(view, action, feedback, empty)
+            after, action = policy.step(before, typed(policy_key), seen)
+            state, outcome, feedback, empty = world.pull(state, action, typed(world_key), view.round)
+            ledger = book(constraint, ledger, outcome)
+            carry = after, state, ledger, action, feedback, empty
+            return carry, Step(before, seen, after, action, outcome, ledger, constraint.ended(ledger))
+
+        return jax.lax.scan(one, begin, None, length=rounds)[1]
+
+    return jax.vmap(play)(replicates)
 
 
-def domain_words(root: Any, instance: int, replicate: int, domain: Domain) -> jax.Array:
+def domain_words(root: Any, instance: Any, replicate: Any, domain: Domain) -> jax.Array:
     """The words of one lane's key for a domain, by jax's keys: not by the engines' hashes on the host."""
     return jax.random.key_data(streams.domain_key(streams.lane_key(root, instance, replicate), domain))
-
-
-def _play(
-    policy: Policy, environment: Environment, constraint: Constraint, lane: jax.Array, row: jax.Array, rounds: int
-) -> Step:
-    world = at_instance(environment, row)
-    world_key = jax.random.key_data(streams.domain_key(typed(lane), Domain.WORLD))
-    policy_key = jax.random.key_data(streams.domain_key(typed(lane), Domain.POLICY))
-    state, blank = world.start(), policy.blank_action(environment.spec)
-    _, nothing, feedback, _ = jax.eval_shape(world.pull, state, blank, typed(world_key), jnp.int32(1))
-    ledger = open_ledger(constraint, nothing)
-    silent = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback)
-    begin = (policy.init(environment.spec), state, ledger, blank, silent, jnp.bool_(True))
-
-    def one(carry: Any, _: None) -> tuple[Any, Step]:
-        before, state, ledger, action, feedback, empty = carry
-        view = View(ledger.rounds + 1, constraint.view(ledger), world.available())  # type: ignore[arg-type]
-        seen = Observation(view, action, feedback, empty)
-        after, action = policy.step(before, typed(policy_key), seen)
-        state, outcome, feedback, empty = world.pull(state, action, typed(world_key), view.round)
-        ledger = book(constraint, ledger, outcome)
-        over = constraint.ended(ledger)
-        return (after, state, ledger, action, feedback, empty), Step(before, seen, after, action, outcome, ledger, over)
-
-    return jax.lax.scan(one, begin, None, length=rounds)[1]
 
 
 # --- The subject of a check.
@@ -242,15 +235,6 @@ class Subject:
         nouns = {"policies": self.first, "environment": self.environment, "constraint": self.constraint}
         given: dict[str, Any] = {"key": self.key, "replicates": self.replicates, "marks": MARKS, "slots": self.slots}
         return simulate(**(nouns | given | {"chunk": 16, "engine": "scan"} | changes))
-
-    def keeps(self, checks: Sequence[Callable[[Subject], None]], owner: object) -> None:
-        """Raise :class:`AssertionError` with the first rule that ``owner`` breaks."""
-        for check in checks:
-            try:
-                check(self)
-            except AssertionError as broken:
-                rule = check.__name__.replace("_", " ")
-                raise AssertionError(f"{type(owner).__name__} breaks the rule «{rule}»: {broken}") from broken
 
     @cached_property
     def first(self) -> Policy:
@@ -327,22 +311,18 @@ def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def has_presence(environment: Environment) -> bool:
-    """Does a table say which arms exist?"""
-    return any(_is_presence(path) for path, _ in jax.tree_util.tree_leaves_with_path(environment))
+def arms_axis(environment: Environment) -> int | None:
+    """The last axis of the table that says which arms exist (it may have one of segments before); None without it."""
+    leaves = jax.tree_util.tree_leaves_with_path(environment)
+    return next((np.ndim(x) - 1 for path, x in leaves if _is_presence(path)), None)
 
 
 def _is_presence(path: Any) -> bool:
     return bool(path) and getattr(path[-1], "name", "") == "present"
 
 
-def widened(policy: Policy, environment: Environment, extra: int) -> dict[str, Any]:
-    """More columns in every table ``[instance, arm, …]`` and every leaf per arm: copies of the last, but absent.
-
-    The arms' axis is the last of the table of presence (a world that changes has that of its segments before it).
-    """
-    leaves = jax.tree_util.tree_leaves_with_path(environment)
-    axis = next(np.ndim(x) for path, x in leaves if _is_presence(path)) - 1
+def widened(policy: Policy, environment: Environment, axis: int, extra: int) -> dict[str, Any]:
+    """More columns in every table ``[instance, arm, …]`` and every leaf per arm: copies of the last, but absent."""
 
     def pad(path: Any, x: Any) -> np.ndarray:
         x = np.asarray(x)
@@ -379,9 +359,8 @@ def finished_lanes_are_frozen(subject: Subject) -> None:
             account = account_of(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
             for name, value in account.items():
                 booked, where = base.ledger[name][0, i, r, -1], f"instance {i}, replicate {r}: {name}"
-                assert np.array_equal(booked, value), (
-                    f"{where} ends as {booked}, in a plain loop of step and pull as {value}"
-                )
+                told = f"{where} ends as {booked}, in a plain loop of step and pull as {value}"
+                assert np.array_equal(booked, value), told
 
 
 _TOTALS = ("reward", "spent", "expected_reward", "expected_spent")

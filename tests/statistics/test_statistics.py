@@ -16,17 +16,17 @@ from jaxbandits.statistics import (
     bootstrap_difference,
     bootstrap_interval,
     cvar,
+    estimates,
     invisible,
     mean,
     mean_interval,
     median,
     paired_difference,
     quantile,
-    sample,
     simultaneous_band,
     tail_share,
 )
-from jaxbandits.statistics.sample import corrected
+from jaxbandits.statistics.estimates import corrected
 
 RANDOM = np.random.default_rng(7)
 
@@ -211,7 +211,7 @@ def test_over_any_axis_and_what_is_left() -> None:
 def test_blocks_of_places_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     x = array(np.random.default_rng(9).lognormal(0, 2.5, size=(40, 30)), "instance", "experiment")
     whole = mean(x)
-    monkeypatch.setattr(sample, "_AT_ONCE", 100)  # two places at once
+    monkeypatch.setattr(estimates, "_AT_ONCE", 100)  # two places at once
     parts = mean(x)
     np.testing.assert_array_equal(whole.low, parts.low)
     assert whole.warnings == parts.warnings and len(parts.warnings) > 1
