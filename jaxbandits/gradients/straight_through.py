@@ -138,8 +138,8 @@ def estimate(
     """
     names = names_of(wrt)
     if not chooses_by_score(policy) and not chooses_by_logits(policy):
-        may_be = "a randomised policy, or an index policy that chooses by its score"
-        raise bad("policy", type(policy).__name__, may_be)
+        must = "a randomised policy, or an index policy that chooses by its score alone"
+        raise InputError(f"policy: {type(policy).__name__} given; it must be {must}")
     if not isinstance(environment, FiniteArms):
         raise bad("environment", type(environment).__name__, "FiniteArms")
     estimates.check_runs(replicates)

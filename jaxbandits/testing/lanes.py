@@ -181,30 +181,35 @@ def _episodes(
     replicates: jax.Array,
     rounds: int,
 ) -> Step:
-    world = at_instance(environment, instance)
+    def one(replicate: jax.Array) -> Step:
+        lane = streams.lane_key(typed(root), instance, replicate)
+        return play_lane(policy, environment, constraint, jax.random.key_data(lane), instance, rounds)
 
-    def play(replicate: jax.Array) -> Step:
-        world_key, policy_key = (
-            domain_words(typed(root), instance, replicate, domain) for domain in (Domain.WORLD, Domain.POLICY)
-        )
-        state, blank = world.start(), policy.blank_action(environment.spec)
-        _, nothing, feedback, _ = jax.eval_shape(world.pull, state, blank, typed(world_key), jnp.int32(1))
-        silent = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback)
-        begin = (policy.init(environment.spec), state, open_ledger(constraint, nothing), blank, silent, jnp.bool_(True))
+    return jax.vmap(one)(replicates)
 
-        def one(carry: Any, _: None) -> tuple[Any, Step]:
-            before, state, ledger, action, feedback, empty = carry
-            view = View(ledger.rounds + 1, constraint.view(ledger), world.available())  # type: ignore[arg-type]
-            seen = Observation(view, action, feedback, empty)
-            after, action = policy.step(before, typed(policy_key), seen)
-            state, outcome, feedback, empty = world.pull(state, action, typed(world_key), view.round)
-            ledger = book(constraint, ledger, outcome)
-            carry = after, state, ledger, action, feedback, empty
-            return carry, Step(before, seen, after, action, outcome, ledger, constraint.ended(ledger))
 
-        return jax.lax.scan(one, begin, None, length=rounds)[1]
+def play_lane(
+    policy: Policy, environment: Environment, constraint: Constraint, lane: jax.Array, row: jax.Array, rounds: int
+) -> Step:
+    """One lane, its key as words."""
+    world = at_instance(environment, row)
+    world_key, policy_key = (streams.domain_key(typed(lane), domain) for domain in (Domain.WORLD, Domain.POLICY))
+    state, blank = world.start(), policy.blank_action(environment.spec)
+    _, nothing, feedback, _ = jax.eval_shape(world.pull, state, blank, world_key, jnp.int32(1))
+    silent = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback)
+    begin = (policy.init(environment.spec), state, open_ledger(constraint, nothing), blank, silent, jnp.bool_(True))
 
-    return jax.vmap(play)(replicates)
+    def one(carry: Any, _: None) -> tuple[Any, Step]:
+        before, state, ledger, action, feedback, empty = carry
+        view = View(ledger.rounds + 1, constraint.view(ledger), world.available())  # type: ignore[arg-type]
+        seen = Observation(view, action, feedback, empty)
+        after, action = policy.step(before, policy_key, seen)
+        state, outcome, feedback, empty = world.pull(state, action, world_key, view.round)
+        ledger = book(constraint, ledger, outcome)
+        carry = after, state, ledger, action, feedback, empty
+        return carry, Step(before, seen, after, action, outcome, ledger, constraint.ended(ledger))
+
+    return jax.lax.scan(one, begin, None, length=rounds)[1]
 
 
 def domain_words(root: Any, instance: Any, replicate: Any, domain: Domain) -> jax.Array:
