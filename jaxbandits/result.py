@@ -172,8 +172,7 @@ class Result:
         against one who knows the means of every round (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). NaN of
         lanes that ended as invalid.
         """
-        gained = ticks.to_units(self.ledger["expected_reward"])
-        return self._array(self._possible("expected_clock") - gained, "regret", "reward")
+        return self._regret("regret", "expected_clock", "expected_reward")
 
     @property
     def fixed_regret(self) -> xarray.DataArray:
@@ -184,23 +183,22 @@ class Result:
         """
         if "fixed:expected_clock" not in self.ledger:
             raise InputError("fixed_regret: only the results of worlds that change have it; take `regret`")
-        gained = ticks.to_units(self.ledger["expected_reward"])
-        return self._array(self._possible("expected_clock", "fixed") - gained, "fixed_regret", "reward")
+        return self._regret("fixed_regret", "expected_clock", "expected_reward", "fixed")
 
-    def _possible(self, clock: str, benchmark: str = "moving") -> np.ndarray:
-        """What could have been gained by the time of this clock, ``[setting, instance, replicate, mark]``."""
+    @property
+    def realised_regret(self) -> xarray.DataArray:
+        """best_rate · clock − reward, with what was really drawn: noisier, and it can fall."""
+        return self._regret("realised_regret", "clock", "reward")
+
+    def _regret(self, name: str, clock: str, earned: str, benchmark: str = "moving") -> xarray.DataArray:
+        """What could have been gained by the time of this clock, minus what was earned."""
         if (known := self.ledger.get(f"{benchmark}:{clock}")) is not None:
             possible = ticks.to_units(known)
         else:
             possible = self.best_rate[None, :, None, None] * ticks.to_units(self.ledger[clock])
         # what broke after a few rounds would have the least regret of all
-        return np.where((self.ended == Status.INVALID)[..., None], np.nan, possible)
-
-    @property
-    def realised_regret(self) -> xarray.DataArray:
-        """best_rate · clock − reward, with what was really drawn: noisier, and it can fall."""
-        gained = ticks.to_units(self.ledger["reward"])
-        return self._array(self._possible("clock") - gained, "realised_regret", "reward")
+        possible = np.where((self.ended == Status.INVALID)[..., None], np.nan, possible)
+        return self._array(possible - ticks.to_units(self.ledger[earned]), name, "reward")
 
     @property
     def reward(self) -> xarray.DataArray:
@@ -263,8 +261,8 @@ class Result:
         """All views in one labelled dataset."""
         import xarray
 
-        views = [self.regret, self.realised_regret, self.reward, self.spent, self.rounds, self.status]
-        return xarray.Dataset({str(view.name): view for view in views}, attrs={"about": json.dumps(self.about)})
+        names = ("regret", "realised_regret", "reward", "spent", "rounds", "status")
+        return xarray.Dataset({name: getattr(self, name) for name in names}, attrs={"about": json.dumps(self.about)})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or not at all.

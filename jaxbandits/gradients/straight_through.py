@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import Arms
-from jaxbandits.core.checks import bad, positive_number
+from jaxbandits.core.checks import InputError, bad, positive_number
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
 from jaxbandits.core.settings import Settings, get, names_of, put, real_parameters

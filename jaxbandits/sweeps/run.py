@@ -310,7 +310,7 @@ def _told(problem: BaseException) -> str:
 # A request is made of plain values only (numbers, text, bytes), so that a worker with another version can read it, and
 # say so. The spec in it is source, or was pickled by value.
 
-_ARRIVING = threading.Lock()  # one spec at a time; and no block is begun twice
+_ARRIVING = threading.Lock()  # one spec at a time
 _PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
@@ -335,16 +335,11 @@ def play(request: dict[str, Any], number: int) -> Answer:
     try:
         with _ARRIVING:
             _refuse_other_versions(request)
-            plan, workers, open_ = _resident(request["identity"], request["how"], request["spec"])
-            if number not in open_:
-                unit = plan.blocks[number].unit
-                in_line = -(-unit.task.order.size // unit.blocks)
-                (open_[number],) = workers.submit([block_job(plan.blocks[number], in_line)])
-            future = open_[number]
-        try:
-            return future.result()
-        finally:
-            open_.pop(number, None)
+            plan, workers = _resident(request["identity"], request["how"], request["spec"])
+            unit = plan.blocks[number].unit
+            in_line = -(-unit.task.order.size // unit.blocks)
+            (future,) = workers.submit([block_job(plan.blocks[number], in_line)])
+        return future.result()
     except InputError as problem:
         return {"worker": worker_name(), "refused": brief(problem, 400)}
 
@@ -360,8 +355,8 @@ def _refuse_other_versions(request: dict[str, Any]) -> None:
 
 
 @functools.lru_cache(maxsize=1)
-def _resident(identity: str, how: str, spec: Any) -> tuple[SweepPlan, pool.Workers, dict[int, Future[Answer]]]:
-    """The sweep in this process, who plays it, and the blocks under way; it stays between calls, and so do programs."""
+def _resident(identity: str, how: str, spec: Any) -> tuple[SweepPlan, pool.Workers]:
+    """The sweep in this process, and who plays it; they stay between calls, and so do programs."""
     found: Sweep = run_spec(*spec) if how == "source" else pickle.loads(spec)
     devices = jax.local_devices()
     plan = make_plan(found)
@@ -375,4 +370,4 @@ def _resident(identity: str, how: str, spec: Any) -> tuple[SweepPlan, pool.Worke
 
         with contextlib.suppress(ValueError):  # it is none of Dask's
             threads = min(get_worker().state.nthreads, threads)
-    return plan, pool.Workers(devices, threads), {}
+    return plan, pool.Workers(devices, threads)
