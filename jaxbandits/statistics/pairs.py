@@ -158,38 +158,32 @@ def runs_needed(
     if now < 2:
         raise InputError(f"x: 1 {over} given; it must have 2 or more, or its spread is unknown")
     mean, error, freedom, _ = moments(values)
-    half = error * t_quantile(0.5 + level / 2, freedom)
-    size = np.abs(mean)
+    half, size = error * t_quantile(0.5 + level / 2, freedom), np.abs(mean)
 
-    def count(difference: np.ndarray) -> np.ndarray:
-        return _least(difference, error * np.sqrt(now), freedom / (now - 1), 1 - level, power)
+    def least(difference: np.ndarray) -> np.ndarray:
+        """Least n ≥ 2 with the power, by bisection."""
 
-    needed = count(size)
-    clear = size > half
+        def reached(n: np.ndarray) -> np.ndarray:
+            then = freedom / (now - 1) * (n - 1)
+            apart = -t_quantile((1 - level) / 2, then) - t_quantile(1 - power, then)
+            return (difference > 0) & (apart * (error * np.sqrt(now)) <= difference * np.sqrt(n))
+
+        low, high = np.ones(mean.shape), np.full(mean.shape, float(_MOST))
+        possible = reached(high)
+        while (high - low > 1).any():
+            middle = np.maximum(np.floor(np.sqrt(low * high)), low + 1)  # halves the logarithm first
+            good, below = reached(middle), np.minimum(middle, high - 1)
+            low, high = np.where(good, low, below), np.where(good, np.minimum(middle, high), high)
+        return np.where(possible, high, np.inf)
+
+    needed, clear = least(size), size > half
     parts = {
         "now": np.full(mean.shape, float(now)),
         "needed": needed,
         "more": np.where(clear, 0.0, np.maximum(needed - now, 1.0)),
-        "least": count(size + half),
-        "most": np.where(clear, count(np.maximum(size - half, 0)), np.inf),
+        "least": least(size + half),
+        "most": np.where(clear, least(np.maximum(size - half, 0)), np.inf),
     }
     like = sample.isel(stratum=0, unit=0, drop=True)
     attrs = {"level": level, "power": power}
     return xarray.Dataset({name: like.copy(data=value) for name, value in parts.items()}, attrs=attrs)
-
-
-def _least(difference: np.ndarray, spread: np.ndarray, ratio: np.ndarray, alpha: float, power: float) -> np.ndarray:
-    """Least n ≥ 2 with the power, by bisection; ``ratio`` is degrees of freedom / (n − 1)."""
-
-    def reached(n: np.ndarray) -> np.ndarray:
-        freedom = ratio * (n - 1)
-        needed = -t_quantile(alpha / 2, freedom) - t_quantile(1 - power, freedom)
-        return (difference > 0) & (needed * spread <= difference * np.sqrt(n))
-
-    low, high = np.ones(np.shape(difference)), np.full(np.shape(difference), float(_MOST))
-    possible = reached(high)
-    while (high - low > 1).any():
-        middle = np.maximum(np.floor(np.sqrt(low * high)), low + 1)  # halves the logarithm first
-        good = reached(middle)
-        low, high = np.where(good, low, np.minimum(middle, high - 1)), np.where(good, np.minimum(middle, high), high)
-    return np.where(possible, high, np.inf)

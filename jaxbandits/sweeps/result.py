@@ -16,8 +16,7 @@ from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import mean as mean_of
 from jaxbandits.statistics import mean_interval, paired_difference
-from jaxbandits.sweeps.plan import SweepPlan, Unit
-from jaxbandits.sweeps.spec import versions
+from jaxbandits.sweeps.spec import SweepPlan, Unit, versions
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]

@@ -27,8 +27,7 @@ from filelock import FileLock, Timeout
 
 from jaxbandits._files import UNFINISHED, path_of, read_arrays, reason_of, write_arrays, write_whole
 from jaxbandits.core.checks import InputError, bad, shown
-from jaxbandits.sweeps.plan import SweepPlan
-from jaxbandits.sweeps.spec import first_difference
+from jaxbandits.sweeps.spec import SweepPlan, first_difference
 
 MANIFEST, BLOCKS, LOG = "sweep.json", "blocks", "log"
 _FORMAT = 1
