@@ -24,6 +24,7 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, get, names_of, positive_parameters, put
 from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
 from jaxbandits.gradients import policy_score, smoothed
+from jaxbandits.gradients.estimates import centred
 from jaxbandits.policies import RandomisedPolicy
 from jaxbandits.simulation import simulate
 from jaxbandits.statistics import Estimate, invisible, mean
@@ -309,8 +310,9 @@ def tune(
     def slopes_at(here: np.ndarray, world: Environment, limit: Constraint, key: Any) -> tuple[Any, Any, int]:
         """Of every instance: regret ``[I]`` and its slopes by ln(parameter) ``[I, P]``, from two runs each."""
         if isinstance(policy, RandomisedPolicy):
-            regret, slope, rounds = policy_score.pairs(moved(here), world, limit, paths, key, **options)
-            return regret, slope * here, rounds
+            regret, score, rounds = policy_score.play_runs(moved(here), world, limit, paths, key, 1, 2, **options)
+            slope = (centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
+            return regret[0, :, 0].mean(axis=1), slope[0, :, 0] * here, rounds
         leaves = Settings.of(moved(here), world.instances, world.spec).policy
         regret, slope, rounds = smoothed.slopes(leaves, world, limit, paths, key, sigma, 1, **options)
         return regret[0, :, 0], slope[0, :, 0], rounds

@@ -53,15 +53,13 @@ def search(
     check: int = 4000,
     low: float = 0.05,
     high: float = 0.95,
-    rate: float = 0.3,
-    optimizer: Any = None,
     **options: Any,
 ) -> Worst:
     """Ascend E[regret of ``policy``] (minus that of ``against``) over the means of Bernoulli arms, from many starts.
 
-    The means are low + (high − low)·sigmoid(x), and x climbs the unbiased gradient of ``gradients.score_function``,
-    all restarts at once. What is reported was simulated again, on randomness that the search never saw: the largest of
-    many noisy numbers is too large, and an instance counts only by its second simulation.
+    The means are low + (high − low)·sigmoid(x), and x climbs the unbiased gradient of ``gradients.score_function`` by
+    Adam, all restarts at once. What is reported was simulated again, on randomness that the search never saw: the
+    largest of many noisy numbers is too large, and an instance counts only by its second simulation.
 
     Args:
         policy: one setting, any policy for finite arms.
@@ -75,8 +73,6 @@ def search(
         replicates: runs of every restart in each step.
         check: fresh runs of every found instance.
         low, high: the range of all means, in (0, 1).
-        rate: learning rate of Adam on x.
-        optimizer: any optax ``GradientTransformation`` instead; it *descends* the negative objective.
         **options: passed to :func:`~jaxbandits.simulate`.
 
     Raises:
@@ -101,7 +97,7 @@ def search(
         whole_number(what, count, least)
     if not 0 < low < high < 1:
         raise InputError(f"low, high: {low:g} and {high:g} given; they must be 0 < low < high < 1")
-    climb = optimizer or optax.adam(rate)
+    climb = optax.adam(0.3)
     played = [policy] if against is None else [policy, against]
 
     def means(x: np.ndarray) -> np.ndarray:

@@ -144,12 +144,3 @@ def play_runs(
         return np.moveaxis(x.reshape(chosen.count, runs, *x.shape[1:]), 1, 3)
 
     return by_run(regret), by_run(estimates.read(result, "score")), rounds
-
-
-def pairs(
-    policy: Policy, environment: Environment, constraint: Constraint, paths: Sequence[str], key: Any, **options: Any
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """One world an instance and two runs in it: regret ``[I]``, its slopes ``[I, P]``, and the rounds played."""
-    regret, score, rounds = play_runs(policy, environment, constraint, paths, key, 1, 2, **options)
-    slope = (estimates.centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
-    return regret[0, :, 0].mean(axis=1), slope[0, :, 0], rounds

@@ -70,24 +70,22 @@ def check_axes(x: xarray.DataArray, *axes: str) -> None:
 
 def moments(values: np.ndarray) -> Moments:
     """Of ``[stratum, unit, …]``; strata of fewer than 3 units have no skewness to speak of, and count as symmetric."""
-    found = by_blocks(_moments, values.reshape(*values.shape[:2], -1))
-    return Moments(*(part.reshape(values.shape[2:]) for part in found))
-
-
-def _moments(values: np.ndarray) -> Moments:
     strata, count = values.shape[:2]
-    one = np.full((strata, *values.shape[2:]), np.nan)  # one unit: no variance
-    variance = values.var(axis=1, ddof=1) if count > 1 else one
-    total, squares = variance.sum(0), (variance**2).sum(0)
-    mean, error = values.mean(axis=(0, 1)), np.sqrt(total / count) / strata
-    third = np.zeros(mean.shape)  # the third cumulant of the mean is the sum of the strata's, as its variance is
-    if count > 2:
-        cubes = ((values - values.mean(axis=1, keepdims=True)) ** 3).sum(axis=1)
-        third = cubes.sum(axis=0) / count / ((count - 1) * (count - 2)) / strata**3
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = np.where(squares > 0, total**2 / squares, 1.0)
-        skew = np.where(error > 0, third / error**3, 0.0)
-    return Moments(mean, error, (count - 1) * ratio, skew)
+
+    def of(part: np.ndarray) -> tuple[np.ndarray, ...]:
+        variance = part.var(axis=1, ddof=1) if count > 1 else np.full((strata, part.shape[2]), np.nan)
+        total, squares = variance.sum(0), (variance**2).sum(0)
+        mean, error = part.mean(axis=(0, 1)), np.sqrt(total / count) / strata
+        third = np.zeros(mean.shape)  # the third cumulant of the mean is the sum of the strata's, as its variance is
+        if count > 2:
+            cubes = ((part - part.mean(axis=1, keepdims=True)) ** 3).sum(axis=1)
+            third = cubes.sum(axis=0) / count / ((count - 1) * (count - 2)) / strata**3
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = np.where(squares > 0, total**2 / squares, 1.0)
+            skew = np.where(error > 0, third / error**3, 0.0)
+        return mean, error, (count - 1) * ratio, skew
+
+    return Moments(*(x.reshape(values.shape[2:]) for x in by_blocks(of, values.reshape(strata, count, -1))))
 
 
 def by_blocks(function: Callable[[np.ndarray], tuple[np.ndarray, ...]], values: np.ndarray) -> list[np.ndarray]:
