@@ -53,8 +53,6 @@ def cite(policy: Policy | type[Policy] | str | None = None) -> Citation:
           title     = {Thompson Sampling for Budgeted Multi-Armed Bandits},
         ...
         }
-        >>> [line for line in jb.cite(jb.policies.rcb_air(beta=1.0)).splitlines() if line.startswith("@")]
-        ['@software{jaxbandits,', '@inproceedings{li2017,']
     """
     from jaxbandits import __version__
 

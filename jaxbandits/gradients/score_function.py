@@ -41,11 +41,9 @@ def estimate(
 
     .. math:: \\nabla_\\theta E[f] = E\\big[(f - b)\\, S + \\partial_\\theta f\\big].
 
-    The number of pulls under a budget is a stopping time of what was observed, so the sum stops with the run and
-    nothing is left out. The last term is the explicit part, since gaps and the best rate depend on the instance. All
-    policies meet the same world under one key, so differences between them are paired. Lawful for argmax policies too:
-    the regret is smooth in the instance whatever the policy does, but for kinks where the best arm changes; there it
-    has no gradient, and the mean of both sides' slopes is what is estimated.
+    The last term is the explicit part, since gaps and the best rate depend on the instance. Lawful for argmax policies
+    too: the regret is smooth in the instance whatever the policy does, but for kinks where the best arm changes; there
+    it has no gradient, and the mean of both sides' slopes is what is estimated.
 
     Args:
         policy: any policy for finite arms; leaves scalar or ``[setting]``.

@@ -110,10 +110,9 @@ def simultaneous_band(
     .. math:: \\max_m \\frac{\\bar x^{*b}_m - \\bar x_m}{\\mathrm{se}^{*b}_m} \\quad\\text{and}\\quad
               \\min_m \\frac{\\bar x^{*b}_m - \\bar x_m}{\\mathrm{se}^{*b}_m}
 
-    at ½ + level/2 and ½ − level/2. So both take account of how strongly the places depend on each other: they are below
-    Bonferroni's, which ignores that. With fewer than 10 units in a stratum the largest t in size is drawn from normal
-    numbers with the correlations of the sample, and made one of Student's t and corrected for skewness at each place,
-    as in :func:`mean`.
+    at ½ + level/2 and ½ − level/2: below Bonferroni's, which ignores how the places depend on each other. With fewer
+    than 10 units in a stratum the largest t in size is drawn from normal numbers with the correlations of the sample,
+    and made one of Student's t and corrected for skewness at each place, as in :func:`mean`.
 
     Args:
         x: an array with the axes ``over`` and ``along``.

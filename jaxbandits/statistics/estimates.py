@@ -411,7 +411,12 @@ def mean(x: xarray.DataArray | np.ndarray, *, over: str = "instance", level: flo
 
 
 def median(x: xarray.DataArray | np.ndarray, *, over: str = "instance", level: float = 0.95) -> Estimate:
-    """:func:`quantile` at ½: of the typical unit."""
+    """:func:`quantile` at ½: of the typical unit.
+
+    Example:
+        >>> median(range(41)).value
+        20.0
+    """
     return quantile(x, 0.5, over=over, level=level)
 
 
