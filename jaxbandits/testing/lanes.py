@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._engine.scan import at_instance, book, open_ledger
-from jaxbandits.core import streams, ticks
+from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError
-from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, Status, View
-from jaxbandits.core.pytrees import Pytree, leaf_fields, map_leaves
+from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, View
+from jaxbandits.core.pytrees import Pytree
 from jaxbandits.core.settings import Settings
 from jaxbandits.core.streams import Domain, typed
 from jaxbandits.result import Result
@@ -298,92 +298,3 @@ class Subject:
     def policy_words(self) -> jax.Array:
         """The policy's key in instance 0, replicate 0, as words."""
         return domain_words(streams.root_key(self.key), 0, 0, Domain.POLICY)
-
-
-def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
-    """The policy, environment and constraint of some instances."""
-    chosen, environment, constraint = np.asarray(instances), subject.environment, subject.constraint
-    parts = {}
-    for field in leaf_fields(constraint):
-        shape = np.shape(getattr(constraint, field.name))
-        # [d] of d resources in a world of d instances is one budget for each resource
-        if shape[:1] == (environment.instances,) and (len(shape) > 1 or shape != (environment.resources,)):
-            parts[field.name] = np.asarray(getattr(constraint, field.name))[chosen]
-    return {
-        "policies": jax.tree.map(lambda x: x[:, chosen] if x.shape[1] > 1 else x, subject.first),
-        "environment": jax.tree.map(lambda x: np.asarray(x)[chosen], environment),
-        "constraint": dataclasses.replace(constraint, **parts),  # type: ignore[type-var]
-    }
-
-
-def arms_axis(environment: Environment) -> int | None:
-    """The last axis of the table that says which arms exist (it may have one of segments before); None without it."""
-    leaves = jax.tree_util.tree_leaves_with_path(environment)
-    return next((np.ndim(x) - 1 for path, x in leaves if _is_presence(path)), None)
-
-
-def _is_presence(path: Any) -> bool:
-    return bool(path) and getattr(path[-1], "name", "") == "present"
-
-
-def widened(policy: Policy, environment: Environment, axis: int, extra: int) -> dict[str, Any]:
-    """More columns in every table ``[instance, arm, …]`` and every leaf per arm: copies of the last, but absent."""
-
-    def pad(path: Any, x: Any) -> np.ndarray:
-        x = np.asarray(x)
-        if x.ndim <= axis or x.shape[axis] != environment.spec.arms:
-            return x
-        widths = [(0, 0)] * axis + [(0, extra)] + [(0, 0)] * (x.ndim - axis - 1)
-        return np.pad(x, widths) if _is_presence(path) else np.pad(x, widths, mode="edge")
-
-    def pad_leaf(name: str, x: Any, meta: Any) -> Any:
-        core = meta.get("core", 0)  # arms come first
-        return np.pad(x, [(0, 0), (0, 0), (0, extra)] + [(0, 0)] * (core - 1), mode="edge") if core else x
-
-    return {
-        "policies": map_leaves(policy, pad_leaf),
-        "environment": jax.tree_util.tree_map_with_path(pad, environment),
-    }
-
-
-# --- Rules about whole lanes, whoever plays and pays.
-
-
-def finished_lanes_are_frozen(subject: Subject) -> None:
-    """Lanes end where a plain loop ends them, though other lanes of their batch go on."""
-    base = subject.base
-    lengths = base.ledger["rounds"][0, ..., -1]
-    long = subject.run(chunk=int(2 * lengths.max()))
-    assert_same_results(base, long, "short chunks, and one chunk in which most lanes stand still")
-    for i in range(base.ended.shape[1]):
-        steps = subject.episodes(i)
-        for r in np.flatnonzero(np.isin(base.ended[0, i], (Status.EXHAUSTED, Status.HORIZON))):
-            over = np.asarray(steps.over[r])
-            assert over.any(), f"instance {i}, replicate {r}: the plain loop goes on after round {lengths[i, r]}"
-            last = int(np.argmax(over))
-            account = account_of(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
-            for name, value in account.items():
-                booked, where = base.ledger[name][0, i, r, -1], f"instance {i}, replicate {r}: {name}"
-                told = f"{where} ends as {booked}, in a plain loop of step and pull as {value}"
-                assert np.array_equal(booked, value), told
-
-
-_TOTALS = ("reward", "spent", "expected_reward", "expected_spent")
-
-
-def account_of(ledger: Ledger) -> dict[str, np.ndarray]:
-    """Exact accounts by the names that a result has for them."""
-    exact = {name: ticks.join(getattr(ledger, name)) for name in _TOTALS}
-    counts = {f"event:{name}": np.asarray(x) for name, x in ledger.events.items()}
-    audits = {f"audit:{name}": ticks.join(x) for name, x in ledger.audit.items()}
-    return {"rounds": np.asarray(ledger.rounds)} | exact | counts | audits
-
-
-def ledger_of(account: dict[str, Any], like: Ledger) -> Ledger:
-    """The ledger of which :func:`account_of` gave this."""
-    return like._replace(
-        rounds=jnp.int32(account["rounds"]),
-        **{name: jax.tree.map(jnp.asarray, ticks.split(account[name])) for name in _TOTALS},
-        events={name: jnp.int32(account[f"event:{name}"]) for name in like.events},
-        audit={name: jax.tree.map(jnp.asarray, ticks.split(account[f"audit:{name}"])) for name in like.audit},
-    )

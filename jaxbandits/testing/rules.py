@@ -15,6 +15,8 @@ from jaxbandits._engine.setup import time_parallel
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.protocol import Constraint, Environment, Ledger, Policy, Status, post
+from jaxbandits.core.pytrees import leaf_fields, map_leaves
+from jaxbandits.core.streams import typed
 from jaxbandits.policies.base import IndexPolicy, chooses_by_score, evaluate_state, margin, safe_round
 from jaxbandits.policies.ucb import CUCB
 from jaxbandits.result import pick
@@ -22,18 +24,11 @@ from jaxbandits.testing.lanes import (
     MARKS,
     ULPS,
     Subject,
-    account_of,
-    arms_axis,
     assert_same_results,
     compilations,
-    cut,
     equal,
-    finished_lanes_are_frozen,
-    ledger_of,
     one_setting,
-    typed,
     ulps_apart,
-    widened,
 )
 
 _jitted_scores = jax.jit(evaluate_state)
@@ -119,6 +114,71 @@ def sweep_equals_loop(subject: Subject) -> None:
         assert_same_results(alone, pick(together, settings=[i]), what)
 
 
+def finished_lanes_are_frozen(subject: Subject) -> None:
+    """Lanes end where a plain loop ends them, though other lanes of their batch go on."""
+    base = subject.base
+    lengths = base.ledger["rounds"][0, ..., -1]
+    long = subject.run(chunk=int(2 * lengths.max()))
+    assert_same_results(base, long, "short chunks, and one chunk in which most lanes stand still")
+    for i in range(base.ended.shape[1]):
+        steps = subject.episodes(i)
+        for r in np.flatnonzero(np.isin(base.ended[0, i], (Status.EXHAUSTED, Status.HORIZON))):
+            over = np.asarray(steps.over[r])
+            assert over.any(), f"instance {i}, replicate {r}: the plain loop goes on after round {lengths[i, r]}"
+            last = int(np.argmax(over))
+            account = account_of(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
+            for name, value in account.items():
+                booked, where = base.ledger[name][0, i, r, -1], f"instance {i}, replicate {r}: {name}"
+                told = f"{where} ends as {booked}, in a plain loop of step and pull as {value}"
+                assert np.array_equal(booked, value), told
+
+
+def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
+    """The policy, environment and constraint of some instances."""
+    chosen, environment, constraint = np.asarray(instances), subject.environment, subject.constraint
+    parts = {}
+    for field in leaf_fields(constraint):
+        shape = np.shape(getattr(constraint, field.name))
+        # [d] of d resources in a world of d instances is one budget for each resource
+        if shape[:1] == (environment.instances,) and (len(shape) > 1 or shape != (environment.resources,)):
+            parts[field.name] = np.asarray(getattr(constraint, field.name))[chosen]
+    return {
+        "policies": jax.tree.map(lambda x: x[:, chosen] if x.shape[1] > 1 else x, subject.first),
+        "environment": jax.tree.map(lambda x: np.asarray(x)[chosen], environment),
+        "constraint": dataclasses.replace(constraint, **parts),  # type: ignore[type-var]
+    }
+
+
+def arms_axis(environment: Environment) -> int | None:
+    """The last axis of the table that says which arms exist (it may have one of segments before); None without it."""
+    leaves = jax.tree_util.tree_leaves_with_path(environment)
+    return next((np.ndim(x) - 1 for path, x in leaves if _is_presence(path)), None)
+
+
+def _is_presence(path: Any) -> bool:
+    return bool(path) and getattr(path[-1], "name", "") == "present"
+
+
+def widened(policy: Policy, environment: Environment, axis: int, extra: int) -> dict[str, Any]:
+    """More columns in every table ``[instance, arm, …]`` and every leaf per arm: copies of the last, but absent."""
+
+    def pad(path: Any, x: Any) -> np.ndarray:
+        x = np.asarray(x)
+        if x.ndim <= axis or x.shape[axis] != environment.spec.arms:
+            return x
+        widths = [(0, 0)] * axis + [(0, extra)] + [(0, 0)] * (x.ndim - axis - 1)
+        return np.pad(x, widths) if _is_presence(path) else np.pad(x, widths, mode="edge")
+
+    def pad_leaf(name: str, x: Any, meta: Any) -> Any:
+        core = meta.get("core", 0)  # arms come first
+        return np.pad(x, [(0, 0), (0, 0), (0, extra)] + [(0, 0)] * (core - 1), mode="edge") if core else x
+
+    return {
+        "policies": map_leaves(policy, pad_leaf),
+        "environment": jax.tree_util.tree_map_with_path(pad, environment),
+    }
+
+
 def order_and_chunks_change_nothing(subject: Subject) -> None:
     """Lanes in another order, a part of the replicates, and other chunks: the bits of the whole."""
     base, every = subject.base, list(range(subject.environment.instances))
@@ -131,37 +191,21 @@ def order_and_chunks_change_nothing(subject: Subject) -> None:
     assert_same_results(base, subject.run(chunk=7), "chunks of 16 and of 7 rounds")
 
 
-ALONE, FEW, WIDER = "each instance alone", "few slots, few marks", "two absent arms"
-
-
 def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
     """Instances alone, fewer slots and marks, two further arms that no instance has: the bits of the whole."""
-    # all at once, since each of them is a program to compile; where that differs, each by itself says which it was
-    try:
-        _played_with(subject, {ALONE, FEW, WIDER})
-    except AssertionError:
-        for change in (ALONE, FEW, WIDER):
-            _played_with(subject, {change})
-        raise
-
-
-def _played_with(subject: Subject, changes: set[str]) -> None:
-    every = list(range(subject.environment.instances))
-    what = f"as ever, and with {' and '.join(sorted(changes))}"
-    axis = arms_axis(subject.environment) if WIDER in changes else None
-    marks = [(1, 0), (len(MARKS) - 1, 1)] if FEW in changes else None
-    for chosen in [[i] for i in every] if ALONE in changes else [every]:
-        given = {**cut(subject, chosen), "instance_ids": chosen}
-        if FEW in changes:
-            given |= {"slots": max(subject.replicates - 1, 1), "marks": (MARKS[1], 1.0)}
+    axis = arms_axis(subject.environment)
+    change = f"alone, with few slots and few marks{'' if axis is None else ' and two absent arms'}"
+    for i in range(subject.environment.instances):  # all changes at once, since each of them is a program to compile
+        given = {**cut(subject, [i]), "instance_ids": [i], "marks": (MARKS[1], 1.0)}
         if axis is not None:
             given |= widened(given["policies"], given["environment"], axis, 2)
-        got = subject.run(**given)
+        got = subject.run(**given, slots=max(subject.replicates - 1, 1))
         if axis is not None:
             pulls = got.final["pulls"]
-            assert not pulls[..., -2:].any(), f"{what}: an arm that its instance does not have was pulled"
+            assert not pulls[..., -2:].any(), f"instance {i} {change}: an arm that it does not have was pulled"
             got = dataclasses.replace(got, final={**got.final, "pulls": pulls[..., :-2]})
-        assert_same_results(pick(subject.base, instances=chosen), got, f"instances {chosen} {what}", marks=marks)
+        whole, marks = pick(subject.base, instances=[i]), [(1, 0), (len(MARKS) - 1, 1)]
+        assert_same_results(whole, got, f"instance {i} as ever, and {change}", marks=marks)
 
 
 def leap_equals_scan(subject: Subject) -> None:
@@ -232,7 +276,6 @@ POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     learns_nothing_from_an_empty_observation,
     other_values_compile_nothing,
     sweep_equals_loop,
-    finished_lanes_are_frozen,
     order_and_chunks_change_nothing,
     what_it_is_played_with_changes_nothing,
     leap_equals_scan,
@@ -358,7 +401,6 @@ CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
     ends_as_it_says,
     expected_clock_is_the_clock_of_the_means,
     adds_up_as_declared,
-    finished_lanes_are_frozen,
     order_and_chunks_change_nothing,
     what_it_is_played_with_changes_nothing,
     leap_equals_scan,
@@ -399,6 +441,27 @@ def _keep(checks: Sequence[Callable[[Subject], None]], owner: object, subject: S
         except AssertionError as broken:
             rule = check.__name__.replace("_", " ")
             raise AssertionError(f"{type(owner).__name__} breaks the rule «{rule}»: {broken}") from broken
+
+
+_TOTALS = ("reward", "spent", "expected_reward", "expected_spent")
+
+
+def account_of(ledger: Ledger) -> dict[str, np.ndarray]:
+    """Exact accounts by the names that a result has for them."""
+    exact = {name: ticks.join(getattr(ledger, name)) for name in _TOTALS}
+    counts = {f"event:{name}": np.asarray(x) for name, x in ledger.events.items()}
+    audits = {f"audit:{name}": ticks.join(x) for name, x in ledger.audit.items()}
+    return {"rounds": np.asarray(ledger.rounds)} | exact | counts | audits
+
+
+def ledger_of(account: dict[str, Any], like: Ledger) -> Ledger:
+    """The ledger of which :func:`account_of` gave this."""
+    return like._replace(
+        rounds=jnp.int32(account["rounds"]),
+        **{name: jax.tree.map(jnp.asarray, ticks.split(account[name])) for name in _TOTALS},
+        events={name: jnp.int32(account[f"event:{name}"]) for name in like.events},
+        audit={name: jax.tree.map(jnp.asarray, ticks.split(account[f"audit:{name}"])) for name in like.audit},
+    )
 
 
 def _one(subject: Subject, instance: int = 0, array: Callable[..., Any] = jnp.asarray) -> Constraint:

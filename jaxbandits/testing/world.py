@@ -17,13 +17,13 @@ from jaxbandits.constraints import Horizon
 from jaxbandits.core import capabilities, streams, ticks
 from jaxbandits.core.protocol import Environment, Outcome, Policy
 from jaxbandits.core.pytrees import Pytree
-from jaxbandits.core.streams import Domain
+from jaxbandits.core.streams import Domain, typed
 from jaxbandits.environments.continuum import Continuum
 from jaxbandits.environments.finite import AddressedArms
 from jaxbandits.policies.ucb import CUCB
 from jaxbandits.policies.zooming import Zooming
 from jaxbandits.simulation import simulate
-from jaxbandits.testing.lanes import assert_same_results, domain_words, equal, typed
+from jaxbandits.testing.lanes import assert_same_results, domain_words, equal
 
 
 def check_environment(
