@@ -352,7 +352,7 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     positive_number("block_seconds", spec.block_seconds)
     one_of("over", spec.over, ("replicate", "instance"))
     _check_line("title", spec.title or "Sweep")
-    given, worlds, of_budget = spec.named_policies(), spec.environments, cast(Any, spec.constraint)
+    given, worlds, constraint = spec.named_policies(), spec.environments, cast(Any, spec.constraint)
     worlds = {type(worlds).__name__: worlds} if isinstance(worlds, Environment) else worlds
     environments = _all_of("environments", worlds, Environment, "an environment, or a mapping of names to them")
     budgets: tuple[float | None, ...] = (None,)
@@ -361,10 +361,10 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
         if values.ndim != 1 or not values.size or not (np.diff(values, prepend=0) > 0).all():
             raise bad("budgets", spec.budgets, "increasing numbers above 0")
         budgets = tuple(values.tolist())
-    fixed = isinstance(of_budget, Constraint)
-    if fixed != (spec.budgets is None) or not (fixed or callable(of_budget)):
+    fixed = isinstance(constraint, Constraint)
+    if fixed != (spec.budgets is None) or not (fixed or callable(constraint)):
         raise bad(
-            "constraint", of_budget, "a constraint, or with budgets a function (environment, budget) -> Constraint"
+            "constraint", constraint, "a constraint, or with budgets a function (environment, budget) -> Constraint"
         )
     instances = [environment.instances for environment in environments.values()]
     policies = {name: Settings.of(policy, instances[0]) for name, policy in given.items()}
@@ -379,7 +379,7 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     for (where, environment), (number, budget) in itertools.product(environments.items(), enumerate(budgets)):
         at_budget = "" if budget is None else f", budget {budget:g}"
         try:
-            limit = of_budget if fixed else called(spec, "constraint", partial(of_budget, environment, budget))
+            limit = constraint if fixed else called(spec, "constraint", partial(constraint, environment, budget))
             layout = layouts[where, number] = lay_out(
                 list(given.values()),  # as they were given, for messages
                 environment,
