@@ -68,7 +68,7 @@ def bootstrap_interval(
         return found._replace(low=found.value - most * error, high=found.value - least * error)
 
     sample = units(x, over)
-    return estimates.table(sample, level, ends).assign_attrs(sample.attrs)
+    return estimates.table(sample, level, ends)
 
 
 def bootstrap_difference(
@@ -156,7 +156,7 @@ def simultaneous_band(
         return Ends(parts.mean, low, high, doubts_of(values, over, "mean", level))
 
     # Curves last: the places of one curve then lie side by side.
-    return estimates.table(sample.transpose("stratum", "unit", *alone, *axes), level, ends).assign_attrs(sample.attrs)
+    return estimates.table(sample.transpose("stratum", "unit", *alone, *axes), level, ends)
 
 
 def _normal_ends(

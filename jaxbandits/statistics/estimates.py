@@ -354,26 +354,22 @@ def interval(x: Any, over: str, level: float, ends: Callable[[np.ndarray], Ends]
     sample = units(x, over)
     if sample.sizes["unit"] == 0 or not np.isfinite(sample.values).all():
         raise bad("x", "NaN or infinity" if sample.sizes["unit"] else "no unit", "finite numbers, at least one")
-    *parts, warnings = _found(sample, ends)
-    value, low, high = parts if parts[0].ndim else map(float, parts)
-    return Estimate(value, low, high, sample.sizes["stratum"] * sample.sizes["unit"], warnings)
+    made = table(sample, level, ends)
+    parts: Any = (made[name].rename(sample.name) for name in ("mean", "low", "high"))
+    value, low, high = parts if made["mean"].ndim else map(float, parts)
+    return Estimate(value, low, high, sample.sizes["stratum"] * sample.sizes["unit"], made.attrs["warnings"])
 
 
-def table(sample: xarray.DataArray, level: float, ends: Callable[[np.ndarray], Ends], **attrs: Any) -> xarray.Dataset:
+def table(sample: xarray.DataArray, level: float, ends: Callable[[np.ndarray], Ends]) -> xarray.Dataset:
     """What ``ends`` makes of a sample of :func:`units`, as a dataset of ``mean``, ``low`` and ``high``."""
     import xarray
 
-    *parts, warnings = _found(sample, ends)
-    made = xarray.Dataset(dict(zip(("mean", "low", "high"), parts, strict=True)))
-    return made.assign_attrs(level=level, warnings=warnings, **attrs)
-
-
-def _found(sample: xarray.DataArray, ends: Callable[[np.ndarray], Ends]) -> tuple[Any, Any, Any, tuple[str, ...]]:
     values = np.asarray(sample.values, float)
-    found = ends(values.reshape(*values.shape[:2], -1))
+    *parts, doubts = ends(values.reshape(*values.shape[:2], -1))
     like = sample.isel(stratum=0, unit=0, drop=True)
-    value, low, high = (like.copy(data=part.reshape(like.shape)) for part in found[:3])
-    return value, low, high, told(found.doubts)
+    found = (like.copy(data=part.reshape(like.shape)) for part in parts)
+    attrs = {"level": level, "warnings": told(doubts), **sample.attrs}
+    return xarray.Dataset(dict(zip(("mean", "low", "high"), found, strict=True)), attrs=attrs)
 
 
 def of_means(over: str, level: float) -> Callable[[np.ndarray], Ends]:
