@@ -17,7 +17,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -85,8 +85,8 @@ def sweep(
         raise bad("executor", executor, "an object with submit(function, *args) -> future")
     if executor is not None and workers is not None:
         raise bad("workers", workers, "left out: the executor has workers of its own")
-    here = jax.default_backend()
-    count = pool.usual_workers(jax.local_devices()) if workers is None else whole_number("workers", workers, 1, 4096)
+    here, devices = jax.default_backend(), jax.local_devices()
+    count = pool.usual_workers(devices) if workers is None else whole_number("workers", workers, 1, 4096)
     # The kind of device belongs to the bytes: whoever plans, collects or finishes a sweep need not have it.
     if out is not None and Folder(out).begun():
         kind = Folder(out).manifest()["identity"]["versions"]["platform"]
@@ -102,9 +102,12 @@ def sweep(
                 f"devices: of kind {here!r}; {len(blocks)} of {len(plan.blocks)} blocks are missing in "
                 f"{shown(str(out))}, which was begun on {kind!r}: they must be played there, or in another folder"
             )
-        player = on_threads(count) if executor is None else on_executor(plan, executor)
-        note("start", missing=len(blocks), **player.about)
-        dispatch(plan, player, blocks, put, note, notice, progress)
+        if executor is None:
+            note("start", missing=len(blocks), devices=len(devices), platform=here, workers=count)
+        else:
+            note("start", missing=len(blocks), executor=type(executor).__name__)
+        player = pool.Workers(devices, count) if executor is None else executor
+        dispatch(plan, blocks, player, put, note, notice, progress)
 
     if out is None:
         kept: dict[int, bytes] = {}
@@ -130,41 +133,7 @@ def sweep(
     return result
 
 
-# --- who plays: the threads of this process, or the workers of an executor -------------------------------------
-
-
-class Player(NamedTuple):
-    """Who plays blocks."""
-
-    submit: Callable[[Sequence[Block]], list[Future[Answer]]]
-    close: Callable[[], None]
-    about: dict[str, Any]  # for the log
-    ahead: float  # blocks that are handed out before any is answered
-    rounds: Callable[[], float]  # played so far, those of unfinished blocks too
-
-
-def on_threads(workers: int) -> Player:
-    """The threads of this process, which get all blocks at once."""
-    devices = jax.local_devices()
-    threads = pool.Workers(devices, workers)
-
-    def submit(blocks: Sequence[Block]) -> list[Future[Answer]]:
-        return threads.submit([block_job(block, block.unit.task.order.size) for block in blocks])
-
-    about = {"devices": len(devices), "platform": devices[0].platform, "workers": workers}
-    return Player(submit, threads.close, about, math.inf, lambda: threads.work)
-
-
-def on_executor(plan: SweepPlan, executor: Any) -> Player:
-    """The workers of an executor, which its owner closes. What is played of a block is unknown until it is here."""
-    # A Dask client would answer an equal call from its memory, and its futures are not Python's.
-    to = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
-    request = request_of(plan)
-
-    def submit(blocks: Sequence[Block]) -> list[Future[Answer]]:
-        return [to.submit(play, request, block.number) for block in blocks]
-
-    return Player(submit, lambda: None, {"executor": type(executor).__name__}, 16, lambda: 0.0)
+# --- who plays: the threads of this process, which get all blocks at once, or the workers of an executor --------
 
 
 def block_job(block: Block, in_line: int) -> pool.Job:
@@ -206,22 +175,32 @@ _LOOK = 0.1  # seconds between two looks at the bar
 
 def dispatch(
     plan: SweepPlan,
-    player: Player,
     blocks: Sequence[Block],
+    player: Any,
     put: Put,
     note: Note,
     notice: Notice,
     progress: bool | str = False,
 ) -> None:
-    """Have blocks played: each is waiting, under way, kept, or given up after some tries.
+    """Have blocks played by ``pool.Workers`` or an executor: each waits, is under way, kept, or given up.
 
     An UnfinishedError if some could not be played, when all others were.
     """
+    threads = player if isinstance(player, pool.Workers) else None
+    # A Dask client would answer an equal call from its memory, and its futures are not Python's.
+    executor = player.get_executor(pure=False) if hasattr(player, "get_executor") else player
+    request = request_of(plan) if threads is None else None
+    ahead = 16 if threads is None else math.inf  # blocks that are handed out before any is answered
     waiting, under_way = deque(_in_order(blocks)), dict[Future[Answer], Block]()
     failures, given_up = Counter[int](), list[tuple[int, str]]()  # by block: how often, and why
     workers = set[str]()  # that have answered
     total, finished, lanes, rounds = len(plan.blocks), len(plan.blocks) - len(blocks), 0, 0.0
     began = time.perf_counter()
+
+    def submit(chosen: Sequence[Block]) -> list[Future[Answer]]:
+        if threads is not None:
+            return threads.submit([block_job(block, block.unit.task.order.size) for block in chosen])
+        return [executor.submit(play, request, block.number) for block in chosen]
 
     def unfinished(text: str) -> UnfinishedError:
         return UnfinishedError(f"{text}; {finished} of {total} blocks are finished")
@@ -233,10 +212,10 @@ def dispatch(
         try:
             while waiting or under_way:
                 # Keep the workers busy: two blocks for each that was heard of, and some for those that were not.
-                room = max(player.ahead + 2 * len(workers) - len(under_way), 0)
+                room = max(ahead + 2 * len(workers) - len(under_way), 0)
                 chosen = [waiting.popleft() for _ in range(int(min(len(waiting), room)))]
                 try:
-                    under_way.update(zip(player.submit(chosen), chosen, strict=True))
+                    under_way.update(zip(submit(chosen), chosen, strict=True))
                 except Exception as problem:
                     raise unfinished(f"the executor takes no work ({_told(problem)})") from problem
                 for future in concurrent.futures.wait(under_way, _LOOK, "FIRST_COMPLETED").done:
@@ -260,13 +239,14 @@ def dispatch(
                     else:
                         given_up.append((block.number, why))
                         notice(f"{name(block.number)} failed {_TRIES} times and is left out: {why}")
-                work_done = max(rounds, player.rounds())
+                work_done = max(rounds, threads.work if threads is not None else 0.0)  # of unfinished blocks too
                 pace = f"{work_done / (time.perf_counter() - began):.2g} rounds/s" if work_done else "compiling"
                 bar.show(f"{finished}/{total} blocks, {lanes:,} lanes, {pace}", work_done)
         finally:
             for future in under_way:
                 future.cancel()
-            player.close()
+            if threads is not None:  # an executor is its owner's to close
+                threads.close()
     if given_up:
         first, why = min(given_up)
         which = f"{len(given_up)} blocks" if len(given_up) > 1 else "one block"
