@@ -108,8 +108,8 @@ def estimate(
     """
     names = names_of(wrt)
     if not chooses_by_logits(policy):
-        must = "it must be randomised, such as SoftElim or SoftIndex(policy, temperature)"
-        raise InputError(f"policy: {type(policy).__name__} given, which draws no arm from a density; {must}")
+        must = "so it must be another: SoftElim or SoftIndex(policy, temperature), say"
+        raise InputError(f"policy: {type(policy).__name__} given, which draws no arm from a density, {must}")
     estimates.check_runs(replicates, baseline)
     whole_number("runs", runs, 2 if baseline == "self_play" else 1)
     paths = real_parameters(policy, names)
