@@ -16,8 +16,7 @@ from benchmarks.common import parts
 from jaxbandits.comparison import ArmsTable, Evidence, Instance
 from jaxbandits.comparison.worlds import posterior_of
 from jaxbandits.statistics import bootstrap_interval, cvar, mean, median, quantile, simultaneous_band, tail_share
-from jaxbandits.statistics.estimates import doubts_of, no_end, tail_doubts
-from jaxbandits.statistics.sample import quantile_ends
+from jaxbandits.statistics.estimates import doubts_of, no_end, quantile_ends, tail_doubts
 
 LOW, HIGH = 92, 98
 TAME = ("normal", "uniform", "exponential", "gamma 2", "lognormal ½")

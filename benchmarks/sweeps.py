@@ -161,7 +161,8 @@ def scaling(out):
 
 def foretold(lanes, budget):
     """A worker: plays one sweep, and says how many MiB were foretold for it."""
-    from jaxbandits.sweeps import forecast, make_plan, sweep
+    from jaxbandits.sweeps import sweep
+    from jaxbandits.sweeps.spec import forecast, make_plan
 
     made = spec(lanes=int(lanes), budget=float(budget))
     told = forecast(make_plan(made)).memory / 2**20

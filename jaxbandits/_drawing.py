@@ -43,28 +43,20 @@ class Panel:
 class DrawingProcess:
     """Draws pictures, one after the other. A context manager.
 
-    matplotlib takes half a second to import and as long to draw, which would hold up the rest.
-
-    Args:
-        apart: in a process of its own, if this one has not imported matplotlib already.
+    matplotlib takes half a second to import and as long to draw, which would hold up the rest: with ``apart`` a process
+    of its own does it, if this one has not imported matplotlib already.
     """
 
     def __init__(self, apart: bool):
         self._line = ThreadPoolExecutor(1)
         self._process: subprocess.Popen[bytes] | None = None
-        self._apart = apart and "matplotlib" not in sys.modules
+        if apart and "matplotlib" not in sys.modules:
+            command = [sys.executable, "-c", "from jaxbandits._drawing import serve; serve()"]
+            pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            with contextlib.suppress(OSError):  # Ctrl-C is the business of this process, not of that
+                self._process = subprocess.Popen(command, **pipes, start_new_session=True)
 
     def __enter__(self) -> DrawingProcess:
-        if self._apart:
-            command = [sys.executable, "-c", "from jaxbandits._drawing import serve; serve()"]
-            with contextlib.suppress(OSError):
-                self._process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,  # Ctrl-C is this process's business
-                )
         return self
 
     def __exit__(self, *_: object) -> None:

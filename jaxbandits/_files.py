@@ -98,8 +98,8 @@ def of_dataset(data: xarray.Dataset, first: Sequence[str]) -> pandas.DataFrame:
         data = data.drop_vars([name]).assign(each)
     data = data.drop_dims("resource", errors="ignore")
     table = data.to_dataframe().reset_index()
-    ahead = [name for name in first if name in table]
-    made = table[[*ahead, *(name for name in table.columns if name not in ahead)]]
+    columns = dict.fromkeys([*(name for name in first if name in table), *table.columns])
+    made = table[list(columns)]
     made.attrs = {"units": {str(name): x.attrs["units"] for name, x in data.variables.items() if x.attrs.get("units")}}
     return made
 
@@ -138,8 +138,7 @@ def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> Non
     try:
         while not nearest.exists():
             nearest = nearest.parent
-        with tempfile.TemporaryFile(dir=nearest):
-            pass
+        tempfile.TemporaryFile(dir=nearest).close()
     except OSError as problem:
         reason = f"{shown(str(nearest))}: {reason_of(problem)}"
         raise bad(argument, out, f"a folder that can be written ({reason})") from None
@@ -149,5 +148,4 @@ def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> Non
     except (OSError, ValueError, LookupError, TypeError):  # none of ours
         writer = ""
     if there and writer != job:
-        others = ", ".join(there)
-        raise bad(argument, out, f"another folder: {others} in it would be replaced, and this command did not write it")
+        raise bad(argument, out, f"another folder: {', '.join(there)} in it would be replaced, not written by this job")

@@ -37,12 +37,7 @@ def nth_look(number: int) -> tuple[str, str, Any]:
 
 
 class Picture(Figure):
-    """A figure of no window: the last line of a notebook's cell shows it, whether or not pyplot was ever imported.
-
-    Example:
-        >>> Picture(figsize=(2, 1))._repr_png_()[1:4]
-        b'PNG'
-    """
+    """A figure of no window: the last line of a notebook's cell shows it, whether or not pyplot was ever imported."""
 
     def __init__(self, **options: Any):
         super().__init__(**options)
@@ -87,13 +82,6 @@ def drawn(
         parts: mean, low and high, ``[curve, mark]`` each; NaN bounds draw no band.
         title, across, up: what stands over the picture, along x and along y, with units.
         axes: of another figure, to draw into; it gets the legend, too.
-
-    Example:
-        >>> import numpy as np
-        >>> y = np.array([[1.0, 2.0]])
-        >>> figure = drawn(y[0], ["omega_ucb"], (y, y - 0.1, y + 0.1), title="", across="spent", up="regret")
-        >>> figure.axes[0].get_ylabel()
-        'regret'
     """
     own = axes is None
     figure: Any = None if axes is None else axes.get_figure()
@@ -210,16 +198,13 @@ def tick_values(values: np.ndarray, log: bool, share: float) -> np.ndarray:
             return grid[chosen]
     kept = [0]  # no even step does: each that is far enough from the last one, and from the end
     for i in range(1, grid.size - 1):
-        if places[i] - places[kept[-1]] >= share and places[-1] - places[i] >= share:
+        if min(places[i] - places[kept[-1]], places[-1] - places[i]) >= share:
             kept.append(i)
     return grid[[*kept, grid.size - 1]]
 
 
 def label_grid(axis: Any, values: np.ndarray, *, log: bool, share: float = 0.13) -> None:
-    """Ticks of a matplotlib axis (``axes.xaxis``) at values of a grid, written as plain numbers; none between them.
-
-    Call it after the axis's scale was set; ``share`` of the axis's length is what a label takes.
-    """
+    """Ticks of an axis, its scale set, at values of a grid, none between; a label takes ``share`` of its length."""
     shown = tick_values(np.asarray(values, float), log, share)
     axis.set_ticks(shown, [f"{value:.3g}" for value in shown])
     axis.set_minor_locator(NullLocator())

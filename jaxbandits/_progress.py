@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -80,25 +78,13 @@ class Bar:
 class Progress:
     """One bar over several tasks, each a policy on a number of runs. A context manager: leaving it takes the bar away.
 
-    Give one to ``simulate(..., progress=...)`` in several calls, and they share the bar.
-
-    Args:
-        shown: whether there is a bar, or ``"lines"``; the runs are counted in any case.
-        tasks, runs: how many there will be.
-
-    Attributes:
-        done: runs that are finished so far.
-        runs: runs that there are.
-
-    Example:
-        >>> with Progress(shown=False, tasks=1, runs=10) as progress:
-        ...     report = progress.start(["OmegaUCB"], 10)
-        ...     report(4.5, 4)
-        >>> progress.done, progress.runs
-        (4, 10)
+    Give one to ``simulate(..., progress=...)`` in several calls, and they share the bar. The runs are counted in any
+    case: ``done`` of ``runs`` are finished.
     """
 
     def __init__(self, shown: bool | str, tasks: int, runs: int):
+        if not isinstance(shown, (bool, np.bool_)) and not (isinstance(shown, str) and shown == LINES):
+            raise bad("progress", shown, "True, False, 'lines' or a Progress")
         self.runs, self.done = runs, 0
         self._tasks, self._number = tasks, 0
         self._bar = Bar(shown, runs, "{n:.0f}/{total:.0f} runs, ")
@@ -125,17 +111,6 @@ class Progress:
             self._bar.show(title if work > 0 else f"{title}: compiling", before + min(work, runs))
 
         return report
-
-
-def check_progress(progress: Any) -> None:
-    """Raise InputError unless this is True, False, ``"lines"`` or a :class:`Progress`."""
-    if not isinstance(progress, (bool, np.bool_, Progress)) and not (isinstance(progress, str) and progress == LINES):
-        raise bad("progress", progress, "True, False, 'lines' or a Progress")
-
-
-def progress_of(progress: bool | str | Progress, tasks: int, runs: int) -> AbstractContextManager[Progress]:
-    """The caller's own :class:`Progress`, which stays open; or a new one, shown or not, for this call alone."""
-    return contextlib.nullcontext(progress) if isinstance(progress, Progress) else Progress(progress, tasks, runs)
 
 
 _REASONS = {

@@ -53,13 +53,14 @@ def cite(policy: Policy | type[Policy] | str | None = None) -> Citation:
           title     = {Thompson Sampling for Budgeted Multi-Armed Bandits},
         ...
         }
-        >>> [line for line in jb.cite(jb.policies.rcb_air(beta=1.0)).splitlines() if line.startswith("@")]
-        ['@software{jaxbandits,', '@inproceedings{li2017,']
     """
     from jaxbandits import __version__
 
-    kinds = [] if policy is None else [parent for kind in _kinds(policy) for parent in _ours(kind)]
-    found = dict.fromkeys(entry for kind in kinds for _, entry, names in papers() if kind.__name__ in names)
+    found: dict[str, None] = {}
+    for kind in _kinds(policy) if policy is not None else ():
+        # a class of the user's has the papers of its nearest parent in this package
+        ours = [x.__name__ for x in kind.__mro__ if x.__module__.startswith("jaxbandits.policies.")][:1]
+        found |= dict.fromkeys(entry for _, entry, names in papers() if {*ours} & {*names})
     return Citation("\n\n".join([_PACKAGE.format(version=__version__), *found]) + "\n")
 
 
@@ -69,11 +70,6 @@ def papers() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     text = (resources.files("jaxbandits") / "data" / "papers.bib").read_text(encoding="utf-8")
     found = re.findall(r"^% Policies: (.*)\n(@\w+\{(\w+),\n(?:  .*\n)*\})$", text, re.MULTILINE)
     return tuple((key, entry, tuple(names.split(", "))) for names, entry, key in found)
-
-
-def _ours(kind: type) -> Iterator[type]:
-    """The class if it is one of this package, else its nearest parent that is one."""
-    yield from [x for x in kind.__mro__ if x.__module__.startswith("jaxbandits.policies.")][:1]
 
 
 def _kinds(policy: Any) -> Iterator[type]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandits import _files
+from jaxbandits._numerics.arrays import one_of
 from jaxbandits._tables import Table, counted
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, shown
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 AXES = ("setting", "instance", "replicate", "mark")
 _FORMAT = 1
 _LABELS = ("settings", "instances", "replicates", "marks")
+_ACCOUNTS = ("rounds", "reward", "spent", "expected_reward", "clock", "expected_clock")
 _BY_SETTING = ("policies", "parameters", "engines")  # of what `about` holds
 _MOST_ROWS = 30  # of a table in a notebook
 
@@ -105,18 +107,14 @@ class Result:
         columns, chosen = self._parameters(), np.ones(len(self.settings), bool)
         for name, wanted in parameters.items():
             if name not in columns:
-                raise InputError(
-                    f"{name}: no policy of this result has it; it must be one of {', '.join(columns)}; instances, "
-                    "replicates and marks are chosen from a view, as result.regret.sel(replicate=0)"
-                )
+                must = f"one of {', '.join(columns)} (of other axes a view takes some: result.regret.sel(replicate=0))"
+                raise InputError(f"{name}: no policy of this result has it; it must be {must}")
             chosen &= np.isin(columns[name], np.atleast_1d(np.asarray(wanted)))
         if not chosen.any():
             raise InputError(f"sel: no setting has {parameters}; there are {', '.join(self.settings)}")
         rows = np.flatnonzero(chosen)
-        about = {
-            name: [value[row] for row in rows] if name in _BY_SETTING else value for name, value in self.about.items()
-        }
-        return dataclasses.replace(pick(self, settings=rows), about=about)
+        own = {name: [value[row] for row in rows] for name, value in self.about.items() if name in _BY_SETTING}
+        return dataclasses.replace(pick(self, settings=rows), about={**self.about, **own})
 
     def provenance(self) -> dict[str, Any]:
         """What the appendix of a paper needs, to repeat this and to see that it is the same: plain JSON.
@@ -124,17 +122,6 @@ class Result:
         ``about`` (policies with their parameters and engines, environment with a digest of its numbers, constraint,
         key, versions, kind of device), the sizes of the axes, and ``digest``, of all exact accounts. Who has the same
         digest has the same numbers, to the tick.
-
-        Example:
-            >>> import jax
-            >>> import jaxbandits as jb
-            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
-            >>> def play(engine):
-            ...     limit, key = jb.Horizon(20), jax.random.key(0)
-            ...     return jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=key, engine=engine).provenance()
-            >>> scan, leap = play("scan"), play("leap")
-            >>> scan["digest"] == leap["digest"], leap["engines"], leap["jaxbandits"] == jb.__version__
-            (True, ['leap'], True)
         """
         accounts = {**self.ledger, **{f"final/{name}": x for name, x in self.final.items()}}
         sizes = dict(zip(AXES, self.ledger["rounds"].shape, strict=True))
@@ -147,15 +134,6 @@ class Result:
         ``realised_regret`` and ``reward`` in the environment's unit of reward, ``spent`` in its unit of cost,
         ``rounds`` played so far, and ``status``, how the run ended. ``.attrs["units"]`` says the same. Pulls per arm
         have no mark, so they are not in it: ``result.pulls.to_dataframe()``.
-
-        Example:
-            >>> import jax
-            >>> import jaxbandits as jb
-            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
-            >>> result = jb.simulate(jb.policies.OmegaUCB(), arms, jb.Horizon(20), key=jax.random.key(0), marks=2)
-            >>> table = result.to_pandas()
-            >>> len(table), list(table.columns[:6])
-            (2, ['setting', 'instance', 'replicate', 'mark', 'policy', 'rho'])
         """
         return _files.of_dataset(self.to_dataset(), [*AXES, *self._parameters()])
 
@@ -194,8 +172,7 @@ class Result:
         against one who knows the means of every round (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). NaN of
         lanes that ended as invalid.
         """
-        gained = ticks.to_units(self.ledger["expected_reward"])
-        return self._array(self._possible("expected_clock") - gained, "regret", "reward")
+        return self._regret("regret", "expected_clock", "expected_reward")
 
     @property
     def fixed_regret(self) -> xarray.DataArray:
@@ -206,23 +183,22 @@ class Result:
         """
         if "fixed:expected_clock" not in self.ledger:
             raise InputError("fixed_regret: only the results of worlds that change have it; take `regret`")
-        gained = ticks.to_units(self.ledger["expected_reward"])
-        return self._array(self._possible("expected_clock", "fixed") - gained, "fixed_regret", "reward")
+        return self._regret("fixed_regret", "expected_clock", "expected_reward", "fixed")
 
-    def _possible(self, clock: str, benchmark: str = "moving") -> np.ndarray:
-        """What could have been gained by the time of this clock, ``[setting, instance, replicate, mark]``."""
+    @property
+    def realised_regret(self) -> xarray.DataArray:
+        """best_rate · clock − reward, with what was really drawn: noisier, and it can fall."""
+        return self._regret("realised_regret", "clock", "reward")
+
+    def _regret(self, name: str, clock: str, earned: str, benchmark: str = "moving") -> xarray.DataArray:
+        """What could have been gained by the time of this clock, minus what was earned."""
         if (known := self.ledger.get(f"{benchmark}:{clock}")) is not None:
             possible = ticks.to_units(known)
         else:
             possible = self.best_rate[None, :, None, None] * ticks.to_units(self.ledger[clock])
         # what broke after a few rounds would have the least regret of all
-        return np.where((self.ended == Status.INVALID)[..., None], np.nan, possible)
-
-    @property
-    def realised_regret(self) -> xarray.DataArray:
-        """best_rate · clock − reward, with what was really drawn: noisier, and it can fall."""
-        gained = ticks.to_units(self.ledger["reward"])
-        return self._array(self._possible("clock") - gained, "realised_regret", "reward")
+        possible = np.where((self.ended == Status.INVALID)[..., None], np.nan, possible)
+        return self._array(possible - ticks.to_units(self.ledger[earned]), name, "reward")
 
     @property
     def reward(self) -> xarray.DataArray:
@@ -285,8 +261,8 @@ class Result:
         """All views in one labelled dataset."""
         import xarray
 
-        views = [self.regret, self.realised_regret, self.reward, self.spent, self.rounds, self.status]
-        return xarray.Dataset({str(view.name): view for view in views}, attrs={"about": json.dumps(self.about)})
+        names = ("regret", "realised_regret", "reward", "spent", "rounds", "status")
+        return xarray.Dataset({name: getattr(self, name) for name in names}, attrs={"about": json.dumps(self.about)})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or not at all.
@@ -316,20 +292,23 @@ class Result:
             if manifest.get("format") != _FORMAT:
                 raise ValueError(f"it has format {shown(manifest.get('format'))} and not {_FORMAT}")
             labels = {name: tuple(manifest[name]) for name in _LABELS}
-            _check_shapes(found, tuple(map(len, labels.values())))
+            sizes = tuple(map(len, labels.values()))
             fields: dict[str, Any] = {"ledger": {}, "final": {}, "about": manifest["about"], **labels}
-            for name, x in found.items():
+            for name in (*(f"ledger/{name}" for name in _ACCOUNTS), "ended", "best_rate", *found):
                 kind, _, rest = name.partition("/")
+                shape = {"ledger": sizes, "best_rate": sizes[1:2]}.get(kind, sizes[:3])
+                if found[name].shape[: len(shape)] != shape:
+                    raise ValueError(f"it holds {name!r} of shape {found[name].shape}, which does not fit its labels")
                 if rest:
-                    fields[kind][rest] = x
+                    fields[kind][rest] = found[name]
                 else:
-                    fields[kind] = x
+                    fields[kind] = found[name]
             return Result(**fields)
         except KeyError as problem:
             reason = f"it has no {problem.args[0]!r}"
         except (OSError, ValueError, TypeError, AttributeError) as problem:
             reason = getattr(problem, "strerror", None) or str(problem)
-        raise InputError(f"path: {shown(str(place))} given; it must be a saved result ({reason})")
+        raise bad("path", str(place), f"a saved result ({reason})")
 
 
 def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
@@ -362,19 +341,6 @@ def join_settings(results: Sequence[Result]) -> Result:
         settings=tuple(name for r in results for name in r.settings),
         about=about,
     )
-
-
-# --- a result as a file
-
-
-def _check_shapes(found: Mapping[str, np.ndarray], sizes: tuple[int, ...]) -> None:
-    """Does every array have the leading axes that the labels give it, ``[setting, instance, replicate, mark]``?"""
-    accounts = ("rounds", "reward", "spent", "expected_reward", "clock", "expected_clock")
-    wanted = {"ended": sizes[:3], "best_rate": sizes[1:2]} | {f"ledger/{name}": sizes for name in accounts}
-    wanted |= {name: sizes if name.startswith("ledger/") else sizes[:3] for name in found if "/" in name}
-    for name, shape in wanted.items():
-        if found[name].shape[: len(shape)] != shape:
-            raise ValueError(f"it holds {name!r} of shape {found[name].shape}, which does not fit its labels")
 
 
 # --- Pictures
@@ -415,18 +381,8 @@ class ResultPlots:
 
         Raises:
             InputError: another axis, or a setting that is not there.
-
-        Example:
-            >>> import jax
-            >>> import jaxbandits as jb
-            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
-            >>> result = jb.simulate(
-            ...     jb.policies.MUCB(), arms, jb.Horizon(20), key=jax.random.key(0), replicates=4, marks=3)
-            >>> result.plot.regret().axes[0].get_ylabel()
-            'regret (reward)'
         """
-        if over not in ("replicate", "instance"):
-            raise bad("over", over, "'replicate' or 'instance'")
+        one_of("over", over, ("replicate", "instance"))
         labels = list(self._result.settings)
         chosen = labels if settings is None else list(settings)
         if unknown := [label for label in chosen if label not in labels]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -13,9 +14,9 @@ import numpy as np
 from jaxbandits._engine import driver, limits, pool
 from jaxbandits._engine.scan import ledger_of
 from jaxbandits._engine.setup import Layout, check_count, lay_out
-from jaxbandits._progress import Progress, check_progress, progress_of, unfinished
+from jaxbandits._progress import Progress, unfinished
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import bad, refuse_beyond_memory
+from jaxbandits.core.checks import bad, refuse_beyond_memory, whole_number
 from jaxbandits.core.fingerprint import digest_of_arrays
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.result import Result, join_settings
@@ -83,8 +84,10 @@ def simulate(
         >>> result.regret.sizes["replicate"], result.status.values.ravel().tolist()
         (4, ['exhausted', 'exhausted', 'exhausted', 'exhausted'])
     """
-    slots, devices = check_count("slots", slots), _checked_devices(devices)
-    check_progress(progress)
+    slots = check_count("slots", slots)
+    devices = jax.local_devices() if devices is None else list(devices) if isinstance(devices, Iterable) else []
+    if not devices or not all(isinstance(x, jax.Device) and x.process_index == jax.process_index() for x in devices):
+        raise bad("devices", devices, "a list of devices of this process, such as jax.local_devices()")
     layout = lay_out(
         policies,
         environment,
@@ -106,8 +109,9 @@ def simulate(
         lane = max(driver.state_bytes(task, tried) for task in layout.tasks) / tried
         refuse_beyond_memory("slots", slots, lane * slots)
     names = [type(task.policy).__name__ for task in layout.tasks]
+    own = progress if isinstance(progress, Progress) else Progress(progress, len(jobs), runs)
     with (
-        progress_of(progress, len(jobs), runs) as shown,
+        contextlib.nullcontext(own) if own is progress else own as shown,  # what several calls share stays open
         pool.Workers(devices, min(pool.usual_workers(devices), runs), slots) as workers,
     ):
         found = workers.wait(workers.submit(jobs), shown.start(names, runs))
@@ -116,29 +120,14 @@ def simulate(
     result = join_settings(parts)
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=2)
-    for line in _before_the_clock(result, layout.tasks[0].constraint):
-        warnings.warn(f"{line}; see result.rounds and result.spent", stacklevel=2)
+    ready = layout.tasks[0].constraint
+    if getattr(ready, "resources", None) is None and limits.ends_before_its_clock(ready) is not None:
+        # Lanes ended by what the clock does not measure: the benchmark of their regret stands still with it.
+        stood = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
+        if early := int(((result.ended == ready.ends_with) & stood).sum()):
+            ended = f"{early} of {stood.size} lanes ended by {type(ready).__name__}.ended before their clock did"
+            warnings.warn(f"{ended}: their regret means nothing; see result.rounds and result.spent", stacklevel=2)
     return result
-
-
-def _before_the_clock(result: Result, constraint: Constraint) -> list[str]:
-    """A line if lanes ended by what the clock does not measure: the benchmark of their regret stands still with it."""
-    if getattr(constraint, "resources", None) is not None or limits.ends_before_its_clock(constraint) is None:
-        return []
-    stood = result.ledger["clock"][..., -1] < ticks.join(constraint.end())[:, None]
-    early, kind = int(((result.ended == constraint.ends_with) & stood).sum()), type(constraint).__name__
-    if not early:
-        return []
-    return [f"{early} of {stood.size} lanes ended by {kind}.ended before their clock did: their regret means nothing"]
-
-
-def _checked_devices(devices: Any) -> list[Any]:
-    if devices is None:
-        return jax.local_devices()
-    found = list(devices) if isinstance(devices, Iterable) else []
-    if not found or not all(isinstance(x, jax.Device) and x.process_index == jax.process_index() for x in found):
-        raise bad("devices", devices, "a list of devices of this process, such as jax.local_devices()")
-    return found
 
 
 def _origin(environment: Environment, devices: Sequence[Any]) -> dict[str, str]:
@@ -228,8 +217,7 @@ def rerun_larger(run: Callable[[int], Result], capacity: int, *, most: int = 1 <
         >>> room, set(result.status.values.ravel().tolist())
         (16, {'exhausted'})
     """
-    if isinstance(capacity, bool) or not isinstance(capacity, int) or not 1 <= capacity <= most:
-        raise bad("capacity", capacity, f"a whole number from 1 to most = {most}")
+    whole_number("capacity", capacity, 1, most)
     while True:
         last = 2 * capacity > most
         with warnings.catch_warnings():

@@ -9,13 +9,14 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
 from jaxbandits import _plots
 from jaxbandits._files import write_whole
+from jaxbandits._numerics.arrays import one_of
 from jaxbandits._tables import Table
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.core.checks import as_played, bad, numbers, positive_number, whole_number
@@ -23,6 +24,7 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, get, names_of, positive_parameters, put
 from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
 from jaxbandits.gradients import policy_score, smoothed
+from jaxbandits.gradients.estimates import centred
 from jaxbandits.policies import RandomisedPolicy
 from jaxbandits.simulation import simulate
 from jaxbandits.statistics import Estimate, invisible, mean
@@ -31,7 +33,6 @@ __all__ = [
     "FAMILIES",
     "Problem",
     "Tuned",
-    "default_optimizer",
     "fixed_problem",
     "random_problem",
     "tune",
@@ -63,8 +64,7 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
         >>> arms.instances, constraint.budget.shape
         (4, (4,))
     """
-    if family not in FAMILIES:
-        raise bad("family", family, " or ".join(map(repr, FAMILIES)))
+    one_of("family", family, FAMILIES)
     positive_number("budget", budget)
     whole_number("arms", arms, 2)
 
@@ -106,11 +106,15 @@ FILES = ("path.png", "path.csv", "run.json")
 
 def _less(gain: Estimate, what: str) -> str:
     """How much less, or more, than ``what`` the tuned value's regret is."""
-    clear = "clear" if gain.low > 0 or gain.high < 0 else "not clear"
-    value, low, high, how = gain.value, gain.low, gain.high, "less"
-    if value < 0:
-        value, low, high, how = -value, -high, -low, "more"
-    return f"{value:.4g} [{low:.4g}, {high:.4g}] {how} than {what} (paired, {clear})"
+    value, low, high = _ends(gain)
+    clear = "clear" if low > 0 or high < 0 else "not clear"
+    if value < 0:  # a difference without a double negative
+        value, low, high = -value, -high, -low
+    return f"{value:.4g} [{low:.4g}, {high:.4g}] {'less' if gain.value >= 0 else 'more'} than {what} (paired, {clear})"
+
+
+def _ends(found: Estimate) -> tuple[float, float, float]:
+    return found.value, found.low, found.high
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +162,7 @@ class Tuned:
         found = [
             f"tuned: {values} (start {start}; {len(self.regrets)} steps of {self.estimator}, "
             f"{self.rounds[0]:.3g} rounds, {self.seconds[0]:.0f} s)",
-            f"regret on fresh instances: {self.regret.value:.5g} [{self.regret.low:.5g}, {self.regret.high:.5g}]",
+            "regret on fresh instances: {:.5g} [{:.5g}, {:.5g}]".format(*_ends(self.regret)),
             *(f"  {text.split(': ', 1)[1]}" for text in self.regret.warnings if not text.startswith("skewed")),
             _less(self.over_start, "the start's"),
         ]
@@ -196,10 +200,9 @@ class Tuned:
             "report": self.lines(),
         } | (about or {})
         picture, record = _plots.encoded(self.picture(), dpi=130), json.dumps(facts, indent=1, default=str).encode()
+        # the first says whose the rest is
         for name, content in (("run.json", record), ("path.csv", table), ("path.png", picture)):
-            write_whole(
-                out / name, lambda file, content=content: file.write(content)
-            )  # the first says whose the rest is
+            write_whole(out / name, lambda file, content=content: file.write(content))
         return [out / name for name in FILES]
 
     def picture(self) -> Any:
@@ -228,23 +231,6 @@ class Tuned:
 
 
 # --- The search.
-
-
-def default_optimizer(steps: int) -> Any:
-    """Plain SGD with a cosine schedule from 1 in units of ln(parameter), gradients clipped to 3.
-
-    Regret is heavy-tailed: on most instances a smaller ρ is a little better, on a few it loses the best arm for good. A
-    step in proportion to the gradient follows the mean of the two. Adam, which divides by the gradient's own size,
-    follows the many: on 50 Bernoulli arms it ended at ρ = 0.10, where the mean regret is twice that of ρ = ½.
-
-    Example:
-        >>> from jaxbandits.tuning import default_optimizer
-        >>> sorted(name for name in dir(default_optimizer(8)) if name in ("init", "update"))
-        ['init', 'update']
-    """
-    import optax
-
-    return optax.chain(optax.clip(3.0), optax.sgd(optax.cosine_decay_schedule(1.0, steps, alpha=0.1)))
 
 
 def tune(
@@ -278,7 +264,8 @@ def tune(
         key: ``jax.random.key(seed)``.
         steps: of the optimiser.
         instances: fresh ones in each step; two runs on each.
-        optimizer: any optax ``GradientTransformation`` on ln(parameters); default :func:`default_optimizer`.
+        optimizer: any optax ``GradientTransformation`` on ln(parameters); default plain SGD with a cosine schedule from
+            1, gradients clipped to 3.
         sigma: of the smoothing, for policies that are not randomised.
         grid: values to compare with, ``[G]`` or ``[G, P]``; the best is chosen on ``grid_instances`` instances.
         grid_instances: how many instances the grid is played on, one run on each.
@@ -301,112 +288,88 @@ def tune(
         >>> found.path.shape, found.over_best is None
         ((4, 1), True)
     """
+    import optax
+
     names = names_of(wrt)
     for name, count, least in (("steps", steps, 1), ("instances", instances, 1), ("fresh", fresh, 2),
                                ("grid_instances", grid_instances, 2)):  # fmt: skip
         whole_number(name, count, least)
-    search = _Search(policy, problem, positive_parameters(policy, names), key, sigma, options)
-    start, values = search.start(), search.grid(grid)
-    began = time.perf_counter()
-    path, regrets, slopes, rounds = search.descend(start, steps, instances, optimizer or default_optimizer(steps))
-    tuned = np.exp(np.log(path[(len(path) + 1) // 2 :]).mean(axis=0))
+    paths = positive_parameters(policy, names)
+    for path in paths:
+        if np.size(get(policy, path)) != 1:
+            raise bad(path, get(policy, path), "one number, to start from")
+    start = np.array([np.asarray(get(policy, path), np.float64).item() for path in paths])
+    values = numbers("grid", grid, "numbers, [G] or [G, parameter]")
+    values = values.reshape(0, len(paths)) if values.size == 0 else values.reshape(len(values), -1)
+    if values.shape[1] != len(paths) or not (np.isfinite(values) & (values > 0)).all():
+        raise bad("grid", grid, f"finite numbers above 0, [G] or [G, {len(paths)}]")
+
+    def moved(here: np.ndarray) -> Policy:
+        return put(policy, dict(zip(paths, here.tolist(), strict=True)))
+
+    def slopes_at(here: np.ndarray, world: Environment, limit: Constraint, key: Any) -> tuple[Any, Any, int]:
+        """Of every instance: regret ``[I]`` and its slopes by ln(parameter) ``[I, P]``, from two runs each."""
+        if isinstance(policy, RandomisedPolicy):
+            regret, score, rounds = policy_score.play_runs(moved(here), world, limit, paths, key, 1, 2, **options)
+            slope = (centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
+            return regret[0, :, 0].mean(axis=1), slope[0, :, 0] * here, rounds
+        leaves = Settings.of(moved(here), world.instances, world.spec).policy
+        regret, slope, rounds = smoothed.slopes(leaves, world, limit, paths, key, sigma, 1, **options)
+        return regret[0, :, 0], slope[0, :, 0], rounds
+
+    def play(rows: np.ndarray, part: int, many: int) -> tuple[np.ndarray, int]:
+        """Regret of every row of values on fresh instances, ``[row, instance]``, and the rounds played."""
+        own = jax.random.fold_in(key, part)
+        world, limit = problem(jax.random.fold_in(own, 0), many)
+        leaves = Settings.of(policy, world.instances, world.spec).policy
+        leaves = jax.tree.map(lambda x: np.repeat(x, len(rows), axis=0), leaves)
+        leaves = put(leaves, {path: rows[:, i, None] for i, path in enumerate(paths)})
+        result = simulate(leaves, world, limit, key=jax.random.fold_in(own, 1), marks=1, **options)
+        return result.regret.values[:, :, 0, -1], int(result.ledger["rounds"][..., -1].sum())
+
+    # Regret is heavy-tailed: on most instances a smaller ρ is a little better, on a few it loses the best arm for good.
+    # A step in proportion to the gradient follows the mean of the two; Adam, which divides by the gradient's own size,
+    # follows the many: on 50 Bernoulli arms it ended at ρ = 0.10, where the mean regret is twice that of ρ = ½.
+    plain = optax.chain(optax.clip(3.0), optax.sgd(optax.cosine_decay_schedule(1.0, steps, alpha=0.1)))
+    climb, began, here = optimizer or plain, time.perf_counter(), np.log(start)
+    state = climb.init(here.astype(np.float32))
+    path_taken, regrets, slopes, rounds = [start], [], [], 0
+    for step in range(steps):
+        at = jax.random.fold_in(jax.random.fold_in(key, 3), step)
+        world = problem(jax.random.fold_in(at, 0), instances)
+        regret, slope, more = slopes_at(np.exp(here), *world, jax.random.fold_in(at, 1))
+        relative = slope.mean(axis=0) / max(float(regret.mean()), 1e-12)
+        updates, state = climb.update(relative.astype(np.float32), state, here.astype(np.float32))
+        here = np.asarray(optax.apply_updates(here.astype(np.float32), updates), np.float64)
+        for name, value in zip(paths, np.exp(here), strict=True):
+            as_played(name, value, {})
+        path_taken.append(np.exp(here))
+        regrets.append(float(regret.mean()))
+        slopes.append(relative)
+        rounds += more
+    tuned = np.exp(np.log(np.stack(path_taken)[(len(path_taken) + 1) // 2 :]).mean(axis=0))
     ended = time.perf_counter()
-    samples, grid_rounds = search.play(values, 1, grid_instances) if len(values) else (np.zeros((0, 2)), 0)
+    samples, grid_rounds = play(values, 1, grid_instances) if len(values) else (np.zeros((0, 2)), 0)
     seconds = ended - began, time.perf_counter() - ended
     compared = [tuned, start, *([values[samples.mean(axis=1).argmin()]] if len(values) else [])]
-    played, _ = search.play(np.stack(compared), 2, fresh)
+    played, _ = play(np.stack(compared), 2, fresh)
     found, first, *best = (dict(zip(names, x.tolist(), strict=True)) for x in compared)
-    gains = [mean(other - played[0]) for other in played[1:]]
+    over_start, *over_best = (mean(other - played[0]) for other in played[1:])
     return Tuned(
-        policy=put(policy, dict(zip(search.paths, tuned.tolist(), strict=True))),
+        policy=moved(tuned),
         values=found,
-        path=path,
-        regrets=regrets,
-        slopes=slopes,
+        path=np.stack(path_taken),
+        regrets=np.array(regrets),
+        slopes=np.stack(slopes),
         start=first,
         best=best[0] if best else None,
         grid=values,
         grid_regrets=samples.mean(axis=1),
         grid_errors=samples.std(axis=1, ddof=1) / math.sqrt(grid_instances),
         regret=mean(played[0]),
-        over_start=gains[0],
-        over_best=gains[1] if best else None,
+        over_start=over_start,
+        over_best=over_best[0] if best else None,
         rounds=(rounds, grid_rounds),
         seconds=seconds,
         estimator="policy_score" if isinstance(policy, RandomisedPolicy) else "smoothed",
     )
-
-
-class _Search(NamedTuple):
-    """What is tuned, where, and by which parameters."""
-
-    policy: Policy
-    problem: Problem
-    paths: Sequence[str]
-    key: Any
-    sigma: float
-    options: dict[str, Any]  # of simulate
-
-    def start(self) -> np.ndarray:
-        """The parameters' values, ``[P]``."""
-        for path in self.paths:
-            if np.size(get(self.policy, path)) != 1:
-                raise bad(path, get(self.policy, path), "one number, to start from")
-        return np.array([np.asarray(get(self.policy, path), np.float64).item() for path in self.paths])
-
-    def grid(self, given: Any) -> np.ndarray:
-        """The values to compare with, ``[G, P]``."""
-        values, many = numbers("grid", given, "numbers, [G] or [G, parameter]"), len(self.paths)
-        values = values.reshape(0, many) if values.size == 0 else values.reshape(len(values), -1)
-        if values.shape[1] != many or not (np.isfinite(values) & (values > 0)).all():
-            raise bad("grid", given, f"finite numbers above 0, [G] or [G, {many}]")
-        return values
-
-    def descend(self, start: np.ndarray, steps: int, instances: int, optimizer: Any) -> tuple[Any, Any, Any, int]:
-        """The path ``[step + 1, P]``, regrets ``[step]``, relative slopes ``[step, P]``, and the rounds played."""
-        import optax
-
-        here = np.log(start)
-        state = optimizer.init(here.astype(np.float32))
-        path, regrets, slopes, rounds = [start], [], [], 0
-        for step in range(steps):
-            at = jax.random.fold_in(jax.random.fold_in(self.key, 3), step)
-            world = self.problem(jax.random.fold_in(at, 0), instances)
-            regret, slope, played = self._slopes(np.exp(here), *world, jax.random.fold_in(at, 1))
-            relative = slope.mean(axis=0) / max(float(regret.mean()), 1e-12)
-            updates, state = optimizer.update(relative.astype(np.float32), state, here.astype(np.float32))
-            here = np.asarray(optax.apply_updates(here.astype(np.float32), updates), np.float64)
-            for name, value in zip(self.paths, np.exp(here), strict=True):
-                as_played(name, value, {})
-            path.append(np.exp(here))
-            regrets.append(float(regret.mean()))
-            slopes.append(relative)
-            rounds += played
-        return np.stack(path), np.array(regrets), np.stack(slopes), rounds
-
-    def _slopes(
-        self, values: np.ndarray, environment: Environment, constraint: Constraint, key: Any
-    ) -> tuple[np.ndarray, np.ndarray, int]:
-        """Of every instance: regret ``[I]`` and its slopes by ln(parameter) ``[I, P]``, from two runs each."""
-        policy = put(self.policy, dict(zip(self.paths, values.tolist(), strict=True)))
-        if isinstance(policy, RandomisedPolicy):
-            found = policy_score.pairs(policy, environment, constraint, self.paths, key, **self.options)
-            return found[0], found[1] * values, found[2]
-        leaves = Settings.of(policy, environment.instances, environment.spec).policy
-        given = leaves, environment, constraint, self.paths, key, self.sigma
-        regret, slope, rounds = smoothed.slopes(*given, 1, **self.options)
-        return regret[0, :, 0], slope[0, :, 0], rounds
-
-    def play(self, values: np.ndarray, part: int, instances: int) -> tuple[np.ndarray, int]:
-        """Regret of every row of values on fresh instances, ``[row, instance]``, and the rounds played."""
-        key = jax.random.fold_in(self.key, part)
-        environment, constraint = self.problem(jax.random.fold_in(key, 0), instances)
-        leaves = Settings.of(self.policy, environment.instances, environment.spec).policy
-        many = jax.tree.map(lambda x: np.repeat(x, len(values), axis=0), leaves)
-        many = put(many, {path: values[:, i, None] for i, path in enumerate(self.paths)})
-        result = simulate(many, environment, constraint, key=jax.random.fold_in(key, 1), marks=1, **self.options)
-        return result.regret.values[:, :, 0, -1], int(result.ledger["rounds"][..., -1].sum())
-
-
-def _ends(found: Estimate) -> tuple[float, float, float]:
-    return found.value, found.low, found.high

@@ -19,7 +19,7 @@ from experiments.figures import BLUE, VERMILION, figure, intervals, look, name_t
 from experiments.omega_ucb import play
 from experiments.omega_ucb.play import CODED, COMPETITORS, SHOWN, Curves, curves, omega, omega_star, seconds_row
 from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.statistics.sample import moments, units
+from jaxbandits.statistics.estimates import moments, units
 
 TENTH, MIDDLE, END = SHOWN
 

@@ -53,9 +53,9 @@ def status_parser() -> Parser:
 
 def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
     """The command ``sweep``; the exit code is 0, or 1 if something could not be played or written."""
-    from jaxbandits.sweeps import StorageError, UnfinishedError, make_plan, open_engine, sweep
+    from jaxbandits.sweeps import StorageError, UnfinishedError, open_engine, sweep
     from jaxbandits.sweeps.report import summary
-    from jaxbandits.sweeps.spec import load_spec
+    from jaxbandits.sweeps.spec import load_spec, make_plan
 
     out = arguments.out
     if not out and not arguments.dry_run:
@@ -87,7 +87,7 @@ def _notice(text: str) -> None:
 
 
 def _forecast(plan: Any, arguments: argparse.Namespace) -> list[str]:
-    from jaxbandits.sweeps import forecast
+    from jaxbandits.sweeps.spec import forecast
     from jaxbandits.sweeps.store import Folder
 
     done: frozenset[int] = frozenset()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jaxbandits._tables import NumberStyle
 from jaxbandits.statistics import Estimate
-from jaxbandits.statistics.sample import t_quantile
+from jaxbandits.statistics.estimates import t_quantile
 
 FloatArray = NDArray[np.float64]
 

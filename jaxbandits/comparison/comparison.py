@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from jaxbandits import _files
 from jaxbandits._drawing import Drawing
-from jaxbandits._progress import Progress, check_progress
+from jaxbandits._progress import Progress
 from jaxbandits._tables import Table, counted
 from jaxbandits.comparison import plan as plans
 from jaxbandits.comparison.arms_table import ArmsTable, FloatArray, money
@@ -379,7 +379,6 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
         >>> run_plan(plan).data["reward"].sizes["replicate"]
         8
     """
-    check_progress(progress)
     rule, size, parts = plan.rule, plans.block_size(plan), list[Part]()
     if rule is not None:
         size = min(size, rule.batch(plan.runs))

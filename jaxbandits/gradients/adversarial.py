@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandits.core.checks import InputError, bad, whole_number
+from jaxbandits._numerics.arrays import one_of
+from jaxbandits.core.checks import InputError, whole_number
 from jaxbandits.core.protocol import Constraint, Policy
 from jaxbandits.core.settings import names_of
 from jaxbandits.environments import FiniteArms
@@ -52,15 +53,13 @@ def search(
     check: int = 4000,
     low: float = 0.05,
     high: float = 0.95,
-    rate: float = 0.3,
-    optimizer: Any = None,
     **options: Any,
 ) -> Worst:
     """Ascend E[regret of ``policy``] (minus that of ``against``) over the means of Bernoulli arms, from many starts.
 
-    The means are low + (high − low)·sigmoid(x), and x climbs the unbiased gradient of ``gradients.score_function``,
-    all restarts at once. What is reported was simulated again, on randomness that the search never saw: the largest of
-    many noisy numbers is too large, and an instance counts only by its second simulation.
+    The means are low + (high − low)·sigmoid(x), and x climbs the unbiased gradient of ``gradients.score_function`` by
+    Adam, all restarts at once. What is reported was simulated again, on randomness that the search never saw: the
+    largest of many noisy numbers is too large, and an instance counts only by its second simulation.
 
     Args:
         policy: one setting, any policy for finite arms.
@@ -74,8 +73,6 @@ def search(
         replicates: runs of every restart in each step.
         check: fresh runs of every found instance.
         low, high: the range of all means, in (0, 1).
-        rate: learning rate of Adam on x.
-        optimizer: any optax ``GradientTransformation`` instead; it *descends* the negative objective.
         **options: passed to :func:`~jaxbandits.simulate`.
 
     Raises:
@@ -94,19 +91,21 @@ def search(
 
     names = names_of(over)
     for name in names:
-        if name not in MEANS:
-            raise bad("over", name, " or ".join(MEANS))
+        one_of("over", name, MEANS)
     for what, count, least in (("arms", arms, 2), ("restarts", restarts, 1), ("steps", steps, 1),
                                ("replicates", replicates, 2), ("check", check, 2)):  # fmt: skip
         whole_number(what, count, least)
     if not 0 < low < high < 1:
         raise InputError(f"low, high: {low:g} and {high:g} given; they must be 0 < low < high < 1")
-    climb = optimizer or optax.adam(rate)
+    climb = optax.adam(0.3)
     played = [policy] if against is None else [policy, against]
+
+    def means(x: np.ndarray) -> np.ndarray:
+        return low + (high - low) / (1 + np.exp(-x))
 
     def objective(x: np.ndarray) -> np.ndarray:
         """On fresh randomness: regret, or its paired difference, of every run, ``[restart, run]``."""
-        world = FiniteArms.bernoulli(*_means(x, low, high))
+        world = FiniteArms.bernoulli(*means(x))
         given: dict[str, Any] = {"key": jax.random.fold_in(key, 2), "replicates": check, "marks": 1} | options
         regret = simulate(played, world, constraint, **given).regret.values[..., -1]
         return regret[0] if against is None else regret[0] - regret[1]
@@ -116,7 +115,7 @@ def search(
     first = x.copy()
     state, path = climb.init(x.astype(np.float32)), []
     for step in range(steps):
-        world = FiniteArms.bernoulli(*_means(x, low, high))
+        world = FiniteArms.bernoulli(*means(x))
         at = jax.random.fold_in(jax.random.fold_in(key, 1), step)
         with warnings.catch_warnings():  # a step reads no standard error
             warnings.filterwarnings("ignore", "gradient by")
@@ -126,26 +125,16 @@ def search(
             ]
         sign = np.array([1.0, -1.0])[: len(found), None]
         path.append((sign * np.stack([f.value[0] for f in found])).sum(axis=0))
-        slope = np.zeros_like(x)
+        slope, share = np.zeros_like(x), 1 / (1 + np.exp(-x))
         for name in names:
             by = (sign[..., None] * np.stack([f.gradient[name][0] for f in found])).sum(axis=0)
-            slope[MEANS.index(name)] = by * _slope(x[MEANS.index(name)], low, high)
+            slope[MEANS.index(name)] = by * ((high - low) * share * (1 - share))[MEANS.index(name)]
         updates, state = climb.update(-slope.astype(np.float32), state, x.astype(np.float32))
         x = np.asarray(optax.apply_updates(x.astype(np.float32), updates), np.float64)
     ends, starts = objective(x), objective(first)
     order = np.argsort(-ends.mean(axis=1))
-    reward, cost = (m[order] for m in _means(x, low, high))
+    reward, cost = means(x)[:, order]
     errors = ends.std(axis=1, ddof=1) / np.sqrt(check)
     return Worst(
         reward, cost, ends.mean(axis=1)[order], errors[order], path[-1][order], np.stack(path), starts.mean(axis=1)
     )
-
-
-def _means(x: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    mean = low + (high - low) / (1 + np.exp(-x))
-    return mean[0], mean[1]
-
-
-def _slope(x: np.ndarray, low: float, high: float) -> np.ndarray:
-    share = 1 / (1 + np.exp(-x))
-    return (high - low) * share * (1 - share)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import singledispatch
 from typing import Any
 
 import jax
@@ -59,9 +58,8 @@ def estimate(
     """
     names = names_of(wrt)
     function, arguments, theorem = regret_bound(policy, environment, constraint)
-    for name in names:
-        if name not in arguments:
-            raise bad("wrt", name, f"one of {', '.join(arguments)}, the arguments of the bound")
+    if unknown := [name for name in names if name not in arguments]:
+        raise bad("wrt", unknown[0], f"one of {', '.join(arguments)}, the arguments of the bound")
     found = []
     with jax.enable_x64(True):
         for i in range(environment.instances):
@@ -70,95 +68,64 @@ def estimate(
             def of(chosen: dict[str, Any], given: dict[str, Any] = given, i: int = i) -> Any:
                 return function(i, **(given | chosen))
 
-            value, gradient = jax.value_and_grad(of)({name: given[name] for name in names})
-            found.append((float(value), {name: np.asarray(x) for name, x in gradient.items()}))
-    values = np.array([value for value, _ in found])[None]
-    gradient = {name: np.stack([g[name] for _, g in found])[None] for name in names}
-    return certain(values, gradient, estimator="bound", theorem=theorem)
+            found.append(jax.value_and_grad(of)({name: given[name] for name in names}))
+    values, gradient = jax.tree.map(lambda *x: np.stack(x)[None], *found)
+    return certain(values, {name: gradient[name] for name in names}, estimator="bound", theorem=theorem)
 
 
-@singledispatch
-def regret_bound(policy: Policy, environment: Environment, constraint: Constraint) -> Bound:
-    """The bound of a policy; register one for your own policy with ``regret_bound.register``."""
-    raise InputError(
-        f"policy: {type(policy).__name__} given, for which no closed-form bound is known here; it must be OmegaUCB, "
-        "RCUCB or SUAK"
-    )
+_FITS: dict[type, tuple[Any, Any]] = {
+    OmegaUCB: (FiniteArms, TotalBudget),
+    RCUCB: ((CensoredArms, RevealConsumption), Horizon),
+    SUAK: (WithNullArm, AverageCost),
+}
 
 
-@regret_bound.register
-def _(policy: OmegaUCB, environment: Environment, constraint: Constraint) -> Bound:
-    arms = _fits(policy, environment, constraint, FiniteArms, TotalBudget)
-    reward, cost = _means(arms)
-    budget = np.broadcast_to(np.asarray(constraint.budget, np.float64), (arms.instances,))  # type: ignore[attr-defined]
-    taus = [int(2 * b / c.min()) for b, c in zip(budget, cost, strict=True)]
+def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
+    """The bound of a policy."""
+    name, every = type(policy).__name__, environment.instances
+    kind = next((kind for kind in _FITS if isinstance(policy, kind)), None)
+    if kind is None or isinstance(policy, OmegaStarUCB):
+        may_be = "OmegaUCB (its theorem is for a known η), RCUCB or SUAK: no closed-form bound of others is known here"
+        raise bad("policy", name, may_be)
+    worlds, accountant = _FITS[kind]
+    if not isinstance(environment, worlds) or not isinstance(constraint, accountant):
+        given = f"{type(environment).__name__} and {type(constraint).__name__} given"
+        world = (worlds if isinstance(worlds, type) else worlds[0]).__name__
+        must = f"for {name} they must be {world} and {accountant.__name__}"
+        raise InputError(f"environment, constraint: {given}; {must}")
+    settings: Any = Settings.of(policy, every, environment.spec)
+    if settings.count != 1:
+        raise bad("policy", policy, "a policy with one setting, no arrays of them")
 
-    def bound(i: int, rho: Any, mean_reward: Any, mean_cost: Any) -> Any:
-        return bounds.omega_regret_at(rho, mean_reward, mean_cost, taus[i])
+    def each(x: Any) -> np.ndarray:
+        """A number of every instance, or of all, ``f64[instance]``."""
+        return np.broadcast_to(np.asarray(x, np.float64), (every,))
 
-    rho = _one_setting(policy, arms).rho
-    return bound, {"rho": rho, "mean_reward": reward, "mean_cost": cost}, "Heyden et al., Theorem 5"
+    values = (environment.arms if kind is SUAK else environment).values()
+    if np.isnan(values[0]).any() or (kind is not RCUCB and values[1].ndim != 2):
+        raise InputError("environment: absent arms or several resources given; bounds need all arms and one cost")
+    means = dict(zip(("mean_reward", "mean_cost"), values, strict=True))
+    if kind is OmegaUCB:
+        taus = [int(2 * b / c.min()) for b, c in zip(each(constraint.budget), means["mean_cost"], strict=True)]
 
+        def bound(i: int, rho: Any, mean_reward: Any, mean_cost: Any) -> Any:
+            return bounds.omega_regret_at(rho, mean_reward, mean_cost, taus[i])
 
-@regret_bound.register
-def _(policy: OmegaStarUCB, environment: Environment, constraint: Constraint) -> Bound:
-    raise InputError(
-        "policy: OmegaStarUCB given; the theorem is for a known η, not for the estimated one; it must be OmegaUCB"
-    )
+        return bound, {"rho": each(settings.policy.rho[0]), **means}, "Heyden et al., Theorem 5"
+    rounds = each(constraint.rounds)
+    if kind is SUAK:
 
+        def suak(i: int, c: Any, mean_reward: Any, mean_cost: Any) -> Any:
+            return bounds.suak_regret(mean_reward, mean_cost, c, int(rounds[i]))
 
-@regret_bound.register
-def _(policy: RCUCB, environment: Environment, constraint: Constraint) -> Bound:
-    arms = _fits(policy, environment, constraint, (CensoredArms, RevealConsumption), Horizon)
-    alpha = _one_setting(policy, arms).alpha
+        return suak, {"c": each(constraint.c), **means}, "SUAK, Theorem 3.2"
+    alpha, spec = each(settings.policy.alpha[0]), environment.spec
     if (alpha <= 1).any():
         raise bad("alpha", float(alpha.min()), "above 1 (the theorem needs it)")
-    spec = arms.spec
-    values = arms.values()[0].reshape(arms.instances, spec.arms, len(spec.limits))
-    if np.isnan(values).any():
-        raise InputError("environment: an instance with absent arms given; bounds need all arms present")
     penalties = np.asarray(spec.penalties, np.float64)
-    rounds = np.broadcast_to(np.asarray(constraint.rounds), (arms.instances,))  # type: ignore[attr-defined]
 
-    def bound(i: int, alpha: Any, values: Any) -> Any:
+    def rcucb(i: int, alpha: Any, values: Any) -> Any:
         return bounds.rcucb_regret(alpha, values, jnp.asarray(penalties), int(rounds[i]))
 
-    return bound, {"alpha": alpha, "values": values}, "Bengs and Hüllermeier, Theorem 1 without its second sum"
-
-
-@regret_bound.register
-def _(policy: SUAK, environment: Environment, constraint: Constraint) -> Bound:
-    arms = _fits(policy, environment, constraint, WithNullArm, AverageCost)
-    reward, cost = _means(arms)
-    c = np.broadcast_to(np.asarray(constraint.c, np.float64), (arms.instances,))  # type: ignore[attr-defined]
-    rounds = np.broadcast_to(np.asarray(constraint.rounds), (arms.instances,))  # type: ignore[attr-defined]
-
-    def bound(i: int, c: Any, mean_reward: Any, mean_cost: Any) -> Any:
-        return bounds.suak_regret(mean_reward, mean_cost, c, int(rounds[i]))
-
-    return bound, {"c": c, "mean_reward": reward, "mean_cost": cost}, "SUAK, Theorem 3.2"
-
-
-def _fits(policy: Any, environment: Any, constraint: Any, world: Any, accountant: type) -> Any:
-    worlds = world if isinstance(world, tuple) else (world,)
-    if not isinstance(environment, worlds) or not isinstance(constraint, accountant):
-        raise InputError(
-            f"environment, constraint: {type(environment).__name__} and {type(constraint).__name__} given; for the "
-            f"bound of {type(policy).__name__} they must be {worlds[0].__name__} and {accountant.__name__}"
-        )
-    return environment
-
-
-def _means(arms: Any) -> tuple[np.ndarray, np.ndarray]:
-    inner = arms.arms if isinstance(arms, WithNullArm) else arms
-    reward, cost = inner.values()
-    if np.isnan(reward).any() or cost.ndim != 2:
-        raise InputError("environment: absent arms or several resources given; bounds need all arms and one cost")
-    return reward, cost
-
-
-def _one_setting(policy: Any, environment: Any) -> Any:
-    chosen, every = Settings.of(policy, environment.instances, environment.spec), environment.instances
-    if chosen.count != 1:
-        raise bad("policy", policy, "a policy with one setting, no arrays of them")
-    return jax.tree.map(lambda x: np.broadcast_to(np.asarray(x[0], np.float64), (every, *x.shape[2:])), chosen.policy)
+    gains = values[0].reshape(every, spec.arms, len(spec.limits))
+    return rcucb, {"alpha": alpha, "values": gains}, "Bengs and Hüllermeier, Theorem 1 without its second sum"

@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits._numerics.arrays import one_of
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
-from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy
+from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, Status
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.core.settings import get, leaves_of, put
 from jaxbandits.core.ticks import Total
@@ -42,29 +43,25 @@ class Estimate(NamedTuple):
     about: dict[str, Any]
 
 
-def check_law(environment: Environment, names: Sequence[str], several: bool = False) -> FiniteArms:
-    """The arms, if their outcomes have a density in the named parameters; ``several``: resources, and a null arm."""
-    arms = environment.arms if several and isinstance(environment, WithNullArm) else environment
-    if not isinstance(arms, FiniteArms) or (arms.resources is not None and not several):
-        raise bad("environment", type(environment).__name__, "FiniteArms" + ("" if several else " with one cost"))
-    law = arms.law
-    if arms.resources is not None and not isinstance(law, BernoulliLaw):
-        raise InputError(f"environment: a {type(law).__name__} with several resources given; it must be Bernoulli")
-    if not isinstance(law, (BernoulliLaw, BetaLaw)):
-        raise InputError(f"environment: arms with a {type(law).__name__} have no parameters to differentiate by")
-    known = MEANS if isinstance(law, BernoulliLaw) else SHAPES
-    for name in names:
-        if name not in known:
-            kind = "Bernoulli" if known is MEANS else "Beta"
-            raise bad("wrt", name, f"one of {', '.join(known)}, the parameters of {kind} arms")
+def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
+    """The arms, beside a null arm or not, if their outcomes have a density in the named parameters."""
+    arms = environment.arms if isinstance(environment, WithNullArm) else environment
+    if not isinstance(arms, FiniteArms):
+        raise bad("environment", type(environment).__name__, "FiniteArms")
+    kinds = BernoulliLaw if arms.resources is not None else (BernoulliLaw, BetaLaw)
+    if not isinstance(arms.law, kinds):
+        must = "have no parameters to differentiate by (Bernoulli arms do, and Beta arms with one cost)"
+        raise InputError(f"environment: arms with a {type(arms.law).__name__} {must}")
+    known = MEANS if isinstance(arms.law, BernoulliLaw) else SHAPES
+    if unknown := [name for name in names if name not in known]:
+        raise bad("wrt", unknown[0], f"one of {', '.join(known)}, the parameters of these arms")
     return arms
 
 
 def check_runs(replicates: Any, baseline: str = "none") -> None:
     """At least two runs, and a baseline that there is."""
     whole_number("replicates", replicates, 2)
-    if baseline not in BASELINES:
-        raise bad("baseline", baseline, " or ".join(map(repr, BASELINES)))
+    one_of("baseline", baseline, BASELINES)
 
 
 # --- From runs to an estimate.
@@ -78,22 +75,17 @@ def play(
     Gives the result, the regret ``[setting, instance·copies, replicate]``, and the rounds played.
     """
     if copies > 1:
-        constraint = _copied(constraint, environment, copies)
+        # As the user gave it, a leaf of a constraint may or may not have an instance axis; as it is played, it has one.
+        # Lengths do not tell: a budget [d] of d resources may meet d instances.
+        prepared = constraint.prepare(environment)
+        leaves = {path: np.asarray(get(constraint, path)) for path in leaves_of(constraint)}
+        own = [path for path, x in leaves.items() if x.ndim == jax.tree.leaves(get(prepared, path))[0].ndim]
+        constraint = put(constraint, {path: np.repeat(leaves[path], copies, axis=0) for path in own})
         environment = jax.tree.map(lambda x: np.repeat(np.asarray(x), copies, axis=0), environment)
     result = simulate(policy, environment, constraint, marks=1, **options)
-    bad_ends = set(np.unique(result.status.values)) - {"exhausted", "horizon"}
-    if bad_ends:
-        raise InputError(f"max_rounds: runs ended as {sorted(bad_ends)}; it must leave every run its whole clock")
+    if not np.isin(result.ended, (Status.EXHAUSTED, Status.HORIZON)).all():
+        raise InputError("max_rounds: some runs did not end by their clock; it must leave every run its whole clock")
     return result, result.regret.values[..., -1], int(result.ledger["rounds"][..., -1].sum())
-
-
-def _copied(constraint: Constraint, environment: Environment, copies: int) -> Constraint:
-    # As the user gave it, a leaf may or may not have an instance axis; as it is played, it has one. Lengths do not
-    # tell: a budget [d] of d resources may meet d instances.
-    prepared = constraint.prepare(environment)
-    values = {path: np.asarray(get(constraint, path)) for path in leaves_of(constraint)}
-    per_instance = [path for path, x in values.items() if x.ndim == jax.tree.leaves(get(prepared, path))[0].ndim]
-    return put(constraint, {path: np.repeat(values[path], copies, axis=0) for path in per_instance})
 
 
 def mean_and_error(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -115,20 +107,12 @@ def warn_of_few(name: str, samples: np.ndarray) -> None:
         warnings.warn(f"gradient by {name}, arm {where}: {carried}; take more replicates", stacklevel=3)
 
 
-def by_name(names: Sequence[str], samples: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """:func:`mean_and_error` of ``[setting, instance, sample, parameter]`` by name of the parameter.
-
-    Of all parameters at once: NumPy sums one column of several in another order, to another last bit.
-    """
-    mean, error = mean_and_error(samples)
-    return {name: (mean[..., i], error[..., i]) for i, name in enumerate(names)}
-
-
-def estimated(regret: np.ndarray, found: Mapping[str, tuple[np.ndarray, np.ndarray]], **about: Any) -> Estimate:
-    """An :class:`Estimate` from samples of the regret ``[setting, instance, sample]``; means and errors of slopes."""
+def estimated(regret: np.ndarray, names: Sequence[str], slopes: np.ndarray, **about: Any) -> Estimate:
+    """From samples of the regret ``[setting, instance, sample]``, and of its slopes ``[…, sample, parameter]``."""
     value, error = mean_and_error(regret)
-    errors = {"value": error} | {name: error for name, (_, error) in found.items()}
-    return Estimate(value, {name: mean for name, (mean, _) in found.items()}, errors, about)
+    # of all parameters at once: NumPy sums one column of several in another order, to another last bit
+    mean, errors = (dict(zip(names, np.moveaxis(x, -1, 0), strict=True)) for x in mean_and_error(slopes))
+    return Estimate(value, mean, {"value": error, **errors}, about)
 
 
 def certain(value: np.ndarray, gradient: Mapping[str, np.ndarray], **about: Any) -> Estimate:
@@ -167,12 +151,10 @@ class Watching(Around):
         return key
 
 
-_LARGEST = np.float32(2.0**24)
-
-
 def add(total: Total, x: jax.Array) -> Total:
     """``total + x``, x rounded to 2⁻²⁴ and cut to ±2²⁴; nothing else is ever rounded."""
-    x = jnp.clip(x.astype(jnp.float32), -_LARGEST, _LARGEST)
+    largest = np.float32(2.0**24)
+    x = jnp.clip(x.astype(jnp.float32), -largest, largest)
     whole = jnp.floor(x)
     part = jnp.rint((x - whole) * ticks.ONE).astype(jnp.int32)  # up to 2²⁴: plus carries it
     return ticks.plus(total, Total(whole.astype(jnp.int32), part))

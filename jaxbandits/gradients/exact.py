@@ -10,13 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import get, names_of, path_of, put
 from jaxbandits.core.ticks import Total
-from jaxbandits.environments.finite import BernoulliLaw
-from jaxbandits.gradients.estimates import MEANS, Estimate, certain, check_law
+from jaxbandits.environments.finite import BernoulliLaw, FiniteArms
+from jaxbandits.gradients.estimates import MEANS, Estimate, certain
 from jaxbandits.oracles import Choice, Counts, evaluate, play_out
 from jaxbandits.policies import IndexPolicy, RandomisedPolicy, base
 from jaxbandits.policies.base import chooses_by_logits, chooses_by_score
@@ -59,33 +60,31 @@ def estimate(
         (1.316552, 0.335158)
     """
     names = names_of(wrt)
-    means = tuple(name for name in names if name in MEANS)
-    arms = check_law(environment, means)
-    if not isinstance(arms.law, BernoulliLaw):
-        raise bad("environment", type(arms.law).__name__, "Bernoulli arms")
+    arms = environment
+    if not isinstance(arms, FiniteArms) or not isinstance(arms.law, BernoulliLaw) or arms.resources is not None:
+        raise bad("environment", type(arms).__name__, "Bernoulli arms with one cost")
+    reward, cost = arms.values()
     if not np.asarray(arms.present).all():
         raise bad("environment", "instances with absent arms", "instances in which every arm exists")
-    if "mean_cost" in names and (arms.values()[1] == 1).any():
+    if "mean_cost" in names and (cost == 1).any():
         raise bad("environment", "a mean cost of 1", "mean costs below 1 for wrt='mean_cost'")
+    limit: dict[str, Any]
+    if isinstance(constraint, Horizon) and np.ndim(constraint.rounds) == 0:
+        limit = {"rounds": int(constraint.rounds)}
+    elif isinstance(constraint, TotalBudget) and np.ndim(constraint.budget) == 0:
+        limit = {"rounds": most_rounds, "budget": float(constraint.budget), "last_pull": constraint.last_pull}
+    else:
+        may_be = "a Horizon or a TotalBudget with one number for all instances"
+        raise bad("constraint", type(constraint).__name__, may_be)
     paths = {name: path_of(policy, name) for name in names if name not in MEANS}
     choose = choice_of(policy, tuple(paths.values()))
-    reward, cost = arms.values()
-    follow = getattr(policy, "reads_costs", True)
-    ends = play_out(choose, reward.shape[1], **_clock(constraint, most_rounds), costs=follow)
-    found = evaluate(ends, reward, cost)
+    found = evaluate(
+        play_out(choose, reward.shape[1], **limit, costs=getattr(policy, "reads_costs", True)), reward, cost
+    )
     gradient = {"mean_reward": found.by_mean_reward, "mean_cost": found.by_mean_cost}
     gradient |= dict(zip(paths, found.by_parameter.T, strict=True))
     chosen = {name: gradient[name][None] for name in names}
     return certain(found.regret[None], chosen, estimator="exact", missing=float(found.missing.max()))
-
-
-def _clock(constraint: Constraint, most_rounds: int) -> dict[str, Any]:
-    rounds, budget = getattr(constraint, "rounds", None), getattr(constraint, "budget", None)
-    if constraint.clock_name == "rounds" and rounds is not None and np.ndim(rounds) == 0:
-        return {"rounds": int(rounds)}
-    if budget is not None and np.ndim(budget) == 0:
-        return {"rounds": most_rounds, "budget": float(budget), "last_pull": constraint.last_pull}  # type: ignore[attr-defined]
-    raise bad("constraint", type(constraint).__name__, "a Horizon or a TotalBudget with one number for all instances")
 
 
 def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
@@ -99,8 +98,7 @@ def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
         raise bad("policy", type(policy).__name__, "a randomised policy, or an index policy that chooses by its score")
     if wrt:
         raise InputError(
-            f"wrt: {wrt[0]!r} given, but the expected regret of {type(policy).__name__}, an argmax policy, is a step "
-            "function of it; it must be left out (see smoothed)"
+            f"wrt: the regret of {type(policy).__name__} is a step function of it ({wrt[0]}); see smoothed"
         )
     return partial(_argmax_choice, policy)
 

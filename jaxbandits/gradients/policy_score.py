@@ -42,11 +42,9 @@ class Scored(Watching):
         return Watched(self.policy.init(spec), ticks.zero((len(self.wrt),)))
 
     def own_key(self, key: jax.Array) -> jax.Array:
-        """A key for each run."""
         return streams.at(key, self.run, jnp.uint32(_RUN << 24))
 
     def select(self, state: Watched, key: jax.Array, view: View) -> tuple[Watched, Any]:
-        """Act, and add the score of the action."""
         inner, action = self.policy.select(state.policy, self.own_key(key), view)
 
         def log_probability(values: list[jax.Array]) -> jax.Array:
@@ -84,13 +82,12 @@ def estimate(
         environment: any that the policy plays.
         constraint: any.
         wrt: names of parameters; of a nested policy ``policy.rho``, or ``rho`` where that is unambiguous.
-        key: ``jax.random.key(seed)``.
+        key: as in :func:`~jaxbandits.simulate`, which gets the further **options.
         replicates: worlds R ≥ 2 on every instance.
         baseline: ``"self_play"``: in every world the policy plays ``runs`` times with draws of its own, and a run's
             baseline is the mean regret of the others there (as in Boutilier et al.); ``"leave_one_out"``: the mean
             regret of the other worlds; ``"none"``.
         runs: independent runs of the policy in each world, at least 2 for ``"self_play"``.
-        **options: passed to :func:`~jaxbandits.simulate`.
 
     Returns:
         An :class:`Estimate`; gradients ``[setting, instance]``. The standard error counts worlds.
@@ -111,10 +108,8 @@ def estimate(
     """
     names = names_of(wrt)
     if not chooses_by_logits(policy):
-        raise InputError(
-            f"policy: {type(policy).__name__} given, which draws no arm from a density, so its choices have no score; "
-            "it must be a randomised policy such as SoftElim or SoftIndex(policy, temperature)"
-        )
+        must = "so it must be another: SoftElim or SoftIndex(policy, temperature), say"
+        raise InputError(f"policy: {type(policy).__name__} given, which draws no arm from a density, {must}")
     estimates.check_runs(replicates, baseline)
     whole_number("runs", runs, 2 if baseline == "self_play" else 1)
     paths = real_parameters(policy, names)
@@ -124,9 +119,9 @@ def estimate(
     else:
         advantage = estimates.centred(regret, baseline, axis=2)
     samples = (advantage[..., None] * score).mean(axis=3)  # [setting, instance, replicate, P]
-    about = {"unbiased_for": "expected regret", "baseline": baseline, "runs": runs, "rounds": rounds}
-    slopes = estimates.by_name(names, samples)
-    return estimates.estimated(regret.mean(axis=3), slopes, estimator="policy_score", replicates=replicates, **about)
+    about = {"estimator": "policy_score", "replicates": replicates, "unbiased_for": "expected regret"}
+    about |= {"baseline": baseline, "runs": runs, "rounds": rounds}
+    return estimates.estimated(regret.mean(axis=3), names, samples, **about)
 
 
 def play_runs(
@@ -149,12 +144,3 @@ def play_runs(
         return np.moveaxis(x.reshape(chosen.count, runs, *x.shape[1:]), 1, 3)
 
     return by_run(regret), by_run(estimates.read(result, "score")), rounds
-
-
-def pairs(
-    policy: Policy, environment: Environment, constraint: Constraint, paths: Sequence[str], key: Any, **options: Any
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """One world an instance and two runs in it: regret ``[I]``, its slopes ``[I, P]``, and the rounds played."""
-    regret, score, rounds = play_runs(policy, environment, constraint, paths, key, 1, 2, **options)
-    slope = (estimates.centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
-    return regret[0, :, 0].mean(axis=1), slope[0, :, 0], rounds

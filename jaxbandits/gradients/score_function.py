@@ -41,11 +41,9 @@ def estimate(
 
     .. math:: \\nabla_\\theta E[f] = E\\big[(f - b)\\, S + \\partial_\\theta f\\big].
 
-    The number of pulls under a budget is a stopping time of what was observed, so the sum stops with the run and
-    nothing is left out. The last term is the explicit part, since gaps and the best rate depend on the instance. All
-    policies meet the same world under one key, so differences between them are paired. Lawful for argmax policies too:
-    the regret is smooth in the instance whatever the policy does, but for kinks where the best arm changes; there it
-    has no gradient, and the mean of both sides' slopes is what is estimated.
+    The last term is the explicit part, since gaps and the best rate depend on the instance. Lawful for argmax policies
+    too: the regret is smooth in the instance whatever the policy does, but for kinks where the best arm changes; there
+    it has no gradient, and the mean of both sides' slopes is what is estimated.
 
     Args:
         policy: any policy for finite arms; leaves scalar or ``[setting]``.
@@ -54,11 +52,10 @@ def estimate(
             arms may cost several resources.
         constraint: a horizon or a total budget, of each resource.
         wrt: one of those names, or several.
-        key: ``jax.random.key(seed)``.
+        key: as in :func:`~jaxbandits.simulate`, which gets the further **options (``engine``, ``slots``, …).
         replicates: independent runs R ≥ 2 on every instance.
         baseline: ``"leave_one_out"`` (the mean regret of the R − 1 other runs), ``"self_play"`` (that of one other
             run) or ``"none"``.
-        **options: passed to :func:`~jaxbandits.simulate` (``engine``, ``slots``, …).
 
     Returns:
         An :class:`Estimate`; gradients ``[setting, instance, K]``, with d resources ``[setting, instance, K, d]`` for
@@ -83,7 +80,7 @@ def estimate(
         (1, 1, 2)
     """
     names = names_of(wrt)
-    arms = estimates.check_law(environment, names, several=True)
+    arms = estimates.check_law(environment, names)
     estimates.check_runs(replicates, baseline)
     bernoulli = isinstance(arms.law, BernoulliLaw)
     for name, mean in zip(MEANS, arms.values(), strict=True) if bernoulli else ():
@@ -97,14 +94,15 @@ def estimate(
     explicit = _explicit(arms, constraint, result, pulls, names)
     advantage = estimates.centred(regret, baseline)[..., None]
     exists = np.where(np.asarray(arms.present), 0.0, np.nan)
-    slopes = {}
+    value, error = estimates.mean_and_error(regret)
+    gradient, errors = {}, {"value": error}
     for name in names:
         samples = _broadly(advantage, score[name]) * score[name] + explicit[name]
         estimates.warn_of_few(name, samples)
         mean, error = estimates.mean_and_error(samples)
-        slopes[name] = mean + _broadly(exists, mean[0]), error + _broadly(exists, mean[0])
-    about = {"unbiased_for": "expected regret", "baseline": baseline, "rounds": rounds, "replicates": replicates}
-    return estimates.estimated(regret, slopes, estimator="score_function", **about)
+        gradient[name], errors[name] = (x + _broadly(exists, mean[0]) for x in (mean, error))
+    about = {"estimator": "score_function", "unbiased_for": "expected regret", "baseline": baseline}
+    return Estimate(value, gradient, errors, about | {"rounds": rounds, "replicates": replicates})
 
 
 # --- Scores of the outcomes that were seen.
@@ -132,15 +130,13 @@ def _bernoulli_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -
 
 def _logs(reward: jax.Array, cost: jax.Array) -> jax.Array:
     """Of both x: (ln x or 0, 1 if x is rounded to 0; ln(1 − x) or 0, 1 if 1 − x is)."""
-    return jnp.stack([part for x in (reward, cost) for side in (x, ticks.ONE - 1 - x) for part in _log_or_none(side)])
-
-
-def _log_or_none(x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    # x ticks stand for (x, x + 1): outcomes are rounded down. Near 1 the logarithm is taken of the other side.
-    small = jnp.log((jnp.clip(x, 1, None).astype(jnp.float32) + 0.5) * np.float32(2.0**-24))
-    large = jnp.log1p(-(jnp.clip(ticks.ONE - x, 1, None).astype(jnp.float32) - 0.5) * np.float32(2.0**-24))
-    none = x < 1
-    return jnp.where(none, 0.0, jnp.where(x > ticks.ONE // 2, large, small)), none.astype(jnp.float32)
+    found = []
+    for x in (reward, ticks.ONE - 1 - reward, cost, ticks.ONE - 1 - cost):
+        # x ticks stand for (x, x + 1): outcomes are rounded down. Near 1 the logarithm is taken of the other side.
+        small = jnp.log((jnp.clip(x, 1, None).astype(jnp.float32) + 0.5) * np.float32(2.0**-24))
+        large = jnp.log1p(-(jnp.clip(ticks.ONE - x, 1, None).astype(jnp.float32) - 0.5) * np.float32(2.0**-24))
+        found += [jnp.where(x < 1, 0.0, jnp.where(x > ticks.ONE // 2, large, small)), (x < 1).astype(jnp.float32)]
+    return jnp.stack(found)
 
 
 def _beta_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -> dict[str, np.ndarray]:
@@ -216,17 +212,12 @@ def _earned(arms: FiniteArms, result: Result, pulls: np.ndarray) -> np.ndarray:
     missing = every - result.ledger["expected_reward"][..., -1]
     if not missing.any():
         return pulls.astype(np.float64)
+    why = "under last_pull='forfeits', to tell whose last reward was forfeited"
     if (pulls.sum(axis=-1) > result.ledger["rounds"][..., -1]).any():
-        raise InputError(
-            "policy: one that pulls several arms a round given; under last_pull='forfeits' it must pull one, to tell "
-            "whose last reward was forfeited"
-        )
+        raise InputError(f"policy: one that pulls several arms a round given; it must pull one {why}")
     forfeited = (missing[..., None] == mean[:, None]) & (missing[..., None] != 0)
     if (forfeited.sum(-1) > 1).any():
-        raise InputError(
-            "environment: two arms of equal mean reward given; under last_pull='forfeits' they must differ by a tick "
-            "at least, to tell whose last reward was forfeited"
-        )
+        raise InputError(f"environment: two arms of equal mean reward given; they must differ {why}")
     return pulls - forfeited
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaxbandits.core.checks import positive_number, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, get, leaves_of, names_of, positive_parameters, put
-from jaxbandits.gradients.estimates import Estimate, by_name, estimated, play
+from jaxbandits.gradients.estimates import Estimate, estimated, play
 
 _EPSILON = 0x5160  # folded into the key for the directions
 _FEW = 10
@@ -38,19 +38,17 @@ def estimate(
         - f(\\theta e^{-\\sigma\\varepsilon})}{2\\sigma}\\, \\varepsilon\\Big]
 
     without bias. A parameter that has a range stays in it: beyond its end f is what it is there. As a gradient of R
-    itself it is biased by the smoothing, so σ is always reported. Both signs meet the
-    same world, which is what keeps their difference small.
+    itself it is biased by the smoothing, so σ is always reported. Both signs meet the same world.
 
     Args:
         policy: any policy; the parameters named are scalar or ``[setting]``, and above 0.
         environment, constraint: any.
         wrt: names of parameters, moved together.
-        key: ``jax.random.key(seed)``.
+        key: as in :func:`~jaxbandits.simulate`, which gets the further **options.
         replicates: pairs of runs on every instance, a multiple of ``directions``.
         sigma: σ > 0.
         directions: how many different ε are drawn for every instance, at least 2; the standard error counts these, and
             with fewer than 10 a warning says that it is itself uncertain.
-        **options: passed to :func:`~jaxbandits.simulate`.
 
     Returns:
         An :class:`Estimate` of R_σ and ∂R_σ/∂θ, ``[setting, instance]``.
@@ -80,9 +78,9 @@ def estimate(
     leaves = Settings.of(policy, environment.instances, environment.spec).policy
     each = replicates // directions
     value, slope, rounds = slopes(leaves, environment, constraint, paths, key, sigma, directions, each, **options)
-    about = {"sigma": sigma, "directions": directions, "rounds": rounds, "replicates": each * directions}
-    unbiased_for = "expected regret smoothed in log parameters"
-    found = estimated(value, by_name(names, slope), estimator="smoothed", unbiased_for=unbiased_for, **about)
+    about = {"estimator": "smoothed", "unbiased_for": "expected regret smoothed in log parameters", "sigma": sigma}
+    about |= {"directions": directions, "rounds": rounds, "replicates": each * directions}
+    found = estimated(value, names, slope, **about)
     for name, path in zip(names, paths, strict=True):  # from a slope by ln θ to one by θ
         theta = np.asarray(get(leaves, path), np.float64)  # [setting, 1 or instance]
         found.gradient[name][...] /= theta

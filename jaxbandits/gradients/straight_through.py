@@ -65,7 +65,6 @@ class Softened(Watching):
         )
 
     def select(self, state: Tangents, key: jax.Array, view: View) -> tuple[Tangents, Any]:
-        """Act, and find how the softened choice moves."""
         inner, action = self.policy.select(state.policy, key, view)
         arms, available = arm_statistics.as_floats(state.policy, view.round), view.available
         noise = gumbel(key, view.round, arms.n.shape[0]) if isinstance(self.policy, RandomisedPolicy) else 0.0
@@ -80,16 +79,14 @@ class Softened(Watching):
         moves = []
         for i in range(len(values)):
             unit = [jnp.ones_like(v) if i == j else jnp.zeros_like(v) for j, v in enumerate(values)]
-            moves.append(jax.jvp(soft, (values, arms), (unit, self._moved(state, arms, i)))[1])
+            n, reward, cost = (ticks.to_float(x)[i] for x in (state.pulls, state.reward, state.cost))
+            none = jnp.zeros_like(n)
+            spread = None if arms.reward_spread is None else none
+            moved = Arms(none, n, reward, cost, n - reward, n - cost, spread, spread)
+            moves.append(jax.jvp(soft, (values, arms), (unit, moved))[1])
         choice = jnp.stack(moves)
         choice = jnp.where(jnp.isfinite(choice), choice, 0)
         return state._replace(policy=inner, choice=choice), action
-
-    def _moved(self, state: Tangents, arms: Arms, i: int) -> Arms:
-        n, reward, cost = (ticks.to_float(x)[i] for x in (state.pulls, state.reward, state.cost))
-        none = jnp.zeros_like(n)
-        spread = None if arms.reward_spread is None else none
-        return Arms(none, n, reward, cost, n - reward, n - cost, spread, spread)
 
     def summary(self, state: Tangents) -> dict[str, jax.Array]:
         return estimates.reported("pulls_by", estimates.add(state.pulls, state.choice))
@@ -118,10 +115,9 @@ def estimate(
         environment: finite arms.
         constraint: a horizon or a total budget.
         wrt: names of real parameters with one value.
-        key: ``jax.random.key(seed)``.
+        key: as in :func:`~jaxbandits.simulate`, which gets the further **options.
         replicates: runs R ≥ 2 on every instance.
         relax: temperature of the softened choice, above 0. Small: less bias from softening, wilder tangents.
-        **options: passed to :func:`~jaxbandits.simulate`.
 
     Returns:
         An :class:`Estimate`, gradients ``[setting, instance]``; the standard error does not know of the bias.
@@ -142,10 +138,8 @@ def estimate(
     """
     names = names_of(wrt)
     if not chooses_by_score(policy) and not chooses_by_logits(policy):
-        raise InputError(
-            f"policy: {type(policy).__name__} given, whose choice is no argmax of scores that could be softened; it "
-            "must be a randomised policy or an index policy that chooses by its score alone"
-        )
+        must = "a randomised policy, or an index policy that chooses by its score alone"
+        raise InputError(f"policy: {type(policy).__name__} given; it must be {must}")
     if not isinstance(environment, FiniteArms):
         raise bad("environment", type(environment).__name__, "FiniteArms")
     estimates.check_runs(replicates)
@@ -160,6 +154,7 @@ def estimate(
     rate = np.asarray(result.best_rate)[:, None]
     loss = np.nan_to_num(rate * (mean_c if constraint.clock_name == "spent" else 1.0) - mean_r)  # [I, K], a pull's
     moves = estimates.read(result, "pulls_by")  # [setting, instance, replicate, P, K]
-    slopes = estimates.by_name(names, np.einsum("sirpk,ik->sirp", moves, loss))
-    about = {"unbiased_for": "nothing", "relax": relax, "replicates": replicates, "rounds": rounds}
-    return estimates.estimated(regret, slopes, estimator="straight_through", **about)
+    slopes = np.einsum("sirpk,ik->sirp", moves, loss)
+    about: dict[str, Any] = {"estimator": "straight_through", "unbiased_for": "nothing"}
+    about |= {"relax": relax, "replicates": replicates, "rounds": rounds}
+    return estimates.estimated(regret, names, slopes, **about)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbandits.core.checks import whole_number
-from jaxbandits.statistics.estimates import Ends, doubts_of, of_means, table, with_clear
-from jaxbandits.statistics.sample import Moments, check_axes, check_level, corrected, moments, paired, t_quantile, units
+from jaxbandits.statistics import estimates
+from jaxbandits.statistics.estimates import Ends, Moments, check_level, doubts_of, moments, units
 
 if TYPE_CHECKING:
     import xarray
@@ -56,10 +56,11 @@ def bootstrap_interval(
         >>> bool(found["low"] < found["mean"] < found["high"])
         True
     """
-    _check(level, resamples)
+    check_level("level", level)
+    whole_number("resamples", resamples, 100)
 
     def ends(values: np.ndarray) -> Ends:
-        found = of_means(over, level)(values)
+        found = estimates.of_means(over, level)(values)
         if values.shape[1] < _FEW:
             return found
         t, error = studentised(values, resamples, seed), moments(values).error
@@ -67,7 +68,7 @@ def bootstrap_interval(
         return found._replace(low=found.value - most * error, high=found.value - least * error)
 
     sample = units(x, over)
-    return table(sample, level, ends).assign_attrs(sample.attrs)
+    return estimates.table(sample, level, ends)
 
 
 def bootstrap_difference(
@@ -87,7 +88,9 @@ def bootstrap_difference(
         >>> bool(bootstrap_difference(x + 0.1 * x, x)["clear"])
         True
     """
-    return with_clear(bootstrap_interval(paired(x, y), over=over, level=level, resamples=resamples, seed=seed))
+    return estimates.with_clear(
+        bootstrap_interval(estimates.paired(x, y), over=over, level=level, resamples=resamples, seed=seed)
+    )
 
 
 def simultaneous_band(
@@ -107,10 +110,9 @@ def simultaneous_band(
     .. math:: \\max_m \\frac{\\bar x^{*b}_m - \\bar x_m}{\\mathrm{se}^{*b}_m} \\quad\\text{and}\\quad
               \\min_m \\frac{\\bar x^{*b}_m - \\bar x_m}{\\mathrm{se}^{*b}_m}
 
-    at ½ + level/2 and ½ − level/2. So both take account of how strongly the places depend on each other: they are below
-    Bonferroni's, which ignores that. With fewer than 10 units in a stratum the largest t in size is drawn from normal
-    numbers with the correlations of the sample, and made one of Student's t and corrected for skewness at each place,
-    as in :func:`mean`.
+    at ½ + level/2 and ½ − level/2: below Bonferroni's, which ignores how the places depend on each other. With fewer
+    than 10 units in a stratum the largest t in size is drawn from normal numbers with the correlations of the sample,
+    and made one of Student's t and corrected for skewness at each place, as in :func:`mean`.
 
     Args:
         x: an array with the axes ``over`` and ``along``.
@@ -133,9 +135,10 @@ def simultaneous_band(
         >>> bool(((band["high"] - band["low"]) > (each["high"] - each["low"])).all())
         True
     """
-    _check(level, resamples)
+    check_level("level", level)
+    whole_number("resamples", resamples, 100)
     axes = (along,) if isinstance(along, str) else tuple(along)
-    check_axes(x, *axes)
+    estimates.check_axes(x, *axes)
     sample = units(x, over)
     alone = [axis for axis in sample.dims if axis not in ("stratum", "unit", *axes)]
     groups = int(np.prod([sample.sizes[axis] for axis in alone]))
@@ -153,7 +156,7 @@ def simultaneous_band(
         return Ends(parts.mean, low, high, doubts_of(values, over, "mean", level))
 
     # Curves last: the places of one curve then lie side by side.
-    return table(sample.transpose("stratum", "unit", *alone, *axes), level, ends).assign_attrs(sample.attrs)
+    return estimates.table(sample.transpose("stratum", "unit", *alone, *axes), level, ends)
 
 
 def _normal_ends(
@@ -170,8 +173,8 @@ def _normal_ends(
     unit = np.divide(apart, scale, out=np.zeros_like(apart), where=scale > 0)
     z = np.abs(np.random.default_rng(seed).normal(size=(resamples, unit.shape[0])) @ unit)
     largest = np.quantile(z.reshape(resamples, groups, -1).max(axis=-1), level, axis=0, method="higher")
-    t = -t_quantile(ndtr(-np.repeat(largest, places // groups)), parts.freedom)
-    return [corrected(q, parts.skew) for q in (t, -t)]
+    t = -estimates.t_quantile(ndtr(-np.repeat(largest, places // groups)), parts.freedom)
+    return [estimates.corrected(q, parts.skew) for q in (t, -t)]
 
 
 def studentised(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
@@ -197,8 +200,3 @@ def studentised(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
             t = shift / np.sqrt(np.maximum(variance, least))
         found[first : first + some] = np.where(shift == 0, 0.0, t)
     return found
-
-
-def _check(level: float, resamples: object) -> None:
-    check_level("level", level)
-    whole_number("resamples", resamples, 100)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbandits.core.checks import InputError
-from jaxbandits.statistics.sample import check_level, moments, paired, t_quantile, units
+from jaxbandits.statistics.estimates import check_level, moments, paired, t_quantile, units
 
 if TYPE_CHECKING:
     import xarray
@@ -46,8 +46,7 @@ def dominance(
     """Every setting against every other by paired t-tests of the means, with Holm's control over all pairs.
 
     With one stratum it is :func:`scipy.stats.ttest_rel`, with several given instances Welch and Satterthwaite's. Since
-    all pairs are counted, the table may be read in any order: also "the winner against the rest", though the winner was
-    found by looking.
+    all pairs are counted, "the winner against the rest" may be read off, though the winner was found by looking.
 
     Args:
         x: an array with the axes ``among`` and ``over`` (and perhaps ``instance``, ``replicate``), no others, such as
@@ -98,8 +97,8 @@ def dominance(
     clear = adjusted <= 1 - level
     parts = {"difference": difference, "p": p, "adjusted": adjusted, "clear": clear}
     parts |= {"larger": clear & (difference > 0), "smaller": clear & (difference < 0)}
-    made = xarray.Dataset({name: square(x, among, part) for name, part in parts.items()})
-    return made.assign_attrs(level=level, **x.attrs)
+    attrs = {"level": level, **x.attrs}
+    return xarray.Dataset({name: square(x, among, part) for name, part in parts.items()}, attrs=attrs)
 
 
 def square(x: xarray.DataArray, among: str, values: np.ndarray) -> xarray.DataArray:
@@ -159,38 +158,32 @@ def runs_needed(
     if now < 2:
         raise InputError(f"x: 1 {over} given; it must have 2 or more, or its spread is unknown")
     mean, error, freedom, _ = moments(values)
-    half = error * t_quantile(0.5 + level / 2, freedom)
-    size = np.abs(mean)
+    half, size = error * t_quantile(0.5 + level / 2, freedom), np.abs(mean)
 
-    def count(difference: np.ndarray) -> np.ndarray:
-        return _least(difference, error * np.sqrt(now), freedom / (now - 1), 1 - level, power)
+    def least(difference: np.ndarray) -> np.ndarray:
+        """Least n ≥ 2 with the power, by bisection."""
 
-    needed = count(size)
-    clear = size > half
+        def reached(n: np.ndarray) -> np.ndarray:
+            then = freedom / (now - 1) * (n - 1)
+            apart = -t_quantile((1 - level) / 2, then) - t_quantile(1 - power, then)
+            return (difference > 0) & (apart * (error * np.sqrt(now)) <= difference * np.sqrt(n))
+
+        low, high = np.ones(mean.shape), np.full(mean.shape, float(_MOST))
+        possible = reached(high)
+        while (high - low > 1).any():
+            middle = np.maximum(np.floor(np.sqrt(low * high)), low + 1)  # halves the logarithm first
+            good, below = reached(middle), np.minimum(middle, high - 1)
+            low, high = np.where(good, low, below), np.where(good, np.minimum(middle, high), high)
+        return np.where(possible, high, np.inf)
+
+    needed, clear = least(size), size > half
     parts = {
         "now": np.full(mean.shape, float(now)),
         "needed": needed,
         "more": np.where(clear, 0.0, np.maximum(needed - now, 1.0)),
-        "least": count(size + half),
-        "most": np.where(clear, count(np.maximum(size - half, 0)), np.inf),
+        "least": least(size + half),
+        "most": np.where(clear, least(np.maximum(size - half, 0)), np.inf),
     }
     like = sample.isel(stratum=0, unit=0, drop=True)
     attrs = {"level": level, "power": power}
     return xarray.Dataset({name: like.copy(data=value) for name, value in parts.items()}, attrs=attrs)
-
-
-def _least(difference: np.ndarray, spread: np.ndarray, ratio: np.ndarray, alpha: float, power: float) -> np.ndarray:
-    """Least n ≥ 2 with the power, by bisection; ``ratio`` is degrees of freedom / (n − 1)."""
-
-    def reached(n: np.ndarray) -> np.ndarray:
-        freedom = ratio * (n - 1)
-        needed = -t_quantile(alpha / 2, freedom) - t_quantile(1 - power, freedom)
-        return (difference > 0) & (needed * spread <= difference * np.sqrt(n))
-
-    low, high = np.ones(np.shape(difference)), np.full(np.shape(difference), float(_MOST))
-    possible = reached(high)
-    while (high - low > 1).any():
-        middle = np.maximum(np.floor(np.sqrt(low * high)), low + 1)  # halves the logarithm first
-        good = reached(middle)
-        low, high = np.where(good, low, np.minimum(middle, high - 1)), np.where(good, np.minimum(middle, high), high)
-    return np.where(possible, high, np.inf)

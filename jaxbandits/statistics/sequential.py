@@ -15,14 +15,15 @@ mixture over p.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from jaxbandits.core.checks import InputError, bad, positive_number
+from jaxbandits.statistics.estimates import check_axes, check_level
 from jaxbandits.statistics.pairs import square
-from jaxbandits.statistics.sample import check_axes, check_level
 
 if TYPE_CHECKING:
     import xarray
@@ -33,15 +34,10 @@ CLAIMS = ("most runs", "average")
 
 
 class ClearPairs(NamedTuple):
-    """Which claims are clear, of the row against the column; run numbers from 1, 0 where it is not clear.
+    """Since which run, from 1, a claim is clear of the row against the column; 0 where it is not clear."""
 
-    Attributes:
-        most: the run after which it was clear that the row earns more than the column in most runs.
-        average: the same of more on average.
-    """
-
-    most: xarray.DataArray
-    average: xarray.DataArray
+    most: xarray.DataArray  # the row earns more than the column in most runs
+    average: xarray.DataArray  # the same of more on average
 
 
 def clear_pairs(
@@ -86,11 +82,12 @@ def clear_pairs(
     needed = math.log(max(count * (count - 1) // 2, 1) * 2 * len(CLAIMS) / (1 - level))
     most, average = np.zeros((2, count, count), int)
     counted = np.minimum(earned, bound) / bound
-    for row in range(count):
-        for column in range(count):
-            if row != column:
-                most[row, column] = _first(sign_evidence(earned[row] > earned[column]), needed)
-                average[row, column] = _first(mean_evidence(counted[row] - counted[column]), needed)
+    for pair in itertools.permutations(range(count), 2):
+        row, column = pair
+        wealth = sign_evidence(earned[row] > earned[column]), mean_evidence(counted[row] - counted[column])
+        for runs, evidence in zip((most, average), wealth, strict=True):
+            enough = evidence >= needed
+            runs[pair] = np.argmax(enough) + 1 if enough.any() else 0
     return ClearPairs(*(square(x, among, part) for part in (most, average)))
 
 
@@ -112,9 +109,3 @@ def mean_evidence(apart: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
         wealth = np.log1p(_BETS[:, None] * apart).cumsum(axis=1)
     return special.logsumexp(wealth, axis=0) - math.log(_BETS.size)
-
-
-def _first(evidence: np.ndarray, needed: float) -> int:
-    """The first run, from 1, after which the evidence suffices; 0 if it never does."""
-    enough = evidence >= needed
-    return int(np.argmax(enough)) + 1 if enough.any() else 0

@@ -1,8 +1,5 @@
 from .executors import Processes as Processes
 from .executors import open_engine as open_engine
-from .plan import Forecast as Forecast
-from .plan import forecast as forecast
-from .plan import make_plan as make_plan
 from .result import Curve as Curve
 from .result import SweepResult as SweepResult
 from .run import UnfinishedError as UnfinishedError

@@ -77,15 +77,11 @@ class Processes:
     def __enter__(self) -> Processes:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
         """Call it in one of the processes."""
         return self._threads.submit(self._call, pickle.dumps((function, args)))
 
-    def close(self) -> None:
-        """End the processes, whatever they do."""
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._closed = True
             children = list(self._children.values())
@@ -137,10 +133,7 @@ class Processes:
 
 
 def own_gpu(number: int, count: int, driver: str = "/proc/driver/nvidia/gpus") -> dict[str, str]:
-    """Variables that give one of ``count`` workers a GPU of those that this process may see, or a share of one.
-
-    ``driver`` is where the driver lists them; CUDA_VISIBLE_DEVICES, which Slurm sets, comes first.
-    """
+    """Variables that give one of ``count`` workers a GPU of those that this process may see, or a share of one."""
     told = os.environ.get("CUDA_VISIBLE_DEVICES")
     if told is None:
         with contextlib.suppress(OSError):
@@ -185,7 +178,7 @@ def open_engine(name: str) -> Iterator[Any]:
 
     Args:
         name: ``processes:N``; ``dask:tcp://HOST:PORT``, a scheduler that runs; or ``dask:local:N``, a Dask cluster of
-            so many processes on this machine. Dask starts on Slurm, Kubernetes and SSH by itself.
+            so many processes on this machine.
 
     Raises:
         InputError: there is no such engine, its package is not installed, or it does not answer.
@@ -198,29 +191,21 @@ def open_engine(name: str) -> Iterator[Any]:
     match = re.fullmatch(r"(processes|dask:local):([1-9]\d{0,3})|dask:(\w+://.+:\d{1,5})", name, re.ASCII)
     if match is None:
         raise bad("executor", name, NAMES)
-    kind, count, address = match.groups()
-    with Processes(int(count)) if kind == "processes" else _dask(name, address, int(count or 0)) as executor:
-        yield executor
-
-
-@contextlib.contextmanager
-def _dask(name: str, address: str | None, count: int) -> Iterator[Any]:
-    """A client of the scheduler at this address, or of a new one with so many workers."""
+    kind, count, where = match.groups()
+    if kind == "processes":
+        with Processes(int(count)) as processes:
+            yield processes
+        return
     try:
         import distributed
-    except ImportError as problem:
-        text = f"executor: {name!r} given; it needs a package that is not installed ({brief(problem)}): "
-        raise InputError(f"{text}pip install 'jaxbandits[dask]'") from None
+    except ImportError:
+        raise InputError(f"executor: {name!r} given; it needs Dask: pip install 'jaxbandits[dask]'") from None
     with contextlib.ExitStack() as held:
-        where: Any = address
-        if address is None:
-            variables = held.enter_context(shared_programs())
-            threads = max(1, checks.cores() // count)
-            where = held.enter_context(
-                distributed.LocalCluster(
-                    n_workers=count, threads_per_worker=threads, dashboard_address=":0", env=variables
-                )
-            )
+        if where is None:
+            each: dict[str, Any] = {"threads_per_worker": max(1, checks.cores() // int(count))}
+            each["env"] = held.enter_context(shared_programs())
+            local = distributed.LocalCluster(n_workers=int(count), dashboard_address=":0", **each)
+            where = held.enter_context(local)
         try:
             client = distributed.Client(where, timeout=_PATIENCE)
         except (OSError, TimeoutError, ValueError) as problem:

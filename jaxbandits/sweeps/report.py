@@ -31,29 +31,19 @@ def pictures(result: SweepResult) -> dict[str, bytes]:
     return found
 
 
-def _panels(result: SweepResult, width: float, height: float) -> tuple[Any, list[Any], list[tuple[str, int]]]:
+def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
     cells = result.cells()[:_MOST_PANELS]
     columns = min(3, len(cells))
     lines = -(-len(cells) // columns)
-    figure = Picture(figsize=(max(width * columns, 5.5), height * lines + 0.9), layout="constrained")
+    figure = Picture(figsize=(max(3.7 * columns, 5.5), 2.8 * lines + 0.9), layout="constrained")
     axes = list(np.ravel(figure.subplots(lines, columns, squeeze=False)))
     for axis in axes[len(cells) :]:
         axis.set_visible(False)
     if len(result.cells()) > len(cells):
         figure.text(0.01, 0.01, f"the first {len(cells)} of {len(result.cells())} cases", fontsize=8)
-    return figure, axes[: len(cells)], cells
-
-
-def _title(result: SweepResult, cell: tuple[str, int]) -> str:
-    environment, budget = cell
-    several = result.data.sizes["budget"] > 1
-    return environment + (f", budget {result.data['budget'].values[budget]:,.6g}" if several else "")
-
-
-def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
-    figure, axes, cells = _panels(result, 3.7, 2.8)
-    for axis, cell in zip(axes, cells, strict=True):
-        curves = [result.curve(policy, *cell) for policy in policies]
+    budgets = result.data["budget"].values
+    for axis, (environment, budget) in zip(axes, cells, strict=False):
+        curves = [result.curve(policy, environment, budget) for policy in policies]
         for number, curve in enumerate(curves):
             _one_curve(axis, curve, curve.parameters[name], number)
         x = np.concatenate([curve.parameters[name] for curve in curves])
@@ -65,18 +55,18 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
         if tops.min() > 0 and tops.max() / tops.min() > 8:
             axis.set_yscale("log")
             plain_numbers(axis.yaxis)
-        axis.set_title(_title(result, cell), fontsize=9)
+        at_budget = f", budget {budgets[budget]:,.6g}" if budgets.size > 1 else ""
+        axis.set_title(environment + at_budget, fontsize=9)
         axis.grid(alpha=0.3, linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(which="both", labelsize=8)
         axis.set_xlabel(name, fontsize=9)
     figure.supylabel("regret at the end [reward]", fontsize=10)
-    handles, labels = axes[0].get_legend_handles_labels()
-    title = (
-        "bars: paired 95 % intervals of the difference to the best value, all values at once; filled: not clearly worse"
-    )
-    figure.suptitle(title if len(axes) > 1 else title.replace("; ", ";\n"), fontsize=8)
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    bars = "bars: paired 95 % intervals of the difference to the best value, all values at once"
+    between = " " if len(cells) > 1 else "\n"
+    figure.suptitle(f"{bars};{between}filled: not clearly worse", fontsize=8)
+    keys = axes[0].get_legend_handles_labels()
+    figure.legend(*keys, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return encoded(figure, dpi=130)
 
 
@@ -164,28 +154,26 @@ def summary(result: SweepResult) -> str:
 
 def _head(result: SweepResult) -> list[str]:
     spec, plan = result.plan.spec, result.plan
+    tasks = [layout.tasks[0] for layout in plan.layouts.values()]
     if spec.over == "instance":
         what = "the instances were drawn at random; intervals are about other such instances"
+        fewest = min(task.instance_ids.size for task in tasks)
     else:
         what = "the instances are given; intervals are about other runs on them, and not about other instances"
-    ended = result.data["status"].values
-    counts = {status.name.lower(): int((ended == status).sum()) for status in Status}
-    tasks = [layout.tasks[0] for layout in plan.layouts.values()]
-    fewest = min(t.instance_ids.size if spec.over == "instance" else t.replicate_ids.size for t in tasks)
+        fewest = min(task.replicate_ids.size for task in tasks)
     unseen = invisible(fewest, spec.over)
-    return [
+    lines = [
         spec.title or "Sweep",
         f"{plan.lanes:,} runs; seed {spec.seed}; {what}.",
         "Regret is the pseudo-regret at the end of the clock. All settings met the same world: differences are paired.",
         f"What is called clearly worse is so with {100 * LEVEL:.0f} % confidence for all values of a policy at once, "
         "case by case.",
         f"{unseen[0].upper()}{unseen[1:]}.",
-        *(
-            f"Note: {count} runs ended by {name}, so their regret is not comparable."
-            for name, count in counts.items()
-            if count and name not in ("exhausted", "horizon")
-        ),
     ]
+    for status in (Status.ROUND_CAP, Status.CAPACITY, Status.INVALID):
+        if count := int((result.data["status"].values == status).sum()):
+            lines.append(f"Note: {count} runs ended by {status.name.lower()}, so their regret is not comparable.")
+    return lines
 
 
 def _cell(result: SweepResult, environment: str, budget: int) -> str:
@@ -224,8 +212,8 @@ def _against(result: SweepResult, curves: list[Curve], environment: str, budget:
     for curve in (curve for curve in curves if curve is not best):
         apart = result.difference(curve, best, environment, budget)
         mean, low, high = (float(apart[part]) for part in ("mean", "low", "high"))
-        clear = "" if low > 0 or high < 0 else ", not clear"
-        by = "the same in every run" if low == high == 0 else f"{mean:+,.4g} ({low:+,.4g} to {high:+,.4g}){clear}"
+        by = f"{mean:+,.4g} ({low:+,.4g} to {high:+,.4g}){'' if apart['clear'] else ', not clear'}"
+        by = "the same in every run" if low == high == 0 else by
         lines.append(f"{curve.policy} minus {best.policy}, each at its best: {by}")
     return lines
 

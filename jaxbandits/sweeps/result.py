@@ -16,8 +16,7 @@ from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics import mean as mean_of
 from jaxbandits.statistics import mean_interval, paired_difference
-from jaxbandits.sweeps.plan import SweepPlan, Unit
-from jaxbandits.sweeps.spec import versions
+from jaxbandits.sweeps.spec import SweepPlan, Unit, versions
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
@@ -189,11 +188,9 @@ class SweepResult:
 
     def difference(self, first: Curve, second: Curve, environment: str, budget: int = 0) -> xarray.Dataset:
         """Regret of one policy at its best value minus that of another at its own, paired, with a 95 % interval."""
-        x = self._ends(environment, budget)
-        ends = []
-        for curve in (first, second):
-            at = np.flatnonzero(self.data["policy"].values == curve.policy)[curve.best]
-            ends.append(x.isel(setting=at).reset_coords(drop=True))
+        x, policies = self._ends(environment, budget), self.data["policy"].values
+        at = (np.flatnonzero(policies == curve.policy)[curve.best] for curve in (first, second))
+        ends = (x.isel(setting=i).reset_coords(drop=True) for i in at)
         return paired_difference(*ends, average_instances=self.plan.spec.over == "replicate", level=LEVEL)
 
 
@@ -218,13 +215,21 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> S
             if name not in made:
                 made[name] = np.full(shape[: 4 + values.ndim], np.int8(-1) if name == "status" else np.nan)
             made[name][at] = values
-    policies = np.repeat(list(counts), list(counts.values()))
+    labels = []  # of every setting: its policy, and its swept values
+    for policy, count in counts.items():
+        swept = plan.parameters[policy].items()
+        texts = [", ".join(f"{name}={x[i]:.6g}" for name, x in swept) for i in range(count)]
+        labels += [f"{policy} {text}".strip() if count > 1 else policy for text in texts]
+    budgets = np.array(plan.budgets, np.float64)
+    if plan.spec.budgets is None:  # the one end of the clock, NaN if instances differ in it
+        ends = np.unique(np.concatenate([ticks.join(unit.task.marks)[:, -1] for unit in plan.units]))
+        budgets = np.array([ticks.to_units(ends[0]) if ends.size == 1 else np.nan])
     clock = plan.units[0].task.constraint.clock_name
     coords: dict[str, Any] = {
-        "setting": [label for policy, count in counts.items() for label in _labels(policy, plan, count)],
-        "policy": ("setting", policies, {"long_name": "policy"}),
+        "setting": labels,
+        "policy": ("setting", np.repeat(list(counts), list(counts.values())), {"long_name": "policy"}),
         "environment": environments,
-        "budget": ("budget", _budget_values(plan), {"long_name": "budget"}),
+        "budget": ("budget", budgets, {"long_name": "budget"}),
         "instance": ("instance", np.arange(widest, dtype=np.int32), {"long_name": "instance id"}),
         "replicate": ("replicate", np.arange(shape[4], dtype=np.int32), {"long_name": "replicate id"}),
         "mark": ("mark", shares, {"units": "1", "long_name": f"share of the clock ({clock})"}),
@@ -258,23 +263,7 @@ def _views(arrays: Mapping[str, np.ndarray], unit: Unit, instance: np.ndarray) -
         "status": arrays["ended"],
     }
     for name, x in arrays.items():
-        if name.startswith("event:"):
-            found[name.removeprefix("event:")] = x.astype(np.float64)
-        elif name.startswith("audit:"):
-            found[name.removeprefix("audit:")] = units[name]
+        kind, _, rest = name.partition(":")
+        if rest:
+            found[rest] = x.astype(np.float64) if kind == "event" else units[name]
     return {name: x for name, x in found.items() if x.ndim <= 2}  # one of several resources: blocks keep them
-
-
-def _labels(policy: str, plan: SweepPlan, count: int) -> list[str]:
-    """Every setting by its policy and its swept values."""
-    swept = plan.parameters[policy].items()
-    texts = [", ".join(f"{name}={x[i]:.6g}" for name, x in swept) for i in range(count)]
-    return [f"{policy} {text}".strip() if count > 1 else policy for text in texts]
-
-
-def _budget_values(plan: SweepPlan) -> np.ndarray:
-    """The budgets; without a list of them the one end of the clock, NaN if instances differ in it."""
-    if plan.spec.budgets is not None:
-        return np.asarray(plan.budgets, np.float64)
-    values = np.unique(np.concatenate([ticks.join(unit.task.marks)[:, -1] for unit in plan.units]))
-    return np.array([ticks.to_units(values[0]) if values.size == 1 else np.nan])

@@ -17,7 +17,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -27,10 +27,9 @@ from jaxbandits._engine.scan import ledger_of
 from jaxbandits._progress import Bar, unfinished
 from jaxbandits.core import checks
 from jaxbandits.core.checks import InputError, bad, brief, shown, whole_number
-from jaxbandits.sweeps.plan import Block, SweepPlan, make_plan
 from jaxbandits.sweeps.report import write_report
 from jaxbandits.sweeps.result import SweepResult, gather
-from jaxbandits.sweeps.spec import Sweep, first_difference, run_spec, source_of, versions
+from jaxbandits.sweeps.spec import Block, Sweep, SweepPlan, first_difference, make_plan, run_spec, source_of, versions
 from jaxbandits.sweeps.store import Folder, Note, block_name, decode, encode
 
 Answer = dict[str, Any]  # "worker": who; "name" with the checksum, and "content"; or "refused": why
@@ -47,7 +46,6 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     *,
     executor: Any = None,
-    devices: Sequence[Any] | None = None,
     workers: int | None = None,
     progress: bool | str = False,
     notice: Notice = warnings.warn,
@@ -60,8 +58,7 @@ def sweep(
             another executor. None keeps everything in memory.
         executor: who plays: anything with ``submit(function, *args) -> concurrent.futures.Future``, such as
             :class:`~jaxbandits.sweeps.Processes` or a ``concurrent.futures.ProcessPoolExecutor`` that spawns; or a
-            ``dask.distributed.Client``. Only this process writes. None: this process plays.
-        devices: without an executor: where to run, default all local devices.
+            ``dask.distributed.Client``. Only this process writes. None: this process plays, on all its devices.
         workers: without an executor: threads that run lanes, default one per device; on CPU at least one per core.
         progress: show a bar with blocks, lanes, rate and time left on stderr.
         notice: is told what is odd and was mended, such as a damaged block that is computed anew.
@@ -86,30 +83,31 @@ def sweep(
     """
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise bad("executor", executor, "an object with submit(function, *args) -> future")
-    for name, value in (("devices", devices), ("workers", workers)):
-        if executor is not None and value is not None:
-            raise bad(name, value, "left out: the executor has workers of its own")
-    places, count = list(devices or ()), 0
-    if executor is None:
-        places = places or jax.local_devices()
-        count = pool.usual_workers(places) if workers is None else whole_number("workers", workers, 1, 4096)
+    if executor is not None and workers is not None:
+        raise bad("workers", workers, "left out: the executor has workers of its own")
+    here, devices = jax.default_backend(), jax.local_devices()
+    count = pool.usual_workers(devices) if workers is None else whole_number("workers", workers, 1, 4096)
     # The kind of device belongs to the bytes: whoever plans, collects or finishes a sweep need not have it.
-    kind = places[0].platform if executor is None else _kind_of_workers(executor)
     if out is not None and Folder(out).begun():
         kind = Folder(out).manifest()["identity"]["versions"]["platform"]
+    else:
+        kind = here if executor is None else _kind_of_workers(executor)
     plan = make_plan(spec, kind)
     if link := getattr(executor, "dashboard_link", None):  # Dask has one
         notice(f"dashboard: {link}")
 
     def play_blocks(blocks: Sequence[Block], put: Put, note: Note) -> None:
-        if executor is None and places[0].platform != kind:
+        if executor is None and here != kind:
             raise InputError(
-                f"devices: of kind {places[0].platform!r}; {len(blocks)} of {len(plan.blocks)} blocks are missing in "
+                f"devices: of kind {here!r}; {len(blocks)} of {len(plan.blocks)} blocks are missing in "
                 f"{shown(str(out))}, which was begun on {kind!r}: they must be played there, or in another folder"
             )
-        player = on_threads(places, count) if executor is None else on_executor(plan, executor)
-        note("start", missing=len(blocks), **player.about)
-        Dispatch(plan, player, put, note, notice).run(blocks, progress)
+        if executor is None:
+            note("start", missing=len(blocks), devices=len(devices), platform=here, workers=count)
+        else:
+            note("start", missing=len(blocks), executor=type(executor).__name__)
+        player = pool.Workers(devices, count) if executor is None else executor
+        dispatch(plan, blocks, player, put, note, notice, progress)
 
     if out is None:
         kept: dict[int, bytes] = {}
@@ -135,40 +133,7 @@ def sweep(
     return result
 
 
-# --- who plays: the threads of this process, or the workers of an executor -------------------------------------
-
-
-class Player(NamedTuple):
-    """Who plays blocks."""
-
-    submit: Callable[[Sequence[Block]], list[Future[Answer]]]
-    close: Callable[[], None]
-    about: dict[str, Any]  # for the log
-    ahead: float  # blocks that are handed out before any is answered
-    rounds: Callable[[], float]  # played so far, those of unfinished blocks too
-
-
-def on_threads(devices: Sequence[Any], workers: int) -> Player:
-    """The threads of this process, which get all blocks at once."""
-    threads = pool.Workers(devices, workers)
-
-    def submit(blocks: Sequence[Block]) -> list[Future[Answer]]:
-        return threads.submit([block_job(block, block.unit.task.order.size) for block in blocks])
-
-    about = {"devices": len(devices), "platform": devices[0].platform, "workers": workers}
-    return Player(submit, threads.close, about, math.inf, lambda: threads.work)
-
-
-def on_executor(plan: SweepPlan, executor: Any) -> Player:
-    """The workers of an executor, which its owner closes. What is played of a block is unknown until it is here."""
-    # A Dask client would answer an equal call from its memory, and its futures are not Python's.
-    to = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
-    request = request_of(plan)
-
-    def submit(blocks: Sequence[Block]) -> list[Future[Answer]]:
-        return [to.submit(play, request, block.number) for block in blocks]
-
-    return Player(submit, lambda: None, {"executor": type(executor).__name__}, 16, lambda: 0.0)
+# --- who plays: the threads of this process, which get all blocks at once, or the workers of an executor --------
 
 
 def block_job(block: Block, in_line: int) -> pool.Job:
@@ -185,16 +150,16 @@ def block_job(block: Block, in_line: int) -> pool.Job:
     return pool.Job(task, block.lanes, block.rounds, in_line, store)
 
 
-def kind_of_device() -> str:
-    """In a worker: what it plays on."""
-    return jax.default_backend()
-
-
 def _kind_of_workers(executor: Any) -> str:
     try:
         return str(executor.submit(kind_of_device).result())
     except Exception:  # who takes no work is told of when blocks are handed out
         return jax.default_backend()
+
+
+def kind_of_device() -> str:
+    """In a worker: what it plays on."""
+    return jax.default_backend()
 
 
 def worker_name() -> str:
@@ -208,91 +173,97 @@ _TRIES = 3
 _LOOK = 0.1  # seconds between two looks at the bar
 
 
-class Dispatch:
-    """One go at the blocks that are missing. A block is waiting, under way, kept, or given up after some tries."""
+def dispatch(
+    plan: SweepPlan,
+    blocks: Sequence[Block],
+    player: Any,
+    put: Put,
+    note: Note,
+    notice: Notice,
+    progress: bool | str = False,
+) -> None:
+    """Have blocks played by ``pool.Workers`` or an executor: each waits, is under way, kept, or given up.
 
-    def __init__(self, plan: SweepPlan, player: Player, put: Put, note: Note, notice: Notice):
-        self._plan, self._player, self._put, self._note, self._notice = plan, player, put, note, notice
-        self._waiting: deque[Block] = deque()
-        self._under_way: dict[Future[Answer], Block] = {}
-        self._tries: Counter[int] = Counter()  # by block: how often it has failed
-        self._given_up: list[tuple[int, str]] = []  # block, and why
-        self._workers: set[str] = set()  # that have answered
-        self._finished = self._lanes = 0
-        self._rounds = 0.0  # played
+    An UnfinishedError if some could not be played, when all others were.
+    """
+    threads = player if isinstance(player, pool.Workers) else None
+    # A Dask client would answer an equal call from its memory, and its futures are not Python's.
+    executor = player.get_executor(pure=False) if hasattr(player, "get_executor") else player
+    request = request_of(plan) if threads is None else None
+    ahead = 16 if threads is None else math.inf  # blocks that are handed out before any is answered
+    waiting, under_way = deque(_in_order(blocks)), dict[Future[Answer], Block]()
+    failures, given_up = Counter[int](), list[tuple[int, str]]()  # by block: how often, and why
+    workers = set[str]()  # that have answered
+    total, finished, lanes, rounds = len(plan.blocks), len(plan.blocks) - len(blocks), 0, 0.0
+    began = time.perf_counter()
 
-    def run(self, blocks: Sequence[Block], progress: bool | str = False) -> None:
-        """Play these blocks; an UnfinishedError if some could not be played, when all others were."""
-        self._waiting.extend(_in_order(blocks))
-        self._finished = len(self._plan.blocks) - len(blocks)
-        began = time.perf_counter()
-        with Bar(progress, sum(block.rounds for block in blocks)) as bar:
-            try:
-                while self._waiting or self._under_way:
-                    self._hand_out()
-                    for future in concurrent.futures.wait(self._under_way, _LOOK, "FIRST_COMPLETED").done:
-                        self._take(self._under_way.pop(future), future)
-                    rounds = max(self._rounds, self._player.rounds())
-                    pace = f"{rounds / (time.perf_counter() - began):.2g} rounds/s" if rounds else "compiling"
-                    blocks_done = f"{self._finished}/{len(self._plan.blocks)} blocks"
-                    bar.show(f"{blocks_done}, {self._lanes:,} lanes, {pace}", rounds)
-            finally:
-                for future in self._under_way:
-                    future.cancel()
-                self._player.close()
-        if self._given_up:
-            (first, why), count = min(self._given_up), len(self._given_up)
-            which = f"{count} blocks" if count > 1 else "one block"
-            raise self._unfinished(f"{which} failed {_TRIES} times: {self._name(first)}: {why}")
+    def submit(chosen: Sequence[Block]) -> list[Future[Answer]]:
+        if threads is not None:
+            return threads.submit([block_job(block, block.unit.task.order.size) for block in chosen])
+        return [executor.submit(play, request, block.number) for block in chosen]
 
-    def _hand_out(self) -> None:
-        """Keep the workers busy: two blocks for each that was heard of, and some for those that were not."""
-        room = self._player.ahead + 2 * len(self._workers) - len(self._under_way)
-        blocks = [self._waiting.popleft() for _ in range(int(min(len(self._waiting), max(room, 0))))]
+    def unfinished(text: str) -> UnfinishedError:
+        return UnfinishedError(f"{text}; {finished} of {total} blocks are finished")
+
+    def name(number: int) -> str:
+        return f"block {number} ({plan.blocks[number].unit.name})"
+
+    with Bar(progress, sum(block.rounds for block in blocks)) as bar:
         try:
-            self._under_way.update(zip(self._player.submit(blocks), blocks, strict=True))
-        except Exception as problem:
-            raise self._unfinished(f"the executor takes no work ({_told(problem)})") from problem
+            while waiting or under_way:
+                # Keep the workers busy: two blocks for each that was heard of, and some for those that were not.
+                room = max(ahead + 2 * len(workers) - len(under_way), 0)
+                chosen = [waiting.popleft() for _ in range(int(min(len(waiting), room)))]
+                try:
+                    under_way.update(zip(submit(chosen), chosen, strict=True))
+                except Exception as problem:
+                    raise unfinished(f"the executor takes no work ({_told(problem)})") from problem
+                for future in concurrent.futures.wait(under_way, _LOOK, "FIRST_COMPLETED").done:
+                    block = under_way.pop(future)
+                    answer, why = _answer_of(future)
+                    if "lost" in answer or "refused" in answer:
+                        raise unfinished(why)
+                    # A worker's word is not taken for it: the bytes must have the checksum that the worker named.
+                    content = answer.get("content", b"")
+                    if answer.get("name") == block_name(block.number, content):
+                        put(block.number, content)
+                        workers.add(answer["worker"])
+                        finished, lanes, rounds = finished + 1, lanes + block.lanes.size, rounds + block.rounds
+                        work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
+                        note("block", number=block.number, worker=answer["worker"], **work)
+                        continue
+                    failures[block.number] += 1
+                    note("failed", number=block.number, tries=failures[block.number], why=why)
+                    if failures[block.number] < _TRIES:
+                        waiting.appendleft(block)
+                    else:
+                        given_up.append((block.number, why))
+                        notice(f"{name(block.number)} failed {_TRIES} times and is left out: {why}")
+                work_done = max(rounds, threads.work if threads is not None else 0.0)  # of unfinished blocks too
+                pace = f"{work_done / (time.perf_counter() - began):.2g} rounds/s" if work_done else "compiling"
+                bar.show(f"{finished}/{total} blocks, {lanes:,} lanes, {pace}", work_done)
+        finally:
+            for future in under_way:
+                future.cancel()
+            if threads is not None:  # an executor is its owner's to close
+                threads.close()
+    if given_up:
+        first, why = min(given_up)
+        which = f"{len(given_up)} blocks" if len(given_up) > 1 else "one block"
+        raise unfinished(f"{which} failed {_TRIES} times: {name(first)}: {why}")
 
-    def _take(self, block: Block, future: Future[Answer]) -> None:
-        """Keep a block, or have it played again."""
-        answer: Answer = {}
-        why = "came with bytes whose checksum is not that in its name"
-        try:
-            answer = future.result()
-        except concurrent.futures.CancelledError as problem:  # not by us
-            raise self._unfinished(f"the executor has lost its work ({_told(problem)})") from problem
-        except Exception as problem:
-            why = _told(problem)
-        worker, content = str(answer.get("worker", "")), answer.get("content", b"")
-        if "refused" in answer:
-            raise self._unfinished(f"worker {worker} may not play: {answer['refused']}")
-        # A worker's word is not taken for it: a block counts if its bytes have the checksum that the worker named.
-        if answer.get("name") != block_name(block.number, content):
-            self._fail(block, why)
-            return
-        self._put(block.number, content)
-        self._workers.add(worker)
-        self._finished += 1
-        self._lanes += block.lanes.size
-        self._rounds += block.rounds
-        work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
-        self._note("block", number=block.number, worker=worker, **work)
 
-    def _fail(self, block: Block, why: str) -> None:
-        self._tries[block.number] += 1
-        self._note("failed", number=block.number, tries=self._tries[block.number], why=why)
-        if self._tries[block.number] < _TRIES:
-            self._waiting.appendleft(block)
-        else:
-            self._given_up.append((block.number, why))
-            self._notice(f"{self._name(block.number)} failed {_TRIES} times and is left out: {why}")
-
-    def _name(self, number: int) -> str:
-        return f"block {number} ({self._plan.blocks[number].unit.name})"
-
-    def _unfinished(self, text: str) -> UnfinishedError:
-        return UnfinishedError(f"{text}; {self._finished} of {len(self._plan.blocks)} blocks are finished")
+def _answer_of(future: Future[Answer]) -> tuple[Answer, str]:
+    """What came, and what is to be said of it if it cannot be used."""
+    try:
+        answer = future.result()
+    except concurrent.futures.CancelledError as problem:  # not by us
+        return {"lost": True}, f"the executor has lost its work ({_told(problem)})"
+    except Exception as problem:
+        return {}, _told(problem)
+    if "refused" in answer:
+        return answer, f"worker {answer['worker']} may not play: {answer['refused']}"
+    return answer, "came with bytes whose checksum is not that in its name"
 
 
 def _in_order(blocks: Sequence[Block]) -> list[Block]:
@@ -318,7 +289,7 @@ def _told(problem: BaseException) -> str:
 # A request is made of plain values only (numbers, text, bytes), so that a worker with another version can read it, and
 # say so. The spec in it is source, or was pickled by value.
 
-_ARRIVING = threading.Lock()  # one spec at a time; and no block is begun twice
+_ARRIVING = threading.Lock()  # one spec at a time
 _PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
@@ -333,11 +304,8 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
         try:
             how, content = _PYTHON, pickler.dumps(plan.spec)
         except Exception as problem:
-            raise InputError(
-                f"spec: cannot be sent to another process ({type(problem).__name__}: {brief(problem)}); it must be "
-                "made of values that can be pickled (the package cloudpickle pickles more), or come from a file "
-                "(jaxbandits sweep SPEC.py)"
-            ) from None
+            must = "made of values that can be pickled, or come from a file (jaxbandits sweep SPEC.py)"
+            raise InputError(f"spec: cannot be sent to another process ({_told(problem)}); it must be {must}") from None
     return {"identity": json.dumps(plan.identity), "how": how, "spec": content}
 
 
@@ -346,16 +314,11 @@ def play(request: dict[str, Any], number: int) -> Answer:
     try:
         with _ARRIVING:
             _refuse_other_versions(request)
-            plan, workers, open_ = _resident(request["identity"], request["how"], request["spec"])
-            if number not in open_:
-                unit = plan.blocks[number].unit
-                in_line = -(-unit.task.order.size // unit.blocks)
-                (open_[number],) = workers.submit([block_job(plan.blocks[number], in_line)])
-            future = open_[number]
-        try:
-            return future.result()
-        finally:
-            open_.pop(number, None)
+            plan, workers = _resident(request["identity"], request["how"], request["spec"])
+            unit = plan.blocks[number].unit
+            in_line = -(-unit.task.order.size // unit.blocks)
+            (future,) = workers.submit([block_job(plan.blocks[number], in_line)])
+        return future.result()
     except InputError as problem:
         return {"worker": worker_name(), "refused": brief(problem, 400)}
 
@@ -371,8 +334,8 @@ def _refuse_other_versions(request: dict[str, Any]) -> None:
 
 
 @functools.lru_cache(maxsize=1)
-def _resident(identity: str, how: str, spec: Any) -> tuple[SweepPlan, pool.Workers, dict[int, Future[Answer]]]:
-    """The sweep in this process, who plays it, and the blocks under way; it stays between calls, and so do programs."""
+def _resident(identity: str, how: str, spec: Any) -> tuple[SweepPlan, pool.Workers]:
+    """The sweep in this process, and who plays it; they stay between calls, and so do programs."""
     found: Sweep = run_spec(*spec) if how == "source" else pickle.loads(spec)
     devices = jax.local_devices()
     plan = make_plan(found)
@@ -386,4 +349,4 @@ def _resident(identity: str, how: str, spec: Any) -> tuple[SweepPlan, pool.Worke
 
         with contextlib.suppress(ValueError):  # it is none of Dask's
             threads = min(get_worker().state.nthreads, threads)
-    return plan, pool.Workers(devices, threads), {}
+    return plan, pool.Workers(devices, threads)

@@ -25,12 +25,9 @@ from typing import Any
 import numpy as np
 from filelock import FileLock, Timeout
 
-from jaxbandits import _files
-from jaxbandits._files import UNFINISHED, path_of, reason_of, write_whole
-from jaxbandits._tables import counted
+from jaxbandits._files import UNFINISHED, path_of, read_arrays, reason_of, write_arrays, write_whole
 from jaxbandits.core.checks import InputError, bad, shown
-from jaxbandits.sweeps.plan import SweepPlan
-from jaxbandits.sweeps.spec import first_difference
+from jaxbandits.sweeps.spec import SweepPlan, first_difference
 
 MANIFEST, BLOCKS, LOG = "sweep.json", "blocks", "log"
 _FORMAT = 1
@@ -47,13 +44,13 @@ class StorageError(OSError):
 def encode(arrays: Mapping[str, np.ndarray]) -> bytes:
     """The bytes of a block: uncompressed, so that they depend on nothing but the arrays."""
     file = io.BytesIO()
-    _files.write_arrays(file, arrays)
+    write_arrays(file, arrays)
     return file.getvalue()
 
 
 def decode(content: bytes) -> dict[str, np.ndarray]:
     """What :func:`encode` was given."""
-    return _files.read_arrays(io.BytesIO(content))
+    return read_arrays(io.BytesIO(content))
 
 
 def block_name(number: int, content: bytes) -> str:
@@ -66,8 +63,6 @@ class Folder:
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = path_of("out", path)
-
-    # --- the manifest ------------------------------------------------------------------------------------------
 
     def open(self, plan: SweepPlan) -> None:
         """Begin in an empty folder, or check that it was begun by this very sweep."""
@@ -102,10 +97,8 @@ class Folder:
         """Hold the manifest against a sweep: the first difference is named."""
         if found := first_difference(json.loads(json.dumps(plan.identity)), self.manifest()["identity"]):
             where, now, then = found
-            raise InputError(
-                f"{where}: {shown(now)} given, but {shown(str(self.path))} was begun with {shown(then)}; "
-                "it must be the same, or another folder"
-            )
+            begun = f"{shown(str(self.path))} was begun with {shown(then)}; it must be the same, or another folder"
+            raise InputError(f"{where}: {shown(now)} given, but {begun}")
 
     def manifest(self) -> dict[str, Any]:
         """``identity``: what the sweep is, and ``blocks``: how it was cut."""
@@ -114,9 +107,7 @@ class Folder:
             if found["format"] == _FORMAT:
                 return found
             reason = f"it has no format {_FORMAT}"
-        except OSError as problem:
-            reason = reason_of(problem)
-        except (ValueError, KeyError, TypeError) as problem:
+        except (OSError, ValueError, KeyError, TypeError) as problem:
             reason = f"{type(problem).__name__}: {problem}"
         raise bad("DIR", str(self.path), f"the folder of a sweep ({MANIFEST}: {reason})")
 
@@ -124,33 +115,26 @@ class Folder:
     def alone(self) -> Iterator[None]:
         """Keep a second run out, as long as this process lives."""
         self.begun()
-        lock = self._lock()
+        lock = FileLock(self.path / LOG / "lock")
         try:
             (self.path / LOG).mkdir(parents=True, exist_ok=True)
-            lock.acquire(timeout=_PATIENCE)
+            held = lock.acquire(timeout=_PATIENCE)
         except Timeout:
             raise bad("out", str(self.path), "a folder on which no other run works now") from None
         except OSError as problem:
             raise bad("out", str(self.path), f"a folder that can be written ({reason_of(problem)})") from None
-        try:
+        with held:
             yield
-        finally:
-            lock.release()
 
     def in_use(self) -> bool:
         """Does a run work on it now?"""
         if not (self.path / LOG).is_dir():
             return False
         try:
-            with self._lock().acquire(timeout=0):
+            with FileLock(self.path / LOG / "lock").acquire(timeout=0):
                 return False
         except OSError as problem:  # else it is the folder of somebody who lets nobody write
             return isinstance(problem, Timeout)
-
-    def _lock(self) -> FileLock:
-        return FileLock(self.path / LOG / "lock")
-
-    # --- blocks ------------------------------------------------------------------------------------------------
 
     def put(self, number: int, content: bytes) -> None:
         """Save a finished block."""
@@ -159,8 +143,7 @@ class Folder:
     def get(self, number: int) -> bytes:
         """The bytes of a finished block, if its checksum is right."""
         path = self.listed().get(number)
-        content = path.read_bytes() if path is not None else b""
-        if path is None or path.name != block_name(number, content):
+        if path is None or path.name != block_name(number, content := path.read_bytes()):
             raise InputError(f"block {number}: missing or damaged; the same sweep again computes it anew")
         return content
 
@@ -175,8 +158,6 @@ class Folder:
         paths = [(_NAME.fullmatch(path.name), path) for path in sorted((self.path / BLOCKS).glob("*.npz"))]
         return {int(match[1]): path for match, path in paths if match}
 
-    # --- results and logs --------------------------------------------------------------------------------------
-
     def write(self, name: str, content: bytes, what: str = "") -> None:
         """Put a file in place, whole."""
         with self._writing(what or name):
@@ -187,10 +168,9 @@ class Folder:
         try:
             yield
         except OSError as problem:
-            count = len(self.listed())
-            intact = f"{counted(count, 'finished block')} {'is' if count == 1 else 'are'} intact"
             failed = f"{what} could not be written to {self.path}: {reason_of(problem)}"
-            raise StorageError(problem.errno, f"{failed}; {intact}, the same command continues") from problem
+            intact = f"{len(self.listed())} finished blocks are intact, the same command continues"
+            raise StorageError(problem.errno, f"{failed}; {intact}") from problem
 
     def log(self) -> Note:
         """Where a run notes its events, one JSON object a line, with times. A full disk stops no run for its log."""

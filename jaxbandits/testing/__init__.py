@@ -1,6 +1,6 @@
-"""The public contract kit: does your policy, does your environment keep the rules that the simulator leans on?
+"""The public contract kit: does your policy, environment or constraint keep the rules that the simulator leans on?
 
-A new policy or environment is checked in one line, in your own tests::
+It is checked in one line, in your own tests::
 
     from jaxbandits.testing import check_constraint, check_environment, check_policy
 

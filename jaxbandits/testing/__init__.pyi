@@ -1,11 +1,11 @@
-from .accountant import CONSTRAINT_CHECKS as CONSTRAINT_CHECKS
-from .accountant import check_constraint as check_constraint
 from .lanes import Step as Step
 from .lanes import Subject as Subject
 from .lanes import assert_same_results as assert_same_results
 from .lanes import compilations as compilations
 from .lanes import episode as episode
 from .lanes import ulps_apart as ulps_apart
-from .learner import POLICY_CHECKS as POLICY_CHECKS
-from .learner import check_policy as check_policy
+from .rules import CONSTRAINT_CHECKS as CONSTRAINT_CHECKS
+from .rules import POLICY_CHECKS as POLICY_CHECKS
+from .rules import check_constraint as check_constraint
+from .rules import check_policy as check_policy
 from .world import check_environment as check_environment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._engine.scan import at_instance, book, open_ledger
-from jaxbandits.core import streams, ticks
+from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError
-from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, Status, View
-from jaxbandits.core.pytrees import Pytree, leaf_fields, map_leaves
+from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, View
+from jaxbandits.core.pytrees import Pytree
 from jaxbandits.core.settings import Settings
 from jaxbandits.core.streams import Domain, typed
 from jaxbandits.result import Result
@@ -158,8 +158,7 @@ def episode(
         ((1, 5), [0, 1], [False, False, False, False, True])
     """
     environment.check()
-    prepared = constraint.prepare(environment)
-    prepared = jax.tree.map(lambda x: jnp.asarray(x[instance]), prepared)
+    prepared = jax.tree.map(lambda x: jnp.asarray(x[instance]), constraint.prepare(environment))
     root = jax.random.key_data(streams.root_key(key))
     leaves = one_setting(policy, environment, instance)
     tables = jax.tree.map(jnp.asarray, environment)
@@ -184,39 +183,38 @@ def _episodes(
 ) -> Step:
     def one(replicate: jax.Array) -> Step:
         lane = streams.lane_key(typed(root), instance, replicate)
-        return _play(policy, environment, constraint, jax.random.key_data(lane), instance, rounds)
+        return play_lane(policy, environment, constraint, jax.random.key_data(lane), instance, rounds)
 
     return jax.vmap(one)(replicates)
 
 
-def domain_words(root: Any, instance: int, replicate: int, domain: Domain) -> jax.Array:
-    """The words of one lane's key for a domain, by jax's keys: not by the engines' hashes on the host."""
-    return jax.random.key_data(streams.domain_key(streams.lane_key(root, instance, replicate), domain))
-
-
-def _play(
+def play_lane(
     policy: Policy, environment: Environment, constraint: Constraint, lane: jax.Array, row: jax.Array, rounds: int
 ) -> Step:
+    """One lane, its key as words."""
     world = at_instance(environment, row)
-    world_key = jax.random.key_data(streams.domain_key(typed(lane), Domain.WORLD))
-    policy_key = jax.random.key_data(streams.domain_key(typed(lane), Domain.POLICY))
+    world_key, policy_key = (streams.domain_key(typed(lane), domain) for domain in (Domain.WORLD, Domain.POLICY))
     state, blank = world.start(), policy.blank_action(environment.spec)
-    _, nothing, feedback, _ = jax.eval_shape(world.pull, state, blank, typed(world_key), jnp.int32(1))
-    ledger = open_ledger(constraint, nothing)
+    _, nothing, feedback, _ = jax.eval_shape(world.pull, state, blank, world_key, jnp.int32(1))
     silent = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback)
-    begin = (policy.init(environment.spec), state, ledger, blank, silent, jnp.bool_(True))
+    begin = (policy.init(environment.spec), state, open_ledger(constraint, nothing), blank, silent, jnp.bool_(True))
 
     def one(carry: Any, _: None) -> tuple[Any, Step]:
         before, state, ledger, action, feedback, empty = carry
         view = View(ledger.rounds + 1, constraint.view(ledger), world.available())  # type: ignore[arg-type]
         seen = Observation(view, action, feedback, empty)
-        after, action = policy.step(before, typed(policy_key), seen)
-        state, outcome, feedback, empty = world.pull(state, action, typed(world_key), view.round)
+        after, action = policy.step(before, policy_key, seen)
+        state, outcome, feedback, empty = world.pull(state, action, world_key, view.round)
         ledger = book(constraint, ledger, outcome)
-        over = constraint.ended(ledger)
-        return (after, state, ledger, action, feedback, empty), Step(before, seen, after, action, outcome, ledger, over)
+        carry = after, state, ledger, action, feedback, empty
+        return carry, Step(before, seen, after, action, outcome, ledger, constraint.ended(ledger))
 
     return jax.lax.scan(one, begin, None, length=rounds)[1]
+
+
+def domain_words(root: Any, instance: Any, replicate: Any, domain: Domain) -> jax.Array:
+    """The words of one lane's key for a domain, by jax's keys: not by the engines' hashes on the host."""
+    return jax.random.key_data(streams.domain_key(streams.lane_key(root, instance, replicate), domain))
 
 
 # --- The subject of a check.
@@ -242,15 +240,6 @@ class Subject:
         nouns = {"policies": self.first, "environment": self.environment, "constraint": self.constraint}
         given: dict[str, Any] = {"key": self.key, "replicates": self.replicates, "marks": MARKS, "slots": self.slots}
         return simulate(**(nouns | given | {"chunk": 16, "engine": "scan"} | changes))
-
-    def keeps(self, checks: Sequence[Callable[[Subject], None]], owner: object) -> None:
-        """Raise :class:`AssertionError` with the first rule that ``owner`` breaks."""
-        for check in checks:
-            try:
-                check(self)
-            except AssertionError as broken:
-                rule = check.__name__.replace("_", " ")
-                raise AssertionError(f"{type(owner).__name__} breaks the rule «{rule}»: {broken}") from broken
 
     @cached_property
     def first(self) -> Policy:
@@ -309,97 +298,3 @@ class Subject:
     def policy_words(self) -> jax.Array:
         """The policy's key in instance 0, replicate 0, as words."""
         return domain_words(streams.root_key(self.key), 0, 0, Domain.POLICY)
-
-
-def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
-    """The policy, environment and constraint of some instances."""
-    chosen, environment, constraint = np.asarray(instances), subject.environment, subject.constraint
-    parts = {}
-    for field in leaf_fields(constraint):
-        shape = np.shape(getattr(constraint, field.name))
-        # [d] of d resources in a world of d instances is one budget for each resource
-        if shape[:1] == (environment.instances,) and (len(shape) > 1 or shape != (environment.resources,)):
-            parts[field.name] = np.asarray(getattr(constraint, field.name))[chosen]
-    return {
-        "policies": jax.tree.map(lambda x: x[:, chosen] if x.shape[1] > 1 else x, subject.first),
-        "environment": jax.tree.map(lambda x: np.asarray(x)[chosen], environment),
-        "constraint": dataclasses.replace(constraint, **parts),  # type: ignore[type-var]
-    }
-
-
-def has_presence(environment: Environment) -> bool:
-    """Does a table say which arms exist?"""
-    return any(_is_presence(path) for path, _ in jax.tree_util.tree_leaves_with_path(environment))
-
-
-def _is_presence(path: Any) -> bool:
-    return bool(path) and getattr(path[-1], "name", "") == "present"
-
-
-def widened(policy: Policy, environment: Environment, extra: int) -> dict[str, Any]:
-    """More columns in every table ``[instance, arm, …]`` and every leaf per arm: copies of the last, but absent.
-
-    The arms' axis is the last of the table of presence (a world that changes has that of its segments before it).
-    """
-    leaves = jax.tree_util.tree_leaves_with_path(environment)
-    axis = next(np.ndim(x) for path, x in leaves if _is_presence(path)) - 1
-
-    def pad(path: Any, x: Any) -> np.ndarray:
-        x = np.asarray(x)
-        if x.ndim <= axis or x.shape[axis] != environment.spec.arms:
-            return x
-        widths = [(0, 0)] * axis + [(0, extra)] + [(0, 0)] * (x.ndim - axis - 1)
-        return np.pad(x, widths) if _is_presence(path) else np.pad(x, widths, mode="edge")
-
-    def pad_leaf(name: str, x: Any, meta: Any) -> Any:
-        core = meta.get("core", 0)  # arms come first
-        return np.pad(x, [(0, 0), (0, 0), (0, extra)] + [(0, 0)] * (core - 1), mode="edge") if core else x
-
-    return {
-        "policies": map_leaves(policy, pad_leaf),
-        "environment": jax.tree_util.tree_map_with_path(pad, environment),
-    }
-
-
-# --- Rules about whole lanes, whoever plays and pays.
-
-
-def finished_lanes_are_frozen(subject: Subject) -> None:
-    """Lanes end where a plain loop ends them, though other lanes of their batch go on."""
-    base = subject.base
-    lengths = base.ledger["rounds"][0, ..., -1]
-    long = subject.run(chunk=int(2 * lengths.max()))
-    assert_same_results(base, long, "short chunks, and one chunk in which most lanes stand still")
-    for i in range(base.ended.shape[1]):
-        steps = subject.episodes(i)
-        for r in np.flatnonzero(np.isin(base.ended[0, i], (Status.EXHAUSTED, Status.HORIZON))):
-            over = np.asarray(steps.over[r])
-            assert over.any(), f"instance {i}, replicate {r}: the plain loop goes on after round {lengths[i, r]}"
-            last = int(np.argmax(over))
-            account = account_of(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
-            for name, value in account.items():
-                booked, where = base.ledger[name][0, i, r, -1], f"instance {i}, replicate {r}: {name}"
-                assert np.array_equal(booked, value), (
-                    f"{where} ends as {booked}, in a plain loop of step and pull as {value}"
-                )
-
-
-_TOTALS = ("reward", "spent", "expected_reward", "expected_spent")
-
-
-def account_of(ledger: Ledger) -> dict[str, np.ndarray]:
-    """Exact accounts by the names that a result has for them."""
-    exact = {name: ticks.join(getattr(ledger, name)) for name in _TOTALS}
-    counts = {f"event:{name}": np.asarray(x) for name, x in ledger.events.items()}
-    audits = {f"audit:{name}": ticks.join(x) for name, x in ledger.audit.items()}
-    return {"rounds": np.asarray(ledger.rounds)} | exact | counts | audits
-
-
-def ledger_of(account: dict[str, Any], like: Ledger) -> Ledger:
-    """The ledger of which :func:`account_of` gave this."""
-    return like._replace(
-        rounds=jnp.int32(account["rounds"]),
-        **{name: jax.tree.map(jnp.asarray, ticks.split(account[name])) for name in _TOTALS},
-        events={name: jnp.int32(account[f"event:{name}"]) for name in like.events},
-        audit={name: jax.tree.map(jnp.asarray, ticks.split(account[f"audit:{name}"])) for name in like.audit},
-    )

@@ -17,13 +17,13 @@ from jaxbandits.constraints import Horizon
 from jaxbandits.core import capabilities, streams, ticks
 from jaxbandits.core.protocol import Environment, Outcome, Policy
 from jaxbandits.core.pytrees import Pytree
-from jaxbandits.core.streams import Domain
+from jaxbandits.core.streams import Domain, typed
 from jaxbandits.environments.continuum import Continuum
 from jaxbandits.environments.finite import AddressedArms
 from jaxbandits.policies.ucb import CUCB
 from jaxbandits.policies.zooming import Zooming
 from jaxbandits.simulation import simulate
-from jaxbandits.testing.lanes import assert_same_results, domain_words, equal, typed
+from jaxbandits.testing.lanes import assert_same_results, domain_words, equal
 
 
 def check_environment(
@@ -72,6 +72,7 @@ def check_environment(
     try:
         _structure(environment, tried[0], root)
         scores: list[tuple[float, str]] = []
+        played = []
         for instance in range(environment.instances):
             words = domain_words(root, instance, 0, Domain.WORLD)
             _pure(environment, tried, instance, words)
@@ -79,22 +80,21 @@ def check_environment(
                 _available(environment, instance, words)
             if counted:
                 _counted(environment, tried, instance, words)
-            _lanes_differ(environment, tried, instance, root, pulls)
-            scores += _means(environment, tried, instance, words, pulls, bound)
+            played.append(_outcomes(environment, tried, instance, words, pulls))
+            _lanes_differ(environment, tried, instance, root, played[-1])
+            scores += _means(played[-1], instance, bound)
         _addresses(environment, root)
         from scipy import stats as laws  # slow to import
 
         allowed = float(laws.norm.isf(0.005 / len(scores)))
         worst, where = max(scores)
-        assert worst <= allowed, (
-            f"{where} is {worst:.2f} standard errors from the stated one; among {len(scores)} comparisons "
-            f"{allowed:.2f} are allowed"
-        )
+        many = f"among {len(scores)} comparisons {allowed:.2f} are allowed"
+        assert worst <= allowed, f"{where} is {worst:.2f} standard errors from the stated one; {many}"
         # of worlds whose means change, and of those with arms without end, `values` says something else
         stands = type(environment).benchmarks is Environment.benchmarks
         if actions is None and stands and environment.values()[0].shape[1] >= len(tried):
-            for instance in range(environment.instances):
-                _values(environment, tried, instance, domain_words(root, instance, 0, Domain.WORLD))
+            for instance, outcomes in enumerate(played):
+                _values(environment, len(tried), instance, outcomes)
     except AssertionError as broken:
         raise AssertionError(f"{name}: {broken}") from broken
     return worst
@@ -200,24 +200,20 @@ def _counted(environment: Environment, actions: Sequence[Any], instance: int, wo
             equal(mixed[number, n], got, what)
 
 
-def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: int, root: jax.Array, pulls: int) -> None:
+def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: int, root: Any, seen: Outcome) -> None:
     """Replicates and instances meet different outcomes (unless nothing is random)."""
-    seen = []
-    for lane in ((instance, 0), (instance, 1), (instance + 1, 0)):
-        outcomes = _outcomes(environment, actions, instance, domain_words(root, *lane, Domain.WORLD), pulls)
-        seen.append((outcomes.reward, outcomes.cost))
-    if any((x != x[:, :1]).any() for x in seen[0]):
-        for other, name in ((1, "replicate"), (2, "instance id")):
-            same = all(np.array_equal(a, b) for a, b in zip(seen[0], seen[other], strict=True))
-            assert not same, f"instance {instance}: another {name} gives the same outcomes of every action"
+    if not any((x != x[:, :1]).any() for x in (seen.reward, seen.cost)):
+        return
+    for lane, name in (((instance, 1), "replicate"), ((instance + 1, 0), "instance id")):
+        words = domain_words(root, *lane, Domain.WORLD)
+        other = _outcomes(environment, actions, instance, words, seen.reward.shape[1])
+        same = np.array_equal(seen.reward, other.reward) and np.array_equal(seen.cost, other.cost)
+        assert not same, f"instance {instance}: another {name} gives the same outcomes of every action"
 
 
-def _means(
-    environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int, bound: int
-) -> list[tuple[float, str]]:
+def _means(outcomes: Outcome, instance: int, bound: int) -> list[tuple[float, str]]:
     """|empirical − stated mean| in standard errors, of reward and cost of every valid action, and which one it is."""
-    outcomes = _outcomes(environment, actions, instance, words, pulls)
-    scores: list[tuple[float, str]] = []
+    pulls, scores = outcomes.reward.shape[1], list[tuple[float, str]]()
     for name in ("reward", "cost"):
         sample, stated = getattr(outcomes, name), getattr(outcomes, f"expected_{name}")
         low = -bound if stated.min() < 0 else 0
@@ -233,28 +229,24 @@ def _means(
         constant = (np.abs(gap) <= 1).all(axis=1)
         away = np.maximum(np.abs(gap.mean(axis=1)) - 0.5, 0)  # the stated mean is rounded to a tick
         for (number, *_), score in np.ndenumerate(np.where(constant, 0.0, away / np.maximum(error, 1e-9))):
-            scores.append(
-                (float(score), f"instance {instance}: the mean {name} of action {number} (of those that are valid)")
-            )
+            where = f"instance {instance}: the mean {name} of action {number} (of those that are valid)"
+            scores.append((float(score), where))
     return scores
 
 
-def _values(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array) -> None:
+def _values(environment: Environment, arms: int, instance: int, outcomes: Outcome) -> None:
     """``values``, of which regret is made, says what outcomes say of their means."""
-    outcomes = _outcomes(environment, actions, instance, words, 2)
     for name, values in zip(("reward", "cost"), environment.values(), strict=True):
         stated = getattr(outcomes, f"expected_{name}")
-        of_arms = np.asarray(values, np.float64)[instance][: len(actions)]
+        of_arms, told = np.asarray(values, np.float64)[instance][:arms], f"instance {instance}: `values` gives a mean"
         mine = of_arms[np.isfinite(of_arms)].reshape(-1, *stated.shape[2:])
-        assert len(mine) == len(stated), (
-            f"instance {instance}: `values` gives a mean {name} of {len(mine)} arms, but {len(stated)} can be pulled"
-        )
+        assert len(mine) == len(stated), f"{told} {name} of {len(mine)} arms, but {len(stated)} can be pulled"
         # a mean that changes from pull to pull is no single value
-        apart = np.where(stated[:, 0] == stated[:, 1], np.abs(mine - ticks.to_units(stated[:, 0])), 0.0)
-        assert apart.max() <= 2.0**-23, (
-            f"instance {instance}: `values` gives a mean {name} of {mine.flat[apart.argmax()]:.6g}, but its outcomes "
-            f"one of {ticks.to_units(stated[:, 0]).flat[apart.argmax()]:.6g}"
-        )
+        theirs = ticks.to_units(stated[:, 0])
+        apart = np.where(stated[:, 0] == stated[:, 1], np.abs(mine - theirs), 0.0)
+        at = apart.argmax()
+        both = f"{mine.flat[at]:.6g}, but its outcomes one of {theirs.flat[at]:.6g}"
+        assert apart.max() <= 2.0**-23, f"{told} {name} of {both}"
 
 
 # --- Outcomes by address: what must be kept if engines are to play many rounds at once.
@@ -275,15 +267,12 @@ def _addresses(environment: Environment, root: jax.Array) -> None:
     else:
         return
     horizon = Horizon(200)
-    if isinstance(time_parallel(policy, environment, horizon.prepare(environment)), str):
-        return
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Zooming\.lipschitz")  # how well it plays does not matter here
-        one, other = (
-            simulate(policy, environment, horizon, key=root, replicates=2, marks=(0.5, 1.0), engine=engine)
-            for engine in ("scan", "leap")
-        )
-    assert_same_results(one, other, f"engine scan and engine {other.about['engine']}")
+    if not isinstance(time_parallel(policy, environment, horizon.prepare(environment)), str):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"Zooming\.lipschitz")  # how well it plays does not matter here
+            given: dict[str, Any] = {"key": root, "replicates": 2, "marks": (0.5, 1.0)}
+            one, other = (simulate(policy, environment, horizon, engine=x, **given) for x in ("scan", "leap"))
+        assert_same_results(one, other, f"engine scan and engine {other.about['engine']}")
 
 
 def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) -> None:

@@ -30,7 +30,7 @@ def check(policy: Policy, environment: Environment, constraint: Constraint) -> N
     lane = np.zeros(2, np.uint32)
 
     def play(lane: Any) -> Any:
-        return lanes._play(lanes.one_setting(policy, environment), environment, prepared, lane, np.int32(0), 2)
+        return lanes.play_lane(lanes.one_setting(policy, environment), environment, prepared, lane, np.int32(0), 2)
 
     environment = jax.tree.map(jax.numpy.asarray, environment)
     check_key_reuse_jaxpr(jax.make_jaxpr(play)(lane).jaxpr)

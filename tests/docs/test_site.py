@@ -55,7 +55,6 @@ HANDED_BACK = {
     "Evidence": "comparison.read_arms",
     "Exact": "oracles.evaluate",
     "Feedback": "testing.episode",
-    "Forecast": "sweeps.forecast",
     "Instance": "comparison.compare",
     "InputError": "core.bad",
     "Interrupted": "raised at Ctrl-C",

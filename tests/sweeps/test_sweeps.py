@@ -21,9 +21,9 @@ import jaxbandits as jb
 from jaxbandits import _files
 from jaxbandits._cli.console import main
 from jaxbandits._cli.sweep import status_lines
-from jaxbandits.sweeps import Curve, StorageError, Sweep, forecast, make_plan, report, store, sweep
+from jaxbandits.sweeps import Curve, StorageError, Sweep, report, store, sweep
 from jaxbandits.sweeps import spec as spec_module
-from jaxbandits.sweeps.spec import describe, first_difference, load_spec
+from jaxbandits.sweeps.spec import describe, first_difference, forecast, load_spec, make_plan
 from jaxbandits.sweeps.store import Folder, decode, encode, read_logs
 
 RHO = [0.0625, 0.25, 1.0]
@@ -246,7 +246,7 @@ def test_another_version_is_refused_and_equal_values_in_other_clothes_are_not(do
     same = spec(policies=[jb.policies.OmegaUCB(rho=np.float32(RHO)), jb.policies.MUCB(alpha=(0.0625, 0.25))])
     sweep(same, done[0])
     other = {**spec_module.versions(), "code": "another"}
-    monkeypatch.setattr("jaxbandits.sweeps.plan.versions", lambda: other)
+    monkeypatch.setattr("jaxbandits.sweeps.spec.versions", lambda: other)
     with pytest.raises(jb.InputError, match=r"versions\.code: 'another' given, but"):
         sweep(same, done[0])
 
@@ -439,7 +439,7 @@ def test_descriptions():
         ({"replicates": 0}, "replicates: 0 given"),
         ({"over": "lane"}, "over: 'lane' given"),
         ({"budgets": [2.0, 1.0]}, "budgets: .* given; it must be increasing"),
-        ({"budgets": None}, "constraint: .* a constraint, or budgets"),
+        ({"budgets": None}, "constraint: .* a constraint, or with budgets"),
         ({"constraint": jb.Horizon(5)}, "constraint: .* a function"),
         ({"constraint": lambda e, b: b}, "constraint: 4.0 given; .*budget 4"),
         ({"constraint": lambda e, b: 1 / 0}, "constraint: fails: ZeroDivisionError: .*budget 4"),
@@ -449,7 +449,7 @@ def test_descriptions():
         ({"constraint": lambda e, b: budget_of(e, -b)}, r"budget: -4.0 given.*\(environment three, budget 4\)"),
         ({"environments": 3}, "environments: 3 given"),
         ({"block_seconds": 0}, "block_seconds: 0 given"),
-        ({"replicates": 10**8}, "replicates: 100000000 given; with 3 marks"),
+        ({"replicates": 10**8}, "replicates: 100000000 given; it must be fewer: with 3 marks"),
     ],
 )
 def test_bad_specs_are_refused_by_name(changes, message):

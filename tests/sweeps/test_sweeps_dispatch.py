@@ -17,10 +17,10 @@ import jaxbandits as jb
 from jaxbandits._cli.sweep import status_lines
 from jaxbandits._engine import pool
 from jaxbandits.core.checks import InputError
-from jaxbandits.sweeps import Processes, UnfinishedError, executors, make_plan, open_engine
+from jaxbandits.sweeps import Processes, UnfinishedError, executors, open_engine
 from jaxbandits.sweeps.executors import WorkerDied, shared_programs
 from jaxbandits.sweeps.run import play, request_of
-from jaxbandits.sweeps.spec import load_spec
+from jaxbandits.sweeps.spec import load_spec, make_plan
 from jaxbandits.sweeps.store import Folder, read_logs
 from tests.sweeps.test_sweeps import contents, world
 from tests.sweeps.test_sweeps import spec as usual_spec

@@ -1,0 +1,477 @@
+"""The contracts of a policy and of a constraint, one function for each rule."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._engine.scan import book
+from jaxbandits._engine.setup import time_parallel
+from jaxbandits.constraints import Horizon, TotalBudget
+from jaxbandits.core import capabilities, ticks
+from jaxbandits.core.protocol import Constraint, Environment, Ledger, Policy, Status, post
+from jaxbandits.core.pytrees import leaf_fields, map_leaves
+from jaxbandits.core.streams import typed
+from jaxbandits.policies.base import IndexPolicy, chooses_by_score, evaluate_state, margin, safe_round
+from jaxbandits.policies.ucb import CUCB
+from jaxbandits.result import pick
+from jaxbandits.testing.lanes import (
+    MARKS,
+    ULPS,
+    Subject,
+    assert_same_results,
+    compilations,
+    equal,
+    one_setting,
+    ulps_apart,
+)
+
+_jitted_scores = jax.jit(evaluate_state)
+
+
+def chooses_what_there_is(subject: Subject) -> None:
+    """No lane ends as invalid: every score is a number, every action one that the world has."""
+    for instance, replicate in np.argwhere(subject.base.ended[0] == Status.INVALID)[:1]:
+        rounds = int(subject.base.ledger["rounds"][0, instance, replicate, -1])
+        why = "a score is NaN (0/0, say, where nothing was paid)"
+        if not chooses_by_score(subject.policy):
+            why += ", or the action is none that the world has"
+        where = f"instance {instance}, replicate {replicate}"
+        raise AssertionError(f"{where}: the lane ends as invalid after round {rounds}: {why}")
+
+
+def agrees_without_jit(subject: Subject) -> None:
+    """Without jit: scores within 4 units in the last place, the same decisions but for such near-ties.
+
+    A policy that declares a coarser ``rounding`` than usual may be off by as many more.
+    """
+    leaves = one_setting(subject.first, subject.environment)
+    for i in subject.sampled(4):
+        now = subject.round(i)
+        with jax.disable_jit():
+            after, action = leaves.step(now.before, typed(subject.policy_words), now.observation)
+        equal(now.after, after, f"round {i + 1}: the state without jit", ULPS)
+        if not isinstance(leaves, IndexPolicy):
+            equal(now.action, action, f"round {i + 1}: the decision without jit")
+            continue
+        fast = np.asarray(_jitted_scores(leaves, now.after, now.observation.view.round))
+        with jax.disable_jit():
+            slow = np.asarray(evaluate_state(leaves, after, now.observation.view.round))
+        pulled = np.asarray(now.after.pulls) > 0
+        allowed = max(ULPS, int(leaves.rounding * 2**20))
+        worst = int(ulps_apart(fast, slow)[pulled].max(initial=0))
+        told = f"round {i + 1}: scores without jit are {worst} units in the last place away: {fast}, {slow}"
+        assert worst <= allowed, told
+        if int(action) != int(now.action):
+            apart = int(ulps_apart(fast[int(action)], fast[int(now.action)]))
+            assert apart <= allowed, f"round {i + 1}: arm {int(action)} without jit, {int(now.action)} with it: {fast}"
+
+
+def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
+    """With ``empty`` set, whatever stands in action and feedback, ``step`` is ``select`` on the old state."""
+    leaves, words = one_setting(subject.first, subject.environment), subject.policy_words
+
+    @jax.jit
+    def played(before: Any, seen: Any) -> Any:
+        return leaves.step(before, typed(words), seen), leaves.select(before, typed(words), seen.view)
+
+    for i in subject.sampled(3):
+        now = subject.round(i)
+        real = now.observation.feedback
+        for filling in (real, jax.tree.map(lambda x: jnp.full_like(x, -12345), real)):
+            seen = now.observation._replace(empty=jnp.bool_(True), feedback=filling)
+            got, must = played(now.before, seen)
+            equal(must[0], got[0], f"round {i + 1}: an empty observation changed the state, which")
+            equal(must[1], got[1], f"round {i + 1}: an empty observation changed the action, which")
+
+
+def other_values_compile_nothing(subject: Subject) -> None:
+    """Other values of the leaves, another key, another number of settings: the compiled program serves them all."""
+    policies = [subject.first, *subject.others]
+    sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies)
+    key = jax.random.fold_in(subject.key, 1)
+    _ = subject.base
+    with compilations() as compiled:
+        for policy in [*policies[1:], sweep]:
+            subject.run(policies=policy)
+        subject.run(key=key)
+    assert not compiled, f"calls of simulate that differ in numbers only compiled {len(compiled)} programs: {compiled}"
+
+
+def sweep_equals_loop(subject: Subject) -> None:
+    """A sweep over the leaves gives each value the bits that it gets alone."""
+    policies = [subject.first, *(subject.others or [subject.first])]
+    sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies) if subject.others else policies
+    together = subject.run(policies=sweep)
+    for i, policy in enumerate(policies):
+        alone = subject.base if i == 0 else subject.run(policies=policy)
+        what = f"setting {together.settings[i]} alone and in a sweep"
+        assert_same_results(alone, pick(together, settings=[i]), what)
+
+
+def finished_lanes_are_frozen(subject: Subject) -> None:
+    """Lanes end where a plain loop ends them, though other lanes of their batch go on."""
+    base = subject.base
+    lengths = base.ledger["rounds"][0, ..., -1]
+    long = subject.run(chunk=int(2 * lengths.max()))
+    assert_same_results(base, long, "short chunks, and one chunk in which most lanes stand still")
+    for i in range(base.ended.shape[1]):
+        steps = subject.episodes(i)
+        for r in np.flatnonzero(np.isin(base.ended[0, i], (Status.EXHAUSTED, Status.HORIZON))):
+            over = np.asarray(steps.over[r])
+            assert over.any(), f"instance {i}, replicate {r}: the plain loop goes on after round {lengths[i, r]}"
+            last = int(np.argmax(over))
+            account = account_of(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
+            for name, value in account.items():
+                booked, where = base.ledger[name][0, i, r, -1], f"instance {i}, replicate {r}: {name}"
+                told = f"{where} ends as {booked}, in a plain loop of step and pull as {value}"
+                assert np.array_equal(booked, value), told
+
+
+def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
+    """The policy, environment and constraint of some instances."""
+    chosen, environment, constraint = np.asarray(instances), subject.environment, subject.constraint
+    parts = {}
+    for field in leaf_fields(constraint):
+        shape = np.shape(getattr(constraint, field.name))
+        # [d] of d resources in a world of d instances is one budget for each resource
+        if shape[:1] == (environment.instances,) and (len(shape) > 1 or shape != (environment.resources,)):
+            parts[field.name] = np.asarray(getattr(constraint, field.name))[chosen]
+    return {
+        "policies": jax.tree.map(lambda x: x[:, chosen] if x.shape[1] > 1 else x, subject.first),
+        "environment": jax.tree.map(lambda x: np.asarray(x)[chosen], environment),
+        "constraint": dataclasses.replace(constraint, **parts),  # type: ignore[type-var]
+    }
+
+
+def arms_axis(environment: Environment) -> int | None:
+    """The last axis of the table that says which arms exist (it may have one of segments before); None without it."""
+    leaves = jax.tree_util.tree_leaves_with_path(environment)
+    return next((np.ndim(x) - 1 for path, x in leaves if _is_presence(path)), None)
+
+
+def _is_presence(path: Any) -> bool:
+    return bool(path) and getattr(path[-1], "name", "") == "present"
+
+
+def widened(policy: Policy, environment: Environment, axis: int, extra: int) -> dict[str, Any]:
+    """More columns in every table ``[instance, arm, …]`` and every leaf per arm: copies of the last, but absent."""
+
+    def pad(path: Any, x: Any) -> np.ndarray:
+        x = np.asarray(x)
+        if x.ndim <= axis or x.shape[axis] != environment.spec.arms:
+            return x
+        widths = [(0, 0)] * axis + [(0, extra)] + [(0, 0)] * (x.ndim - axis - 1)
+        return np.pad(x, widths) if _is_presence(path) else np.pad(x, widths, mode="edge")
+
+    def pad_leaf(name: str, x: Any, meta: Any) -> Any:
+        core = meta.get("core", 0)  # arms come first
+        return np.pad(x, [(0, 0), (0, 0), (0, extra)] + [(0, 0)] * (core - 1), mode="edge") if core else x
+
+    return {
+        "policies": map_leaves(policy, pad_leaf),
+        "environment": jax.tree_util.tree_map_with_path(pad, environment),
+    }
+
+
+def order_and_chunks_change_nothing(subject: Subject) -> None:
+    """Lanes in another order, a part of the replicates, and other chunks: the bits of the whole."""
+    base, every = subject.base, list(range(subject.environment.instances))
+    backwards = list(range(subject.replicates))[::-1]
+    turned = subject.run(**cut(subject, every[::-1]), instance_ids=every[::-1], replicates=backwards)
+    expected = pick(base, instances=every[::-1], replicates=backwards)
+    assert_same_results(expected, turned, "lanes in order and in reverse order")
+    last = [subject.replicates - 1]
+    assert_same_results(pick(base, replicates=last), subject.run(replicates=last), "a replicate in the whole and alone")
+    assert_same_results(base, subject.run(chunk=7), "chunks of 16 and of 7 rounds")
+
+
+def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
+    """Instances alone, fewer slots and marks, two further arms that no instance has: the bits of the whole."""
+    axis = arms_axis(subject.environment)
+    change = f"alone, with few slots and few marks{'' if axis is None else ' and two absent arms'}"
+    for i in range(subject.environment.instances):  # all changes at once, since each of them is a program to compile
+        given = {**cut(subject, [i]), "instance_ids": [i], "marks": (MARKS[1], 1.0)}
+        if axis is not None:
+            given |= widened(given["policies"], given["environment"], axis, 2)
+        got = subject.run(**given, slots=max(subject.replicates - 1, 1))
+        if axis is not None:
+            pulls = got.final["pulls"]
+            assert not pulls[..., -2:].any(), f"instance {i} {change}: an arm that it does not have was pulled"
+            got = dataclasses.replace(got, final={**got.final, "pulls": pulls[..., :-2]})
+        whole, marks = pick(subject.base, instances=[i]), [(1, 0), (len(MARKS) - 1, 1)]
+        assert_same_results(whole, got, f"instance {i} as ever, and {change}", marks=marks)
+
+
+def leap_equals_scan(subject: Subject) -> None:
+    """An engine that plays many rounds at once, where one takes this policy, gives the bits of the scan engine."""
+    if not isinstance(time_parallel(subject.policy, subject.environment, subject.prepared), str):
+        assert_same_results(subject.base, subject.run(engine="leap"), "engine scan and engine leap")
+
+
+def replicates_differ(subject: Subject) -> None:
+    """No two replicates are the same run."""
+    ledger = subject.base.ledger
+    columns = [ledger[name] for name in ("rounds", "reward", "spent", "expected_reward")]  # spent: of each resource
+    runs = np.concatenate([x.reshape(*ledger["rounds"].shape, -1) for x in columns], axis=-1)[0]
+    for i, instance in enumerate(runs):
+        different = np.unique(instance.reshape(subject.replicates, -1), axis=0)
+        same = f"instance {i}: two of {subject.replicates} replicates are the same run"
+        assert len(different) == subject.replicates, same
+
+
+def scores_rest_as_declared(subject: Subject) -> None:
+    """An index policy that declares ``rests``: no score falls while its arm rests, but for rounding."""
+    leaves = one_setting(subject.first, subject.environment)
+    if not isinstance(leaves, IndexPolicy) or not leaves.rests:
+        return
+    for i in subject.sampled(5)[2:]:
+        now = subject.round(i)
+        t, pulled = now.observation.view.round, np.asarray(now.after.pulls) > 0
+        before = np.asarray(_jitted_scores(leaves, now.after, t))[pulled]
+        for later in (1, 30, 1000):
+            then = np.asarray(_jitted_scores(leaves, now.after, safe_round(t + later)))[pulled]
+            least = before * (1 - float(margin(leaves)) * np.sign(before))
+            for fell in np.flatnonzero(~(then >= least)):
+                change = f"from {before[fell]} to {then[fell]} in {later} rounds of rest"
+                raise AssertionError(f"round {i + 1}: a score falls {change}")
+
+
+def draws_change_from_round_to_round(subject: Subject) -> None:
+    """Where the key decides, the round does too: a policy's key is the same in every round."""
+    leaves, chance = one_setting(subject.first, subject.environment), 128
+
+    @jax.jit
+    def acts(state: Any, seen: Any) -> tuple[Any, Any]:
+        def act(key: jax.Array, round: jax.Array) -> Any:
+            return leaves.select(state, typed(key), seen.view._replace(round=round))[1]
+
+        words = subject.policy_words[None, :] ^ jnp.arange(chance, dtype=jnp.uint32)[:, None]
+        rounds = seen.view.round + jnp.arange(chance)
+        by_key = jax.vmap(act, (0, None))(words, seen.view.round)
+        return by_key, jax.vmap(act, (None, 0))(subject.policy_words, rounds)
+
+    def share_of_the_rest(actions: Any) -> float:
+        table = np.concatenate([np.asarray(x).reshape(chance, -1) for x in jax.tree.leaves(actions)], axis=1)
+        return 1 - np.unique(table, axis=0, return_counts=True)[1].max() / chance
+
+    for i in subject.sampled(3):
+        now = subject.round(i)
+        by_key, by_round = acts(now.after, now.observation)
+        # A quarter of the keys: what is rarer may well not happen in that many rounds.
+        assert share_of_the_rest(by_round) > 0 or share_of_the_rest(by_key) < 0.25, (
+            f"round {i + 1}: {chance} keys give different actions, {chance} rounds with one key all the same: the draw "
+            "must be addressed by view.round"
+        )
+
+
+POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
+    chooses_what_there_is,
+    agrees_without_jit,
+    learns_nothing_from_an_empty_observation,
+    other_values_compile_nothing,
+    sweep_equals_loop,
+    order_and_chunks_change_nothing,
+    what_it_is_played_with_changes_nothing,
+    leap_equals_scan,
+    replicates_differ,
+    scores_rest_as_declared,
+    draws_change_from_round_to_round,
+)
+"""The contract of a policy, one function for each rule."""
+
+
+def check_policy(
+    policy: Policy, environment: Environment, constraint: Constraint | None = None, *, key: Any = None
+) -> None:
+    """Check that a policy keeps every rule of the contract. Takes some ten seconds, most of them compiling.
+
+    Args:
+        policy: its first setting is tried, and other values of its leaves (half and double, where they are allowed).
+        environment: a small world that it can play; two or more instances of different kinds are best.
+        constraint: default a total budget that lasts for some hundred rounds, a horizon where nothing costs anything.
+        key: the root key, default ``jax.random.key(0)``.
+
+    Raises:
+        AssertionError: naming the rule that is broken and where.
+        InputError: if the three do not fit together.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.testing import check_policy
+        >>> arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.6]], [[0.9, 0.3], [0.4, 0.5]])
+        >>> check_policy(jb.policies.BGreedy(), arms, jb.TotalBudget(30.0, last_pull="forfeits"))
+    """
+    if constraint is None:
+        cost = np.nanmean(environment.values()[1])
+        constraint = TotalBudget(100 * cost, last_pull="counts") if cost > 0 else Horizon(100)
+    key = jax.random.key(0) if key is None else key
+    _keep(POLICY_CHECKS, policy, Subject(policy, environment, constraint, key))
+
+
+# --- A constraint
+
+
+def books_without_jit(subject: Subject) -> None:
+    """The account is the same without jit, to the bit."""
+    constraint = _one(subject)
+    for i in subject.sampled(8):
+        before, outcome = _before(subject, i), subject.round(i).outcome
+        with jax.disable_jit():
+            slow = book(constraint, before, outcome)
+        equal(subject.round(i).ledger, slow, f"round {i + 1}: the ledger without jit")
+
+
+def clock_runs_forward(subject: Subject) -> None:
+    """The clock never goes back, and a lane that has reached the end of the clock is at its end."""
+    ledgers, constraint = jax.tree.map(jnp.asarray, subject.episodes(0).ledger), _one(subject)
+    clock = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers))
+    steps = np.diff(clock, axis=-1)
+    assert (steps >= 0).all(), f"the clock goes back by {-int(steps.min())} ticks in a round"
+    over, reached = np.asarray(subject.episodes(0).over), clock >= ticks.join(constraint.end())
+    assert (over | ~reached).all(), "`ended` is False where the clock has reached its `end`: a lane would never end"
+
+
+def every_lane_has_its_own_clock(subject: Subject) -> None:
+    """The clocks of a result are those of its lanes one by one: numbers of an instance reach no other lane's clock."""
+    instances, like = subject.environment.instances, _before(subject, 0)
+    # accounts are [instance, …, mark]: where both axes are of one length, a wrong one broadcasts without a word
+    marks = instances if instances != len(MARKS) else instances - 1
+    for result in (subject.base, subject.run(marks=marks)):
+        for lane in np.ndindex(*result.ledger["clock"].shape[1:]):
+            account = {name: x[0, *lane] for name, x in result.ledger.items()}
+            clock = ticks.join(_one(subject, lane[0]).clock(ledger_of(account, like)))
+            expected = _one(subject, lane[0], np.asarray).expected_clock(account)
+            for name, own in (("clock", clock), ("expected_clock", expected)):
+                where = f"instance {lane[0]}, replicate {lane[1]}, mark {lane[2] + 1} of {len(result.marks)}"
+                told = f"{where}: {name} is {account[name]}, of the lane by itself {own}"
+                assert np.array_equal(account[name], own), told
+
+
+def ends_as_it_says(subject: Subject) -> None:
+    """Lanes end, with the status ``ends_with``, and in the best rate's unit."""
+    ended, must = subject.base.ended, subject.constraint.ends_with
+    other = ended[(ended != must) & (ended != Status.ROUND_CAP)]
+    assert other.size == 0, f"a lane ends as {Status(int(other[0])).name}; it must be {must.name}"
+    assert (ended == must).any(), f"no lane ends as {must.name}: all of them by max_rounds"
+    rate = np.asarray(subject.base.best_rate)
+    assert rate.shape == (subject.environment.instances,) and np.isfinite(rate).all(), f"best_rate gives {rate}"
+
+
+def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
+    """Where every outcome is its own mean, ``expected_clock`` is the clock."""
+    own = _one(subject, 0, np.asarray)
+    constraint, ledger = _one(subject), _before(subject, 0)
+    for i in subject.sampled(8):
+        outcome = subject.round(i).outcome
+        plain = outcome._replace(reward=outcome.expected_reward, cost=outcome.expected_cost)
+        ledger = book(constraint, ledger, plain)
+        if bool(constraint.ended(ledger)):
+            return
+        expected = own.expected_clock({name: x.astype(np.int64) for name, x in account_of(ledger).items()})
+        clock = ticks.join(constraint.clock(ledger))
+        assert np.array_equal(expected, clock), f"round {i + 1}: expected_clock is {expected}, the clock {clock} ticks"
+
+
+def adds_up_as_declared(subject: Subject) -> None:
+    """What is *additive* ends with its clock, and books what :func:`~jaxbandits.core.protocol.post` does until then."""
+    if not capabilities.has(subject.constraint, capabilities.ADDITIVE):
+        return
+    if subject.environment.resources is None:  # of several it ends with the first
+        constraint, ledgers = _one(subject), jax.tree.map(jnp.asarray, subject.episodes(0).ledger)
+        reached = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers)) >= ticks.join(constraint.end())
+        over = np.asarray(jax.vmap(jax.vmap(constraint.ended))(ledgers))
+        assert (over == reached).all(), "it is additive, and `ended` before its clock has reached its `end`"
+    for i in range(subject.steps.over.shape[0]):
+        before, now = _before(subject, i), subject.round(i)
+        if not bool(now.over):
+            posted = post(before, now.outcome)._replace(rounds=before.rounds + 1)
+            equal(posted, now.ledger, f"round {i + 1}: what post books and what charge books differ: the ledger")
+
+
+CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
+    books_without_jit,
+    clock_runs_forward,
+    every_lane_has_its_own_clock,
+    ends_as_it_says,
+    expected_clock_is_the_clock_of_the_means,
+    adds_up_as_declared,
+    order_and_chunks_change_nothing,
+    what_it_is_played_with_changes_nothing,
+    leap_equals_scan,
+)
+"""The contract of a constraint, one function for each rule."""
+
+
+def check_constraint(
+    constraint: Constraint, environment: Environment, policy: Policy | None = None, *, key: Any = None
+) -> None:
+    """Check that a constraint keeps every rule of the contract. Takes some ten seconds, most of them compiling.
+
+    Args:
+        constraint: one whose lanes end after some hundred rounds.
+        environment: a small world; two or more instances of different kinds are best.
+        policy: who plays, default :class:`~jaxbandits.policies.CUCB`, which leaps where it is allowed to.
+        key: the root key, default ``jax.random.key(0)``.
+
+    Raises:
+        AssertionError: naming the rule that is broken and where.
+        InputError: if the three do not fit together.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.testing import check_constraint
+        >>> arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.6]], [[0.9, 0.3], [0.4, 0.5]])
+        >>> check_constraint(jb.TotalBudget(30.0, last_pull="forfeits"), arms, jb.policies.BGreedy())
+    """
+    key = jax.random.key(0) if key is None else key
+    _keep(CONSTRAINT_CHECKS, constraint, Subject(policy or CUCB(), environment, constraint, key))
+
+
+def _keep(checks: Sequence[Callable[[Subject], None]], owner: object, subject: Subject) -> None:
+    """Raise :class:`AssertionError` with the first rule that ``owner`` breaks."""
+    for check in checks:
+        try:
+            check(subject)
+        except AssertionError as broken:
+            rule = check.__name__.replace("_", " ")
+            raise AssertionError(f"{type(owner).__name__} breaks the rule «{rule}»: {broken}") from broken
+
+
+_TOTALS = ("reward", "spent", "expected_reward", "expected_spent")
+
+
+def account_of(ledger: Ledger) -> dict[str, np.ndarray]:
+    """Exact accounts by the names that a result has for them."""
+    exact = {name: ticks.join(getattr(ledger, name)) for name in _TOTALS}
+    counts = {f"event:{name}": np.asarray(x) for name, x in ledger.events.items()}
+    audits = {f"audit:{name}": ticks.join(x) for name, x in ledger.audit.items()}
+    return {"rounds": np.asarray(ledger.rounds)} | exact | counts | audits
+
+
+def ledger_of(account: dict[str, Any], like: Ledger) -> Ledger:
+    """The ledger of which :func:`account_of` gave this."""
+    return like._replace(
+        rounds=jnp.int32(account["rounds"]),
+        **{name: jax.tree.map(jnp.asarray, ticks.split(account[name])) for name in _TOTALS},
+        events={name: jnp.int32(account[f"event:{name}"]) for name in like.events},
+        audit={name: jax.tree.map(jnp.asarray, ticks.split(account[f"audit:{name}"])) for name in like.audit},
+    )
+
+
+def _one(subject: Subject, instance: int = 0, array: Callable[..., Any] = jnp.asarray) -> Constraint:
+    """The traced form for one instance."""
+    return jax.tree.map(lambda x: array(x)[instance], subject.prepared)
+
+
+def _before(subject: Subject, i: int) -> Ledger:
+    """The ledger before the round ``i + 1`` of the first lane."""
+    if i > 0:
+        return subject.round(i - 1).ledger
+    empty = jax.tree.map(jnp.zeros_like, subject.round(0).ledger)
+    return empty._replace(audit=jax.tree.map(jnp.asarray, _one(subject).audit()))
