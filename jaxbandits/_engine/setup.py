@@ -120,10 +120,18 @@ def lay_out(
 
     end = called(ready, "end", lambda: ticks.join(jax.tree.map(np.asarray, ready.end())))
     expected, cap = lane_lengths(environment, ready, end, max_rounds)
-    settings = [_settings(policy, environment, ready) for policy in chosen]
+    settings = []
+    for policy in chosen:
+        found = Settings.of(policy, environment.instances, environment.spec)
+        check_dry_run(found.policy, environment, ready)
+        for text in called(policy, "warnings", functools.partial(found.policy.warnings, environment)):
+            warnings.warn(text, stacklevel=4)
+        settings.append(found)
     kept = shares.size if at_once else 0
     replicate_ids = limits.replicate_ids(replicates, environment, sum(one.count for one in settings), kept)
     ids = limits.instance_ids(instance_ids, environment, replicate_ids)
+    # Rounds between two looks at the marks.
+    rounds = min(chunk, int(cap.max())) if chunk else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
     tasks = []
     for one in settings:
         most = limits.most_rounds(one.policy, environment, ready, end, max_rounds)
@@ -141,15 +149,12 @@ def lay_out(
                 instance_ids=ids,
                 replicate_ids=replicate_ids,
                 cap=np.minimum(cap, most).astype(np.int32),
-                # Rounds between two looks at the marks.
-                chunk=min(chunk, int(cap.max()))
-                if chunk
-                else int(np.clip(expected.mean() / (8 * shares.size), 4, 128)),
+                chunk=rounds,
                 order=np.argsort(-lengths.ravel(), kind="stable"),
                 rounds=float(lengths.sum()),
             )
         )
-    lost = {}  # promises that somebody made, and that do not count
+    lost: dict[Any, int] = {}  # promises that somebody made, and that do not count
     for task in tasks if engine == "auto" else ():
         promises = (task.policy, RESTS), (task.environment, ADDRESSED), (task.constraint, ADDITIVE)
         lost |= {capabilities.why_not(*one): 0 for one in promises if task.engine is scan and undone(*one)}
@@ -166,15 +171,6 @@ def lay_out(
         best_rate=_best_rate(ready, environment) if benchmarks is None else np.full(environment.instances, np.nan),
         benchmarks=benchmarks or {},
     )
-
-
-def _settings(policy: Policy, environment: Environment, constraint: Constraint) -> Settings:
-    """The settings of a policy, after a dry run; warns of what does not fit this world."""
-    found = Settings.of(policy, environment.instances, environment.spec)
-    check_dry_run(found.policy, environment, constraint)
-    for text in called(policy, "warnings", functools.partial(found.policy.warnings, environment)):
-        warnings.warn(text, stacklevel=6)
-    return found
 
 
 def check_count(name: str, value: Any) -> int | None:

@@ -115,8 +115,6 @@ class EpsilonFirst(ArmTotals):
     Raises:
         InputError: before anything runs, for ε outside (0, 1], or an environment with several resources.
 
-    Does not leap: it reads what is left.
-
     Source: AAAI 2010.
 
     Deviations: costs are random and estimated (the original knows them), so phase 2 plays the best ratio instead of

@@ -217,8 +217,6 @@ class PrimalDualBwK(_ArmsOfSeveral):
     Raises:
         InputError: before anything runs, for a rate below 0, or a constraint that tells no totals to spend.
 
-    Does not leap: the weights change every round.
-
     Source: §5, Algorithm 2 (PrimalDualBwK), from memory.
 
     Deviations: the paper scales costs so that all budgets are equal and then takes the radius; here the bounds are
@@ -365,8 +363,6 @@ class PDBwKWithTime(ArmTotals):
         InputError: before anything runs, for values outside their ranges, T < B, or an environment with several
             resources.
 
-    Does not leap: the weights change every round.
-
     Source: §2 and §5 of the paper, Algorithm 2 with d = 2; as :class:`PDBwK`.
     """
 
@@ -498,8 +494,6 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
     Raises:
         InputError: before anything runs, for ε out of range, or a constraint that tells no totals to spend.
 
-    Does not leap: it draws.
-
     Source: EC 2014, §3, from memory.
 
     Deviations: the rest of the rounds that the LP leaves unused is not sat out.
@@ -557,8 +551,6 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
 
     Raises:
         InputError: before anything runs, for ε out of range, or a constraint that tells no totals to spend.
-
-    Does not leap: it draws.
 
     Source: AAAI 2010 for one resource; the LP in its second phase is ours.
 
@@ -628,8 +620,6 @@ class ThompsonLP(_ByProgram):
 
     Raises:
         InputError: before anything runs, for more than 192 resources, or a constraint that tells no totals to spend.
-
-    Does not leap: it draws.
 
     Source: Operations Research 66, 2018, Algorithms 1 (fixed) and 2 (update) and their form for bandits with knapsacks;
     from memory.
@@ -708,8 +698,6 @@ class KnapsackOracle(_ByProgram):
         InputError: before anything runs, for means outside [0, 1] or of another shape than the world's, or a constraint
             that tells no totals to spend.
 
-    Does not leap, as it keeps no statistics.
-
     Example:
         >>> import jax
         >>> import jaxbandits as jb
@@ -783,8 +771,6 @@ class LagrangeBwK(Policy):
     Raises:
         InputError: before anything runs, for values outside their ranges, or a constraint without a horizon
             (``TotalBudget(…, rounds=T)``).
-
-    Does not leap: it draws.
 
     Source: JACM 69, 2022, Algorithm 1 and its instance with EXP3.P and Hedge, from memory; rates of Bubeck and
     Cesa-Bianchi 2012, Theorem 3.3, and of Hedge for a known horizon.
@@ -884,8 +870,6 @@ class DualMirrorDescent(_ArmsOfSeveral):
     Raises:
         InputError: before anything runs, for values outside their ranges, an environment without null arm, or a
             constraint without a horizon (``TotalBudget(…, rounds=T)``).
-
-    Does not leap: prices change every round.
 
     Source: Operations Research 71, 2023, Algorithm 1 with the entropy; there rewards and costs are known before a
     decision. Here bounds of learnt means stand in their place, and the pace is that of the money left: ours.
