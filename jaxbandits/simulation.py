@@ -151,7 +151,7 @@ def _result(
             if not np.isnan(possible).any():  # else regrets are NaN
                 ledger[f"{name}:{clock}"] = ticks.from_units(possible)
     several = task.replicate_ids.ndim == 2  # ids of each instance: the axis counts
-    shape = layout.lane_shape(task)
+    shape = task.shape
 
     def by_lane(x: np.ndarray) -> np.ndarray:
         return x.reshape(*shape, *x.shape[1:])

@@ -59,9 +59,14 @@ class Task:
         """How many settings it has."""
         return self.chosen.count
 
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(settings, instances, replicates): lanes are numbered in C order."""
+        return self.settings, self.instance_ids.size, self.replicate_ids.shape[-1]
+
     def places(self, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
-        """(setting, instance, replicate) of lanes: their numbers count these in C order."""
-        return np.unravel_index(numbers, (self.settings, self.instance_ids.size, self.replicate_ids.shape[-1]))
+        """(setting, instance, replicate) of lanes."""
+        return np.unravel_index(numbers, self.shape)
 
     @property
     def is_short(self) -> bool:
@@ -71,7 +76,7 @@ class Task:
     def lanes(self, numbers: np.ndarray) -> scan.Lane:
         """The constants of these lanes."""
         setting, instance, replicate = self.places(numbers)
-        of_each = np.broadcast_to(self.replicate_ids, (self.instance_ids.size, self.replicate_ids.shape[-1]))
+        of_each = np.broadcast_to(self.replicate_ids, self.shape[1:])
         address = self.root, self.instance_ids[instance], of_each[instance, replicate]
 
         def of_setting(leaf: np.ndarray) -> np.ndarray:
@@ -153,19 +158,9 @@ def advance(
     pool: Pool,
     limits: CallLimits,
 ) -> tuple[Pool, Report]:
-    """Play lanes for a while; slots whose lanes have ended take the next ones in line.
+    """Play lanes (constants, ``[seat]``) for a while; slots whose lanes have ended take the next ones in line.
 
-    Args:
-        engine: :mod:`~jaxbandits._engine.scan` or another: what a chunk is.
-        environment: tables ``[instance, …]``, shared by all slots.
-        lanes: constants, ``[seat]``.
-        line: ``i32[seat]``, the first ``waiting`` of which are the seats whose lanes wait for a slot.
-        waiting: ``i32[]``.
-        pool: the state.
-        limits: when to return.
-
-    Returns:
-        The new state, and a report.
+    The first ``waiting`` of ``line``, ``i32[seat]``, are the seats whose lanes wait for a slot.
     """
 
     def turn(now: _Turns) -> _Turns:
@@ -232,15 +227,8 @@ def play_batch(
 ) -> tuple[Batch, EndedLane, BatchReport]:
     """Play one lane per slot for a while: what :func:`advance` does where no lane waits, in half as many kernels.
 
-    Args:
-        engine, environment, limits: as in :func:`advance`.
-        lanes: constants, ``[slot]``, the first ``filled`` of which count.
-        filled: ``i32[]``.
-        fresh: ``bool[]``, the lanes have not begun.
-        batch: the state; anything of its shapes where ``fresh``.
-
-    Returns:
-        The new state, what stays of each lane if it has ended, and a report.
+    The first ``filled`` of the lanes, ``[slot]``, count. Where they are ``fresh``, the state may be anything of its
+    shapes. Also gives what stays of each lane if it has ended.
     """
     real = jax.lax.iota(jnp.int32, lanes.row.shape[0]) < filled
 
@@ -346,15 +334,11 @@ class RunBuffer:
 
     On CPU the device reads and writes the host's own memory. Elsewhere only what is new travels (constants of new
     lanes, outcomes of lanes that have ended), in pieces whose sizes are powers of two: few programs are compiled.
-
-    Attributes:
-        lane_of: which lane has this seat, -1 for none.
-        lanes: their constants on the device, ``[seat]``; None before the first lane came.
     """
 
     def __init__(self, task: Task, number: int, device: Any, *, near: bool | None = None):
-        self.lane_of = np.full(number, -1)
-        self.lanes: Lane | None = None
+        self.lane_of = np.full(number, -1)  # by seat, -1: none
+        self.lanes: Lane | None = None  # [seat], on the device; None before the first lane came
         self._task, self._device = task, device
         self._near = device.platform == "cpu" if near is None else near
 

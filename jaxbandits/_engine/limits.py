@@ -22,11 +22,7 @@ _SLACK = 1e-6  # of a unit: means in float64 are not bounded to the tick
 
 
 def check_spec(spec: Any) -> None:
-    """Do arms and resources fit their part of an address?
-
-    Raises:
-        InputError: more than 2²⁴ arms, more than 511 resources.
-    """
+    """Do arms and resources fit their part of an address?"""
     if isinstance(spec, FiniteSpec):
         whole_number("arms", spec.arms, 1, MOST_ARMS, "2**24")
         if spec.resources is not None:
@@ -75,13 +71,8 @@ def most_rounds(
 ) -> int:
     """The rounds in which no total of a lane can leave its two limbs: whole units below 2³¹.
 
-    Args:
-        policy: leaves ``[setting, 1 or instance, …]``.
-        end: of the clock, in ticks, ``[instance]``.
-        max_rounds: as the user gave it.
-
-    Raises:
-        InputError: more rounds asked for, outcomes beyond an int32, or true means beyond what the environment states.
+    Refuses more rounds, outcomes beyond an int32, and true means beyond what the environment states. Policy leaves are
+    ``[setting, 1 or instance, …]``; ``end`` is the clock's, in ticks, ``[instance]``.
     """
     one = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), policy)
     action = jax.eval_shape(lambda: one.blank_action(environment.spec))
@@ -113,28 +104,17 @@ def most_rounds(
 
 
 def count(name: str, value: Any) -> int | None:
-    """A count of at least 1, or None of what may be a list.
-
-    Raises:
-        InputError: a number that is no count.
-    """
+    """A count of at least 1, or None of what may be a list."""
     if isinstance(value, (list, tuple, range)) or getattr(value, "ndim", 0) > 0:
         return None
     return whole_number(name, value, 1, may_also=", or a list")
 
 
 def replicate_ids(replicates: Any, environment: Environment, settings: int = 1, marks: int = 0) -> np.ndarray:
-    """Ids of replicates, ``u32[replicate]``: 0, 1, … of a count, or as given.
+    """Ids of replicates: 0, 1, … of a count, or as given, ``u32[replicate]`` or ``u32[instance, replicate]``.
 
-    Also ``u32[instance, replicate]``: ids of its own for each instance; see :func:`instance_ids`.
-
-    Args:
-        replicates, environment: as the user gave them.
-        settings: of all policies together.
-        marks: marks whose results are held until the end.
-
-    Raises:
-        InputError: no count and no list of ids; more lanes than memory holds.
+    Refuses more lanes than memory holds: ``settings`` are those of all policies, ``marks`` those that are held until
+    the end.
     """
     number = count("replicates", replicates)
     if number is not None and number > _ID:
@@ -153,11 +133,7 @@ def replicate_ids(replicates: Any, environment: Environment, settings: int = 1, 
 def instance_ids(given: Any, environment: Environment, replicates: np.ndarray) -> np.ndarray:
     """Ids of the instances, ``u32[instance]``: 0, 1, … or as given.
 
-    An id may come twice if no pair (instance id, replicate id) does.
-
-    Raises:
-        InputError: ids that are no whole numbers of 32 bits; too few or many; one address twice: that run would count
-            twice.
+    An id may come twice if no pair (instance id, replicate id) does: that run would count twice.
     """
     of_each = replicates.ndim == 2
     found = ids("instance_ids", np.arange(environment.instances) if given is None else given, distinct=not of_each)
@@ -171,21 +147,13 @@ def instance_ids(given: Any, environment: Environment, replicates: np.ndarray) -
 
 
 def ids(name: str, values: Any, distinct: bool = True, rows: int | None = None) -> np.ndarray:
-    """Ids as given, ``u32[…]``. The same one twice would be the same run, counted twice.
-
-    With ``rows`` it may also be a table of so many rows, in which an id may come twice.
-
-    Raises:
-        InputError: ids that are not distinct whole numbers of 32 bits.
-    """
+    """Distinct ids as given, ``u32[…]``; with ``rows`` also a table of so many rows, in which an id may come twice."""
     may_be = f"a list of distinct whole numbers from 0 to {_ID - 1}"
     given = numbers(name, values, may_be)
     whole = (given >= 0) & (given < _ID) & (given == np.rint(given))
     table = given.ndim == 2 and rows is not None
     if table and given.shape[0] != rows:
-        raise InputError(
-            f"{name}: an array of shape {given.shape} given; it must be one row of ids for each of {rows} instances"
-        )
+        raise bad(name, given.shape, f"of one row of ids for each of {rows} instances")
     unique = table or not distinct or np.unique(given).size == given.size
     if not (given.ndim == 1 or table) or given.size < 1 or not whole.all() or not unique:
         raise bad(name, values, may_be)

@@ -32,17 +32,11 @@ class CallLength:
     """Chunks of a call, and how many rounds each has; no result depends on either.
 
     A round may take long, and nobody knows before one was played: so the first call plays one, the next ones more.
-
-    Args:
-        most: the full length of a chunk.
-
-    Attributes:
-        chunk, chunks: length and number for the next call.
     """
 
     def __init__(self, most: int):
-        self._most, self._first = most, True
-        self.chunk, self.chunks = 1, 1
+        self._most, self._first = most, True  # the full length of a chunk; is the first call still to come?
+        self.chunk, self.chunks = 1, 1  # length and number for the next call
 
     def learn(self, took: float, played: int) -> None:
         """A call took so many seconds for so many chunks."""
@@ -84,11 +78,7 @@ def usual_workers(devices: Sequence[Any]) -> int:
 def usual_slots(task: Task, workers: int, devices: Sequence[Any], lanes: int = 0) -> int:
     """Lanes in flight per worker: as many as are fast, but no more than there are, nor than fit into memory.
 
-    Args:
-        task: what is played.
-        workers: how many share its lanes.
-        devices: where they work.
-        lanes: how many lanes there are at a time; 0: all of the task.
+    ``lanes`` are those that there are at a time, 0 for all of the task; ``workers`` share them.
     """
     fast = _DEVICE_SLOTS
     if devices[0].platform == "cpu":
@@ -173,30 +163,21 @@ _COMPILING: dict[Any, threading.Lock] = {}
 
 
 class Queue:
-    """The lanes of one task in line, served by any number of workers.
+    """The lanes of one task in line, served by any number of workers, each with so many ``slots``.
 
-    Args:
-        task: what is played.
-        slots: lanes in flight per worker.
-        batches: a worker plays as many lanes as it has slots to their ends before it takes others, by the smaller
-            program; otherwise a slot whose lane has ended takes the next one.
-
-    Attributes:
-        total, done: lanes there are, lanes that have ended.
-        expected: the work of all lanes, as their jobs say it.
-        workers: how many serve it now.
-        stop: set it, and they leave at their next look.
+    With ``batches`` a worker plays as many lanes as it has slots to their ends before it takes others, by the smaller
+    program; otherwise a slot whose lane has ended takes the next one.
     """
 
     def __init__(self, task: Task, slots: int, batches: bool = False):
-        self.task, self.slots, self.batches, self.stop = task, slots, batches, threading.Event()
-        self.total = self.done = self.workers = 0
-        self.expected = 0.0
+        self.task, self.slots, self.batches = task, slots, batches
+        self.stop = threading.Event()  # set it, and the workers leave at their next look
+        self.total = self.done = self.workers = 0  # lanes there are, that have ended; workers that serve it now
+        self.expected = 0.0  # the work of all lanes, as their jobs say it
         self._line = np.zeros(0, np.int64)  # lanes that no worker has taken, the next one first
         self._jobs: dict[int, _OpenJob] = {}
         self._begun = 0  # jobs so far
-        lanes = task.settings * task.instance_ids.size * task.replicate_ids.shape[-1]
-        self._job_of = np.full(lanes, -1, np.int32)
+        self._job_of = np.full(np.prod(task.shape), -1, np.int32)
         self._lock = threading.Lock()
         self._shares: dict[int, float] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
         # Here and not by the workers: another thread, or another device, would trace it anew.
@@ -234,12 +215,9 @@ class Queue:
         return self.done + sum(self._shares.values())
 
     def take(self, idle: int, waits: int, free: int) -> np.ndarray:
-        """Lanes for the ``idle`` slots; and ahead, if there is room, as many as make a fair part of what is left.
+        """Lanes for the ``idle`` slots; and ahead, if there are ``free`` seats, a fair part of what is left.
 
-        Args:
-            idle: slots that no lane of this worker waits for.
-            waits: lanes that this worker has in line: they are part of its fair part.
-            free: seats.
+        The lanes that this worker has in line, ``waits``, are of its part.
         """
         with self._lock:
             fair = self._line.size // (2 * max(self.workers, 1))
@@ -392,12 +370,8 @@ class Workers:
     """Threads of this process that play jobs. A context manager: leaving it stops them, whatever they do.
 
     A thread starts when there is a lane for it, serves one queue after the other and ends when no lane waits; queues
-    stay, so that jobs that come later find their programs compiled.
-
-    Args:
-        devices: where; the threads take them in turn.
-        count: threads, at most.
-        slots: lanes in flight per thread, default :func:`usual_slots`.
+    stay, so that jobs that come later find their programs compiled. At most ``count`` threads take the devices in turn,
+    each with so many ``slots`` (default :func:`usual_slots`).
     """
 
     def __init__(self, devices: Sequence[Any], count: int, slots: int | None = None):
@@ -415,11 +389,7 @@ class Workers:
         self.close()
 
     def submit(self, jobs: Sequence[Job]) -> list[Future[Any]]:
-        """Begin to play jobs, all at once: so one task compiles while another one plays.
-
-        Returns:
-            For each job the future of its accounts, or of what its ``store`` makes of them.
-        """
+        """Begin to play jobs, all at once: so one task compiles while another one plays. A future for each."""
         futures = []
         with self._changed:
             for job in jobs:

@@ -25,12 +25,9 @@ _taken: dict[Path, jax.stages.Wrapped] = {}  # by this process, so that jit know
 
 
 def file_of(nouns: Any, device: jax.Device, *made_of: Any) -> Path | None:
-    """Where a program is kept; None for one that is not.
+    """Where a program is kept; None for one that is not, such as one that plays ``nouns`` with code of the user.
 
-    Args:
-        nouns: what it plays: with code of the user it is not kept.
-        device: where.
-        made_of: trees of arrays, shapes and plain values: all else that it is made of.
+    ``made_of``: trees of arrays, shapes and plain values, all else that it is made of.
     """
     if FOLDER is None or any(map(is_users, nouns)):
         return None
@@ -53,15 +50,10 @@ def kept(
     donated: int,
     options: dict[str, Any],
 ) -> jax.stages.Wrapped | None:
-    """A function as jit would play it: from its file, or into it for the next process; None if jax cannot write it.
+    """``function(engine, *takes)`` as jit would play it: from its file, or into it for the next process.
 
-    Args:
-        file: see :func:`file_of`.
-        function: of ``engine`` and ``takes``, with a result of the structure of ``gives``.
-        engine: what of its arguments is fixed.
-        takes, gives: trees.
-        donated: the number of the argument, among ``takes``, whose memory is given up.
-        options: of the compiler.
+    None if jax cannot write it. The result has the structure of ``gives``; the argument number ``donated`` among
+    ``takes`` gives up its memory.
     """
     if file in _taken:
         return _taken[file]

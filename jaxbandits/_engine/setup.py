@@ -18,6 +18,7 @@ from jaxbandits._engine import leap, limits, merge, scan
 from jaxbandits._engine.driver import Task
 from jaxbandits._engine.scan import at_instance
 from jaxbandits.core import capabilities, ticks
+from jaxbandits.core.capabilities import ADDITIVE, ADDRESSED, RESTS, undone
 from jaxbandits.core.checks import (
     InputError,
     as_played,
@@ -51,29 +52,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """Checked input: one task per policy, and what their lanes share.
-
-    Attributes:
-        tasks: what the engines run; a lane's number counts (setting, instance, replicate) in C order.
-        settings: labels, for each policy one per setting.
-        names: labels of the instances.
-        shares: the marks as shares of the clock, float64.
-        expected: expected rounds of a lane of each instance, float64 ``[instance]``; they steer scheduling only.
-        best_rate: best reward per unit of the clock, float64 ``[instance]``; NaN where the world has benchmarks.
-        benchmarks: those of a world that changes, see :meth:`Environment.benchmarks`; none of one that does not.
-    """
+    """Checked input: one task per policy, and what their lanes share."""
 
     tasks: tuple[Task, ...]
-    settings: tuple[tuple[str, ...], ...]
-    names: tuple[str, ...]
-    shares: np.ndarray
-    expected: np.ndarray
-    best_rate: np.ndarray
-    benchmarks: Mapping[str, tuple[np.ndarray, np.ndarray]]
-
-    def lane_shape(self, task: Task) -> tuple[int, int, int]:
-        """(settings, instances, replicates) of a task."""
-        return task.settings, task.instance_ids.size, task.replicate_ids.shape[-1]
+    settings: tuple[tuple[str, ...], ...]  # labels, for each policy one per setting
+    names: tuple[str, ...]  # of the instances
+    shares: np.ndarray  # f64[mark]: the marks as shares of the clock
+    expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
+    best_rate: np.ndarray  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
+    benchmarks: Mapping[str, tuple[np.ndarray, np.ndarray]]  # of a world that changes, see Environment.benchmarks
 
     def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str = "moving") -> np.ndarray:
         """What could have been gained, ``[lane, mark]`` in units: the best rate times the clock, or a ``benchmark``.
@@ -133,10 +120,18 @@ def lay_out(
 
     end = called(ready, "end", lambda: ticks.join(jax.tree.map(np.asarray, ready.end())))
     expected, cap = lane_lengths(environment, ready, end, max_rounds)
-    settings = [_settings(policy, environment, ready) for policy in chosen]
+    settings = []
+    for policy in chosen:
+        found = Settings.of(policy, environment.instances, environment.spec)
+        check_dry_run(found.policy, environment, ready)
+        for text in called(policy, "warnings", functools.partial(found.policy.warnings, environment)):
+            warnings.warn(text, stacklevel=4)
+        settings.append(found)
     kept = shares.size if at_once else 0
     replicate_ids = limits.replicate_ids(replicates, environment, sum(one.count for one in settings), kept)
     ids = limits.instance_ids(instance_ids, environment, replicate_ids)
+    # Rounds between two looks at the marks.
+    rounds = min(chunk, int(cap.max())) if chunk else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
     tasks = []
     for one in settings:
         most = limits.most_rounds(one.policy, environment, ready, end, max_rounds)
@@ -154,13 +149,16 @@ def lay_out(
                 instance_ids=ids,
                 replicate_ids=replicate_ids,
                 cap=np.minimum(cap, most).astype(np.int32),
-                chunk=_chunk(chunk, cap, expected, shares),
+                chunk=rounds,
                 order=np.argsort(-lengths.ravel(), kind="stable"),
                 rounds=float(lengths.sum()),
             )
         )
-    played_singly = (task for task in tasks if engine == "auto" and task.engine is scan)
-    for reason in dict.fromkeys(reason for task in played_singly for reason in _lost(task)):
+    lost: dict[Any, int] = {}  # promises that somebody made, and that do not count
+    for task in tasks if engine == "auto" else ():
+        promises = (task.policy, RESTS), (task.environment, ADDRESSED), (task.constraint, ADDITIVE)
+        lost |= {capabilities.why_not(*one): 0 for one in promises if task.engine is scan and undone(*one)}
+    for reason in lost:
         warnings.warn(f"played round by round, because {reason}", stacklevel=4)
     at = ticks.to_units(ticks.join(tasks[0].marks))
     benchmarks = called(environment, "benchmarks", lambda: environment.benchmarks(ready, at))
@@ -175,20 +173,6 @@ def lay_out(
     )
 
 
-def _settings(policy: Policy, environment: Environment, constraint: Constraint) -> Settings:
-    """The settings of a policy, after a dry run; warns of what does not fit this world."""
-    found = Settings.of(policy, environment.instances, environment.spec)
-    check_dry_run(found.policy, environment, constraint)
-    for text in called(policy, "warnings", functools.partial(found.policy.warnings, environment)):
-        warnings.warn(text, stacklevel=6)
-    return found
-
-
-def _chunk(asked: int | None, cap: np.ndarray, expected: np.ndarray, shares: np.ndarray) -> int:
-    """Rounds between two looks at the marks."""
-    return min(asked, int(cap.max())) if asked else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
-
-
 def check_count(name: str, value: Any) -> int | None:
     """The value, if it is None or a whole number from 1 to 2³⁰; else raise :class:`InputError`."""
     return None if value is None else whole_number(name, value, 1, 2**30, "2**30")
@@ -198,11 +182,7 @@ def check_count(name: str, value: Any) -> int | None:
 
 
 def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
-    """Shares of the clock, float64, increasing, the last exactly 1: ``marks`` log-spaced ones from 0.1 %, or as given.
-
-    Raises:
-        InputError: fewer than 1 or more than 10 000 marks, or shares that do not rise to 1.
-    """
+    """Shares of the clock, float64, increasing, the last 1: ``marks`` log-spaced ones from 0.1 %, or as given."""
     if (number := limits.count("marks", marks)) is not None:
         if number > 10_000:
             raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
@@ -227,11 +207,7 @@ def mark_totals(end: np.ndarray, shares: np.ndarray) -> ticks.Total:
 
 
 def prepare(constraint: Constraint, environment: Environment) -> Constraint:
-    """The constraint with leaves ``[instance, …]``.
-
-    Raises:
-        InputError: a field outside the range that it declares; leaves that are not one row per instance.
-    """
+    """The constraint with leaves ``[instance, …]``."""
     kind, instances = type(constraint).__name__, environment.instances
     for field in leaf_fields(constraint):
         value = getattr(constraint, field.name)
@@ -242,10 +218,8 @@ def prepare(constraint: Constraint, environment: Environment) -> Constraint:
     for path, leaf in jax.tree_util.tree_leaves_with_path(ready):
         if np.shape(leaf)[:1] != (instances,):
             name = getattr(path[0], "name", path[0])
-            raise InputError(
-                f"{kind}.prepare: {name} has shape {np.shape(leaf)}; it must have one row for "
-                f"each of {instances} instances"
-            )
+            must = f"it must have one row for each of {instances} instances"
+            raise InputError(f"{kind}.prepare: {name} has shape {np.shape(leaf)}; {must}")
     return ready
 
 
@@ -287,11 +261,7 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
 
 
 def check_values(environment: Environment) -> None:
-    """Are there instances, and two tables of true means with a row for each?
-
-    Raises:
-        InputError: naming the class and what it gives instead.
-    """
+    """Are there instances, and two tables of true means with a row for each?"""
     kind = type(environment).__name__
     whole_number(f"{kind}.instances", called(environment, "instances", lambda: environment.instances), 1)
     reward, cost = called(environment, "values", lambda: [np.asarray(x, np.float64) for x in environment.values()])
@@ -334,13 +304,6 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
     """Check one round of one lane, if any code in it is the user's; once for each structure in a process.
 
     A structure is classes, static fields and shapes. Of what is all this package's, its tests have played the round.
-
-    Args:
-        policy: leaves ``[setting, 1 or instance, …]``.
-        environment, constraint: leaves ``[instance, …]``.
-
-    Raises:
-        InputError: naming the class and the method whose result does not fit.
     """
     leaves, structure = jax.tree.flatten((policy, environment, constraint))
     asked = (structure, *((np.shape(x), jnp.result_type(x)) for x in leaves))
@@ -413,13 +376,8 @@ def _check_accounts(constraint: Constraint, one: Constraint, outcome: Outcome) -
     total, spent = jax.eval_shape(ticks.zero), jax.eval_shape(lambda: ticks.zero(outcome.cost.shape))
     events, audit = {name: _i32() for name in outcome.events}, _trace(constraint, "audit", lambda: one.audit())
     ledger = Ledger(_i32(), total, spent, total, spent, events, audit)
-    _same(
-        constraint,
-        "charge",
-        "a ledger like the one before",
-        _trace(constraint, "charge", one.charge, ledger, outcome),
-        ledger,
-    )
+    charged = _trace(constraint, "charge", one.charge, ledger, outcome)
+    _same(constraint, "charge", "a ledger like the one before", charged, ledger)
     _same(constraint, "clock", "a Total", _trace(constraint, "clock", one.clock, ledger), total)
     _same(constraint, "ended", "bool[]", _trace(constraint, "ended", one.ended, ledger), _FLAG)
 
@@ -440,9 +398,8 @@ def _trace(owner: object, method: str, call: Callable[..., Any], *args: Any) -> 
     except InputError:
         raise
     except Exception as problem:
-        raise InputError(
-            f"{written(owner, method, problem)}: fails when traced for one lane: {in_a_line(problem)}"
-        ) from problem
+        name = written(owner, method, problem)
+        raise InputError(f"{name}: fails when traced for one lane: {in_a_line(problem)}") from problem
 
 
 def _same(owner: object, method: str, what: str, given: Any, wanted: Any) -> None:
@@ -478,20 +435,13 @@ def _engine(
     return scan, found
 
 
-def _lost(task: Task) -> list[str]:
-    """The promises that somebody made for a task, and that do not count."""
-    promises = (task.policy, capabilities.RESTS), (task.environment, capabilities.ADDRESSED)
-    every = [*promises, (task.constraint, capabilities.ADDITIVE)]
-    return [str(capabilities.why_not(*one)) for one in every if capabilities.undone(*one)]
-
-
 def time_parallel(policy: Policy, environment: Environment, constraint: Constraint) -> ModuleType | str:
     """The engine that plays many rounds of these at once with the bits of the scan engine, or why none does."""
     for engine in (leap, merge):
         if isinstance(policy, engine.PLAYS):
             reason = engine.why_not(policy, environment, constraint)
             return engine if reason is None else reason
-    return f"{type(policy).__name__} {capabilities.RESTS.lacking}"
+    return f"{type(policy).__name__} {RESTS.lacking}"
 
 
 def lane_lengths(
@@ -535,9 +485,8 @@ def prepared(
     Of a policy whose leaves are traced nothing can be checked: they are only cast.
     """
     if not any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(policy)):
-        (task,) = lay_out(
-            policy, environment, constraint, key=jax.random.key(0), max_rounds=max_rounds, engine="scan"
-        ).tasks
+        key = jax.random.key(0)
+        (task,) = lay_out(policy, environment, constraint, key=key, max_rounds=max_rounds, engine="scan").tasks
         if task.settings != 1:
             raise InputError(f"policy: {task.settings} settings given; it must be one (see jax.vmap for several)")
         return task.constraint, jax.tree.map(lambda x: x[0], task.policy), task.cap

@@ -35,7 +35,6 @@ class Around(Policy):
         return spec
 
     def learnt(self, state: Pytree) -> Pytree:
-        """The inner policy's state."""
         return state
 
     def check(self, spec: Any) -> None:
@@ -48,7 +47,6 @@ class Around(Policy):
         return self.policy.blank_action(self.inside(spec))
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-        """The inner policy learns."""
         return self.policy.update(state, key, observation)
 
     def status(self, state: Pytree) -> jax.Array:
@@ -225,7 +223,6 @@ class InFlight(Around):
         return spec.inner
 
     def learnt(self, state: InFlightState) -> Pytree:
-        """Among what is known."""
         return state.known.learnt
 
     def init(self, spec: DelayedSpec) -> InFlightState:

@@ -184,7 +184,7 @@ def test_blocks_hold_every_lane_once_the_long_ones_first():
         blocks = [block for block in plan.blocks if block.unit is unit]
         lanes = np.concatenate([block.lanes for block in blocks])
         assert sorted(lanes) == list(range(unit.task.order.size))
-        _, instance, _ = np.unravel_index(lanes, unit.layout.lane_shape(unit.task))
+        _, instance, _ = np.unravel_index(lanes, unit.task.shape)
         assert (np.diff(unit.layout.expected[instance]) <= 0).all()
         assert len(blocks) > 1 and min(block.lanes.size for block in blocks) >= 1
     assert [block.number for block in plan.blocks] == list(range(len(plan.blocks)))
