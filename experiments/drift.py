@@ -337,4 +337,4 @@ def prices(options: Options) -> list[Row]:
     return rows
 
 
-EXPERIMENT = Experiment("drift"(pays, ways, rho, prices))
+EXPERIMENT = Experiment.of("drift", (pays, ways, rho, prices))

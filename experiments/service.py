@@ -227,4 +227,4 @@ def _picture(options: Options, it: Month, found: dict[str, Outcome]) -> None:
     save(picture, options.out / "renewing.png", title, legend=axes[:1], columns=6)
 
 
-EXPERIMENT = Experiment("service"(delay, renewing))
+EXPERIMENT = Experiment.of("service", (delay, renewing))

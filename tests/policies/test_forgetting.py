@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats as laws
 
 import jaxbandits as jb
 from jaxbandits.core import ticks
@@ -326,33 +325,12 @@ def first_alarms(detector: Any, x: np.ndarray, state: Any = None) -> np.ndarray:
     return np.asarray(_first(as_floats, detector.init() if state is None else state, jnp.asarray(x, jnp.float32)))
 
 
-def runs_last(detector: Any, mean: float, x: np.ndarray, must: float, rounded: float) -> None:
-    """Streams around a known mean run as long as they must, within four standard errors and what was rounded."""
-    known = detector.init()._replace(n=jnp.int32(1), total=jnp.float32(mean))  # it learns no other
-    n = first_alarms(detector, x, known).astype(float)
-    assert (n > 0).mean() > 0.999
-    assert abs(n.mean() - must) < 4 * n.std(ddof=1) / math.sqrt(n.size) + rounded
-
-
 # Average run lengths of the two-sided CUSUM with k = ½ on standard normal numbers, mean known, as the textbooks of
 # process control print them (Montgomery; after Lucas, Crosier, Technometrics 1982): by h, then by the mean's shift.
 PUBLISHED = {
     4.0: {0.0: 168.0, 0.5: 26.6, 1.0: 8.38, 2.0: 3.34},
     5.0: {0.0: 465.0, 0.5: 38.0, 1.0: 10.4, 2.0: 4.01},
 }
-
-
-def run_length(h: float, shift: float, k: float = 0.5) -> float:
-    """The same by the integral equation of Page: L(s) = 1 + L(0) Φ(k − s − δ) + ∫₀ʰ L(x) φ(x + k − s − δ) dx."""
-
-    def one_sided(delta: float) -> float:
-        x, w = np.polynomial.legendre.leggauss(60)
-        x, w = np.append((x + 1) * h / 2, 0.0), np.append(w * h / 2, 0.0)
-        move = w * laws.norm.pdf(x[None, :] + k - x[:, None] - delta)
-        move[:, -1] += laws.norm.cdf(k - x - delta)
-        return float(np.linalg.solve(np.eye(len(x)) - move, np.ones(len(x)))[-1])
-
-    return 1 / (1 / one_sided(shift) + 1 / one_sided(-shift))
 
 
 @cache
@@ -362,30 +340,13 @@ def normal(runs: int, most: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("h", "shift"), [(h, shift) for h, row in PUBLISHED.items() for shift in row])
 def test_cusum_has_the_published_run_lengths(h: float, shift: float) -> None:
-    """False alarms (shift 0) and delays, and the integral equation beside the table."""
+    """False alarms (shift 0) and delays, within four standard errors and the rounding of the table."""
     published = PUBLISHED[h][shift]
-    assert abs(run_length(h, shift) - published) < 0.006 * published
     x = shift + normal(*((2000, 5000) if shift == 0 else (4000, 600)))
-    runs_last(CUSUM(threshold=h, slack=0.5, first=1), 0.0, x, published, 0.006 * published)
-
-
-def bernoulli_run_length(h: int, up: float) -> float:
-    """Exact, by its Markov chain: two-sided CUSUM with steps of ±1, up with this probability, from (0, 0) to h."""
-    move = np.zeros((h, h, h, h))
-    for high in range(h):
-        for low in range(h):
-            if high + 1 < h:
-                move[high, low, high + 1, max(low - 1, 0)] += up
-            if low + 1 < h:
-                move[high, low, max(high - 1, 0), low + 1] += 1 - up
-    return float(np.linalg.solve(np.eye(h * h) - move.reshape(h * h, h * h), np.ones(h * h))[0])
-
-
-def test_cusum_against_an_exact_chain() -> None:
-    """x − u is ±1: numbers 0 and 2 around a known mean of 1, without slack."""
-    for up in (0.5, 0.7):
-        x = 2.0 * (np.random.default_rng(7).random((4000, 600)) < up)
-        runs_last(CUSUM(threshold=6.0, slack=0.0, first=1), 1.0, x, bernoulli_run_length(6, up), 0.0)
+    detector = CUSUM(threshold=h, slack=0.5, first=1)
+    n = first_alarms(detector, x, detector.init()._replace(n=jnp.int32(1))).astype(float)  # its mean is 0 for ever
+    assert (n > 0).mean() > 0.999
+    assert abs(n.mean() - published) < 4 * n.std(ddof=1) / math.sqrt(n.size) + 0.006 * published
 
 
 # From 0.1 to 0.9 after 500 of 1,000 numbers, ε = ½, h = ln(1000)/ln(17/9) (their formula, with M = 1), the mean of
