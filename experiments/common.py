@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray
+from scipy import stats
 
 import jaxbandits as jb
 from jaxbandits._cli.console import listed
@@ -73,6 +74,11 @@ class Experiment:
     any_size: Callable[[Row], bool] = lambda row: True
     closing: Callable[[], list[Row]] = list  # rows about the whole run
     needs: Mapping[str, str] = dataclasses.field(default_factory=dict)  # what an item is skipped without, in --data
+
+    @staticmethod
+    def of(name: str, items: Iterable[Item], **more: Any) -> Experiment:
+        """Of items that are called as their functions."""
+        return Experiment(name, {item.__name__: item for item in items}, **more)
 
     def run(self, options: Options) -> list[Row]:
         """Run the chosen items, write summary.csv after each, and give its rows.
@@ -179,6 +185,12 @@ def mean_row(item: str, samples: Any, published: Any = "", *, digits: str = ".5g
     return row(item, mean, se, published=published, digits=digits, **more)
 
 
+def difference_row(item: str, more: Any, note: str) -> Row:
+    """Mean of paired differences with its sign, ± the 95 % of a normal law."""
+    mean, se = mean_se(more)
+    return row(item, f"{mean:+.4f}", f"±{1.96 * se:.4f}", note=note)
+
+
 def ranking(item: str, samples: dict[str, Any], note: str = "") -> Row:
     """Mean regrets from least to largest, ``<`` where neighbours differ clearly, ``≈`` where not.
 
@@ -222,6 +234,12 @@ def is_within(value: Any, error: Any, low: float, high: float, errors: float = 2
 def between(low: Any, high: Any, least: float, most: float) -> bool | None:
     """Does an interval lie between two limits? no if it lies outside, None if it holds one of them."""
     return True if least <= low and high <= most else False if high < least or low > most else None
+
+
+def clopper_pearson(hits: int, runs: int, level: float = 0.05) -> tuple[float, float]:
+    """Exact bounds of a probability, each alone at ``level``."""
+    least = float(stats.beta.ppf(level, hits, runs - hits + 1)) if hits else 0.0
+    return least, float(stats.beta.ppf(1 - level, hits + 1, runs - hits))
 
 
 def all_of(answers: Iterable[bool | None]) -> bool | None:

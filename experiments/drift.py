@@ -14,12 +14,13 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
+from experiments import common
 from experiments.common import (
     OURS,
     Experiment,
     Options,
     Row,
-    all_of,
+    difference_row,
     is_above,
     mean_row,
     mean_se,
@@ -165,7 +166,7 @@ def held(
             told.append(f"{mean:+.4f} ± {1.96 * se:.4f} at {found.at * factor:.2g}")
         item = f"held: {name}, budget {budget:g}, half-life {h:g}: pays at twice the line's changes, costs at half"
         note = f"two standard errors, {instances} other worlds of another key"
-        rows.append(row(item, "; ".join(told), published=f"{found.at:.2g}", holds=all_of(answers), note=note))
+        rows.append(row(item, "; ".join(told), published=f"{found.at:.2g}", holds=common.all_of(answers), note=note))
     return rows
 
 
@@ -234,10 +235,8 @@ def ways(options: Options) -> list[Row]:
             note = f"share of the best possible reward; ω-UCB, budget {budget:g}, {instances} instances"
             rows.append(mean_row(f"ways: {name}, {when}: regret", samples[i], digits=".4f", note=note, published=OURS))
             if name != "never":
-                mean, se = mean_se(samples[i] - lost["never"][i])
-                rows.append(
-                    row(f"ways: {name}, {when}: − never", f"{mean:+.4f}", f"±{1.96 * se:.4f}", note="paired, 95 %")
-                )
+                more = samples[i] - lost["never"][i]
+                rows.append(difference_row(f"ways: {name}, {when}: − never", more, "paired, 95 %"))
     name_ticks(axes[0], np.arange(len(lengths)), ["never" if n == STANDS else f"{n:,}" for n in lengths])
     axes[0].set(xlabel="rounds between changes", ylabel="regret, % of the best possible", ylim=(0, None))
     save(picture, options.out / "ways.png", f"Ways to forget: ω-UCB, budget {budget:,.0f}", legend=axes, columns=3)
@@ -271,9 +270,8 @@ def rho(options: Options) -> list[Row]:
                 rows.append(mean_row(item, lost[i, j], digits=".4f", published=OURS))
         without, with_ = lost[:, -1], lost[1, :-1]
         best = int(without.mean(axis=1).argmin()), int(with_.mean(axis=1).argmin())
-        mean, se = mean_se(without[best[0]] - with_[best[1]])
         note = f"best of {len(widths)} ρ ({widths[best[0]]:g}) − best half-life at ρ = ¼ ({halves[best[1]]:g}); paired"
-        rows.append(row(f"rho: {when}: ρ alone − forgetting", f"{mean:+.4f}", f"±{1.96 * se:.4f}", note=note))
+        rows.append(difference_row(f"rho: {when}: ρ alone − forgetting", without[best[0]] - with_[best[1]], note))
         name_ticks(axis, np.arange(len(widths)), ["1/16", "1/4", "1", "4"])
         axis.set(xlabel="ρ", ylabel="regret, % of the best possible", ylim=(0, None), title=f"changes: {when}")
     save(picture, options.out / "rho.png", f"ω-UCB, budget {budget:,.0f}: ρ against forgetting", legend=axes[:1])
@@ -330,9 +328,8 @@ def prices(options: Options) -> list[Row]:
             note = f"{runs} runs, {a_day} requests a day, 0.08 to spend on each; mean prices {mean.round(3).tolist()}"
             rows.append(mean_row(f"prices: {name}, {what}: quality", weeks[name][:, i], digits=".4f", note=note))
             if name != "never":
-                gain, se = mean_se(weeks[name][:, i] - weeks["never"][:, i])
-                item = f"prices: {name}, {what}: − never"
-                rows.append(row(item, f"{gain:+.4f}", f"±{1.96 * se:.4f}", note="paired over runs, 95 %"))
+                gain = weeks[name][:, i] - weeks["never"][:, i]
+                rows.append(difference_row(f"prices: {name}, {what}: − never", gain, "paired over runs, 95 %"))
     axes[0].axvspan(days / 4 + 0.5, days / 2 + 0.5, color="grey", alpha=0.15, linewidth=0)
     axes[0].set(xlabel="day", ylabel="quality of a request")
     title = "A daily budget; in the grey week the best back end costs a tenth"
@@ -340,4 +337,4 @@ def prices(options: Options) -> list[Row]:
     return rows
 
 
-EXPERIMENT = Experiment("drift", {"pays": pays, "ways": ways, "rho": rho, "prices": prices})
+EXPERIMENT = Experiment.of("drift", (pays, ways, rho, prices))

@@ -289,7 +289,7 @@ def exact_digits(options: Options) -> list[Row]:
     """The table of SoftElim, the best θ, UCB1, Bayes-optimal values."""
     rows = []
     for (n, theta), must in TABLE.items():
-        found = softelim(n, theta)
+        found = played(soft_elim(theta), n)
         got = (found.regret[0], found.by_parameter[0, 0], *found.by_mean_reward[0])
         for name, a, b in zip(("regret", "∂/∂θ", "∂/∂μ₁", "∂/∂μ₂"), got, must, strict=True):
             rows.append(_digits(f"exact: SoftElim n = {n}, θ = {theta:g}: {name}", a, b, 6e-9))
@@ -297,9 +297,9 @@ def exact_digits(options: Options) -> list[Row]:
         low, high = 0.3, 0.6
         while high - low > 1e-9:
             middle = (low + high) / 2
-            low, high = (middle, high) if softelim(n, middle).by_parameter[0, 0] < 0 else (low, middle)
+            low, high = (middle, high) if played(soft_elim(middle), n).by_parameter[0, 0] < 0 else (low, middle)
         rows.append(_digits(f"exact: best θ, n = {n}", low, at, 6e-7))
-        rows.append(_digits(f"exact: regret at the best θ, n = {n}", softelim(n, low).regret[0], regret, 6e-9))
+        rows.append(_digits(f"exact: regret at the best θ, n = {n}", played(soft_elim(low), n).regret[0], regret, 6e-9))
     found = played(ucb1(2.0), 20)
     got = (found.regret[0], *found.by_mean_reward[0])
     for name, a, b in zip(("regret", "∂/∂μ₁", "∂/∂μ₂"), got, UCB1_20, strict=True):
@@ -321,8 +321,8 @@ def played(choose: oracles.Choice, n: int) -> oracles.Exact:
     return oracles.evaluate(oracles.play_out(choose, 2, n), PAIR, np.ones((1, 2)))
 
 
-def softelim(n: int, theta: float) -> oracles.Exact:
-    """SoftElim in float64, the mean of an arm without pulls taken as 1."""
+def soft_elim(theta: float) -> oracles.Choice:
+    """p ∝ exp(−2 (max r̄ − r̄)² n / θ²), r̄ = 1 without pulls; and dp/dθ through the score −(2/θ³)(s_a − Σ p s)."""
 
     def choose(counts: oracles.Counts) -> np.ndarray:
         pulls = counts.pulls.astype(float)
@@ -332,7 +332,7 @@ def softelim(n: int, theta: float) -> oracles.Exact:
         p /= p.sum(1, keepdims=True)
         return np.stack([p, p * -2 / theta**3 * (s - (p * s).sum(1, keepdims=True))])
 
-    return played(choose, n)
+    return choose
 
 
 def ucb1(c: float) -> oracles.Choice:
@@ -343,7 +343,7 @@ def ucb1(c: float) -> oracles.Choice:
         with np.errstate(divide="ignore", invalid="ignore"):
             bonus = np.sqrt(c * np.log(np.maximum(n.sum(1, keepdims=True), 1)) / n)
             score = np.where(n > 0, counts.rewards / n + bonus, np.inf)
-        return (score.argmax(1)[:, None] == np.arange(2)).astype(float)[None]
+        return (score.argmax(1)[:, None] == np.arange(n.shape[1])).astype(float)[None]
 
     return choose
 

@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import OURS, Experiment, Options, Row, above_zero, mean_row, mean_se, ranking, row, simulated
+from experiments.common import OURS, Experiment, Options, Row, is_above, mean_row, mean_se, ranking, row, simulated
 from experiments.figures import boxes, figure, intervals, look, name_ticks, save
 from jaxbandits._numerics.knapsack_lp import fluid_values
 from jaxbandits.environments import FiniteArms, Piecewise, WithNullArm
@@ -144,10 +144,11 @@ def confirm(options: Options) -> list[Row]:
         regret = played(options, f"confirm {d}", policies, arms, budget, 2 * budget, runs, RUN_KEY).mean(-1)
         for (what, (_, values)), (own, *others) in zip(chosen.items(), regret.reshape(len(chosen), 3, -1), strict=True):
             for value, other in zip(values[1:], others, strict=True):
-                mean, error = mean_se(other - own)
+                more = other - own
                 item = f"confirm: d = {d}, B = {budget}, {what}, {value:g} − {values[0]:g}"
                 note = f"of {own.mean():.4g}; yes: {values[0]:g} loses less"
-                rows.append(row(item, mean, error, published=OURS, holds=above_zero(mean, error, 1.96), note=note))
+                holds = is_above(more, errors=1.96)
+                rows.append(mean_row(item, more, OURS, holds=holds, note=note, digits=".4g"))
     return rows
 
 
@@ -235,10 +236,9 @@ def bounds_row(item: str, regret: dict[str, np.ndarray]) -> list[Row]:
         if f"{name}, rad" not in regret:
             continue
         gap = regret[f"{name}, rad"] - regret[f"{name}, ω"]
-        mean, error = mean_se(gap)
-        better = None if abs(mean) <= 1.96 * error else bool(mean > 0)
         note = f"of {regret[f'{name}, rad'].mean():.4g}; yes: ω-UCB's bound loses less"
-        rows.append(row(f"{item}: {name}, rad − ω", mean, error, published=OURS, holds=better, note=note))
+        holds = is_above(gap, errors=1.96)
+        rows.append(mean_row(f"{item}: {name}, rad − ω", gap, OURS, holds=holds, note=note, digits=".4g"))
     return rows
 
 
@@ -362,9 +362,9 @@ def account(options: Options) -> list[Row]:
     return rows
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of(
     "knapsacks",
-    {item.__name__: item for item in (sensitivity, confirm, growth, large, kinds, changing, pricing, account)},
+    (sensitivity, confirm, growth, large, kinds, changing, pricing, account),
     any_size=lambda row: row.published in ("", OURS, "0"),
     not_in_quick=("confirm", "large", "pricing", "account"),  # compilations of their own
 )

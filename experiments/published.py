@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -112,12 +113,6 @@ def _of_suak() -> Iterator[str]:
     return table(["", "Fig. 1: regret", "Fig. 2: regret", "first 10 runs of 200"], told)
 
 
-def _over_c() -> Iterator[str]:
-    """Regret of OPS − SUAK over the average cost allowed."""
-    item = "sweep_c: regret of OPS − SUAK, c = {}"
-    return grid("suak", [("regret of OPS − SUAK", item)], {f"{c:g}": f"{c:g}" for c in BUDGETS}, corner="c")
-
-
 def _over_gap() -> Iterator[str]:
     """Regret of both over the smallest cost gap."""
     notes = [found("suak", f"sweep_gap: regret of OPS − SUAK, δ = {gap:g}").note for gap in GAPS]
@@ -151,41 +146,6 @@ _BASELINES = tuple(_READINGS)[4:]
 
 
 _INSTANCES = {name: name for name in G1_NAMES}
-
-
-def _figure4() -> Iterator[str]:
-    """Figure 4: regret of every reading on every instance."""
-    return grid("rcucb", ((said, f"Fig. 4 {{}}: regret {name}") for name, said in _READINGS.items()), _INSTANCES)
-
-
-def _below() -> Iterator[str]:
-    """Is RCUCB below the baselines? Paired differences."""
-    rows = ((_READINGS[name], f"Fig. 4 {{}}: RCUCB literal below {name}") for name in _BASELINES)
-    return grid("rcucb", rows, _INSTANCES, lambda x: f"{x.verdict} ({difference(x)})", "RCUCB literal below …")
-
-
-def _legal() -> Iterator[str]:
-    """What the legal readings cost: paired differences of regret."""
-    rows = {
-        "legal − literal": "{}: regret legal − literal",
-        "infinite − literal": "{}: regret infinite − literal",
-        "Kaplan–Meier − literal": "{}: Kaplan-Meier (ours) beats literal",
-        "Kaplan–Meier − legal": "{}: Kaplan-Meier (ours) beats legal",
-    }
-    return grid("rcucb", rows.items(), _INSTANCES, difference)
-
-
-def _zoom() -> Iterator[str]:
-    """Simple regret of z-RCUCB by T."""
-    horizons = (1_000, 3_000, 10_000, 30_000, 100_000)
-    rows = ((f"{t:,}", f"z-RCUCB legal, {{}}: simple regret at T = {t}") for t in horizons)
-    return grid("rcucb", rows, _INSTANCES, lambda each: cell(each, ".3f"), "T")
-
-
-def _smooth() -> Iterator[str]:
-    """Simple regret where Theorem 2's assumption holds."""
-    rows = ((said, f"smooth instance: simple regret of {said} at T = {{}}") for said in ("z-RCUCB", "StoOO"))
-    return grid("rcucb", rows, {f"T = {t:,}": str(t) for t in (1_000, 10_000, 100_000)}, lambda x: cell(x, ".4f"))
 
 
 def _gap() -> Iterator[str]:
@@ -358,20 +318,13 @@ def _independent(budget: int) -> Iterator[str]:
 # --- docs/reproductions/rcb.md ---------------------------------------------------------------------------------
 _FRACTION = {0.5: "½", 1.0: "1", 2.0: "2"}
 _RCBS = ("RCB-I", "RCB-AIR")
-_OF_RCB = (1_000, 3_160, 10_000, 31_600, 100_000, 316_000, 1_000_000)
-_HEAD = {f"B = {b:,}": f"{float(b):g}" for b in _OF_RCB}
-
-
-def _reservoirs() -> Iterator[str]:
-    """Regret against the budget."""
-    places = itertools.product(BETAS, (*_RCBS, "ω-UCB, K arms", "ω-UCB, increasing"))
-    rows = ((f"{name}, β = {_FRACTION[beta]}", f"regret: {name}, β = {beta:g}, B = {{}}") for beta, name in places)
-    return grid("rcb", rows, _HEAD, gaps=True)
+_BUDGETS_OF_RCB = (1_000, 3_160, 10_000, 31_600, 100_000, 316_000, 1_000_000)
+_HEAD = {f"B = {b:,}": f"{float(b):g}" for b in _BUDGETS_OF_RCB}
 
 
 def _exponents() -> Iterator[str]:
     """Local exponents, each with its bound's own."""
-    middles = [float(np.sqrt(a * b)) for a, b in itertools.pairwise(_OF_RCB)]
+    middles = [float(np.sqrt(a * b)) for a, b in itertools.pairwise(_BUDGETS_OF_RCB)]
     told = []
     for beta, name in itertools.product(BETAS, _RCBS):
         begin = f"exponent: {name}, β = {beta:g}"
@@ -387,13 +340,6 @@ def _exponents() -> Iterator[str]:
 def _step(each: Row) -> str:
     (bound,) = re.findall(r"≤ ([\d.]+)", each.published)
     return f"{cell(each, digits='.3f')} [{float(bound):.2f}] {each.verdict}"
-
-
-def _infinite() -> Iterator[str]:
-    """Share of pulls of arms whose index was infinite."""
-    places = itertools.product(BETAS, _RCBS)
-    rows = ((f"{name}, β = {_FRACTION[beta]}", f"regret: {name}, β = {beta:g}, B = {{}}") for beta, name in places)
-    return grid("rcb", rows, _HEAD, _share, gaps=True)
 
 
 def _share(each: Row) -> str:
@@ -496,25 +442,9 @@ def _held() -> Iterator[str]:
     return table(header, told)
 
 
-def _ways() -> Iterator[str]:
-    """Regret over the time between changes."""
-    times = {f"{n:,}": f"a change in {n}" for n in (128, 256, 512, 1024, 2048, 4096, 8192)} | {"never": "standing"}
-    rows = ((name, f"ways: {name}, {{}}: regret") for name in _WAYS)
-    show = functools.partial(_percent_of, digits=".1f")
-    return grid("drift", rows, times, show, "a change every … rounds")
-
-
 def _percent_of(each: Row, digits: str) -> str:
     values = (100 * float(x) for x in (each.measured, each.standard_error))
     return " ± ".join(format(value, digits) for value in values)
-
-
-def _by_week() -> Iterator[str]:
-    """Quality by week."""
-    weeks = ("before", "price at a tenth", "first week after", "second week after")
-    names = ("never", "window, 1 day", "window, 3 days", "restart the arm, GLR", "restart the arm, CUSUM")
-    rows = ((name, f"prices: {name}, {{}}: quality") for name in names)
-    return grid("drift", rows, dict(zip(weeks, weeks, strict=True)), functools.partial(cell, digits=".3f"))
 
 
 # --- docs/findings/router.md -----------------------------------------------------------------------------------
@@ -741,24 +671,81 @@ def quote(entry: Line) -> str:
     return re.sub(r"\{(\w+)([%#]?)\}", shown, entry["text"])
 
 
+def _of_rcb(names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Rows of policies on every reservoir."""
+    places = itertools.product(BETAS, names)
+    return [(f"{x}, β = {_FRACTION[beta]}", f"regret: {x}, β = {beta:g}, B = {{}}") for beta, x in places]
+
+
+_CHANGES = {f"{n:,}": f"a change in {n}" for n in (128, 256, 512, 1024, 2048, 4096, 8192)} | {"never": "standing"}
+_WEEKS = ("before", "price at a tenth", "first week after", "second week after")
+_PACERS = ("never", "window, 1 day", "window, 3 days", "restart the arm, GLR", "restart the arm, CUSUM")
+_LEGAL = {
+    "legal − literal": "{}: regret legal − literal",
+    "infinite − literal": "{}: regret infinite − literal",
+    "Kaplan–Meier − literal": "{}: Kaplan-Meier (ours) beats literal",
+    "Kaplan–Meier − legal": "{}: Kaplan-Meier (ours) beats legal",
+}
+# What :func:`grid` makes: run, rows, columns, what a cell shows, corner, gaps
+_GRIDS: dict[str, tuple[Any, ...]] = {
+    "suak, over c": (
+        "suak",
+        [("regret of OPS − SUAK", "sweep_c: regret of OPS − SUAK, c = {}")],
+        {f"{c:g}": f"{c:g}" for c in BUDGETS},
+        cell,
+        "c",
+    ),
+    "rcucb, figure 4": ("rcucb", [(said, f"Fig. 4 {{}}: regret {x}") for x, said in _READINGS.items()], _INSTANCES),
+    "rcucb, below": (
+        "rcucb",
+        [(_READINGS[x], f"Fig. 4 {{}}: RCUCB literal below {x}") for x in _BASELINES],
+        _INSTANCES,
+        lambda x: f"{x.verdict} ({difference(x)})",
+        "RCUCB literal below …",
+    ),
+    "rcucb, legal": ("rcucb", list(_LEGAL.items()), _INSTANCES, difference),
+    "rcucb, zoom": (
+        "rcucb",
+        [(f"{t:,}", f"z-RCUCB legal, {{}}: simple regret at T = {t}") for t in (1_000, 3_000, 10_000, 30_000, 100_000)],
+        _INSTANCES,
+        functools.partial(cell, digits=".3f"),
+        "T",
+    ),
+    "rcucb, smooth": (
+        "rcucb",
+        [(x, f"smooth instance: simple regret of {x} at T = {{}}") for x in ("z-RCUCB", "StoOO")],
+        {f"T = {t:,}": str(t) for t in (1_000, 10_000, 100_000)},
+        functools.partial(cell, digits=".4f"),
+    ),
+    "rcb, regret": ("rcb", _of_rcb((*_RCBS, "ω-UCB, K arms", "ω-UCB, increasing")), _HEAD, cell, "", True),
+    "rcb, infinite": ("rcb", _of_rcb(_RCBS), _HEAD, _share, "", True),
+    "drift, ways": (
+        "drift",
+        [(x, f"ways: {x}, {{}}: regret") for x in _WAYS],
+        _CHANGES,
+        functools.partial(_percent_of, digits=".1f"),
+        "a change every … rounds",
+    ),
+    "drift, prices": (
+        "drift",
+        [(x, f"prices: {x}, {{}}: quality") for x in _PACERS],
+        {x: x for x in _WEEKS},
+        functools.partial(cell, digits=".3f"),
+    ),
+}
 _K = (10, 50, 100)
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    **{f"summary: {name}": functools.partial(grid, *how) for name, how in _GRIDS.items()},
     "summary: omega_ucb, S-Br": functools.partial(_of_omega, {f"S-Br-{k}": "figure3a" for k in _K}, star=False),
     "summary: omega_ucb, S-GBr": functools.partial(_of_omega, {f"S-GBr-{k}": "figure3b" for k in _K}),
     "summary: omega_ucb, S-Bt": functools.partial(_of_omega, {f"S-Bt-{k}": "figure3c" for k in _K}),
     "summary: omega_ucb, ads": functools.partial(_of_omega, {"FB-Br": "figure3d", "FB-Bt": "figure3e"}),
     "summary: suak, regret": _of_suak,
-    "summary: suak, over c": _over_c,
     "summary: suak, over the gap": _over_gap,
-    "summary: rcucb, figure 4": _figure4,
-    "summary: rcucb, below": _below,
     "summary: rcucb, gap": _gap,
     "summary: rcucb, censored": _censored,
     "summary: rcucb, figure 5": _forests,
-    "summary: rcucb, legal": _legal,
     "summary: rcucb, theorem 1": _theorem1,
-    "summary: rcucb, zoom": _zoom,
-    "summary: rcucb, smooth": _smooth,
     "summary: rcucb, limits": functools.partial(_sizes, "limits"),
     "summary: rcucb, arms": functools.partial(_sizes, "arms"),
     "summary: b_zoom, agreement": _agreement,
@@ -768,14 +755,10 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
     **{f"summary: b_zoom, table 1, {b}": functools.partial(_table1, b) for b in _OF_B_ZOOM},
     **{f"summary: b_zoom, table 2, {x}": functools.partial(_table2, x) for x in ("printed peak 0.2", "peak 0.1")},
     **{f"summary: b_zoom, independent, {b}": functools.partial(_independent, b) for b in _OF_B_ZOOM},
-    "summary: rcb, regret": _reservoirs,
     "summary: rcb, exponents": _exponents,
-    "summary: rcb, infinite": _infinite,
     "summary: rcb, far": _far,
     "summary: drift, lines": _lines,
     "summary: drift, held": _held,
-    "summary: drift, ways": _ways,
-    "summary: drift, prices": _by_week,
     "summary: router, budgets": _routers,
     "summary: router, context": _does_context_pay,
     "summary: router, reproduced": _reproduced,

@@ -21,19 +21,8 @@ import numpy as np
 from scipy import stats
 
 import jaxbandits as jb
-from experiments.common import (
-    OURS,
-    Experiment,
-    Options,
-    Row,
-    above_zero,
-    between,
-    clocks,
-    is_above,
-    mean_row,
-    mean_se,
-    row,
-)
+from experiments import common
+from experiments.common import OURS, Experiment, Options, Row, above_zero, clocks, is_above, mean_row, mean_se, row
 from experiments.figures import BLUE, GREEN, GREY, VERMILION, figure, intervals, look, name_ticks, save
 from jaxbandits.comparison.arms_file import read_arms
 from jaxbandits.environments import FiniteArms, Reservoir, bernoulli_outcome, uniform_outcome
@@ -364,12 +353,8 @@ def _as_printed(beta: float, middle: np.ndarray, slope: np.ndarray, se: np.ndarr
     bound, i = power + 2 / np.log(middle[-1]), len(middle) - 1
     item = f"bounds: RCB-AIR, β = {beta:g}, Theorem 3 as printed, B ≈ {middle[i]:.3g}"
     note = "exponent; yes: below that bound's own local exponent, at the largest budget"
-    return [
-        row(
-            item, slope[i], se[i], published=f"≤ {bound:.3f}", holds=above_zero(bound - slope[i], se[i]), note=note,
-            digits=".3f",
-        )
-    ]  # fmt: skip
+    holds = above_zero(bound - slope[i], se[i])
+    return [row(item, slope[i], se[i], published=f"≤ {bound:.3f}", holds=holds, note=note, digits=".3f")]
 
 
 def far(options: Options) -> list[Row]:
@@ -698,11 +683,10 @@ def _below_its_ratio(options: Options) -> list[Row]:
                 top, bottom = np.minimum(earned + away, 1), np.maximum(paid - away, 0)
                 found += int((top * cost <= reward * bottom).any(axis=1).sum())
             worst = max(worst, found)
-        most = float(stats.beta.ppf(1 - 0.05 / 4, worst + 1, lanes - worst))
-        least = float(stats.beta.ppf(0.05 / 4, worst, lanes - worst + 1)) if worst else 0.0
+        least, most = common.clopper_pearson(worst, lanes, 0.05 / 4)
         note = f"the worst of four Bernoulli arms, {lanes} runs of {pulls:,} pulls; 95 % for all: {least:.2g}"
         note += f" to {most:.2g}"
-        item, holds = f"proof: P(an index is ever below its ratio), 𝓔 = {name}", between(least, most, 0.0, 0.5)
+        item, holds = f"proof: P(an index is ever below its ratio), 𝓔 = {name}", common.between(least, most, 0.0, 0.5)
         rows.append(row(item, worst / lanes, published="≤ 1/2 (18)", holds=holds, note=note, digits=".2g"))
     return rows
 
@@ -729,24 +713,18 @@ def _on_given_arms(options: Options) -> list[Row]:
     of = f"{arms} Bernoulli arms of each of {instances} reservoirs, β = 1, λ = {lam:g}, B = {budget:g}"
     worst = (lasts / bound).max()
     known = float((bound < tau).mean())
-    rows = [
+    right = (gap * lasts).sum(axis=1) + 2 / lam
+    return [
         row("proof: pulls in τ_B rounds over the bound (19)", worst, published="≤ 1", holds=bool(worst <= 1),
             note=f"the worst arm; {of}; for {known:.0%} of the arms the bound is below τ_B"),
-    ]  # fmt: skip
-    right = (gap * lasts).sum(axis=1) + 2 / lam
-    rows.append(
         mean_row("proof: regret on given arms over the right side of (8)", lost / right, published="≤ 1",
-                 holds=is_above(-lost / right, -1.0), note=f"{of}; without its O(·)", digits=".3f")
-    )  # fmt: skip
-    return rows
+                 holds=is_above(-lost / right, -1.0), note=f"{of}; without its O(·)", digits=".3f"),
+    ]  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of(
     "rcb",
-    {
-        item.__name__: item
-        for item in (regret, far, known, baselines, wrong_beta, multiplier, exploration, ads, claims, proof)
-    },
+    (regret, far, known, baselines, wrong_beta, multiplier, exploration, ads, claims, proof),
     not_in_quick=("far",),
     # a bound's exponent is one of large budgets; what is asked besides names the budget it was asked at
     any_size=lambda row: row.published in ("", OURS) or row.made_by in ("claims", "proof"),

@@ -28,7 +28,8 @@ import xarray
 from scipy import stats
 
 import jaxbandits as jb
-from experiments.common import Experiment, Options, Row, above_zero, all_of, between, mean_se, ranking, row, swept
+from experiments import common
+from experiments.common import Experiment, Options, Row, above_zero, all_of, is_above, mean_row, mean_se, ranking, row
 from experiments.data_ames import DEFAULT_OUT
 from experiments.figures import BLUE, ORANGE, VERMILION, curve, figure, intervals, look, name_ticks, save
 from jaxbandits.core.checks import bad
@@ -67,7 +68,7 @@ def play(
         if chosen:
             seen = {at: RevealConsumption(world) if reveals else world for at, world in worlds.items()}
             kept_as = f"{name}, revealed" if reveals else name
-            made = swept(options, kept_as, policies=chosen, environments=seen, **how).isel(budget=0)
+            made = common.swept(options, kept_as, policies=chosen, environments=seen, **how).isel(budget=0)
             found |= {x: made.isel(setting=made["policy"].values == x) for x in chosen}
     return {x: found[x] for x in policies}
 
@@ -212,10 +213,9 @@ def _shares(instance: str, share: dict[str, np.ndarray], note: str) -> list[Row]
         item = f"table {instance}: RCUCB literal censors less than {name}"
         rows.append(difference(item, "yes", share["RCUCB literal"] - share[name], note))
         item, more = f"table {instance}: {name} censors more than the optimal pair", share[name] - ours
-        mean, se = mean_se(more)
         said = f"much more (+{(ts if name.startswith('TS') else ucb) - oracle:.3f})"
         of = f"{note}; yes: by 0.05 at least, and 2 s.e."  # the least of the printed differences is 0.088
-        rows.append(row(item, mean, se, published=said, holds=above_zero(mean - 0.05, se), note=of, digits=".4f"))
+        rows.append(mean_row(item, more, said, holds=is_above(more, 0.05), note=of, digits=".4f"))
     item, said, holds = f"table {instance}: oracle 1 − P(τ*)", f"{oracle:.4f}", abs(ours - oracle) < 1e-3
     return [*rows, row(item, ours, published=said, holds=holds, note="by construction of G1", digits=".4f")]
 
@@ -313,11 +313,10 @@ def theorem1(options: Options) -> list[Row]:
     regrets = play(options, "theorem1", chosen, world, rounds, replicates)["literal"]["regret"].values[0, 0, ..., -1]
     for instance, value, regret in zip(G1_NAMES, world.values()[0], regrets, strict=True):
         bound = regret_bound(value, penalty, alpha, rounds)
-        mean, se = mean_se(regret)
         most = rounds * (value.max() - value.min())
         note = f"α = {alpha:g}, T = {rounds}; the worst pair in every round loses {most:.3g}; {STAND_IN}"
         item, said = f"Theorem 1, {instance}: regret of RCUCB literal", f"≤ {bound:.3g}"
-        rows.append(row(item, mean, se, published=said, holds=above_zero(bound - mean, se), note=note))
+        rows.append(mean_row(item, regret, said, holds=is_above(-regret, -bound), note=note, digits=".4g"))
     return rows
 
 
@@ -353,12 +352,10 @@ def propositions(options: Options) -> list[Row]:
         for side, of_side in (("above", above), ("below", below)):
             missed = np.stack(of_side)[:, :, k].sum(axis=1)  # [instance, pair]
             level, worst = 0.05 / missed.size, int(missed.max())
-            most = float(stats.beta.ppf(1 - level, worst + 1, lanes - worst))
-            least = float(stats.beta.ppf(level, worst, lanes - worst + 1)) if worst else 0.0
-            note = (
-                f"the worst of {missed.size} pairs, α = 2, {lanes} runs; 95 % for all pairs: {least:.2g} to {most:.2g}"
-            )
-            item, holds = f"Proposition 1, t = {t}: P(v̂ is {side} its interval)", between(0.0, most, 0.0, bound)
+            least, most = common.clopper_pearson(worst, lanes, level)
+            note = f"the worst of {missed.size} pairs, α = 2, {lanes} runs; "
+            note += f"95 % for all pairs: {least:.2g} to {most:.2g}"
+            item, holds = f"Proposition 1, t = {t}: P(v̂ is {side} its interval)", common.between(0.0, most, 0.0, bound)
             holds = False if least > bound else holds or None
             rows.append(row(item, worst / lanes, published=f"≤ {bound:.3g}", holds=holds, note=f"{note}; {STAND_IN}"))
     penalty = np.asarray(world.spec.penalties)
@@ -510,11 +507,10 @@ def _theorem2(loss: np.ndarray, rounds: int, d: float, alpha: float = 1.01, m: i
     c, (h, _) = _near_optimal(d), _h(LINEAR, len(SLOPE), rounds, alpha, m)
     inside = 4 * alpha * c * m**2 * (h + (1 + float(LINEAR(jnp.float32(1.0)))) ** 2) / (3**d * (1 - m ** -(d + 2)))
     bound = float((inside * 3 * np.log(rounds) / rounds) ** (1 / (d + 2)))
-    mean, se = mean_se(loss)
     note = f"C = {c:.3g} by counting, H_T = {h:.3g}; largest of {loss.size} runs {loss.max():.3g}; "
     note += f"the worst pair loses {BEST - (SLOPE[1] - QUADRATIC):.3g}"
     item = f"Theorem 2, smooth instance: simple regret of z-RCUCB at T = {rounds}"
-    return row(item, mean, se, published=f"≤ {bound:.3g}", holds=above_zero(bound - mean, se), note=note)
+    return mean_row(item, loss, f"≤ {bound:.3g}", holds=is_above(-loss, -bound), note=note, digits=".4g")
 
 
 def _constants(rounds: int, alpha: float = 1.01, m: int = 2) -> Row:
@@ -547,9 +543,9 @@ def exploration(options: Options) -> list[Row]:
             )
         for one, other in itertools.product(names[:2], names[2:]):
             item = f"§3.3 {instance}: mean limit of other pairs, {one} − {other}"
-            mean, se = mean_se(found[one] - found[other])
+            more = found[one] - found[other]
             note = f"T = {rounds}, {lanes} runs, paired; yes: above 0 by 2 s.e.; {STAND_IN}"
-            rows.append(row(item, mean, se, published="higher", holds=above_zero(mean, se), note=note, digits=".4f"))
+            rows.append(mean_row(item, more, "higher", holds=is_above(more), note=note, digits=".4f"))
     return rows
 
 
@@ -739,12 +735,9 @@ def fig5(options: Options) -> list[Row]:
     return rows
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of(
     "rcucb",
-    {
-        item.__name__: item
-        for item in (fig1, fig2, fig4, sizes, alpha, zoom, smooth, exploration, aslib, fig5, theorem1, propositions)
-    },
+    (fig1, fig2, fig4, sizes, alpha, zoom, smooth, exploration, aslib, fig5, theorem1, propositions),
     not_in_quick=("sizes", "alpha"),
     # laws and closed forms; what is said of 100,000 rounds is neither shown nor refuted by fewer
     any_size=lambda row: row.made_by in ("fig1", "fig2", "theorem1") or "oracle" in row.item,

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import Experiment, Options, Row, mean_row, mean_se, ranking, row, simulated, swept
+from experiments.common import Experiment, Options, Row, difference_row, mean_row, ranking, row, simulated, swept
 from experiments.figures import figure, intervals, look, save
 from experiments.suak import LOG, load
 from jaxbandits.environments import Batched, Delayed, FiniteArms, FixedDelay, TableDelay
@@ -186,10 +186,9 @@ def renewing(options: Options) -> list[Row]:
                 mean_row(f"renewing: {name}, share spent {at}", x.money[i], digits=".4f"),
                 mean_row(f"renewing: {name}, skipped {at}", x.skipped[i], digits=".4f"),
             ]
-    for name, (i, dollars) in itertools.product(list(found)[1:], enumerate(it.dollars)):
-        mean, se = mean_se(found["PricePacer"].quality[i] - found[name].quality[i])
-        item, note = f"renewing: PricePacer − {name} at {dollars:g} $", "paired over runs; ± is 1.96 standard errors"
-        rows.append(row(item, f"{mean:+.4f}", f"±{1.96 * se:.4f}", note=note))
+    for (name, x), (i, dollars) in itertools.product(list(found.items())[1:], enumerate(it.dollars)):
+        item, more = f"renewing: PricePacer − {name} at {dollars:g} $", found["PricePacer"].quality[i] - x.quality[i]
+        rows.append(difference_row(item, more, "paired over runs; ± is 1.96 standard errors"))
     return rows
 
 
@@ -228,4 +227,4 @@ def _picture(options: Options, it: Month, found: dict[str, Outcome]) -> None:
     save(picture, options.out / "renewing.png", title, legend=axes[:1], columns=6)
 
 
-EXPERIMENT = Experiment("service", {"delay": delay, "renewing": renewing})
+EXPERIMENT = Experiment.of("service", (delay, renewing))

@@ -483,17 +483,13 @@ def lemmas(options: Options) -> list[Row]:
             (seen["regret of bases"] / (of_bases(*MEANS[1], C)[1] * log + 41 * best * log / (C * least**2))).max()
         ),
     }
-    share, item = (
-        seen["regret of phase 1"] / seen["regret"],
-        "lemmas: share of the regret until all costs are learnt for the first time",
-    )
-    return [
-        *(
-            row(f"lemmas: {item}", measured, published="≤ 1", holds=bool(measured <= 1), note=f"worst of {of}")
-            for item, measured in at_most.items()
-        ),
-        mean_row(item, share, "mostly (> 1/2)", holds=is_above(share, 0.5), note=of),
+    rows = [
+        row(f"lemmas: {item}", measured, published="≤ 1", holds=bool(measured <= 1), note=f"worst of {of}")
+        for item, measured in at_most.items()
     ]
+    share = seen["regret of phase 1"] / seen["regret"]
+    item = "lemmas: share of the regret until all costs are learnt for the first time"
+    return [*rows, mean_row(item, share, "mostly (> 1/2)", holds=is_above(share, 0.5), note=of)]
 
 
 def growth(options: Options) -> list[Row]:
@@ -659,12 +655,9 @@ def _draw_routing(
     save(picture, options.out / "routing.png", title, legend=axes[:1])
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of(
     "suak",
-    {
-        item.__name__: item
-        for item in (figure1, figure2, skips, sweep_c, sweep_gap, audit, lemmas, growth, initial, routing)
-    },
+    (figure1, figure2, skips, sweep_c, sweep_gap, audit, lemmas, growth, initial, routing),
     any_size=lambda row: "violation" in row.item or "r*" in row.item,
     needs={"routing": LOG},
 )

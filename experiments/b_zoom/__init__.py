@@ -13,12 +13,9 @@ from experiments.b_zoom.studies import LOG, auctions, grids, growth, independent
 from experiments.b_zoom.tables import figure1, table1, table2
 from experiments.common import Experiment
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of(
     "b_zoom",
-    {
-        item.__name__: item
-        for item in (table1, independent, figure1, table2, lemmas, worst, scale, growth, grids, trees, auctions)
-    },
+    (table1, independent, figure1, table2, lemmas, worst, scale, growth, grids, trees, auctions),
     not_in_quick=("independent", "scale", "growth", "trees", "grids", "auctions"),
     any_size=lambda row: False,
     needs={"auctions": LOG},

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import stats
 
 import jaxbandits as jb
+from experiments import common
 from experiments.b_zoom import tables
 from experiments.b_zoom.tables import STATISTICS, design, inside, play, sizes
 from experiments.common import OURS, Options, Row, above_zero, all_of, is_above, mean_row, mean_se, row, swept
@@ -272,11 +273,9 @@ def lemmas(options: Options) -> list[Row]:
     phases, lanes = options.pick((6, 100), (8, 400), (10, 4000))
     unclean, most_of_step2, active = _in_phases(phases, lanes)
     for phase, wrong in enumerate(unclean, start=1):
-        most = float(stats.beta.ppf(0.95, wrong + 1, lanes - wrong))
+        least, most = common.clopper_pearson(wrong, lanes)
         note = f"{wrong} of {lanes} lanes; yes: the one-sided 95 % bound {most:.2g} is below"
-        item, holds = f"lemmas: unclean phases {phase}", True if most <= 4.0**-phase else None
-        least = float(stats.beta.ppf(0.05, wrong, lanes - wrong + 1)) if wrong else 0.0
-        holds = False if least > 4.0**-phase else holds
+        item, holds = f"lemmas: unclean phases {phase}", common.between(least, most, 0.0, 4.0**-phase)
         rows.append(row(item, wrong / lanes, published=f"≤ {4.0**-phase:.2g}", holds=holds, note=note))
     item, at = "lemmas: μ(x*) − μ(x_t) over 3E_t(x_t)", f"the worst round of {lanes} lanes of {phases} phases"
     rows.append(row(item, most_of_step2, published="≤ 1 (Step 2)", holds=bool(most_of_step2 <= 1), note=at))
@@ -288,9 +287,8 @@ def lemmas(options: Options) -> list[Row]:
     bound = 1 - np.log(np.log(lengths[1]) / np.log(lengths[0])) / step
     item = f"lemmas: exponent of the active points in the rounds of a phase, {lengths[0]:g} to {lengths[1]:g}"
     at = f"{mean[0]:.3g} and {mean[1]:.3g} points; yes: at most that of t/ln t, by 2 s.e.; λ = 0.5"
-    rows.append(
-        row(item, slope, error, published=f"≤ {bound:.2f} (§3.1)", holds=above_zero(bound - slope, error), note=at)
-    )
+    holds = above_zero(bound - slope, error)
+    rows.append(row(item, slope, error, published=f"≤ {bound:.2f} (§3.1)", holds=holds, note=at))
     delta = 0.05
     for lam in (0.1, 0.5, 0.9):
         for budget in (100, 1000):

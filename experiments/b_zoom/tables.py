@@ -16,19 +16,7 @@ import numpy as np
 from scipy import stats
 
 import jaxbandits as jb
-from experiments.common import (
-    OURS,
-    Options,
-    Row,
-    all_of,
-    between,
-    beyond,
-    is_above,
-    mean_row,
-    mean_se,
-    row,
-    swept,
-)
+from experiments.common import OURS, Options, Row, all_of, between, beyond, is_above, mean_row, mean_se, row, swept
 from experiments.figures import BLUE, GREEN, GREY, ORANGE, VERMILION, boxes, figure, save
 from jaxbandits.environments import Continuum, FiniteArms, cost_valley, reward_hill
 from jaxbandits.policies import UCB1, UCBBV1, SinglePhaseBZoom, SinglePhaseZooming

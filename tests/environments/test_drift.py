@@ -238,7 +238,6 @@ def test_paths_keep_to_their_law() -> None:
         (lambda: Piecewise.of([]), "worlds"),
         (lambda: Piecewise.of([world("bernoulli"), world("beta")], at=[3]), "worlds"),
         (lambda: Piecewise.of([world("bernoulli")] * 2), "at"),
-        (lambda: Piecewise.of([world("bernoulli")] * 2, at=[1]), "at"),
         (lambda: Piecewise.of([world("bernoulli")] * 3, at=[9, 9]), "at"),
         (lambda: Piecewise.of([world("bernoulli")] * 2, at=[[3], [4]]), "at"),
         (lambda: Piecewise.bernoulli([[0.1, 0.2]], [0.5, 0.5]), "at, every"),

@@ -282,6 +282,7 @@ def dear() -> FiniteArms:
 
 
 @pytest.mark.parametrize("policy", [PrimalDualBwK(), UCBBwK(), ThompsonLP()], ids=lambda x: type(x).__name__)
+@pytest.mark.quick_rows("PrimalDualBwK")
 def test_several_costs_without_delay_are_the_policy_itself(policy: jb.Policy) -> None:
     limit, rounds = jb.TotalBudget([20.0, 25.0], last_pull="counts", rounds=60), 60
     plain = jb.rollout(policy, dear(), limit, key=KEY, rounds=rounds)
@@ -295,9 +296,8 @@ def test_several_costs_arrive_together_and_are_held_and_given_back() -> None:
     """What is known of every cost are the outcomes of six rounds ago; budgets are charged these, and open bounds."""
     rounds, bound = 40, (1.0, 1.0, 1.0)
     late = Delayed(dear(), FixedDelay(5), room=8)
-    lane = jb.rollout(
-        InFlight(UCBBwK()), late, jb.TotalBudget([30.0, 30.0], last_pull="counts"), key=KEY, rounds=rounds
-    )
+    limit = jb.TotalBudget([60.0, 60.0], last_pull="counts", rounds=60)
+    lane = jb.rollout(InFlight(PrimalDualBwK()), late, limit, key=KEY, rounds=rounds)
     hot = (np.asarray(lane.action)[:, None] == np.arange(3))[..., None]
     costs = np.cumsum(hot * np.asarray(lane.outcome.cost)[:, None, :].astype(np.int64), axis=0)
     known = ticks.join(lane.state.known.learnt.learnt.cost)

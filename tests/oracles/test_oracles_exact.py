@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
+from experiments.gradients import soft_elim, ucb1
 from jaxbandits import oracles
 from jaxbandits.gradients import exact
-from tests.policies.reference.soft import soft_elim, soft_omega, ucb1
+from tests.policies.reference.soft import soft_omega
 
 # n, theta, regret, d/dtheta, d/dmu1, d/dmu2 of the means (0.6, 0.4): computed apart from this project
 TABLE = [

@@ -3,20 +3,17 @@
 Each policy plays once, by the plain loop: 200 replicates of two instances of four arms with a budget, or some lanes
 on a horizon in a world of the contract. From these trajectories:
 
-* every score agrees with the twin's to 1e-5 relative, or to the propagated rounding bound near a pole, and every
-  decision is one that the twin could take when its scores move by these tolerances;
-* the mean regret agrees with that of an independent run of the twin, paired over replicates: the same outcomes, ties
-  and other draws of its own. All such comparisons together stand a Bonferroni test at 1 %;
+* every score agrees with the twin's to 1e-5 relative, or to what rounding may move the twin's near a pole, and every
+  decision is one that the twin could take when its scores move by as much;
 * no policy earns more than the optimum of exact dynamic programming by more than 3 standard errors.
 
-The bounds. u = 2⁻²⁴ is half a unit in the last place of float32. Every operation is correct to u, ``log`` and ``sqrt``
-to 4u, so the formulas without cancellation (some twenty positive terms) are good to 40u = 2.4e-6, well inside 1e-5.
-Differences decide where they are small: that of c̄ and its radius is off by 2u c̄ + 8u ε at most; that of ω* is 1 − q
-with q = Σx(1−x) / (n x̄(1−x̄)), off by 8u and the rounding of each x(1−x) to a tick, n·2⁻²⁵ in the sum.
+u = 2⁻²⁴ is half a unit in the last place of float32. Formulas of some twenty positive terms are good to 40u = 2.4e-6.
+Where differences decide, the twin is asked again with every sum moved by 8u, and Σx(1 − x) by half a tick an outcome.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -29,11 +26,10 @@ from scipy import stats as laws
 
 import jaxbandits as jb
 from jaxbandits import policies
-from jaxbandits._engine.scan import at_instance
-from jaxbandits.core import arm_statistics, streams, ticks
+from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.core.protocol import View
-from jaxbandits.core.streams import Domain, Role
+from jaxbandits.core.streams import Role
 from jaxbandits.oracles.optimum import ArmLaw, best_set_rate, budgeted_optimum, independent_law
 from jaxbandits.policies.base import IndexPolicy, evaluate, evaluate_state, largest
 from jaxbandits.policies.kl import steepest
@@ -43,6 +39,7 @@ from jaxbandits.testing import episode
 from jaxbandits.testing.lanes import one_setting, typed
 from tests.contract.worlds import ARMS, KEY, world
 from tests.engine.test_leap import random_states
+from tests.policies.drawn import lane_key, words
 from tests.policies.reference import budgeted as twin
 from tests.policies.reference.budgeted import Floats, Seen
 
@@ -56,121 +53,51 @@ MEAN_REWARD, MEAN_COST = WORLD.values()
 LEAST = MEAN_COST.min(axis=1)
 C_RAD = 0.25 * np.log(BUDGET * ARMS)
 
-Bound = Callable[[Seen, Floats, int], Floats]
+Score = Callable[[Seen, int], Floats]
 
 
 # --- how far float32 may be from the twin ------------------------------------------------------------------------
 
 
-def pole(a: Floats, b: Floats | float, error_a: float = 2 * U, error_b: float = 8 * U) -> Floats:
-    """Relative error of a − b; +∞ where its sign is not sure."""
-    error = error_a * a + error_b * b
-    left = np.abs(a - b)
-    return np.where(left > error, error / np.maximum(left - error, 1e-300), np.inf)
-
-
-def nothing_cancels(s: Seen, scores: Floats, instance: int) -> Floats:
-    return np.zeros_like(scores)
-
-
-def of_budget_ucb(s: Seen, lam: Floats | float) -> Floats:
-    epsilon = np.sqrt(2 * twin.log_before(s) / s.n)
-    error = 2 * U * s.mean_c + 8 * U * epsilon
-    lower = np.maximum(s.mean_c - epsilon, lam)
-    return np.where(lower > error, error / np.maximum(lower - error, 1e-300), np.inf)
-
-
-def of_ucb_sc(s: Seen, scores: Floats, instance: int, plus: bool = True) -> Floats:
-    beta = np.log(s.t / (s.n if plus else 1.0)) / (2 * s.n)
-    size = s.mean_r**2 + s.mean_c**2
-    a, error_a = np.sqrt(beta / (size - beta)), 8 * U + pole(size, beta, 4 * U)
-    inside = pole(s.mean_c**2, beta, 4 * U)
-    return (
-        error_a
-        + pole(s.mean_c, a * s.mean_r, 2 * U, np.where(np.isfinite(error_a), error_a + 4 * U, 0))
-        + (np.where(np.isinf(inside), np.inf, 0))
-    )
-
-
-def of_m_ucb(s: Seen, scores: Floats, instance: int, alpha: float = 2.0**-4) -> Floats:
-    return pole(s.mean_c, alpha * np.sqrt(twin.log_before(s) / s.n))
-
-
-def of_omega_star(s: Seen, scores: Floats, instance: int) -> Floats:
-    """The score with each η moved by its error."""
-
-    def eta(total: Floats, squares: Floats, by: int) -> Floats:
-        most = total * (s.n - total) / s.n
-        moved = 1 - (total - squares) / most + by * (8 * U + s.n * 2.0**-25 / most)
-        return np.where((s.n < 30) | (most <= 0), 1.0, np.clip(moved, 0, 1))
-
-    ends = [twin.omega(s, 0.25, eta(s.r, s.rr, by), eta(s.c, s.cc, by)) for by in (-1, 1)]
-    moved = np.maximum(*(np.abs(end - scores) for end in ends)) / scores
-    return np.where(np.isfinite(moved), moved, 0.0)
-
-
-def of_ucb_b2(s: Seen, scores: Floats, instance: int, c_min: float = 0.0) -> Floats:
-    """The variance is a difference of n x̄(1 − x̄) and of Σx(1 − x), which is rounded to a tick per outcome."""
-
-    def moved(total: Floats, squares: Floats, by: int) -> Floats:
-        most = total * (1 - total / s.n)
-        return np.clip(squares + by * (8 * U * most + s.n * 2.0**-25), 0, None)
-
-    ends = [
-        twin.ucb_b2(s._replace(rr=moved(s.r, s.rr, by), cc=moved(s.c, s.cc, by)), c_min) for by in (-1, 1)
-    ]  # both radii grow with the squares
-    finite = np.isfinite(ends[0]) & np.isfinite(ends[1])
-    with np.errstate(invalid="ignore"):
-        return np.where(finite, np.abs(ends[1] - ends[0]) / np.abs(scores), np.where(ends[0] == ends[1], 0, np.inf))
+def moved(score: Score, s: Seen, instance: int = 0) -> Floats:
+    """How far a twin's score may move, absolute; +∞ where it may be infinite or not."""
+    expected, most = score(s, instance), np.zeros_like(s.n)
+    off = (-8 * U, 8 * U)
+    for n, r, c, spread in itertools.product((0, 16 * U), off, off, off):  # n never falls below a threshold
+        squares = [  # so that Σx(1 − x), which the library keeps, moves by its own error alone
+            x + by * total + np.sign(spread) * (8 * U * total * (1 - total / s.n) + s.n * 2.0**-25)
+            for x, total, by in ((s.rr, s.r, r), (s.cc, s.c, c))
+        ]
+        other = score(Seen(s.t, s.n * (1 + n), s.r * (1 + r), s.c * (1 + c), *squares), instance)
+        apart = np.abs(other - expected)  # of two infinite ones: NaN
+        most = np.maximum(most, np.where(np.isinf(other) & np.isinf(expected), 0, apart))
+    return np.where(np.isnan(most), np.inf, most)
 
 
 class Case(NamedTuple):
     policy: jb.Policy
-    score: Callable[[Seen, int], Floats] | None = None
-    bound: Bound = nothing_cancels
+    score: Score | None = None
     relative: float = RELATIVE
     where: str = ""  # a world of the contract, played on a horizon; else WORLD with a budget
     lanes: int = LANES
 
 
 CASES = {
-    "budget_ucb": Case(
-        policies.BudgetUCB(min_cost=LEAST[None]),
-        lambda s, i: twin.budget_ucb(s, LEAST[i]),
-        lambda s, scores, i: of_budget_ucb(s, LEAST[i]),
-    ),
-    "estimated_budget_ucb": Case(
-        policies.EstimatedBudgetUCB(),
-        lambda s, i: twin.estimated_budget_ucb(s),
-        lambda s, scores, i: of_budget_ucb(s, twin.least(s)),
-    ),
-    "ucb_sc_plus": Case(policies.UCBSCPlus(), lambda s, i: twin.ucb_sc_plus(s), of_ucb_sc),
+    "budget_ucb": Case(policies.BudgetUCB(min_cost=LEAST[None]), lambda s, i: twin.budget_ucb(s, LEAST[i])),
+    "estimated_budget_ucb": Case(policies.EstimatedBudgetUCB(), lambda s, i: twin.estimated_budget_ucb(s)),
+    "ucb_sc_plus": Case(policies.UCBSCPlus(), lambda s, i: twin.ucb_sc_plus(s)),
     "kl_ucb_sc_plus": Case(policies.KLUCBSCPlus(), lambda s, i: twin.kl_ucb_sc_plus(s), relative=2e-4),
-    "ucb_sc": Case(
-        policies.UCBSC(), lambda s, i: twin.ucb_sc_plus(s, plus=False), lambda s, x, i: of_ucb_sc(s, x, i, plus=False)
-    ),
+    "ucb_sc": Case(policies.UCBSC(), lambda s, i: twin.ucb_sc_plus(s, plus=False)),
     "kl_ucb_sc": Case(policies.KLUCBSC(), lambda s, i: twin.kl_ucb_sc_plus(s, plus=False), relative=2e-4),
-    "ucb_bv1": Case(
-        policies.UCBBV1(min_cost=0.5),
-        lambda s, i: twin.ucb_bv1(s, 0.5),
-        lambda s, scores, i: pole(0.5 + 0 * s.n, np.sqrt(twin.log_before(s) / s.n)),
-    ),
-    "ucb_bv2": Case(
-        policies.UCBBV2(),
-        lambda s, i: twin.ucb_bv2(s),
-        lambda s, scores, i: pole(twin.least(s) + 0 * s.n, np.sqrt(twin.log_before(s) / s.n)),
-    ),
-    "pd_bwk": Case(
-        policies.PDBwK.for_budget(BUDGET, ARMS),
-        lambda s, i: twin.pd_bwk(s, C_RAD),
-        lambda s, scores, i: pole(s.mean_c, np.sqrt(C_RAD * s.mean_c / s.n) + C_RAD / s.n, 2 * U, 12 * U),
-    ),
-    "ucb_b2": Case(policies.UCBB2(), lambda s, i: twin.ucb_b2(s), of_ucb_b2),
+    "ucb_bv1": Case(policies.UCBBV1(min_cost=0.5), lambda s, i: twin.ucb_bv1(s, 0.5)),
+    "ucb_bv2": Case(policies.UCBBV2(), lambda s, i: twin.ucb_bv2(s)),
+    "pd_bwk": Case(policies.PDBwK.for_budget(BUDGET, ARMS), lambda s, i: twin.pd_bwk(s, C_RAD)),
+    "ucb_b2": Case(policies.UCBB2(), lambda s, i: twin.ucb_b2(s)),
     "fractional_kube": Case(policies.FractionalKUBE(), lambda s, i: twin.density(s)),
     "ucb1": Case(policies.UCB1(), lambda s, i: twin.ucb1(s)),
     "omega_ucb": Case(policies.OmegaUCB(), lambda s, i: twin.omega(s)),
-    "omega_star_ucb": Case(policies.OmegaStarUCB(), lambda s, i: twin.omega_star(s), of_omega_star),
-    "m_ucb": Case(policies.MUCB(), lambda s, i: twin.m_ucb(s), of_m_ucb),
+    "omega_star_ucb": Case(policies.OmegaStarUCB(), lambda s, i: twin.omega_star(s)),
+    "m_ucb": Case(policies.MUCB(), lambda s, i: twin.m_ucb(s)),
     "c_ucb": Case(policies.CUCB(), lambda s, i: twin.c_ucb(s)),
     "i_ucb": Case(policies.IUCB(), lambda s, i: twin.i_ucb(s)),
     # those that have no score
@@ -185,21 +112,10 @@ CASES = {
     "best_ratio": Case(policies.BestRatioOracle(MEAN_REWARD[None], MEAN_COST[None])),
 }
 ELSEWHERE = {
-    "omega-1": Case(policies.OmegaUCB(rho=1.0), lambda s, i: twin.omega(s, 1.0), where="bernoulli"),
-    "omega*": CASES["omega_star_ucb"]._replace(where="beta", lanes=250),
-    "m": CASES["m_ucb"]._replace(where="beta", lanes=100),
-    "m-wide": Case(
-        policies.MUCB(alpha=0.5),
-        lambda s, i: twin.m_ucb(s, 0.5),
-        lambda s, x, i: of_m_ucb(s, x, i, 0.5),
-        where="empirical",
-    ),
-    "c": CASES["c_ucb"]._replace(where="empirical", lanes=100),
-    "i": CASES["i_ucb"]._replace(where="empirical", lanes=100),
     "bts in beta": CASES["bts"]._replace(where="beta", lanes=100),
     "b_greedy in quarters": CASES["b_greedy"]._replace(where="generalised_bernoulli", lanes=100),
 }
-SCORED = {name: case for name, case in (CASES | ELSEWHERE).items() if case.score}
+SCORED = {name: case for name, case in CASES.items() if case.score}
 
 
 # --- trajectories ------------------------------------------------------------------------------------------------
@@ -214,7 +130,6 @@ class Play(NamedTuple):
     left: Floats
     explored: Floats  # reward and cost of each round, by arm: [2, lane, round, K]
     states: Any  # the policy's, when it decides
-    pulls: Floats  # [lane, K]: when the budget was spent
     earned: Floats  # [lane]
 
 
@@ -251,40 +166,53 @@ def play(name: str, instance: int) -> Play:
         left=BUDGET - before(by_arm[1]).sum(-1),
         explored=np.stack(by_arm),
         states=steps.after,
-        pulls=(count * alive[..., None]).sum(1),
         earned=(np.asarray(by_arm[0])[:, :-1].sum(-1) * alive[:, :-1]).sum(1),
     )
 
 
-@pytest.mark.parametrize("name", SCORED)
-@pytest.mark.integration_rows(*(name for name, case in ELSEWHERE.items() if case.score))
-def test_scores_and_decisions(name: str, record_property: Callable[[str, object], None]) -> None:
+def scores(name: str, p: Play, instance: int) -> tuple[Floats, Floats, Floats]:
+    """(the policy's scores of all that was seen, the twin's, how far apart they may be)."""
     case = SCORED[name]
     assert isinstance(case.policy, IndexPolicy) and case.score is not None
-    table = jax.jit(jax.vmap(jax.vmap(evaluate_state, in_axes=(None, 0, 0)), in_axes=(None, 0, None)))
-    environment = world(case.where) if case.where else WORLD
-    for instance in range(1 if case.where else 2):
+    leaves = one_setting(case.policy, WORLD, instance)
+    got = np.asarray(_table(leaves, p.states, jnp.arange(1, p.action.shape[1] + 1)), np.float64)
+    with np.errstate(all="ignore"):
+        expected = case.score(p.seen, instance)
+        allowed = case.relative * np.abs(expected)
+        if case.relative == RELATIVE:
+            allowed = allowed + moved(case.score, p.seen, instance)
+        ready = (p.seen.n > 0) & ~(np.isinf(expected) & np.isinf(got))
+        unsure = ~np.isfinite(allowed)
+        off = ready & ~unsure & ~(np.abs(got - expected) <= allowed)
+    assert not off.any(), f"{off.sum()} scores differ, first {got[off][0]} and {expected[off][0]}"
+    assert (unsure & ready).mean() < 0.02
+    assert (ready & np.isfinite(got) & np.isfinite(expected)).sum() > 400, "a test of infinities only"
+    return got, expected, np.where(unsure & ready, np.inf, np.where(np.isfinite(expected), allowed, 0.0))
+
+
+_table = jax.jit(jax.vmap(jax.vmap(evaluate_state, in_axes=(None, 0, 0)), in_axes=(None, 0, None)))
+
+
+@pytest.mark.parametrize("name", SCORED)
+def test_scores(name: str) -> None:
+    """On what ω*-UCB saw, whose statistics are those of all."""
+    scores(name, play("omega_star_ucb", 1), 1)
+
+
+@pytest.mark.parametrize("name", SCORED)
+@pytest.mark.quick_rows("omega_star_ucb", "pd_bwk", "m_ucb")
+def test_decisions(name: str, record_property: Callable[[str, object], None]) -> None:
+    """Along a trajectory of the policy itself, and scores there."""
+    for instance in range(2):
         p = play(name, instance)
-        leaves = one_setting(case.policy, environment, instance)
-        got = np.asarray(table(leaves, p.states, jnp.arange(1, p.action.shape[1] + 1)), np.float64)
-        with np.errstate(all="ignore"):
-            expected = case.score(p.seen, instance)
-            allowed = (case.relative + case.bound(p.seen, expected, instance)) * np.abs(expected)
-            fresh = p.seen.n == 0
-            ready, both_infinite = ~fresh, np.isinf(expected) & np.isinf(got)
-            unsure = ~np.isfinite(allowed) & ~both_infinite
-            off = ready & ~both_infinite & ~unsure & ~(np.abs(got - expected) <= allowed)
-            finite = ready & np.isfinite(got) & np.isfinite(expected)
-            worst = float(np.nanmax(np.abs(got[finite] / expected[finite] - 1)))
-        assert not off.any(), f"{off.sum()} scores differ, first {got[off][0]} and {expected[off][0]}"
-        assert (unsure & ready).mean() < 0.02
-        assert finite.sum() > 400, "a test of infinities only"
+        _, expected, tolerance = scores(name, p, instance)
+        fresh = p.seen.n == 0
         # an index whose pole float32 cannot place may be any large number: such rounds decide nothing here
-        sure = ~(unsure & ready).any(-1)
-        tolerance = np.where(np.isfinite(allowed) & np.isfinite(expected), allowed, 0.0)
+        sure = np.isfinite(tolerance).all(-1)
         filled = np.where(fresh, np.inf, expected)
-        counts = check_decisions(p.action[sure], fresh[sure], filled[sure], tolerance[sure])
-        record_property(f"{name} {instance}", counts | {"worst relative difference of a score": worst})
+        record_property(
+            f"{name} {instance}", check_decisions(p.action[sure], fresh[sure], filled[sure], tolerance[sure])
+        )
 
 
 def check_decisions(action: np.ndarray, fresh: np.ndarray, scores: Floats, tolerance: Floats) -> dict[str, int]:
@@ -322,8 +250,8 @@ def test_scores_of_ucb_b2_on_random_states() -> None:
     s = Seen(*(np.asarray(x, np.float64) for x in (t, n, r, c, rr, cc)))
     with np.errstate(all="ignore"):
         expected = twin.ucb_b2(s, 0.25)
-        allowed = (RELATIVE + of_ucb_b2(s, expected, 0, 0.25)) * np.abs(expected)
-    finite = np.isfinite(expected) & np.isfinite(allowed)
+        allowed = RELATIVE * np.abs(expected) + moved(lambda s, i: twin.ucb_b2(s, 0.25), s)
+    finite = np.isfinite(expected) & np.isfinite(allowed) & (expected > 0)
     assert finite.mean() > 0.3
     assert (np.abs(got[finite] - expected[finite]) <= allowed[finite]).all()
     assert np.median(allowed[finite] / expected[finite]) < 2 * RELATIVE
@@ -362,8 +290,8 @@ def test_kube() -> None:
     away = expected = variance = 0.0
     decisions = unsure = 0
     for instance in range(2):
-        p, words = play("kube", instance), drawn(instance, LANES, jnp.arange(1, ROUNDS + 1), Role.MIX, ARMS)
-        coins = (words[..., 0] >> 8) / 2**24
+        p, drawn = play("kube", instance), words(Role.MIX, LANES, ROUNDS, ARMS, instance)
+        coins = (drawn[..., 0] >> 8) / 2**24
         for lane, i in np.argwhere(p.alive & (p.seen.c > 0).all(-1) & (p.seen.t[..., 0] % 2 == 0)):
             s = Seen(*(x[lane, i] for x in p.seen))
             densities, price, left, action = twin.density(s), s.mean_c, p.left[lane, i], p.action[lane, i]
@@ -386,17 +314,6 @@ def test_kube() -> None:
                 expected, variance = expected + chance, variance + chance * (1 - chance)
     assert decisions > 8000 and unsure < decisions, (decisions, unsure)
     assert abs(away - expected) < laws.norm.isf(0.005) * np.sqrt(variance) and expected > 50
-
-
-def drawn(instance: int, lanes: int, rounds: jax.Array, role: Role, arms: int = 1) -> np.ndarray:
-    """The policy's two words of (round, role, arm) in every lane, ``u32[lane, round, arm, 2]``."""
-
-    def lane(replicate: jax.Array) -> jax.Array:
-        key = streams.domain_key(streams.lane_key(streams.root_key(KEY), instance, replicate), Domain.POLICY)
-        of_arms = jax.vmap(lambda round, arm: streams.policy_words(key, round, role, arm), (None, 0))
-        return jax.vmap(of_arms, (0, None))(rounds, jnp.arange(arms))
-
-    return np.asarray(jax.jit(jax.vmap(lane))(jnp.arange(lanes)))
 
 
 def test_mrcb_plays_a_best_set() -> None:
@@ -493,14 +410,14 @@ def test_budgeted_thompson() -> None:
     p = play("bts in beta", 0)
     lanes, rounds = p.action.shape
     # what was observed in round t is learnt, and tried, at the beginning of round t + 1
-    trial = drawn(0, lanes, jnp.arange(2, rounds + 2), Role.TRIAL)[:, :, 0] >> 8
+    trial = words(Role.TRIAL, lanes, rounds + 1)[:, 1:, 0] >> 8
     for word, (counted, outcome) in enumerate(zip((p.states.rewards, p.states.costs), p.explored, strict=True)):
         successes = trial[..., word, None] < outcome * 2**24
         assert np.array_equal(np.cumsum(successes, axis=1) - successes, counted)
     assert np.array_equal(p.seen.n, p.states.pulls)
 
     def draws(replicate: jax.Array, states: Posterior) -> Any:
-        key = streams.domain_key(streams.lane_key(streams.root_key(KEY), 0, replicate), Domain.POLICY)
+        key = lane_key(0, replicate)
         return jax.vmap(lambda state, t: CASES["bts"].policy.draws(state, key, t))(states, jnp.arange(1, rounds + 1))
 
     theta = jax.jit(jax.vmap(draws))(jnp.arange(lanes), p.states)
@@ -551,141 +468,17 @@ def test_b_greedy() -> None:
     """SPEC A.6, with the policy's own two words of a round."""
     p = play("b_greedy in quarters", 0)
     lanes, rounds = p.action.shape
-    words = drawn(0, lanes, jnp.arange(1, rounds + 1), Role.EXPLORE)[:, :, 0]
-    coin = (words[..., 0] >> 8) / 2**24 * np.maximum(p.seen.t[..., 0] - 1, 1) - ARMS
+    drawn = words(Role.EXPLORE, lanes, rounds)[:, :, 0]
+    coin = (drawn[..., 0] >> 8) / 2**24 * np.maximum(p.seen.t[..., 0] - 1, 1) - ARMS
     starting, explored, undecided = (p.seen.n == 0).any(-1), coin < 0, np.abs(coin) <= 2 * U * ARMS
     scores = p.seen.r / (p.seen.c + 1e-10)
     taken, best = np.take_along_axis(scores, p.action[..., None], -1)[..., 0], scores.max(-1)
-    at_random = p.action == words[..., 1].astype(np.uint64) * ARMS >> 32
+    at_random = p.action == drawn[..., 1].astype(np.uint64) * ARMS >> 32
     right = np.where(explored, at_random, taken >= best * (1 - RELATIVE))
     right = np.where(starting, p.action == (p.seen.n == 0).argmax(-1), right)
     assert (right | undecided).all()
     near = (taken < best) & ~explored & ~starting
     assert (near | undecided).sum() < 0.001 * near.size and (explored & ~starting).sum() > 1000
-
-
-# --- whole runs --------------------------------------------------------------------------------------------------
-
-
-@cache
-def world_table(instance: int) -> twin.Table:
-    """The outcomes that the library's world gives, ``[lane, K, pull]``."""
-    tables = jax.tree.map(jnp.asarray, WORLD)
-
-    def lane(replicate: jax.Array) -> Any:
-        key = streams.domain_key(streams.lane_key(streams.root_key(KEY), instance, replicate), Domain.WORLD)
-        one = at_instance(tables, jnp.int32(instance)).outcome
-        every_pull = jax.vmap(one, in_axes=(None, None, 0))
-        return jax.vmap(every_pull, in_axes=(None, 0, None))(key, jnp.arange(ARMS), jnp.arange(ROUNDS))
-
-    reward, cost = jax.jit(jax.vmap(lane))(jnp.arange(LANES))
-    return twin.Table(ticks.to_units(reward), ticks.to_units(cost))
-
-
-def thompson() -> twin.Choice:
-    """BTS: Beta posteriors of Bernoulli trials of every outcome (SPEC A.3)."""
-    known: dict[str, Any] = {}
-
-    def choose(s: Seen, left: Floats, rng: np.random.Generator) -> np.ndarray:
-        before = known.get("seen", (0 * s.n, 0 * s.r, 0 * s.c))
-        successes = known.setdefault("successes", np.zeros((2, *s.n.shape)))
-        for total, now, old in zip(successes, (s.r, s.c), before[1:], strict=True):
-            total += (s.n - before[0]) * (rng.random(s.n.shape) < now - old)
-        known["seen"] = (s.n.copy(), s.r.copy(), s.c.copy())
-        theta = [rng.beta(1 + total, 1 + s.n - total) for total in successes]
-        return np.argmax(theta[0] / theta[1], axis=-1)
-
-    return choose
-
-
-def b_greedy() -> twin.Choice:
-    """SPEC A.6."""
-    greedy = twin.by(lambda s: s.r / (s.c + 1e-10))
-
-    def choose(s: Seen, left: Floats, rng: np.random.Generator) -> np.ndarray:
-        best = greedy(s, left, rng)
-        explore = rng.random(best.shape) < ARMS / np.maximum(s.t[:, 0] - 1, 1)
-        return np.where(explore & (s.n > 0).all(-1), rng.integers(ARMS, size=best.shape), best)
-
-    return choose
-
-
-def epsilon_first(epsilon: float, online: bool) -> twin.Choice:
-    """SPEC A.9, random costs: in turn until the share is spent, then the best ratio of frozen estimates."""
-    frozen: dict[str, Floats] = {}
-
-    def choose(s: Seen, left: Floats, rng: np.random.Generator) -> np.ndarray:
-        exploring = (BUDGET - left < epsilon * BUDGET)[:, None]
-        last = frozen.setdefault("was", np.ones_like(exploring)) | online
-        n, r, c = (np.where(last, now, frozen.get(k, now)) for k, now in (("n", s.n), ("r", s.r), ("c", s.c)))
-        frozen.update(was=exploring, n=n, r=r, c=c)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(n > 0, np.where(c > 0, r / c, np.inf), -np.inf)
-        return np.where(exploring[:, 0], np.argmin(s.n, -1), twin.argmax_at_random(ratio, rng))
-
-    return choose
-
-
-def kube(s: Seen, left: Floats, rng: np.random.Generator) -> np.ndarray:
-    """SPEC A.10."""
-    chosen = twin.by(twin.density)(s, left, rng)
-    for lane in np.flatnonzero((s.c > 0).all(-1) & (left > 0)):
-        one = Seen(*(x[lane] for x in s))
-        units = twin.kube_units(twin.density(one), one.mean_c, left[lane])
-        if units.sum() > 0:
-            chosen[lane] = rng.choice(ARMS, p=units / units.sum())
-    return chosen
-
-
-def mrcb(s: Seen, left: Floats, rng: np.random.Generator) -> np.ndarray:
-    """SPEC A.13 with L = 2."""
-    if s.t[0, 0] <= 2:
-        return np.tile([0, 1] if s.t[0, 0] == 1 else [2, 3], (LANES, 1))
-    found = [twin.best_sets(*twin.mrcb_bounds(Seen(*(x[lane] for x in s))), 2)[1] for lane in range(LANES)]
-    return np.array([sets[rng.integers(len(sets))] for sets in found])
-
-
-def runner(name: str, instance: int) -> twin.Choice:
-    """The twin's way to play a case."""
-    ratio = MEAN_REWARD[instance] / MEAN_COST[instance]
-    others: dict[str, Callable[[], twin.Choice]] = {
-        "b_greedy": b_greedy,
-        "bts": thompson,
-        "epsilon_first": lambda: epsilon_first(0.3, False),
-        "epsilon_first_online": lambda: epsilon_first(0.1, True),
-        "kube": lambda: kube,
-        "mrcb": lambda: mrcb,
-        "mrcb_of_one_arm": lambda: twin.by(twin.m_ucb),
-        "pd_bwk_with_time": lambda: twin.pd_bwk_with_time(C_RAD, BUDGET, HORIZON),
-        "best_ratio": lambda: lambda s, left, rng: np.full(LANES, ratio.argmax()),
-    }
-    score = CASES[name].score
-    return twin.by(lambda s: score(s, instance)) if score else others[name]()
-
-
-def regret(pulls: Floats, instance: int) -> Floats:
-    best = (MEAN_REWARD[instance] / MEAN_COST[instance]).max()
-    return pulls @ (best * MEAN_COST[instance] - MEAN_REWARD[instance])
-
-
-@pytest.mark.integration
-def test_mean_regret_agrees_with_the_twins(record_property: Callable[[str, object], None]) -> None:
-    z, means = {}, {}
-    for number, name in enumerate(CASES):
-        for instance in range(2):
-            ours = regret(play(name, instance).pulls, instance)
-            pulls, _ = twin.run(runner(name, instance), world_table(instance), BUDGET, seed=number)
-            theirs = regret(pulls, instance)
-            error = (ours - theirs).std(ddof=1) / np.sqrt(LANES)
-            gap = (ours - theirs).mean()
-            z[name, instance] = gap / error if error > 0 else (0.0 if abs(gap) < 1e-9 else np.inf)
-            means[name, instance] = (ours.mean(), theirs.mean(), error)
-    largest = max(z, key=lambda key: abs(z[key]))
-    for key, (ours_mean, theirs_mean, error) in means.items():
-        print(f"{key[0]:24s} {key[1]} {ours_mean:8.3f} {theirs_mean:8.3f}  ± {error:.3f}  z = {z[key]:+.2f}")
-    print(f"largest |z| of {len(z)}: {abs(z[largest]):.2f} ({largest})")
-    record_property("largest |z|", f"{abs(z[largest]):.2f} of {len(z)}")
-    assert abs(z[largest]) < laws.norm.isf(0.01 / 2 / len(z)), f"{largest}: {means[largest]}"
 
 
 # --- the optimum -------------------------------------------------------------------------------------------------
@@ -709,13 +502,6 @@ def test_no_policy_beats_the_optimum() -> None:
     above = {}
     for instance in range(2):
         best = budgeted_optimum(arm_laws(instance), BUDGET, last_pull="counts")
-
-        def knowing(s: Seen, left: Floats, rng: np.random.Generator, best: Any = best) -> np.ndarray:
-            return best.choice[np.clip(np.rint((BUDGET - left) / best.step).astype(int), 0, best.choice.size - 1)]
-
-        _, earned = twin.run(knowing, world_table(instance), BUDGET, seed=0)
-        error = earned.std(ddof=1) / np.sqrt(LANES)
-        assert abs(earned.mean() - best.value) < 3 * error, "the optimal choices earn the optimum"
         for name in CASES:
             if name != "mrcb":
                 earned = play(name, instance).earned

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import cache, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats as laws
 
 import jaxbandits as jb
 from jaxbandits.core import ticks
@@ -25,6 +25,7 @@ from jaxbandits.policies import (
     Detector,
     Discounted,
     EpsilonFirst,
+    FixedSplit,
     InFlight,
     OmegaStarUCB,
     OmegaUCB,
@@ -33,10 +34,8 @@ from jaxbandits.policies import (
     PricePacer,
     Restarting,
     Schedule,
-    SoftElim,
     SoftIndex,
     ThompsonLP,
-    UCBBwK,
     Windowed,
     alarms,
 )
@@ -60,26 +59,23 @@ def without_restarts(result: jb.Result) -> jb.Result:
     return dataclasses.replace(result, final=final)
 
 
-def slow(name: str) -> Any:
-    return pytest.param(name, marks=pytest.mark.integration)
-
-
-@pytest.mark.parametrize("name", ["omega star", slow("m-UCB"), slow("Thompson"), slow("soft index")])
+@pytest.mark.parametrize("name", INNER)
+@pytest.mark.quick_rows("omega")
 def test_who_never_forgets_plays_the_inner_policys_own_bits(name: str) -> None:
     """γ = 1, a window as long as the run, a detector that never tells."""
-    inner, how = INNER[name], {"key": KEY, "replicates": 4, "marks": 3, "engine": "scan"}
-    arms = world("beta")
-    own = jb.simulate(inner, arms, HORIZON, **how)
+    inner = INNER[name]
+    own = played(inner)
     limits = [
-        Windowed(inner, window=ROUNDS),
+        Windowed(inner, window=400),
         Discounted(inner, gamma=1.0),
         Discounted(inner, gamma=1.0, per="pull"),
         Restarting(inner, NEVER),
         Restarting(inner, NEVER, whole=False),
     ]
     for policy in limits:
-        found = jb.simulate(policy, arms, HORIZON, **how)
-        assert_same_results(own, without_restarts(found), f"{name} and {policy}")
+        found = played(policy)
+        for mine, must in ((found.action, own.action), (found.outcome, own.outcome)):
+            jax.tree.map(partial(np.testing.assert_array_equal, err_msg=str(policy)), mine, must)
 
 
 @pytest.mark.parametrize("policy", [OnePhase(c=0.6, horizon=100), PricePacer()], ids=["OnePhase", "PricePacer"])
@@ -118,11 +114,10 @@ def test_late_answers_are_learnt_as_the_inner_policy_learns_them(name: str) -> N
 # --- twins: float64, from the definitions, fed what the policy saw
 
 
-def played(policy: Any, rounds: int = 400) -> Any:
-    """One lane in a world that changes: (states as each round was decided, arms, rewards, costs)."""
+def played(policy: Any) -> Any:
+    """400 rounds of one lane in a world that changes halfway."""
     first, second = (FiniteArms.beta(*x) for x in np.random.default_rng(3).uniform(0.3, 4, (2, 4, 1, 4)))
-    moving = Piecewise.of([first, second], at=[rounds // 2])
-    return one_lane(policy, moving, rounds, 12)
+    return one_lane(policy, Piecewise.of([first, second], at=[200]), 400, 12)
 
 
 def one_lane(policy: Any, environment: Any, rounds: int, seed: int) -> Any:
@@ -204,33 +199,35 @@ def test_the_twin_of_a_discount_per_pull() -> None:
 def test_discounted_sums_are_those_of_the_definition() -> None:
     """Whole ticks, rounded down once a round: never more than a tick for each round of memory below."""
     gamma = float(np.float32(0.95))
-    steps = played(Discounted(OmegaStarUCB(), gamma=gamma), 300)
+    steps = played(Discounted(OmegaUCB(), gamma=gamma))
     action, reward = np.asarray(steps.action), units(steps.outcome.reward)
-    spread = np.rint(reward * (1 - reward) * ticks.ONE) / ticks.ONE
+    cost = units(steps.outcome.cost)
     for t in (2, 50, 299):
         state = decided(steps, t)
         weights = gamma ** (t - np.arange(1.0, t))  # of the rounds before t, as round t + 1 will see them
-        for field, values in (("pulls", np.ones_like(reward)), ("reward", reward), ("reward_spread", spread)):
+        for field, values in (("pulls", np.ones_like(reward)), ("reward", reward), ("cost", cost)):
             mine = action[: t - 1] == np.arange(4)[:, None]
             must = mine @ (weights * values[: t - 1])
             got = total(getattr(state.inner, field))
             assert (got <= must + 1e-9).all() and (must - got <= 21 / ticks.ONE).all(), (t, field)
 
 
-def test_a_windows_sums_are_exact() -> None:
-    for policy, width in ((Windowed(OmegaStarUCB(), window=30), 30), (Windowed(BudgetedThompson(), window=7), 7)):
-        steps = played(policy, 200)
+def test_a_windows_sums_are_exact_and_draws_do_not_come_twice() -> None:
+    """A window shows the inner policy one round number for ever; its draws go on changing."""
+    flat = FiniteArms.bernoulli([0.5] * 8, [0.5] * 8)
+    thompson = one_lane(Windowed(BudgetedThompson(), window=2), flat, 400, 5)
+    for steps, arms, width in ((played(Windowed(OmegaUCB(), window=40)), 4, 40), (thompson, 8, 2)):
         action, reward = np.asarray(steps.action), np.asarray(steps.outcome.reward)
-        for t in (3, 31, 200):
-            state = decided(steps, t).inner
-            recent = slice(max(t - 1 - width, 0), t - 1)
-            pulls = np.bincount(action[recent], minlength=4)
+        for t in (3, 41, 200):
+            state, recent = decided(steps, t).inner, slice(max(t - 1 - width, 0), t - 1)
+            pulls = np.bincount(action[recent], minlength=arms)
             np.testing.assert_array_equal(state.pulls, pulls)
-            if hasattr(state, "reward"):
-                sums = (action[recent] == np.arange(4)[:, None]) @ reward[recent].astype(np.int64)
+            sums = (action[recent] == np.arange(arms)[:, None]) @ reward[recent].astype(np.int64)
+            if arms == 4:
                 np.testing.assert_array_equal(ticks.join(state.reward), sums)
-            else:  # trials drawn by the round: the same when they are taken out again
-                assert (state.rewards >= 0).all() and (state.rewards <= pulls).all()
+            else:  # trials, here of 0 and 1
+                np.testing.assert_array_equal(state.rewards, sums // ticks.ONE)
+    assert np.bincount(action[20:], minlength=8).min() > 15
 
 
 # --- detectors, and their twins
@@ -316,24 +313,16 @@ def test_glr_with_few_places_is_at_most_a_spacing_later_than_with_all() -> None:
         assert every <= few <= every + 600 // 16
 
 
-def lengths(detector: Any, state: Any, runs: int, most: int, draw: Any) -> tuple[float, float]:
-    """Mean run length to the first alarm from ``state``, and its standard error."""
+@jax.jit
+def _first(detector: Any, state: Any, x: Any) -> Any:
+    told = jax.vmap(lambda one: jax.lax.scan(detector.step, state, one)[1])(x)
+    return jnp.where(jnp.any(told, axis=1), 1 + jnp.argmax(told, axis=1), 0)
 
-    @jax.jit
-    def one(key: Any) -> Any:
-        def watch(carry: Any, word: Any) -> Any:
-            state, over, n = carry
-            after, alarm = detector.step(state, word)
-            n = n + jnp.where(over, 0, 1)
-            return (after, over | alarm, n), None
 
-        (_, over, n), _ = jax.lax.scan(watch, (state, jnp.bool_(False), jnp.int32(0)), draw(key, most))
-        return n, over
-
-    n, over = jax.vmap(one)(jax.random.split(jax.random.key(77), runs))
-    assert np.asarray(over).mean() > 0.999
-    n = np.asarray(n, np.float64)
-    return float(n.mean()), float(n.std(ddof=1) / math.sqrt(runs))
+def first_alarms(detector: Any, x: np.ndarray, state: Any = None) -> np.ndarray:
+    """After which number each stream, a row of ``x``, is first told of (0: never), from ``state`` on."""
+    as_floats = jax.tree.map(jnp.float32, detector)
+    return np.asarray(_first(as_floats, detector.init() if state is None else state, jnp.asarray(x, jnp.float32)))
 
 
 # Average run lengths of the two-sided CUSUM with k = ½ on standard normal numbers, mean known, as the textbooks of
@@ -344,58 +333,20 @@ PUBLISHED = {
 }
 
 
-def run_length(h: float, shift: float, k: float = 0.5) -> float:
-    """The same by the integral equation of Page: L(s) = 1 + L(0) Φ(k − s − δ) + ∫₀ʰ L(x) φ(x + k − s − δ) dx."""
-
-    def one_sided(delta: float) -> float:
-        x, w = np.polynomial.legendre.leggauss(60)
-        x, w = np.append((x + 1) * h / 2, 0.0), np.append(w * h / 2, 0.0)
-        move = w * laws.norm.pdf(x[None, :] + k - x[:, None] - delta)
-        move[:, -1] += laws.norm.cdf(k - x - delta)
-        return float(np.linalg.solve(np.eye(len(x)) - move, np.ones(len(x)))[-1])
-
-    return 1 / (1 / one_sided(shift) + 1 / one_sided(-shift))
+@cache
+def normal(runs: int, most: int) -> np.ndarray:
+    return np.random.default_rng(77).standard_normal((runs, most), np.float32)
 
 
 @pytest.mark.parametrize(("h", "shift"), [(h, shift) for h, row in PUBLISHED.items() for shift in row])
 def test_cusum_has_the_published_run_lengths(h: float, shift: float) -> None:
     """False alarms (shift 0) and delays, within four standard errors and the rounding of the table."""
-    detector = CUSUM(threshold=h, slack=0.5, first=1)
-    known = detector.init()._replace(n=jnp.int32(1))  # its mean is 0, and it learns no other
-    most = 6000 if shift == 0 else 600
-
-    def draw(key: Any, most: int) -> Any:
-        return shift + jax.random.normal(key, (most,))
-
-    mean, error = lengths(detector, known, 4000, most, draw)
     published = PUBLISHED[h][shift]
-    assert abs(run_length(h, shift) - published) < 0.006 * published
-    assert abs(mean - published) < 4 * error + 0.006 * published
-
-
-def bernoulli_run_length(h: int, up: float) -> float:
-    """Exact, by its Markov chain: two-sided CUSUM with steps of ±1, up with this probability, from (0, 0) to h."""
-    move = np.zeros((h, h, h, h))
-    for high in range(h):
-        for low in range(h):
-            if high + 1 < h:
-                move[high, low, high + 1, max(low - 1, 0)] += up
-            if low + 1 < h:
-                move[high, low, max(high - 1, 0), low + 1] += 1 - up
-    return float(np.linalg.solve(np.eye(h * h) - move.reshape(h * h, h * h), np.ones(h * h))[0])
-
-
-def test_cusum_against_an_exact_chain() -> None:
-    """x − u is ±1: numbers 0 and 2 around a known mean of 1, without slack."""
-    for up, h in ((0.5, 6), (0.7, 6)):
-        detector = CUSUM(threshold=float(h), slack=0.0, first=1)
-        known = detector.init()._replace(n=jnp.int32(1), total=jnp.float32(1))
-
-        def draw(key: Any, most: int, up: float = up) -> Any:
-            return 2.0 * jax.random.bernoulli(key, up, (most,))
-
-        mean, error = lengths(detector, known, 4000, 2000, draw)
-        assert abs(mean - bernoulli_run_length(h, up)) < 4 * error
+    x = shift + normal(*((2000, 5000) if shift == 0 else (4000, 600)))
+    detector = CUSUM(threshold=h, slack=0.5, first=1)
+    n = first_alarms(detector, x, detector.init()._replace(n=jnp.int32(1))).astype(float)  # its mean is 0 for ever
+    assert (n > 0).mean() > 0.999
+    assert abs(n.mean() - published) < 4 * n.std(ddof=1) / math.sqrt(n.size) + 0.006 * published
 
 
 # From 0.1 to 0.9 after 500 of 1,000 numbers, ε = ½, h = ln(1000)/ln(17/9) (their formula, with M = 1), the mean of
@@ -408,26 +359,16 @@ DELAYS = {
 }
 
 
-def first_alarms(detector: Any, runs: int, means: tuple[float, ...], length: int) -> np.ndarray:
-    """After which number each of some streams is first told of (0: never); ``length`` numbers of each mean."""
-    mean = jnp.repeat(jnp.asarray(means), length)
-
-    @jax.jit
-    def one(key: Any) -> Any:
-        def watch(state: Any, x: Any) -> Any:
-            return detector.step(state, x)
-
-        told = jax.lax.scan(watch, detector.init(), jax.random.bernoulli(key, mean).astype(jnp.float32))[1]
-        return jnp.where(jnp.any(told), 1 + jnp.argmax(told), 0)
-
-    return np.asarray(jax.vmap(one)(jax.random.split(jax.random.key(78), runs)))
+def changes(runs: int, means: tuple[float, ...], length: int) -> np.ndarray:
+    """Streams of coins, ``length`` numbers of each mean."""
+    return np.random.default_rng(78).random((runs, length * len(means))) < np.repeat(means, length)
 
 
 @pytest.mark.parametrize("name", DELAYS)
 def test_delays_of_a_change_of_bernoulli_means_are_the_published_ones(name: str) -> None:
     """Within three standard errors of their 50 runs and of our 2,000."""
     detector, published = DELAYS[name]
-    first = first_alarms(detector, 2000, (0.1, 0.9), 500)
+    first = first_alarms(detector, changes(2000, (0.1, 0.9), 500))
     assert (first > 500).mean() > 0.995  # printed: no false alarm in 50
     delay = first - 500.0
     error = delay.std(ddof=1) * math.sqrt(1 / 50 + 1 / delay.size)
@@ -442,27 +383,16 @@ def test_glr_is_as_quick_as_it_is_said_to_be() -> None:
     d = math.ceil(4 * math.log(3 * (2 * before) ** 1.5 / delta) / gap**2)
     assert d < before
     for splits in (32, 1200):
-        first = first_alarms(GLR(delta=delta, splits=splits), 400, (0.3, 0.3 + gap), before)
+        first = first_alarms(GLR(delta=delta, splits=splits), changes(400, (0.3, 0.3 + gap), before))
         in_time = (first > before) & (first <= before + d)
         assert in_time.mean() >= 1 - delta
-        assert np.median(first - before) > d / 10  # it has to be shown: no detector could do it at once
+        assert np.median(first - before) > d / 15  # it has to be shown: no detector could do it at once
 
 
 def test_glr_tells_falsely_less_often_than_said() -> None:
     """δ bounds the chance of a false alarm, ever: here in 2,000 numbers, 400 runs."""
     delta, runs = 0.2, 400
-    rng = np.random.default_rng(31)
-    x = jnp.asarray(rng.random((runs, 2000)) < 0.4, jnp.float32)
-    detector = GLR(delta=delta)
-
-    @jax.jit
-    def falsely(x: Any) -> Any:
-        def watch(state: Any, y: Any) -> Any:
-            return detector.step(state, y)
-
-        return jnp.any(jax.lax.scan(watch, detector.init(), x)[1])
-
-    share = float(np.asarray(jax.vmap(falsely)(x)).mean())
+    share = (first_alarms(GLR(delta=delta), changes(runs, (0.4,), 2000)) > 0).mean()
     assert share <= delta + 3 * math.sqrt(delta * (1 - delta) / runs)
 
 
@@ -471,7 +401,7 @@ def test_glr_tells_falsely_less_often_than_said() -> None:
 
 def test_the_twin_of_restarts() -> None:
     """Fed what was seen, it begins anew when the twin of its detector says so, and decides as ω-UCB then does."""
-    steps = played(Restarting(OmegaUCB(), CUSUM(threshold=4.0, first=20)), 600)
+    steps = played(Restarting(OmegaUCB(), CUSUM(threshold=4.0, first=20)))
     action, reward, cost = np.asarray(steps.action), units(steps.outcome.reward), units(steps.outcome.cost)
     since, begun = 0, []
     watched: dict[tuple[int, str], list[float]] = {}
@@ -554,30 +484,17 @@ def test_exploration_grows_with_the_root_of_the_alarms() -> None:
 
 
 def test_several_resources_are_watched_one_by_one() -> None:
-    """In the limit the inner policy's bits; and a change of the second resource alone is told of."""
-
-    def arms(second: float) -> FiniteArms:
-        return FiniteArms.bernoulli([[0.7, 0.4]], [[[0.5, second], [0.4, 0.5]]])
-
+    """A change of the second resource alone is told of."""
     limit = jb.TotalBudget([200.0, 220.0], last_pull="counts", rounds=600)
-    how: dict[str, Any] = {"key": KEY, "replicates": 3, "marks": 2, "engine": "scan"}
-    own = jb.simulate(UCBBwK(), arms(0.3), limit, **how)
-    found = jb.simulate(Restarting(UCBBwK(), NEVER), arms(0.3), limit, **how)
-    assert_same_results(own, without_restarts(found), "UCB-BwK in Restarting")
+    policy = Restarting(FixedSplit([1.0, 1.0]), GLR())
 
-    moving = Piecewise.of([arms(0.1), arms(0.9)], at=[201])
-    told = jb.simulate(Restarting(UCBBwK(), GLR()), moving, limit, **how).final["restarts"]
-    still = jb.simulate(Restarting(UCBBwK(), GLR()), Piecewise.of([arms(0.1)] * 2, at=[201]), limit, **how)
-    assert (told >= 1).all() and (still.final["restarts"] == 0).all()
+    def restarts(after: float) -> np.ndarray:
+        """The second cost of the first arm is 0.1, and ``after`` from round 201 on."""
+        worlds = [FiniteArms.bernoulli([[0.7, 0.4]], [[[0.5, x], [0.4, 0.5]]]) for x in (0.1, after)]
+        moving = Piecewise.of(worlds, at=[201])
+        return jb.simulate(policy, moving, limit, key=KEY, replicates=3, marks=1).final["restarts"]
 
-
-def test_draws_do_not_come_twice() -> None:
-    """A window shows the inner policy one round number for ever; its draws go on changing."""
-    flat = FiniteArms.bernoulli([0.5] * 8, [0.5] * 8)
-    for policy in (Windowed(BudgetedThompson(), window=2), Windowed(SoftElim(theta=1e3), window=2)):
-        steps = one_lane(policy, flat, 400, 5)
-        pulls = np.bincount(np.asarray(steps.action)[20:], minlength=8)
-        assert pulls.min() > 15, (policy, pulls)
+    assert (restarts(0.1) == 0).all() and (restarts(0.9) >= 1).all()
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ ROUNDS, LANES = 300, 2
 
 
 @pytest.mark.parametrize(("name", "policy", "twin", "beta", "smooth"), TWINS, ids=[row[0] for row in TWINS])
-@pytest.mark.integration_rows("rcb-air", "rcb-i-low", "rcb-i", "ucb-air-ratio", "ucb-v-slow")
+@pytest.mark.quick_rows("ucb-v-ratio", "ucb-air")
 def test_twins(
     name: str, policy: IndexPolicy, twin: Callable[[Seen], Floats], beta: float | None, smooth: bool
 ) -> None:
@@ -297,24 +297,19 @@ POSITIVE = "a finite number above 0"
     ("make", "message"),
     [
         (lambda: build(beta=0.0), rf"beta: 0\.0 given; it must be {POSITIVE}"),
-        (lambda: build(beta=[1.0, -2.0]), rf"beta: -2\.0 given; it must be {POSITIVE}"),
         (lambda: build(beta="flat"), rf"beta: 'flat' given; it must be {POSITIVE}"),
         (lambda: build(beta=[1.0] * 3), r"beta: an array of shape \(3,\) given; it must be one number, or \[2\]"),
         (lambda: build(least_cost=0.6), r"least_cost: 0\.6 given; it must be at most 0\.5, the smaller of"),
         (lambda: build(least_cost=1.5, best_ratio=0.1), r"least_cost: 1\.5 given; it must be at most 1,"),
-        (lambda: build(least_cost=0.0), rf"least_cost: 0\.0 given; it must be {POSITIVE}"),
         (lambda: build(best_ratio=np.inf), rf"best_ratio: inf given; it must be {POSITIVE}"),
         (lambda: build(capacity=0), r"capacity: 0 given; it must be a whole number from 1 to 2\*\*24"),
         (lambda: build(instances=0), r"instances: 0 given; it must be a whole number from 1 to 2\*\*32"),
         (lambda: play(SampledArms(RCB(), 5)), r"capacity: 4 given; it must be at least 5, the arms of SampledArms"),
-        (lambda: play(SampledArms(RCB(), [2, 9])), r"capacity: 4 given; it must be at least 9"),
-        (lambda: play(SampledArms(RCB(), 0)), r"SampledArms\.arms: 0\.0 given; it must be .* at least 1"),
         (lambda: play(SampledArms(RCB(), 2.5)), r"SampledArms\.arms: 2\.5 given; it must be a finite whole number"),
         (lambda: play(ArmIncreasing(RCB(), 0.0)), rf"ArmIncreasing\.beta: 0\.0 given; it must be {POSITIVE}"),
         (lambda: play(ArmIncreasing(RCB(LogExploration(-1.0)), 1.0)), r"LogExploration\.scale: -1\.0 given; .* above"),
         (lambda: play(ArmIncreasing(jb.policies.BudgetedThompson(), 1.0)), r"policy: .* it must be an index policy"),
         (lambda: arms_to_sample(0.0, 1.0), f"budget: .* given; it must be {POSITIVE}"),
-        (lambda: arms_to_sample(1e3, -1.0), f"beta: .* given; it must be {POSITIVE}"),
         (lambda: arms_to_sample(1e3, 1.0, np.nan), f"multiplier: .* given; it must be {POSITIVE}"),
         (
             lambda: Reservoir.empirical([0.5], [0.0], KEY, instances=1, capacity=2),

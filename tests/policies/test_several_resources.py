@@ -18,12 +18,13 @@ from scipy import stats as laws
 import jaxbandits as jb
 from jaxbandits import policies
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.streams import Domain, Role
+from jaxbandits.core.streams import Role
 from jaxbandits.policies import several_resources as ours
 from jaxbandits.policies.forgetting import _in_whole_pulls
 from jaxbandits.testing import episode
 from jaxbandits.testing.lanes import one_setting
 from tests.contract.worlds import KEY
+from tests.policies.drawn import lane_key, uniforms, words
 from tests.policies.reference import several_resources as twin
 
 LANES, ARMS, RESOURCES, ROUNDS = 60, 5, 2, 160
@@ -75,21 +76,6 @@ def play(policy: jb.Policy, kind: str, resting: bool = False) -> Play:
     return Play(action, *sums, reward, cost, left, alive, steps.before, steps.after, one_setting(policy, world))
 
 
-def words(role: int, arms: int, rounds: int = ROUNDS) -> np.ndarray:
-    """The policy's words of (round, role, arm), ``u32[lane, round, arm, 2]``."""
-
-    def lane(replicate: jax.Array) -> jax.Array:
-        key = streams.domain_key(streams.lane_key(streams.root_key(KEY), 0, replicate), Domain.POLICY)
-        of_arms = jax.vmap(lambda t, arm: streams.policy_words(key, t, role, arm), (None, 0))
-        return jax.vmap(of_arms, (0, None))(jnp.arange(1, rounds + 1), jnp.arange(arms))
-
-    return np.asarray(jax.jit(jax.vmap(lane))(jnp.arange(LANES)))
-
-
-def uniforms(role: int) -> np.ndarray:
-    return (words(role, 1)[:, :, 0, 0] >> 8) / 2.0**24
-
-
 BOUNDS = {
     "rad": (policies.RadBounds(c_rad=0.5), lambda *seen: twin.rad_bounds(*seen, c_rad=0.5)),
     "wilson": (policies.WilsonBounds(rho=0.5), lambda *seen: twin.wilson_bounds(*seen, rho=0.5)),
@@ -105,7 +91,7 @@ def budgets_of(kind: str) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", LIMITS)
 @pytest.mark.parametrize("bounds", BOUNDS)
-@pytest.mark.quick_rows("rad-time", "wilson-no time")
+@pytest.mark.quick_rows("rad-time")
 def test_primal_dual_bwk(kind: str, bounds: str) -> None:
     mine, theirs = BOUNDS[bounds]
     p = play(policies.PrimalDualBwK(bounds=mine, rate=2.0), kind)
@@ -140,10 +126,10 @@ def test_with_one_resource_and_no_horizon_it_is_pd_bwk() -> None:
 
 def check_draws(p: Play, kind: str, mu: np.ndarray, cost: np.ndarray, update: bool, share: float = 1.0) -> None:
     """Arms drawn from HiGHS' solution by the same uniforms; ``mu`` ``[lane, round, K]``, ``cost`` ``[…, K, d]``."""
-    uniform, timed, start = uniforms(Role.MIX), kind == "time", budgets_of(kind)
+    uniform, timed, start = uniforms(Role.MIX, LANES, ROUNDS), kind == "time", budgets_of(kind)
     decisions = mixed = other = edges = 0
     for lane, i in np.argwhere(p.alive):
-        if (lane + i) % 3 or np.isnan(mu[lane, i]).any():
+        if (lane + i) % 5 or np.isnan(mu[lane, i]).any():
             continue
         room = p.left[lane, i] if update else start
         rows, limit = twin.with_time(cost[lane, i], timed), twin.fluid_limit(room, timed, share)
@@ -161,7 +147,7 @@ def check_draws(p: Play, kind: str, mu: np.ndarray, cost: np.ndarray, update: bo
             # then the optimum is not unique: the arm is in another solution just as good
             gain = mu[lane, i, action] - rows[action] @ price
             assert edge or abs(gain) < 1e-4, (lane, i, arm, action, x, gain)
-    assert decisions > 600 and other + edges < 0.1 * decisions, (decisions, mixed, other, edges)
+    assert decisions > 400 and other + edges < 0.1 * decisions, (decisions, mixed, other, edges)
     assert kind == "one" or mixed > 0.2 * decisions
 
 
@@ -178,24 +164,29 @@ def test_ucb_bwk(kind: str, update: bool, bounds: str) -> None:
     check_draws(p, kind, mu, cost, update, share=0.875)
 
 
+def has_a_part(action: int, seen: Any, t: int, left: np.ndarray) -> bool:
+    """Is the arm, ``UCB``'s of what is remembered, in HiGHS' solution or in one as good? Tells if another has more."""
+    upper, lower = (x[0] for x in BOUNDS["wilson"][1](*(x[None] for x in seen), t))
+    rows, limit = twin.with_time(lower, True), twin.fluid_limit(left, True, 1.0)
+    x, price = twin.program(upper, rows, limit)
+    assert x[action] > 0 or abs(upper[action] - rows[action] @ price) < 1e-4, (t, action, x)
+    return bool(x[action] < x.max())
+
+
+UCB = policies.UCBBwK(bounds=BOUNDS["wilson"][0], update_budgets=True)
+
+
 def test_ucb_bwk_in_a_window() -> None:
     """SW-UCB-BwK: every drawn arm has a part in HiGHS' solution for what the last w rounds brought."""
-    window, (mine, theirs) = 40, BOUNDS["rad"]
-    p = play(policies.Windowed(policies.UCBBwK(bounds=mine), window=window), "time")
-    start, decisions, away = budgets_of("time"), 0, 0
-    later = window + 1
-    for lane, i in np.argwhere(p.alive[:, later:]) + np.array([0, later]):
+    window, away = 40, []
+    p = play(policies.Windowed(UCB, window=window), "time")
+    for lane, i in np.argwhere(p.alive[::2, window + 1 :]) * [2, 1] + np.array([0, window + 1]):
         n, r, c = (x[lane, i] - x[lane, i - window] for x in (p.n, p.r, p.c))
-        action = p.action[lane, i]
         if (n == 0).any():
-            assert n[action] == 0
-            continue
-        upper, lower = (x[0] for x in theirs(n[None], r[None], c[None], window + 1))
-        rows, limit = twin.with_time(lower, True), twin.fluid_limit(start, True, 1.0)
-        x, price = twin.program(upper, rows, limit)
-        assert x[action] > 0 or abs(upper[action] - rows[action] @ price) < 1e-4, (lane, i, action, x)
-        decisions, away = decisions + 1, away + (x[action] < x.max())
-    assert decisions > 500 and away > 100, (decisions, away)
+            assert n[p.action[lane, i]] == 0
+        else:
+            away.append(has_a_part(p.action[lane, i], (n, r, c), window + 1, p.left[lane, i]))
+    assert len(away) > 250 and sum(away) > 20, (len(away), sum(away))
 
 
 def weights(action: np.ndarray, gamma: float, per: str) -> np.ndarray:
@@ -210,11 +201,11 @@ def weights(action: np.ndarray, gamma: float, per: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("per", ["round", "pull"])
+@pytest.mark.quick_rows("round")
 def test_ucb_bwk_with_a_discount(per: str) -> None:
     """Every drawn arm has a part in HiGHS' solution for the discounted means of n pulls, n to the nearest whole one."""
-    gamma, (mine, theirs) = 0.95, BOUNDS["wilson"]
-    p = play(policies.Discounted(policies.UCBBwK(bounds=mine), gamma, per), "time")
-    start, decisions, away, anew = budgets_of("time"), 0, 0, 0
+    gamma, away, anew = 0.95, [], 0
+    p = play(policies.Discounted(UCB, gamma, per), "time")
     for lane in range(0, LANES, 3):
         hot = (p.action[lane][:, None] == np.arange(ARMS)).astype(float)
         every = weights(p.action[lane], gamma, per)
@@ -229,34 +220,25 @@ def test_ucb_bwk_with_a_discount(per: str) -> None:
                 anew += 1
                 continue
             t = i + 1 if per == "pull" else 1 + int(every[i].sum() - 1e-4)
-            seen = whole[None], (r / n * whole)[None], (c / n[:, None] * whole[:, None])[None]
-            upper, lower = (x[0] for x in theirs(*seen, t))
-            rows, limit = twin.with_time(lower, True), twin.fluid_limit(start, True, 1.0)
-            x, price = twin.program(upper, rows, limit)
-            assert x[action] > 0 or abs(upper[action] - rows[action] @ price) < 1e-4, (lane, i, action, x)
-            decisions, away = decisions + 1, away + (x[action] < x.max())
-    assert decisions > 400 and away > 100 and (anew > 20 or per == "pull"), (decisions, away, anew)
+            seen = whole, r / n * whole, c / n[:, None] * whole[:, None]
+            away.append(has_a_part(action, seen, t, p.left[lane, i]))
+    assert len(away) > 400 and sum(away) > 100 and (anew > 20 or per == "pull"), (len(away), sum(away), anew)
 
 
-FORGETFUL = {
-    "PD-BwK": policies.PrimalDualBwK(),
-    "UCB-BwK": policies.UCBBwK(bounds=policies.WilsonBounds(), update_budgets=True),
-    "descent": policies.DualMirrorDescent(),
-}
+FORGETFUL = {"PD-BwK": policies.PrimalDualBwK(), "UCB-BwK": UCB, "descent": policies.DualMirrorDescent()}
 
 
 @pytest.mark.parametrize("per", ["round", "pull"])
 @pytest.mark.parametrize("name", FORGETFUL)
-@pytest.mark.quick_rows("PD-BwK-round", "descent-pull")
+@pytest.mark.quick_rows("UCB-BwK-round")
 def test_a_discount_of_one_plays_the_inner_policys_own_bits(name: str, per: str) -> None:
-    own, found = (
-        play(policy, "time", resting=True)
-        for policy in (FORGETFUL[name], policies.Discounted(FORGETFUL[name], 1.0, per))
+    own, *found = (
+        play(policy, "time", resting=name == "descent")
+        for policy in (FORGETFUL[name], *(policies.Discounted(FORGETFUL[name], gamma, per) for gamma in (1.0, 0.9)))
     )
-    assert np.array_equal(own.action, found.action)
-    jax.tree.map(np.testing.assert_array_equal, own.after.learnt, _in_whole_pulls(found.after.inner.learnt))
-    other = play(policies.Discounted(FORGETFUL[name], 0.9, per), "time", resting=True)
-    assert not np.array_equal(own.action, other.action)
+    assert np.array_equal(own.action, found[0].action) and not np.array_equal(own.action, found[1].action)
+    mine, theirs = (getattr(x, "learnt", x) for x in (own.after, found[0].after.inner))
+    jax.tree.map(np.testing.assert_array_equal, mine, _in_whole_pulls(theirs))
 
 
 @pytest.mark.parametrize(("kind", "update"), [("time", False), ("time", True), ("no time", True)])
@@ -265,7 +247,9 @@ def test_thompson_lp(kind: str, update: bool) -> None:
     """Trials and their counts exactly; the twin's LP is fed the policy's own posterior draws."""
     policy = policies.ThompsonLP(update_budgets=update)
     p = play(policy, kind)
-    trial = words(Role.TRIAL, 2, ROUNDS + 1)[:, 1:].reshape(LANES, ROUNDS, 4) >> 8  # learnt, and tried, a round later
+    trial = (
+        words(Role.TRIAL, LANES, ROUNDS + 1, 2)[:, 1:].reshape(LANES, ROUNDS, 4) >> 8
+    )  # learnt, and tried, a round later
     hot = p.action[..., None] == np.arange(ARMS)
     won = trial[..., 0] < p.reward * 2**24
     paid = trial[..., 1:3] < p.cost * 2**24
@@ -276,8 +260,7 @@ def test_thompson_lp(kind: str, update: bool) -> None:
     there = jnp.ones(ARMS, bool)
 
     def theta(replicate: jax.Array, states: Any) -> Any:
-        key = streams.domain_key(streams.lane_key(streams.root_key(KEY), 0, replicate), Domain.POLICY)
-        view = jax.vmap(lambda t: jb.View(t, None, there))(jnp.arange(1, ROUNDS + 1))
+        view, key = jax.vmap(lambda t: jb.View(t, None, there))(jnp.arange(1, ROUNDS + 1)), lane_key(0, replicate)
         return jax.vmap(lambda state, view: policy.believed(state, key, view))(states, view)
 
     mu, cost = jax.jit(jax.vmap(theta))(jnp.arange(LANES), p.after)
@@ -333,10 +316,11 @@ def test_epsilon_first(kind: str) -> None:
 def test_lagrange_bwk() -> None:
     p = play(policies.LagrangeBwK(ratio=0.75, delta=0.1), "time")
     game = twin.Game(LANES, ARMS, budgets_of("time"), ratio=0.75, delta=0.1)
-    word = words(32, ARMS)[..., 0]
+    word = words(32, LANES, ROUNDS, ARMS)[..., 0]
     gumbel = -np.log(-np.log1p(-np.minimum((word + 0.5) * 2.0**-32, 1 - 2.0**-24)))
-    uniform, rows = uniforms(ours._RESOURCE), np.arange(LANES)
-    unsure = 0
+    uniform, rows = uniforms(ours._RESOURCE, LANES, ROUNDS), np.arange(LANES)
+    there, unsure = jnp.ones(ARMS, bool), 0
+    mine = jax.jit(jax.vmap(lambda state: p.lone.probabilities(state, there)))(jax.tree.map(lambda x: x[0], p.after))
     for i in range(ROUNDS):
         chances = game.arms()
         scores = np.log(chances) + gumbel[:, i]
@@ -346,11 +330,7 @@ def test_lagrange_bwk() -> None:
         near = np.abs(reached - uniform[:, i, None]).min(-1) < 1e-4
         assert ((named == resource) | near)[p.alive[:, i]].all()
         unsure += near.sum()
-        np.testing.assert_allclose(
-            np.asarray(p.lone.probabilities(jax.tree.map(lambda x, i=i: x[0, i], p.after), jnp.ones(ARMS, bool))),
-            chances[0],
-            rtol=2e-4,
-        )
+        np.testing.assert_allclose(mine[i], chances[0], rtol=2e-4)
         game.played(p.action[:, i], resource, p.reward[:, i], p.cost[:, i])
     assert unsure < 60 and len(np.unique(p.after.resource)) == 3
 
@@ -396,149 +376,3 @@ def test_what_they_need_is_said() -> None:
         jb.simulate(policies.InFlight(policies.PrimalDualBwK()), later, renewing, key=KEY)
     with pytest.raises(jb.InputError, match="it tells nothing of what is left"):
         jb.simulate(policies.UCBBwK(), WORLD, jb.Horizon(50), key=KEY)
-
-
-# --- whole runs: the library beside independent runs of the twins, in the same worlds
-
-
-class Told(NamedTuple):
-    """What a twin knows before round t; lanes are rows."""
-
-    t: int
-    n: np.ndarray
-    r: np.ndarray
-    c: np.ndarray
-    left: np.ndarray  # [lane, m]
-    last: tuple[np.ndarray, np.ndarray, np.ndarray]  # arm, reward and costs of the round before
-    rng: np.random.Generator
-
-
-@cache
-def outcomes() -> tuple[np.ndarray, np.ndarray]:
-    """The outcomes that the library's world gives: rewards ``[lane, K, pull]``, costs ``[…, d]``."""
-    tables = jax.tree.map(lambda x: jnp.asarray(x)[0], WORLD)
-
-    def lane(replicate: jax.Array) -> Any:
-        key = streams.domain_key(streams.lane_key(streams.root_key(KEY), 0, replicate), Domain.WORLD)
-        every_pull = jax.vmap(tables.outcome, in_axes=(None, None, 0))
-        return jax.vmap(every_pull, in_axes=(None, 0, None))(key, jnp.arange(ARMS), jnp.arange(HORIZON))
-
-    reward, cost = jax.jit(jax.vmap(lane))(jnp.arange(LANES))
-    return ticks.to_units(reward), ticks.to_units(cost)
-
-
-def earned(choose: Any, seed: int) -> np.ndarray:
-    """The reward of every lane; arm K rests."""
-    rng, rows, (rewards, costs) = np.random.default_rng(seed), np.arange(LANES), outcomes()
-    n, r, c = np.zeros((LANES, ARMS)), np.zeros((LANES, ARMS)), np.zeros((LANES, ARMS, RESOURCES))
-    last: Any = (np.zeros(LANES, int), np.zeros(LANES), np.zeros((LANES, RESOURCES)))
-    money, total = np.tile(np.array(BUDGETS), (LANES, 1)), np.zeros(LANES)
-    for t in range(1, HORIZON + 1):
-        left = np.concatenate([money, np.full((LANES, 1), HORIZON - t + 1.0)], axis=1)
-        arm = choose(Told(t, n, r, c, left, last, rng))
-        plays = (money > 0).all(-1) & (arm < ARMS)
-        k = np.minimum(arm, ARMS - 1)
-        at = n[rows, k].astype(int)
-        x, y = rewards[rows, k, at] * plays, costs[rows, k, at] * plays[:, None]
-        n[rows, k] += plays
-        r[rows, k] += x
-        c[rows, k] += y
-        money, total, last = money - y, total + x, (arm, x, y)
-    return total
-
-
-def in_turn_then(rule: Any) -> Any:
-    """Each arm once first."""
-    return lambda s: np.full(LANES, s.t - 1) if s.t <= ARMS else rule(s)
-
-
-def by_program(means: Any, share: float = 1.0, update: bool = True) -> Any:
-    def choose(s: Told) -> np.ndarray:
-        mu, cost = means(s)
-        arm = np.zeros(LANES, int)
-        for lane in range(LANES):
-            room = np.maximum(s.left[lane], 1e-9) if update else budgets_of("time")
-            x, _ = twin.program(mu[lane], twin.with_time(cost[lane], True), twin.fluid_limit(room, True, share))
-            arm[lane] = s.rng.choice(ARMS, p=x / x.sum()) if x.sum() > 0 else s.rng.integers(ARMS)
-        return arm
-
-    return choose
-
-
-def bounded(s: Told) -> tuple[np.ndarray, np.ndarray]:
-    return twin.wilson_bounds(s.n, s.r, s.c, s.t, rho=0.125)
-
-
-def pd() -> Any:
-    prices = twin.PrimalDual(LANES, budgets_of("time"))
-
-    def rule(s: Told) -> np.ndarray:
-        upper, lower = twin.rad_bounds(s.n, s.r, s.c, s.t, c_rad=0.5)
-        scores = prices.scores(upper, lower)
-        best = scores >= scores.max(-1, keepdims=True)
-        arm = np.argmax(np.where(best, s.rng.random(scores.shape), -1), axis=-1)
-        prices.played(arm, lower)
-        return arm
-
-    return in_turn_then(rule)
-
-
-def thompson() -> Any:
-    """Bernoulli outcomes: a trial of one is that one."""
-    return by_program(lambda s: (s.rng.beta(1 + s.r, 1 + s.n - s.r), s.rng.beta(1 + s.c, 1 + s.n[..., None] - s.c)))
-
-
-def game() -> Any:
-    players, named = twin.Game(LANES, ARMS, budgets_of("time"), 1.0, 0.05), []
-
-    def choose(s: Told) -> np.ndarray:
-        if named:
-            players.played(s.last[0], named.pop(), *s.last[1:])
-        named.append((np.cumsum(players.resources(), axis=-1)[:, :-1] <= s.rng.random((LANES, 1))).sum(-1))
-        return (np.cumsum(players.arms(), axis=-1)[:, :-1] <= s.rng.random((LANES, 1))).sum(-1)
-
-    return choose
-
-
-def descent() -> Any:
-    prices = twin.Descent(1.0, 0.1, HORIZON)
-
-    def choose(s: Told) -> np.ndarray:
-        upper, lower = twin.wilson_bounds(np.maximum(s.n, 1), s.r, s.c, s.t, rho=0.125)
-        net = prices.net(upper, lower, np.maximum(s.left[:, :-1], 0), s.left[0, -1], s.last[2])
-        best = np.where(net.max(-1) > 0, np.argmax(net + 1e-9 * s.rng.random(net.shape), axis=-1), ARMS)
-        return np.full(LANES, s.t - 1) if s.t <= ARMS else best
-
-    return choose
-
-
-WHOLE: dict[str, tuple[jb.Policy, Any, bool]] = {
-    "PD-BwK": (policies.PrimalDualBwK(), pd, False),
-    "UCB-BwK": (
-        policies.UCBBwK(bounds=policies.WilsonBounds()),
-        lambda: in_turn_then(by_program(bounded, update=False)),
-        False,
-    ),
-    "Thompson": (policies.ThompsonLP(), thompson, False),
-    "Lagrange": (policies.LagrangeBwK(), game, False),
-    "descent": (policies.DualMirrorDescent(), descent, True),
-    "oracle": (
-        policies.KnapsackOracle(MU[0], RHO[0]),
-        lambda: by_program(lambda s: (np.tile(MU[0], (LANES, 1)), np.tile(RHO[0], (LANES, 1, 1)))),
-        False,
-    ),
-}
-
-
-@pytest.mark.integration
-def test_mean_rewards_agree_with_those_of_the_twins() -> None:
-    """Paired over lanes, which meet the same outcomes; ties and draws are each one's own. Bonferroni at 1 %."""
-    z = {}
-    for number, (name, (policy, choose, resting)) in enumerate(WHOLE.items()):
-        p = play(policy, "time", resting)
-        mine, theirs = (p.reward * p.alive).sum(1), earned(choose(), seed=number)
-        gap = mine - theirs
-        error = gap.std(ddof=1) / np.sqrt(LANES)  # 0 where every run is the twin's: nothing was drawn, nothing tied
-        z[name] = gap.mean() / error if error > 0 else (0.0 if abs(gap.mean()) < 1e-9 else np.inf)
-        print(f"{name:10s} {mine.mean():.2f} {theirs.mean():.2f}  z = {z[name]:+.2f}")
-    assert max(map(abs, z.values())) < laws.t.isf(0.005 / len(z), LANES - 1), z

@@ -16,6 +16,7 @@ from jaxbandits.core.protocol import Feedback, Observation, View
 from jaxbandits.core.streams import Role
 from jaxbandits.environments import FiniteArms, FiniteSpec, WithNullArm
 from jaxbandits.policies import SUAK, FluidOracle, Guarded, OnePhase, Pacer, PrimalDualTwoPhase, UCBSimplex
+from jaxbandits.testing import check_policy
 from tests.policies.reference import knapsack
 
 EPS, LONGEST = 2.0**-24, 20_000
@@ -205,28 +206,11 @@ play = partial(jb.simulate, key=jax.random.key(1), replicates=40, marks=5)
 
 @pytest.mark.parametrize("name", PROMISING)
 @pytest.mark.integration
-def test_no_result_depends_on_slots_chunk_or_company(name):
-    constraint = jb.AverageCost(c=0.4, rounds=500)
-    whole = play(PROMISING[name], ARMS, constraint)
-    assert int(whole.ledger["audit:violation"].max()) == 0
-    assert (whole.ledger["rounds"][..., -1] == 500).all()
-    parts = play(PROMISING[name], ARMS, constraint, slots=7, chunk=3)
-    some = play(PROMISING[name], ARMS, constraint, replicates=[3, 17], slots=7, chunk=50)
-    for field, values in whole.ledger.items():
-        np.testing.assert_array_equal(values, parts.ledger[field], err_msg=field)
-        np.testing.assert_array_equal(values[:, :, [3, 17]], some.ledger[field], err_msg=field)
-
-
-@pytest.mark.parametrize("name", ["SUAK", "OnePhase", "PrimalDual", "UCBSimplex", "Pacer"])
-@pytest.mark.integration_rows("OnePhase", "PrimalDual", "SUAK", "UCBSimplex")
-def test_an_absent_arm_changes_no_bit(name):
-    wide = WithNullArm(
-        FiniteArms.bernoulli([0.3, 0.6, 0.9, 0.99], [0.1, 0.5, 0.8, 0.01], present=[True, True, True, False])
+def test_policy_keeps_the_contract(name):
+    arms = FiniteArms.bernoulli(
+        [[0.3, 0.6, 0.9], [0.6, 0.3, 0.9]], [[0.1, 0.5, 0.8], [0.4, 0.1, 0.8]], [[True] * 3, [True, True, False]]
     )
-    constraint = jb.AverageCost(c=0.4, rounds=500)
-    a, b = play(PROMISING[name], ARMS, constraint), play(PROMISING[name], wide, constraint)
-    for field, values in a.ledger.items():
-        np.testing.assert_array_equal(values, b.ledger[field], err_msg=field)
+    check_policy(PROMISING[name], WithNullArm(arms), jb.AverageCost(c=0.4, rounds=80), key=KEY)
 
 
 def test_the_oracle_earns_the_lp_s_rate():
@@ -243,15 +227,11 @@ def test_the_oracle_earns_the_lp_s_rate():
     ("policy", "message"),
     [
         (SUAK(c=0.0), r"SUAK\.c: 0\.0 given; it must be a finite number above 0 and at most 1"),
-        (SUAK(c=1.5), r"SUAK\.c: 1\.5 given"),
-        (SUAK(c=float("nan")), r"SUAK\.c: nan given"),
         (SUAK(c=0.4, horizon=0), r"SUAK\.horizon: 0\.0 given; it must be a finite whole number at least 1"),
         (Guarded(OnePhase(c=0.4, horizon=2.5)), r"OnePhase\.horizon: 2\.5 given; it must be a finite whole number"),
-        (Guarded(OnePhase(c=0.4, horizon=10, a=0.0)), r"OnePhase\.a: 0\.0 given"),
         (Guarded(PrimalDualTwoPhase(c=-1.0, horizon=10)), r"PrimalDualTwoPhase\.c: -1\.0 given"),
         (Guarded(UCBSimplex(c=0.4, lam=-1.0)), r"UCBSimplex\.lam: -1\.0 given; it must be a finite number above 0"),
         (Guarded(FluidOracle([0.5, 0.5, 2.0], [0.1, 0.2, 0.3], c=0.4)), r"FluidOracle\.mean_reward: 2\.0 given"),
-        (Guarded(Pacer(c=2.0)), r"Pacer\.c: 2\.0 given"),
         (Guarded(SUAK(c=0.4), max_cost=0.0), r"Guarded\.max_cost: 0\.0 given"),
     ],
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -258,81 +257,6 @@ def mrcb_bounds(s: Seen, alpha: float = 2.0**-4) -> tuple[Floats, Floats]:
     return np.minimum(s.mean_r + eps, 1), np.maximum(s.mean_c - eps, 0)
 
 
-# --- whole runs ---------------------------------------------------------------------------------------------------
-
-
-class Table(NamedTuple):
-    """The outcomes of the n-th pull of every arm, ``[lane, K, pull]``."""
-
-    reward: Floats
-    cost: Floats
-
-
-Choice = Callable[[Seen, Floats, np.random.Generator], NDArray[np.int64]]
-"""From what was seen and the money left ``[lane]`` to an arm for each lane, or ``[lane, L]`` arms."""
-
-
-def argmax_at_random(scores: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
-    """A maximiser of each row, ties at random."""
-    tied = scores == scores.max(axis=-1, keepdims=True)
-    return np.argmax(np.where(tied, rng.random(scores.shape), -1.0), axis=-1)
-
-
-def by(score: Callable[[Seen], Floats]) -> Choice:
-    """An index policy: each arm once in index order, then the largest score."""
-
-    def choose(s: Seen, left: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scores = score(s)
-        fresh = s.n == 0
-        return np.where(fresh.any(-1), fresh.argmax(-1), argmax_at_random(np.where(fresh, np.inf, scores), rng))
-
-    return choose
-
-
-def pd_bwk_with_time(c_rad: float, budget: float, horizon: float) -> Choice:
-    """PD-BwK with d = 2 (SPEC A.12): a round uses B/T of time; weights are multiplied after each pull by the index."""
-    weights: list[Floats] = []
-
-    def choose(s: Seen, left: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
-        lanes = len(s.n)
-        if not weights:
-            weights.append(np.ones((lanes, 2)))
-        fresh = s.n == 0
-        upper, lower = pd_bwk_ends(s._replace(n=np.maximum(s.n, 1)), c_rad)
-        uses = np.stack([lower, np.full_like(lower, budget / horizon)], axis=-1)  # [lane, K, resource]
-        shares = weights[0] / weights[0].sum(-1, keepdims=True)
-        scores = upper / (uses * shares[:, None]).sum(-1)
-        chosen = np.where(fresh.any(-1), fresh.argmax(-1), argmax_at_random(scores, rng))
-        used = np.where(fresh.any(-1)[:, None], 0, uses[np.arange(lanes), chosen])
-        weights[0] = weights[0] * (1 + np.sqrt(np.log(2) / budget)) ** used
-        return chosen
-
-    return choose
-
-
 def gbr_means(weights: Floats, gbr_mean_bug: bool = False) -> Floats:
     """Means of arms with outcomes 0, 1/4, ..., 1: sum p_j j/4; the reference code divides by 5 (SPEC A.15 #12)."""
     return weights / weights.sum(-1, keepdims=True) @ np.arange(5) / (5 if gbr_mean_bug else 4)
-
-
-def run(choose: Choice, world: Table, budget: float, seed: int) -> tuple[Floats, Floats]:
-    """Play every lane until ``spent >= budget`` (the last pull counts): pulls ``[lane, K]`` and earned ``[lane]``."""
-    rng = np.random.default_rng(seed)
-    lanes, arms, most = world.reward.shape
-    n, r, c, rr, cc = (np.zeros((lanes, arms)) for _ in range(5))
-    spent, earned, rows = np.zeros(lanes), np.zeros(lanes), np.arange(lanes)
-    for t in range(1, 1_000_000):
-        alive = spent < budget
-        if not alive.any():
-            return n, earned
-        chosen = choose(Seen(np.full((lanes, 1), float(t)), n, r, c, rr, cc), budget - spent, rng)
-        for arm in chosen.T if chosen.ndim == 2 else [chosen]:
-            place = n[rows, arm].astype(int)
-            assert not (alive & (place >= most)).any(), "the table is too short"
-            x, y = (z[rows, arm, np.minimum(place, most - 1)] * alive for z in world)
-            for total, more in ((n, alive), (r, x), (c, y), (rr, x * x), (cc, y * y)):
-                total[rows, arm] += more
-            spent += y
-            earned += x
-    raise AssertionError("no end")

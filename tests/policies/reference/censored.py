@@ -6,7 +6,7 @@ the round about to be decided, so ``t - 1`` rounds are completed (SPEC 0). Arms,
 that a tick ``k`` stands for the limit ``tau_max * k / m**depth``.
 
 A round is told as ``(reward, consumption)``; ``consumption=None`` means that the limit was exceeded, and then the
-reward is ignored. ``true_consumption`` is what feedback (1) of P-RCUCB hides; only survival ``"literal"`` reads it.
+reward is ignored. ``true`` is what feedback (1) of P-RCUCB hides; only survival ``"literal"`` reads it.
 """
 
 from __future__ import annotations
@@ -113,12 +113,11 @@ def _width(alpha: float, log: float, lam: float, at_least: int, pulls: int, surv
 class _Pairs:
     """What the twins on a finite set of limits share; the last limit is tau_max."""
 
-    def __init__(self, n: int, limits: Sequence[float] | FloatArray, cost: Function, penalty: Function) -> None:
+    def __init__(self, n: int, limits: Sequence[float] | FloatArray) -> None:
         self.n = n
         self.limits = np.asarray(limits, dtype=np.float64)
         self.m = int(self.limits.size)
-        self.cost = cost
-        self.penalty = penalty
+        self.lam = np.array([paper_penalty(float(x)) for x in self.limits])
         self.rounds = 0
 
     @property
@@ -146,15 +145,9 @@ class RCUCB(_Pairs):
     """
 
     def __init__(
-        self,
-        n: int,
-        limits: Sequence[float] | FloatArray,
-        alpha: float = 1.0,
-        survival: str = "literal",
-        cost: Function = paper_cost,
-        penalty: Function = paper_penalty,
+        self, n: int, limits: Sequence[float] | FloatArray, alpha: float = 1.0, survival: str = "literal"
     ) -> None:
-        super().__init__(n, limits, cost, penalty)
+        super().__init__(n, limits)
         self.alpha = alpha
         self.survival = survival
         self.history: list[list[Round]] = [[] for _ in range(n)]
@@ -165,7 +158,7 @@ class RCUCB(_Pairs):
 
     def counts(self, i: int, j: int) -> Counts:
         """``N_{i,tau}, N_{i,0}, G, S`` of arm i at limit j."""
-        return count(self.history[i], float(self.limits[j]), self.cost, self.survival)
+        return count(self.history[i], float(self.limits[j]), paper_cost, self.survival)
 
     def tail(self, i: int, j: int) -> float:
         """Estimate of P(C_i > tau_j); nan without data."""
@@ -181,12 +174,11 @@ class RCUCB(_Pairs):
     def width(self, i: int, j: int) -> float:
         """Confidence length at round t; inf without data."""
         c = self.counts(i, j)
-        lam = self.penalty(float(self.limits[j]))
-        return _width(self.alpha, math.log(self.t), lam, c.at_least, c.pulls, self.survival)
+        return _width(self.alpha, math.log(self.t), self.lam[j], c.at_least, c.pulls, self.survival)
 
     def estimate(self, i: int, j: int) -> float:
         """Estimate (10) of the penalised expected gain; nan without data."""
-        return self.gain(i, j) - self.penalty(float(self.limits[j])) * self.tail(i, j)
+        return self.gain(i, j) - self.lam[j] * self.tail(i, j)
 
     def scores(self) -> FloatArray:
         """Index of every pair for round t, ``inf`` for a pair without a round of limit >= tau.
@@ -202,16 +194,11 @@ class RCUCB(_Pairs):
         return out
 
     def update(
-        self,
-        arm: int,
-        limit_index: int,
-        reward: float,
-        consumption: float | None,
-        true_consumption: float | None = None,
+        self, arm: int, limit_index: int, reward: float, consumption: float | None, true: float | None = None
     ) -> None:
         """Record one completed round; ``consumption=None`` means exceeded."""
         limit = float(self.limits[limit_index])
-        self.history[arm].append(make_round(limit, reward, consumption, true_consumption))
+        self.history[arm].append(make_round(limit, reward, consumption, true))
         self.rounds += 1
 
 
@@ -228,7 +215,7 @@ class RCUCBKaplanMeier(RCUCB):
 
     def counts(self, i: int, j: int) -> Counts:
         """As in RCUCB; ``exceeded`` counts seen exceedances of rounds with limit >= tau and is not used here."""
-        return count(self.history[i], float(self.limits[j]), self.cost, "legal")
+        return count(self.history[i], float(self.limits[j]), paper_cost, "legal")
 
     def tail(self, i: int, j: int) -> float:
         """Kaplan-Meier estimate of P(C_i > tau_j); nan without a pull."""
@@ -335,17 +322,10 @@ class ZRCUCB:
         best = max(table.values())
         return frozenset(pair for pair, score in table.items() if score == best)
 
-    def update(
-        self,
-        arm: int,
-        tick: int,
-        reward: float,
-        consumption: float | None,
-        true_consumption: float | None = None,
-    ) -> None:
+    def update(self, arm: int, tick: int, reward: float, consumption: float | None, true: float | None = None) -> None:
         """Record one completed round at a grid point of the arm, then refine that arm's grid (Alg. 1, 4-8)."""
         assert tick in self._ticks[arm], f"tick {tick} is not on the grid of arm {arm}"
-        self.history[arm].append(make_round(self.tau(tick), reward, consumption, true_consumption))
+        self.history[arm].append(make_round(self.tau(tick), reward, consumption, true))
         self.rounds += 1
         self._refine(arm)
 
@@ -378,32 +358,22 @@ class ZRCUCB:
 class _Reduction(_Pairs):
     """Independent virtual arms ``(i, tau)`` (P-RCUCB (7); SPEC C.3)."""
 
-    def __init__(
-        self,
-        n: int,
-        limits: Sequence[float] | FloatArray,
-        cost: Function = paper_cost,
-        penalty: Function = paper_penalty,
-    ) -> None:
-        super().__init__(n, limits, cost, penalty)
-        self.lam: FloatArray = np.array([penalty(float(x)) for x in self.limits], dtype=np.float64)
+    def __init__(self, n: int, limits: Sequence[float] | FloatArray) -> None:
+        super().__init__(n, limits)
         self.payoffs: list[list[list[float]]] = [[[] for _ in range(self.m)] for _ in range(n)]
 
     def payoff(self, limit_index: int, reward: float, consumption: float | None) -> float:
         """``x = R - c(C)`` if observed, ``-lambda(tau)`` if exceeded."""
-        limit = float(self.limits[limit_index])
-        r = make_round(limit, reward, consumption, None)
-        return r.reward - self.cost(r.seen) if consumption is not None else -float(self.lam[limit_index])
+        return reward - paper_cost(consumption) if consumption is not None else -float(self.lam[limit_index])
 
     def pulls(self) -> IntArray:
         """Own pulls ``T_{i,tau}``."""
         return np.array([[len(x) for x in row] for row in self.payoffs], dtype=np.int64)
 
-    def _record(self, arm: int, limit_index: int, reward: float, consumption: float | None) -> float:
-        x = self.payoff(limit_index, reward, consumption)
-        self.payoffs[arm][limit_index].append(x)
+    def update(self, arm: int, limit_index: int, reward: float, consumption: float | None) -> None:
+        """Record one completed round; ``consumption=None`` means exceeded."""
+        self.payoffs[arm][limit_index].append(self.payoff(limit_index, reward, consumption))
         self.rounds += 1
-        return x
 
 
 class UCBReduction(_Reduction):
@@ -413,16 +383,8 @@ class UCBReduction(_Reduction):
     then arm 1, and so on.
     """
 
-    def __init__(
-        self,
-        n: int,
-        limits: Sequence[float] | FloatArray,
-        alpha: float = 1.0,
-        width: str = "lambda",
-        cost: Function = paper_cost,
-        penalty: Function = paper_penalty,
-    ) -> None:
-        super().__init__(n, limits, cost, penalty)
+    def __init__(self, n: int, limits: Sequence[float] | FloatArray, alpha: float = 1.0, width: str = "lambda") -> None:
+        super().__init__(n, limits)
         self.alpha = alpha
         self.width = width
 
@@ -442,28 +404,17 @@ class UCBReduction(_Reduction):
                     out[i, j] = math.fsum(sample) / len(sample) + factor * radius
         return out
 
-    def update(self, arm: int, limit_index: int, reward: float, consumption: float | None) -> None:
-        """Record one completed round; ``consumption=None`` means exceeded."""
-        self._record(arm, limit_index, reward, consumption)
-
 
 class ThompsonReduction(_Reduction):
     """Beta(1, 1) Thompson sampling on the virtual arms, Bernoulli trial on the rescaled payoff (SPEC C.3).
 
     ``global``: ``y = (x + lambda_max) / (1 + lambda_max)`` with lambda_max the largest penalty over the limits.
     ``per_arm``: ``y = (x + lambda(tau)) / (1 + lambda(tau))``; the sample is mapped back before the argmax.
-    No initial rounds. The draws come from outside: posterior samples to ``decide``, the trial to ``update``.
+    No initial rounds. The draws come from outside: posterior samples to ``values``, the trial to ``trial``.
     """
 
-    def __init__(
-        self,
-        n: int,
-        limits: Sequence[float] | FloatArray,
-        scaling: str = "global",
-        cost: Function = paper_cost,
-        penalty: Function = paper_penalty,
-    ) -> None:
-        super().__init__(n, limits, cost, penalty)
+    def __init__(self, n: int, limits: Sequence[float] | FloatArray, scaling: str = "global") -> None:
+        super().__init__(n, limits)
         self.scaling = scaling
         self.trials: list[list[list[int]]] = [[[] for _ in range(self.m)] for _ in range(n)]
 
@@ -489,26 +440,8 @@ class ThompsonReduction(_Reduction):
         sample = np.asarray(theta, dtype=np.float64)
         return sample if self.scaling == "global" else sample * (1.0 + self.lam) - self.lam
 
-    def decide(self, theta: FloatArray) -> frozenset[Pair]:
-        """All maximising pairs for the posterior samples ``theta[n, m]``."""
-        return argmax_pairs(self.values(theta))
-
-    def update(
-        self,
-        arm: int,
-        limit_index: int,
-        reward: float,
-        consumption: float | None,
-        y: int,
-        probability: float,
-        atol: float = 1e-6,
-    ) -> None:
-        """Record one round, the 0/1 outcome ``y`` of its trial and the probability it was drawn with (checked)."""
-        expected = self.probability(limit_index, reward, consumption)
-        assert abs(probability - expected) <= atol, f"trial drawn with {probability}, payoff says {expected}"
-        assert y in (0, 1), "a Bernoulli trial is 0 or 1"
-        assert not (probability == 0.0 and y == 1) and not (probability == 1.0 and y == 0), "an impossible trial"
-        self._record(arm, limit_index, reward, consumption)
+    def trial(self, arm: int, limit_index: int, y: int) -> None:
+        """Record the 0 or 1 of a round's trial."""
         self.trials[arm][limit_index].append(int(y))
 
 

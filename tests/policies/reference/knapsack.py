@@ -87,11 +87,6 @@ def lp_pair(mu: Vector, rho: Vector, c: float, forbidden: Collection[int] = ()) 
     return LPSolution(best.value, weights, best.high, best.low)
 
 
-def _clip01(x: float) -> float:
-    """Projection on [0, 1] (P-SUAK Eqs. (8)-(9))."""
-    return min(max(x, 0.0), 1.0)
-
-
 class _Knapsack:
     """State shared by all twins: pulls, sums, completed rounds and total cost ``spent`` (Sc)."""
 
@@ -120,6 +115,15 @@ class _Knapsack:
     def radius(self, k: int, factor: float, log: float) -> float:
         """``sqrt(factor * log / N_k)``, inf without a pull."""
         return math.sqrt(factor * log / int(self.n[k])) if self.n[k] else math.inf
+
+    def ends(self, factor: float, log: float) -> list[list[float]]:
+        """``mu^L, mu^U, rho^L, rho^U`` of the real arms, clipped to [0, 1] (P-SUAK Eqs. (8)-(9))."""
+        radii = [self.radius(k, factor, log) for k in range(self.K)]
+        return [
+            [min(max(mean + sign * radius, 0.0), 1.0) for mean, radius in zip(means, radii, strict=True)]
+            for means in (self.mean_r(), self.mean_c())
+            for sign in (-1, 1)
+        ]
 
     def over_limit(self) -> bool:
         """Anytime test: the largest possible cost 1 would break sum cost <= c t (SPEC B, skip wrapper)."""
@@ -174,10 +178,6 @@ class SUAK(_Knapsack):
             return "skip_c" if self.over_limit() else "explore"
         return "skip_c" if self.over_limit() else "main"
 
-    def explore_arm(self) -> int:
-        """Uncertain arm with the fewest pulls, ties to the lowest index (point 4)."""
-        return min(self.uncertain(), key=lambda k: (int(self.n[k]), k))
-
     @staticmethod
     def omega_of(d: float, c: float) -> float:
         """Under-budgeting amount ``d / (2 + d - c)`` (Eq. (6))."""
@@ -190,14 +190,9 @@ class SUAK(_Knapsack):
         return self.omega_of(d, self.c)
 
     def bounds(self) -> tuple[list[float], list[float]]:
-        """``(mu^U, rho^L)`` of the real arms, clipped to [0, 1] (Eqs. (8)-(9))."""
-        log = math.log(self.t if self.T is None else self.T)
-        mu, rho = self.mean_r(), self.mean_c()
-        eps = [self.radius(k, 3.0, log) for k in range(self.K)]
-        return (
-            [_clip01(mu[k] + eps[k]) for k in range(self.K)],
-            [_clip01(rho[k] - eps[k]) for k in range(self.K)],
-        )
+        """``(mu^U, rho^L)`` (Eqs. (8)-(9))."""
+        _, upper, lower, _ = self.ends(3.0, math.log(self.t if self.T is None else self.T))
+        return upper, lower
 
     def base(self) -> LPSolution:
         """Optimistic base of the main rule (Alg. 2 lines 23-25)."""
@@ -214,7 +209,7 @@ class SUAK(_Knapsack):
         if branch in ("skip_p", "skip_c"):
             return Mixture(SKIP, SKIP, 1.0)
         if branch == "explore":
-            arm = self.explore_arm()
+            arm = min(self.uncertain(), key=lambda k: (int(self.n[k]), k))  # fewest pulls, lowest index (point 4)
             return Mixture(arm, arm, 1.0)
         base = self.base()
         if base.high < 0:
@@ -294,13 +289,9 @@ class OnePhase(_Skipping):
         self.a = a
 
     def bounds(self) -> tuple[list[float], list[float]]:
-        """``(mu^U, rho^L)`` clipped to [0, 1]."""
-        mu, rho, log = self.mean_r(), self.mean_c(), math.log(self.T)
-        rad = [self.radius(k, self.a, log) for k in range(self.K)]
-        return (
-            [_clip01(mu[k] + rad[k]) for k in range(self.K)],
-            [_clip01(rho[k] - rad[k]) for k in range(self.K)],
-        )
+        """``(mu^U, rho^L)``."""
+        _, upper, lower, _ = self.ends(self.a, math.log(self.T))
+        return upper, lower
 
     def solution(self) -> LPSolution:
         """LP at the current budget rate."""
@@ -338,17 +329,9 @@ class PrimalDualTwoPhase(_Skipping):
         """1 while identifying, then 2."""
         return 2 if len(self.x_star) + int(self.cost_slack) >= 2 else 1
 
-    def bounds(self) -> tuple[list[float], list[float], list[float], list[float]]:
-        """``(mu^L, mu^U, rho^L, rho^U)`` clipped to [0, 1], radius sqrt(a ln T / N)."""
-        mu, rho, log = self.mean_r(), self.mean_c(), math.log(self.T)
-        rad = [self.radius(k, self.a, log) for k in range(self.K)]
-        arms = range(self.K)
-        return (
-            [_clip01(mu[k] - rad[k]) for k in arms],
-            [_clip01(mu[k] + rad[k]) for k in arms],
-            [_clip01(rho[k] - rad[k]) for k in arms],
-            [_clip01(rho[k] + rad[k]) for k in arms],
-        )
+    def bounds(self) -> list[list[float]]:
+        """``mu^L, mu^U, rho^L, rho^U``."""
+        return self.ends(self.a, math.log(self.T))
 
     def tests(self) -> tuple[float, list[float], float]:
         """``(LCB(OPT), [UCB(OPT_-x) for x = 0..K], UCB(OPT_-cost))`` at the nominal c."""
