@@ -117,9 +117,11 @@ class TotalBudget(Constraint):
         return total if self.resources is None else Total(total.whole[..., 0], total.part[..., 0])
 
     def end(self) -> Total:
+        """The budget (of resource 0)."""
         return self._first(self.budget)
 
     def ended(self, ledger: Ledger) -> jax.Array:
+        """Is any resource spent?"""
         spent = jnp.any(ticks.reached(ledger.spent, self.budget))
         return spent if self.rounds is None else spent | (ledger.rounds >= self.rounds)
 
@@ -131,6 +133,7 @@ class TotalBudget(Constraint):
         return jax.tree.map(jnp.append, money, ticks.count(jnp.asarray(self.rounds - ledger.rounds)))
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
+        """Book one round under the rule of the last pull."""
         if self.last_pull == "counts":
             return post(ledger, outcome)
         over = jnp.any(ticks.exceeds(ticks.add(ledger.spent, outcome.cost), self.budget))
@@ -138,9 +141,11 @@ class TotalBudget(Constraint):
         return booked._replace(spent=ticks.smaller(booked.spent, self.budget))
 
     def clock(self, ledger: Ledger) -> Total:
+        """Money spent (of resource 0)."""
         return self._first(ledger.spent)
 
     def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Σ of the conditional mean costs (of resource 0)."""
         spent = ledger["expected_spent"]
         return spent if self.resources is None else spent[..., 0]
 
@@ -172,6 +177,7 @@ class _RoundClock(Constraint):
         return ticks.count(ledger.rounds)
 
     def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Rounds played, in ticks."""
         return ledger["rounds"] * ticks.ONE
 
 
@@ -184,6 +190,11 @@ class Horizon(_RoundClock):
 
     Raises:
         InputError: at :func:`~jaxbandits.simulate`, if T is not a whole number from 1 to 2³⁰.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.Horizon(1000).rounds
+        1000
     """
 
     rounds: ArrayLike = leaf(integer=True)
@@ -221,6 +232,11 @@ class AverageCost(_RoundClock):
             2³⁰, and for c below every arm's mean cost if there is no null arm.
 
     Source: "anytime" knapsack constraint of the SUAK paper, §2.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.AverageCost(c=0.5, rounds=1000).c
+        0.5
     """
 
     c: ArrayLike = leaf()
@@ -254,6 +270,7 @@ class AverageCost(_RoundClock):
         return post(ledger, outcome)._replace(audit={"slack": slack, "violation": worst})
 
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
+        """r*: the best mean reward a round of a mixture of arms and rest whose mean cost is at most c."""
         return knapsack_lp.mixture_values(reward, cost, ticks.to_units(self.c))
 
 
@@ -421,6 +438,7 @@ class _Tables(_RoundClock):
         return self
 
     def end(self) -> Total:
+        """Requests in all."""
         return ticks.count(jnp.asarray(self.ends)[..., -1])
 
     def audit(self) -> dict[str, Total]:
@@ -463,6 +481,7 @@ class _Tables(_RoundClock):
         return post(ledger, outcome)._replace(audit={"charged": charged, "violation": worst})
 
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
+        """r*: see :class:`Renewing`."""
         requests = np.asarray(self.ends)[:, -1:]
         rate = ticks.to_units(ticks.join(self.grants)) / requests
         return knapsack_lp.mixture_values(reward, cost, np.minimum(rate, 1.0))

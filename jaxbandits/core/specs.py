@@ -29,7 +29,13 @@ class Spec:
 
 @dataclasses.dataclass(frozen=True)
 class ContinuumSpec(Spec):
-    """What a policy for a continuum must know: an action is a point of [0, 1] (``f32[]``)."""
+    """What a policy for a continuum must know: an action is a point of [0, 1] (``f32[]``).
+
+    Example:
+        >>> from jaxbandits.environments import ContinuumSpec
+        >>> ContinuumSpec()
+        ContinuumSpec()
+    """
 
 
 def to_ticks(point: jax.Array) -> jax.Array:
@@ -50,6 +56,11 @@ class FiniteSpec(Spec):
         arms: K.
         resources: None for one cost (a scalar), d for a cost vector ``[d]``.
         null_arm: True if arm number K may be played too: it gives and costs nothing (so does a skip, arm −1).
+
+    Example:
+        >>> from jaxbandits.environments import FiniteSpec
+        >>> FiniteSpec(arms=10)
+        FiniteSpec(arms=10, resources=None, null_arm=False)
     """
 
     arms: int

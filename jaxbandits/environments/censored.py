@@ -37,6 +37,11 @@ class Linear:
     """x ↦ slope · x. PAR10 with cut-off T is the cost ``Linear(1 / T)`` and the penalty ``Linear(10 / T)``.
 
     Source: RCUCB paper, §2.5.
+
+    Example:
+        >>> from jaxbandits.environments import Linear
+        >>> float(Linear(0.5)(3.0))
+        1.5
     """
 
     slope: float
@@ -69,7 +74,13 @@ class FastTrack:
 
 @dataclasses.dataclass(frozen=True)
 class Constant:
-    """x ↦ value, whatever the limit; ``Constant(0)`` as cost and penalty leaves the ordinary bandit (Remark 1)."""
+    """x ↦ value, whatever the limit; ``Constant(0)`` as cost and penalty leaves the ordinary bandit (Remark 1).
+
+    Example:
+        >>> from jaxbandits.environments import Constant
+        >>> float(Constant(2.0)(0.3))
+        2.0
+    """
 
     value: float
 
@@ -94,6 +105,12 @@ class CensoredArms(Environment):
     :func:`~jaxbandits.environments.g1`.
 
     Source: §2 of the paper, Eqs. (1)–(5).
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> world = jb.environments.g1()
+        >>> world.instances, world.spec.arms, len(world.spec.limits)
+        (3, 10, 10)
     """
 
     law: Law = leaf()
@@ -118,9 +135,11 @@ class CensoredArms(Environment):
         return max(ticks.ONE, int(self.game.penalty_ticks.max())), ticks.ONE
 
     def available(self) -> jax.Array:
+        """The arms that this instance has, ``bool[n]``."""
         return self.present[:]
 
     def start(self) -> jax.Array:
+        """Pull counts, ``i32[n]``."""
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -185,6 +204,11 @@ class RevealConsumption(AroundWorld):
 
     Only ``RCUCB(survival="literal")`` and its relatives need it. Other policies may play here too and use none of it.
     A result from here says ``RevealConsumption`` in ``about["environment"]``.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> type(jb.environments.RevealConsumption(jb.environments.g1()).spec).__name__
+        'RevealedSpec'
     """
 
     arms: CensoredArms = leaf()
@@ -195,6 +219,7 @@ class RevealConsumption(AroundWorld):
 
     @property
     def spec(self) -> RevealedSpec:
+        """The arms' spec, marked as revealing."""
         inner = self.arms.spec
         return RevealedSpec(**{f.name: getattr(inner, f.name) for f in dataclasses.fields(inner)})
 
@@ -492,12 +517,18 @@ _SHIFT = {"PosCorr": 0.0435, "NegCorr": 0.7963, "Indep": -0.39}
 
 @dataclasses.dataclass(frozen=True)
 class ProbitNormal:
-    """The law of Φ(b + σ y), y standard normal; its mean is Φ(b/√(1 + σ²))."""
+    """The law of Φ(b + σ y), y standard normal; its mean is Φ(b/√(1 + σ²)).
+
+    Example:
+        >>> round(float(ProbitNormal(0.0, 0.6).ppf(0.5)), 3)
+        0.5
+    """
 
     b: float
     sigma: float
 
     def ppf(self, q: Any) -> Any:
+        """Quantile function."""
         from scipy import special  # slow to import
 
         return special.ndtr(self.b + self.sigma * special.ndtri(q))

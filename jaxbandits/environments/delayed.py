@@ -59,6 +59,7 @@ class FixedDelay(DelayLaw):
         whole_number("rounds", self.rounds, 0, int(NEVER) - 1)
 
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
+        """``rounds``."""
         return jnp.int32(self.rounds)
 
 
@@ -133,6 +134,7 @@ class TableDelay(DelayLaw):
         return TableDelay.of(q ** np.arange(length), lost, instances)
 
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
+        """By the inverse of the distribution function."""
         table = self.cumulated[:]
         later = jnp.sum((streams.uniform_ticks(word) >= table).astype(jnp.int32), dtype=jnp.int32)
         return jnp.where(later < table.shape[0], later, NEVER)
@@ -211,6 +213,7 @@ class Delayed(AroundWorld):
 
     @property
     def resources(self) -> int:
+        """Those of the world, or one for each group."""
         return self.spec.budgets
 
     def check(self) -> None:
@@ -267,10 +270,12 @@ class Delayed(AroundWorld):
         return DelayedState(select_tree(skip, state.world, world), waiting), outcome, told, told.number == 0
 
     def summary(self, state: DelayedState) -> dict[str, jax.Array]:
+        """The world's, and how many requests are ``open``."""
         open_ = jnp.sum((state.waiting.due > 0).astype(jnp.int32), dtype=jnp.int32)
         return self.environment.summary(state.world) | {"open": open_}
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Means of the arms, and their costs to each budget ``[instance, action, d]``."""
         reward, cost = self.environment.values()
         if self.environment.spec.resources is not None:
             return reward, cost

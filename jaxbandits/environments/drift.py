@@ -137,6 +137,7 @@ class Piecewise(AroundWorld):
 
     @property
     def spec(self) -> Any:
+        """The same in all segments."""
         return self.segments.spec
 
     def _each(self) -> Environment:
@@ -150,6 +151,7 @@ class Piecewise(AroundWorld):
         return reward, cost
 
     def check(self) -> None:
+        """The worlds, and that no arm comes or goes."""
         self._each().check()
         there = ~np.isnan(self._tables()[0])
         if (there != there[:, :1]).any():
@@ -168,6 +170,7 @@ class Piecewise(AroundWorld):
         return low
 
     def available(self) -> jax.Array | None:
+        """See :meth:`Environment.available`: the same in all segments."""
         return self._at(jnp.int32(0)).available()
 
     def start(self) -> Pytree:
@@ -179,6 +182,7 @@ class Piecewise(AroundWorld):
     def pull(
         self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array
     ) -> tuple[Pytree, Outcome, Pytree, jax.Array]:
+        """Play the world of the round's segment."""
         return self._at(self.segment(round)).pull(state, action, key, round)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:

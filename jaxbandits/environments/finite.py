@@ -193,6 +193,7 @@ class AddressedArms(Environment):
         return refuses_but_one_arm(action)
 
     def start(self) -> jax.Array:
+        """Pull counts, ``i32[K]``."""
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
     def available(self) -> jax.Array:
@@ -382,6 +383,7 @@ class FiniteArms(AddressedArms):
         return self.present[:]
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """True means of an arm that exists, in ticks."""
         return self.mean_reward[arm], self.mean_cost[arm]
 
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -422,6 +424,7 @@ class FiniteArms(AddressedArms):
         return state + hits, outcome, feedback, jnp.bool_(False)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """True means of every arm, NaN where absent."""
         exists = np.asarray(self.present)
         reward, cost = ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
         there = exists[(...,) + (None,) * (cost.ndim - exists.ndim)]
@@ -475,6 +478,12 @@ class WithNullArm(AroundWorld):
 
     Both are rounds: the clock of rounds goes on. Neither teaches anything, so the observation is empty. They differ in
     what is reported: ``event:null`` counts plays of arm K, ``event:skips`` counts skips.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.4, 0.8])
+        >>> jb.environments.WithNullArm(arms).spec.null_arm
+        True
     """
 
     arms: Environment = leaf()
@@ -524,7 +533,14 @@ class WithNullArm(AroundWorld):
 
 
 def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
-    """S-Br: μ^r ~ U(0, 1), μ^c ~ U(0.01, 1), Bernoulli rewards and costs."""
+    """S-Br: μ^r ~ U(0, 1), μ^c ~ U(0.01, 1), Bernoulli rewards and costs.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> jb.environments.random_bernoulli(jax.random.key(0), instances=100, arms=10).instances
+        100
+    """
     u = uniforms(key, instances, arms, 2)
     u[0][u[0] < 0.5 / ticks.ONE] = 0  # what rounds to no tick
     return FiniteArms.bernoulli(u[0], 0.01 + 0.99 * u[1])
@@ -560,7 +576,14 @@ def random_generalised_bernoulli(
 
 
 def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
-    """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5)."""
+    """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5).
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> jb.environments.random_beta(jax.random.key(0), instances=2, arms=3).instances
+        2
+    """
     u = 5.0 * uniforms(key, instances, arms, 4)
     return FiniteArms.beta(*u)
 

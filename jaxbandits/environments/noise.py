@@ -37,9 +37,17 @@ class Noise:
 
 @dataclasses.dataclass(frozen=True)
 class Bernoulli(Noise):
-    """0 or 1."""
+    """0 or 1.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits.environments.noise import Bernoulli
+        >>> int(Bernoulli().outcome(jnp.int32(2**23), jnp.uint32(2**31 - 1))) == 2**24
+        True
+    """
 
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
+        """1 if U < mean, exactly."""
         return coin(mean, word)
 
 
@@ -79,6 +87,7 @@ class Beta(Noise):
         )
 
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
+        """The quantile of one uniform."""
         knots, _ = _tables(float(self.concentration))
         row, share = _row_and_share(mean)
         cell, fraction = beta.cell_of(word)
@@ -87,6 +96,7 @@ class Beta(Noise):
         return beta.interpolate(low, high, share)
 
     def mean(self, mean: jax.Array) -> jax.Array:
+        """The interpolated means of the tabulated laws."""
         _, means = _tables(float(self.concentration))
         row, share = _row_and_share(mean)
         table = jnp.asarray(means)

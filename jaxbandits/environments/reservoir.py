@@ -31,7 +31,14 @@ _SLACK = 1e-6  # float32 means, rounded to ticks, may pass a stated bound by so 
 
 
 def bernoulli_outcome(mean: jax.Array, word: jax.Array) -> jax.Array:
-    """0 or 1: 1 with probability exactly ``mean`` (ticks)."""
+    """0 or 1: 1 with probability exactly ``mean`` (ticks).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jaxbandits.environments import bernoulli_outcome
+        >>> bernoulli_outcome(jnp.int32(2**23), jnp.array([0, 2**32 - 1], jnp.uint32)).tolist()
+        [16777216, 0]
+    """
     return coin(mean, word)
 
 
@@ -314,6 +321,7 @@ class Reservoir(AddressedArms):
 
     @property
     def spec(self) -> FiniteSpec:
+        """As many arms as there is room for."""
         return FiniteSpec(arms=self.capacity)
 
     @property
@@ -329,6 +337,7 @@ class Reservoir(AddressedArms):
         self.law.check(self, min(self.capacity, _TRIED))
 
     def available(self) -> jax.Array:
+        """All of them."""
         return jnp.ones((self.capacity,), bool)
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -221,6 +221,7 @@ class RequestTable(Environment):
         return refuses_but_one_arm(action)
 
     def start(self) -> jax.Array:
+        """Pull counts, ``i32[K]``."""
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
     def pull(

@@ -47,9 +47,15 @@ class FluidOracle(MixturePolicy):
         c: the bound on the average cost, in (0, 1].
 
     Raises:
-        InputError: before anything runs, for a value out of range, no null arm, or several resources.
+        InputError: before anything runs, for means outside [0, 1], c outside (0, 1], an environment without null arm or
+            with several resources.
 
     Source: the LP relaxation of bandits with knapsacks; SUAK paper, Eq. (2).
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.FluidOracle([0.45, 0.7, 0.8], [0.3, 0.75, 0.8], c=0.5).c
+        0.5
     """
 
     mean_reward: ArrayLike = leaf(at_least=0, at_most=1, core=1)
@@ -80,13 +86,19 @@ class OnePhase(MixturePolicy):
         a: constant of the radius, above 0: 3 in the SUAK paper (Eqs. (8)–(9)), 2 in Li–Sun–Ye.
 
     Raises:
-        InputError: before anything runs, for a value out of range, no null arm, or several resources.
+        InputError: before anything runs, for values outside their ranges, an environment without null arm or with
+            several resources.
 
     Source: SUAK paper, Algorithm 1; Li, Sun, Ye: The symmetry between arms and knapsacks, ICML 2021.
 
     Deviations: the LP printed in the SUAK paper lacks the time constraint, without which it always returns the one arm
     with the largest μ^U/ρ^L; in Li–Sun–Ye time is one of the resources, as here. A draw of the null arm is a play, no
     skip.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.Guarded(jb.policies.OnePhase(c=0.5, horizon=10_000)).policy.a
+        3.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
@@ -139,10 +151,16 @@ class Pacer(MixturePolicy):
             Static: keep one object, or each new one is compiled.
 
     Raises:
-        InputError: before anything runs, for a value out of range, no null arm, or several resources.
+        InputError: before anything runs, for values outside their ranges, an environment without null arm or with
+            several resources.
 
     Source: dual mirror descent for online allocation (Balseiro, Lu, Mirrokni, Operations Research 2023) with the
     optimistic estimates of bandits with knapsacks; no paper of this project states it in this form.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.Pacer(c=0.1).a
+        1.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
@@ -155,6 +173,7 @@ class Pacer(MixturePolicy):
         return PacerState(arm_statistics.empty(spec.arms), price, descent.init(price), ticks.zero(), jnp.int32(0))
 
     def plan(self, state: PacerState, view: View) -> tuple[PacerState, Mixture]:
+        """Move the price, then play the best arm at it."""
         now = left(view)  # since the last action it grew by c − cost, and by c for every round skipped by a guard
         skipped = (view.round - state.round - 1).astype(jnp.float32)
         slope = ticks.to_float(ticks.minus(now, state.left)) / self.c - skipped
@@ -203,11 +222,17 @@ class PrimalDualTwoPhase(MixturePolicy):
         rest: True if phase 2 may always use the null arm (time is an inequality), False if only when it is in X*.
 
     Raises:
-        InputError: before anything runs, for a value out of range, no null arm, or several resources.
+        InputError: before anything runs, for values outside their ranges, an environment without null arm or with
+            several resources.
 
     Source: Li, Sun, Ye: The symmetry between arms and knapsacks, ICML 2021; phase 1 as in Kumar and Kleinberg 2022.
 
     Deviations: phase 2 and the constant of the radius are from memory of the original, which could not be opened.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.PrimalDualTwoPhase(c=0.5, horizon=1000).a
+        2.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
@@ -241,6 +266,7 @@ class PrimalDualTwoPhase(MixturePolicy):
         return allowed & (without < sure), unused < sure
 
     def plan(self, state: TwoPhaseState, view: View) -> tuple[TwoPhaseState, Mixture]:
+        """Round robin, then the LP on the support."""
         there = view.available
         at = bounds(state.learnt, self.a, jnp.log(self.horizon.astype(jnp.float32)))
         rate = budget_rate(view, self.c, self.horizon)
@@ -279,12 +305,18 @@ class UCBSimplex(MixturePolicy):
         lam: λ = 1 + 2κ > 0 with κ ≥ ``max |Δμ|/|Δρ|`` known; 9 in the SUAK paper (5 is valid on both its instances).
 
     Raises:
-        InputError: before anything runs, for a value out of range, no null arm, or several resources.
+        InputError: before anything runs, for values outside their ranges, an environment without null arm or with
+            several resources.
 
     Source: Flajolet and Jaillet, arXiv 1510.01800, case "time horizon and one resource" (from memory); λ from the SUAK
     paper, §5.
 
     Deviations: the original pulls an arm at first until its observed cost is not 0; here once. Rewards are not clipped.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.UCBSimplex(c=0.5).lam
+        9.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
@@ -295,10 +327,12 @@ class UCBSimplex(MixturePolicy):
         return SimplexState(arm_statistics.empty(spec.arms), ticks.zero((spec.arms, spec.arms + 1)), none, none)
 
     def update(self, state: SimplexState, key: jax.Array, observation: Observation) -> SimplexState:
+        """Book the pull, also in its pair's account."""
         cost = jnp.where(_pair(state), -observation.feedback.cost, 0)
         return super().update(state, key, observation)._replace(balance=ticks.add(state.balance, cost))
 
     def plan(self, state: SimplexState, view: View) -> tuple[SimplexState, Mixture]:
+        """Step-Simplex, then Step-Load-Balance."""
         arms = state.learnt.pulls.shape[0]
         reward, cost = means(state.learnt)
         there = view.available
@@ -354,7 +388,8 @@ class SUAK(MixturePolicy):
         horizon: None (anytime, default), or T to put ln T in place of ln t into ε.
 
     Raises:
-        InputError: before anything runs, for a value out of range, no null arm, or several resources.
+        InputError: before anything runs, for c outside (0, 1], an environment without null arm or with several
+            resources.
 
     Source: SUAK paper, §3.2, Algorithm 2, Eqs. (4)–(9), App. A.
 
@@ -392,6 +427,7 @@ class SUAK(MixturePolicy):
         )
 
     def plan(self, state: SUAKState, view: View) -> tuple[SUAKState, Mixture]:
+        """Skip, explore, or play the optimistic base."""
         there = view.available
         log = jnp.log(view.round.astype(jnp.float32))
         pulls = jnp.maximum(state.learnt.pulls, 1).astype(jnp.float32)

@@ -44,6 +44,11 @@ class LogExploration(Exploration):
 
     Args:
         scale: a > 0, default 1.
+
+    Example:
+        >>> from jaxbandits.policies import LogExploration
+        >>> round(float(LogExploration(scale=2.0).at(100.0)), 3)
+        9.21
     """
 
     scale: ArrayLike = leaf(default=1.0, above=0)
@@ -51,26 +56,41 @@ class LogExploration(Exploration):
     rests: ClassVar[bool] = True
 
     def at(self, t: jax.Array) -> jax.Array:
+        """a·ln max(t, 2)."""
         return self.scale * jnp.log(jnp.maximum(t, 2))
 
 
 @pytree
 class LogLogExploration(Exploration):
-    """𝓔_t = 2 ln(4(log₂ t + 1)): the lower end of what the theory of RCB allows (above ln t for t < 2,391)."""
+    """𝓔_t = 2 ln(4(log₂ t + 1)): the lower end of what the theory of RCB allows (above ln t for t < 2,391).
+
+    Example:
+        >>> from jaxbandits.policies import LogLogExploration
+        >>> round(float(LogLogExploration().at(128.0)), 3)
+        6.931
+    """
 
     rests: ClassVar[bool] = True
 
     def at(self, t: jax.Array) -> jax.Array:
+        """2 ln(4(log₂ max(t, 1) + 1))."""
         return 2 * jnp.log(4 * (jnp.log2(jnp.maximum(t, 1)) + 1))
 
 
 @pytree
 class SlowLogExploration(Exploration):
-    """𝓔_t = 2 ln(10 ln t): the lower end that Wang, Audibert and Munos allow UCB-V(∞) (t ≥ 2 in the logarithm)."""
+    """𝓔_t = 2 ln(10 ln t): the lower end that Wang, Audibert and Munos allow UCB-V(∞) (t ≥ 2 in the logarithm).
+
+    Example:
+        >>> from jaxbandits.policies import SlowLogExploration
+        >>> round(float(SlowLogExploration().at(100.0)), 2)
+        7.66
+    """
 
     rests: ClassVar[bool] = True
 
     def at(self, t: jax.Array) -> jax.Array:
+        """2 ln(10 ln max(t, 2))."""
         return 2 * jnp.log(10 * jnp.log(jnp.maximum(t, 2)))
 
 
@@ -162,6 +182,7 @@ class OneCost(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
+        """One cost."""
         if spec.resources is not None:
             raise bad("environment", f"{spec.resources} resources", f"one with one cost for {type(self).__name__}")
 
@@ -170,9 +191,11 @@ class Plan(OneCost):
     """A policy that learns nothing. Write ``select``."""
 
     def init(self, spec: FiniteSpec) -> jax.Array:
+        """Nothing to remember."""
         return jnp.zeros((), jnp.int32)
 
     def update(self, state: jax.Array, key: jax.Array, observation: Observation) -> jax.Array:
+        """Learn nothing."""
         return state
 
 
@@ -188,9 +211,11 @@ class ArmTotals(OneCost):
     spreads: ClassVar[bool] = False
 
     def init(self, spec: FiniteSpec) -> Any:
+        """Empty statistics."""
         return arm_statistics.empty(spec.arms, resources=spec.resources, spreads=self.spreads)
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
+        """Add the observed reward and cost to the arm's totals."""
         feedback = observation.feedback
         before = state if isinstance(state, ArmStatistics) else state.learnt
         learnt = arm_statistics.record(before, observation.action, feedback.reward, feedback.cost)
@@ -251,6 +276,7 @@ class IndexPolicy(ArmTotals):
         return jnp.int32(NEVER)
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+        """The arm with the largest index, of those that take part."""
         view = view._replace(available=self.admits(state, view) & view.available)
         scores = evaluate_totals(self, state, view.round)
         return state, largest(scores, key, view, fresh=state.pulls == 0)
@@ -369,6 +395,7 @@ class RandomisedPolicy(ArmTotals):
         return jax.nn.log_softmax(self.logits(arm_statistics.as_floats(state, view.round), view.available))
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+        """Draw an arm."""
         return state, largest(self.perturbed(state, key, view), key, view)
 
     def perturbed(self, state: ArmStatistics, key: jax.Array, view: View) -> jax.Array:
@@ -410,11 +437,13 @@ class MixturePolicy(ArmTotals):
         """(state, mixture) of the coming round."""
 
     def check(self, spec: FiniteSpec) -> None:
+        """One cost, and a null arm."""
         super().check(spec)
         if not spec.null_arm:
             raise bad("environment", "no null arm", f"wrapped as WithNullArm(arms) for {type(self).__name__}")
 
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
+        """Draw from the planned mixture."""
         state, view, mine = jax.lax.optimization_barrier((state, view, self))
         state, mixture = mine.plan(state, view)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])

@@ -55,6 +55,7 @@ class Survival:
     needs_revealed = False
 
     def start(self, spec: CensoredSpec) -> Counts:
+        """Counts before the first round."""
         return (jnp.zeros((spec.pairs,), jnp.int32),)
 
     @abstractmethod
@@ -73,9 +74,11 @@ class Counting(Survival):
         self.beyond, self.reached, self.needs_revealed = beyond, reached, needs_revealed
 
     def record(self, counts: Counts, seen: Seen) -> Counts:
+        """S += 1{beyond}."""
         return (counts[0] + self.beyond(seen),)
 
     def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
+        """S over the rounds that it counts over."""
         n = (reach if self.reached else pulls).astype(jnp.float32)
         return Tail(counts[0].astype(jnp.float32) / jnp.maximum(n, 1), n)
 
@@ -88,6 +91,7 @@ class KaplanMeier(Survival):
     """
 
     def start(self, spec: CensoredSpec) -> Counts:
+        """(at risk, events) per cell."""
         return (jnp.zeros((spec.pairs,), jnp.int32), jnp.zeros((spec.pairs,), jnp.int32))
 
     def record(self, counts: Counts, seen: Seen) -> Counts:
@@ -97,6 +101,7 @@ class KaplanMeier(Survival):
         return (counts[0] + risk, counts[1] + (risk & seen.within))
 
     def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
+        """The product up to every limit."""
         risk, events = (x.reshape(spec.arms, -1) for x in counts)
         # A cell that no round reached says nothing, and leaves the product as it is.
         stays = jnp.where(risk > 0, (risk - events).astype(jnp.float32) / jnp.maximum(risk, 1).astype(jnp.float32), 1.0)
@@ -289,6 +294,7 @@ class RCUCB(PairPolicy):
     alpha: ArrayLike = leaf(default=1.0, above=0)
 
     def check(self, spec: CensoredSpec) -> None:
+        """Checks the spec, the name of the estimate, and that the environment tells what it needs."""
         super().check(spec)
         survival_of(self, spec)
 
@@ -365,12 +371,18 @@ class UCBReduction(PairPolicy):
         InputError: before anything runs, for another ``width``.
 
     Source: Eq. (7) and Fig. 4 "UCB (α = 1)"; the details are in a supplement that we could not find.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.UCBReduction(width="one").width
+        'one'
     """
 
     width: str = static(default="lambda")
     alpha: ArrayLike = leaf(default=1.0, above=0)
 
     def check(self, spec: CensoredSpec) -> None:
+        """Checks the spec and ``width``."""
         super().check(spec)
         one_of("width", self.width, WIDTHS)
 
@@ -388,6 +400,7 @@ class UCBReduction(PairPolicy):
         return jnp.where(arms.n > 0, arms.payoff / arms.n + arms.factor * radius, jnp.inf)
 
     def scores(self, state: Payoffs, round: jax.Array) -> jax.Array:
+        """The index of every pair at a round, ``f32[n·m]``."""
         spec = state.spec
         penalty = np.asarray(spec.penalties, np.float32)
         factor = {"lambda": 1 + penalty, "one": np.ones_like(penalty)}[self.width]
@@ -429,15 +442,22 @@ class ThompsonReduction(PairPolicy):
 
     Deviations: a payoff below −λ(τ), possible where λ(τ) < c(τ), counts as −λ(τ). Draws of
     :func:`~jaxbandits._numerics.beta.beta_from_words`, whose CDF error is below 4·10⁻⁵ for counts up to 3·10⁵.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.ThompsonReduction(scaling="per_arm").scaling
+        'per_arm'
     """
 
     scaling: str = static(default="global")
 
     def check(self, spec: CensoredSpec) -> None:
+        """Checks the spec and ``scaling``."""
         super().check(spec)
         one_of("scaling", self.scaling, SCALINGS)
 
     def init(self, spec: CensoredSpec) -> Trials:
+        """Uniform priors."""
         none = jnp.zeros((spec.pairs,), jnp.int32)
         return Trials(spec, none, none)
 
@@ -463,6 +483,7 @@ class ThompsonReduction(PairPolicy):
         return beta.beta_from_words(words.T, 1 + state.successes, 1 + state.pulls - state.successes)
 
     def mapped(self, spec: CensoredSpec, theta: jax.Array) -> jax.Array:
+        """θ as what is maximised."""
         if self.scaling == "global":
             return theta
         penalty = of_limits(spec, np.asarray(spec.penalties, np.float32))
@@ -492,6 +513,7 @@ class ZoomPairs(NamedTuple):
 
     @property
     def n(self) -> jax.Array:
+        """N_{i,τ}."""
         return self.pairs.n
 
 
@@ -553,6 +575,7 @@ class ZRCUCB(PairPolicy):
     m: int = static(default=2)
 
     def check(self, spec: CensoredSpec) -> None:
+        """Checks the survival estimate, m, and that the limits are the finest grid."""
         super().check(spec)
         survival_of(self, spec)
         whole_number("m", self.m, 2)
@@ -579,6 +602,7 @@ class ZRCUCB(PairPolicy):
         return ZoomPairs(as_floats(state.sums, SURVIVALS[self.survival], log), state.cell.astype(jnp.float32) * step)
 
     def update(self, state: Zoom, key: jax.Array, observation: Observation) -> Zoom:
+        """Add the round, then refine the grid of its arm."""
         sums = record(state.sums, SURVIVALS[self.survival], observation.action, observation.feedback)
         return self.refined(Zoom(sums, state.cell, state.full), observation)
 
@@ -599,6 +623,7 @@ class ZRCUCB(PairPolicy):
         return Zoom(sums, cell, state.full | jnp.any(split & (row == 1)))
 
     def score(self, points: ZoomPairs) -> jax.Array:
+        """The index (13), +∞ for an arm never pulled."""
         pairs = points.pairs
         return jnp.where(pairs.n > 0, estimate(pairs) + width(pairs, self.alpha) + points.cell, jnp.inf)
 
@@ -629,6 +654,7 @@ class ZRCUCB(PairPolicy):
         )
 
     def status(self, state: Zoom) -> jax.Array:
+        """CAPACITY once a cell of the finest grid should have been split."""
         return jnp.where(state.full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))
 
 

@@ -58,6 +58,7 @@ class Schedule(Plan):
     arms: ArrayLike = leaf(integer=True, core=1, at_least=0)
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+        """The arm of the last change so far."""
         begun = jnp.sum((jnp.asarray(self.at) <= view.round).astype(jnp.int32), dtype=jnp.int32)
         return state, jnp.asarray(self.arms)[jnp.maximum(begun - 1, 0)]
 
@@ -75,6 +76,7 @@ class _Forgetting(Around):
         """(state, action); ``choose`` is the inner policy's own ``select``."""
 
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
+        """The inner policy's choice, from what is not forgotten."""
         return self._decide(state, key, view, self.policy.select)
 
     def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, Pytree]:
@@ -174,14 +176,17 @@ class Windowed(_Forgetting):
     window: int = static()
 
     def check(self, spec: FiniteSpec) -> None:
+        """A policy that learns by sums, and a length."""
         _refuse_other_sums(self, self.policy)
         whole_number("Windowed.window", self.window, 1, 2**24)
         super().check(spec)
 
     def learnt(self, state: WindowedState) -> Pytree:
+        """The inner policy's state."""
         return state.inner
 
     def init(self, spec: FiniteSpec) -> WindowedState:
+        """Nothing seen."""
         blank = self.policy.blank_action(spec)
 
         def rows(shape: tuple[int, ...]) -> jax.Array:
@@ -377,6 +382,7 @@ class Discounted(Around):
         return cls(policy, gamma if gamma.ndim else float(gamma), per)
 
     def check(self, spec: FiniteSpec) -> None:
+        """A policy that learns by sums."""
         _refuse_other_sums(self, self.policy)
         if self.per not in ("round", "pull"):
             raise bad("Discounted.per", self.per, "'round' or 'pull'")
@@ -393,6 +399,7 @@ class Discounted(Around):
         return chooses_by_score(inner) or chooses_by_logits(inner) or isinstance(inner, BudgetedThompson)
 
     def init(self, spec: FiniteSpec) -> DiscountedState:
+        """Nothing seen."""
         inner = self.policy.init(spec)
         return DiscountedState(_holding(inner, _lifted(_sums(inner))), ticks.zero(), jnp.int32(1))
 
@@ -400,6 +407,7 @@ class Discounted(Around):
         return jnp.rint(self.gamma * np.float32(ticks.ONE)).astype(jnp.int32)
 
     def _older(self, state: DiscountedState) -> DiscountedState:
+        """A round later."""
         if self.per == "pull":
             return state._replace(rounds=ticks.plus(state.rounds, ticks.count(jnp.int32(1))), now=state.now + 1)
         now = _sums(state.inner), state.rounds
@@ -408,6 +416,7 @@ class Discounted(Around):
         return DiscountedState(_holding(state.inner, sums), rounds, state.now + 1)
 
     def update(self, state: DiscountedState, key: jax.Array, observation: Observation) -> DiscountedState:
+        """Add the observation with weight 1."""
         sums = _sums(state.inner)
         brought = self.policy.update(_with_sums(self.policy, state.inner, _nothing(sums)), key, observation)
         if self.per == "pull":
@@ -418,11 +427,13 @@ class Discounted(Around):
         return state._replace(inner=_holding(state.inner, sums))
 
     def select(self, state: DiscountedState, key: jax.Array, view: View) -> tuple[DiscountedState, jax.Array]:
+        """The inner policy's choice, from what is left."""
         return self._choose(state, key, view, None)
 
     def select_while_open(
         self, state: DiscountedState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[DiscountedState, jax.Array]:
+        """Open pulls count at their arm's current means, where the inner policy counts them."""
         return self._choose(state, key, view, open)
 
     def _choose(
@@ -506,9 +517,11 @@ class CUSUM(Detector):
     first: ArrayLike = leaf(default=30, at_least=1, integer=True)
 
     def init(self) -> Sums:
+        """Nothing seen."""
         return Sums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
 
     def step(self, state: Sums, x: jax.Array) -> tuple[Sums, jax.Array]:
+        """Learn the mean, then add up deviations from it."""
         learns = state.n < self.first
         mean = state.total / jnp.maximum(state.n, 1).astype(jnp.float32)
         up, down = (jnp.where(learns, 0, g) for g in _cumulated(state, x, mean, self.slack))
@@ -537,9 +550,11 @@ class PageHinkley(Detector):
     slack: ArrayLike = leaf(default=0.05, at_least=0)
 
     def init(self) -> Sums:
+        """Nothing seen."""
         return Sums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
 
     def step(self, state: Sums, x: jax.Array) -> tuple[Sums, jax.Array]:
+        """Move the mean, add up deviations from it."""
         n, total = state.n + 1, state.total + x
         up, down = _cumulated(state, x, total / n.astype(jnp.float32), self.slack)
         return Sums(n, total, up, down), jnp.maximum(up, down) >= self.threshold
@@ -579,6 +594,7 @@ class GLR(Detector):
     splits: int = static(default=32)
 
     def init(self) -> Splits:
+        """Nothing seen."""
         return Splits(jnp.int32(0), jnp.float32(0), jnp.int32(1), jnp.zeros((self.splits,), jnp.float32))
 
     def step(self, state: Splits, x: jax.Array) -> tuple[Splits, jax.Array]:
@@ -682,6 +698,7 @@ class Restarting(_Forgetting):
     growing: bool = static(default=False)
 
     def check(self, spec: FiniteSpec) -> None:
+        """One arm a round, and a detector."""
         if not isinstance(self.detector, Detector):
             raise bad("detector", self.detector, "a Detector, such as GLR()")
         if jnp.shape(self.policy.blank_action(spec)) != ():
@@ -691,15 +708,18 @@ class Restarting(_Forgetting):
         super().check(spec)
 
     def learnt(self, state: RestartingState) -> Pytree:
+        """The inner policy's state."""
         return state.inner
 
     def init(self, spec: FiniteSpec) -> RestartingState:
+        """Nothing seen."""
         inner, calm = self.policy.init(spec), self.detector.init()
         streams_of_an_arm = 1 + (spec.resources or 1)
         watched = jax.tree.map(lambda x: jnp.broadcast_to(x, (spec.arms, streams_of_an_arm, *x.shape)), calm)
         return RestartingState(inner, inner, watched, jnp.int32(0), jnp.int32(0))
 
     def update(self, state: RestartingState, key: jax.Array, observation: Observation) -> RestartingState:
+        """Learn, watch, and begin anew."""
         arm, seen = observation.action, observation.feedback
         inner = self.policy.update(state.inner, key, observation)
         brought = ticks.ticks_to_float(jnp.append(seen.reward, seen.cost))
@@ -734,4 +754,5 @@ class Restarting(_Forgetting):
         return state._replace(inner=inner), action
 
     def summary(self, state: RestartingState) -> dict[str, jax.Array]:
+        """The inner policy's, and how often it began anew."""
         return self.policy.summary(state.inner) | {"restarts": state.restarts}

@@ -64,6 +64,7 @@ class FixedSplit(Plan):
     weights: ArrayLike = leaf(at_least=0, at_most=2.0**100, core=1)
 
     def check(self, spec: Any) -> None:
+        """One weight for each arm, and not all of them 0; costs, which may be several, are not read."""
         weights = np.asarray(self.weights)
         if weights.shape[-1] != spec.arms or not weights.any(axis=-1).all():
             raise bad("FixedSplit.weights", weights, f"{spec.arms} weights, one for each arm and not all of them 0")
@@ -77,6 +78,7 @@ class FixedSplit(Plan):
         return state, jnp.min(jnp.where(reached > number, ids, whole.shape[0]))
 
     def log_probabilities(self, state: jax.Array, view: View) -> jax.Array:
+        """ln p of every arm, ``f32[K]``."""
         whole = self._whole(view)
         return jnp.log(whole / jnp.sum(whole))
 
@@ -119,12 +121,18 @@ class EpsilonFirst(ArmTotals):
 
     Deviations: costs are random and estimated (the original knows them), so phase 2 plays the best ratio instead of
     filling the knapsack. An arm that exploration did not reach is not played while another has an estimate.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.EpsilonFirst().epsilon
+        0.1
     """
 
     epsilon: ArrayLike = leaf(default=0.1, above=0, at_most=1)
     online: bool = static(default=False)
 
     def init(self, spec: FiniteSpec) -> EpsilonFirstState:
+        """Nothing known."""
         return EpsilonFirstState(super().init(spec), ticks.zero(), jnp.bool_(True))
 
     def update(self, state: EpsilonFirstState, key: jax.Array, observation: Observation) -> EpsilonFirstState:
@@ -133,6 +141,7 @@ class EpsilonFirst(ArmTotals):
         return state._replace(learnt=select_tree(state.exploring | self.online, learnt, state.learnt))
 
     def select(self, state: EpsilonFirstState, key: jax.Array, view: View) -> tuple[EpsilonFirstState, jax.Array]:
+        """In turn, or greedily."""
         money = left(view)
         budget = select_tree(view.round == 1, money, state.budget)
         spent = ticks.to_float(ticks.minus(budget, money))
@@ -213,9 +222,11 @@ class KUBE(IndexPolicy):
     """
 
     def score(self, arms: Arms) -> jax.Array:
+        """The density d_k."""
         return density(arms)
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+        """Pack greedily, draw one unit."""
         money = left(view)
         arms = as_floats(state, view.round)
         scores, price = evaluate(self, arms), arms.cost / arms.n
@@ -277,13 +288,16 @@ class MRCB(ArmTotals):
     alpha: ArrayLike = leaf(default=2.0**-4, at_least=0)
 
     def check(self, spec: FiniteSpec) -> None:
+        """One cost, and L must fit the arms."""
         super().check(spec)
         whole_number("MRCB.pulls", self.pulls, 1, min(spec.arms, _MOST))
 
     def blank_action(self, spec: FiniteSpec) -> jax.Array:
+        """A set of L arms."""
         return jnp.zeros((self.pulls,), jnp.int32)
 
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
+        """The best set."""
         width = state.pulls.shape[0]
         there, ids = view.available, jax.lax.iota(jnp.int32, width)
         upper, lower = self.bounds(state, view.round)

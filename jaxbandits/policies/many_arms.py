@@ -39,6 +39,7 @@ class ManyArms(IndexPolicy):
         return self.policy.rounding
 
     def check(self, spec: FiniteSpec) -> None:
+        """An index policy inside, that chooses by its score alone."""
         check_score_inside(self, self.policy)
         self.policy.check(spec)
 
@@ -83,10 +84,12 @@ class SampledArms(ManyArms):
             raise bad("capacity", spec.arms, f"at least {most:g}, the arms of {type(self).__name__}")
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
+        """The first K."""
         first = jax.lax.iota(jnp.int32, state.pulls.shape[0]) < self.arms
         return first & view.available
 
     def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
+        """For ever."""
         return jnp.int32(NEVER)
 
 
@@ -114,16 +117,24 @@ class ArmIncreasing(ManyArms):
     random). t^e is a float32 power, and within 2⁻²⁰ of a whole number it is that number: exact at squares and cubes,
     and for t beyond 2·10⁵ an arm may come up to t/(10⁶ e) rounds late. All arms of an instance must exist (as a
     reservoir's do).
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.policies import RCB, ArmIncreasing
+        >>> ArmIncreasing(RCB(), beta=[0.5, 1.0, 2.0]).beta
+        [0.5, 1.0, 2.0]
     """
 
     policy: IndexPolicy = leaf()
     beta: ArrayLike = leaf(above=0)
 
     def wanted(self, opened: jax.Array, round: jax.Array) -> jax.Array:
+        """Is ``opened`` < t^e?"""
         power = jnp.power(round.astype(jnp.float32), _exponent(self.beta))
         return opened.astype(jnp.float32) < power * (1 - _NEAR)
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
+        """The arms that were pulled, and the next one if the rule wants it."""
         ids = jax.lax.iota(jnp.int32, state.pulls.shape[0])
         opened = jnp.sum(state.pulls > 0, dtype=jnp.int32)
         unopened = jnp.argmin(state.pulls > 0)  # the first; in flight, one whose only pull was lost comes again
@@ -180,12 +191,24 @@ def arms_to_sample(budget: Any, beta: Any, multiplier: Any = 1.0) -> Any:
 
 
 def rcb_i(budget: Any, beta: Any, *, multiplier: Any = 1.0, exploration: Exploration | None = None) -> SampledArms:
-    """RCB-I: :class:`RCB` on K sampled arms, K by the rule of :func:`arms_to_sample`. Knows B and β."""
+    """RCB-I: :class:`RCB` on K sampled arms, K by the rule of :func:`arms_to_sample`. Knows B and β.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.rcb_i(budget=1e4, beta=1.0).arms
+        100
+    """
     return SampledArms(_rcb(exploration), arms_to_sample(budget, beta, multiplier))
 
 
 def rcb_air(beta: Any, *, exploration: Exploration | None = None) -> ArmIncreasing:
-    """RCB-AIR: :class:`RCB` with the arm-increasing rule. Knows β only."""
+    """RCB-AIR: :class:`RCB` with the arm-increasing rule. Knows β only.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> type(jb.policies.rcb_air(beta=1.0).policy).__name__
+        'RCB'
+    """
     return ArmIncreasing(_rcb(exploration), beta)
 
 
@@ -194,5 +217,11 @@ def _rcb(exploration: Exploration | None) -> RCB:
 
 
 def room_needed(rounds: float, beta: float) -> int:
-    """Arms that the arm-increasing rule has after so many rounds: ⌈rounds^e⌉, to choose a capacity by."""
+    """Arms that the arm-increasing rule has after so many rounds: ⌈rounds^e⌉, to choose a capacity by.
+
+    Example:
+        >>> from jaxbandits.policies import room_needed
+        >>> room_needed(10_000, beta=1.0)
+        100
+    """
     return int(arms_to_sample(rounds, beta)) if rounds > 1 else 1

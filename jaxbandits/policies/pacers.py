@@ -38,6 +38,11 @@ class EvenPace(Around):
         InputError: before anything runs, under a constraint other than :class:`~jaxbandits.Renewing`.
 
     Source: throttling, as ad servers do it.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.EvenPace(jb.policies.UCB1()).share
+        1.0
     """
 
     policy: Policy = leaf()
@@ -57,6 +62,7 @@ class EvenPace(Around):
         return self.select_while_open(state, key, view, jnp.zeros(view.available.shape, jnp.int32))
 
     def select_while_open(self, state: Pytree, key: jax.Array, view: View, open: jax.Array) -> tuple[Pytree, Pytree]:
+        """The inner policy's, under the line."""
         view, none = self._paced(view)
         acted, arm = self.policy.select_while_open(state, key, view, open)
         return select_tree(none, state, acted), jnp.where(none, jnp.int32(SKIP), arm)
@@ -132,6 +138,7 @@ class PricePacer(ArmTotals):
     def select_while_open(
         self, state: PricePacerState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[PricePacerState, jax.Array]:
+        """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""
         money, learnt = allowance_of(view), arm_statistics.counted(state.learnt, open)
         if money.whole.shape != (self.budgets,):
             raise InputError(f"PricePacer.budgets: {self.budgets} given; it must be {money.whole.shape[0]}")

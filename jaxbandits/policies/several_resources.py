@@ -69,6 +69,11 @@ class RadBounds(Confidence):
             (docs/findings/knapsacks.md).
 
     Source: Badanidiyuru, Kleinberg, Slivkins, JACM 65, 2018, §2; the radius of UCB-BwK too.
+
+    Example:
+        >>> from jaxbandits.policies import RadBounds
+        >>> RadBounds(c_rad=1.0).c_rad
+        1.0
     """
 
     c_rad: ArrayLike = leaf(default=0.5, above=0)
@@ -76,10 +81,12 @@ class RadBounds(Confidence):
     rests: ClassVar[bool] = True
 
     def upper(self, arms: Arms) -> jax.Array:
+        """min(r̄ + rad(r̄, n), 1)."""
         mean = arms.mean_reward
         return jnp.minimum(mean + rad(mean, arms.n, self.c_rad), 1)
 
     def lower(self, arms: Arms) -> jax.Array:
+        """max(c̄ − rad(c̄, n), 0)."""
         mean = arms.mean_cost
         return jnp.maximum(mean - rad(mean, beside(arms.n, mean.ndim - arms.n.ndim), self.c_rad), 0)
 
@@ -92,14 +99,21 @@ class WilsonBounds(Confidence):
         rho: ρ > 0; with the default ⅛ least was lost of the values tried (docs/findings/knapsacks.md).
 
     Source: Heyden et al., KDD 2024, Theorem 1. That they stand in policies for several resources is ours.
+
+    Example:
+        >>> from jaxbandits.policies import WilsonBounds
+        >>> WilsonBounds().rho
+        0.125
     """
 
     rho: ArrayLike = leaf(default=0.125, above=0)
 
     def upper(self, arms: Arms) -> jax.Array:
+        """ω⁺ of the reward."""
         return upper_bound(arms.reward, arms.reward_rest, arms.n, 2 * self.rho * jnp.log(arms.t))
 
     def lower(self, arms: Arms) -> jax.Array:
+        """ω⁻ of each cost."""
         n, t = (beside(x, arms.cost.ndim - arms.n.ndim) for x in (arms.n, arms.t))
         return lower_bound(arms.cost, arms.cost_rest, n, 2 * self.rho * jnp.log(t))
 
@@ -157,9 +171,11 @@ class _ArmsOfSeveral(ArmTotals):
         """Any number of resources."""
 
     def init(self, spec: FiniteSpec) -> Any:
+        """Nothing known."""
         return KnapsackState(super().init(spec), ticks.zero((resources_of(spec) + 1,)))
 
     def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, jax.Array]:
+        """Open pulls count at their arm's current means."""
         after, arm = self.select(self.with_learnt(state, counted(state.learnt, open)), key, view)
         return self.with_learnt(after, state.learnt), arm
 
@@ -239,6 +255,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
     rate: ArrayLike = leaf(default=1.0, at_least=0)
 
     def init(self, spec: FiniteSpec) -> PricedState:
+        """Nothing known, nothing used."""
         d, known = resources_of(spec), ArmTotals.init(self, spec)
         return self.with_learnt(PricedState(known, ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0)), known)
 
@@ -263,6 +280,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
         return wide.upper(arms), jnp.stack([wide.lower(one) for one in each])
 
     def select(self, state: PricedState, key: jax.Array, view: View) -> tuple[PricedState, jax.Array]:
+        """The largest reward for what it uses, and what that is."""
         budget, amounts = begun(state.budget, view)
         state = state._replace(budget=budget)
         score, lower = self.score(state, view.round, amounts)
@@ -322,6 +340,7 @@ class PDBwK(IndexPolicy):
         return cls(c_rad=usual_c_rad(budget, arms))
 
     def score(self, arms: Arms) -> jax.Array:
+        """U/L of :class:`RadBounds`."""
         bounds = RadBounds(self.c_rad)
         upper, lower = bounds.upper(arms), bounds.lower(arms)
         return jnp.where(lower > 0, upper / lower, jnp.inf)
@@ -364,6 +383,11 @@ class PDBwKWithTime(ArmTotals):
             resources.
 
     Source: §2 and §5 of the paper, Algorithm 2 with d = 2; as :class:`PDBwK`.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.PDBwKWithTime.for_budget(100.0, arms=3, horizon=400.0).horizon
+        400.0
     """
 
     c_rad: ArrayLike = leaf(above=0)
@@ -386,9 +410,11 @@ class PDBwKWithTime(ArmTotals):
             raise bad("PDBwKWithTime.horizon", shown, "at least the budget, so that a round uses one unit at most")
 
     def init(self, spec: FiniteSpec) -> TimedState:
+        """Nothing known, nothing used."""
         return TimedState(super().init(spec), ticks.zero(), jnp.int32(0))
 
     def select(self, state: TimedState, key: jax.Array, view: View) -> tuple[TimedState, jax.Array]:
+        """The largest reward for what it uses, and what that is."""
         fresh = state.learnt.pulls == 0
         score, lower = self.score(state)
         arm = largest(score, key, view, fresh=fresh)
@@ -401,6 +427,7 @@ class PDBwKWithTime(ArmTotals):
     def select_while_open(
         self, state: TimedState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[TimedState, jax.Array]:
+        """Open pulls count at their arm's current means."""
         used, arm = self.select(state._replace(learnt=counted(state.learnt, open)), key, view)
         return used._replace(learnt=state.learnt), arm
 
@@ -513,14 +540,17 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=False)
 
     def share(self) -> Any:
+        """1 − ε."""
         return 1 - self.epsilon
 
     def believed(self, state: KnapsackState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+        """(U, L)."""
         arms = pulled(state.learnt, view.round)
         mine = jax.lax.optimization_barrier(self)
         return mine.bounds.upper(arms), mine.bounds.lower(arms)
 
     def select(self, state: KnapsackState, key: jax.Array, view: View) -> tuple[KnapsackState, jax.Array]:
+        """Each arm once, then a draw."""
         state, arm = super().select(state, key, view)
         return state, fresh_first(state, view, arm)[0]
 
@@ -571,17 +601,21 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> FirstState:
+        """Nothing known."""
         known: KnapsackState = super().init(spec)
         return FirstState(known.learnt, known.budget, jnp.bool_(True))
 
     def update(self, state: FirstState, key: jax.Array, observation: Observation) -> FirstState:
+        """Learn from a pull of exploration."""
         return select_tree(state.exploring, super().update(state, key, observation), state)
 
     def believed(self, state: FirstState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+        """(r̄, c̄); an arm never pulled brings nothing."""
         arms = pulled(state.learnt, view.round)
         return arms.mean_reward, arms.mean_cost
 
     def select(self, state: FirstState, key: jax.Array, view: View) -> tuple[FirstState, jax.Array]:
+        """In turn, or a draw."""
         state, arm = super().select(state, key, view)
         amounts = begun(state.budget, view)[1]
         spent, share = jax.lax.optimization_barrier((amounts.budget - amounts.left, self.epsilon * amounts.budget))
@@ -644,10 +678,12 @@ class ThompsonLP(_ByProgram):
             raise bad("environment", f"{spec.resources} resources", f"at most {_MOST_DRAWN} for ThompsonLP")
 
     def init(self, spec: FiniteSpec) -> ThompsonState:
+        """Uniform priors."""
         d, none = resources_of(spec), jnp.zeros((spec.arms,), jnp.int32)
         return ThompsonState(none, none, jnp.zeros((spec.arms, d), jnp.int32), ticks.zero((d + 1,)))
 
     def update(self, state: ThompsonState, key: jax.Array, observation: Observation) -> ThompsonState:
+        """Count one trial of the reward and one of each cost."""
         d, seen = state.costs.shape[1], observation.feedback
         blocks = [streams.policy_words(key, observation.view.round, Role.TRIAL, block) for block in range(1 + d // 2)]
         coins = streams.uniform_ticks(jnp.concatenate(blocks))
@@ -661,6 +697,7 @@ class ThompsonLP(_ByProgram):
         )
 
     def believed(self, state: ThompsonState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+        """(θ^r, θ^c)."""
         arms, d = state.costs.shape
         width = beta.fast_width(arms)
         ids = jax.lax.iota(jnp.uint32, width)
@@ -715,6 +752,7 @@ class KnapsackOracle(_ByProgram):
     update_budgets: bool = static(default=True)
 
     def check(self, spec: FiniteSpec) -> None:
+        """Means of these arms and resources."""
         for name, value, shape in (
             ("mean_reward", self.mean_reward, (spec.arms,)),
             ("mean_cost", self.mean_cost, (spec.arms, resources_of(spec))),
@@ -723,12 +761,15 @@ class KnapsackOracle(_ByProgram):
                 raise bad(f"KnapsackOracle.{name}", f"shape {np.shape(value)}", f"{list(shape)}, leading axes aside")
 
     def init(self, spec: FiniteSpec) -> OracleState:
+        """Nothing to remember but the budgets."""
         return OracleState(ticks.zero((resources_of(spec) + 1,)))
 
     def update(self, state: OracleState, key: jax.Array, observation: Observation) -> OracleState:
+        """Learn nothing."""
         return state
 
     def believed(self, state: OracleState, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+        """The true means."""
         return jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost)
 
 
@@ -776,6 +817,11 @@ class LagrangeBwK(Policy):
     Cesa-Bianchi 2012, Theorem 3.3, and of Hedge for a known horizon.
 
     Deviations: where outcomes come later (``InFlight``), one meets the resource that was named last.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.LagrangeBwK().ratio
+        1.0
     """
 
     ratio: ArrayLike = leaf(default=1.0, above=0)
@@ -784,10 +830,12 @@ class LagrangeBwK(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def init(self, spec: FiniteSpec) -> GameState:
+        """Even weights."""
         d = resources_of(spec)
         return GameState(jnp.zeros((spec.arms,)), jnp.zeros((d + 1,)), jnp.int32(0), ticks.zero((d + 1,)))
 
     def probabilities(self, state: GameState, available: jax.Array) -> jax.Array:
+        """p of EXP3.P, ``f32[K]``."""
         arms = jnp.sum(available, dtype=jnp.int32).astype(jnp.float32)
         horizon = ticks.to_float(state.budget)[-1]
         eta = 0.95 * jnp.sqrt(jnp.log(arms) / (horizon * arms))
@@ -796,6 +844,7 @@ class LagrangeBwK(Policy):
         return jnp.where(available, (1 - gamma) * weight / whole_sum(weight) + gamma / arms, 0)
 
     def update(self, state: GameState, key: jax.Array, observation: Observation) -> GameState:
+        """Both players learn from the round."""
         available, seen = observation.view.available, observation.feedback
         state, mine = jax.lax.optimization_barrier((state, self))
         p, budget = mine.probabilities(state, available), ticks.to_float(state.budget)
@@ -813,6 +862,7 @@ class LagrangeBwK(Policy):
         return state._replace(arms=total, resources=losses - jnp.min(losses))
 
     def select(self, state: GameState, key: jax.Array, view: View) -> tuple[GameState, jax.Array]:
+        """An arm and a resource."""
         budget, amounts = begun(state.budget, view)
         if not amounts.timed:
             raise InputError("constraint: no horizon given; LagrangeBwK needs one, as in TotalBudget(…, rounds=T)")
@@ -891,15 +941,18 @@ class DualMirrorDescent(_ArmsOfSeveral):
     start: ArrayLike = leaf(default=0.1, above=0, at_most=1)
 
     def check(self, spec: FiniteSpec) -> None:
+        """A null arm."""
         if not spec.null_arm:
             raise bad("environment", "no null arm", "wrapped as WithNullArm(arms) for DualMirrorDescent")
 
     def init(self, spec: FiniteSpec) -> DescentState:
+        """No price yet."""
         d = resources_of(spec)
         known = ArmTotals.init(self, spec)
         return DescentState(known, ticks.zero((d + 1,)), jnp.full((d,), -1, jnp.float32), ticks.zero((d,)))
 
     def select(self, state: DescentState, key: jax.Array, view: View) -> tuple[DescentState, jax.Array]:
+        """The prices after the round before, and the best arm at them."""
         budget, amounts = begun(state.budget, view)
         if not amounts.timed:
             raise InputError(

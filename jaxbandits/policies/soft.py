@@ -72,12 +72,19 @@ class SoftIndex(RandomisedPolicy):
 
     Raises:
         InputError: before anything runs, for a policy that is no plain index policy.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> soft = jb.policies.SoftIndex(jb.policies.OmegaUCB(rho=0.25), temperature=0.1)
+        >>> soft.policy.rho, soft.temperature
+        (0.25, 0.1)
     """
 
     policy: Policy = leaf()
     temperature: ArrayLike = leaf(above=0)
 
     def check(self, spec: FiniteSpec) -> None:
+        """An index policy inside, that chooses by its score alone."""
         check_score_inside(self, self.policy)
         self.policy.check(spec)
 
@@ -117,6 +124,11 @@ class BudgetedThompson(Policy):
     exactly 0 or 1 stay as they are.
 
     Source: IJCAI 2015, Algorithm 1; Heyden et al., KDD 2024, App. B and reference code.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.BudgetedThompson().init(jb.environments.FiniteSpec(arms=3)).pulls.tolist()
+        [0, 0, 0]
     """
 
     plays: ClassVar[type] = FiniteSpec

@@ -176,6 +176,7 @@ class StoOO(_RatioTree):
         whole_number("StoOO.depth", self.depth, 1, 22)
 
     def init(self, spec: ContinuumSpec) -> Leaves:
+        """One leaf: [0, 1]."""
         zeros = jnp.zeros((self.capacity,), jnp.int32)
         return Leaves(jnp.int32(1), zeros, zeros, arm_statistics.empty(self.capacity), jnp.bool_(False))
 
@@ -219,4 +220,5 @@ class StoOO(_RatioTree):
         return state, to_units(centre(state.depth[best], state.number[best]))
 
     def status(self, state: Leaves) -> jax.Array:
+        """``Status.CAPACITY`` once a leaf should be split and there is no slot."""
         return jnp.where(state.full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))

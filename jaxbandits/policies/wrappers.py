@@ -35,6 +35,7 @@ class Around(Policy):
         return spec
 
     def learnt(self, state: Pytree) -> Pytree:
+        """The inner policy's state."""
         return state
 
     def check(self, spec: Any) -> None:
@@ -47,6 +48,7 @@ class Around(Policy):
         return self.policy.blank_action(self.inside(spec))
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
+        """The inner policy learns."""
         return self.policy.update(state, key, observation)
 
     def status(self, state: Pytree) -> jax.Array:
@@ -223,6 +225,7 @@ class InFlight(Around):
         return spec.inner
 
     def learnt(self, state: InFlightState) -> Pytree:
+        """Among what is known."""
         return state.known.learnt
 
     def init(self, spec: DelayedSpec) -> InFlightState:

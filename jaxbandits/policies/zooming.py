@@ -141,6 +141,7 @@ class ZoomingPolicy(PointPolicy):
         return state, to_units(point[best])
 
     def status(self, state: Active) -> jax.Array:
+        """``Status.CAPACITY`` once a point is needed for which there is no slot."""
         return jnp.where(state.full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))
 
     def warnings(self, environment: Environment) -> list[str]:
@@ -486,6 +487,7 @@ class OnPoints(Around):
         return select_tree(jnp.any(mine), self.policy.update(state, key, told), state)
 
     def _view(self, view: View) -> View:
+        """What the inner policy sees: all points are there."""
         return view._replace(available=jnp.ones(self.points.shape[0], bool))
 
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, jax.Array]:
