@@ -53,7 +53,8 @@ class DrawingProcess:
         if apart and "matplotlib" not in sys.modules:
             command = [sys.executable, "-c", "from jaxbandits._drawing import serve; serve()"]
             pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-            with contextlib.suppress(OSError):  # Ctrl-C is the business of this process, not of that
+            with contextlib.suppress(OSError):
+                # A session of its own: Ctrl-C is the business of this process, not of that.
                 self._process = subprocess.Popen(command, **pipes, start_new_session=True)
 
     def __enter__(self) -> DrawingProcess:

@@ -122,6 +122,17 @@ class Result:
         ``about`` (policies with their parameters and engines, environment with a digest of its numbers, constraint,
         key, versions, kind of device), the sizes of the axes, and ``digest``, of all exact accounts. Who has the same
         digest has the same numbers, to the tick.
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+            >>> def play(engine):
+            ...     limit, key = jb.Horizon(20), jax.random.key(0)
+            ...     return jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=key, engine=engine).provenance()
+            >>> scan, leap = play("scan"), play("leap")
+            >>> scan["digest"] == leap["digest"], leap["engines"], leap["jaxbandits"] == jb.__version__
+            (True, ['leap'], True)
         """
         accounts = {**self.ledger, **{f"final/{name}": x for name, x in self.final.items()}}
         sizes = dict(zip(AXES, self.ledger["rounds"].shape, strict=True))
@@ -134,6 +145,15 @@ class Result:
         ``realised_regret`` and ``reward`` in the environment's unit of reward, ``spent`` in its unit of cost,
         ``rounds`` played so far, and ``status``, how the run ended. ``.attrs["units"]`` says the same. Pulls per arm
         have no mark, so they are not in it: ``result.pulls.to_dataframe()``.
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+            >>> result = jb.simulate(jb.policies.OmegaUCB(), arms, jb.Horizon(20), key=jax.random.key(0), marks=2)
+            >>> table = result.to_pandas()
+            >>> len(table), list(table.columns[:6])
+            (2, ['setting', 'instance', 'replicate', 'mark', 'policy', 'rho'])
         """
         return _files.of_dataset(self.to_dataset(), [*AXES, *self._parameters()])
 
@@ -381,6 +401,15 @@ class ResultPlots:
 
         Raises:
             InputError: another axis, or a setting that is not there.
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+            >>> result = jb.simulate(
+            ...     jb.policies.MUCB(), arms, jb.Horizon(20), key=jax.random.key(0), replicates=4, marks=3)
+            >>> result.plot.regret().axes[0].get_ylabel()
+            'regret (reward)'
         """
         one_of("over", over, ("replicate", "instance"))
         labels = list(self._result.settings)

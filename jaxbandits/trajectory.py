@@ -76,6 +76,10 @@ def rollout(
         >>> lane = jb.rollout(jb.policies.UCB1(), arms, limit, key=jax.random.key(0), rounds=12)
         >>> int(lane.played.sum()) == int(lane.ledger.rounds[-1]), jb.Status(int(lane.status[-1])).name
         (True, 'EXHAUSTED')
+        >>> many = jax.vmap(lambda r: jb.rollout(
+        ...     jb.policies.UCB1(), arms, limit, key=jax.random.key(0), rounds=12, replicate=r))(jax.numpy.arange(4))
+        >>> many.action.shape
+        (4, 12)
     """
     whole_number("rounds", rounds, 1, 2**30, "2**30")
     with jax.ensure_compile_time_eval():  # what is not traced is checked and prepared on the host, under jit too

@@ -153,7 +153,8 @@ def ids(name: str, values: Any, distinct: bool = True, rows: int | None = None) 
     whole = (given >= 0) & (given < _ID) & (given == np.rint(given))
     table = given.ndim == 2 and rows is not None
     if table and given.shape[0] != rows:
-        raise bad(name, given.shape, f"of one row of ids for each of {rows} instances")
+        must = f"one row of ids for each of {rows} instances"
+        raise InputError(f"{name}: an array of shape {given.shape} given; it must be {must}")
     unique = table or not distinct or np.unique(given).size == given.size
     if not (given.ndim == 1 or table) or given.size < 1 or not whole.all() or not unique:
         raise bad(name, values, may_be)

@@ -269,7 +269,7 @@ def test_an_instance_may_come_twice_with_other_runs() -> None:
     assert np.asarray(lanes.row).tolist() == [0, 0, 1, 1]
     with pytest.raises(InputError, match="comes twice; it must be given once"):
         laid_out([[2], [2]])
-    with pytest.raises(InputError, match=r"\(3, 1\) given; it must be of one row of ids for each of 2"):
+    with pytest.raises(InputError, match=r"shape \(3, 1\) given; it must be one row of ids for each of 2"):
         laid_out([[2], [1], [0]])
 
 
