@@ -50,7 +50,8 @@ test-fast: lint
 # jaxlib 0.10's older code generator compiles in two thirds of the time and gives the same bits (its programs are slower, and
 # 0.12 ends a process that names the flag). One engine against another plays in the programs that users get, and so do
 # experiments.
-OLDER = XLA_FLAGS="$$XLA_FLAGS $$($(BIN)/python -c 'from jaxlib import __version__ as v; print("--xla_cpu_use_fusion_emitters=false" * v.startswith("0.10."))')"
+OLDER = XLA_FLAGS="$$($(BIN)/python -c 'from os import environ; from jaxlib import __version__ as v; \
+    print((environ.get("XLA_FLAGS", "") + " --xla_cpu_use_fusion_emitters=false" * v.startswith("0.10.")).strip())')"
 AS_USERS := tests/engine tests/contract
 test-integration: other-experiments
 	$(BIN)/python -m pytest $(AS_USERS) -n $(WORKERS) --dist worksteal -m integration
