@@ -82,7 +82,7 @@ def estimate(
         environment: any that the policy plays.
         constraint: any.
         wrt: names of parameters; of a nested policy ``policy.rho``, or ``rho`` where that is unambiguous.
-        key: as in :func:`~jaxbandits.simulate`, which gets the further **options.
+        key: as in :func:`~jaxbandits.simulate`, which gets the further ``options``.
         replicates: worlds R ≥ 2 on every instance.
         baseline: ``"self_play"``: in every world the policy plays ``runs`` times with draws of its own, and a run's
             baseline is the mean regret of the others there (as in Boutilier et al.); ``"leave_one_out"``: the mean

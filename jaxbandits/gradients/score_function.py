@@ -52,7 +52,7 @@ def estimate(
             arms may cost several resources.
         constraint: a horizon or a total budget, of each resource.
         wrt: one of those names, or several.
-        key: as in :func:`~jaxbandits.simulate`, which gets the further **options (``engine``, ``slots``, …).
+        key: as in :func:`~jaxbandits.simulate`, which gets the further ``options`` (``engine``, ``slots``, …).
         replicates: independent runs R ≥ 2 on every instance.
         baseline: ``"leave_one_out"`` (the mean regret of the R − 1 other runs), ``"self_play"`` (that of one other
             run) or ``"none"``.

@@ -44,7 +44,7 @@ def estimate(
         policy: any policy; the parameters named are scalar or ``[setting]``, and above 0.
         environment, constraint: any.
         wrt: names of parameters, moved together.
-        key: as in :func:`~jaxbandits.simulate`, which gets the further **options.
+        key: as in :func:`~jaxbandits.simulate`, which gets the further ``options``.
         replicates: pairs of runs on every instance, a multiple of ``directions``.
         sigma: σ > 0.
         directions: how many different ε are drawn for every instance, at least 2; the standard error counts these, and

@@ -115,7 +115,7 @@ def estimate(
         environment: finite arms.
         constraint: a horizon or a total budget.
         wrt: names of real parameters with one value.
-        key: as in :func:`~jaxbandits.simulate`, which gets the further **options.
+        key: as in :func:`~jaxbandits.simulate`, which gets the further ``options``.
         replicates: runs R ≥ 2 on every instance.
         relax: temperature of the softened choice, above 0. Small: less bias from softening, wilder tangents.
 
