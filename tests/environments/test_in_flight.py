@@ -386,9 +386,8 @@ def test_renewing_budgets_are_checked(change: dict[str, Any], message: str) -> N
 def test_those_who_pace_say_what_they_miss():
     with pytest.raises(jb.InputError, match=r"it must be Renewing, and the policy in InFlight"):
         jb.simulate(InFlight(PricePacer()), Delayed(FiniteArms.empirical(logs())), jb.Horizon(5), key=KEY)
-    with pytest.raises(jb.InputError, match=r"traffic: None given"):
-        budgets = [jb.live.Budget(1.0, 10.0)]
-        jb.live.Agent(PricePacer(), arms={"a": 0.5}, reward_bound=1.0, budgets=budgets, key=KEY)
+    with pytest.raises(jb.InputError, match=r"budgets: \(\) given; it must be at least one for PricePacer"):
+        jb.live.Agent(PricePacer(), arms={"a": 0.5}, reward_bound=1.0, key=KEY)
 
 
 @pytest.mark.parametrize("carries", [False, True])

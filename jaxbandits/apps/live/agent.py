@@ -30,6 +30,7 @@ from jaxbandits.core.checks import InputError, bad, number, positive_number, who
 from jaxbandits.core.protocol import Policy
 from jaxbandits.policies.wrappers import Around
 
+_USUAL = Breaker()
 _FIXED = ("reward_bound", "key", "start")  # what a file keeps for ever: its numbers are in these
 
 
@@ -54,9 +55,9 @@ class Agent:
     """Requests in flight and budgets that renew, decided as the simulator decides them.
 
     Any number of threads may share an agent, and any number of processes may make one of the same file. Money is whole
-    billionths of the currency, of what is written: bounds and costs rounded up, budgets down. An open request is charged
-    what is held for it, and while no request costs more than was held, in no period more is spent than is granted. What
-    costs more is booked all the same, and :meth:`statistics` says by how much the period is overspent.
+    billionths of the currency, of what is written: bounds and costs rounded up, budgets down. An open request is
+    charged what is held for it; while none costs more than was held, no period pays more than it grants. What costs
+    more is booked all the same, and :meth:`statistics` says by how much the period is overspent.
 
     A call raises :class:`Misuse` on what cannot be meant and :class:`Broken` where the file cannot be written. Then
     nothing has changed, and the next call tries again.
@@ -119,7 +120,7 @@ class Agent:
         file: Any = None,
         hold: float | str = "bound",
         lost: str = "mean",
-        breaker: Breaker | None = Breaker(),
+        breaker: Breaker | None = _USUAL,
         times_bound: float = 100.0,
         retention: float = 90 * 86400.0,
         start: float = 0.0,
@@ -187,9 +188,7 @@ class Agent:
                 self._place = self._place.resolve()
                 os.close(os.open(self._place, os.O_RDWR | (os.O_CREAT if new else 0), 0o600))
                 self._inode = self._place.stat().st_ino
-            db = sqlite3.connect(
-                self._place or ":memory:", timeout=wait, isolation_level=None, check_same_thread=False
-            )
+            db = sqlite3.connect(self._place or ":memory:", timeout=wait, isolation_level=None, check_same_thread=False)
             (written,) = db.execute("PRAGMA user_version").fetchone()
             tables = db.execute("SELECT 1 FROM sqlite_master").fetchone()
             if tables and written != FORMAT:
@@ -307,14 +306,12 @@ class Agent:
             raise Unpayable(f"{why}; renews_at says {renews}", renews)
         return tickets if n is not None else tickets[0]
 
-    def learn(
-        self, ticket: Ticket | int, *, reward: Any = None, cost: Any, confirm: bool = False
-    ) -> None:
+    def learn(self, ticket: Ticket | int, *, reward: Any = None, cost: Any, confirm: bool = False) -> None:
         """The outcome of a request, once, in any order; the money that it did not cost is free again.
 
-        A request that was given up (:meth:`expire`) may still be answered: the difference to what it was charged returns
-        to the period in which it was decided; its reward is learnt unless it was learnt that it failed. A cost above the
-        arm's bound is booked and learnt (the policy sees at most the largest bound).
+        A request that was given up (:meth:`expire`) may still be answered: the difference to what it was charged
+        returns to the period in which it was decided; its reward is learnt unless it was learnt that it failed. A cost
+        above the arm's bound is booked and learnt (the policy sees at most the largest bound).
 
         Args:
             ticket: or its id.
@@ -477,13 +474,14 @@ class Agent:
     def charged(self, caller: str | None = None) -> dict[str, dict[float, float]]:
         """What each budget paid or holds, by name and by the time at which the period began."""
         with self._transaction(write=False) as ledger:
-            return by_period(ledger, self._accounts(ledger, caller), "charged", caller)
+            rows = ledger.by_period(self._accounts(ledger, caller), caller)
+        return {name: {begin: money(paid) for begin, (paid, _) in row.items()} for name, row in rows.items()}
 
     def overspent(self, caller: str | None = None) -> dict[str, dict[float, float]]:
         """By how much periods paid more than they were granted then, by name and by the time at which they began."""
         with self._transaction(write=False) as ledger:
-            rows = by_period(ledger, self._accounts(ledger, caller), "charged - granted", caller)
-        return {name: {begin: over for begin, over in row.items() if over > 0} for name, row in rows.items()}
+            rows = ledger.by_period(self._accounts(ledger, caller), caller)
+        return {name: {begin: money(x) for begin, (_, x) in row.items() if x > 0} for name, row in rows.items()}
 
     @staticmethod
     def _accounts(ledger: Ledger, caller: str | None) -> list[Account]:
@@ -604,15 +602,3 @@ class Agent:
         """Let go of the file."""
         with self._lock:
             self._ledger.db.close()
-
-
-def by_period(ledger: Ledger, accounts: Sequence[Account], what: str, caller: str | None = None) -> dict[str, Any]:
-    """Money by name of the budget and by begin of the period."""
-    rows = {}
-    for account in accounts:
-        asked = account.id, (caller if account.per_caller else "")
-        found = ledger.db.execute(
-            f"SELECT begins, {what} FROM periods WHERE budget = ? AND caller = ? ORDER BY period", asked
-        )
-        rows[account.name] = {begin: money(amount) for begin, amount in found}
-    return rows

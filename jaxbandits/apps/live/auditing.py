@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._files import path_of
-from jaxbandits.apps.live.agent import by_period
 from jaxbandits.apps.live.budgets import money
 from jaxbandits.apps.live.ledger import FORMAT, Ledger
 from jaxbandits.apps.live.program import inputs, of_one_setting
@@ -163,9 +162,9 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
             decisions += event["do"] == "choose"
             outcomes += event["do"] in ("learn", "fail")
         ledger.load()
-        shared = ledger.layout.shared
-        paid, over = (by_period(ledger, shared, what) for what in ("charged", "charged - granted"))
-        over = {name: {at: x for at, x in row.items() if x > 0} for name, row in over.items()}
+        rows = ledger.by_period(ledger.layout.shared)
+    paid = {name: {at: money(x) for at, (x, _) in row.items()} for name, row in rows.items()}
+    over = {name: {at: money(x) for at, (_, x) in row.items() if x > 0} for name, row in rows.items()}
     made = {"decisions": decisions, "outcomes": outcomes, "before": before, "problems": problems, "charged": paid}
     return made | {"overspent": {name: row for name, row in over.items() if row}}
 

@@ -1,4 +1,4 @@
-"""Terms of an agent: budgets, the traffic that is expected, when a back end is set aside; and money as whole numbers."""
+"""Terms of an agent: budgets, expected traffic, when a back end is set aside; and money as whole numbers."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Traffic:
 class Breaker:
     """When an arm is set aside: after so many failures in a row, for a pause; then one request tries it.
 
-    Where that one fails too, the next pause is three times as long. An outcome closes the breaker: the arm serves again.
+    Where that one fails too, the next pause is three times as long. After an outcome the arm serves again.
 
     Attributes:
         failures: how many in a row.
@@ -265,7 +265,7 @@ def quantile(counts: Sequence[tuple[int, int]], share: float, bound: int) -> int
     if costs * (1 - share) < 1:
         return bound
     beyond = 0
-    for place, count in sorted(counts, reverse=True):
+    for place, count in sorted(counts, reverse=True):  # noqa: B007 (it is used behind the loop)
         beyond += count
         if beyond > costs * (1 - share):
             break

@@ -20,19 +20,17 @@ from jaxbandits.apps.live.budgets import (
     BILLION,
     Account,
     Breaker,
-    Budget,
     Pace,
     Traffic,
     billionths,
-    money,
     place_of,
     quantile,
     refuse_others,
 )
 from jaxbandits.apps.live.errors import Misuse, Settled
-from jaxbandits.apps.live.program import Program, of_one_setting, policy_of, value_for_each_arm, written
+from jaxbandits.apps.live.program import Program, policy_of, value_for_each_arm, written
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import MOST_INT, InputError, bad, number, positive_number, shown
+from jaxbandits.core.checks import MOST_INT, InputError, bad, number, positive_number
 from jaxbandits.core.protocol import Policy
 
 _LOGGER = logging.getLogger("jaxbandits.apps.live")
@@ -91,8 +89,8 @@ class Request(NamedTuple):
 
 
 def dumped(x: Any) -> str:
-    """As JSON, one text for equal values."""
-    return json.dumps(x, separators=(",", ":"), sort_keys=True)
+    """As JSON, in few characters."""
+    return json.dumps(x, separators=(",", ":"))
 
 
 # --- Terms: all that is given, as JSON
@@ -210,7 +208,7 @@ class Ledger:
         for statement in SCHEMA.split(";"):
             self.db.execute(statement)
         self.db.execute(f"PRAGMA user_version = {FORMAT}")
-        row = (1, 1, 1, 0, None, 0, 0, 0, 0, 0, None, layout.program.first)
+        row = (1, 0, 1, 0, None, 0, 0, 0, 0, 0, None, layout.program.first)
         self.db.execute(f"INSERT INTO service VALUES ({','.join('?' * 12)})", row)
         self.db.execute("INSERT INTO terms VALUES (1, ?, ?)", (dumped(layout.terms), dumped(told)))
         self.db.executemany("INSERT INTO arms (id, name) VALUES (?, ?)", enumerate(layout.names))
@@ -283,6 +281,25 @@ class Ledger:
                 standing.append((granted, paid))
         return can, standing
 
+    def by_period(self, accounts: Iterable[Account], caller: str | None = None) -> dict[str, dict[float, tuple]]:
+        """Of each budget, by the begin of a period: what it paid, and by how much that was more than was granted then.
+
+        Where what is left is carried over, a period may pay more than it brings: only the last one can be overspent.
+        """
+        now, made = self.service().now, {}
+        for account in accounts:
+            asked = account.id, (caller if account.per_caller else "")
+            rows = self.db.execute(
+                "SELECT period, begins, charged, granted FROM periods WHERE budget = ? AND caller = ? ORDER BY 1", asked
+            ).fetchall()
+            made[account.name] = row = {begins: (paid, paid - granted) for _, begins, paid, granted in rows}
+            if account.carries and now is not None:
+                granted, total = self.standing(account, now)
+                row.update({begins: (paid, 0) for _, begins, paid, _ in rows})
+                if rows:
+                    row[rows[-1][1]] = rows[-1][2], total - granted
+        return made
+
     # --- a decision ------------------------------------------------------------------------------------------------
 
     def dynamics(self) -> tuple[tuple[int, ...], ...]:
@@ -353,8 +370,8 @@ class Ledger:
         more = {name: x for name, x in more.items() if x is not None}
         taken = (made.arm, made.held) if made else (None, None)
         self._note(service, "choose", now, id, *taken, None, dumped(more) if more else None)
-        change = {"round": id, "turned_away": service.turned_away + (made is None), "learnt": learnt}
-        self._save(service, now, change | self._paced(service, now))
+        saved = {"round": id, "turned_away": service.turned_away + (made is None), "learnt": learnt}
+        self._save(service, now, saved | self._paced(service, now))
         return made
 
     def _paced(self, service: Service, now: float) -> dict[str, Any]:
@@ -462,7 +479,9 @@ class Ledger:
         change = failures, trips, until, arm
         self.db.execute("UPDATE arms SET failures = ?, trips = ?, until = max(until, ?) WHERE id = ?", change)
 
-    def _teach(self, service: Service, request: Request, reward: float | None, cost: int | None, more: str = "") -> bytes:
+    def _teach(
+        self, service: Service, request: Request, reward: float | None, cost: int | None, more: str = ""
+    ) -> bytes:
         """Count an outcome, of which reward or cost may be unknown, and let the policy learn it."""
         layout, k = self.layout, request.arm
         if cost is not None:
@@ -475,9 +494,9 @@ class Ledger:
             self._see(k, cost)
         if reward is None:
             return service.learnt
-        change = reward, reward * reward, k
+        squares = reward, reward * reward, k
         self.db.execute(
-            "UPDATE arms SET rewarded = rewarded + 1, reward = reward + ?, reward2 = reward2 + ? WHERE id = ?", change
+            "UPDATE arms SET rewarded = rewarded + 1, reward = reward + ?, reward2 = reward2 + ? WHERE id = ?", squares
         )
         paid = layout.tick(cost if cost is not None else self._unknown(request))
         return layout.program.learn(service.learnt, request.id, k, layout.reward_ticks(reward), paid, layout.there)
@@ -521,11 +540,14 @@ class Ledger:
     def state(self) -> str:
         """All that decides what comes, as one text."""
         tables = {
-            name: [[x.hex() if isinstance(x, bytes) else x for x in row] for row in self.db.execute(f"SELECT * FROM {name}")]
+            name: [
+                [x.hex() if isinstance(x, bytes) else x for x in row]
+                for row in self.db.execute(f"SELECT * FROM {name}")
+            ]
             for name in _STATE
         }
-        now, rows = self.service().now, []
-        for account in self.layout.accounts if now is not None else ():
+        now, rows = self.service().now or 0.0, []
+        for account in self.layout.accounts:
             rows += self.db.execute(
                 "SELECT * FROM periods WHERE budget = ? AND period = ?", (account.id, account.periods.at(now))
             ).fetchall()
@@ -598,7 +620,8 @@ class Ledger:
         self.db.executemany("INSERT OR IGNORE INTO arms (id, name) VALUES (?, ?)", enumerate(layout.names))
         self.layout, self._version = layout, version
         for account in layout.accounts:
-            self._hand_over(account, *before.pop(account.name, (None, 0)), now)
+            old_one, granted = before.pop(account.name, (None, 0))
+            self._hand_over(account, old_one, granted, now)
         if before:
             _LOGGER.warning("budgets %s are no more: what they were charged is forgotten", sorted(before))
         for request in pending:
@@ -649,8 +672,10 @@ class Ledger:
     def _taught(self) -> bytes:
         """What a policy that knows nothing learns from the outcomes that are still there."""
         layout = self.layout
-        means = {k: -(-cost // pulls) if pulls else int(layout.bounds[k]) for k, cost, pulls in self.db.execute(
-            "SELECT id, cost, pulls FROM arms")}
+        means = {
+            k: -(-cost // pulls) if pulls else int(layout.bounds[k])
+            for k, cost, pulls in self.db.execute("SELECT id, cost, pulls FROM arms")
+        }
         found = self.db.execute(
             "SELECT id, arm, do, money, reward FROM events WHERE reward IS NOT NULL AND more IS NULL ORDER BY n"
         ).fetchall()

@@ -124,7 +124,7 @@ def inputs(asked: Any, arms: int, budgets: int) -> tuple[View, Any]:
     scope = asked[1 + 3 * arms : 1 + (3 + budgets) * arms].reshape(budgets, arms) != 0
     rows = asked[1 + (3 + budgets) * arms :].reshape(9, budgets)
     left, granted, amount = (ticks.Total(*rows[at : at + 2]) for at in (0, 2, 4))
-    money = Allowance(*left, granted, amount, None, *rows[6:8], rows[8] != 0, bound, scope) if budgets else None  # type: ignore[arg-type]
+    money = Allowance(*left, granted, amount, None, *rows[6:8], rows[8] != 0, bound, scope) if budgets else None  # type: ignore[arg-type,call-arg]
     return View(asked[0], money, there != 0), open_  # type: ignore[arg-type]
 
 
