@@ -173,8 +173,8 @@ class Layout:
         return self._pace[1]
 
     def tick(self, amount: int) -> int:
-        """What the policy is told of a cost: rounded up, at most a unit."""
-        return min(-(-amount * ticks.ONE // self.unit), ticks.ONE)
+        """What the policy is told of a cost: the nearest tick, at most a unit, and 0 only of nothing."""
+        return min(max((2 * amount * ticks.ONE + self.unit) // (2 * self.unit), amount > 0), ticks.ONE)
 
     def bound_ticks(self, held: tuple[int, ...]) -> np.ndarray:
         """The same of what requests hold."""
