@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import random
 import sqlite3
 import threading
 import time
@@ -182,13 +183,15 @@ class Agent:
     def _open(self, file: Any, policy: Policy | None, patience: float, sync: bool, new: bool) -> None:
         self._place = None if file is None else path_of("file", file).absolute()
         self._lock, self._process, self._trust = threading.RLock(), os.getpid(), 0
-        wait = positive_number("patience", patience)
+        self._patience = positive_number("patience", patience)
         try:
             if self._place is not None:
                 self._place = self._place.resolve()
                 os.close(os.open(self._place, os.O_RDWR | (os.O_CREAT if new else 0), 0o600))
                 self._inode = self._place.stat().st_ino
-            db = sqlite3.connect(self._place or ":memory:", timeout=wait, isolation_level=None, check_same_thread=False)
+            db = sqlite3.connect(
+                self._place or ":memory:", timeout=self._patience, isolation_level=None, check_same_thread=False
+            )
             (written,) = db.execute("PRAGMA user_version").fetchone()
             tables = db.execute("SELECT 1 FROM sqlite_master").fetchone()
             if tables and written != FORMAT:
@@ -196,6 +199,7 @@ class Agent:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             db.execute("PRAGMA wal_autocheckpoint = 4000")
+            db.execute("PRAGMA busy_timeout = 0")
         except OSError as problem:
             raise bad("file", str(file), f"a file that can be written ({reason_of(problem)})") from None
         except sqlite3.Error as problem:
@@ -216,11 +220,13 @@ class Agent:
             try:
                 if write and self._place is not None and os.stat(self._place).st_ino != self._inode:
                     raise OSError("another file is there")
-                db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                self._begin(write)
                 while begun and not ledger.current():  # another process changed the terms
-                    ledger.load()  # a compile, in which nobody need wait
                     db.execute("ROLLBACK")
-                    db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                    self._begin(write=False)  # who reads keeps nobody waiting while it compiles
+                    ledger.load()
+                    db.execute("ROLLBACK")
+                    self._begin(write)
                 yield ledger
                 db.execute("COMMIT" if write else "ROLLBACK")
             except (sqlite3.Error, OSError) as problem:
@@ -235,6 +241,18 @@ class Agent:
             finally:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
+
+    def _begin(self, write: bool) -> None:
+        # SQLite's own waiting sleeps for 1, 2, 5, 10, … ms; the others are done in half of one.
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                self._ledger.db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                return
+            except sqlite3.OperationalError as problem:
+                if "locked" not in str(problem) or time.monotonic() > until:
+                    raise
+            time.sleep(random.uniform(0.0002, 0.001))
 
     def _go_on(self, told: dict[str, Any]) -> None:
         """With a file that is there: what is given otherwise than at the last start, is otherwise from now on."""
