@@ -54,10 +54,10 @@ def _serve(file: str, seconds: float, pause: float, out: Any, seed: int = 0) -> 
     """A process that asks and answers; it says how long each pair took."""
     agent, rng, taken = gateway(file, budgets=[Budget(10**6, "day")]), random.Random(seed), []
     out.put("ready")
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if pause:
-            time.sleep(rng.expovariate(1 / pause))
+    due = time.monotonic()
+    until = due + seconds
+    while (due := due + rng.expovariate(1 / pause) if pause else time.monotonic()) < until:
+        time.sleep(max(due - time.monotonic(), 0))
         began = time.perf_counter()
         if ticket := agent.choose():
             agent.learn(ticket, reward=rng.random(), cost=0.0013)

@@ -239,8 +239,9 @@ class Agent:
             except InputError as wrong:
                 raise (Misuse(str(wrong)) if begun else wrong) from None
             finally:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
+                with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed
+                    if db.in_transaction:
+                        db.execute("ROLLBACK")
 
     def _begin(self, write: bool) -> None:
         # SQLite's own waiting sleeps for 1, 2, 5, 10, … ms; the others are done in half of one.

@@ -107,6 +107,9 @@ def test_a_copy_is_an_agent_as_well(file: Path) -> None:
     assert state(copy) == state(agent) and [x.arm for x in copy.choose(n=5)] == [x.arm for x in agent.choose(n=5)]
     with pytest.raises(jb.InputError, match=r"path: .* a new file"):
         agent.save(file)
+    agent.close()
+    with pytest.raises(Broken, match="closed database"):
+        agent.choose()
 
 
 @pytest.mark.parametrize(
