@@ -244,8 +244,9 @@ class Agent:
                         db.execute("ROLLBACK")
 
     def _begin(self, write: bool) -> None:
-        # SQLite's own waiting sleeps for 1, 2, 5, 10, … ms; the others are done in half of one.
-        until = time.monotonic() + self._patience
+        # SQLite's own waiting begins with a millisecond, in which another one is done; but where many wait, who asks too
+        # often takes the core from whom they wait for.
+        until, pause = time.monotonic() + self._patience, 0.0003
         while True:
             try:
                 self._ledger.db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -253,7 +254,8 @@ class Agent:
             except sqlite3.OperationalError as problem:
                 if "locked" not in str(problem) or time.monotonic() > until:
                     raise
-            time.sleep(random.uniform(0.0002, 0.001))
+            time.sleep(random.uniform(0.5, 1.0) * pause)
+            pause = min(2 * pause, 0.02)
 
     def _go_on(self, told: dict[str, Any]) -> None:
         """With a file that is there: what is given otherwise than at the last start, is otherwise from now on."""

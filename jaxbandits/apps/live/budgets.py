@@ -281,13 +281,14 @@ def mean_of(n: int, total: float, squares: float) -> tuple[float | None, float |
     return total / n, None if variance is None else math.sqrt(max(variance, 0.0) / n)
 
 
-def refuse_others(given: Any) -> None:
-    """Raise :class:`InputError` unless it is a list of budgets of different names."""
-    if isinstance(given, (Budget, str)) or not isinstance(given, Iterable):
-        raise bad("budgets", given, "a list of jb.live.Budget")
-    for budget in given:
+def different(budgets: Any) -> Any:
+    """A list of budgets; :class:`InputError` unless they are, and have different names."""
+    if isinstance(budgets, (Budget, str)) or not isinstance(budgets, Iterable):
+        raise bad("budgets", budgets, "a list of jb.live.Budget")
+    for budget in budgets:
         if not isinstance(budget, Budget):
             raise bad("budgets", budget, "a list of jb.live.Budget")
-    names = [budget.name for budget in given]
+    names = [budget.name for budget in budgets]
     if len(set(names)) < len(names):
         raise InputError(f"budgets: {names} given; it must be a list of different names")
+    return budgets

@@ -23,9 +23,9 @@ from jaxbandits.apps.live.budgets import (
     Pace,
     Traffic,
     billionths,
+    different,
     place_of,
     quantile,
-    refuse_others,
 )
 from jaxbandits.apps.live.errors import Misuse, Settled
 from jaxbandits.apps.live.program import Program, policy_of, value_for_each_arm, written
@@ -98,38 +98,34 @@ def dumped(x: Any) -> str:
 
 def terms_of(given: Mapping[str, Any], arms: Iterable[str]) -> dict[str, Any]:
     """What is given, checked and as JSON has it; ``arms`` are names that budgets may speak of."""
-    made: dict[str, Any] = {}
-    for name, value in given.items():
-        if name == "policy":
-            made |= {"policy": written(value), "kind": written(value, values=False)}
-        elif name == "arms":
-            made["arms"] = bounds_of(value)
-        elif name == "budgets":
-            refuse_others(value)
-            made["budgets"] = [budget.plain(arms) for budget in value]
-        elif name == "traffic":
-            if value is not None and not isinstance(value, Traffic):
-                raise bad("traffic", value, "a jb.live.Traffic, or None")
-            made["traffic"] = None if value is None else value.plain()
-        elif name == "breaker":
-            if value is not None and not isinstance(value, Breaker):
-                raise bad("breaker", value, "a jb.live.Breaker, or None")
-            made["breaker"] = None if value is None else value.plain()
-        elif name == "hold":
-            if value != "bound" and (isinstance(value, str) or not 0 < number("hold", value) < 1):
-                raise bad("hold", value, "'bound', or a quantile above 0 and below 1")
-            made["hold"] = value if value == "bound" else float(value)
-        elif name == "lost":
-            if value not in ("bound", "mean"):
-                raise bad("lost", value, "'bound' or 'mean'")
-            made["lost"] = value
-        elif name in ("reward_bound", "retention", "times_bound"):
-            made[name] = positive_number(name, value)
-        elif name == "start":
-            made["start"] = number("start", value)
-        else:
-            made[name] = value
-    return made
+
+    def plain(name: str, value: Any, kind: Any) -> Any:
+        if value is not None and not isinstance(value, kind):
+            raise bad(name, value, f"a jb.live.{kind.__name__}, or None")
+        return None if value is None else value.plain()
+
+    def hold(value: Any) -> Any:
+        if value != "bound" and (isinstance(value, str) or not 0 < number("hold", value) < 1):
+            raise bad("hold", value, "'bound', or a quantile above 0 and below 1")
+        return value if value == "bound" else float(value)
+
+    def lost(value: Any) -> str:
+        if value not in ("bound", "mean"):
+            raise bad("lost", value, "'bound' or 'mean'")
+        return value
+
+    read: dict[str, Callable[[Any], Any]] = {
+        "policy": written,
+        "arms": bounds_of,
+        "budgets": lambda value: [budget.plain(arms) for budget in different(value)],
+        "traffic": lambda value: plain("traffic", value, Traffic),
+        "breaker": lambda value: plain("breaker", value, Breaker),
+        "hold": hold,
+        "lost": lost,
+        "start": lambda value: number("start", value),
+    }
+    made = {name: read.get(name, lambda x, name=name: positive_number(name, x))(x) for name, x in given.items()}
+    return made | ({"kind": written(given["policy"], values=False)} if "policy" in given else {})
 
 
 def bounds_of(arms: Any) -> dict[str, int]:
@@ -219,27 +215,32 @@ class Ledger:
 
     def service(self) -> Service:
         """What stands in its row."""
-        return Service(*self.db.execute("SELECT * FROM service").fetchone())
+        return Service(*self._row("SELECT * FROM service"))
 
     def current(self) -> bool:
         """Are these still the terms?"""
-        return self.db.execute("SELECT terms FROM service").fetchone()[0] == self._version
+        return self._row("SELECT terms FROM service")[0] == self._version
 
     def load(self) -> None:
         """Read the terms that hold now."""
-        version, text = self.db.execute("SELECT id, text FROM terms, service WHERE id = terms").fetchone()
+        version, text = self._row("SELECT id, text FROM terms, service WHERE id = terms")
         terms = json.loads(text)
         names = [name for (name,) in self.db.execute("SELECT name FROM arms ORDER BY id")]
         self.layout, self._version = Layout(terms, names, policy_of(terms["policy"], self.given)), version
+
+    def _row(self, sql: str, *values: Any) -> Any:
+        return self.db.execute(sql, values).fetchone()
+
+    def _set(self, table: str, id: int, change: str, *values: Any) -> None:
+        self.db.execute(f"UPDATE {table} SET {change} WHERE id = ?", (*values, id))
 
     # --- money ---------------------------------------------------------------------------------------------------
 
     def charged(self, account: Account, period: int, caller: str | None = None) -> int:
         """What a period was charged, of this caller where it is a cap."""
-        asked = account.id, caller if account.per_caller else "", period
-        row = self.db.execute(
-            "SELECT charged FROM periods WHERE budget = ? AND caller = ? AND period = ?", asked
-        ).fetchone()
+        whose = caller if account.per_caller else ""
+        sql = "SELECT charged FROM periods WHERE budget = ? AND caller = ? AND period = ?"
+        row = self._row(sql, account.id, whose, period)
         return row[0] if row else 0
 
     def standing(self, account: Account, now: float, caller: str | None = None) -> tuple[int, int]:
@@ -247,9 +248,7 @@ class Ledger:
         period = account.periods.at(now)
         if not account.carries:
             return account.amount, self.charged(account, period, caller)
-        begun, brought, total = self.db.execute(
-            "SELECT begun, brought, total FROM budgets WHERE id = ?", (account.id,)
-        ).fetchone()
+        begun, brought, total = self._row("SELECT begun, brought, total FROM budgets WHERE id = ?", account.id)
         return brought + account.amount * (1 if begun is None else period - begun + 1), total
 
     def charge(self, time: float, arm: int, caller: str | None, amount: int) -> None:
@@ -266,7 +265,7 @@ class Ledger:
             row,
         )
         if account.carries:
-            self.db.execute("UPDATE budgets SET total = total + ? WHERE id = ?", (amount, account.id))
+            self._set("budgets", account.id, "total = total + ?", amount)
 
     def payable(self, now: float, arms: np.ndarray, hold: np.ndarray, caller: str | None) -> tuple[np.ndarray, list]:
         """Which of these arms every budget can pay, and (granted, charged) of the budgets that are paced.
@@ -354,17 +353,14 @@ class Ledger:
         id, made = service.round + 1, None
         for account in layout.accounts:
             if account.carries:
-                begun = account.periods.at(now)
-                self.db.execute("UPDATE budgets SET begun = ? WHERE id = ? AND begun IS NULL", (begun, account.id))
+                self._set("budgets", account.id, "begun = coalesce(begun, ?)", account.periods.at(now))
         if 0 <= arm < len(layout.names):
             made = Request(id, arm, dynamics[0][arm], now, caller, 0)
             self.db.execute("INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?)", made)
             trips = dynamics[2][arm]
             if trips and layout.breaker is not None:  # this request tries it: no other one until it had time to answer
-                change = trips + 1, now + layout.breaker.seconds(trips + 1), arm
-                self.db.execute("UPDATE arms SET open = open + 1, trips = ?, until = ? WHERE id = ?", change)
-            else:
-                self.db.execute("UPDATE arms SET open = open + 1 WHERE id = ?", (arm,))
+                self._set("arms", arm, "trips = ?, until = ?", trips + 1, now + layout.breaker.seconds(trips + 1))
+            self._set("arms", arm, "open = open + 1")
             self.charge(now, arm, caller, made.held)
         more = {"available": available, "caller": caller, "request": request}
         more = {name: x for name, x in more.items() if x is not None}
@@ -413,7 +409,7 @@ class Ledger:
         self._settle(request, self._unknown(request) if cost is None else cost)
         learnt = service.learnt
         if request.lost != _FAILED:
-            self.db.execute("UPDATE arms SET failed = failed + 1 WHERE id = ?", (request.arm,))
+            self._set("arms", request.arm, "failed = failed + 1")
             learnt = self._teach(service, request, 0.0, cost)
             self._trip(request.arm, now)
         elif cost is not None:
@@ -436,11 +432,8 @@ class Ledger:
         held = self._unknown(request)
         self.charge(request.time, request.arm, request.caller, held - request.held)
         lost = _QUIET if reward is None else _FAILED
-        self.db.execute("UPDATE tickets SET held = ?, lost = ? WHERE id = ?", (held, lost, request.id))
-        counts = request.arm if reward is None else -1, request.arm
-        self.db.execute(
-            "UPDATE arms SET open = open - 1, lost = lost + 1, failed = failed + (id != ?) WHERE id = ?", counts
-        )
+        self._set("tickets", request.id, "held = ?, lost = ?", held, lost)
+        self._set("arms", request.arm, "open = open - 1, lost = lost + 1, failed = failed + ?", reward is not None)
         learnt = service.learnt
         if reward is not None:
             learnt = self._teach(service, request, reward, None)
@@ -460,24 +453,23 @@ class Ledger:
         self.charge(request.time, request.arm, request.caller, paid - request.held)
         self.db.execute("DELETE FROM tickets WHERE id = ?", (request.id,))
         if not request.lost:
-            self.db.execute("UPDATE arms SET open = open - 1 WHERE id = ?", (request.arm,))
+            self._set("arms", request.arm, "open = open - 1")
 
     def _unknown(self, request: Request) -> int:
         """What is charged for a request whose cost nobody knows: the mean of its arm, or its bound."""
-        pulls, cost = self.db.execute("SELECT pulls, cost FROM arms WHERE id = ?", (request.arm,)).fetchone()
+        pulls, cost = self._row("SELECT pulls, cost FROM arms WHERE id = ?", request.arm)
         if self.layout.terms["lost"] == "mean" and pulls:
             return -(-cost // pulls)
         return max(request.held, int(self.layout.bounds[request.arm]))
 
     def _trip(self, arm: int, now: float) -> None:
         """One more failure in a row; after enough of them the arm is set aside."""
-        failures, trips = self.db.execute("SELECT failures + 1, trips FROM arms WHERE id = ?", (arm,)).fetchone()
+        failures, trips = self._row("SELECT failures + 1, trips FROM arms WHERE id = ?", arm)
         breaker, until = self.layout.breaker, 0.0
         if breaker is not None and not trips and failures >= breaker.failures:
             trips, until = 1, now + breaker.seconds(1)
             _LOGGER.warning("%s failed %d times in a row and is set aside", self.layout.names[arm], failures)
-        change = failures, trips, until, arm
-        self.db.execute("UPDATE arms SET failures = ?, trips = ?, until = max(until, ?) WHERE id = ?", change)
+        self._set("arms", arm, "failures = ?, trips = ?, until = max(until, ?)", failures, trips, until)
 
     def _teach(
         self, service: Service, request: Request, reward: float | None, cost: int | None, more: str = ""
@@ -485,19 +477,13 @@ class Ledger:
         """Count an outcome, of which reward or cost may be unknown, and let the policy learn it."""
         layout, k = self.layout, request.arm
         if cost is not None:
-            change = cost, float(cost) ** 2, int(cost > layout.bounds[k]), k
-            self.db.execute(
-                f"UPDATE arms SET pulls = pulls + 1, cost = cost + ?, cost2 = cost2 + ?, above = above + ?{more} "
-                "WHERE id = ?",
-                change,
-            )
+            change = f"pulls = pulls + 1, cost = cost + ?, cost2 = cost2 + ?, above = above + ?{more}"
+            self._set("arms", k, change, cost, float(cost) ** 2, int(cost > layout.bounds[k]))
             self._see(k, cost)
         if reward is None:
             return service.learnt
-        squares = reward, reward * reward, k
-        self.db.execute(
-            "UPDATE arms SET rewarded = rewarded + 1, reward = reward + ?, reward2 = reward2 + ? WHERE id = ?", squares
-        )
+        change = "rewarded = rewarded + 1, reward = reward + ?, reward2 = reward2 + ?"
+        self._set("arms", k, change, reward, reward * reward)
         paid = layout.tick(cost if cost is not None else self._unknown(request))
         return layout.program.learn(service.learnt, request.id, k, layout.reward_ticks(reward), paid, layout.there)
 
@@ -517,7 +503,7 @@ class Ledger:
         hold, bound = self.layout.terms["hold"], int(self.layout.bounds[k])
         counts = self.db.execute("SELECT place, count FROM costs WHERE arm = ?", (k,)).fetchall()
         amount = bound if hold == "bound" else quantile(counts, hold, bound)
-        self.db.execute("UPDATE arms SET hold = ? WHERE id = ? AND hold IS NOT ?", (amount, k, amount))
+        self._set("arms", k, "hold = ?", amount)
         return counts
 
     def _hold_all(self) -> None:
@@ -558,13 +544,13 @@ class Ledger:
         self.db.execute("INSERT INTO states VALUES (?, ?, ?)", (service.event, service.now, self.state()))
         if service.now is not None:
             oldest = service.now - self.layout.terms["retention"]
-            (first,) = self.db.execute("SELECT max(event) FROM states WHERE t <= ?", (oldest,)).fetchone()
+            (first,) = self._row("SELECT max(event) FROM states WHERE t <= ?", oldest)
             for table, column in (("events", "n"), ("states", "event")) if first else ():
                 self.db.execute(f"DELETE FROM {table} WHERE {column} < ?", (first,))
 
     def restore(self, text: str, terms: str) -> None:
         """Into an empty database: a state, and its terms."""
-        if not self.db.execute("SELECT 1 FROM sqlite_master").fetchone():
+        if not self._row("SELECT 1 FROM sqlite_master"):
             self.db.executescript(SCHEMA)
         for name, rows in json.loads(text).items():
             self.db.execute(f"DELETE FROM {name}")
@@ -604,7 +590,7 @@ class Ledger:
         names += [name for name in terms["arms"] if name not in self.layout.places]
         if len(names) > len(self.layout.names) and (path := value_for_each_arm(self.layout.policy)):
             raise InputError(f"arms: one more given; {path} has one value for each of {len(self.layout.names)} arms")
-        (last,) = self.db.execute("SELECT coalesce(max(id), 0) FROM budgets").fetchone()
+        (last,) = self._row("SELECT coalesce(max(id), 0) FROM budgets")
         return terms | {"budgets": numbered(terms["budgets"], old["budgets"], last), "unit": unit_of(terms)}, names
 
     def change(self, now: float, layout: Layout, told: Mapping[str, Any] | None = None) -> None:
@@ -615,7 +601,7 @@ class Ledger:
         for request in pending:
             self.charge(request.time, request.arm, request.caller, -request.held)
         text, kept = dumped(layout.terms), dumped(told) if told is not None else self.told()
-        (version,) = self.db.execute("SELECT max(id) + 1 FROM terms").fetchone()
+        (version,) = self._row("SELECT max(id) + 1 FROM terms")
         self.db.execute("INSERT INTO terms VALUES (?, ?, ?)", (version, text, kept))
         self.db.executemany("INSERT OR IGNORE INTO arms (id, name) VALUES (?, ?)", enumerate(layout.names))
         self.layout, self._version = layout, version
@@ -646,7 +632,7 @@ class Ledger:
 
     def told(self) -> str:
         """What the last one who made an agent of this file gave."""
-        return self.db.execute("SELECT told FROM terms, service WHERE id = terms").fetchone()[0]
+        return self._row("SELECT told FROM terms, service WHERE id = terms")[0]
 
     def _hand_over(self, account: Account, before: Account | None, granted: int, now: float) -> None:
         """What the running period paid, the one that runs now has paid; so what is left changes by the amounts."""
@@ -661,9 +647,9 @@ class Ledger:
             for caller, paid in rows.fetchall():
                 self._book(account, period, caller, paid)
         if account.carries and before.carries:
-            (total,) = self.db.execute("SELECT total FROM budgets WHERE id = ?", (before.id,)).fetchone()
-            change = period, granted - before.amount, total, account.id
-            self.db.execute("UPDATE budgets SET begun = ?, brought = ?, total = ? WHERE id = ?", change)
+            (total,) = self._row("SELECT total FROM budgets WHERE id = ?", before.id)
+            change = period, granted - before.amount, total
+            self._set("budgets", account.id, "begun = ?, brought = ?, total = ?", *change)
         most = max(before.amount, account.amount)  # what it paid under the larger grant was not overspent
         self.db.execute(
             "UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND period = ?", (most, account.id, period)
@@ -683,7 +669,7 @@ class Ledger:
             (id, k, layout.reward_ticks(reward), layout.tick(means[k] if paid is None or do == "expire" else paid))
             for id, k, do, paid, reward in found
         ]
-        (known,) = self.db.execute("SELECT sum(rewarded) FROM arms").fetchone()
+        (known,) = self._row("SELECT sum(rewarded) FROM arms")
         level = logging.WARNING if len(rows) < (known or 0) else logging.INFO
         _LOGGER.log(level, "%s was taught %d of %d outcomes", layout.terms["policy"], len(rows), known or 0)
         return layout.program.learn_all(np.array(rows, np.int64).reshape(-1, 4), layout.there)
