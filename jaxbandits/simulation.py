@@ -19,11 +19,12 @@ from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad, refuse_beyond_memory, whole_number
 from jaxbandits.core.fingerprint import digest_of_arrays
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
+from jaxbandits.core.settings import Settings
 from jaxbandits.result import Result, join_settings
 
 
 def simulate(
-    policies: Policy | Sequence[Policy],
+    policies: Policy | Settings | Sequence[Policy | Settings],
     environment: Environment,
     constraint: Constraint,
     *,
@@ -47,6 +48,7 @@ def simulate(
 
     Args:
         policies: one policy or a list. A leaf may carry extra leading axes: ``[setting]`` or ``[setting, instance]``.
+            Settings that were checked already (``core.settings.Settings``) are played as they are.
         environment: the world, of one or more instances.
         constraint: the accountant, e.g. ``TotalBudget(500.0, last_pull="counts")``.
         key: ``jax.random.key(seed)``.

@@ -92,6 +92,10 @@ class Task:
             cap=self.cap[instance],  # type: ignore[arg-type]
         )
 
+    def lane_shapes(self, count: int) -> scan.Lane:
+        """The shapes of the constants of so many lanes."""
+        return _resized(self.lanes(np.zeros(1, np.int64)), count)
+
 
 # --- on the device: chunks, marks, slots
 
@@ -422,13 +426,13 @@ def _begin_all(environment: Environment, lanes: scan.Lane) -> scan.Carry:
 
 def lane_bytes(task: Task) -> int:
     """What a round of one lane reads and writes, in bytes."""
-    carry, _ = blank_shapes(1, task.environment, task.lanes(np.zeros(1, np.int64)))
+    carry, _ = blank_shapes(1, task.environment, task.lane_shapes(1))
     return tree_bytes(carry.state)
 
 
 def state_bytes(task: Task, slots: int) -> int:
     """Memory of a worker with so many slots: state, constants and outcomes, in bytes."""
-    lanes = task.lanes(np.zeros(SEATS_PER_SLOT * slots, np.int64))
+    lanes = task.lane_shapes(SEATS_PER_SLOT * slots)
     return tree_bytes((blank_shapes(slots, task.environment, lanes), lanes))
 
 

@@ -181,7 +181,7 @@ class Queue:
         self._lock = threading.Lock()
         self._shares: dict[int, float] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
         # Here and not by the workers: another thread, or another device, would trace it anew.
-        seats = task.lanes(np.zeros(slots if batches else SEATS_PER_SLOT * slots, np.int64))
+        seats = task.lane_shapes(slots if batches else SEATS_PER_SLOT * slots)
         self._shapes = blank_shapes(slots, task.environment, seats)
 
     def add(self, job: Job) -> Future[Any]:
