@@ -107,7 +107,8 @@ def lay_out(
     """
     chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     refuse_traced("replicates", replicates)
-    _check_nouns(chosen, environment, constraint)
+    kinds = [one.shapes if isinstance(one, Settings) else one for one in chosen]
+    _check_nouns(kinds, environment, constraint)
     called(environment, "check", environment.check)
     means = mean_tables(environment)
     limits.check_spec(environment.spec)
@@ -223,8 +224,7 @@ def prepare(constraint: Constraint, environment: Environment) -> Constraint:
     return ready
 
 
-def _check_nouns(policies: list[Any], environment: Environment, constraint: Constraint) -> None:
-    chosen = [one.shapes if isinstance(one, Settings) else one for one in policies]
+def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constraint) -> None:
     if not chosen:
         raise InputError("policies: none given; it must be a policy or a list of them")
     example = {

@@ -261,7 +261,8 @@ def run(arguments: argparse.Namespace, given: list[str]) -> int:
             for name in asked:
                 setting_called(name, plan.played.labels)
         if arguments.answer:
-            plan = dataclasses.replace(plan, baselines=plans.baselines_of(plan))
+            splits = plans.baselines_of(plan.table, plan.worlds, plan.spending)
+            plan = dataclasses.replace(plan, baselines=splits)
         progress = usual_progress(arguments.progress)
         threading.Thread(target=_import_xarray, daemon=True).start()
         comparison = run_plan(plan, progress=progress)

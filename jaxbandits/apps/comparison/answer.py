@@ -269,7 +269,8 @@ def answer_of(
     chosen = list(dict.fromkeys([kept[0], *(setting_called(name, ranked) for name in settings)]))
     baselines, best = comparison.baselines, probability_best(plan)
     if baselines is None:
-        baselines = run_plan(plan.alone(played=plans.baselines_of(plan)), progress=progress)
+        splits = plans.baselines_of(plan.table, plan.worlds, plan.spending)
+        baselines = run_plan(plan.alone(played=splits), progress=progress)
     answers = tuple(
         _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in chosen
     )
@@ -277,7 +278,7 @@ def answer_of(
         comparison=comparison,
         baselines=baselines,
         settings=answers,
-        best_arms=tuple(plans.best_by_file(plan)),
+        best_arms=tuple(plans.best_by_file(plan.table, plan.worlds, plan.spending)),
         check=check_noise(comparison, progress=progress) if check else None,
         warnings=tuple(warnings_of(comparison, labels.index(chosen[0]), answers[0].arms)),
     )
@@ -302,7 +303,8 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
     """
     worlds, found = plan.worlds, []
     if worlds.posterior is None:
-        arms = zip(plan.table.instances, plans.best_by_file(plan), strict=True)
+        best_arms = plans.best_by_file(plan.table, worlds, plan.spending)
+        arms = zip(plan.table.instances, best_arms, strict=True)
         return [np.eye(len(instance.arms))[best] for instance, best in arms]
     each_one = zip(plan.table.instances, worlds.posterior.instances, strict=True)
     for number, (instance, posterior) in enumerate(each_one):
@@ -332,8 +334,8 @@ def _setting_answer(
     share = paid / np.maximum(paid.sum(axis=-1, keepdims=True), 1e-300)
     spreads = [share, accounts.pulls[setting], paid, accounts.results(setting)]
     spreads += [accounts.spent2(setting)] if plan.table.cost2_unit else []
-    arms = []
-    for row, (instance, (reward, cost)) in enumerate(zip(instances, plans.file_means(plan), strict=True)):
+    arms, means = [], plans.file_means(plan.table, plan.worlds)
+    for row, (instance, (reward, cost)) in enumerate(zip(instances, means, strict=True)):
         in_file = np.array([(reward.value, cost.value) for reward, cost, _ in estimates(instance)])
         seen = None if plan.table.kind == "log" else (instance.evidence or NO_EVIDENCE).clicks
         known = [reward, money(cost), *in_file.T, best[row], np.full(len(in_file), np.nan) if seen is None else seen]

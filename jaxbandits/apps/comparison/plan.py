@@ -400,27 +400,26 @@ SEEN, EVEN, BEST = "the split seen in the file", "an even split", "all on the fi
 MIXTURE = "the file's best mixture"
 
 
-def file_means(plan: ComparisonPlan) -> list[tuple[np.ndarray, np.ndarray]]:
+def file_means(table: ArmsTable, world: Worlds) -> list[tuple[np.ndarray, np.ndarray]]:
     """Mean reward and cost per pull of each instance's arms by the file, ``[K(, d)]``: pooled, where they are drawn."""
-    if plan.worlds.posterior is None:
-        return [(instance.mean_reward, instance.mean_cost) for instance in plan.table.instances]
-    return [each.means() for each in plan.worlds.posterior.instances]
+    if world.posterior is None:
+        return [(instance.mean_reward, instance.mean_cost) for instance in table.instances]
+    return [each.means() for each in world.posterior.instances]
 
 
-def best_by_file(plan: ComparisonPlan) -> list[int]:
+def best_by_file(table: ArmsTable, world: Worlds, spending: Spending) -> list[int]:
     """The arm with the best ratio by the file, of each instance: known beforehand, the same in every run."""
-    means = file_means(plan)
-    return [int(np.argmax(reward / plan.spending.in_money(cost))) for reward, cost in means]
+    means = file_means(table, world)
+    return [int(np.argmax(reward / spending.in_money(cost))) for reward, cost in means]
 
 
-def baselines_of(plan: ComparisonPlan) -> Played:
+def baselines_of(table: ArmsTable, world: Worlds, spending: Spending) -> Played:
     """What the same comparison is held against: those fixed splits that the file knows.
 
     Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for the best arm alone;
     with two costs, of which one arm alone may leave much, the mixture that the fluid program finds.
     """
-    instances, means, best = plan.table.instances, file_means(plan), best_by_file(plan)
-    spending = plan.spending
+    instances, means, best = table.instances, file_means(table, world), best_by_file(table, world, spending)
     clicks = [(instance.evidence or NO_EVIDENCE).clicks for instance in instances]
     splits = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
     splits[EVEN] = [x.min() / x for x in (spending.in_money(cost) for _, cost in means)]

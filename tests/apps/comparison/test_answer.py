@@ -59,7 +59,7 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
 def test_baselines_split_as_they_say(answer: Answer) -> None:
     plan, accounts = answer.comparison.plan, answer.baselines.accounts
     assert list(answer.baselines.plan.played.labels) == [SEEN, EVEN, BEST]
-    best = best_by_file(plan)
+    best = best_by_file(plan.table, plan.worlds, plan.spending)
     pulls = accounts.pulls[2, 0]  # known by the file, not draw by draw: the same arm in every run
     assert (pulls.sum(axis=-1) == pulls[:, best[0]]).all() and answer.best_arms == tuple(best)
     clicks = np.array([400.0, 250.0, 600.0])
