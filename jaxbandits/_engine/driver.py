@@ -96,16 +96,7 @@ class Task:
 
     def lane_shapes(self, count: int) -> scan.Lane:
         """The shapes of what :meth:`lanes` gives for so many."""
-        key = jax.ShapeDtypeStruct((count, 2), np.uint32)
-        return scan.Lane(
-            row=jax.ShapeDtypeStruct((count,), np.int32),  # type: ignore[arg-type]
-            world_key=key,  # type: ignore[arg-type]
-            policy_key=key,  # type: ignore[arg-type]
-            policy=_resized(self.chosen.shapes, count, axes=0),
-            constraint=_resized(self.constraint, count),
-            marks=_resized(self.marks, count),
-            cap=_resized(self.cap, count),  # type: ignore[arg-type]
-        )
+        return _resized(self.lanes(np.zeros(1, np.int64)), count)
 
 
 # --- on the device: chunks, marks, slots
@@ -421,9 +412,9 @@ def blank_shapes(slots: int, environment: Environment, lanes: scan.Lane) -> tupl
     return _resized(carry, slots), _resized(outcome, lanes.row.shape[0])
 
 
-def _resized(tree: T, lanes: int, axes: int = 1) -> T:
-    """The shapes of a tree with another number of lanes, in place of its first ``axes``."""
-    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((lanes, *x.shape[axes:]), x.dtype), tree)
+def _resized(tree: T, lanes: int) -> T:
+    """The shapes of a tree with another number of lanes."""
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((lanes, *x.shape[1:]), x.dtype), tree)
 
 
 def blank(engine: ModuleType, slots: int, shapes: tuple[scan.Carry, EndedLane]) -> Pool:
