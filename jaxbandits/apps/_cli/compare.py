@@ -86,6 +86,7 @@ _CONVERTERS: Mapping[str, Callable[[str], Any]] = {
     "text": str,
     "texts": str,
     "columns": columns_of,
+    "marks": whole(1, 10_000),
 }
 
 

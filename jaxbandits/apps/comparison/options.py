@@ -34,7 +34,7 @@ def option(
     Args:
         default: the value if none is given.
         kind: the words that it may be, or how the command reads it: ``"number"``, ``"whole"``, ``"text"``, ``"texts"``
-            (repeatable), ``"columns"``, ``"flag"``.
+            (repeatable), ``"columns"``, ``"marks"`` (their number), ``"flag"``.
         about: what ``--help`` says; empty if the command has no option of this name.
         metavar: how ``--help`` calls its value.
         spelt: the option, where it is not the field's name.
@@ -148,7 +148,7 @@ class Options(ReadingOptions):
         LAST_PULLS,
         "the pull that exceeds the budget counts with its reward, or forfeits it (counts)",
     )
-    marks: int | Sequence[float] = option(50, "whole", "points of the curves in regret.png (50)", metavar="N")
+    marks: int | Sequence[float] = option(50, "marks", "points of the curves in regret.png (50)", metavar="N")
     average_cost: float | None = option(None, "number", "")  # the command's --constraint says it
 
     @property
