@@ -289,7 +289,7 @@ def mean_tables(environment: Environment) -> Means:
     """
     kind = type(environment).__name__
     whole_number(f"{kind}.instances", called(environment, "instances", lambda: environment.instances), 1)
-    means = called(environment, "values", lambda: tuple(map(np.asarray, environment.values())))
+    means: Any = called(environment, "values", lambda: tuple(map(np.asarray, environment.values())))
     reward, cost = called(environment, "values", lambda: [x.astype(np.float64, copy=False) for x in means])
     if reward.ndim != 2 or reward.shape[0] != environment.instances or cost.shape[:2] != reward.shape:
         raise InputError(

@@ -431,7 +431,7 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     rows, drawn = list(group.rows), plan.worlds.posterior is not None
     each = list(np.repeat(rows, len(runs))) if drawn else rows  # rows of the environment
     environment = plan.worlds.arms(plan.table, rows, runs) if drawn else group.environment
-    arms = environment.arms if isinstance(environment, WithNullArm) else environment
+    arms: Any = environment.arms if isinstance(environment, WithNullArm) else environment
     lanes = [plan.table.instances[row] for row in each]
     spec = group.environment.spec
     with warnings.catch_warnings():

@@ -310,7 +310,7 @@ def prepare(
 def _read(arms: str | os.PathLike[str] | ArmsTable, asked: Options) -> ArmsTable:
     if not isinstance(arms, ArmsTable):
         return read_arms(arms, **asked.reading)
-    usual = (None, "published", (), [], False)
+    usual: tuple[Any, ...] = (None, "published", (), [], False)
     if idle := [name for name, value in asked.reading.items() if value not in usual]:
         raise InputError(f"{', '.join(idle)}: given with an ArmsTable; give them to read_arms instead")
     return dataclasses.replace(arms, path=None)
