@@ -62,13 +62,11 @@ class Layout:
     best_rate: np.ndarray  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
     benchmarks: Mapping[str, tuple[np.ndarray, np.ndarray]]  # of a world that changes, see Environment.benchmarks
 
-    def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str = "moving") -> np.ndarray:
-        """What could have been gained, ``[lane, mark]`` in units: the best rate times the clock, or a ``benchmark``.
+    def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str) -> np.ndarray:
+        """What a benchmark of a world that changes could have gained, ``[lane, mark]`` in units.
 
         ``instance`` is each lane's, ``clock`` in ticks, ``[lane, mark]``.
         """
-        if not self.benchmarks:
-            return self.best_rate[instance][:, None] * ticks.to_units(clock)
         value, slope = (x[instance] for x in self.benchmarks[benchmark])
         at = ticks.join(self.tasks[0].marks)[instance]
         return value + slope * ticks.to_units(clock - at)

@@ -88,7 +88,7 @@ def estimate(
             raise bad(name, float(mean[edge][0]), "strictly between 0 and 1 (at the edge the score is undefined)")
     result, regret, rounds = estimates.play(policy, environment, constraint, key=key, replicates=replicates, **options)
     pulls = np.asarray(result.final["pulls"])[..., : arms.spec.arms]  # the null arm, the last, brings nothing
-    lanes = np.asarray(result.about["instance_ids"]), np.asarray(result.replicates)
+    lanes = np.asarray(result.about.instance_ids), np.asarray(result.replicates)
     totals = sums(arms, _outcome if bernoulli else _logs, key, *lanes, pulls)
     score = (_bernoulli_scores if bernoulli else _beta_scores)(arms, pulls, totals)
     explicit = _explicit(arms, constraint, result, pulls, names)

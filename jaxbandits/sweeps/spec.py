@@ -270,6 +270,7 @@ class Unit(NamedTuple):
     policy: str
     environment: str
     budget: int  # its number among the budgets
+    constraint: Constraint  # as the spec gives it
     layout: Layout
     task: driver.Task  # what the engines run
     blocks: int  # how many it is cut into
@@ -401,7 +402,8 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
             count = int(np.clip(np.ceil(sums[-1] / spec.block_seconds), 1, seconds.size))
             inner = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
             parts = list(itertools.pairwise(np.unique([0, *inner, seconds.size])))
-            units.append(Unit(f"{policy} on {where}{at_budget}", policy, where, number, layout, task, len(parts)))
+            name = f"{policy} on {where}{at_budget}"
+            units.append(Unit(name, policy, where, number, limit, layout, task, len(parts)))
             for part in (slice(*ends) for ends in parts):
                 work = float(seconds[part].sum()), float(rounds[part].sum())
                 blocks.append(Block(len(blocks), units[-1], task.order[part], *work))

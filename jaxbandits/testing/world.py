@@ -272,7 +272,7 @@ def _addresses(environment: Environment, root: jax.Array) -> None:
             warnings.filterwarnings("ignore", r"Zooming\.lipschitz")  # how well it plays does not matter here
             given: dict[str, Any] = {"key": root, "replicates": 2, "marks": (0.5, 1.0)}
             one, other = (simulate(policy, environment, horizon, engine=x, **given) for x in ("scan", "leap"))
-        assert_same_results(one, other, f"engine scan and engine {other.about['engine']}")
+        assert_same_results(one, other, f"engine scan and engine {other.about.engine}")
 
 
 def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) -> None:

@@ -522,4 +522,4 @@ def test_nothing_that_forgets_is_leapt() -> None:
             jb.simulate(policy, world("bernoulli"), HORIZON, key=KEY, engine="leap")
     moving = Piecewise.of([world("bernoulli")])
     result = jb.simulate(OmegaUCB(), moving, HORIZON, key=KEY, marks=1)
-    assert "Piecewise" in result.about["why_scan"]
+    assert "Piecewise" in result.about.why_scan

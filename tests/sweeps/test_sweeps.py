@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import errno
 import functools
 import json
@@ -23,6 +24,7 @@ from jaxbandits.apps._cli.console import main
 from jaxbandits.apps._cli.sweep import status_lines
 from jaxbandits.sweeps import Curve, StorageError, Sweep, report, store, sweep
 from jaxbandits.sweeps import spec as spec_module
+from jaxbandits.sweeps.result import compared
 from jaxbandits.sweeps.spec import describe, first_difference, forecast, load_spec, make_plan
 from jaxbandits.sweeps.store import Folder, decode, encode, read_logs
 
@@ -82,6 +84,9 @@ def test_the_numbers_are_those_of_simulate(done):
     _, result = done
     data = result.data
     assert data["regret"].dims == ("setting", "environment", "budget", "instance", "replicate", "mark")
+    assert list(result.results) == [
+        (policy, name, budget) for name in ("three", "two") for budget in (0, 1) for policy in ("OmegaUCB", "MUCB")
+    ]
     for name, environment in (("three", world()), ("two", world(2))):
         for budget in (4.0, 16.0):
             alone = jb.simulate(
@@ -93,6 +98,10 @@ def test_the_numbers_are_those_of_simulate(done):
                 marks=3,
                 engine="scan",
             )
+            for policy in ("OmegaUCB", "MUCB"):
+                one, cell = alone.sel(policy=policy), result.results[policy, name, int(budget == 16.0)]
+                jb.testing.assert_same_results(dataclasses.replace(one, final={}), cell, f"{policy} on {name}")
+                assert dataclasses.replace(one.about, device="") == dataclasses.replace(cell.about, device="")
             part = data.sel(environment=name, budget=budget).isel(instance=slice(environment.instances))
             for what in ("regret", "realised_regret", "reward", "spent", "rounds"):
                 np.testing.assert_array_equal(part[what].values, getattr(alone, what).values, err_msg=what)
@@ -309,8 +318,10 @@ def test_disk_full(tmp_path, done, monkeypatch, capsys):
 # ---- the recommended value
 
 
-def of_runs(values, x, **coords):
-    return xarray.DataArray(values, dims=("setting", "replicate"), coords={"rho": ("setting", x), **coords})
+def of_runs(values, x, over="replicate"):
+    """The curve of one policy, all that a report has."""
+    (case,) = compared([xarray.DataArray(values, dims=("setting", over))], over)
+    return Curve.of("p", case, {"rho": np.asarray(x)})
 
 
 def test_the_indistinguishable_values_contain_the_best_one():
@@ -321,11 +332,35 @@ def test_the_indistinguishable_values_contain_the_best_one():
     lost = narrow = 0
     for _ in range(400):
         noise = rng.normal(0, 5, 30) + rng.gamma(2, 1, (means.size, 30)) - 2
-        curve = Curve.of("p", of_runs(means[:, None] + noise, grid), ["rho"], given=False)
+        curve = of_runs(means[:, None] + noise, grid)
         lost += not curve.indistinguishable[5]
         narrow += not curve.indistinguishable[[0, 1, 10, 11]].any()
     assert lost / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
     assert narrow > 380  # and what is clearly worse is left out
+
+
+@pytest.mark.parametrize("cells", [1, 4])
+def test_noise_is_called_clear_in_one_table_of_twenty(cells):
+    """Eight policies of one law, the best chosen by looking; plain 95 % intervals call a difference clear in half."""
+    rng, tables = np.random.default_rng(4), 400 // cells
+    noise = rng.normal(size=(tables, cells, 8, 30)) + rng.normal(0, 3, size=(tables, cells, 1, 30))
+    regrets = [[xarray.DataArray(x, dims=("setting", "replicate")) for x in table] for table in noise]
+    wrong = sum(any(case.clear.any() for case in compared(table, "replicate")) for table in regrets)
+    assert wrong / tables <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / tables)
+
+
+@pytest.mark.parametrize(("shift", "least"), [(3, 0.7), (-3, 0.7), (5, 0.95)])
+def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, least):
+    """The first of eight policies is so many standard errors of a difference worse, or better, than the others."""
+    rng, runs = np.random.default_rng(5), 60
+    clear = 0
+    for _ in range(300):
+        x = rng.normal(size=(8, runs))
+        x[0] += shift * np.sqrt(2 / runs)
+        (case,) = compared([xarray.DataArray(x, dims=("setting", "replicate"))], "replicate")
+        best = int(x.mean(axis=1).argmin())
+        clear += bool(case.clear[0, best] if shift > 0 else case.clear[1:, 0].any())
+    assert clear / 300 >= least
 
 
 def test_recommendation_in_words():
@@ -334,16 +369,16 @@ def test_recommendation_in_words():
     wiggle = np.random.default_rng(1).normal(0, 0.1, (5, 20))
 
     def said(means, given=grid):
-        return Curve.of("p", of_runs(np.array(means)[:, None] + common + wiggle, given), ["rho"], given=False)
+        return of_runs(np.array(means)[:, None] + common + wiggle, given)
 
     assert said([9, 1.01, 1, 1.02, 9]).recommendation() == "rho = 0.3, indistinguishable from 0.2 to 0.4"
     assert said([9, 5, 1, 5, 9]).recommendation() == "rho = 0.3, clearly better than every other value"
     assert said([1.01, 9, 1, 1.02, 9]).recommendation() == "rho = 0.3, indistinguishable from 0.1 and 0.3 to 0.4"
     assert said([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation() == "rho = 0.3, indistinguishable from 0.2 to 0.4"
     assert said([1, 5, 9, 9, 9]).at_edge == ["rho"] and said([9, 1, 5, 5, 5]).at_edge == []
-    same = Curve.of("p", of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3]), ["rho"], given=False)
+    same = of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3])
     assert same.recommendation() == "all values of rho are equal: the same regret in every run" and same.at_edge == []
-    one = Curve.of("p", of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2]), ["rho"], given=False)
+    one = of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2])
     assert "rho = 0.2" in one.recommendation() and one.indistinguishable.all()
 
 
@@ -374,12 +409,12 @@ def test_several_environments_and_budgets_give_a_map_of_cases(tmp_path):
 def test_a_curve_says_what_a_few_units_carry():
     means = np.linspace(5, 1, 2)[:, None] + np.random.default_rng(1).normal(size=(2, 60)) / 10
     means[1, :2] = 40.0
-    curve = Curve.of("p", of_runs(means, [0.1, 0.2]), ["rho"], given=False, unit="instance")
+    curve = of_runs(means, [0.1, 0.2], over="instance")
     assert curve.best == 1 and curve.warnings[0] == (
         "heavy tail: 2 of 60 instances carry 58% of this mean: more instances will move it"
     )
     assert report._about(curve)[1] == "    2 of 60 instances carry 58% of this mean: more instances will move it"
-    few = Curve.of("p", of_runs(means[:, 2:8], [0.1, 0.2]), ["rho"], given=False)
+    few = of_runs(means[:, 2:8], [0.1, 0.2])
     assert few.warnings == ("few units: 6 runs are too few for an interval that holds its level; take 11 or more",)
 
 

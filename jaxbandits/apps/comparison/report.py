@@ -372,7 +372,7 @@ def limits(comparison: Comparison) -> list[str]:
     plan = comparison.plan
     warned = [f"warning: {text}" for text in comparison.doubts()]
     of_each = "of each instance, " if len(plan.table.instances) > 1 else ""
-    return [*warned, f"note: {of_each}{invisible(plan.runs)}"]
+    return [*warned, f"note: {of_each}{invisible(plan.runs, 'replicate')}"]
 
 
 def _each_instance(comparison: Comparison) -> list[str | Table]:
