@@ -62,8 +62,8 @@ def is_users(owner: Any) -> bool:
     """Is any code in an object, or in what its fields hold, not this package's, or not as it was written?"""
     if isinstance(owner, _PLAIN) or hasattr(owner, "dtype"):
         return False
-    if type(owner) in (tuple, list):
-        return any(map(is_users, owner))
+    if isinstance(owner, (tuple, list)):
+        return type(owner).__module__.split(".")[0] not in ("builtins", "jaxbandits") or any(map(is_users, owner))
     if isinstance(owner, functools.partial):
         return any(map(is_users, (owner.func, *owner.args, *owner.keywords.values())))
     if isinstance(owner, FunctionType):  # a closure of ours may hold a function of the user's

@@ -544,6 +544,7 @@ def test_bad_arguments(given, message, capsys):
 
 
 CODE = """
+import dataclasses
 import pathlib
 import jax
 import numpy as np
@@ -592,7 +593,7 @@ def test_a_sweep_is_the_code_that_it_plays(tmp_path, monkeypatch):
     assert first == code(comment="two") != code(factor=3)
     assert first == code() != code(read=2.0)
     # What the host asks for is no part of a trace, and counts too.
-    world = f"World(**{{k: getattr({ARMS}, k) for k in World.__dataclass_fields__}})"
+    world = f"World(**{{field.name: getattr({ARMS}, field.name) for field in dataclasses.fields(World)}})"
     assert code(world=world) != code(world=world, best=0.5)
     assert code(limit="Rounds(20)") == code(limit="Rounds(20)") != code(limit="Rounds(20)", clock=2**23)
 
