@@ -436,6 +436,18 @@ def chunk(
     return jax.vmap(partial(leave, passing))(lanes, carry, done.lanes), TunerState(mean, done.lanes.pace)
 
 
+def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
+    """One of everything that a chunk does, for one lane: the program's digest is made of it."""
+    assert isinstance(environment, AddressedArms)
+    passing = passes(environment, at_instance(environment, lane.row), carry.state.environment)
+    now = enter(carry, jax.tree.map(lambda x: x[0], tuner(1).pace))
+    if passing:
+        now = let_pass(environment, lane, carry, now)
+    leader, tied = aim(environment, lane, carry, now)
+    now = land(lane, now, block(environment, LENGTHS[0], lane, carry, leader))
+    return leave(passing, carry, play_ties(environment, lane, carry, now, leader, tied))
+
+
 def _blocks(environment: AddressedArms, length: int, lanes: Lane, carry: Carry, leaders: Leader) -> Leader:
     """A block; of the longest kind further ones under the same ceiling, as long as few lanes have stopped.
 

@@ -12,7 +12,6 @@ import jax
 import numpy as np
 
 from jaxbandits.core.checks import InputError, as_played, bad, called, numbers
-from jaxbandits.core.fingerprint import refresh
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import map_leaves, walk
 
@@ -37,7 +36,6 @@ class Settings:
 
         A leaf may have extra leading axes ``[setting]`` or ``[setting, instance]``. ``spec`` is for ``Policy.check``.
         """
-        refresh(policy)
         counts: dict[str, int] = {}
 
         def shape(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:

@@ -461,7 +461,7 @@ def test_descriptions():
     assert describe(np.float32([0.5])) == {"dtype": "<f4", "values": [0.5]}
     assert describe(np.zeros(100)) != describe(np.ones(100))
     assert describe(world()) == describe(world()) != describe(world(2))
-    assert "code" in describe(two_parameters()) and "code" not in describe(jb.policies.OmegaUCB())
+    assert describe(functools.partial)["is"] == "functools.partial"
     with pytest.raises(jb.InputError, match="cannot be told from another"):
         describe({"x": object()})
     assert first_difference({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2}) == ("a.b", 1, 3)
@@ -578,92 +578,78 @@ def test_bad_arguments(given, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def made(k, d=1):
-    """A function with a closure and a default."""
+CODE = """
+import dataclasses
+import pathlib
+import jax
+import numpy as np
+import jaxbandits as jb
+from jaxbandits.policies.base import IndexPolicy
+import sweep_helpers
 
-    def f(x, d=d):
-        return k * x + d
+@jb.pytree
+class Mine(IndexPolicy):
+    def score(self, arms):
+        return sweep_helpers.scaled(arms.reward) * float(pathlib.Path({file!r}).read_text())
 
-    return f
+@jb.pytree
+class World(jb.environments.FiniteArms):
+    def values(self):
+        reward, cost = super().values()
+        return {best} * reward, cost
 
+@jb.pytree
+class Rounds(jb.Horizon):
+    def expected_clock(self, ledger):
+        return {clock} * ledger["rounds"]
 
-def test_functions_are_told_by_what_they_hold():
-    """Closures, defaults, the object of a method, what is wrapped."""
-
-    class Scale:
-        def __init__(self, k):
-            self.k = k
-
-        def __repr__(self):
-            return f"Scale({self.k})"
-
-        def f(self, x):
-            return self.k * x
-
-    def odd(n):
-        return n and even(n - 1)
-
-    def even(n):
-        return not n or odd(n - 1)
-
-    key = jax.random.key(3)
-    assert describe(made(1)) == describe(made(1)) != describe(made(2))
-    assert describe(made(1)) != describe(made(1, d=2))
-    assert describe(Scale(1).f) == describe(Scale(1).f) != describe(Scale(2).f)
-    assert describe(odd) == describe(odd) != describe(even)
-    assert describe(made(key)) == describe(made(jax.random.key(3))) != describe(made(jax.random.key(4)))
-    assert describe(made(1, d=object())) == describe(made(1, d=object()))
-    for wrap in (jax.jit, jax.vmap, functools.lru_cache, lambda f: jax.vmap(f, in_axes=1)):
-        assert describe(wrap(made(1))) == describe(wrap(made(1))) != describe(wrap(made(2)))
-    assert describe(jax.vmap(made(1))) != describe(jax.vmap(made(1), in_axes=1))
+sweep = jb.Sweep(
+    policies=Mine(), environments={world}, constraint={limit}, replicates=2, engine="scan")
+"""
+ARMS = "jb.environments.random_bernoulli(jax.random.key(1), instances=2, arms=3)"
 
 
 def test_a_sweep_is_the_code_that_it_plays(tmp_path, monkeypatch):
-    """Not the text around it: a helper in another file counts, a comment does not."""
+    """Not the text around it: a helper in another file counts, and what is read; a comment does not."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    file = tmp_path / "factor.txt"
 
-    def told(factor, comment):
+    def code(factor=2, comment="one", read=1.0, best=1.0, clock=2**24, limit="jb.Horizon(20)", world=ARMS):
         sys.modules.pop("sweep_helpers", None)
         (tmp_path / "sweep_helpers.py").write_text(f"def scaled(x):\n    return {factor} * x\n")
-        text = f"# {comment}\nimport sweep_helpers\n\ndef f(x):\n    return sweep_helpers.scaled(x)\n\n{SPEC}"
-        (tmp_path / "told.py").write_text(text)
-        load_spec(str(tmp_path / "told.py"))
-        return describe(sys.modules.pop("jaxbandits_spec_told").f)
+        file.write_text(str(read))
+        text = CODE.format(file=str(file), best=best, clock=clock, limit=limit, world=world)
+        (tmp_path / "spec.py").write_text(f"# {comment}\n{text}")
+        return make_plan(load_spec(str(tmp_path / "spec.py"))).identity["code"]
 
-    assert told(2, "one") == told(2, "two") != told(3, "one")
-
-
-SESSION = """
-def f(x):
-    return {body} if x in {{"aa", "bb", "cc", "dd"}} else 0
-
-class Base:
-    def f(self):
-        return {body}
-
-class Inherits(Base):
-    pass
-
-class Static:
-    f = staticmethod(lambda x: {body})
-
-class Property:
-    f = property(lambda self: {body})
-"""
+    first = code()
+    assert list(first) == ["Mine on FiniteArms"]
+    assert first == code(comment="two") != code(factor=3)
+    assert first == code() != code(read=2.0)
+    # What the host asks for is no part of a trace, and counts too.
+    world = f"World(**{{field.name: getattr({ARMS}, field.name) for field in dataclasses.fields(World)}})"
+    assert code(world=world) != code(world=world, best=0.5)
+    assert code(limit="Rounds(20)") == code(limit="Rounds(20)") != code(limit="Rounds(20)", clock=2**23)
 
 
-def of_a_session(body):
-    names = {"__name__": "no_such_module"}
-    exec(SESSION.format(body=body), names)
-    return [describe(names[name]) for name in ("f", "Base", "Inherits", "Static", "Property")]
+def test_a_sweep_of_this_packages_code_has_its_version_only():
+    assert make_plan(spec()).identity["code"] == {}
 
 
-def test_code_of_a_session_is_told_apart():
-    """A notebook or ``python -c`` has no file whose digest could change; a set has another order in each process."""
-    assert of_a_session("3") == of_a_session("3")
-    assert all(a != b for a, b in zip(of_a_session("3"), of_a_session("4"), strict=True))
-    script = f"from tests.sweeps.test_sweeps import of_a_session; print(of_a_session({'3'!r}))"
-    other = os.environ | {"PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"}
-    done = subprocess.run([sys.executable, "-c", script], env=other, capture_output=True, check=True, text=True)
-    assert done.stdout == f"{of_a_session('3')}\n"
+def test_another_process_makes_the_same_sweep(tmp_path):
+    file = tmp_path / "spec.py"
+    (tmp_path / "sweep_helpers.py").write_text("def scaled(x):\n    return 2 * x\n")
+    (tmp_path / "factor.txt").write_text("1")
+    limits = {"best": 1.0, "clock": 2**24, "limit": "Rounds(20)", "world": ARMS}
+    file.write_text(CODE.format(file=str(tmp_path / "factor.txt"), **limits))
+    script = (
+        "from jaxbandits.sweeps.spec import load_spec, make_plan; "
+        f"print(make_plan(load_spec({str(file)!r})).identity['code'])"
+    )
+
+    def another(seed):
+        other = os.environ | {"PYTHONHASHSEED": seed}
+        return subprocess.run([sys.executable, "-c", script], env=other, capture_output=True, check=True, text=True)
+
+    assert another("1").stdout == another("2").stdout != "{}\n"
