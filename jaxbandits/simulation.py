@@ -145,9 +145,8 @@ def _result(
     task, settings = layout.tasks[number], layout.settings[number]
     instance = task.places(np.arange(task.order.size))[1]
     ledger = ledger_of(accounts.rows, task.constraint, instance)
-    for name in layout.benchmarks:
-        for clock in ("clock", "expected_clock"):
-            possible = layout.possible(instance, ledger[clock], name)
+    for clock in ("clock", "expected_clock"):
+        for name, possible in layout.benchmarks(instance, ledger[clock]).items():
             if not np.isnan(possible).any():  # else regrets are NaN
                 ledger[f"{name}:{clock}"] = ticks.from_units(possible)
     several = task.replicate_ids.ndim == 2  # ids of each instance: the axis counts

@@ -60,18 +60,19 @@ class Layout:
     shares: np.ndarray  # f64[mark]: the marks as shares of the clock
     expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
     best_rate: np.ndarray  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
-    benchmarks: Mapping[str, tuple[np.ndarray, np.ndarray]]  # of a world that changes, see Environment.benchmarks
 
-    def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str = "moving") -> np.ndarray:
-        """What could have been gained, ``[lane, mark]`` in units: the best rate times the clock, or a ``benchmark``.
+    def benchmarks(self, instance: np.ndarray, clock: np.ndarray) -> Mapping[str, np.ndarray]:
+        """Of a world that changes, by name, what could have been gained, ``[lane, mark]`` in units; else empty.
 
         ``instance`` is each lane's, ``clock`` in ticks, ``[lane, mark]``.
         """
-        if not self.benchmarks:
-            return self.best_rate[instance][:, None] * ticks.to_units(clock)
-        value, slope = (x[instance] for x in self.benchmarks[benchmark])
-        at = ticks.join(self.tasks[0].marks)[instance]
-        return value + slope * ticks.to_units(clock - at)
+        environment, constraint = self.tasks[0].environment, self.tasks[0].constraint
+        return environment.benchmarks(constraint, instance, ticks.to_units(clock)) or {}
+
+    def possible(self, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+        """What could have been gained, ``[lane, mark]`` in units: the best rate times the clock, or ``"moving"``."""
+        moving = self.benchmarks(instance, clock).get("moving")
+        return self.best_rate[instance][:, None] * ticks.to_units(clock) if moving is None else moving
 
 
 def _moves_its_own(function: F) -> F:
@@ -160,16 +161,15 @@ def lay_out(
         lost |= {capabilities.why_not(*one): 0 for one in promises if task.engine is scan and undone(*one)}
     for reason in lost:
         warnings.warn(f"played round by round, because {reason}", stacklevel=4)
-    at = ticks.to_units(ticks.join(tasks[0].marks))
-    benchmarks = called(environment, "benchmarks", lambda: environment.benchmarks(ready, at))
+    no_lane = np.zeros(0, np.int64), np.zeros((0, shares.size))
+    moves = called(environment, "benchmarks", lambda: environment.benchmarks(ready, *no_lane)) is not None
     return Layout(
         tasks=tuple(tasks),
         settings=tuple(one.labels for one in settings),
         names=_names(ids if instance_names is None else instance_names, ids),
         shares=shares,
         expected=expected,
-        best_rate=_best_rate(ready, environment) if benchmarks is None else np.full(environment.instances, np.nan),
-        benchmarks=benchmarks or {},
+        best_rate=np.full(environment.instances, np.nan) if moves else _best_rate(ready, environment),
     )
 
 

@@ -189,12 +189,13 @@ class Environment(_Fields):
         """
 
     def benchmarks(
-        self, constraint: Constraint, clock: np.ndarray
-    ) -> Mapping[str, tuple[np.ndarray, np.ndarray]] | None:
-        """Host: what could have been gained by the time the clock is ``clock`` (units, ``[instance, mark]``).
+        self, constraint: Constraint, instance: np.ndarray, clock: np.ndarray
+    ) -> Mapping[str, np.ndarray] | None:
+        """Host: what could have been gained by lanes of these instances, ``[lane]``, whose clock (or the mean costs in
+        sum, where money is the clock) is ``clock``, in units, ``[lane, mark]``.
 
-        None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else (value, slope at that
-        clock) by name, ``[instance, mark]`` each, ``"moving"`` and ``"fixed"``; NaN where it is not known.
+        None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else by name, ``"moving"``
+        and ``"fixed"``, ``[lane, mark]`` each; NaN where it is not known.
         """
         return None
 

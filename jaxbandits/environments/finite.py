@@ -468,8 +468,8 @@ class AroundWorld(Environment):
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         return self.world.values()
 
-    def benchmarks(self, constraint: Any, clock: np.ndarray) -> Any:
-        return self.world.benchmarks(constraint, clock)
+    def benchmarks(self, constraint: Any, instance: np.ndarray, clock: np.ndarray) -> Any:
+        return self.world.benchmarks(constraint, instance, clock)
 
 
 @pytree
@@ -519,9 +519,9 @@ class WithNullArm(AroundWorld):
         pad[1] = (0, 1)
         return np.pad(reward, pad), np.pad(cost, pad + [(0, 0)] * (cost.ndim - reward.ndim))
 
-    def benchmarks(self, constraint: Any, clock: np.ndarray) -> None:
+    def benchmarks(self, constraint: Any, instance: np.ndarray, clock: np.ndarray) -> None:
         """None; a world that changes would not know that here one may wait."""
-        if super().benchmarks(constraint, clock) is not None:
+        if super().benchmarks(constraint, instance, clock) is not None:
             must = "the other way round, Piecewise.of([WithNullArm(arms), …])"
             raise bad("arms", type(self.arms).__name__, must)
 
