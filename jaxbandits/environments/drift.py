@@ -48,7 +48,7 @@ class Piecewise(AroundWorld):
     whatever the segment: the same uniform, sent through the law of the round. With one segment it plays that world's
     own bits.
 
-    A result's ``regret`` is against the best that could be done by one who knows the means of every round,
+    A result's ``regret`` is against one who knows the means of every round and whose pulls cost as much on average,
     ``fixed_regret`` against the best arm of all the run (:meth:`benchmarks`). Played round by round: nothing that
     changes with the round can be leapt.
 
