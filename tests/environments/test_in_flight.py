@@ -31,6 +31,7 @@ from jaxbandits.policies import (
     PricePacer,
     PrimalDualBwK,
     Restarting,
+    Schedule,
     SoftIndex,
     ThompsonLP,
     UCBBwK,
@@ -426,3 +427,21 @@ def test_a_reservoir_may_answer_late() -> None:
     named = Delayed(Reservoir.ratio(KEY, instances=2, capacity=8, beta=1.0), FixedDelay(2), room=4, groups=((1,),))
     with pytest.raises(jb.InputError, match=r"groups: \(\(1,\),\) given; it must be \(None,\)"):
         named.check()
+
+
+def test_an_outcome_that_comes_when_patience_ends_is_not_lost() -> None:
+    def lost(delay: int) -> int:
+        late = Delayed(FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5]), FixedDelay(delay), room=8, patience=3)
+        result = jb.simulate(InFlight(OmegaUCB()), late, jb.Horizon(20), key=KEY, marks=1)
+        return int(result.ledger["event:lost"].item())
+
+    assert [lost(delay) for delay in (3, 4)] == [0, 17]
+
+
+def test_each_budget_expects_what_its_own_arms_cost() -> None:
+    late = Delayed(FiniteArms.bernoulli([0.5, 0.5], [0.25, 0.75]), groups=((0,), (1,), None))
+    policy = InFlight(Schedule(at=[1, 13], arms=[0, 1]), bound=[1.0, 1.0])
+    limit = jb.Renewing(amount=[99.0] * 3, every=[1], requests=[20])
+    result = jb.simulate(policy, late, limit, key=KEY, marks=1)
+    expected = ticks.to_units(result.ledger["expected_spent"]).ravel()
+    assert expected.tolist() == [12 * 0.25, 8 * 0.75, 12 * 0.25 + 8 * 0.75]
