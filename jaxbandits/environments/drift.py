@@ -6,6 +6,7 @@ the same world, and a change of the means changes no other draw.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError, bad, numbers, whole_number
-from jaxbandits.core.protocol import Constraint, Environment, Outcome
+from jaxbandits.core.protocol import Constraint, Environment, Outcome, Possible
 from jaxbandits.core.pytrees import Pytree, leaf, pytree
 from jaxbandits.environments.finite import AroundWorld, FiniteArms
 
@@ -192,7 +193,7 @@ class Piecewise(AroundWorld):
         reward, cost = self._tables()
         return reward.max(axis=1), cost.min(axis=1)
 
-    def benchmarks(self, constraint: Constraint, instance: np.ndarray, clock: np.ndarray) -> Mapping[str, np.ndarray]:
+    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
         """Host: the most that could be gained with what the pulls of a lane cost on average.
 
         ``"moving"``: by one who knows the means of every round. For a horizon :math:`\\sum_{t \\le T} \\max_k
@@ -216,24 +217,28 @@ class Piecewise(AroundWorld):
         Args:
             constraint: prepared. For others than :class:`~jaxbandits.Horizon` and :class:`~jaxbandits.TotalBudget`
                 with one cost the values are NaN, and so are regrets.
-            instance: of each lane, ``[lane]``.
-            clock: x in units, ``[lane, mark]``.
+            clock: that of the marks; V needs none of them.
         """
-        reward, cost = self._tables()
+        known = isinstance(constraint, (Horizon, TotalBudget)) and self.resources is None
         money = isinstance(constraint, TotalBudget)
-        most = {name: np.full(clock.shape, np.nan) for name in ("moving", "fixed")}
-        if not (money or isinstance(constraint, Horizon)) or self.resources is not None:
-            return most
-        for i in np.unique(instance):
+        return {name: functools.partial(self._most, name, money if known else None) for name in ("moving", "fixed")}
+
+    def _most(self, name: str, money: bool | None, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+        """A benchmark of lanes of these instances, ``[lane]``, whose x is ``clock``, in units, ``[lane, mark]``."""
+        reward, cost = self._tables()
+        most = np.full(clock.shape, np.nan)
+        for i in np.unique(instance) if money is not None else ():
             start, lanes = np.asarray(self.starts[i], np.int64), instance == i
             there = ~np.isnan(reward[i, 0])
             r, c = reward[i][:, there], cost[i][:, there]
             # With rounds as the clock every pull costs one, and nobody can do better than the best of each round.
             one, best = (c, _budgeted) if money else (np.ones_like(r), _by_round)
             at, place = np.unique(clock[lanes], return_inverse=True)
-            alone = np.max([_alone(start, r[:, k], one[:, k], at) for k in range(r.shape[1])], axis=0)
-            for name, value in (("moving", best(start, r, one, at)), ("fixed", alone)):
-                most[name][lanes] = np.where(np.isfinite(value), value, np.nan)[place].reshape(-1, clock.shape[1])
+            if name == "moving":
+                value = best(start, r, one, at)
+            else:
+                value = np.max([_alone(start, r[:, k], one[:, k], at) for k in range(r.shape[1])], axis=0)
+            most[lanes] = np.where(np.isfinite(value), value, np.nan)[place].reshape(-1, clock.shape[1])
         return most
 
     def best_schedule(self, constraint: Constraint) -> tuple[np.ndarray, np.ndarray]:

@@ -122,7 +122,7 @@ def test_the_benchmark_is_the_value_of_the_linear_program() -> None:
         for budget in (3.0, 20.0, 70.0):
             ready = jb.TotalBudget(budget, last_pull="counts").prepare(moving)
             clock = budget * np.array([marks])
-            value = moving.benchmarks(ready, np.zeros(1, int), clock)["moving"][0]
+            value = moving.benchmarks(ready, clock)["moving"](np.zeros(1, int), clock)[0]
             for x, of_x in zip(clock[0], value, strict=True):
                 must = by_linear_program(moving.starts[0], *tables, x)
                 assert of_x == pytest.approx(must, rel=1e-7), (segments, arms, null, x)
@@ -145,7 +145,9 @@ def test_no_lane_of_any_policy_has_a_regret_below_0() -> None:
         assert lost < 0.01  # and who plays the program loses next to nothing
         if null:  # then V(B) bounds the mean of any policy, up to the last pull
             ready = budget.prepare(moving)
-            most = moving.benchmarks(ready, np.arange(worlds), np.full((worlds, 1), 21.0))["moving"][:, 0]
+            most = moving.benchmarks(ready, np.full((worlds, 1), 21.0))["moving"](
+                np.arange(worlds), np.full((worlds, 1), 21.0)
+            )[:, 0]
             final = result.reward.values[..., -1]
             assert (final.mean(-1) <= most + 4 * final.std(-1) / np.sqrt(50)).all()
 
@@ -162,7 +164,9 @@ def test_luck_with_random_costs_is_no_regret_below_0() -> None:
     chance = np.array([math.comb(80, int(n)) for n in spent]) / 2.0**80
     assert abs(earned.mean() - (40 + (chance * 100 * np.maximum(40 - spent, 0)).sum())) < 4 * error + 1
     ready = budget.prepare(moving)
-    assert moving.benchmarks(ready, np.zeros(1, int), np.array([[40.0]]))["moving"].item() == pytest.approx(40)
+    assert moving.benchmarks(ready, np.array([[40.0]]))["moving"](
+        np.zeros(1, int), np.array([[40.0]])
+    ).item() == pytest.approx(40)
     for regret in (result.regret, result.fixed_regret):
         assert np.abs(regret.values).max() <= 2.0**-20
 
