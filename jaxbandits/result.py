@@ -261,7 +261,8 @@ class Result:
         """Pseudo-regret: best_rate · (expected clock) − (expected reward), from exact totals of conditional means.
 
         With money as the clock it is the budgeted regret, with rounds the ordinary one. In a world that changes it is
-        against one who knows the means of every round (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). NaN of
+        against one who knows the means of every round, and whose pulls cost as much on average
+        (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). NaN of
         lanes that ended as invalid.
         """
         return self._regret("regret", "expected_clock", "expected_reward")

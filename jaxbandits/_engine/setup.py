@@ -39,6 +39,7 @@ from jaxbandits.core.protocol import (
     Observation,
     Outcome,
     Policy,
+    Possible,
     Status,
     View,
 )
@@ -60,16 +61,14 @@ class Layout:
     shares: np.ndarray  # f64[mark]: the marks as shares of the clock
     expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
     best_rate: np.ndarray  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
-    benchmarks: Mapping[str, tuple[np.ndarray, np.ndarray]]  # of a world that changes, see Environment.benchmarks
+    benchmarks: Mapping[str, Possible]  # of a world that changes, see Environment.benchmarks
 
     def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str) -> np.ndarray:
         """What a benchmark of a world that changes could have gained, ``[lane, mark]`` in units.
 
         ``instance`` is each lane's, ``clock`` in ticks, ``[lane, mark]``.
         """
-        value, slope = (x[instance] for x in self.benchmarks[benchmark])
-        at = ticks.join(self.tasks[0].marks)[instance]
-        return value + slope * ticks.to_units(clock - at)
+        return self.benchmarks[benchmark](instance, ticks.to_units(clock))
 
 
 def _moves_its_own(function: F) -> F:
