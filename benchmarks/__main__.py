@@ -110,7 +110,7 @@ def growth(out, _):
 
 def evaluation(out, quick):
     """The ω-UCB paper's synthetic evaluation: 9 settings × 100 instances × {ω, ω* at 8 values of ρ, m, c, i}."""
-    from jaxbandits._cli.console import keep_programs
+    from jaxbandits.apps._cli.console import keep_programs
 
     keep_programs()  # JAXBANDITS_CACHE=off for a cold run
     p, grid = jb.policies, 2.0 ** np.arange(-6, 2)

@@ -14,7 +14,7 @@ from scipy import stats
 
 import jaxbandits as jb
 from benchmarks.common import parts
-from jaxbandits.comparison import StoppingRule
+from jaxbandits.apps.comparison import StoppingRule
 from jaxbandits.statistics import clear_pairs
 
 RUNS, BOUND, SETTINGS = 1000, 100.0, 3

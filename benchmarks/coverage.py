@@ -13,8 +13,8 @@ import numpy as np
 import xarray
 
 from benchmarks.common import parts
-from jaxbandits.comparison import ArmsTable, Evidence, Instance
-from jaxbandits.comparison.worlds import posterior_of
+from jaxbandits.apps.comparison import ArmsTable, Evidence, Instance
+from jaxbandits.apps.comparison.worlds import posterior_of
 from jaxbandits.statistics import bootstrap_interval, cvar, mean, median, quantile, simultaneous_band, tail_share
 from jaxbandits.statistics.estimates import doubts_of, no_end, quantile_ends, tail_doubts
 

@@ -43,7 +43,7 @@ def child(out):
                 spent["import"] += time.perf_counter() - start
 
     builtins.__import__ = counted
-    from jaxbandits._cli import console
+    from jaxbandits.apps._cli import console
 
     _instrument(spent)
     code = console.main(["demo", "--out", out])
@@ -54,8 +54,8 @@ def _instrument(spent):
     """Add up traces and compilations of the engines' programs, their calls, and pictures; threads add to one sum."""
     import jax.monitoring
 
-    from jaxbandits import _drawing
     from jaxbandits._engine import pool
+    from jaxbandits.apps import drawing
 
     kinds = {"jaxpr_trace_duration": "trace", "jaxpr_to_mlir_module_duration": "trace", "backend_compile": "compile"}
 
@@ -91,7 +91,7 @@ def _instrument(spent):
         return state, play
 
     pool.Queue._prepared = prepared  # type: ignore[method-assign]
-    _drawing.DrawingProcess._drawn = timed(_drawing.DrawingProcess._drawn, "draw")  # type: ignore[method-assign]
+    drawing.DrawingProcess._drawn = timed(drawing.DrawingProcess._drawn, "draw")  # type: ignore[method-assign]
 
 
 def demo(cache):
@@ -118,7 +118,7 @@ def demo(cache):
 
 def numpy_loop(runs=200, budget=300.0, seed=0):
     """Seconds for ω-UCB (ρ = 1/16, 1/4, 1), m-UCB and BTS on the demo's arms, with NumPy's own draws."""
-    from jaxbandits.comparison import read_arms
+    from jaxbandits.apps.comparison import read_arms
 
     table = read_arms(Path(__file__).parents[1] / "jaxbandits/data/sample_ads.csv")
     began, draw = time.perf_counter(), np.random.default_rng(seed)

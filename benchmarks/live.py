@@ -29,7 +29,7 @@ import jax
 from matplotlib.figure import Figure
 
 import jaxbandits as jb
-from jaxbandits.live import Agent, Budget, Settled, Traffic
+from jaxbandits.apps.live import Agent, Budget, Settled, Traffic
 from jaxbandits.policies import BudgetedThompson, OmegaUCB, PricePacer
 
 ARMS = {"small": 0.01, "middle": 0.05, "large": 0.2}

@@ -15,7 +15,7 @@ import jaxbandits as jb
 from benchmarks import policies_page
 from benchmarks.common import write
 from benchmarks.loops import index, own, thompson
-from jaxbandits.comparison.plan import POLICIES
+from jaxbandits.apps.comparison.plan import POLICIES
 
 LANES, REPEATS = 256, 3
 # The budget pays so many pulls of the cheapest arm, times the share that lets one run of ours take SECONDS.

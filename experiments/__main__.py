@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from experiments.common import Experiment, Options
-from jaxbandits._cli.console import keep_programs, listed
+from jaxbandits.apps._cli.console import keep_programs, listed
 from jaxbandits.core.checks import InputError, bad
 
 NAMES = (

@@ -16,8 +16,8 @@ import xarray
 from scipy import stats
 
 import jaxbandits as jb
-from jaxbandits._cli.console import listed
 from jaxbandits._tables import Table
+from jaxbandits.apps._cli.console import listed
 from jaxbandits.core.checks import bad
 from jaxbandits.statistics import dominance
 

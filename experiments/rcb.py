@@ -24,7 +24,7 @@ import jaxbandits as jb
 from experiments import common
 from experiments.common import OURS, Experiment, Options, Row, above_zero, clocks, is_above, mean_row, mean_se, row
 from experiments.figures import BLUE, GREEN, GREY, VERMILION, figure, intervals, look, name_ticks, save
-from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.environments import FiniteArms, Reservoir, bernoulli_outcome, uniform_outcome
 from jaxbandits.oracles.optimum import budgeted_optimum, independent_law
 from jaxbandits.policies import RCB, ArmIncreasing, LogExploration, SampledArms, arms_to_sample, room_needed

@@ -6,7 +6,7 @@ import sys
 
 if __name__ == "__main__":
     try:
-        from jaxbandits._cli.console import main
+        from jaxbandits.apps._cli.console import main
 
         sys.exit(main())
     except KeyboardInterrupt:  # while jax is imported, before the command can catch it

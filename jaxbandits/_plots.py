@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from jaxbandits._drawing import Panel
 
 # Okabe and Ito's palette; yellow is left out, it is too pale for lines.
 BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -119,7 +118,9 @@ def drawn(
 # --- Stacked areas: where money goes as a budget grows
 
 
-def stacked(x: np.ndarray, panels: Sequence[Panel], *, across: str, up: str, written: Callable[[float], str]) -> Figure:
+def stacked(
+    x: np.ndarray, panels: Sequence[Mapping[str, Any]], *, across: str, up: str, written: Callable[[float], str]
+) -> Figure:
     """Stacked areas over x ``[n]`` that begin in the origin, every part named at its right end.
 
     At most six panels, side by side; ``written`` says how numbers along the axes are written.
@@ -130,7 +131,7 @@ def stacked(x: np.ndarray, panels: Sequence[Panel], *, across: str, up: str, wri
     figure = Picture(figsize=size, layout="constrained")
     for number, panel in enumerate(panels):
         axes = figure.add_subplot(rows, columns, number + 1)
-        _stack(axes, x, panel, small=len(panels) > 1)
+        _stack(axes, x, **panel, small=len(panels) > 1)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
             axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(written(value))))
@@ -140,12 +141,14 @@ def stacked(x: np.ndarray, panels: Sequence[Panel], *, across: str, up: str, wri
     return figure
 
 
-def _stack(axes: Axes, x: np.ndarray, panel: Panel, small: bool) -> None:
-    heights = np.vstack([np.zeros(panel.heights.shape[1]), panel.heights])
+def _stack(
+    axes: Axes, x: np.ndarray, title: str, names: Sequence[str], heights: np.ndarray, rest: str, small: bool
+) -> None:
+    heights = np.vstack([np.zeros(heights.shape[1]), heights])
     tops = np.cumsum(heights, axis=1)
     across = np.concatenate([[0.0], x])
-    colours = [FILLS[i % len(FILLS)] for i in range(len(panel.names))]
-    if panel.rest:
+    colours = [FILLS[i % len(FILLS)] for i in range(len(names))]
+    if rest:
         colours[-1] = GREY
     for part, colour in enumerate(colours):
         below = tops[:, part - 1] if part else np.zeros(len(across))
@@ -153,11 +156,11 @@ def _stack(axes: Axes, x: np.ndarray, panel: Panel, small: bool) -> None:
     axes.set_xlim(0, x[-1])
     top = max(float(tops[-1, -1]), 1e-300)
     axes.set_ylim(0, top)
-    axes.set_title(_plain(panel.title), fontsize=9 if small else 10)
+    axes.set_title(_plain(title), fontsize=9 if small else 10)
     axes.spines[["top", "right"]].set_visible(False)
     middles = tops[-1] - heights[-1] / 2
     gap, size = tops[-1, -1] * (0.095 if small else 0.055), 7.5 if small else 9
-    for name, colour, middle, at in zip(panel.names, colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True):
+    for name, colour, middle, at in zip(names, colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True):
         # As a line of its own: an annotation's arrow takes matplotlib ten times as long.
         axes.plot((1, 1.035), (middle / top, at / top), transform=axes.transAxes, color=colour, lw=1.2, clip_on=False)
         axes.text(1.04, at / top, _plain(name, 24), transform=axes.transAxes, fontsize=size, va="center")

@@ -51,7 +51,7 @@ def test_a_curve_below_zero_is_seen_without_bands_too() -> None:
 
 def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
     code = (
-        "import sys, jaxbandits, jaxbandits.comparison.plan, jaxbandits._cli.console\n"
+        "import sys, jaxbandits, jaxbandits.apps.comparison.plan, jaxbandits.apps._cli.console\n"
         "assert 'matplotlib' not in sys.modules\n"
         "import numpy as np, jaxbandits._plots\n"
         "y = np.ones((1, 2))\n"
@@ -64,7 +64,7 @@ def test_matplotlib_is_not_imported_with_the_package_and_pyplot_never() -> None:
 def test_another_process_draws_the_same_bytes_and_errors_are_told_here() -> None:
     code = (
         "import sys, numpy as np\n"
-        "from jaxbandits._drawing import Drawing, DrawingProcess\n"
+        "from jaxbandits.apps.drawing import Drawing, DrawingProcess\n"
         "y = np.ones((1, 2))\n"
         "takes = dict(x=y[0], names=['a'], parts=(y, y, y), title='', across='', up='')\n"
         "with DrawingProcess(apart=True) as pictures:\n"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits._cli.console import main
+from jaxbandits.apps._cli.console import main
 from jaxbandits.gradients import adversarial, exact
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB, SoftElim
 from jaxbandits.tuning import FILES, fixed_problem, random_problem, tune

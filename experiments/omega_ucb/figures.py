@@ -18,7 +18,7 @@ from experiments.common import Item, Options, Row, above_zero, between, beyond, 
 from experiments.figures import BLUE, VERMILION, figure, intervals, look, name_ticks, save
 from experiments.omega_ucb import play
 from experiments.omega_ucb.play import CODED, COMPETITORS, SHOWN, Curves, curves, omega, omega_star, seconds_row
-from jaxbandits.comparison.arms_file import read_arms
+from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.statistics.estimates import moments, units
 
 TENTH, MIDDLE, END = SHOWN

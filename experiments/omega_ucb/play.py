@@ -14,8 +14,8 @@ import xarray
 
 import jaxbandits as jb
 from experiments.common import Options, Row, row, simulated, swept
-from jaxbandits.comparison.arms_file import read_arms
-from jaxbandits.comparison.worlds import scaled_means
+from jaxbandits.apps.comparison.arms_file import read_arms
+from jaxbandits.apps.comparison.worlds import scaled_means
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.environments import FiniteArms, random_bernoulli, random_beta, random_generalised_bernoulli
 from jaxbandits.environments.finite import uniforms

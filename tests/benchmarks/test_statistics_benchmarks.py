@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.clear import NULLS, adastop, drawn, stops
 from benchmarks.coverage import LAWS, Cell, sampled
-from jaxbandits.comparison import StoppingRule
+from jaxbandits.apps.comparison import StoppingRule
 from jaxbandits.statistics import ClearPairs, clear_pairs
 
 

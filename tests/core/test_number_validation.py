@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import jaxbandits as jb
 from jaxbandits import environments, policies
 from jaxbandits._numerics import beta
-from jaxbandits.comparison.arms_table import ArmsTable, Instance
-from jaxbandits.comparison.plan import prepare
+from jaxbandits.apps.comparison.arms_table import ArmsTable, Instance
+from jaxbandits.apps.comparison.plan import prepare
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import as_played, booleans, numbers, positive_number, whole_number
 from jaxbandits.core.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import policies_page
 from experiments import published
 from experiments.published import BLOCK, DOCS, PAPER, TABLES, cell, found, lines, one, pages, quote, quoted, rendered
-from jaxbandits.comparison.plan import POLICIES
+from jaxbandits.apps.comparison.plan import POLICIES
 
 PAGES = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
 PAGES["../README.md"] = (DOCS.parent / "README.md").read_text(encoding="utf-8")

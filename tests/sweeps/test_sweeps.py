@@ -19,8 +19,8 @@ import xarray
 
 import jaxbandits as jb
 from jaxbandits import _files
-from jaxbandits._cli.console import main
-from jaxbandits._cli.sweep import status_lines
+from jaxbandits.apps._cli.console import main
+from jaxbandits.apps._cli.sweep import status_lines
 from jaxbandits.sweeps import Curve, StorageError, Sweep, report, store, sweep
 from jaxbandits.sweeps import spec as spec_module
 from jaxbandits.sweeps.spec import describe, first_difference, forecast, load_spec, make_plan

@@ -14,8 +14,8 @@ import jax
 import pytest
 
 import jaxbandits as jb
-from jaxbandits._cli.sweep import status_lines
 from jaxbandits._engine import pool
+from jaxbandits.apps._cli.sweep import status_lines
 from jaxbandits.core.checks import InputError
 from jaxbandits.sweeps import Processes, UnfinishedError, executors, open_engine
 from jaxbandits.sweeps.executors import WorkerDied, shared_programs

@@ -1,0 +1,348 @@
+"""``jaxbandits compare``: its options, those of every command that reads an arms file, and the job."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import re
+import shlex
+import sys
+import threading
+import types
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jaxbandits._files import check_folder
+from jaxbandits._progress import usual_progress
+from jaxbandits.apps._cli import console
+from jaxbandits.apps._cli.console import Parser, nearest, number, numbers, one_of, option, refused, say, whole
+from jaxbandits.apps.comparison import plan as plans
+from jaxbandits.apps.comparison._reading.columns import ROLES
+from jaxbandits.apps.comparison.answer import answer_of, check_noise, setting_called
+from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES, put_all, run_plan
+from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, OF_THE_CONSTRAINT, POLICIES, TWO_COST_POLICIES
+from jaxbandits.apps.drawing import DrawingProcess
+from jaxbandits.constraints import LAST_PULLS
+from jaxbandits.core.checks import InputError, bad, cores
+from jaxbandits.core.protocol import Policy
+from jaxbandits.core.pytrees import leaf_fields
+from jaxbandits.core.settings import grid
+
+FORMATS = """\
+The arms file is a CSV file, as programs export it; in plain form its header is one of
+  name,mean_reward,mean_cost            means per pull
+  name,clicks,spent,conversions         counts; means are taken per click
+  name,reward,cost                      a log, one row per pull
+or that of the Facebook ads file; a column `instance` holds several problems in one file, and --columns cost2=tokens
+names a second cost. The usual words in several
+languages (Campaign, Amount spent (USD), Kosten), semicolons, tabs, decimal commas, currencies, titles, totals and rows
+per day are understood: `jaxbandits read FILE` shows how.
+"""
+
+
+def add_arms_options(made: Parser, *, facebook: bool = True) -> None:
+    """Those that say how the file is to be read; ``--instances`` only where ``facebook``."""
+    add = made.add_argument
+    add("--columns", type=columns_of, metavar="name=TITLE,…",
+        help=f"which column is what: {', '.join(ROLES)}; as cost a number: what every pull costs")  # fmt: skip
+    add("--reward", metavar="TITLE", help="the column that counts as reward, such as revenue")
+    add("--prior", type=number(), metavar="N",
+        help="counts: as if every arm had had N more clicks of the file's average; keeps arms without any")  # fmt: skip
+    made.add_choice("--decimal", (".", ","), "the decimal sign (default: told from the file)")
+    add("--encoding", metavar="NAME", help="of the file's text (default: UTF-8, UTF-16 or Latin-1, told from the file)")
+    for name, what in (("--drop", "leave out rows with this cell, such as a total (repeatable)"),
+                       ("--keep", "rows with this cell are arms, whatever they sum (repeatable)")):  # fmt: skip
+        add(name, action="append", default=[], metavar="TEXT", help=what)
+    add("--sum", dest="add", action="store_true", help="add rows of a name that differ in a device, a window, …")
+    if facebook:
+        known, about = ("published", "repaired"), "Facebook file: drop or repair rows (published)"
+        made.add_choice("--instances", known, about, default="published")
+    for what in ("reward", "cost"):
+        bound = f"bound of the {what} of one pull, in the file's unit"
+        add(f"--{what}-max", type=number(), metavar="X", help=bound)
+
+
+def arms_options(arguments: argparse.Namespace, *, facebook: bool = True) -> dict[str, Any]:
+    """The same as arguments of :func:`~jaxbandits.apps.comparison.read_arms`."""
+    return {name: getattr(arguments, name) for name in plans.READING if facebook or name != "instances"}
+
+
+def columns_of(text: str) -> dict[str, str]:
+    """A converter of ``name=Campaign,cost=Cost, EUR``: a comma stands in a title unless ``key=`` follows it."""
+    found: dict[str, str] = {}
+    parts = re.split(r"(?:^|,)\s*([A-Za-z_-]+2?)\s*=", text)
+    if parts[0].strip() or len(parts) < 3:
+        raise refused(text, f"pairs such as name=Campaign,cost=Kosten with the keys {', '.join(ROLES)}")
+    for role, title in zip(parts[1::2], parts[2::2], strict=True):
+        role = one_of(ROLES)(role.replace("-", "_").lower())
+        if role in found or not title.strip():
+            raise refused(text, f"given one title for each key, and {role} is not")
+        found[role] = title.strip()
+    return found
+
+
+# --- The option ``--policies``: names, ``all``, or a class of the user's own file; and their parameters as options
+
+
+_KINDS: Mapping[str, Mapping[str, type[Policy]]] = {
+    "--constraint budget, with one cost": POLICIES,
+    "--constraint average-cost:C": AVERAGE_COST_POLICIES,
+    "two costs": TWO_COST_POLICIES,
+}
+_NAMES = list(dict.fromkeys(name for kinds in _KINDS.values() for name in kinds))
+_WIDER = "the larger, the more is tried out"
+MEANINGS: Mapping[str, str] = {
+    "rho": f"how wide the confidence interval is: {_WIDER}",
+    **dict.fromkeys(("alpha", "factor", "c_rad"), f"how wide the confidence bounds are: {_WIDER}"),
+    "a": "how much is tried out at random in the beginning",
+    "min_cost": "a lower bound of the arms' mean costs, as a share of the cost of one pull at most",
+    "epsilon": "the share of the budget that is spent on trying out, before the best arm gets the rest",
+}
+
+
+def policy_names(text: str) -> list[str]:
+    """A converter that takes names of policies, ``all``, or ``mine.py:MyPolicy``, separated by commas, each once."""
+    found = [part.strip(" ") for part in text.split(",")]
+    for name in found:
+        if name != "all" and name not in _NAMES and ".py:" not in name:
+            known = ", ".join([*_NAMES, "all", "mine.py:MyPolicy"])
+            raise refused(name, f"one of {known}{nearest(name, _NAMES)}")
+        if found.count(name) > 1:
+            raise refused(name, "given once")
+    return found
+
+
+def parameters() -> dict[str, tuple[str, list[str]]]:
+    """For each parameter of the named policies: its default(s), and the policies that have it."""
+    found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for name, kind in (each for kinds in _KINDS.values() for each in kinds.items()):
+        for field in leaf_fields(kind):
+            if (name in AVERAGE_COST_POLICIES and field.name in OF_THE_CONSTRAINT) or field.name == "bounds":
+                continue
+            defaults, users = found.setdefault(field.name, ({}, {}))
+            missing = field.default is dataclasses.MISSING
+            defaults["none, it must be given" if missing else f"{field.default:g}"] = None
+            users[name] = None
+    return {field: (", ".join(defaults), list(users)) for field, (defaults, users) in found.items()}
+
+
+def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[str]]:
+    """The policies with their settings, and a note on what ``all`` does not stand for: what needs a missing parameter.
+
+    Raises:
+        InputError: a parameter that no chosen policy has, or that is needed and missing; a policy for another
+            constraint; a file or class that cannot be used.
+    """
+    fitting: Mapping[str, type[Policy]] = TWO_COST_POLICIES if isinstance(arguments.budget, list) else POLICIES
+    fitting = fitting if arguments.constraint is None else AVERAGE_COST_POLICIES
+    needs = {name: _missing(kind, arguments) for name, kind in fitting.items()}
+    kinds, notes = dict[str, type[Policy]](), list[str]()
+    for name in arguments.policies:
+        if name == "all":
+            kinds |= {each: kind for each, kind in fitting.items() if not needs[each]}
+        elif name in _NAMES and name not in fitting:
+            other = next(what for what, kinds in _KINDS.items() if name in kinds)
+            raise bad("--policies", name, f"one of {', '.join(fitting)}: it is for {other}")
+        else:
+            kinds[name] = fitting[name] if name in fitting else loaded(name)
+    left = [f"{x} ({option(of[0])})" for x, of in needs.items() if of and x not in arguments.policies]
+    if "all" in arguments.policies and left:
+        notes.append(f"note: --policies all is without those that need a parameter: {', '.join(left)}")
+    had = {field.name for kind in kinds.values() for field in leaf_fields(kind)}
+    for parameter, (_, users) in parameters().items():
+        if (values := getattr(arguments, parameter)) is not None and parameter not in had:
+            raise bad(option(parameter), values, f"left out: no chosen policy has it, only {', '.join(users)}")
+    return [_settings(name, kind, arguments) for name, kind in kinds.items()], notes
+
+
+def _missing(kind: type[Policy], arguments: argparse.Namespace) -> list[str]:
+    """Parameters without default that were not given."""
+    needed = [x.name for x in leaf_fields(kind) if x.default is dataclasses.MISSING and x.name not in OF_THE_CONSTRAINT]
+    return [name for name in needed if getattr(arguments, name, None) is None]
+
+
+def _settings(name: str, kind: type[Policy], arguments: argparse.Namespace) -> Policy:
+    if missing := _missing(kind, arguments):
+        known = missing[0] in vars(arguments)
+        what = f"{option(missing[0])}: not given" if known else f"--policies: {name} given"
+        raise InputError(f"{what}; {name} has no default for {'it' if known else missing[0]}")
+    given = {field.name: getattr(arguments, field.name, None) for field in leaf_fields(kind)}
+    values: dict[str, Any] = {name: value for name, value in given.items() if isinstance(value, list)}
+    if arguments.constraint is not None:  # the plan puts in the constraint's own
+        values |= dict.fromkeys(given.keys() & set(OF_THE_CONSTRAINT), 1)
+    return grid(kind, **values) if values else kind()
+
+
+def loaded(name: str) -> type[Policy]:
+    """The class of ``mine.py:MyPolicy``; the file is run. InputError if that fails, or the class is no policy."""
+    file, _, wanted = name.rpartition(":")
+    module = types.ModuleType(f"_jaxbandits_policies_{Path(file).stem}")
+    module.__file__ = file
+    sys.modules[module.__name__] = module  # dataclasses look their module up
+    why = f"{wanted} is no policy: a class with @jaxbandits.pytree that derives from a Policy"
+    try:
+        exec(compile(Path(file).read_bytes(), file, "exec"), vars(module))
+        kind = getattr(module, wanted)
+        if isinstance(kind, type) and issubclass(kind, Policy) and dataclasses.is_dataclass(kind):
+            return kind
+    except Exception as problem:  # whatever a stranger's file raises
+        why = f"{type(problem).__name__}: {problem}"
+    raise bad("--policies", name, f"a file and a policy in it, as mine.py:MyPolicy ({why})")
+
+
+# --- The command
+
+
+_EPILOG = f"""\
+{FORMATS}
+Example:
+  jaxbandits compare --arms ads.csv --budget 500 --policies omega_ucb,bts,m_ucb --rho 0.0625,0.25,1
+"""
+
+
+def parser() -> Parser:
+    """Of the command's options."""
+    made = Parser(
+        prog="jaxbandits compare",
+        description="Spend a budget on the arms of a file with several policies, many times, and rank them.",
+        epilog=_EPILOG,
+    )
+    add, choose, yes = made.add_argument, made.add_choice, argparse.BooleanOptionalAction
+    add("--arms", required=True, metavar="FILE", help="the arms, a CSV file (see below); - for standard input")
+    add("--budget", required=True, type=budgets, metavar="B",
+        help="budget of each instance, in the file's unit of cost; B,B2 where --columns names a cost2")  # fmt: skip
+    add("--policies", required=True, type=policy_names, metavar="A,B,…",
+        help=f"from: {', '.join(POLICIES)}; with --constraint average-cost: {', '.join(AVERAGE_COST_POLICIES)}; "
+        f"with two costs: {', '.join(TWO_COST_POLICIES)}; all; "
+        "or your own, mine.py:MyPolicy (see docs/add-a-policy.md)")  # fmt: skip
+    add("--constraint", type=constraint, default="budget", metavar="budget|average-cost:C",
+        help="spend the budget (budget), or spend it at no more than C a round on average, in every round")  # fmt: skip
+    for name, (default, users) in parameters().items():
+        text = f"{MEANINGS.get(name, 'a parameter')}, of {', '.join(users)} (default: {default})"
+        add(option(name), type=numbers, metavar="X,Y,…", help=f"{text}; each value is one setting")
+    add("--runs", type=whole(), metavar="R", help="independent runs of each setting on each instance (1000)")
+    choose("--until", plans.UNTIL, "play in batches until all pairs of settings are clear (clear), or one setting is "
+           "clearly ahead of all others (best); of such tables 1 in 20 at most holds a false claim")  # fmt: skip
+    add("--max-runs", type=whole(), metavar="R", help="with --until: runs at most (1000)")
+    choose("--claim", [claim.replace(" ", "-") for claim in plans.CLAIMS], "with --until: what must be clear: who "
+           "earns more in most runs, on average, or either (any)", default="any")  # fmt: skip
+    files = ", ".join((*FILES, *ANSWER_FILES))
+    add("--out", default="jaxbandits-out", metavar="DIR", help=f"folder for {files} (jaxbandits-out)")
+    add("--seed", type=whole(), default=0, metavar="S", help="the same seed gives the same table.csv (0)")
+    choose("--noise", plans.NOISES, "what a pull looks like (clicks for counts: a conversion or none, at a cost that "
+           "varies; empirical for a log: its own rows; else bernoulli)")  # fmt: skip
+    choose("--uncertainty", plans.UNCERTAINTIES, "true means of each run drawn from what the file's counts leave open, "
+           "or as in the file (means, where there are counts)")  # fmt: skip
+    add("--cost-cv", type=number(), metavar="X",
+        help="coefficient of variation of a click's cost (from day to day in the file, else 0.5)")  # fmt: skip
+    add("--policy", metavar="NAME", help="answer for this policy or setting too, beside the best")
+    add("--answer", action=yes, default=True,
+        help="the answer in words, pictures and report.html (yes); without it the ranking only")  # fmt: skip
+    add("--check", action=yes, default=True,
+        help="play a second noise too, and tell if the ranking depends on it (yes)")  # fmt: skip
+    add("--explain", action="store_true", help="explain the words of the tables")
+    choose("--last-pull", LAST_PULLS, "the pull that exceeds the budget counts with its reward, or forfeits it "
+           "(counts)", default="counts")  # fmt: skip
+    add("--marks", type=whole(1, 10_000), default=50, metavar="N", help="points of the curves in regret.png (50)")
+    add_arms_options(made)
+    add("--progress", action=yes,
+        help="a progress bar on stderr (default: on a terminal; elsewhere a line every ten seconds)")  # fmt: skip
+    return made
+
+
+def run(arguments: argparse.Namespace, given: list[str]) -> int:
+    """Do the job; the exit code is 0, 1 (something could not be written) or 130 (Ctrl-C after the runs)."""
+    (policies, notes), asked = chosen_policies(arguments), [arguments.policy] if arguments.policy else []
+    if asked and not arguments.answer:
+        raise bad("--policy", arguments.policy, "left out with --no-answer: only the answer is for it")
+    files, out = (*FILES, *(ANSWER_FILES if arguments.answer else ())), Path(arguments.out)
+    check_folder("--out", arguments.out, files, "compare")
+    options = {field.name: getattr(arguments, field.name, None) for field in dataclasses.fields(plans.Options)}
+    options |= {"claim": arguments.claim.replace("-", " "), "average_cost": arguments.constraint}
+    with DrawingProcess(apart=cores() > 1) as pictures:
+        with console.named_as_options(arguments):
+            plan = plans.prepare(arguments.arms, arguments.budget, policies, **options)
+            for name in asked:
+                setting_called(name, list(plan.settings))
+        if arguments.answer:
+            plan = dataclasses.replace(plan, baselines=plans.baselines_plan(plan))
+        progress = usual_progress(arguments.progress)
+        threading.Thread(target=_import_xarray, daemon=True).start()
+        comparison = run_plan(plan, progress=progress)
+        from jaxbandits.apps.comparison.report import answer_files, check_of, closing, drawings, text_of
+
+        command, answer, written = shlex.join(["jaxbandits", *given]), None, list[Path]()
+        try:
+            # Numbers are written first, for the runs took the longest; then comes what is to be read; pictures last.
+            written += put_all(out, comparison.numbers({"command": command, "arguments": vars(arguments)}))
+            if arguments.answer:
+                answer = answer_of(comparison, asked, check=False, progress=progress)
+            say(text_of(comparison, answer, arguments.explain))
+            regret, made = pictures.submit(comparison.drawing()), dict[str, bytes]()
+            if answer is not None:
+                drawn = {name: pictures.submit(drawing) for name, drawing in drawings(answer, progress)}
+                if arguments.check:  # when the answer stands there, and while its pictures are drawn
+                    answer = dataclasses.replace(answer, check=check_noise(comparison, progress=progress))
+                    say("\n" + "\n".join(check_of(answer)))
+                made = answer_files(answer, {name: picture.result() for name, picture in drawn.items()}, command)
+            put_all(out, {"regret.png": regret.result(), **made})
+        except OSError as problem:
+            return console.unwritten(problem)
+        except KeyboardInterrupt:
+            there = ", ".join(map(str, written)) or "nothing more"
+            print(f"interrupted: all runs finished; {there} written", file=sys.stderr)
+            return 130
+    last = [*notes, closing(answer)] if answer else notes
+    say("\n" + "\n\n".join([*last, f"written: {', '.join(str(out / name) for name in files)}"]))
+    return 0
+
+
+def _import_xarray() -> None:
+    """Half a second of imports that are needed after the runs, while these compile; its first use makes some more."""
+    with contextlib.suppress(Exception):  # the process may end meanwhile
+        import xarray
+
+        xarray.DataArray([0.0]).mean()
+
+
+def budgets(text: str) -> float | list[float]:
+    """A converter: a budget, or one for each cost, separated by commas."""
+    return numbers(text) if "," in text else number()(text)
+
+
+def constraint(text: str) -> float | None:
+    """A converter: None for ``budget``, C for ``average-cost:C``."""
+    kind, _, bound = text.partition(":")
+    may_be = "budget, or average-cost:C with C above 0, as average-cost:0.5"
+    if kind != "average-cost" and text != "budget":
+        raise refused(text, may_be)
+    return None if text == "budget" else number(above=0, may_be=may_be)(bound)
+
+
+# --- ``jaxbandits demo``: the same on the shipped sample
+
+
+_CHOSEN = ["--budget", "300", "--policies", "omega_ucb,bts,m_ucb", "--rho", "0.0625,0.25,1", "--runs", "200"]
+
+
+def demo_parser() -> Parser:
+    """Of the options of ``demo``."""
+    made = Parser(
+        prog="jaxbandits demo",
+        description="Compare three policies on the shipped ads; some ten seconds the first time.",
+    )
+    made.add_argument("--out", default="jaxbandits-demo", metavar="DIR", help="folder to write to (jaxbandits-demo)")
+    return made
+
+
+def run_demo(arguments: argparse.Namespace, given: list[str]) -> int:
+    """Show the command for files of one's own, and run it."""
+    with resources.as_file(resources.files("jaxbandits") / "data" / "sample_ads.csv") as sample:
+        command = ["compare", "--arms", str(sample), *_CHOSEN, "--out", arguments.out]
+        say(f"$ {shlex.join(['jaxbandits', *command])}\n")
+        chosen = parser().parse(command[1:])
+        chosen.job = "compare"
+        return run(chosen, command)

@@ -1,0 +1,373 @@
+"""What if I had run this again: where the money goes, what it brings, against what, and how sure that is."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbandits.apps.comparison import plan as plans
+from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, FloatArray, estimates, money
+from jaxbandits.apps.comparison.comparison import Comparison, run_plan
+from jaxbandits.apps.comparison.plan import ComparisonPlan, Group, block_size, world_of
+from jaxbandits.apps.comparison.worlds import counts_conversions, with_bounds
+from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.settings import Settings
+from jaxbandits.statistics import dominance, mean
+
+if TYPE_CHECKING:
+    import xarray
+
+
+class Spread(NamedTuple):
+    """A number of a run: its mean over the runs, and what 95 of 100 runs are between (quantiles 2.5 % and 97.5 %)."""
+
+    mean: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(values: FloatArray) -> Spread:
+        """Of values of runs, ``[run]``."""
+        return Spread(float(values.mean()), *map(float, np.quantile(values, [0.025, 0.975])))
+
+
+class Gain(NamedTuple):
+    """How much more one earns than another in the same worlds."""
+
+    mean: float  # run by run
+    half: float  # half the width of its 95 % interval (statistics.mean); NaN for one run
+    share: float  # that mean / mean of the other; NaN where that is 0
+    better: float  # in what share of the runs it is more (an equal one counts half)
+    clear: bool | None = None  # by Holm's test over all pairs of its table; None where none was made
+
+
+def gains(mine: xarray.DataArray, other: xarray.DataArray, clear: bool | None = None) -> tuple[Gain, tuple[Gain, ...]]:
+    """What ``mine`` earns more than ``other``, ``[instance, replicate]`` each: over all instances, and in each."""
+
+    def gain(ends: Sequence[float], own: FloatArray, base: FloatArray, clear: bool | None = None) -> Gain:
+        value, low, high = map(float, ends)
+        share = value / float(base.mean()) if base.mean() else np.nan
+        return Gain(value, (high - low) / 2, share, float((own > base).mean() + (own == base).mean() / 2), clear)
+
+    apart = mine - other
+    average, each = mean(apart, over="replicate"), mean(apart.rename(instance="each"), over="replicate")
+    summed = [mine.sizes["instance"] * x for x in (average.value, average.low, average.high)]
+    ends = zip(each.value.values, each.low.values, each.high.values, strict=True)
+    alone = tuple(gain(*row) for row in zip(ends, mine.values, other.values, strict=True))
+    return gain(summed, mine.values.sum(axis=0), other.values.sum(axis=0), clear), alone
+
+
+def clear_pairs(reward: xarray.DataArray) -> NDArray[np.bool_]:
+    """Which settings are clearly apart, ``[setting, setting]``: Holm's test over all pairs, as in the ranking."""
+    if reward.sizes["replicate"] < 2:
+        return np.zeros((reward.sizes["setting"],) * 2, bool)
+    return dominance(reward, over="replicate")["clear"].values
+
+
+# --- Robustness checks: another noise, and smaller budgets
+
+
+_MOST_RUNS = 250
+
+
+class NoiseCheck(NamedTuple):
+    """What becomes of the ranking under another noise."""
+
+    noise: str  # the other one
+    runs: int  # how many were played
+    ranking: tuple[tuple[str, float], ...]  # the settings, best first, with their mean reward (over the instances)
+    same_best: bool  # whether the best setting, and the whole order, are those of the comparison
+    same_order: bool
+    ahead: Gain  # what the best setting there earns more there than the comparison's best, on average
+
+
+def other_noise(plan: ComparisonPlan) -> str:
+    """The noise that is played as a check: one coin for a click's cost, or Beta laws for coins."""
+    if plan.noise == "bernoulli":
+        return "beta" if plan.posterior is None else "clicks"
+    return "bernoulli"
+
+
+def check_runs(plan: ComparisonPlan) -> int:
+    """How many runs a robustness check plays: one block at most, so that no shape is a new one."""
+    return min(plan.runs, _MOST_RUNS) if plan.posterior is None else block_size(plan)
+
+
+def check_noise(comparison: Comparison, progress: bool | str = False) -> NoiseCheck | str:
+    """Play another noise in the same worlds; a line if there is none that these means can have."""
+    plan = comparison.plan
+    noise, runs, names = other_noise(plan), check_runs(plan), list(plan.settings)
+    if noise == "clicks" and not counts_conversions(plan.table):
+        return "no second noise was played: only counts of conversions say what one click may bring"
+    try:
+        other = dataclasses.replace(plan, noise=noise, runs=runs, until=None, baselines=None)
+        if noise == "clicks":  # costs that vary go beyond the bound of coins
+            wider = with_bounds(plan.table, noise, plan.posterior, plan.cost_cv, None, None, grow_only=True)
+            other = dataclasses.replace(other, table=wider)
+        if plan.posterior is None:
+            groups = tuple(Group(group.rows, world_of(other, group.rows)) for group in plan.groups)
+            other = dataclasses.replace(other, groups=groups)
+    except InputError as problem:
+        return f"no second noise was played ({problem})"
+    found = run_plan(other, progress=progress)
+    reward = found.data["reward"]
+    means, here = (x.data["reward"].mean(("instance", "replicate")).values for x in (found, comparison))
+    kept = np.array([name not in {*comparison.broken, *found.broken} for name in names])
+    kept |= not kept.any()  # which keep no bound are best of nothing
+    order, first = (order[kept[order]] for order in (np.argsort(-x, kind="stable") for x in (means, here)))
+    average = reward.mean("instance").expand_dims("instance", axis=1)
+    ahead, _ = gains(average[order[0]], average[first[0]], bool(clear_pairs(reward)[order[0], first[0]]))
+    ranking = tuple((names[i], float(means[i])) for i in order)
+    return NoiseCheck(noise, runs, ranking, bool(order[0] == first[0]), bool((order == first).all()), ahead)
+
+
+def money_over_budgets(
+    comparison: Comparison, setting: int, points: int = 4, progress: bool | str = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Budgets up to the whole one, and a setting's mean money on each arm: ``[n]``, ``[n, instance, arm]``.
+
+    Every point is a budget of its own, so it holds too for policies that know what they may spend.
+    """
+    plan, spent, names = comparison.plan, [], list(comparison.plan.settings)
+    owners = [
+        (policy, row)
+        for policy in plan.policies
+        for row in range(max((len(leaf) for leaf in jax.tree.leaves(policy)), default=1))
+    ]
+    policy, row = owners[setting]
+    one = Settings.of(jax.tree.map(lambda leaf: leaf[row : row + 1], policy), len(plan.table.instances)).policy
+    name = names[setting]
+    for part in range(1, points):
+        smaller = dataclasses.replace(
+            plan,
+            policies=(one,),
+            settings={name: plan.settings[name]},
+            budgets=tuple(budget * part / points for budget in plan.budgets),
+            rounds=None if plan.rounds is None else max(1, plan.rounds * part // points),
+            runs=check_runs(plan),
+            until=None,
+            baselines=None,
+        )
+        spent.append(run_plan(smaller, progress=progress).accounts.money(0).mean(axis=1))
+    spent.append(comparison.accounts.money(setting).mean(axis=1))
+    return plan.budget * np.arange(1, points + 1) / points, np.stack(spent)
+
+
+# --- What the reader should be warned of
+
+
+_FEW_PULLS, _FEW_ROWS, _OVERSHOOT = 10, 5, 0.05
+_FEW_CLICKS, _MUCH = 30, 0.2
+
+
+def warnings_of(comparison: Comparison, setting: int, arms: Sequence[Sequence[ArmAnswer]]) -> list[str]:
+    """Budgets of a few pulls or of fewer pulls than arms, money spent beyond the budget, means that few clicks tell.
+
+    Of the setting that the answer names, with what it makes of the arms of each instance.
+    """
+    plan, said, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
+    pulls = {i.name: plan.pulls(i) for i in plan.table.instances}
+    fewest = min(pulls, key=lambda name: pulls[name])
+    short = [i.name for i in plan.table.instances if pulls[i.name] < len(i.arms)]
+    if pulls[fewest] < _FEW_PULLS:
+        about = f"about {pulls[fewest]:.2g} {unit}s in {fewest!r}"
+        said.append(f"the budget of {plan.budget:g} is {about}: too few to learn anything")
+    elif short:
+        where = f"in {len(short)} of {len(pulls)} instances the budget of {plan.budget:g} is fewer {unit}s than there"
+        said.append(f"{where} are arms ({short[0]!r}: about {pulls[short[0]]:.0f}): some are never tried")
+    rows = [(of[0].size, name) for i in plan.table.instances for name, of in zip(i.arms, i.log or (), strict=False)]
+    if thin := [pair for pair in rows if pair[0] < _FEW_ROWS]:
+        fewer = f"fewer than {_FEW_ROWS} rows in the log ({thin[0][1]!r}: {thin[0][0]})"
+        unknown = "drawing from their own rows does not know what others would bring"
+        said.append(f"{len(thin)} of {len(rows)} arms have {fewer}: {unknown}")
+    over = float(comparison.data["spent"].values[setting].mean()) / plan.budget - 1
+    if plan.rounds is None and over > _OVERSHOOT:
+        more = f"{over:.0%} more than {plan.budget:g} is spent on average"
+        said.append(f"the last {unit} exceeds the budget: {more} (--last-pull forfeits keeps to it)")
+    few = [(x.share.mean, x) for of in arms for x in of if x.seen < _FEW_CLICKS and x.share.mean > _MUCH]
+    if plan.posterior is None and few:  # means are taken as the truth
+        share, arm = max(few, key=lambda pair: pair[0])
+        known = f"{arm.name!r} gets {share:.0%} of the money and has {arm.seen:,.0f} {unit}s in the file"
+        said.append(f"{known}: its mean, taken as the truth, is hardly known, and so is this answer")
+    return said
+
+
+# --- The answer
+
+
+_DRAWS, _MOST_DRAWN, _DRAWN_AT_ONCE = 1000, 1 << 26, 1 << 22
+
+
+class ArmAnswer(NamedTuple):
+    """What a setting makes of one arm."""
+
+    instance: str
+    name: str
+    reward: float  # means per pull, pooled over the file where means are drawn
+    cost: float
+    file_reward: float  # the same as they stand in the file
+    file_cost: float
+    best: float  # probability that it has the best ratio of its instance; 1 or 0 where the file's means are given
+    seen: float  # its pulls in a file of counts; NaN elsewhere
+    share: Spread  # of the money that was spent on its instance
+    pulls: Spread  # of a run, as are money and results
+    money: Spread
+    results: Spread
+    spent2: Spread | None = None  # what it took of a second budget
+
+
+class Baseline(NamedTuple):
+    """A split without a learner: what it earns over all instances, and what the setting earns more."""
+
+    name: str
+    earned: Spread
+    gain: Gain
+    by_instance: tuple[Gain, ...]
+
+
+@dataclass(frozen=True)
+class SettingAnswer:
+    """The answer for one setting."""
+
+    setting: str  # its label
+    rank: int  # by mean reward
+    earned: Spread  # over all instances
+    by_instance: tuple[Spread, ...]
+    spent: tuple[Spread, ...]  # of each cost, over all instances
+    baselines: tuple[Baseline, ...]  # the splits that it is held against
+    arms: tuple[tuple[ArmAnswer, ...], ...]  # for each instance its arms, in the order of the file
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What :func:`answer_of` found."""
+
+    comparison: Comparison  # that it is about
+    baselines: Comparison  # of the fixed splits
+    settings: tuple[SettingAnswer, ...]  # the best of those that kept the constraint, then those that were asked for
+    best_arms: tuple[int, ...]  # of each instance, the position of the arm with the best ratio by the file
+    check: NoiseCheck | str | None  # what another noise makes of the ranking, or why none was played
+    warnings: tuple[str, ...]  # numbers that the reader should know of
+
+
+def answer_of(
+    comparison: Comparison, settings: Sequence[str] = (), *, check: bool = True, progress: bool | str = False
+) -> Answer:
+    """Play the baselines (and another noise), and say what the best setting makes of the money.
+
+    Args:
+        comparison: of :func:`~jaxbandits.apps.comparison.run_plan`.
+        settings: labels of further settings, or names of policies (their best setting).
+        check: play another noise.
+        progress: show bars on stderr.
+
+    Raises:
+        InputError: a setting that was not played.
+
+    Example:
+        >>> import numpy as np
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.apps.comparison import ArmsTable, Instance, answer_of, compare
+        >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
+        >>> table = ArmsTable("means", (ads,), (), "reward", "cost")
+        >>> answer = answer_of(compare(table, 20.0, jb.policies.OmegaUCB(), runs=8), check=False)
+        >>> [split.name for split in answer.settings[0].baselines], answer.best_arms
+        (['an even split', "all on the file's best"], (0,))
+    """
+    plan, labels = comparison.plan, list(comparison.plan.settings)
+    ranked = [row["setting"] for row in comparison.ranking()]
+    kept = [name for name in ranked if name not in comparison.broken] or ranked
+    chosen = list(dict.fromkeys([kept[0], *(setting_called(name, ranked) for name in settings)]))
+    baselines, best = comparison.baselines, probability_best(plan)
+    if baselines is None:
+        baselines = run_plan(plans.baselines_plan(plan), progress=progress)
+    answers = tuple(
+        _setting_answer(comparison, baselines, labels.index(name), ranked.index(name) + 1, best) for name in chosen
+    )
+    return Answer(
+        comparison=comparison,
+        baselines=baselines,
+        settings=answers,
+        best_arms=tuple(plans.best_by_file(plan)),
+        check=check_noise(comparison, progress=progress) if check else None,
+        warnings=tuple(warnings_of(comparison, labels.index(chosen[0]), answers[0].arms)),
+    )
+
+
+def setting_called(name: str, labels: Sequence[str]) -> str:
+    """The first of the labels that is this one, or of the policy with this name.
+
+    Raises:
+        InputError: there is none.
+    """
+    for label in labels:
+        if name in (label, label.split("(")[0]):
+            return label
+    raise bad("policy", name, f"one of {', '.join(labels)}")
+
+
+def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
+    """Probability that an arm has the best ratio of its instance, ``[K]`` each, by the posterior that runs draw from.
+
+    From the draws of at least 1000 runs (fewer for a log of very many rows); where means are given, 1 for the best.
+    """
+    if plan.posterior is None:
+        arms = zip(plan.table.instances, plans.best_by_file(plan), strict=True)
+        return [np.eye(len(instance.arms))[best] for instance, best in arms]
+    found = []
+    for number, (instance, posterior) in enumerate(zip(plan.table.instances, plan.posterior.instances, strict=True)):
+        each = sum(rewards.size for rewards, _ in instance.log) if instance.log else len(instance.arms)
+        runs, at_once = max(1, min(max(plan.runs, _DRAWS), _MOST_DRAWN // each)), max(1, _DRAWN_AT_ONCE // each)
+        wins = np.zeros(len(instance.arms))
+        for first in range(0, runs, at_once):
+            drawn = posterior.draw(plan.seed, number, range(first, min(first + at_once, runs)))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                best = np.argmax(np.nan_to_num(drawn.reward / plan.in_money(drawn.cost), nan=0.0), axis=-1)
+            wins += np.bincount(best, minlength=wins.size)
+        found.append(wins / runs)
+    return found
+
+
+def _setting_answer(
+    comparison: Comparison, baselines: Comparison, setting: int, rank: int, best: Sequence[FloatArray]
+) -> SettingAnswer:
+    import xarray
+
+    plan, accounts, instances = comparison.plan, comparison.accounts, comparison.plan.table.instances
+    mine, splits = comparison.data["reward"][setting], baselines.data["reward"]
+    every = np.concatenate([mine.values[None], splits.values])
+    clear = clear_pairs(xarray.DataArray(every, dims=splits.dims))[0, 1:]
+    paid = accounts.money(setting)
+    share = paid / np.maximum(paid.sum(axis=-1, keepdims=True), 1e-300)
+    spreads = [share, accounts.pulls[setting], paid, accounts.results(setting)]
+    spreads += [accounts.spent2(setting)] if plan.table.cost2_unit else []
+    arms = []
+    for row, (instance, (reward, cost)) in enumerate(zip(instances, plans.file_means(plan), strict=True)):
+        in_file = np.array([(reward.value, cost.value) for reward, cost, _ in estimates(instance)])
+        seen = None if plan.table.kind == "log" else (instance.evidence or NO_EVIDENCE).clicks
+        known = [reward, money(cost), *in_file.T, best[row], np.full(len(in_file), np.nan) if seen is None else seen]
+        arms.append(
+            tuple(
+                ArmAnswer(instance.name, name, *numbers, *(Spread.of(x[row, :, k]) for x in spreads))
+                for k, (name, numbers) in enumerate(zip(instance.arms, np.stack(known, axis=-1).tolist(), strict=True))
+            )
+        )
+    found = [gains(mine, split, bool(at)) for split, at in zip(splits, clear, strict=True)]
+    return SettingAnswer(
+        setting=list(plan.settings)[setting],
+        rank=rank,
+        earned=Spread.of(mine.values.sum(axis=0)),
+        by_instance=tuple(Spread.of(x) for x in mine.values),
+        spent=tuple(Spread.of(comparison.data[x][setting].values.sum(axis=0)) for x in plan.table.spent_units),
+        baselines=tuple(
+            Baseline(name, Spread.of(split.values.sum(axis=0)), *gain)
+            for name, split, gain in zip(baselines.plan.settings, splits, found, strict=True)
+        ),
+        arms=tuple(arms),
+    )

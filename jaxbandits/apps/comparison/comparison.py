@@ -1,0 +1,541 @@
+"""Run a comparison, and what it found: blocks of runs through :func:`~jaxbandits.simulate`, in the file's units."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import platform
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jaxlib
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbandits import _files
+from jaxbandits._progress import Progress
+from jaxbandits._tables import Table, counted
+from jaxbandits.apps.comparison import plan as plans
+from jaxbandits.apps.comparison.arms_table import ArmsTable, FloatArray, money
+from jaxbandits.apps.comparison.plan import ComparisonPlan, Group, StoppingRule, prepare, takes_options
+from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
+from jaxbandits.apps.drawing import Drawing
+from jaxbandits.constraints import AverageCost, TotalBudget
+from jaxbandits.core import ticks
+from jaxbandits.core.protocol import Constraint, Policy, Status
+from jaxbandits.simulation import simulate
+from jaxbandits.statistics import ClearPairs, clear_pairs, dominance, invisible, mean, runs_needed, simultaneous_band
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped,unused-ignore]
+    import xarray
+
+FILES = ("regret.png", "table.csv", "run.json")
+ANSWER_FILES = ("answer.json", "arms.csv", "money.png", "results.png", "report.html")
+_GROWN = 1.02  # times as many runs, at least, before the next look
+_MOST_COUNTS = 1 << 27  # pull counts that are kept, 4 bytes each: of the first runs only, where there are more
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during :func:`~jaxbandits.apps.comparison.compare`: ``done`` of ``runs`` runs were finished."""
+
+    def __init__(self, done: int, runs: int):
+        super().__init__(f"{done} of {runs} runs finished")
+        self.done, self.runs = done, runs
+
+
+@dataclass(frozen=True, eq=False)
+class Accounts:
+    """Where the money of some settings went, in the file's units; 0 for an arm that an instance does not have."""
+
+    pulls: NDArray[np.int32]  # [setting, instance, run, arm], of the first runs
+    mean_reward: FloatArray  # true means per pull, [instance, run or 1, arm]
+    mean_cost: FloatArray  # the same; with several costs [instance, run or 1, arm, d]
+    earned: FloatArray  # reward up to each mark, summed over the instances, [setting, run, mark]
+
+    def money(self, setting: int) -> FloatArray:
+        """Expected money of each arm given how often it was pulled, ``[instance, run, arm]``.
+
+        Its mean over runs is that of the money spent (Wald), with less noise.
+        """
+        return self.pulls[setting] * money(self.mean_cost, 3)
+
+    def spent2(self, setting: int) -> FloatArray:
+        """The same of the second cost."""
+        return self.pulls[setting] * self.mean_cost[..., 1]
+
+    def results(self, setting: int) -> FloatArray:
+        """The same of the reward."""
+        return self.pulls[setting] * self.mean_reward
+
+
+@dataclass(frozen=True, eq=False)
+class Clearness:
+    """What was clear when the last batch had been played."""
+
+    rule: StoppingRule
+    pairs: ClearPairs  # which setting earns clearly more than which, and after how many runs that was clear
+    bound: float  # what a run can earn, averaged over the instances, in the file's unit
+    runs: int  # how many were played
+    looks: int  # and looked at
+    reached: bool  # whether that is clear which should be
+    beyond: int  # runs that earned more than the bound (once in a million); what is more was not counted
+
+    def open_pairs(self, claim: str) -> int:
+        """How many pairs are not clear."""
+        clear = plans.ahead(self.pairs, claim)
+        return int((~(clear | clear.T))[np.triu_indices(len(clear), 1)].sum())
+
+    def about(self) -> dict[str, Any]:
+        """Numbers for ``run.json``: for each ordered pair the run after which it was clear, 0 if it is not."""
+        after = {"most_runs": self.pairs.most.values.tolist(), "average": self.pairs.average.values.tolist()}
+        played = {name: getattr(self, name) for name in ("runs", "looks", "reached", "bound")}
+        rule = {"until": self.rule.what, "claim": self.rule.claim, "max_runs": self.rule.max_runs}
+        return {**rule, **played, "clear_after": after}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What every policy setting made of the budget, in the file's units.
+
+    Attributes:
+        data: labelled arrays ``[setting, instance, replicate]``: ``reward``, ``pulls`` and ``spent`` of a whole run;
+            ``regret`` ``[setting, instance, replicate, mark]``, the pseudo-regret (best reward per cost · expected cost
+            − expected reward) when the share ``mark`` of the budget was spent.
+        plan: what was run.
+        accounts: pulls, money and results of each arm.
+        notes: runs that did not end by spending the budget. Mostly empty.
+        broken: settings that broke an average-cost bound in some round.
+        clear: which claims are clear, where runs were played until they are.
+        baselines: the splits that were played with it, if any were.
+    """
+
+    data: xarray.Dataset
+    plan: ComparisonPlan
+    accounts: Accounts
+    notes: tuple[str, ...] = ()
+    broken: frozenset[str] = frozenset()
+    clear: Clearness | None = None
+    baselines: Comparison | None = None
+
+    def __repr__(self) -> str:
+        plan, best = self.plan, self.ranking()[0]["setting"]
+        parts = counted(len(plan.settings), "setting"), counted(len(plan.table.instances), "instance")
+        runs = f"{counted(plan.runs, 'run')} of each, budget {' and '.join(f'{x:g}' for x in plan.budgets)}"
+        return f"Comparison: {', '.join(parts)}, {runs}; best mean reward: {best}"
+
+    def ranking(self) -> list[dict[str, Any]]:
+        """One row per setting, averaged over the instances, best mean reward first; see :meth:`table`."""
+        return [row for row in self.table() if row["scope"] == "overall"]
+
+    def table(self) -> list[dict[str, Any]]:
+        """Rows ``overall`` (every instance weighs the same), then rows ``instance``, each ranked by mean reward.
+
+        A row has ``scope``, ``instance``, ``arms``, ``rank``, ``setting``, ``runs``; for each of ``reward``,
+        ``regret``, ``pulls``, ``spent`` the mean over the runs and the 95 % interval (``reward``, ``reward_low``,
+        ``reward_high``), and ``difference`` with its interval: the reward minus that of rank 1 in the same world, run
+        by run. These intervals are those of :func:`~jaxbandits.statistics.mean`, each by itself.
+
+        With many settings, some interval leaves out 0 by chance. ``difference_p`` is the p-value of that difference
+        after Holm's correction for all pairs of settings (:func:`~jaxbandits.statistics.dominance`), and
+        ``difference_clear`` whether it is at most 5 %. ``more_runs`` says how many more runs would probably (80 %) make
+        it clear if it is what it now seems to be (:func:`~jaxbandits.statistics.runs_needed`, at 5 % over the number of
+        pairs): 0 where it is clear, inf where there is none; ``more_runs_least`` and ``more_runs_most`` for the ends of
+        the interval of the difference.
+        """
+        return [dict(row) for row in self._rows]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """:meth:`table` as a data frame; ``.attrs["units"]`` has the file's units of its columns."""
+        table = self.plan.table
+        earned = dict.fromkeys(("reward", "regret", "difference"), table.reward_unit)
+        return _files.of_rows(self.table(), earned | table.spent_units | {"pulls": "pulls"})
+
+    def doubts(self) -> list[str]:
+        """Settings whose mean regret a few runs carry, and whether the runs are too few, in words; mostly none."""
+        last = self.data["regret"].isel(mark=-1, drop=True)
+        found = []
+        for name in self.plan.settings:
+            kinds = dict(text.split(": ", 1) for text in mean(last.sel(setting=name), over="replicate").warnings)
+            if "few units" in kinds:
+                return [kinds["few units"]]
+            found += [f"regret of {name}: {kinds['heavy tail']}"] if "heavy tail" in kinds else []
+        return found
+
+    @functools.cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        last = {name: self.data[name] for name in ("reward", "regret", "pulls", *self.plan.table.spent_units)}
+        last["regret"] = last["regret"].isel(mark=-1, drop=True)
+        each = [("instance", instance.name, len(instance.arms)) for instance in self.plan.table.instances]
+        every = [("overall", "", sum(arms for *_, arms in each))]
+        return self._ranked(every, last) + self._ranked(
+            each, {name: x.rename(instance="each") for name, x in last.items()}
+        )
+
+    def _ranked(self, scopes: list[tuple], last: Mapping[str, xarray.DataArray]) -> list[dict[str, Any]]:
+        """Rows of all instances together, or, where these are an axis ``each``, of one after the other."""
+        reward, settings, runs = last["reward"], list(self.plan.settings), self.plan.runs
+        found = {name: mean(x, over="replicate") for name, x in last.items()}
+        best = found["reward"].value.argmax("setting")
+        against = reward.isel(setting=best).drop_vars("setting")
+        found["difference"] = mean(reward - against, over="replicate")
+        columns = {
+            f"{name}{end}": getattr(estimate, part).values.reshape(len(settings), -1)
+            for name, estimate in found.items()
+            for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
+        }
+        columns |= self._tested(reward, against, np.atleast_1d(best.values))
+        return [
+            dict(zip(("scope", "instance", "arms"), scope, strict=True))
+            | {"rank": rank, "setting": settings[at], "runs": runs}
+            | {name: values[at, n].item() for name, values in columns.items()}
+            for n, scope in enumerate(scopes)
+            for rank, at in enumerate(np.argsort(-columns["reward"][:, n], kind="stable"), start=1)
+        ]
+
+    def _tested(self, reward: xarray.DataArray, against: xarray.DataArray, best: NDArray) -> dict[str, NDArray]:
+        """Whether differences to the best are clear, and how many more runs would make them so, ``[setting, scope]``.
+
+        Here and in the answer a difference is called clear by one test: Holm's, over all pairs of its table.
+        """
+        runs, count = self.plan.runs, reward.sizes["setting"]
+        unknown, ends = np.full((count, best.size), np.nan), ("more", "least", "most")
+        if runs < 2:
+            more = {name: unknown for name in ends}
+            p, clear = unknown, np.zeros(unknown.shape, bool)
+        else:
+            alone = [reward.isel(each=i) for i in range(best.size)] if "each" in reward.dims else [reward]
+            tables = [(dominance(part, over="replicate"), at) for part, at in zip(alone, best, strict=True)]
+            p, clear = (np.stack([table[x].values[:, at] for table, at in tables], -1) for x in ("adjusted", "clear"))
+            needed = runs_needed(reward, against, level=1 - 0.05 / max(1, count * (count - 1) // 2))
+            total = {name: needed[name].values.reshape(unknown.shape) for name in ends}
+            more = {x: n if x == "more" else np.maximum(n - runs, 1.0) for x, n in total.items()}
+        more = {f"more_runs_{name}".removesuffix("_more"): np.where(clear, 0.0, n) for name, n in more.items()}
+        return {"difference_p": p, "difference_clear": clear, **more}
+
+    def drawing(self) -> Drawing:
+        """A picture of the mean regret against the money spent, not drawn yet; a band holds its whole curve at 95 %."""
+        # Fewer resamples where there are very many runs, which need fewer and make each dearer.
+        table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
+        resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
+        found = simultaneous_band(regret, over="replicate", resamples=resamples)
+        many = f"mean of {count} instances, " if count > 1 else ""
+        takes = dict(
+            x=np.asarray(self.plan.shares) * self.plan.budget,
+            names=list(self.plan.settings),
+            parts=[found[part].transpose("setting", "mark").values for part in ("mean", "low", "high")],
+            title=f"{many}{counted(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
+            across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
+            up=f"regret [{table.reward_unit}]",
+        )
+        return Drawing("drawn", takes)
+
+    def csv(self) -> str:
+        """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same machine."""
+        rows = self.table()
+        return Table(tuple(rows[0]), [tuple(row.values()) for row in rows]).csv()
+
+    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write ``regret.png``, ``table.csv`` and ``run.json``, each whole, into a folder, which is made if missing."""
+        put_all(folder, {**self.numbers(), "regret.png": self.drawing().draw()})
+        return [Path(folder) / name for name in FILES]
+
+    def numbers(self, about: Mapping[str, Any] | None = None) -> dict[str, bytes]:
+        """The files without a picture; ``run.json``, with more entries ``about``, says whose the others are."""
+        run = json.dumps({**(about or {}), **self.about()}, indent=2) + "\n"
+        return {"run.json": run.encode(), "table.csv": self.csv().encode()}
+
+    def about(self) -> dict[str, Any]:
+        """Everything needed to repeat the comparison: what goes into ``run.json``."""
+        from jaxbandits import __version__
+
+        plan, table = self.plan, self.plan.table
+        file = {name: getattr(table, name) for name in ("sha256", "kind", "notes", "reward_unit", "cost_unit")}
+        return {
+            "arms_file": {"path": plan.source, **file},
+            **{name: getattr(plan, name) for name in ("budget", "last_pull", "noise", "uncertainty")},
+            **({"budgets": plan.budgets} if len(plan.budgets) > 1 else {}),
+            "cost_cv": plan.cost_cv if plan.noise == "clicks" or plan.posterior is not None else None,
+            "average_cost": plan.average_cost,
+            "beta_concentration": BETA_CONCENTRATION if plan.noise == "beta" else None,
+            "runs": plan.runs,
+            "until": None if self.clear is None else self.clear.about(),
+            "seed": plan.seed,
+            "marks": list(plan.shares),
+            "settings": [{"label": name, **what} for name, what in plan.settings.items()],
+            "instances": [
+                {"id": number, "name": of.name, "arms": len(of.arms)}
+                | {name: getattr(of, name) for name in ("reward_bound", "cost_bound")}
+                for number, of in enumerate(table.instances)
+            ],
+            "notes": list(self.notes),
+            "warnings": self.doubts(),
+            "invisible": invisible(plan.runs),
+            "versions": {"jaxbandits": __version__}
+            | {module.__name__: module.__version__ for module in (jax, jaxlib, np)}
+            | {"python": platform.python_version()},
+            "backend": jax.default_backend(),
+        }
+
+
+def put_all(folder: str | os.PathLike[str], contents: Mapping[str, bytes]) -> list[Path]:
+    """Write files into a folder, which is made if missing, each put in place whole; their paths."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        _files.write_whole(Path(folder) / name, lambda file, content=content: file.write(content))
+    return [Path(folder) / name for name in contents]
+
+
+# --- The runs
+
+
+@takes_options
+def compare(
+    arms: str | os.PathLike[str] | ArmsTable,
+    budget: float | Sequence[float],
+    policies: Policy | Sequence[Policy],
+    *,
+    progress: bool | str = False,
+    **options: Any,
+) -> Comparison:
+    """Spend the budget on every instance of an arms file with every policy setting, many times, and rank them.
+
+    A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by the chosen noise, so
+    that their means are those of the file. Each run starts with the whole budget and ends when it is spent. Its regret
+    is max_k (μ^r_k / μ^c_k) · Σ_t μ^c_{a_t} − Σ_t μ^r_{a_t}, in the file's unit of reward. All settings meet the same
+    world; an instance's world depends on the seed, its number in the file and the run only.
+
+    Args:
+        arms: an arms file, or what :func:`~jaxbandits.apps.comparison.read_arms` returned.
+        budget: B > 0 for each instance, in the file's unit of cost; 2⁻²⁴ to 2³⁰ times the bound of the costs. Of a file
+            with two costs a list of two, each in its own unit: a run ends when the first of them is spent, and its
+            regret is against the fluid optimum of that share of both budgets. Policies must play several resources.
+        policies: one policy for finitely many arms or a list; a parameter that is an array makes several settings.
+        runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000); left out with ``until``.
+        until: ``"clear"``: play in batches until every pair of settings is clear; ``"best"``: until one setting is
+            clearly ahead of every other. The chance of any false claim is at most 5 % over all looks, pairs and both
+            claims (:func:`~jaxbandits.statistics.clear_pairs`); ``Comparison.clear`` has them. Runs are addressed, so
+            the result is that of ``runs`` = as many as were played, bit for bit.
+        max_runs: with ``until``: how many are played at most (1000).
+        claim: with ``until``: which claim must be clear, that one earns more in ``"most runs"``, on ``"average"``, or
+            ``"any"`` of the two.
+        seed: 0 to 2³² − 1; the same seed gives the same numbers.
+        noise: what a pull looks like, with means as in the file. ``"bernoulli"``: the whole bound or nothing, reward
+            and cost independent (default for all files but logs). ``"beta"``: Beta distributed between 0 and the bound,
+            independent, α + β = 4. ``"empirical"``: a row of the arm's log, reward and cost together (default for
+            logs, only for them). ``"clicks"``: a click brings one conversion or none, and costs its price, drawn
+            uniformly around its mean (default for counts whose means are drawn, only for counts of conversions).
+        last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
+        marks: at how many equally spaced shares of the budget to record the regret, or the shares, ending in 1.
+        instances, reward_max, cost_max, columns, reward, prior, decimal, encoding, drop, keep, add: as in
+            :func:`~jaxbandits.apps.comparison.read_arms`; left out with a table.
+        uncertainty: ``"means"``: the true means of each run are drawn from what the file's counts leave open (see
+            :mod:`jaxbandits.apps.comparison.worlds`); addressed by (instance, run, arm), the same for all policies.
+            ``"given"``: they are those of the file. Default: drawn where the file has counts or is a log, unless the
+            noise is ``"beta"``.
+        cost_cv: coefficient of variation of one pull's cost; default what its days say, else 0.5.
+        average_cost: play under an average-cost constraint (:class:`~jaxbandits.AverageCost`), in the file's unit per
+            round, for budget / average_cost rounds, with a null arm; policies' ``c`` and ``horizon`` are set to it.
+        progress: show a bar on stderr.
+
+    Returns:
+        A :class:`Comparison`, in the file's units.
+
+    Raises:
+        InputError: naming the argument, its value and what it may be, before anything is compiled.
+        Interrupted: at Ctrl-C, with the number of finished runs.
+
+    Example:
+        >>> import numpy as np
+        >>> from jaxbandits.apps.comparison import ArmsTable, Instance
+        >>> from jaxbandits.policies import BudgetedThompson, OmegaUCB
+        >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
+        >>> table = ArmsTable("means", (ads,), (), "reward", "cost")
+        >>> found = compare(table, 20.0, [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()], runs=8)
+        >>> found.data["reward"].sizes["setting"], [row["rank"] for row in found.ranking()]
+        (3, [1, 2, 3])
+    """
+    return run_plan(prepare(arms, budget, policies, **options), progress=progress)
+
+
+def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Comparison:
+    """Simulate everything; with a stopping rule, until that is reached.
+
+    Raises:
+        Interrupted: at Ctrl-C.
+
+    Example:
+        >>> import numpy as np
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.apps.comparison import ArmsTable, Instance, prepare, run_plan
+        >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
+        >>> plan = prepare(ArmsTable("means", (ads,), (), "reward", "cost"), 20.0, jb.policies.OmegaUCB(), runs=8)
+        >>> run_plan(plan).data["reward"].sizes["replicate"]
+        8
+    """
+    rule, size, parts = plan.rule, plans.block_size(plan), list[Part]()
+    if rule is not None:
+        size = min(size, rule.batch(plan.runs))
+    blocks = [range(first, first + size) for first in (*range(0, plan.runs - size, size), plan.runs - size)]
+    lanes = sum(len(each.settings) for each in plan.together) * len(plan.table.instances) * plan.runs
+    tasks = sum(len(each.policies) for each in plan.together)
+    earned = np.zeros((len(plan.settings), len(plan.table.instances), plan.runs if rule else 0))
+    looks, looked, clear = 0, 0, None
+    with Progress(progress, len(blocks) * len(plan.groups) * tasks, lanes) as shown:
+        try:
+            for runs in blocks:
+                for group in plan.groups:
+                    parts.append((group, runs, _simulated(plan, group, runs, shown)))
+                    if rule is not None:
+                        earned[:, list(group.rows), runs.start : runs.stop] = parts[-1][2]["reward"][: len(earned)]
+                # a look takes time with all runs so far: not after every batch where there are very many
+                if rule is None or runs.stop < min(_GROWN * looked, plan.runs):
+                    continue
+                looks, looked = looks + 1, runs.stop
+                clear = look(plan, rule, earned[..., :looked].mean(axis=1), looks)
+                if clear.reached:
+                    break
+        except KeyboardInterrupt:
+            raise Interrupted(shown.done, shown.runs) from None
+        return _gathered(dataclasses.replace(plan, runs=runs.stop), parts, clear)
+
+
+def look(plan: ComparisonPlan, rule: StoppingRule, earned: np.ndarray, looks: int) -> Clearness:
+    """What is clear by now, from what each run earned on average over the instances, ``[setting, run]``."""
+    import xarray
+
+    bound, labels = plans.most_earned(plan), {"setting": list(plan.settings)}
+    pairs = clear_pairs(xarray.DataArray(earned, dims=("setting", "replicate"), coords=labels), bound)
+    beyond = int((earned > bound).any(axis=0).sum())
+    return Clearness(rule, pairs, bound, earned.shape[1], looks, rule.reached(pairs), beyond)
+
+
+# A group of instances, the runs that were played of it, and what came out, of all plans that were played together.
+Part = tuple[Group, range, dict[str, np.ndarray]]
+
+
+def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress) -> dict[str, np.ndarray]:
+    """Rewards, regret, … of one block in the file's units: ``[setting, instance, replicate(, mark or arm)]``.
+
+    The settings of the baselines, if there are any, come after those of the plan.
+    """
+    rows, drawn = list(group.rows), plan.posterior is not None
+    each = list(np.repeat(rows, len(runs))) if drawn else rows  # rows of the environment
+    environment = plans.world_of(plan, rows, runs) if drawn else group.environment
+    constraint: Constraint = TotalBudget(plan.scaled_budgets[each], last_pull=plan.last_pull)
+    if plan.rounds is not None:
+        constraint = AverageCost(plan.scaled_average_costs[each], plan.rounds)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"\d+ of \d+ lanes ended")  # counted in the notes
+        result = simulate(
+            [own.policy for part in plan.together for own in part.told(each, group.environment.spec)],
+            environment,
+            constraint,
+            key=jax.random.key(plan.seed),
+            replicates=np.tile(runs, len(rows))[:, None] if drawn else runs,
+            marks=plan.shares,
+            instance_ids=each,
+            instance_names=[plan.table.instances[row].name for row in each],
+            progress=shown,
+        )
+
+    def by_run(x: np.ndarray) -> np.ndarray:
+        return x.reshape(x.shape[0], len(rows), len(runs), *x.shape[3:])
+
+    instances = [plan.table.instances[row] for row in rows]
+    reward, cost = (np.array([getattr(i, name) for i in instances]) for name in ("reward_bound", "cost_bound"))
+    reward, cost = reward[None, :, None, None], cost[None, :, None]  # and of each resource, where there are several
+    width = max(len(instance.arms) for instance in instances)
+    means = [np.nan_to_num(x).reshape(len(rows), -1, *x.shape[1:])[:, :, :width] for x in environment.values()]
+    spent, regret = by_run(result.spent.values)[:, :, :, -1] * cost, result.regret.values
+    if len(plan.budgets) > 1:  # a run may end with money left: against what all budgets together are worth
+        fluid = (result.best_rate * plan.scaled_budgets[each][:, 0])[None, :, None, None] * np.array(plan.shares)
+        regret = fluid - result.ledger["expected_reward"] / ticks.ONE
+    earned, pulls = by_run(result.reward.values) * reward, by_run(result.final["pulls"])[..., :width]
+    made = {} if plan.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost}
+    made |= zip(plan.table.spent_units, np.moveaxis(spent.reshape(*spent.shape[:3], -1), -1, 0), strict=True)
+    return made | {
+        "reward": earned[..., -1],
+        "regret": by_run(regret) * reward,
+        "pulls": pulls.sum(axis=-1),  # no rounds: a skip is none
+        "ended": by_run(result.ended),
+        "earned": earned.sum(axis=1),
+        "arm pulls": pulls,
+        "mean reward": means[0] * reward[0],
+        "mean cost": means[1] * cost[0][:, None],
+    }
+
+
+def _gathered(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None) -> Comparison:
+    """All runs of the plan, and of its baselines; ``clear`` is what was found on the way, if anyone looked.
+
+    Blocks may share runs, which then have the same bits: whatever is put in place twice stays what it is.
+    """
+    table = plan.table
+    counts, width = [len(part.settings) for part in plan.together], max(len(one.arms) for one in table.instances)
+    instances, runs, marks = len(table.instances), plan.runs, len(plan.shares)
+    kept = max(1, min(runs, _MOST_COUNTS // (counts[0] * instances * width)))  # runs whose pulls are kept
+    of_run, d = kept if plan.posterior is not None else 1, table.instances[0].mean_cost.shape[1:]
+    made: dict[str, np.ndarray] = {}
+    pulls = np.zeros((sum(counts), instances, kept, width), np.int32)
+    means = {"mean reward": np.zeros((instances, of_run, width)), "mean cost": np.zeros((instances, of_run, width, *d))}
+    earned = np.zeros((len(plan.groups), sum(counts), runs, marks))
+    for group, block, values in parts:
+        rows, these = list(group.rows), slice(block.start, block.stop)
+        for name in ("reward", "regret", "pulls", *table.spent_units, "ended", "violation"):
+            if (value := values.get(name)) is not None:
+                into = made.setdefault(name, np.zeros((len(value), instances, runs, *value.shape[3:]), value.dtype))
+                into[:, rows, these] = value
+        earned[plan.groups.index(group), :, these] = values["earned"]
+        if (many := min(block.stop, kept) - block.start) > 0:
+            own, own_width = slice(block.start, block.start + many), values["arm pulls"].shape[-1]
+            pulls[:, rows, own, :own_width] = values["arm pulls"][:, :, :many]
+            for name, x in means.items():
+                x[rows, own if of_run > 1 else slice(1), :own_width] = values[name][:, :many]
+    found, ends = None, np.cumsum([0, *counts])
+    for number, part in reversed(list(enumerate(plan.together))):
+        mine = slice(ends[number], ends[number + 1])
+        accounts = Accounts(pulls[mine], means["mean reward"], means["mean cost"], earned[:, mine].sum(axis=0))
+        own_plan = dataclasses.replace(part, runs=runs)
+        own_clear = clear if part is plan else None
+        found = _comparison(own_plan, {name: x[mine] for name, x in made.items()}, accounts, own_clear, found)
+    assert found is not None
+    return found
+
+
+def _comparison(
+    plan: ComparisonPlan,
+    made: dict[str, np.ndarray],
+    accounts: Accounts,
+    clear: Clearness | None,
+    baselines: Comparison | None,
+) -> Comparison:
+    """Labelled, with notes on runs that ended early and settings that broke the bound."""
+    import xarray
+
+    axes, table = ("setting", "instance", "replicate", "mark"), plan.table
+    units = {"reward": table.reward_unit, "regret": table.reward_unit} | table.spent_units
+    ended, violation = made.pop("ended"), made.pop("violation", np.zeros((len(plan.settings), 1)))
+    instances: Any = [instance.name for instance in table.instances]
+    names = list(plan.settings), instances, np.arange(plan.runs), list(plan.shares)
+    data = {name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in made.items()}
+    usual = Status.EXHAUSTED if plan.rounds is None else Status.HORIZON
+    notes = [
+        f"{int((ended == status).sum())} of {ended.size} runs ended by {status.name.lower()}, not with the budget"
+        for status in Status
+        if status != usual and (ended == status).any()
+    ]
+    broken = {  # settings that broke the average-cost bound in some round, and so had more to spend than others
+        name: f"{name} broke the bound of {plan.average_cost:g} a round on average in {int((of > 0).sum()):,} of "
+        f"{of.size:,} runs, by {of.max():.4g} {table.cost_unit} at most"
+        for name, of in zip(plan.settings, violation, strict=True)
+        if (of > 0).any()
+    }
+    labelled = xarray.Dataset(data, coords=dict(zip(axes, names, strict=True)))
+    return Comparison(labelled, plan, accounts, (*notes, *broken.values()), frozenset(broken), clear, baselines)

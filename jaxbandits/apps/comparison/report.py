@@ -1,0 +1,624 @@
+"""What a comparison says: one list of sections for the terminal and for ``report.html``, and the files beside them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandits._tables import Table, counted, line
+from jaxbandits.apps.comparison.answer import (
+    Answer,
+    ArmAnswer,
+    Gain,
+    NoiseCheck,
+    SettingAnswer,
+    Spread,
+    money_over_budgets,
+)
+from jaxbandits.apps.comparison.comparison import Clearness, Comparison, put_all
+from jaxbandits.apps.comparison.plan import BEST, SEEN, ComparisonPlan
+from jaxbandits.apps.comparison.worlds import BETA_CONCENTRATION
+from jaxbandits.apps.drawing import Drawing
+from jaxbandits.statistics import invisible, mean
+
+GLOSSARY = (
+    ("regret", "what the best arm, known from the beginning, would have brought more for the same money"),
+    ("run", "the whole budget spent once, from knowing nothing to the last pull"),
+    ("setting", "a policy with one value for each of its parameters"),
+    ("interval", "a ± b: were all runs made anew, the mean would be off by more than b in 5 of 100 cases"),
+    ("clear", "a difference that chance explains in fewer than 5 of 100 tables, all pairs of its table counted"),
+    ("instance", "a problem of its own in the file, such as a campaign, with its own arms and its own budget"),
+)
+_FAR_BEYOND = 2.0  # times as many pulls as the file has seen
+_MOST_ON_PAGE = 2000  # rows of a table, so that the page opens at once
+_MOST_RANKS = 6  # settings side by side, instance by instance
+
+
+class Cell(str):
+    """Text of a table that is sorted by a number."""
+
+    value: str  # the number as the page has it; empty where there is none
+
+    def __new__(cls, text: str, number: float) -> Cell:
+        """The text, and what it is sorted by."""
+        made = super().__new__(cls, text)
+        made.value = f"{number:.9g}" if math.isfinite(number) else ""
+        return made
+
+
+@dataclass(frozen=True)
+class Section:
+    """Sentences and tables that belong together, in the order in which they are read."""
+
+    title: str  # a heading on the page; on the terminal only if it ends in a colon
+    blocks: Sequence[str | Table]
+    indent: int = 0  # blanks before each line of the terminal; tables then stand apart
+    rows: int = 40  # of a table on the terminal; the page has all
+    rest: str = "table.csv"  # the file that has the rows that are left out
+    picture: str = ""  # that stands below the title on the page, by its name
+    page_only: bool = False
+
+    def text(self) -> str:
+        """Lines for a terminal."""
+        lines, pad, apart = [], " " * self.indent, [""] * bool(self.indent)
+        for block in self.blocks:
+            if isinstance(block, str):
+                lines.append(f"{pad}{line(block)}")
+                continue
+            shown = block._replace(rows=block.rows[: self.rows]).text().split("\n")
+            more = len(block.rows) - self.rows
+            shown += [f"… {more:,} more in {self.rest}"] if more > 0 else []
+            lines += [*apart, *(f"{pad}{pad}{text}".rstrip() for text in shown), *apart]
+        head = [self.title] if self.title.endswith(":") else []
+        return "\n".join(head + lines).replace("\n\n\n", "\n\n").strip("\n")
+
+
+def text_of(comparison: Comparison, answer: Answer | None = None, explain: bool = False) -> str:
+    """All that the command prints of a comparison, but for its own notes."""
+    sections = [*(answer_sections(answer) if answer else ()), *comparison_sections(comparison)]
+    sections += [_words()] if explain else []
+    parts = [part.text() for part in sections if not part.page_only]
+    return "\n\n".join(part for part in parts if part)
+
+
+def page_of(answer: Answer, pictures: Mapping[str, bytes], command: str = "") -> str:
+    """``report.html``: one page that needs nothing else. The pictures are PNG files by name."""
+    import jinja2
+
+    from jaxbandits import __version__
+
+    sections = [*answer_sections(answer), *comparison_sections(answer.comparison), _words()]
+    sections += [Section("To do it again", [command])] if command else []
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["line"] = line  # without what a terminal would obey
+    return environment.get_template("report.html.jinja").render(
+        sections=[part for part in sections if part.title],
+        most=_MOST_ON_PAGE,
+        pictures={name: base64.b64encode(picture).decode() for name, picture in pictures.items()},
+        version=__version__,
+    )
+
+
+# --- The answer
+
+
+def answer_sections(answer: Answer) -> list[Section]:
+    """What the best setting, and those that were asked for, make of the money."""
+    plan, several = answer.comparison.plan, len(answer.comparison.plan.table.instances) > 1
+    blocks: list[str | Table] = []
+    for part in answer.settings:
+        blocks += [_earned(answer, part), _against_baselines(answer, part)]
+        blocks += [_instances(answer, part) if several else _arms(answer, part)]
+    blocks += [_sure_of_the_best(answer)] if plan.posterior is not None and not several else []
+    blocks += [f"warning: {text}" for text in answer.warnings]
+    note = "95 of 100 runs lie between the numbers in brackets. “Best ratio”: the probability, by the file, that the "
+    note += f"arm has the best ratio of {plan.table.reward_unit} to cost."
+    each = [_arms(answer, part) for part in answer.settings] if several else []
+    return [
+        Section(_headline(plan), blocks, indent=2, rows=12 if several else 8, rest="arms.csv"),
+        Section("Where the money goes", [note, *each], picture="money", page_only=True),
+        Section("What it brings", (), picture="results", page_only=True),
+        Section("What was assumed", _assumptions(answer), indent=2),
+    ]
+
+
+def _headline(plan: ComparisonPlan) -> str:
+    style, many, each, pace = plan.table.style, len(plan.table.instances), "", ""
+    if many > 1:
+        each = f" in each of {many} instances ({_amounts(plan, [x * many for x in plan.budgets])} in all)"
+    if plan.average_cost is not None and plan.rounds is not None:
+        pace = f", at most {style.money(plan.average_cost)} a round on average, for {style.count(plan.rounds)} rounds"
+    return f"If you had run this again with {_amounts(plan, plan.budgets)} to spend{each}{pace}:"
+
+
+def _amounts(plan: ComparisonPlan, amounts: Sequence[float]) -> str:
+    """``$500``; ``500 and 2,000,000 tokens`` of two costs."""
+    style, unit = plan.table.style, plan.table.cost2_unit
+    return " and ".join([style.money(amounts[0], cents=False), *(f"{style.amount(x)} {unit}" for x in amounts[1:])])
+
+
+def _earned(answer: Answer, part: SettingAnswer) -> str:
+    """What a setting would have brought."""
+    plan, settings = answer.comparison.plan, len(answer.comparison.plan.settings)
+    place = "the most of" if part.rank == 1 else f"number {part.rank} of"
+    if part is answer.settings[0] and part.rank > 1:
+        place = f"the most of those that kept the bound, number {part.rank} of"
+    which = f", {place} {settings} settings" if settings > 1 else ""
+    between = f"({_between(plan, part.earned)} in 95 of 100 runs)"
+    used = f", for {_amounts(plan, [x.mean for x in part.spent])}" if len(part.spent) > 1 else ""
+    return f"{part.setting} would have brought {_results(plan, part.earned)} {between}{which}{used}."
+
+
+def _against_baselines(answer: Answer, part: SettingAnswer) -> Table:
+    plan, rows = answer.comparison.plan, []
+    best = " of each instance" if len(part.arms) > 1 else f", {part.arms[0][answer.best_arms[0]].name}"
+    for name, earned, gain, _ in part.baselines:
+        row = [line(name + best * (name == BEST)), Cell(plan.table.style.amount(earned.mean), earned.mean)]
+        row += [Cell(_plus_minus(plan, gain), gain.mean), Cell(f"({_percent(gain)})", gain.share)]
+        rows.append([*row, Cell(f"{gain.better:.0%} of runs", gain.better)])
+    return Table(("against", plan.table.reward_unit, "difference", "", "more in"), rows)
+
+
+def _arms(answer: Answer, part: SettingAnswer) -> Table:
+    """Every arm, most money first in each instance."""
+    plan, several = answer.comparison.plan, len(part.arms) > 1
+    unit, style = plan.table.reward_unit, plan.table.style
+    per_result = f"cost per {unit.removesuffix('s')}"
+    header = ["arm", "of the budget", f"{plan.table.pull_unit}s", unit, per_result, "best ratio"]
+    header += [plan.table.cost2_unit] if plan.table.cost2_unit else []
+    rows = []
+    for arm in (arm for arms in part.arms for arm in _by_money(arms)):
+        price = arm.file_cost / arm.file_reward if arm.file_reward else math.inf
+        row = [
+            line(arm.name),
+            Cell(f"{arm.share.mean:.0%} ({arm.share.low:.0%}–{arm.share.high:.0%})", arm.share.mean),
+            _spread(plan, arm.pulls),
+            _spread(plan, arm.results),
+            Cell(style.money(price) if arm.file_reward else "–", price),
+            _best_ratio(plan, arm),
+            *([_spread(plan, arm.spent2)] if arm.spent2 is not None else []),
+        ]
+        rows.append([line(arm.instance), *row] if several else row)
+    return Table(["instance", *header] if several else header, rows, left=(0, 1) if several else (0,))
+
+
+def _instances(answer: Answer, part: SettingAnswer) -> Table:
+    """What each instance brings, and where most of its money goes."""
+    plan, split, rows = answer.comparison.plan, part.baselines[0], []
+    against = "against the file's split" if split.name == SEEN else "against even"
+    each = zip(part.by_instance, split.by_instance, part.arms, answer.best_arms, strict=True)
+    for earned, gain, arms, best_arm in each:
+        first, best = _by_money(arms)[0], arms[best_arm]
+        row = [line(first.instance), len(arms), _spread(plan, earned), Cell(_percent(gain), gain.share)]
+        row += [line(first.name), Cell(f"{first.share.mean:.0%}", first.share.mean), line(best.name)]
+        rows.append([*row, _best_ratio(plan, best)] if plan.posterior is not None else row)
+    header = ("instance", "arms", plan.table.reward_unit, against, "most money to", "of it", "best ratio by the file")
+    return Table((*header, "sure")[: len(rows[0])], rows, left=(0, 4, 6))
+
+
+def _sure_of_the_best(answer: Answer) -> str:
+    """Which arm has the best ratio, and how sure the file is of that."""
+    (arms,), unit = answer.settings[0].arms, answer.comparison.plan.table.reward_unit
+    best = arms[answer.best_arms[0]]
+    others = sorted((arm for arm in arms if arm is not best), key=lambda arm: -arm.best)[:2]
+    rest = ", ".join(f"{arm.name} {arm.best:.0%}" for arm in others)
+    return f"{best.name} has the best ratio of {unit} to cost: the file is {best.best:.0%} sure of that (then {rest})."
+
+
+def _assumptions(answer: Answer) -> list[str]:
+    """How sure the means are, what a pull was taken to be, that an arm never runs out, and the check of the noise."""
+    plan = answer.comparison.plan
+    why = f", for {plan.why_given}" if plan.why_given else " (--uncertainty given)"
+    sure = f"The file's means are taken as the truth{why}."
+    if plan.posterior is not None:
+        sure = "The file's means are estimates: each run draws its true means from what the file leaves open "
+        sure += "(--uncertainty given takes them as they are)."
+    room = f"An arm is taken to have as many {plan.table.pull_unit}s to sell as are bought, at its mean cost"
+    arms = [arm for arms in answer.settings[0].arms for arm in arms if arm.seen >= 0]
+    arm = max(arms, key=lambda arm: arm.pulls.mean / max(arm.seen, 1), default=None)
+    if arm is not None and arm.pulls.mean > _FAR_BEYOND * max(arm.seen, 1):
+        bought, saw = plan.table.style.amount(arm.pulls.mean), plan.table.style.number(arm.seen, 0)
+        room += f"; of {arm.name} a run buys {bought}, and the file saw {saw}"
+    return [sure, f"Noise: {_noise(plan, plan.noise)}.", f"{room}.", *check_of(answer)]
+
+
+def check_of(answer: Answer) -> list[str]:
+    """Whether the ranking depends on the noise, if another one was played or there is a reason why not."""
+    plan, check = answer.comparison.plan, answer.check
+    if not isinstance(check, NoiseCheck):
+        return [f"Check: {check}."] if check else []
+    runs, style = counted(check.runs, "run"), plan.table.style
+    if len(check.ranking) == 1:
+        said = f"{style.amount(check.ranking[0][1])} {plan.table.reward_unit} an instance ({runs})"
+    elif check.same_best:
+        stays = "ranking stays as it is" if check.same_order else "best stays the best, places below change"
+        said = f"the {stays} ({runs})"
+    else:
+        how = f"{'clearly' if check.ahead.clear else 'not clearly'} ({_plus_minus(plan, check.ahead)}, {runs})"
+        said = f"there {check.ranking[0][0]} is ahead, {how}: the ranking depends on the noise"
+    return [f"Check: {_noise(plan, check.noise)}: {said}."]
+
+
+def _noise(plan: ComparisonPlan, noise: str) -> str:
+    """What a pull looks like, in a sentence without its full stop."""
+    unit, pull = plan.table.reward_unit, plan.table.pull_unit
+    days = plan.cost_cv_from == "days"
+    source = "from day to day in the file" if days else "stated, for counts do not tell it: --cost-cv"
+    spread = min(plan.cost_cv, 1 / math.sqrt(3))
+    return {
+        "clicks": f"a {pull} brings one of the {unit} or none, and its cost varies by {spread:.0%} ({source})",
+        "bernoulli": f"a {pull} brings its bound or nothing, and costs its bound or nothing: as noisy as can be",
+        "beta": f"a {pull} brings and costs between 0 and its bound (alpha + beta = {BETA_CONCENTRATION:g})",
+        "empirical": f"a {pull} is one of the arm's own rows, drawn anew with its {unit} and its cost",
+    }[noise]
+
+
+def closing(answer: Answer) -> str:
+    """The last sentence."""
+    plan, part, check = answer.comparison.plan, answer.settings[0], answer.check
+    split, how = part.baselines[0], "about as much as"
+    if split.gain.clear:
+        how = f"{abs(split.gain.share):.0%} {'more' if split.gain.mean > 0 else 'less'} than"
+    doubted = isinstance(check, NoiseCheck) and len(check.ranking) > 1 and not check.same_best
+    depends = "; which setting is best depends on the noise (see the check)" if doubted else ""
+    return f"In short: {part.setting} would have brought {_results(plan, part.earned)}, {how} {split.name}{depends}."
+
+
+# --- The comparison: ranking, instances, what was read
+
+
+ANY_TIME = "at 5 % over all looks, all pairs and both claims; the ± are those of a number of runs fixed beforehand"
+HOLM = "Holm's test over all pairs, at 5 % for the whole table"
+_CLAIMED = {"any": "in most runs or on average", "most runs": "in most runs", "average": "on average"}
+_LAST = {"counts": "counts, though it may cost more than is left", "forfeits": "forfeits"}
+
+
+def comparison_sections(comparison: Comparison) -> list[Section]:
+    """The ranking and its limits, each instance, what was read, and what was noticed."""
+    plan, clear = comparison.plan, comparison.clear
+    sections = [
+        Section("All settings, ranked", _ranking(comparison)),
+        Section("Until it is clear", _until_clear(plan, clear) if clear else ()),
+        Section("What so many runs cannot tell", limits(comparison)),
+        Section("Each instance", _each_instance(comparison) if len(plan.table.instances) > 1 else ()),
+        Section("What was read", _read(plan)),
+        Section("Notes", [f"note: {note}" for note in comparison.notes]),
+    ]
+    return [section for section in sections if section.blocks]
+
+
+def _ranking(comparison: Comparison) -> list[str | Table]:
+    plan, rows = comparison.plan, comparison.ranking()
+    unit, count, alone = plan.table.reward_unit, len(plan.table.instances), len(rows) == 1
+    header: tuple[str, ...] = ("rank", "policy", unit, "regret", "pulls", f"{unit} against rank 1, paired")
+    cells = [
+        [
+            row["rank"],
+            row["setting"],
+            *(Cell(with_interval(comparison, row, name), row[name]) for name in ("reward", "regret", "pulls")),
+            Cell("best" if row["rank"] == 1 else against_the_best(comparison, row), row["difference"]),
+        ]
+        for row in rows
+    ]
+    if alone:  # nothing to compare with, and no test
+        header, cells = header[:-1], [row[:-1] for row in cells]
+    average = f"the average of {count} instances, which all weigh the same; " if count > 1 else ""
+    notes = [f"({average}± 95 % interval over {counted(plan.runs, 'run')}, each interval by itself"]
+    notes += [] if alone else [f" clear: {HOLM if comparison.clear is None else ANY_TIME}"]
+    notes += [" the instances are given, not sampled: the intervals say nothing about others"] if count > 1 else []
+    return [Table(header, cells, left=(1, 5)), *(f"{text};" for text in notes[:-1]), f"{notes[-1]})"]
+
+
+def against_the_best(comparison: Comparison, row: Mapping[str, Any]) -> str:
+    """How much more than the best it earns, and whether that is clear, or would be after how many more runs.
+
+    ``−2 ± 1, clear``, ``−2 ± 3, not clear (about 50 more runs; …)``, ``−2 ± 1, less in most runs (clear after 50)``.
+    """
+    more, least, most = (row[f"more_runs{end}"] for end in ("", "_least", "_most"))
+    if comparison.clear is not None:
+        best, name = comparison.ranking()[0]["setting"], row["setting"]
+        after = [
+            (f"{word} {claim}", int(part.sel(setting=ahead, against=behind)))
+            for claim, part in zip(("in most runs", "on average"), comparison.clear.pairs, strict=True)
+            for word, ahead, behind in (("less", best, name), ("MORE", name, best))
+        ]
+        how = ", ".join(f"{said} (clear after {runs:,})" for said, runs in after if runs) or "not clear"
+    elif row["difference_clear"]:
+        how = "clear"
+    elif not more < 1e6:
+        how = "not clear"
+    else:
+        least, most = _rounded(min(least, more)), max(most, more)
+        between = f"{least} to {_rounded(most)}" if most < 1e6 else f"{least} at least, perhaps never"
+        how = f"not clear (about {_rounded(more)} more runs; {between})"
+    return f"{with_interval(comparison, row, 'difference')}, {how}"
+
+
+def _until_clear(plan: ComparisonPlan, clear: Clearness) -> list[str]:
+    """Why it stopped, runs played and saved, how many pairs are clear in which claim."""
+    rule, pairs, said = clear.rule, len(plan.settings) * (len(plan.settings) - 1) // 2, _CLAIMED[clear.rule.claim]
+    which = "every pair is" if rule.what == "clear" else "one setting is ahead of all others,"
+    first = f"not clear ({said}) after all {clear.runs:,} runs, {clear.looks} looks"
+    if clear.reached:
+        saved = f"{rule.max_runs - clear.runs:,} saved, {clear.looks} looks"
+        first = f"{which} clear ({said}) after {clear.runs:,} of at most {rule.max_runs:,} runs: {saved}"
+    most, average = (f"{pairs - clear.open_pairs(claim)} of {pairs} pairs" for claim in ("most runs", "average"))
+    more = f"  {clear.beyond} runs earned more than that; what is more was not counted on average"
+    return [
+        f"until {rule.what}: {first}",
+        f"  who earns more in most runs is clear in {most}; on average in {average} (a run can earn "
+        f"{clear.bound:,.4g} {plan.table.reward_unit}, of which a disaster not yet seen may lose all)",
+        *([more] if clear.beyond else []),
+    ]
+
+
+def limits(comparison: Comparison) -> list[str]:
+    """What so many runs cannot tell: tails that carry the mean, few runs, and disasters that no run has seen."""
+    plan = comparison.plan
+    warned = [f"warning: {text}" for text in comparison.doubts()]
+    of_each = "of each instance, " if len(plan.table.instances) > 1 else ""
+    return [*warned, f"note: {of_each}{invisible(plan.runs)}"]
+
+
+def _each_instance(comparison: Comparison) -> list[str | Table]:
+    """The reward in each instance, for the settings that are best overall."""
+    plan = comparison.plan
+    ranked = [row["setting"] for row in comparison.ranking()][:_MOST_RANKS]
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in comparison.table():
+        if row["scope"] == "instance":
+            found.setdefault(row["instance"], {})[row["setting"]] = row
+    rows = []
+    for name, of in found.items():
+        marks = {x: "*" if row["rank"] == 1 else " " if row["difference_clear"] else "~" for x, row in of.items()}
+        cells = [Cell(with_interval(comparison, of[x], "reward") + marks[x], of[x]["reward"]) for x in ranked]
+        rows.append((line(name), of[ranked[0]]["arms"], *cells))
+    header = ("instance", "arms", *(f"rank {n}" for n in range(1, len(ranked) + 1)))
+    title = f"{plan.table.reward_unit} in each instance, by overall rank (* best there, ~ not clearly worse than it)"
+    hidden = len(plan.settings) - len(ranked)
+    rest = [f"… and {counted(hidden, 'more setting')} in table.csv"] if hidden > 0 else []
+    return [title, Table(header, rows), *rest]
+
+
+def _read(plan: ComparisonPlan) -> list[str]:
+    """The file, the units, what a pull is, how much was run."""
+    table, many = plan.table, len(plan.table.instances)
+    sizes = sorted(len(instance.arms) for instance in table.instances)
+    pulls = [plan.pulls(instance) for instance in table.instances]
+    bounds = [np.append(instance.reward_bound, instance.cost_bound) for instance in table.instances]
+    reward, *costs = (_range(of, ".4g") for of in np.transpose(bounds).tolist())
+    reward, *costs = (x + " (each instance its own, see run.json)" * (" to " in x) for x in (reward, *costs))
+    spent = list(zip(table.spent_units.values(), costs, plan.budgets, strict=True))
+    means = "as in the file" if plan.posterior is None else "as drawn for each run"
+    end = f"the last pull {_LAST[plan.last_pull]}"
+    if plan.rounds is not None:
+        end = f"at most {plan.average_cost:g} a round on average, at any time, for {plan.rounds:,} rounds"
+    parts = counted(plan.runs, "run"), counted(many, "instance"), counted(len(plan.settings), "setting")
+    return [
+        f"read {plan.source}: {table.kind}, {counted(many, 'instance')}, {sum(sizes)} arms"
+        + (f" ({sizes[0]} to {sizes[-1]} in an instance)" if many > 1 else ""),
+        *([f"  {'; '.join(table.notes[: table.changes])}"] if table.changes else []),
+        f"a reward is counted in {table.reward_unit}, at most {reward}",
+        *(f"a cost is counted in {unit}, at most {cost}" for unit, cost, _ in spent),
+        f"noise {plan.noise}: {_noise(plan, plan.noise)}; means {means}",
+        f"budget {' and '.join(f'{budget:g} ({unit})' for unit, _, budget in spent)} for each instance, about "
+        f"{_range(pulls, ',.3g')} pulls if spread "
+        f"over all arms; {end}",
+        f"{' × '.join(parts)} = {plan.runs * many * len(plan.settings):,} runs; seed {plan.seed}",
+    ]
+
+
+def _words() -> Section:
+    return Section("Words", [f"{word}: {meaning}" for word, meaning in GLOSSARY])
+
+
+# --- Numbers in words
+
+
+def with_interval(comparison: Comparison, row: Mapping[str, Any], name: str) -> str:
+    """``12.34 ± 0.56``: as many decimals as show two digits of the interval's half width, in the file's style."""
+    half = (row[f"{name}_high"] - row[f"{name}_low"]) / 2
+    return comparison.plan.table.style.plus_minus(row[name], half)
+
+
+def _plus_minus(plan: ComparisonPlan, gain: Gain) -> str:
+    """``+12.3 ± 0.4``."""
+    return plan.table.style.plus_minus(gain.mean, gain.half, sign="+").replace("-", "−")
+
+
+def _percent(gain: Gain) -> str:
+    return "–" if math.isnan(gain.share) else f"{gain.share:+.0%}".replace("-", "−")
+
+
+def _results(plan: ComparisonPlan, earned: Spread) -> str:
+    """``12.3 conversions``."""
+    return f"{plan.table.style.amount(earned.mean)} {plan.table.reward_unit}"
+
+
+def _between(plan: ComparisonPlan, spread: Spread) -> str:
+    """``12–34``."""
+    return f"{plan.table.style.amount(spread.low)}–{plan.table.style.amount(spread.high)}"
+
+
+def _spread(plan: ComparisonPlan, spread: Spread) -> Cell:
+    return Cell(f"{plan.table.style.amount(spread.mean)} ({_between(plan, spread)})", spread.mean)
+
+
+def _best_ratio(plan: ComparisonPlan, arm: ArmAnswer) -> Cell:
+    """The probability that it has the best ratio; where means are taken as given, whether it has."""
+    given = "yes" if arm.best == 1 else ""
+    return Cell(given if plan.posterior is None else f"{arm.best:.0%}", arm.best)
+
+
+def _by_money(arms: Sequence[ArmAnswer]) -> list[ArmAnswer]:
+    return sorted(arms, key=lambda arm: -arm.share.mean)
+
+
+def _rounded(count: float) -> str:
+    """Two digits that count."""
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
+def _range(values: Sequence[float], form: str) -> str:
+    low, high = (f"{x:,.0f}" if abs(x) >= 1000 and "," in form else f"{x:{form}}" for x in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+# --- Pictures
+
+
+_MOST_PANELS, _MOST_PARTS, _MOST_OF_ONE = 6, 5, 7
+
+
+def money_drawing(answer: Answer, progress: bool | str = False) -> Drawing:
+    """Money on each arm over the budget, stacked: of the only instance, or of the six that bring most."""
+    plan, first, panels = answer.comparison.plan, answer.settings[0], []
+    instances, setting = plan.table.instances, list(plan.settings).index(first.setting)
+    budgets, money = money_over_budgets(answer.comparison, setting, progress=progress)
+    most = _MOST_OF_ONE if len(instances) == 1 else _MOST_PARTS
+    for row in sorted(range(len(instances)), key=lambda row: -first.by_instance[row].mean)[:_MOST_PANELS]:
+        spent = money[:, row, : len(instances[row].arms)]
+        order = list(np.argsort(-spent[-1], kind="stable"))
+        shown, others = (order[:most], order[most:]) if len(order) > most + 1 else (order, [])
+        heights, names = spent[:, shown], [line(instances[row].arms[k]) for k in shown]
+        if others:
+            heights = np.column_stack([heights, spent[:, others].sum(axis=1)])
+            names.append(f"{len(others)} others")
+        title = line(instances[row].name) if len(instances) > 1 else f"{first.setting}: money on each arm"
+        panels.append({"title": title, "names": names, "heights": heights, "rest": names[-1] if others else ""})
+    unit, style = _cost_unit(plan), plan.table.style
+    across = f"budget{' of each instance' if len(instances) > 1 else ''}{unit}"
+    written = style.amount if style.symbol else partial(style.money, cents=False)
+    takes = dict(x=budgets, panels=panels, across=across, up=f"money{unit}", written=written)
+    return Drawing("stacked", takes)
+
+
+def results_drawing(answer: Answer) -> Drawing:
+    """What the best setting, the even split and the file's best arm bring, against the money spent."""
+    import xarray
+
+    plan, labels = answer.comparison.plan, list(answer.comparison.plan.settings)
+    paths = {x.setting: answer.comparison.accounts.earned[labels.index(x.setting)] for x in answer.settings}
+    paths |= dict(zip(answer.baselines.plan.settings, answer.baselines.accounts.earned, strict=True))
+    every = xarray.DataArray(np.stack(list(paths.values())), dims=("curve", "replicate", "mark"))
+    found = mean(every, over="replicate")
+    many = len(plan.table.instances)
+    summed = f"sum over {many} instances, " if many > 1 else ""
+    clock = "budget spent" if plan.rounds is None else "budget that was due"
+    takes = dict(
+        x=np.asarray(plan.shares) * plan.budget,
+        names=list(paths),
+        parts=[part.values for part in (found.value, found.low, found.high)],
+        title=f"{summed}mean of {counted(plan.runs, 'run')}, 95 % intervals",
+        across=f"{clock}{' in each instance' if many > 1 else ''}{_cost_unit(plan)}",
+        up=plan.table.reward_unit,
+    )
+    return Drawing("drawn", takes)
+
+
+def _cost_unit(plan: ComparisonPlan) -> str:
+    """`` [$]``; nothing where the file says no more than that it was spent."""
+    unit = plan.table.style.symbol or plan.table.cost_unit
+    return "" if unit == "spent" else f" [{unit}]"
+
+
+def drawings(answer: Answer, progress: bool | str = False) -> Iterator[tuple[str, Drawing]]:
+    """The pictures of the answer by name; smaller budgets are played for the last one."""
+    yield "results", results_drawing(answer)
+    yield "money", money_drawing(answer, progress)
+
+
+# --- Files
+
+
+def answer_files(answer: Answer, pictures: Mapping[str, bytes], command: str = "") -> dict[str, bytes]:
+    """A table of the arms, all numbers, pictures and the page by name; ``command`` is what they were made by."""
+    return {
+        "answer.json": (json.dumps(as_json(answer), indent=1) + "\n").encode(),
+        "arms.csv": arms_table(answer).csv().encode(),
+        **{f"{name}.png": picture for name, picture in pictures.items()},
+        "report.html": page_of(answer, pictures, command).encode(),
+    }
+
+
+def arms_table(answer: Answer) -> Table:
+    """A row for each arm and each setting that the answer is about, for ``arms.csv``."""
+    numbers = ["share", "pulls", "money", "results"] + ["spent2"] * bool(answer.comparison.plan.table.cost2_unit)
+    header = ["setting", "instance", "arm", "reward_per_pull", "cost_per_pull"]
+    header += ["reward_per_pull_in_file", "cost_per_pull_in_file", "probability_best"]
+    header += [f"{name}{end}" for name in numbers for end in ("", "_low", "_high")]
+    rows = []
+    for part in answer.settings:
+        for arm in (arm for arms in part.arms for arm in arms):
+            means = arm.reward, arm.cost, arm.file_reward, arm.file_cost, arm.best
+            spreads = (x for name in numbers for x in getattr(arm, name))
+            rows.append((part.setting, arm.instance, arm.name, *means, *spreads))
+    return Table(header, rows)
+
+
+def as_json(answer: Answer) -> dict[str, Any]:
+    """Everything but the arms, which arms.csv has."""
+    plan, posterior = answer.comparison.plan, answer.comparison.plan.posterior
+    known = None
+    if posterior is not None:
+        known = {name: getattr(posterior, name) for name in ("cost_cv_from", "dispersion")}
+        known |= {"prior": dict(posterior.prior)}
+    settings = [
+        {"setting": part.setting, "rank": part.rank, "earned": part.earned, "rivals": part.baselines}
+        | ({"spent": part.spent} if len(part.spent) > 1 else {})
+        for part in answer.settings
+    ]
+    best = [arms[at] for arms, at in zip(answer.settings[0].arms, answer.best_arms, strict=True)]
+    facts = {
+        "budget": plan.budget,
+        **({"budgets": plan.budgets, "cost2_unit": plan.table.cost2_unit} if len(plan.budgets) > 1 else {}),
+        "reward_unit": plan.table.reward_unit,
+        "cost_unit": plan.table.cost_unit,
+        **{name: getattr(plan, name) for name in ("uncertainty", "why_given", "noise", "cost_cv")},
+        "posterior": known,
+        "constraint": "budget" if plan.average_cost is None else f"average-cost:{plan.average_cost:g}",
+        "rounds": plan.rounds,
+        "settings": settings,
+        "best_arms": [{"instance": arm.instance, "arm": arm.name, "probability": arm.best} for arm in best],
+        "second_noise": answer.check,
+        "warnings": answer.warnings,
+    }
+    return _plain(facts)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: names and values of a tuple with names, NaN as None."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+        value.pop("clear", None)
+    if isinstance(value, dict):
+        return {key: _plain(x) for key, x in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(x) for x in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_report(answer: Answer, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write the files of :meth:`Comparison.save`, ``report.html``, pictures, ``arms.csv`` and ``answer.json``.
+
+    Example:
+        >>> from jaxbandits.apps.comparison import answer_of, write_report
+        >>> written = write_report(answer_of(found), "results")      # doctest: +SKIP
+    """
+    made = answer_files(answer, {name: drawing.draw() for name, drawing in drawings(answer)})
+    return [*answer.comparison.save(folder), *put_all(folder, made)]

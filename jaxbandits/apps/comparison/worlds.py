@@ -1,0 +1,556 @@
+"""From what a file says of its arms to what is played: the posterior of their means, draws from it, and a run's arms.
+
+* Conversions x of n clicks: rate θ_k ~ Beta(mκ, (1 − m)κ), x_k ~ Binomial(n_k, θ_k), so θ_k | x_k ~ Beta(mκ + x_k,
+  (1 − m)κ + n_k − x_k). A value that is no count (revenue), where there are rows day by day: θ_k ~ Gamma(a, mean m),
+  x_k ~ φ · Poisson(n_k θ_k / φ), so θ_k | x_k ~ Gamma(a + x_k/φ, rate a/m + n_k/φ).
+* Cost per click: ln c_k ~ N(m, τ²), ln(S_k / n_k) ~ N(ln c_k, v²/n_k), v the coefficient of variation of its cost.
+* Draws are from the central 99.9 % of either, so that what may be drawn has a useful bound, and none is clipped.
+* A log: the Bayesian bootstrap, row j of an arm has weight E_j / ΣE, E_j exponential (Rubin 1981), reward and cost
+  together.
+
+The arms of a file share m and κ (or a), and m and τ. They are not known either: **every run draws them too**, from
+their posterior on a grid, given all arms of the file. (At their mode the central 95 % of a rate held 79 % in files of
+three arms.) Their prior: the relative spread σ between arms (σ² = (1 − m) / (m (κ + 1)), 1/a, τ²) has
+ln σ ~ N(ln ½, 0.7²), m the density ∝ (m (1 − m))^−½ (m^−½ for a value that is no count, flat for a log cost). It says
+that arms of a file mostly differ by a quarter to once their mean; it keeps the spread from 0, and of two or three arms
+it keeps an ad with three clicks from winning; with many arms it hardly counts. Counts tell nothing of the spread of a
+cost: v is taken from rows of a day each, where there are any, and so is by how much conversions vary more than a
+binomial law says (φ ≥ 1, by which counts are divided); else v is stated, and φ is 1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jaxbandits.apps.comparison.arms_table import NO_EVIDENCE, ArmsTable, Daily, FloatArray, Instance, money
+from jaxbandits.core import streams, ticks
+from jaxbandits.core.arm_statistics import beside
+from jaxbandits.core.checks import InputError, bad, shown
+from jaxbandits.core.streams import Domain
+from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw
+
+LARGEST_UNIFORM = 1 - 2.0**-25
+"""What no number of :func:`mean_uniforms` is above."""
+STATED_COST_CV = 0.5
+"""Coefficient of variation of one click's cost, where neither the file nor the user says one."""
+BETA_CONCENTRATION = 4.0
+"""α + β of the Beta laws of the noise ``"beta"``."""
+_LEAST_CV, _CENTRAL = 0.01, 0.999
+_LARGEST_SCALED_MEAN = 0.99
+_BETA_ERROR = 0.1  # of a mean: those of tables are right to 1e-5 of the bound, which is much of a small one
+
+
+def mean_uniforms(seed: int, instance: int, runs: Sequence[int], draw: np.ndarray, arm: np.ndarray) -> np.ndarray:
+    """Uniforms in (0, 1), odd multiples of 2⁻²⁵, for means of draws ``[n]`` of arms ``[n]``: float64 ``[run, n, 2]``.
+
+    The address of a pair is (seed, instance, run, ``Domain.MEANS``, draw, arm): which other instances, runs, arms or
+    policies there are changes none.
+    """
+    root = np.asarray(jax.random.key_data(jax.random.key(seed)))
+    lanes = streams.lane_words(root, np.full(1, instance), np.asarray(runs), Domain.MEANS)
+    place = draw.astype(np.uint32), arm.astype(np.uint32)
+    words = np.stack(streams.threefry2x32_of((lanes[:, :1], lanes[:, 1:]), place), axis=-1)
+    return ((words >> np.uint32(8)) + 0.5) * 2.0**-24
+
+
+# --- Arms of a file pooled together, and what rows of a day each say of a spread
+
+
+class Pool(NamedTuple):
+    """What the arms of a file may share: nodes of a grid, ``[G]``, and their probabilities."""
+
+    weight: FloatArray
+    mean: FloatArray  # m
+    strength: FloatArray  # κ, a, or τ
+    mean_sd: FloatArray  # of m at this node, where m is no axis of the grid
+
+
+def spread(variance: ArrayLike) -> FloatArray:
+    """ln p(σ) + constant of a relative variance σ² between arms: ln σ ~ N(ln ½, 0.7²)."""
+    return -(((np.log(variance) / 2 - np.log(0.5)) / 0.7) ** 2) / 2
+
+
+def pooled_beta(n: FloatArray, x: FloatArray) -> Pool:
+    """(m, κ) by their posterior ∝ Π_k BetaBinomial(x_k; n_k, mκ, (1 − m)κ) · p(m, σ), σ² = (1 − m)/(m(κ + 1))."""
+    from scipy.special import betaln, expit
+
+    def density(p: FloatArray, q: FloatArray) -> FloatArray:
+        m, k = expit(p), np.exp(q)
+        a, b = m * k, (1 - m) * k
+        seen = _over_arms(lambda n, x: betaln(a + x, b + n - x) - betaln(a, b), n, x)
+        # of (ln(m/(1 − m)), ln κ): d ln σ = κ/(κ + 1)/2 · d ln κ
+        return seen + (spread((1 - m) / (m * (k + 1))) + np.log(m * (1 - m)) / 2 - np.log1p(np.exp(-q)))[:, 0]
+
+    start = float((x.sum() + 0.5) / (n.sum() + 1))
+    weight, p, q = _grid(density, float(np.log(start / (1 - start))))
+    return Pool(weight, expit(p), np.exp(q), np.zeros_like(p))
+
+
+def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> Pool:
+    """(m, a) by the negative-binomial likelihood of x_k/φ (mean n_k m/φ, shape a) times p(m, σ = a^−½)."""
+    from scipy.special import gammaln
+
+    def density(p: FloatArray, q: FloatArray) -> FloatArray:
+        m, a = np.exp(p), np.exp(q)
+
+        def of(n: FloatArray, y: FloatArray) -> FloatArray:
+            odds = n * m / phi / a
+            return gammaln(a + y) - gammaln(a) - a * np.log1p(odds) + y * np.log(odds / (1 + odds) + 1e-300)
+
+        return _over_arms(of, n, x / phi) + (spread(1 / a) + p / 2)[:, 0]
+
+    weight, p, q = _grid(density, float(np.log(max(x.sum(), phi / 2) / max(n.sum(), 1))))
+    return Pool(weight, np.exp(p), np.exp(q), np.zeros_like(p))
+
+
+def pooled_log_cost(n: FloatArray, spent: FloatArray, v: float) -> Pool:
+    """τ by Π_k N(ln(S_k/n_k); m, v²/n_k + τ²) · p(τ), m integrated over; m is normal given τ."""
+    known = (n > 0) & (spent > 0)
+    y, s2 = np.log(spent[known] / n[known]), v * v / n[known]
+
+    def given(tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        precision = 1 / (s2 + tau[:, None] ** 2)
+        total = precision.sum(1)
+        m = precision @ y / total
+        left = (precision * (y - m[:, None]) ** 2).sum(1)
+        return (np.log(precision).sum(1) - np.log(total) - left) / 2 + spread(tau**2), m, total**-0.5
+
+    low, high = np.log(1e-4), np.log(5.0)
+    for _ in range(2):
+        tau = np.exp(np.linspace(low, high, 96))
+        log, m, sd = given(tau)
+        kept = np.flatnonzero(log > log.max() - _DEPTH)
+        low, high = np.log(tau[[max(kept[0] - 1, 0), min(kept[-1] + 1, 95)]])
+    return Pool(_weights(log), m, tau, sd)
+
+
+_NODES, _DEPTH = 24, 9.0  # of a grid: nodes an axis, and how far below its highest node ln p is taken for 0
+
+
+def _grid(density: Callable[[FloatArray, FloatArray], FloatArray], start: float) -> FloatArray:
+    """(weights, first, second) of the nodes of a box that holds what counts; each box is the last one, cut closer."""
+    box = [(start - 6, start + 6), (np.log(1e-3), np.log(1e6))]
+    for _ in range(4):
+        axes = [np.linspace(low, high, _NODES) for low, high in box]
+        p, q = (x.ravel() for x in np.meshgrid(*axes, indexing="ij"))
+        log = density(p[:, None], q[:, None])
+        kept = log > log.max() - _DEPTH
+        step = [axis[1] - axis[0] for axis in axes]
+        box = [(x[kept].min() - d, x[kept].max() + d) for x, d in zip((p, q), step, strict=True)]
+    return np.stack([_weights(log), p, q])
+
+
+def _weights(log: FloatArray) -> FloatArray:
+    weight = np.where(log > log.max() - _DEPTH, np.exp(log - log.max()), 0)
+    return weight / weight.sum()
+
+
+def _over_arms(each: Callable[..., FloatArray], *of_arms: FloatArray) -> FloatArray:
+    """Σ over arms of ``each`` ``[G, arm]``, some arms at a time."""
+    parts = range(0, of_arms[0].size, 512)
+    return sum((each(*(x[i : i + 512] for x in of_arms)).sum(1) for i in parts), np.zeros(1))
+
+
+def day_to_day_cost_cv(days: Sequence[Daily]) -> float | None:
+    """v = √(Σ n_kd (c_kd / c_k − 1)² / Σ (D_k − 1)), c_kd the cost per click of arm k on day d of D_k.
+
+    None where no arm has two days with clicks.
+    """
+    found = _over_days(days, "spent", lambda n, s, mean: n * (s / n / mean - 1) ** 2)
+    return None if found is None else float(np.sqrt(found))
+
+
+def day_to_day_dispersion(days: Sequence[Daily]) -> float:
+    """φ = Σ (x_kd − n_kd θ_k)² / (n_kd θ_k) / Σ (D_k − 1), θ_k = x_k / n_k: 1 for Poisson counts."""
+    return _over_days(days, "value", lambda n, x, mean: (x - n * mean) ** 2 / (n * mean)) or 0.0
+
+
+def _over_days(days: Sequence[Daily], what: str, square: Callable[..., FloatArray]) -> float | None:
+    """Σ squares / Σ (D − 1) over arms that have two days with clicks, and are not 0 in all of them; None: no such."""
+    seen = [(day.clicks[day.clicks > 0], getattr(day, what)[day.clicks > 0]) for day in days]
+    found = [(n, x, float(x.sum() / n.sum())) for n, x in seen if n.size > 1 and x.sum() > 0]
+    free = sum(n.size - 1 for n, _, _ in found)
+    return sum(float(square(*each).sum()) for each in found) / free if free else None
+
+
+# --- The posterior of a file, and draws from it
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Means of some runs of one instance, in the user's unit."""
+
+    reward: FloatArray  # [run, K]
+    cost: FloatArray  # [run, K], or [run, K, d]
+    weights: tuple[FloatArray, ...] | None = None  # of a log, for each arm its rows' probabilities [run, row]
+
+
+@dataclass(frozen=True, eq=False)
+class CountPosterior:
+    """Of one instance of a file of counts."""
+
+    law: str  # of the reward per pull: "beta" or "gamma"
+    clicks: FloatArray  # n_k / φ, [K]
+    value: FloatArray  # x_k / φ
+    log_cost: FloatArray  # ln(S_k / n_k)
+    log_cost_precision: FloatArray  # n_k / v²; 0 where it is not known
+    rewards: Pool  # of all arms of the file
+    costs: Pool
+
+    def means(self) -> tuple[FloatArray, FloatArray]:
+        """Posterior mean reward and cost per pull, ``[K]``."""
+        from scipy.special import ndtr
+
+        pool, costs = self.rewards, self.costs
+        m, k = pool.mean[:, None], pool.strength[:, None]
+        prior = k if self.law == "beta" else k / m
+        center, sd = self._log_cost(costs.mean[:, None], costs.strength[:, None])
+        own = costs.strength[:, None] ** -2 * sd**2  # the weight of m beside that of the arm
+        sd = np.sqrt(sd**2 + (own * costs.mean_sd[:, None]) ** 2)
+        top = _NORMAL_END  # the mean of what is drawn, the central 99.9 %
+        cost = np.exp(center + sd**2 / 2) * (ndtr(top - sd) - ndtr(-top - sd)) / _CENTRAL
+        reward = (m * prior + self.value) / (prior + self.clicks)
+        return pool.weight @ reward, costs.weight @ cost
+
+    def _log_cost(self, mean: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of ln c_k given m and τ, ``[…, K]``."""
+        total = self.log_cost_precision + tau**-2
+        return (self.log_cost_precision * self.log_cost + mean * tau**-2) / total, total**-0.5
+
+    def _reward(self, m: FloatArray, k: FloatArray, uniform: ArrayLike) -> FloatArray:
+        """Rewards per pull given m and κ (or a) at these probabilities of the central 99.9 %, ``[…, K]``."""
+        from scipy import special
+
+        p = _central(uniform)
+        if self.law == "beta":
+            return special.betaincinv(m * k + self.value, (1 - m) * k + np.maximum(self.clicks - self.value, 0), p)
+        return special.gammaincinv(k + self.value, p) / (k / m + self.clicks)
+
+    def _cost(self, node: ArrayLike, mean: ArrayLike, arm: ArrayLike) -> FloatArray:
+        """Costs per pull at a node, at these probabilities of m and of each arm's own, ``[…, K]``."""
+        from scipy.special import ndtri
+
+        costs, at = self.costs, np.asarray(node)[..., None]
+        m = costs.mean[at] + costs.mean_sd[at] * ndtri(_central(mean))[..., None]
+        center, sd = self._log_cost(m, costs.strength[at])
+        return np.exp(center + sd * ndtri(_central(arm)))
+
+    def extremes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """No draw of a mean reward is above the first, of a mean cost below the second or above the third, ``[K]``."""
+        pool, some = self.rewards, self.rewards.weight > 0
+        # a reward grows with m, so that of each strength only the largest m counts
+        most = {k: m for m, k in sorted(zip(pool.mean[some], pool.strength[some], strict=True))}
+        k, m = (np.array(x)[:, None] for x in zip(*most.items(), strict=True))
+        nodes, high, low = np.flatnonzero(self.costs.weight > 0), LARGEST_UNIFORM, 1 - LARGEST_UNIFORM
+        return (
+            self._reward(m, k, high).max(0),
+            self._cost(nodes, np.full(nodes.size, low), low).min(0),
+            self._cost(nodes, np.full(nodes.size, high), high).max(0),
+        )
+
+    def largest(self) -> tuple[float, float]:
+        """No draw of a mean reward, and of a mean cost, is above these."""
+        reward, _, cost = self.extremes()
+        return float(reward.max()), float(cost.max())
+
+    def draw(self, seed: int, instance: int, runs: Sequence[int]) -> Drawn:
+        """Means of these runs: first what the arms of the file share, at an address of the file, then each arm's."""
+        arms = np.arange(self.clicks.size)
+        own = mean_uniforms(seed, instance, runs, np.zeros_like(arms), arms)
+        shared = mean_uniforms(seed, _FILE, runs, np.array([1, 2]), np.array([0, 0]))
+        at = _node(self.rewards, shared[:, 0, 0])[:, None]
+        reward = self._reward(self.rewards.mean[at], self.rewards.strength[at], own[..., 0])
+        return Drawn(reward, self._cost(_node(self.costs, shared[:, 1, 0]), shared[:, 1, 1], own[..., 1]))
+
+
+_FILE = 2**32 - 1  # in the place of an instance: what all instances of a file share
+_NORMAL_END = 3.290526731491926  # Φ⁻¹(0.9995)
+
+
+def _central(uniform: ArrayLike) -> FloatArray:
+    return 0.5 + _CENTRAL * (np.asarray(uniform) - 0.5)
+
+
+def _node(pool: Pool, uniform: FloatArray) -> NDArray[np.int64]:
+    """The nodes at these probabilities."""
+    reached = np.cumsum(pool.weight)
+    return np.searchsorted(reached, uniform * reached[-1], side="right")
+
+
+@dataclass(frozen=True, eq=False)
+class LogPosterior:
+    """Of one instance of a log: its rows, for each arm (rewards, costs)."""
+
+    rows: tuple[tuple[FloatArray, FloatArray], ...]
+
+    def means(self) -> tuple[FloatArray, FloatArray]:
+        """The averages of the rows, ``[K]``."""
+        reward, cost = (np.array([arm[i].mean(axis=0) for arm in self.rows]) for i in (0, 1))
+        return reward, cost
+
+    def draw(self, seed: int, instance: int, runs: Sequence[int]) -> Drawn:
+        """Means of these runs, and the weights of the rows behind them."""
+        weights = []
+        for arm, (rewards, _) in enumerate(self.rows):
+            row = np.arange(rewards.size)
+            exponential = -np.log(mean_uniforms(seed, instance, runs, row, np.full_like(row, arm))[..., 0])
+            weights.append(exponential / exponential.sum(-1, keepdims=True))
+        each = list(zip(weights, self.rows, strict=True))
+        reward, cost = (np.stack([w @ arm[i] for w, arm in each], axis=1) for i in (0, 1))
+        return Drawn(reward, cost, tuple(weights))
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Of a file: that of each instance, and what it was made with."""
+
+    instances: tuple[CountPosterior | LogPosterior, ...]  # in the order of the file
+    cost_cv: float  # v, coefficient of variation of one pull's cost; 0 for a log, whose rows say it
+    cost_cv_from: str  # "days", "stated" or "rows"
+    dispersion: float = 1.0  # φ, by which counts are divided; 1 where there are no days
+    # What arms are pooled to, on average: m and κ (or a) of the reward, m and τ of ln cost; empty for a log.
+    prior: tuple[tuple[str, float], ...] = ()
+
+
+def why_no_posterior(table: ArmsTable) -> str | None:
+    """Why the means of this table are taken as they are; None if they need not be."""
+    if any((instance.evidence or NO_EVIDENCE).clicks is None for instance in table.instances):
+        return "it has means only, and no counts that say how sure they are"
+    if table.cost2_unit and table.kind != "log":
+        return "it has two costs, and no rows that say how both vary"
+    if table.kind != "log" and not counts_conversions(table) and not _days(table):
+        return f"its {table.reward_unit} are no counts, and there are no rows day by day that say how they vary"
+    return None
+
+
+def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> Posterior:
+    """The posterior of the arms' means given the counts of a file for which :func:`why_no_posterior` is None.
+
+    ``cost_cv`` is v; None: from day to day, else :data:`STATED_COST_CV`.
+    """
+    if table.kind == "log":
+        return Posterior(tuple(LogPosterior(instance.log or ()) for instance in table.instances), 0.0, "rows")
+    evidence = [(instance.evidence or NO_EVIDENCE) for instance in table.instances]
+    parts = [np.array([x.clicks, x.value, x.spent], float) for x in evidence]
+    clicks, value, spent = np.concatenate(parts, axis=1)
+    days, whole = _days(table), counts_conversions(table)
+    v, v_from = cost_cv_of(table, None, cost_cv)
+    phi = max(day_to_day_dispersion(days), 1.0 if whole else 0.0) if days else 1.0
+    phi = phi or float(value.sum() / max(clicks.sum(), 1))  # revenue that is the same every day
+    rewards = pooled_beta(clicks / phi, value / phi) if whole else pooled_gamma(clicks, value, phi)
+    costs, made = pooled_log_cost(clicks, spent, v), []
+    for n, x, s in parts:
+        known = (n > 0) & (s > 0)  # an arm that a prior keeps may lack either
+        log_cost = np.log(np.where(known, s, 1) / np.where(known, n, 1))
+        law, precision = "beta" if whole else "gamma", np.where(known, n, 0) / (v * v)
+        made.append(CountPosterior(law, n / phi, x / phi, log_cost, precision, rewards, costs))
+    names = ("reward_mean", "reward_strength", "log_cost_mean", "log_cost_sd")
+    typical = [pool.weight @ pool.mean for pool in (rewards, costs)]
+    spreads = [np.exp(pool.weight @ np.log(pool.strength)) for pool in (rewards, costs)]
+    values = map(float, (typical[0], spreads[0], typical[1], spreads[1]))
+    return Posterior(tuple(made), v, v_from, phi, tuple(zip(names, values, strict=True)))
+
+
+def cost_cv_of(table: ArmsTable, posterior: Posterior | None, cost_cv: float | None) -> tuple[float, str]:
+    """The coefficient of variation of one pull's cost (stated, of the posterior, from day to day, or 0.5); whence."""
+    if cost_cv is not None:
+        return cost_cv, "stated"
+    if posterior is not None:
+        return posterior.cost_cv, posterior.cost_cv_from
+    found = day_to_day_cost_cv(_days(table))
+    return (STATED_COST_CV, "stated") if found is None else (max(found, _LEAST_CV), "days")
+
+
+def counts_conversions(table: ArmsTable) -> bool:
+    """Whether every reward is a count of what a pull brings at most once."""
+    return all((instance.evidence or NO_EVIDENCE).whole for instance in table.instances)
+
+
+def _days(table: ArmsTable) -> list[Daily]:
+    every = (day for one in table.instances for day in (one.evidence or NO_EVIDENCE).daily or ())
+    return [day for day in every if day.clicks.size > 1]
+
+
+# --- The arms of instances as an environment, in scaled units: means over the bounds of the file
+
+
+def scaled_means(
+    instances: Sequence[Instance],
+    width: int | None = None,
+    means: Sequence[tuple[np.ndarray, np.ndarray]] | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean rewards and costs over their bounds, and which arms there are, ``[instance, …, arm]`` each.
+
+    ``width`` is the number of columns (that of the widest instance), absent arms have means of one half; ``means`` are
+    rewards and costs ``[…, arm]`` of each instance, default those of the file. With several costs theirs are
+    ``[instance, …, arm, d]``.
+    """
+    means = [(instance.mean_reward, instance.mean_cost) for instance in instances] if means is None else means
+    width = width or max(len(instance.arms) for instance in instances)
+    reward = np.full((len(instances), *means[0][0].shape[:-1], width), 0.5)
+    cost = np.full(reward.shape + instances[0].mean_cost.shape[1:], 0.5)
+    present = np.zeros(reward.shape, bool)
+    for row, (instance, (mean_reward, mean_cost)) in enumerate(zip(instances, means, strict=True)):
+        at: Any = (row, *(slice(None),) * (reward.ndim - 2), slice(len(instance.arms)))
+        reward[at] = mean_reward / instance.reward_bound
+        cost[at] = mean_cost / np.asarray(instance.cost_bound)
+        present[at] = True
+    return reward, cost, present
+
+
+def finite_arms(instances: Sequence[Instance], noise: str) -> FiniteArms:
+    """The arms of some instances in scaled units, padded to the widest.
+
+    Args:
+        instances: of an :class:`~jaxbandits.apps.comparison.ArmsTable`.
+        noise: ``"bernoulli"``, ``"beta"`` or, for instances of a log, ``"empirical"``;
+            see :func:`~jaxbandits.apps.comparison.compare`.
+
+    Raises:
+        InputError: means that this noise cannot have, or a mean cost that would never spend the budget.
+
+    Example:
+        >>> from jaxbandits.apps.comparison import Instance, finite_arms
+        >>> some = Instance("some", ("a", "b"), np.array([1.0, 2.0]), np.array([3.0, 4.0]), 2.0, 4.0, None)
+        >>> [x.tolist() for x in finite_arms([some], "bernoulli").values()]
+        [[[0.5, 1.0]], [[0.75, 1.0]]]
+    """
+    reward, cost, present = scaled_means(instances)
+    named = {"reward": reward, "cost": cost}
+    if noise == "empirical":
+        logs = [[(r / i.reward_bound, c / np.asarray(i.cost_bound)) for r, c in i.log or ()] for i in instances]
+        arms = FiniteArms.empirical(logs)
+    elif noise == "bernoulli":
+        for what, means in named.items():  # for a coin, means above 0 must be a tick or more
+            small = ((means > 0) & (ticks.from_units(means) == 0)).reshape(*present.shape, -1).any(-1)
+            _refuse(instances, present & small, _SMALL.format(what))
+        arms = FiniteArms.bernoulli(reward, cost, present)
+    elif cost.ndim > reward.ndim:
+        raise InputError("noise: 'beta' given; it must be 'bernoulli' or 'empirical' with two costs")
+    else:
+        no_law = (
+            "noise: 'beta' given; it must be 'bernoulli' for a mean {} at 0 or at its bound, or of a small share of it"
+        )
+        for what, means in named.items():
+            _refuse(instances, present & ((means <= 0) | (means >= 1)), no_law.format(what))
+        ra, rb, ca, cb = (x * BETA_CONCENTRATION for x in (reward, 1 - reward, cost, 1 - cost))
+        arms = FiniteArms.beta(ra, rb, ca, cb, present)
+        for (what, means), played in zip(named.items(), arms.values(), strict=True):
+            _refuse(instances, present & (np.abs(played - means) > _BETA_ERROR * means), no_law.format(what))
+    _refuse(instances, money(arms.values()[1], 2) <= 0, _SMALL.format("cost"))
+    return arms
+
+
+_SMALL = "mean {0}: below a 2**24th of the bound of the {0}s; lower --{0}-max"
+
+
+def _refuse(instances: Sequence[Instance], wrong: np.ndarray, why: str) -> None:
+    """Raise an InputError for the first arm, ``[instance, …, arm(, d)]``, that cannot be played."""
+    for row, *_, arm in np.argwhere(wrong)[:1]:
+        raise InputError(f"instance {shown(instances[row].name)}, arm {shown(instances[row].arms[arm])}, {why}")
+
+
+# --- Means that are drawn anew for every run
+
+
+def spread_of(cost_cv: float) -> float:
+    """h/m of a cost drawn uniformly from m ± h with this coefficient of variation, h/(√3 m); at most 1."""
+    return min(float(np.sqrt(3)) * cost_cv, 1.0)
+
+
+def with_bounds(
+    table: ArmsTable,
+    noise: str,
+    posterior: Posterior | None,
+    cost_cv: float,
+    reward_max: float | None,
+    cost_max: float | None,
+    grow_only: bool = False,
+) -> ArmsTable:
+    """The table with bounds that hold whatever is drawn; what the user gave stays, if it does.
+
+    A click brings one conversion at most; a cost is bounded by the largest mean of any draw, with the noise around it.
+    As in :func:`~jaxbandits.apps.comparison.read_arms` one pair serves the file, and in the Facebook format each
+    instance. With ``grow_only`` no bound becomes smaller than it is.
+
+    Raises:
+        InputError: a bound of the user below what may be drawn.
+    """
+    if table.kind == "log":
+        return table
+    needed = np.empty((len(table.instances), 2))
+    for row, instance in enumerate(table.instances):
+        known, whole = None if posterior is None else posterior.instances[row], True
+        reward, cost = float(instance.mean_reward.max()), float(instance.mean_cost.max())
+        if isinstance(known, CountPosterior):
+            (reward, cost), whole = known.largest(), known.law == "beta"
+        most = cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN
+        needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, most
+    if table.kind != "facebook":
+        needed[:] = needed.max(axis=0)
+    if grow_only:
+        needed = np.maximum(needed, [(instance.reward_bound, instance.cost_bound) for instance in table.instances])
+    for column, name, given in ((0, "reward_max", reward_max), (1, "cost_max", cost_max)):
+        if given is not None and given < (least := needed[:, column].max()):
+            raise bad(name, given, f"at least {least:.4g}: means as large may be drawn (or uncertainty 'given')")
+    instances = tuple(
+        dataclasses.replace(instance, reward_bound=reward_max or reward, cost_bound=cost_max or cost)
+        for instance, (reward, cost) in zip(table.instances, needed.tolist(), strict=True)
+    )
+    return dataclasses.replace(table, instances=instances)
+
+
+def run_arms(instances: Sequence[Instance], drawn: Sequence[Drawn], noise: str, cost_cv: float) -> FiniteArms:
+    """Arms whose means were drawn for each run, row by row: instance by instance, run by run.
+
+    ``"clicks"``: one conversion or none, a price spread uniformly around its mean (``cost_cv``); ``"bernoulli"``: the
+    whole bound or nothing for both; ``"empirical"``: a row of the log, with the weights that were drawn.
+    """
+    if noise == "empirical":
+        return _log_arms(instances, drawn)
+    reward, cost, present = scaled_means(instances, means=[(found.reward, found.cost) for found in drawn])
+    worth = np.full(reward.shape, ticks.ONE, np.int32)
+    if noise == "clicks":
+        for i, instance in enumerate(instances):
+            worth[i] = max(int(ticks.from_units(np.array(1 / instance.reward_bound))), 1)
+    _refuse(instances, present & (ticks.from_units(money(cost, present.ndim)) < 1), _SMALL.format("cost"))
+    chance = np.minimum(reward / (worth / ticks.ONE), 1.0)
+    chance, price = (ticks.from_units(x).astype(np.int32).reshape(-1, *x.shape[2:]) for x in (chance, cost))
+    worth, whole = worth.reshape(chance.shape), np.full_like(price, ticks.ONE)
+    expected = np.rint(chance / ticks.ONE * worth).astype(np.int32)
+    if noise == "clicks":  # every click costs its price, which is uniform on mean ± half, at most the bound
+        half = np.minimum(np.rint(price * spread_of(cost_cv)), ticks.ONE - price).astype(np.int32)
+        law = ClickLaw(chance, worth, whole, price, half)
+    else:
+        law = ClickLaw(chance, worth, price, whole, np.zeros_like(whole))
+    return FiniteArms(law=law, mean_reward=expected, mean_cost=price, present=present.reshape(chance.shape))
+
+
+def _log_arms(instances: Sequence[Instance], drawn: Sequence[Drawn]) -> FiniteArms:
+    """Arms of a log whose rows have other weights in every run."""
+    runs, width = drawn[0].reward.shape[0], max(len(instance.arms) for instance in instances)
+    depth = max(arm.shape[1] for found in drawn for arm in found.weights or ())
+    shape = (len(instances), runs, width, depth)
+    reward, cost = (np.zeros(shape + more, np.int32) for more in ((), instances[0].mean_cost.shape[1:]))
+    reached, present = np.full(shape, ticks.ONE, np.int32), np.zeros(shape[:3], bool)
+    for i, (instance, found) in enumerate(zip(instances, drawn, strict=True)):
+        for arm, (rows, weights) in enumerate(zip(instance.log or (), found.weights or (), strict=True)):
+            many = weights.shape[1]
+            reward[i, :, arm, :many] = ticks.from_units(rows[0] / instance.reward_bound)
+            cost[i, :, arm, :many] = ticks.from_units(rows[1] / np.asarray(instance.cost_bound))
+            reached[i, :, arm, : many - 1] = np.rint(np.cumsum(weights, axis=-1)[:, :-1] * ticks.ONE)
+            present[i, :, arm] = True
+    share = np.diff(reached, axis=-1, prepend=0).astype(np.float64) / ticks.ONE
+    means = [
+        np.rint((beside(share, x.ndim - 4) * x).sum(3)).astype(np.int32).reshape(-1, width, *x.shape[4:])
+        for x in (reward, cost)
+    ]
+    law = WeightedRowsLaw(*(x.reshape(-1, *x.shape[2:]) for x in (reward, cost, reached)))
+    return FiniteArms(law=law, mean_reward=means[0], mean_cost=means[1], present=present.reshape(-1, width))

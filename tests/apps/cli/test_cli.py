@@ -1,0 +1,151 @@
+"""The command: what it writes, and in which order; what it refuses is in test_bad_values.py."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import _plots, _progress
+from jaxbandits.apps._cli import compare
+from jaxbandits.apps._cli.compare import chosen_policies
+from jaxbandits.apps._cli.console import main
+from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES
+from jaxbandits.apps.comparison.plan import POLICIES
+
+ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\nc,0.4,0.25\n"
+TWO = "instance,name,mean_reward,mean_cost\nx,a,0.2,0.5\nx,b,0.5,0.9\ny,a,2,3\ny,b,1,6\ny,c,1,1\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with arms files in it."""
+    monkeypatch.chdir(tmp_path)
+    Path("arms.csv").write_text(ARMS)
+    Path("two.csv").write_text(TWO)
+    return tmp_path
+
+
+def command(arms: str = "arms.csv", budget: str = "20", policies: str = "omega_ucb,bts", *more: str) -> list[str]:
+    return ["compare", "--arms", arms, "--budget", budget, "--policies", policies, *more]
+
+
+SMALL = ("--runs", "6", "--marks", "4")
+QUIET = ("--no-check", "--no-progress")
+
+
+def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
+    extra = ["--min-cost", "0.25,0.5", "--c-rad", "2", "--epsilon", "0.2", "--factor", "1"]
+    given = compare.parser().parse(command("arms.csv", "20", ",".join(POLICIES), *extra)[1:])
+    chosen, notes = chosen_policies(given)
+    assert notes == []
+    assert [type(policy) for policy in chosen] == list(POLICIES.values())
+    bv1, pd = (next(p for p in chosen if isinstance(p, kind)) for kind in (jb.policies.UCBBV1, jb.policies.PDBwK))
+    assert bv1.min_cost.tolist() == [0.25, 0.5] and pd.c_rad.tolist() == [2.0]
+
+
+def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = command("two.csv", "20", "omega_ucb,m_ucb", "--rho", "0.25,1", "--reward-max", "2", *QUIET, *SMALL)
+    assert main([*given, "--out", "deep/results"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "read two.csv: means, 2 instances, 5 arms (2 to 3 in an instance)" in out
+    assert "a reward is counted in reward, at most 2" in out and "a cost is counted in cost, at most 6.061" in out
+    assert "noise bernoulli: a pull brings its bound or nothing" in out and "36 runs; seed 0" in out
+    assert re.search(r"^ +1  (omega|m)_ucb\(\w+=[\d.]+\) +[\d.]+ ± [\d.]+ .* best$", out, re.MULTILINE)
+    assert len(re.findall(r", (?:clear|not clear(?: \(about [\d,]+ more runs; [^)]+\))?)$", out, re.MULTILINE)) == 2
+    assert "m_ucb(alpha=0.0625)" in out
+    assert "written: deep/results/regret.png, deep/results/table.csv, deep/results/run.json" in out
+    written = folder / "deep/results"
+    assert sorted(path.name for path in written.iterdir()) == sorted((*FILES, *ANSWER_FILES))
+    assert out.startswith("If you had run this again with 20 to spend in each of 2 instances (40 in all):\n")
+    assert (written / "regret.png").read_bytes().startswith(b"\x89PNG")
+    rows = list(csv.DictReader((written / "table.csv").read_text().splitlines()))
+    assert [row["scope"] for row in rows] == ["overall"] * 3 + ["instance"] * 6
+    assert {row["instance"] for row in rows} == {"", "x", "y"}
+    about = json.loads((written / "run.json").read_text())
+    assert about["arms_file"]["sha256"] == hashlib.sha256(TWO.encode()).hexdigest()
+    known = {"label": "omega_ucb(rho=1)", "policy": "OmegaUCB", "parameters": {"OmegaUCB.rho": 1.0}}
+    assert about["settings"][1] == known
+    assert about["instances"][1]["cost_bound"] == pytest.approx(6 / 0.99)
+    # run.json is enough to do it again, to the byte
+    again = shlex.split(about["command"])
+    assert again[0] == "jaxbandits"
+    assert main([*again[1:], "--out", "again", "--no-answer"]) == 0
+    assert (folder / "again/table.csv").read_bytes() == (written / "table.csv").read_bytes()
+    assert main([*again[1:], "--out", "other", "--seed", "1", "--no-answer"]) == 0
+    assert (folder / "other/table.csv").read_bytes() != (written / "table.csv").read_bytes()
+
+
+def test_numbers_and_the_answer_come_before_the_first_picture(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> bytes:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(_plots, "encoded", full)
+    assert main(command("arms.csv", "20", "m_ucb", *QUIET, *SMALL)) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("If you had run this again") and "--out: could not be written (no space left)" in err
+    assert sorted(path.name for path in Path("jaxbandits-out").iterdir()) == ["run.json", "table.csv"]
+
+
+def test_the_default_folder_and_files_that_are_there_already(folder: Path) -> None:
+    out = folder / "jaxbandits-out"
+    out.mkdir()
+    (out / "mine.txt").write_text("kept")
+    assert main(command("arms.csv", "30", "m_ucb", "--no-answer", *SMALL)) == 0
+    assert main(command("arms.csv", "20", "m_ucb", "--no-answer", *SMALL)) == 0
+    assert (out / "table.csv").read_text().startswith("scope,instance,")
+    assert sorted(path.name for path in out.iterdir()) == ["mine.txt", "regret.png", "run.json", "table.csv"]
+
+
+def test_one_instance_and_one_run_and_beta(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command("arms.csv", "20", "m_ucb", "--runs", "1", "--noise", "beta", "--marks", "1", "--no-check")) == 0
+    out = capsys.readouterr().out
+    assert "alpha + beta = 4" in out and "±" in out and "nan" not in out and "in each instance, by" not in out
+    assert ",,," in (folder / "jaxbandits-out/table.csv").read_text()
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, said in ((["--version"], jb.__version__), (["compare", "--help"], "--last-pull")):
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        assert stop.value.code == 0 and said in capsys.readouterr().out
+
+
+def test_the_demo_is_a_comparison_of_the_shipped_sample(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = {}
+    monkeypatch.setattr(compare, "run", lambda arguments, given: seen.update(vars(arguments), given=given) or 0)
+    assert main(["demo", "--out", "there"]) == 0
+    assert Path(seen["arms"]).read_text().startswith("ad_id") and seen["out"] == "there" and seen["runs"] == 200
+    assert capsys.readouterr().out.startswith("$ jaxbandits compare --arms ") and seen["given"][0] == "compare"
+    assert compare.demo_parser().parse([]).out == "jaxbandits-demo"
+
+
+def test_off_a_terminal_progress_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 3.0, 12.0, 13.0, 24.0])
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: next(clock))
+    with _progress.Bar("lines", 40.0, "{n:.0f}/{total:.0f} runs, ") as bar:
+        for work in (1.0, 10.0, 11.0, 20.0):
+            bar.show("[1/2] OmegaUCB", work)
+    assert capsys.readouterr().err.splitlines() == [
+        "[1/2] OmegaUCB: 10/40 runs, 25%, about 36 s left",
+        "[1/2] OmegaUCB: 20/40 runs, 50%, about 24 s left",
+    ]
+    assert _progress.usual_progress(None) == "lines" and _progress.usual_progress(False) is False
+    monkeypatch.setattr(_progress.sys.stderr, "isatty", lambda: True)
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    assert _progress.usual_progress(None) is True
+    monkeypatch.setenv("JPY_PARENT_PID", "1")  # as ! in a notebook has it
+    assert _progress.usual_progress(None) == "lines"

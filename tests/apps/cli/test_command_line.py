@@ -1,0 +1,136 @@
+"""The parser that the commands share, Ctrl-C, and readers that leave."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jaxbandits.apps._cli.console import Parser, number, one_of, whole
+from jaxbandits.core.checks import InputError
+
+ROOT = str(Path(__file__).parents[3])
+ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n"
+
+
+def parser() -> Parser:
+    made = Parser(prog="demo")
+    made.add_argument("file", metavar="FILE")
+    made.add_argument("--budget", type=number(above=0), required=True)
+    made.add_argument("--runs", type=whole(1, 5), default=3)
+    made.add_argument("--name", type=one_of(["one", "two"]))
+    made.add_argument("--quiet", action="store_true")
+    return made
+
+
+def test_what_is_right() -> None:
+    found = parser().parse(["f", "--budget", "1e2", "--name", "two", "--quiet"])
+    assert vars(found) == {"file": "f", "budget": 100.0, "runs": 3, "name": "two", "quiet": True}
+    assert parser().parse(["--budget=.5", "--", "-f"]).file == "-f"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("f", "--budget: missing"),
+        ("--budget 1", "FILE: missing"),
+        ("f --buget 1", "--buget: unknown option; did you mean --budget?"),
+        ("f --budget", "--budget: expected one argument"),
+        ("f --budget --runs 2", "--budget: expected one argument"),
+        ("f --budget -1", "--budget: '-1' given; it must be a finite number above 0"),
+        ("f --budget 1 --runs 6", "--runs: '6' given; it must be a whole number from 1 to 5"),
+        ("f --budget 1 --name on", "--name: 'on' given; it must be one of one, two; did you mean one?"),
+        ("f --budget 1 --quiet=1", "--quiet: ignored explicit argument"),
+        ("f g --budget 1", "'g': not expected here"),
+    ],
+)
+def test_what_is_wrong_is_named(given: str, said: str) -> None:
+    with pytest.raises(InputError, match="^" + re.escape(said)):
+        parser().parse(given.split())
+
+
+def start(words: list[str], folder: Path, *of_python: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, *of_python, "-m", "jaxbandits", *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": ROOT},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # a shell that runs the tests in the background makes its children ignore Ctrl-C
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+def test_ctrl_c_during_the_imports_is_quiet(tmp_path: Path) -> None:
+    job = start(["compare", "--arms", "-", "--budget", "5", "--policies", "bts"], tmp_path, "-X", "importtime")
+    assert job.stderr is not None
+    while b"jaxbandits.apps._cli.console" not in (line := job.stderr.readline()):
+        assert line
+    job.send_signal(signal.SIGINT)
+    out, err = job.communicate(timeout=20)
+    said = [line for line in err.splitlines() if not line.startswith(b"import time:")]
+    assert (job.returncode, out, said) == (130, b"", [b"interrupted: no run finished; nothing was written"])
+
+
+LOST = """
+import gc, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background makes its children ignore it
+def callback(phase, info):
+    if "jaxbandits.apps.comparison.comparison" in sys.modules:
+        gc.callbacks.remove(callback)
+        signal.raise_signal(signal.SIGINT)  # as if Ctrl-C came while jax looks after its own garbage
+from jaxbandits.apps._cli.console import main
+gc.callbacks.append(callback)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_ctrl_c_that_is_dropped_inside_a_callback_comes_again(tmp_path: Path) -> None:
+    words = ["compare", "--arms", "-", "--budget", "5", "--policies", "bts", "--runs", "2"]
+    done = subprocess.run([sys.executable, "-c", LOST, *words], cwd=tmp_path, capture_output=True, input=ARMS.encode())
+    said = b"interrupted: 0 of 6 runs finished; nothing was written\n"  # two of the policy, four of fixed splits
+    assert (done.returncode, done.stderr) == (130, said)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "moment", [rb"OmegaUCB and 2 more: compiling", rb"OmegaUCB and 2 more:\s+\d+%.*\b[1-9][0-9]*/20000 runs"]
+)
+def test_interrupted(moment: bytes, tmp_path: Path) -> None:
+    (tmp_path / "arms.csv").write_text(ARMS)
+    words = "compare --arms arms.csv --budget 1e4 --policies omega_ucb,bts --runs 5000 --progress"
+    job = start(words.split(), tmp_path)
+    assert job.stderr is not None
+    seen = b""
+    while not re.search(moment, seen):
+        part = job.stderr.read1(4096)  # type: ignore[attr-defined]
+        assert part, f"the job ended by itself: {seen!r}"
+        seen += part
+    job.send_signal(signal.SIGINT)
+    _, rest = job.communicate(timeout=60)
+    last = re.split(rb"[\r\n]", rest.strip())[-1].decode()
+    assert job.returncode == 130
+    said = re.search(r"interrupted: (\d+) of 20000 runs finished; nothing was written$", last)
+    assert said and 0 <= int(said[1]) < 20000
+    assert b"Traceback" not in seen + rest
+    assert [path.name for path in tmp_path.iterdir()] == ["arms.csv"]
+
+
+@pytest.mark.integration
+def test_a_reader_that_leaves_ends_the_printing_and_not_the_work(tmp_path: Path) -> None:
+    words = "compare --arms - --budget 5 --policies m_ucb --no-answer --no-progress --runs 2 --marks 1"
+    job = start(words.split(), tmp_path)
+    assert job.stdin is not None and job.stdout is not None and job.stderr is not None
+    job.stdin.write(ARMS.encode())
+    job.stdin.close()
+    job.stdout.close()
+    assert job.wait(60) == 0 and job.stderr.read() == b""
+    written = sorted(path.name for path in (tmp_path / "jaxbandits-out").iterdir())
+    assert written == ["regret.png", "run.json", "table.csv"]

@@ -1,0 +1,191 @@
+"""The answer: its numbers against the runs that they are of, its words, its files, its page."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaxbandits._tables import NumberStyle
+from jaxbandits.apps._cli.compare import chosen_policies, parser
+from jaxbandits.apps._cli.console import main
+from jaxbandits.apps.comparison import Answer, answer_of, compare, report, write_report
+from jaxbandits.apps.comparison.answer import Gain, NoiseCheck, money_over_budgets
+from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES
+from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, BEST, EVEN, POLICIES, SEEN, best_by_file
+from jaxbandits.core.checks import InputError
+from jaxbandits.policies import OmegaUCB
+from jaxbandits.statistics import dominance
+
+ADS = "campaign,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,50\n"
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    path = tmp_path_factory.mktemp("arms") / "ads.csv"
+    path.write_text(ADS)
+    return answer_of(compare(path, 60.0, OmegaUCB(rho=[0.25, 1.0]), runs=40, marks=5), ["omega_ucb(rho=0.25)"])
+
+
+def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
+    comparison, accounts = answer.comparison, answer.comparison.accounts
+    assert len(answer.settings) == 2
+    for part in answer.settings:
+        row = list(comparison.plan.settings).index(part.setting)
+        reward = comparison.data["reward"].values[row, 0]
+        assert part.earned.mean == pytest.approx(reward.mean())
+        assert part.earned.low == pytest.approx(np.quantile(reward, 0.025))
+        assert sum(arm.share.mean for arm in part.arms[0]) == pytest.approx(1)
+        assert sum(arm.pulls.mean for arm in part.arms[0]) == pytest.approx(
+            comparison.data["pulls"].values[row, 0].mean()
+        )
+        # expected and drawn totals have one mean: within what 40 runs leave open
+        results, money = (x[0].sum(axis=-1) for x in (accounts.results(row), accounts.money(row)))
+        apart = results - reward
+        assert abs(apart.mean()) < 4 * apart.std() / np.sqrt(40)
+        apart = money - comparison.data["spent"].values[row, 0]
+        assert abs(apart.mean()) < 4 * apart.std() / np.sqrt(40)
+        for split, of in zip(part.baselines, answer.baselines.data["reward"].values[:, 0], strict=True):
+            assert split.gain.mean == pytest.approx(reward.mean() - of.mean())
+            assert split.by_instance[0].half == split.gain.half
+    np.testing.assert_allclose(accounts.earned[..., -1], comparison.data["reward"].values[:, 0])
+    assert sum(arm.best for arm in answer.settings[0].arms[0]) == pytest.approx(1)
+
+
+def test_baselines_split_as_they_say(answer: Answer) -> None:
+    plan, accounts = answer.comparison.plan, answer.baselines.accounts
+    assert list(answer.baselines.plan.settings) == [SEEN, EVEN, BEST]
+    best = best_by_file(plan)
+    pulls = accounts.pulls[2, 0]  # known by the file, not draw by draw: the same arm in every run
+    assert (pulls.sum(axis=-1) == pulls[:, best[0]]).all() and answer.best_arms == tuple(best)
+    clicks = np.array([400.0, 250.0, 600.0])
+    share = accounts.pulls[0, 0].sum(axis=0) / accounts.pulls[0, 0].sum()
+    error = np.sqrt(share * (1 - share) / accounts.pulls[0, 0].sum())
+    assert (abs(share - clicks / clicks.sum()) < 4 * error).all()
+    even = accounts.money(1)[0].sum(axis=0)
+    assert even / even.sum() == pytest.approx(np.full(3, 1 / 3), abs=0.05)
+    np.testing.assert_array_equal(accounts.mean_reward, answer.comparison.accounts.mean_reward)
+
+
+def test_a_second_noise_and_smaller_budgets(answer: Answer) -> None:
+    assert isinstance(answer.check, NoiseCheck) and answer.check.noise == "bernoulli" and answer.check.runs == 40
+    assert {name for name, _ in answer.check.ranking} == set(answer.comparison.plan.settings)
+    assert answer.check.same_best == (answer.check.ranking[0][0] == answer.settings[0].setting)
+    best = answer.settings[0]
+    number = list(answer.comparison.plan.settings).index(best.setting)
+    budgets, money = money_over_budgets(answer.comparison, number)
+    np.testing.assert_allclose(budgets, 60 * np.arange(1, 5) / 4)
+    assert money.sum(axis=(1, 2)) == pytest.approx(budgets, abs=3.0)  # the last click, and 40 runs' noise
+    assert money[-1, 0] == pytest.approx([arm.money.mean for arm in best.arms[0]])
+
+
+def test_the_words(answer: Answer) -> None:
+    text = report.text_of(answer.comparison, answer)
+    lines = text.split("\n")
+    assert lines[0] == "If you had run this again with $60 to spend:"
+    best = answer.settings[0]
+    assert lines[1].startswith(f"  {best.setting} would have brought {best.earned.mean:.1f} conversions (")
+    for name in ("Spring", "Summer", "Autumn", SEEN, EVEN, BEST, "% sure of that", "number 2 of 2 settings"):
+        assert name in text
+    assert "$10.25" in text  # what a conversion of Spring costs in the file
+    assert "means are estimates" in text and "varies by 50% (stated" in text and "Check: a click" in text
+    assert "nan" not in text and text.count("warning") == 0
+    assert report.closing(answer).startswith(f"In short: {best.setting} would have brought")
+    assert len(report.GLOSSARY) == 6
+    with pytest.raises(InputError, match=r"policy: 'bts' given; it must be one of omega_ucb"):
+        answer_of(answer.comparison, ["bts"], check=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ads.csv").write_text(ADS)
+    return tmp_path
+
+
+def test_warnings_have_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--arms", "ads.csv", "--budget", "4", "--policies", "omega_ucb", "--runs", "40", "--marks", "5"]
+    assert main(["compare", *given, "--no-check", "--explain", "--out", "out"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "" and out.startswith("If you had run this again with $4 to spend:\n")
+    assert "warning: the budget of 4 is about 3.9 clicks in 'ads': too few to learn anything" in out
+    assert "warning: the last click exceeds the budget: " in out and "% more than 4 is spent on average" in out
+    assert "regret: what the best arm" in out and "Holm" not in out and "paired" not in out
+    facts = json.loads(Path("out/answer.json").read_text())
+    assert facts["uncertainty"] == "means" and facts["second_noise"] is None and len(facts["warnings"]) == 2
+    rows = Path("out/arms.csv").read_text().splitlines()
+    assert len(rows) == 4 and rows[0].startswith("setting,instance,arm,reward_per_pull,")
+    page = Path("out/report.html").read_text()
+    assert "://" not in page and page.count("data:image/png;base64,") == 2
+    assert "If you had run this again with $4 to spend" in page and "jaxbandits compare --arms ads.csv" in page
+
+
+def test_other_policies_and_constraints(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine.py").write_text("import jaxbandits as jb\n@jb.pytree\nclass Mine(jb.policies.MUCB):\n    pass\n")
+    every = parser().parse(["--arms", "ads.csv", "--budget", "20", "--policies", "all"])
+    needing = {"budget_ucb": "--min-cost", "ucb_bv1": "--min-cost", "pd_bwk": "--c-rad"}
+    chosen, (said,) = chosen_policies(every)
+    assert [type(x) for x in chosen] == [x for name, x in POLICIES.items() if name not in needing]
+    assert said.endswith(": " + ", ".join(f"{name} ({needed})" for name, needed in needing.items()))
+    every.constraint = 0.5
+    assert [type(x) for x in chosen_policies(every)[0]] == list(AVERAGE_COST_POLICIES.values())
+    quick = ("--runs", "6", "--marks", "2", "--no-answer", "--out", "out")
+    arms = ["compare", "--arms", "ads.csv", "--budget", "20"]
+    assert main([*arms, "--policies", "mine.py:Mine", "--alpha", "0.1", *quick]) == 0
+    assert "Mine(alpha=0.1)" in capsys.readouterr().out
+    assert main([*arms, "--policies", "pacer", "--constraint", "average-cost:0.5", *quick]) == 0
+    out = capsys.readouterr().out
+    assert "pacer(a=1) broke the bound of 0.5 a round on average in 6 of 6 runs" in out
+
+
+def test_a_notebook_writes_the_same_report(answer: Answer, tmp_path: Path) -> None:
+    written = write_report(dataclasses.replace(answer, check=None), tmp_path / "deep")
+    assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == sorted((*FILES, *ANSWER_FILES))
+    assert all(path.stat().st_size for path in written)
+    facts = json.loads((tmp_path / "deep/answer.json").read_text())
+    assert [part["setting"] for part in facts["settings"]] == [part.setting for part in answer.settings]
+    page = (tmp_path / "deep/report.html").read_text()
+    assert "To do it again" not in page and "In short" not in page and "Spring" in page
+
+
+@pytest.mark.integration
+def test_what_few_clicks_cannot_bear_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An arm of three clicks wins where means are the truth; and arms are taken never to run out."""
+    Path("ads.csv").write_text("name,clicks,spent,conversions\nOld,1200,1200,60\nNew,3,3,2\nOther,900,950,40\n")
+    given = ["--arms", "ads.csv", "--budget", "100", "--policies", "omega_ucb", "--runs", "20", "--marks", "5"]
+    told = {}
+    for uncertainty in ("given", "means"):
+        assert main(["compare", *given, "--uncertainty", uncertainty, "--no-check", "--out", uncertainty]) == 0
+        told[uncertainty] = capsys.readouterr().out
+    share = re.search(r"warning: 'New' gets (\d+)% of the money and has 3 clicks in the file: its mean", told["given"])
+    assert share and int(share[1]) > 50
+    assert "hardly known" not in told["means"]
+    bought = re.search(r"bought, at its mean cost; of New a run buys ([\d.]+), and the file saw 3\.", told["given"])
+    assert bought and float(bought[1]) > 6
+
+
+def test_differences_and_intervals_are_written_as_the_file_writes_its_numbers(answer: Answer) -> None:
+    row = {"reward": 1234.5, "reward_low": 1233.9, "reward_high": 1235.1}
+    plain = answer.comparison
+    table = dataclasses.replace(plain.plan.table, style=NumberStyle(decimal=",", thousands="."))
+    german = dataclasses.replace(plain, plan=dataclasses.replace(plain.plan, table=table))
+    assert [report.with_interval(of, row, "reward") for of in (plain, german)] == ["1,234.50 ± 0.60", "1.234,50 ± 0,60"]
+    assert NumberStyle(decimal=",", thousands=".").plus_minus(1234.5, 0.6, sign="+") == "+1.234,50 ± 0,60"
+
+
+def test_clear_is_one_test_in_the_ranking_and_in_the_answer(answer: Answer) -> None:
+    """Holm's over all pairs of the table; what the answer calls more is what the ranking's test would call clear."""
+    mine, splits = answer.comparison.data["reward"], answer.baselines.data["reward"]
+    for part in answer.settings:
+        at = list(answer.comparison.plan.settings).index(part.setting)
+        table = splits.copy(data=splits.values).isel(setting=[0, 0, 1, 2]).copy()
+        table.values[0] = mine.values[at]
+        found = dominance(table.drop_vars("setting"), over="replicate")["clear"].values[0, 1:]
+        assert [split.gain.clear for split in part.baselines] == found.tolist()
+    unsure = answer.settings[0].baselines[0]._replace(gain=Gain(1.0, 0.5, 0.1, 0.9, False))
+    part = dataclasses.replace(answer.settings[0], baselines=(unsure,))
+    assert "about as much as" in report.closing(dataclasses.replace(answer, settings=(part,)))

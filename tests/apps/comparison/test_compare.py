@@ -1,0 +1,278 @@
+"""`compare` in Python: units, noise, grouping, the labelled result. The command is in test_cli.py."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import statistics
+from jaxbandits.apps._cli.compare import parser
+from jaxbandits.apps.comparison import plan, report, run_plan
+from jaxbandits.apps.comparison.arms_file import read_arms
+from jaxbandits.apps.comparison.arms_table import ArmsTable, Instance
+from jaxbandits.apps.comparison.comparison import Comparison, compare
+from jaxbandits.apps.comparison.plan import prepare
+from jaxbandits.core.checks import InputError
+from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB
+
+UCB = OmegaUCB(rho=0.25)
+
+
+def instance(name: str, reward: Any, cost: Any, reward_bound: float = 1.0, cost_bound: float = 1.0) -> Instance:
+    arms = tuple(f"arm {k}" for k in range(len(reward)))
+    return Instance(name, arms, np.array(reward, float), np.array(cost, float), reward_bound, cost_bound, None)
+
+
+def table(*instances: Instance) -> ArmsTable:
+    return ArmsTable("means", instances, (), "reward", "cost")
+
+
+SMALL = table(instance("one", [0.2, 0.5, 0.4], [0.5, 0.9, 0.25]))
+
+
+def test_results_are_in_the_units_of_the_file() -> None:
+    plain = compare(SMALL, 20.0, UCB, runs=6, marks=4).data
+    scaled = table(instance("one", [1.4, 3.5, 2.8], [1.5, 2.7, 0.75], reward_bound=7.0, cost_bound=3.0))
+    found = compare(scaled, 60.0, UCB, runs=6, marks=4).data
+    np.testing.assert_array_equal(found["pulls"], plain["pulls"])
+    np.testing.assert_allclose(found["reward"], 7 * plain["reward"], rtol=1e-6)
+    np.testing.assert_allclose(found["regret"], 7 * plain["regret"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found["spent"], 3 * plain["spent"], rtol=1e-6)
+
+
+def test_a_comparison_is_simulate_with_labels() -> None:
+    shares = [0.25, 0.5, 0.75, 1.0]
+    found = compare(SMALL, 20.0, [UCB, MUCB()], runs=6, marks=4, seed=3)
+    arms = jb.environments.FiniteArms.bernoulli([[0.2, 0.5, 0.4]], [[0.5, 0.9, 0.25]])
+    budget = jb.TotalBudget(20.0, last_pull="counts")
+    result = jb.simulate([UCB, MUCB()], arms, budget, key=jax.random.key(3), replicates=6, marks=shares)
+    assert list(found.data["setting"].values) == ["omega_ucb(rho=0.25)", "m_ucb(alpha=0.0625)"]
+    assert list(found.data["mark"].values) == shares
+    np.testing.assert_array_equal(found.data["reward"], result.reward.isel(mark=-1))
+    np.testing.assert_array_equal(found.data["regret"], result.regret)
+    assert found.data["regret"].dims == ("setting", "instance", "replicate", "mark")
+
+
+def test_the_options_are_written_once_and_known_everywhere() -> None:
+    options = [field.name for field in dataclasses.fields(plan.Options)]
+    for function in (compare, prepare):
+        shown = list(inspect.signature(function).parameters)
+        assert shown[:3] == ["arms", "budget", "policies"] and [x for x in shown if x in options] == options
+    words = ["--arms", "x", "--budget", "1", "--policies", "bts"]
+    assert set(options) - set(vars(parser().parse(words))) == {"average_cost"}  # which --constraint says
+    with pytest.raises(TypeError, match="rnus"):
+        compare(SMALL, 20.0, UCB, rnus=3)
+
+
+def several() -> ArmsTable:
+    draw = np.random.default_rng(1)
+    widths = (3, 7, 3)
+    return table(*(instance(f"i{n}", draw.uniform(0, 1, k), draw.uniform(0.3, 1, k)) for n, k in enumerate(widths)))
+
+
+@pytest.fixture(scope="module")
+def together() -> Comparison:
+    """Three instances of two widths in one batch."""
+    plan = prepare(several(), 15.0, [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()], runs=5, marks=3)
+    assert [group.rows for group in plan.groups] == [(0, 1, 2)]
+    return run_plan(plan)
+
+
+@pytest.mark.integration
+def test_together_in_groups_or_alone_gives_the_same_bits(together: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "_COMPILE", 0.0)
+    policies = [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()]
+    apart = prepare(several(), 15.0, policies, runs=5, marks=3)
+    assert [group.rows for group in apart.groups] == [(1,), (0, 2)]  # the widest first
+    assert run_plan(apart).data.identical(together.data)
+    alone = jb.simulate(
+        policies,
+        jb.environments.FiniteArms.bernoulli(several().instances[1].mean_reward, several().instances[1].mean_cost),
+        jb.TotalBudget(15.0, last_pull="counts"),
+        key=jax.random.key(0),
+        replicates=5,
+        marks=[1 / 3, 2 / 3, 1.0],
+        instance_ids=[1],
+    )
+    np.testing.assert_array_equal(together.data["reward"][:, 1], alone.reward.values[:, 0, :, -1])
+
+
+def test_blocks_of_replicates_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = prepare(SMALL, 20.0, UCB, runs=7, marks=4)
+    whole = run_plan(made)
+    monkeypatch.setattr(plan, "_ROWS_AT_ONCE", 14)
+    found = run_plan(made)
+    assert plan.block_size(made) == 4  # and one run is played twice
+    assert found.data.identical(whole.data)
+    np.testing.assert_array_equal(found.accounts.earned, whole.accounts.earned)
+
+
+def test_groups_are_few_where_compiling_costs_more_than_padding() -> None:
+    widths, work = [2, 3, 90, 100, 2], np.full(5, 1e4)
+    assert plan.grouped(widths, work, policies=3) == [(0, 1, 2, 3, 4)]
+    assert plan.grouped(widths, 1e3 * work, policies=3) == [(2, 3), (0, 1, 4)]
+
+
+def test_rows_of_the_table(together: Comparison) -> None:
+    rows = together.table()
+    assert [row["scope"] for row in rows] == ["overall"] * 3 + ["instance"] * 9
+    for at in range(0, len(rows), 3):
+        block = rows[at : at + 3]
+        assert [row["rank"] for row in block] == [1, 2, 3]
+        assert sorted((row["reward"] for row in block), reverse=True) == [row["reward"] for row in block]
+        assert block[0]["difference"] == block[0]["difference_low"] == 0 and not block[0]["difference_clear"]
+        assert block[0]["difference_p"] == 1
+        for row in block:
+            assert row["difference"] == pytest.approx(row["reward"] - block[0]["reward"])
+            assert row["reward_low"] <= row["reward"] <= row["reward_high"]
+    for overall, instance in ((True, None), (False, 1)):
+        reward = together.data["reward"] if overall else together.data["reward"].isel(instance=1)
+        table = statistics.dominance(reward, over="replicate")
+        block = [r for r in rows if (r["scope"] == "overall") == overall and r["instance"] in ("", f"i{instance}")]
+        best = list(reward["setting"].values).index(block[0]["setting"])
+        for row in block:
+            at = list(reward["setting"].values).index(row["setting"])
+            assert row["difference_p"] == pytest.approx(float(table["adjusted"][at, best]))
+            assert row["difference_clear"] == (row["difference_p"] <= 0.05)
+            assert (row["more_runs"] == 0) == row["difference_clear"]
+    by_setting = {row["setting"]: row for row in together.ranking()}
+    means = together.data["reward"].mean(("instance", "replicate"))
+    for setting in means["setting"].values:
+        assert by_setting[setting]["reward"] == pytest.approx(float(means.sel(setting=setting)))
+
+
+def test_rows_as_data_frames(together: Comparison) -> None:
+    pandas = together.to_pandas()
+    assert pandas.to_dict("records") == together.table()
+    units = pandas.attrs["units"]
+    assert units["reward_low"] == units["difference"] == together.plan.table.reward_unit and "difference_p" not in units
+    assert set(units) <= set(pandas.columns)
+
+
+def test_a_comparison_shows_itself_in_a_line(together: Comparison) -> None:
+    best = together.ranking()[0]["setting"]
+    assert "\n" not in repr(together) and best in repr(together) and len(repr(together)) < 200
+
+
+def test_what_a_few_runs_carry_is_said_and_what_none_can_show(together: Comparison) -> None:
+    assert together.doubts() == []
+    data = together.data.copy(deep=True)
+    data["regret"][1, 0, 2, -1] = 1e6
+    found = dataclasses.replace(together, data=data)
+    (said,) = found.doubts()
+    assert said == "regret of omega_ucb(rho=1): 1 of 15 runs carries 100% of this mean: more runs will move it"
+    assert report.limits(found) == [
+        f"warning: {said}",
+        "note: of each instance, what 5 runs did not show may still happen in up to 45% of all runs (95% confidence)",
+    ]
+    assert found.about()["warnings"] == [said] and "5 runs" in found.about()["invisible"]
+    alone = compare(SMALL, 20.0, UCB, runs=6, marks=4)
+    assert alone.doubts() == ["6 runs are too few for an interval that holds its level; take 11 or more"]
+
+
+def test_more_runs_have_a_range(together: Comparison) -> None:
+    for row in together.ranking():
+        if row["difference_clear"] or row["rank"] == 1:
+            continue
+        assert row["more_runs_least"] <= row["more_runs"] <= row["more_runs_most"]
+        assert row["more_runs_least"] >= 1 and math.isinf(row["more_runs_most"])
+    row = {"difference": -1.0, "difference_low": -3.0, "difference_high": 1.0, "difference_clear": False}
+    row |= {"more_runs": 3312.0, "more_runs_least": 87.0, "more_runs_most": math.inf, "setting": "x"}
+    said = report.against_the_best(together, row)
+    assert said == "-1.0 ± 2.0, not clear (about 3,300 more runs; 87 at least, perhaps never)"
+    assert report.against_the_best(together, row | {"more_runs_most": 9000.0}).endswith("; 87 to 9,000)")
+
+
+def test_beta_noise_has_the_means() -> None:
+    means = table(instance("one", [0.3, 0.1], [0.2, 0.8], reward_bound=0.5, cost_bound=1.0))
+    plan = prepare(means, 400.0, UCB, runs=4, noise="beta")
+    reward, cost = plan.groups[0].environment.values()
+    np.testing.assert_allclose(reward, [[0.6, 0.2]], atol=2e-5)
+    np.testing.assert_allclose(cost, [[0.2, 0.8]], atol=2e-5)
+    knots = np.asarray(plan.groups[0].environment.law.cost)[0, 0] / 2**24  # type: ignore[attr-defined]
+    assert knots[len(knots) // 2] < 0.2 < knots[-2]  # no coin
+    found = run_plan(plan).data
+    each = (found["spent"] / found["pulls"]).mean()
+    assert 0.19 < float(each) < 0.25
+
+
+def test_a_log_is_resampled_by_rows(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("name,reward,cost\n" + "".join(f"{arm},{x},{x}\n" for arm in "ab" for x in (0, 2, 3, 8)))
+    plan = prepare(path, 100.0, UCB, runs=4, reward_max=8.0)
+    assert plan.noise == "empirical" and plan.table.instances[0].cost_bound == 8
+    found = run_plan(plan).data
+    np.testing.assert_array_equal(found["reward"], found["spent"])  # drawn together
+    assert prepare(path, 100.0, UCB, runs=4, reward_max=8.0, noise="bernoulli").noise == "bernoulli"
+
+
+def test_the_last_pull() -> None:
+    counts = compare(SMALL, 10.3, UCB, runs=6, marks=4).data
+    forfeits = compare(SMALL, 10.3, UCB, runs=6, marks=4, last_pull="forfeits").data
+    assert (counts["spent"] >= 10.3).all() and (counts["spent"] > 10.4).any()
+    assert (forfeits["spent"] <= 10.3).all()
+
+
+def test_a_parameter_per_instance_goes_with_its_instance(together: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "_COMPILE", 0.0)
+    made = prepare(several(), 15.0, OmegaUCB(rho=np.array([[4.0, 0.25, 1.0]])), runs=5, marks=3)
+    assert made.settings == {
+        "omega_ucb(rho=per instance)": {"policy": "OmegaUCB", "parameters": {"OmegaUCB.rho": [4.0, 0.25, 1.0]}}
+    }
+    each = run_plan(made).data["reward"]
+    np.testing.assert_array_equal(each[0, 1], together.data["reward"].sel(setting="omega_ucb(rho=0.25)")[1])
+    np.testing.assert_array_equal(each[0, 2], together.data["reward"].sel(setting="omega_ucb(rho=1)")[2])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"runs": True}, "runs: True given"),
+        ({"budget": 1e-9}, "budget: 1e-09 given; it must be from"),
+        ({"policies": []}, "policies: .* given; it must be a policy or a list"),
+        ({"policies": [OmegaUCB]}, "policies: .* given; it must be a policy"),
+        ({"policies": OmegaUCB(rho=np.ones((2, 3)))}, r"OmegaUCB.rho: an array of shape \(2, 3\) given"),
+        ({"noise": "empirical"}, "noise: 'empirical' given; it must be 'bernoulli' or 'beta' for a file of means"),
+        ({"last_pull": "maybe"}, "last_pull: 'maybe' given"),
+        ({"marks": 0}, "marks: 0 given"),
+        ({"reward_max": 2.0}, "reward_max: given with an ArmsTable"),
+        ({"until": "sure"}, "until: 'sure' given; it must be 'clear' or 'best'"),
+        ({"until": "clear", "claim": "median"}, "claim: 'median' given; it must be 'any' or 'most runs' or 'average'"),
+        ({"until": "clear", "runs": 10}, "runs: 10 given; it must be left out with until"),
+        ({"until": "clear", "max_runs": 1}, "max_runs: 1 given"),
+        ({"max_runs": 10}, "max_runs: 10 given; it must be left out without until"),
+        ({"claim": "average"}, "claim: 'average' given; it must be left out without until"),
+        ({"until": "best"}, "until: 'best' given; it must be left out with one setting"),
+        ({"average_cost": 0.5, "last_pull": "forfeits"}, "last_pull: 'forfeits' given; it must be left out with an av"),
+        ({"cost_cv": 0.3, "noise": "bernoulli"}, "cost_cv: 0.3 given; it must be left out"),
+        ({"arms": table(instance("x", [1.0, 0.5], [0.5, 0.5])), "noise": "beta"}, "arm 'arm 0', noise: 'beta' given"),
+        ({"arms": table(instance("x", [0.1, 0.5], [0.5, 1e-9]))}, "arm 'arm 1', mean cost: below a 2"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_runs(changes: dict[str, Any], said: str) -> None:
+    """What the command passes on too is in cli/test_bad_values.py."""
+    arguments: dict[str, Any] = {"arms": SMALL, "budget": 20.0, "policies": UCB} | changes
+    with pytest.raises(InputError, match=said) as caught:
+        prepare(**arguments)
+    assert "\n" not in str(caught.value)
+
+
+FACEBOOK = Path(__file__).parents[4] / "shared/data/facebook/data.csv"
+
+
+@pytest.mark.skipif(not FACEBOOK.exists(), reason="the Facebook file is not here (../shared/data)")
+@pytest.mark.parametrize(("which", "instances", "arms"), [("published", 19, 545), ("repaired", 23, 922)])
+def test_the_facebook_file_is_one_batch(which: str, instances: int, arms: int) -> None:
+    plan = prepare(FACEBOOK, 500.0, [UCB, MUCB()], runs=100, instances=which, uncertainty="given")
+    assert len(plan.table.instances) == instances and len(plan.groups) == 1
+    assert int(plan.groups[0].environment.present.sum()) == arms
+    bounds = [instance.cost_bound for instance in read_arms(FACEBOOK, instances=which).instances]
+    np.testing.assert_allclose(plan.scaled_budgets, 500 / np.array(bounds))

@@ -1,0 +1,133 @@
+"""`compare` until it is clear: the bits of one run of that length, the bound of what a run can earn, words, options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.apps._cli.console import main
+from jaxbandits.apps.comparison import ArmsTable, Comparison, Instance, StoppingRule, plan, report
+from jaxbandits.apps.comparison.plan import most_earned, prepare
+from jaxbandits.policies import OmegaUCB
+
+ADS = Instance("ads", ("a", "b"), np.array([0.4, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
+TABLE = ArmsTable("means", (ADS,), (), "reward", "cost")
+POLICIES = OmegaUCB(rho=[0.25, 1e4])
+COUNTS = "name,clicks,spent,conversions\na,400,200,80\nb,300,240,15\n"
+
+
+@pytest.fixture(scope="module")
+def clear() -> Comparison:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "_LEAST", 10)
+        return jb.compare(TABLE, 20.0, POLICIES, until="clear", max_runs=200, marks=2)
+
+
+def test_it_stops_early_with_the_bits_of_one_run_of_that_length(clear: Comparison) -> None:
+    found = clear.clear
+    assert found is not None and found.reached and found.rule == StoppingRule("clear", "any", 200)
+    assert clear.plan.runs == found.runs == 10 * found.looks < 200
+    assert found.runs - 10 < found.pairs.most[0, 1] <= found.runs and found.pairs.most[1, 0] == 0
+    whole = jb.compare(TABLE, 20.0, POLICIES, runs=found.runs, marks=2)
+    assert whole.data.identical(clear.data) and whole.clear is None
+    assert whole.table() == clear.table() and whole.csv() == clear.csv()
+    assert whole.accounts is not None and clear.accounts is not None
+    np.testing.assert_array_equal(whole.accounts.pulls, clear.accounts.pulls)
+
+
+def test_where_means_are_drawn_batches_have_the_same_bits_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ads.csv").write_text(COUNTS)
+    monkeypatch.setattr(plan, "_LEAST", 6)
+    found = jb.compare(tmp_path / "ads.csv", 8.0, POLICIES, until="clear", claim="average", max_runs=15, marks=2)
+    assert found.clear is not None and not found.clear.reached and found.clear.looks == 3  # 6, 6, and 6 that overlap
+    whole = jb.compare(tmp_path / "ads.csv", 8.0, POLICIES, runs=15, marks=2)
+    assert found.plan.posterior is not None and whole.data.identical(found.data)
+
+
+def test_the_words(clear: Comparison) -> None:
+    assert clear.clear is not None
+    sections = {part.title: part for part in report.comparison_sections(clear)}
+    first, second = sections["Until it is clear"].blocks
+    runs, after = clear.clear.runs, int(clear.clear.pairs.most[0, 1])
+    assert first == (
+        f"until clear: every pair is clear (in most runs or on average) after {runs} of at most 200 runs: "
+        f"{200 - runs} saved, {runs // 10} looks"
+    )
+    assert second.startswith("  who earns more in most runs is clear in 1 of 1 pairs; on average in ")
+    table = sections["All settings, ranked"].text()
+    assert f"less in most runs (clear after {after})" in table and "over all looks, all pairs and both claims" in table
+    assert report.limits(clear)[-1] == f"note: {jb.statistics.invisible(runs)}"
+    about = json.loads(json.dumps(clear.about()))["until"]
+    assert about["clear_after"]["most_runs"] == [[0, after], [0, 0]] and about["reached"] and about["runs"] == runs
+
+
+def pairs(most: Any, average: Any) -> Any:
+    import xarray
+
+    arrays = (xarray.DataArray(np.array(part), dims=("setting", "against")) for part in (most, average))
+    return jb.statistics.ClearPairs(*arrays)
+
+
+def test_what_counts_as_clear() -> None:
+    ahead = pairs([[0, 5, 9], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0], [0, 7, 0]])
+    assert (
+        StoppingRule("clear").reached(ahead)
+        and StoppingRule("best").reached(ahead)
+        and StoppingRule("best", "most runs").reached(ahead)
+    )
+    assert not StoppingRule("clear", "most runs").reached(ahead) and not StoppingRule("best", "average").reached(ahead)
+    mixed = pairs([[0, 5, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 4], [3, 0, 0]])  # in a circle
+    assert StoppingRule("clear").reached(mixed) and not StoppingRule("best").reached(mixed)
+
+
+def test_batches_are_few_and_of_one_size() -> None:
+    assert [StoppingRule("clear").batch(runs) for runs in (20, 1000, 4000, 10**6)] == [20, 25, 100, 250]
+
+
+def test_no_run_earns_more_than_the_bound() -> None:
+    plan = prepare(TABLE, 20.0, OmegaUCB(rho=0.25), runs=300, marks=1)
+    found = jb.comparison.run_plan(plan)
+    bound, reward = most_earned(plan), found.data["reward"].values
+    # the best arm earns 16 of 20 on average; its sum over the run has a standard deviation of about 5.3 with coins
+    assert reward.max() < bound < 16 + 6 * 5.3 + 4
+    assert most_earned(prepare(TABLE, 2000.0, OmegaUCB(rho=0.25), runs=3)) < 1.25 * 1600
+    assert (reward > 18).any()  # so no bound of the mean's size would do
+
+
+def test_the_bound_counts_what_may_be_drawn_and_rounds(tmp_path: Path) -> None:
+    (tmp_path / "ads.csv").write_text(COUNTS)
+    drawn, given = (
+        most_earned(prepare(tmp_path / "ads.csv", 50.0, OmegaUCB(), uncertainty=u)) for u in ("means", "given")
+    )
+    assert given < drawn < 4 * given
+    rounds = prepare(TABLE, 20.0, OmegaUCB(rho=1.0), average_cost=0.1)
+    assert rounds.rounds == 200 and 80 < most_earned(rounds) < 130
+    (tmp_path / "log.csv").write_text(
+        "name,reward,cost\n" + "".join(f"{arm},{x},{x + 1}\n" for arm in "ab" for x in (0, 3))
+    )
+    log = prepare(tmp_path / "log.csv", 100.0, OmegaUCB())
+    assert log.posterior is not None and most_earned(log) == pytest.approx(0.75 * 104)
+    (tmp_path / "free.csv").write_text(
+        "name,reward,cost\n" + "".join(f"{arm},{x},{x}\n" for arm in "ab" for x in (0, 3))
+    )
+    assert most_earned(prepare(tmp_path / "free.csv", 100.0, OmegaUCB())) == pytest.approx(103)
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("arms.csv").write_text("name,mean_reward,mean_cost\na,0.4,0.5\nb,0.1,0.9\n")
+    monkeypatch.setattr(plan, "_LEAST", 10)
+    given = ["compare", "--arms", "arms.csv", "--budget", "20", "--policies", "omega_ucb", "--marks", "2"]
+    stop = ["--until", "best", "--claim", "most-runs", "--max-runs", "200", "--no-answer"]
+    assert main([*given, "--rho", "0.25,10000", *stop]) == 0
+    out = capsys.readouterr().out
+    assert "until best: one setting is ahead of all others, clear (in most runs) after " in out
+    assert json.loads(Path("jaxbandits-out/run.json").read_text())["until"]["claim"] == "most runs"
+    assert main([*given, "--rho", "0.25", *stop]) == 2
+    err = capsys.readouterr().err
+    assert "--until: 'best' given; it must be left out with one setting" in err

@@ -1,0 +1,288 @@
+"""What counts leave open of means: a plain twin of the posterior and its addresses; what draws may not depend on."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxbandits as jb
+from jaxbandits._engine import setup
+from jaxbandits.apps.comparison import ArmsTable, Evidence, Instance, plan, read_arms
+from jaxbandits.apps.comparison.arms_table import Daily
+from jaxbandits.apps.comparison.plan import prepare, world_of
+from jaxbandits.apps.comparison.worlds import (
+    CountPosterior,
+    Drawn,
+    LogPosterior,
+    Pool,
+    day_to_day_cost_cv,
+    mean_uniforms,
+    pooled_beta,
+    pooled_gamma,
+    pooled_log_cost,
+    posterior_of,
+    run_arms,
+    why_no_posterior,
+    with_bounds,
+)
+from jaxbandits.core import streams
+from jaxbandits.core.checks import InputError
+from jaxbandits.core.streams import Domain, lane_words
+from jaxbandits.policies import MUCB, OmegaUCB
+from tests.contract.threefry import threefry
+
+CLICKS = np.array([400.0, 250.0, 3.0, 600.0])
+CONVERSIONS = np.array([40.0, 30.0, 2.0, 50.0])
+SPENT = np.array([410.0, 300.0, 2.4, 500.0])
+
+
+def counts(name: str, keep: slice = slice(None), daily: tuple[Daily, ...] | None = None) -> Instance:
+    n, x, s = CLICKS[keep], CONVERSIONS[keep], SPENT[keep]
+    evidence = Evidence("counts", n, x, s, whole=True, daily=daily)
+    return Instance(name, tuple(f"ad {k}" for k in range(n.size)), x / n, s / n, 1.0, 2.0, None, evidence)
+
+
+def table(*instances: Instance, kind: str = "counts") -> ArmsTable:
+    return ArmsTable(kind, instances, (), "conversions", "spent", pull_unit="click")
+
+
+TWO = table(counts("one"), counts("two", slice(0, 3)))
+
+
+def test_uniforms_stand_where_their_address_says() -> None:
+    found = mean_uniforms(7, 3, [0, 11], np.array([0, 5]), np.array([2, 4]))
+    root = tuple(int(x) for x in np.asarray(jax.random.key_data(jax.random.key(7))))
+    for i, run in enumerate((0, 11)):
+        for j, (draw, arm) in enumerate(((0, 2), (5, 4))):
+            means = threefry(threefry(root, (3, run)), (0, 3))  # (instance, run), then the domain of means
+            words = threefry(means, (draw, arm))
+            assert found[i, j].tolist() == [((word >> 8) + 0.5) / 2**24 for word in words]
+    assert streams.Domain.MEANS == 3 and len(set(streams.Domain)) == 3
+
+
+def test_no_draw_depends_on_other_instances_runs_or_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = prepare(TWO, 15.0, OmegaUCB(), runs=5, marks=2)
+    assert few.noise == "clicks" and len(few.groups) == 1 and few.posterior is not None
+    reward, cost = (x.reshape(2, 5, 4) for x in world_of(few, few.groups[0].rows, range(5)).values())
+    monkeypatch.setattr(plan, "_COMPILE", 0.0)
+    many = prepare(TWO, 99.0, [OmegaUCB(rho=[0.25, 1.0]), MUCB()], runs=900, marks=2)
+    assert [group.rows for group in many.groups] == [(0,), (1,)]
+    for number in (1, 0):  # in the other order, each alone, and other runs beside
+        arms = TWO.instances[number].arms
+        alone = [x[:, : len(arms)] for x in world_of(many, many.groups[number].rows, [800, 3]).values()]
+        np.testing.assert_array_equal(alone[0][1], reward[number, 3, : len(arms)])
+        np.testing.assert_array_equal(alone[1][1], cost[number, 3, : len(arms)])
+        drawn = few.posterior.instances[number].draw(0, number, [3])  # in the file's unit
+        np.testing.assert_allclose(drawn.reward[0], alone[0][1], atol=2**-24)
+        np.testing.assert_allclose(drawn.cost[0], alone[1][1] * few.table.instances[number].cost_bound, atol=2**-22)
+
+
+def test_the_posterior_is_the_one_that_the_text_states() -> None:
+    found = posterior_of(TWO)
+    n, x, s = (np.concatenate([a, a[:3]]) for a in (CLICKS, CONVERSIONS, SPENT))
+
+    # The same integrals in other coordinates: Δ(arcsin √m) has the density (m(1 − m))^−½, Δ(ln σ) that of a normal law.
+    angle, log_spread = (np.linspace(*ends, 500) for ends in ((0.05, 1.0), (-4.0, 2.5)))
+    m, sigma = np.sin(angle)[:, None] ** 2, np.exp(log_spread)[None, :]
+    k = (1 - m) / (m * sigma**2) - 1
+    a, b = m * np.where(k > 0, k, 1), (1 - m) * np.where(k > 0, k, 1)
+    log = stats.norm.logpdf(np.log(sigma), np.log(0.5), 0.7)
+    log = log + sum(stats.betabinom.logpmf(x[i], n[i], a, b) for i in range(n.size))
+    weight = np.where(k > 0, np.exp(log - log.max()), 0)
+    weight /= weight.sum()
+    rate = [(weight * ((a + x[i]) / (a + b + n[i]))).sum() for i in range(n.size)]
+    np.testing.assert_allclose(np.concatenate([one.means()[0] for one in found.instances]), rate, rtol=2e-3)
+
+    mu, tau = np.linspace(-2, 2, 801)[:, None], np.exp(np.linspace(-6, 2, 600))[None, :]
+    log = stats.norm.logpdf(np.log(tau), np.log(0.5), 0.7)
+    log = log + sum(stats.norm.logpdf(np.log(s[i] / n[i]), mu, np.sqrt(0.25 / n[i] + tau**2)) for i in range(n.size))
+    weight = np.exp(log - log.max()) / np.exp(log - log.max()).sum()
+    precision, drawn = n / 0.25, found.instances[0].draw(0, 0, range(20_000))
+    total = [precision[i] + tau**-2 for i in range(4)]
+    center = [(precision[i] * np.log(s[i] / n[i]) + mu * tau**-2) / total[i] for i in range(4)]
+    for i in range(4):  # the mean and standard deviation of ln c, of which a draw leaves out one in a thousand
+        mean = (weight * center[i]).sum()
+        sd = np.sqrt((weight * (1 / total[i] + (center[i] - mean) ** 2)).sum())
+        logs = np.log(drawn.cost[:, i])
+        assert abs(logs.mean() - mean) < 4 * sd / np.sqrt(20_000) and logs.std() == pytest.approx(sd, rel=0.03)
+    assert found.cost_cv == 0.5 and found.cost_cv_from == "stated"
+
+
+def test_a_draw_is_of_the_node_that_its_run_drew() -> None:
+    found = posterior_of(TWO).instances[0]
+    shared = mean_uniforms(5, 2**32 - 1, range(3), np.array([1, 2]), np.array([0, 0]))  # of no instance: of the file
+    u = 0.0005 + 0.999 * mean_uniforms(5, 1, range(3), np.zeros(4, int), np.arange(4))  # the central 99.9 %
+    drawn = found.draw(5, 1, range(3))
+    for run in range(3):
+        at, cost = (
+            np.searchsorted(pool.weight.cumsum(), shared[run, i, 0])
+            for i, pool in enumerate((found.rewards, found.costs))
+        )
+        m, k = found.rewards.mean[at], found.rewards.strength[at]
+        law = stats.beta(m * k + CONVERSIONS, (1 - m) * k + CLICKS - CONVERSIONS)
+        np.testing.assert_allclose(drawn.reward[run], law.ppf(u[run, :, 0]), rtol=1e-9)
+        mean = stats.norm.ppf(0.0005 + 0.999 * shared[run, 1, 1]) * found.costs.mean_sd[cost] + found.costs.mean[cost]
+        weight, own = CLICKS / 0.25, found.costs.strength[cost] ** -2
+        center = (weight * np.log(SPENT / CLICKS) + mean * own) / (weight + own)
+        law = stats.lognorm(s=(weight + own) ** -0.5, scale=np.exp(center))
+        np.testing.assert_allclose(drawn.cost[run], law.ppf(u[run, :, 1]), rtol=1e-9)
+
+
+def test_the_central_95_percent_hold_95_percent_under_the_stated_prior() -> None:
+    """At the mode of (m, κ) they hold 79 % in files of three arms."""
+    draw, held = np.random.default_rng(11), []
+    while len(held) < 400:
+        sigma, m = np.exp(draw.normal(np.log(0.5), 0.7)), 0.03
+        k = (1 - m) / (m * sigma**2) - 1
+        if k <= 0:
+            continue
+        rate = draw.beta(m * k, (1 - m) * k, 3)
+        n = np.exp(draw.uniform(np.log(30), np.log(1000), 3)).round()
+        x = draw.binomial(n.astype(int), rate).astype(float)
+        evidence = Evidence("counts", n, x, n.copy(), whole=True)
+        file = table(Instance("file", ("a", "b", "c"), x / n, np.ones(3), 1.0, 2.0, None, evidence))
+        low, high = np.quantile(posterior_of(file).instances[0].draw(0, 0, range(400)).reward, (0.025, 0.975), axis=0)
+        held.append(((low <= rate) & (rate <= high)).mean())
+    assert abs(np.mean(held) - 0.95) < 3 * np.std(held) / np.sqrt(len(held)) < 0.03
+
+
+def test_an_ad_with_three_clicks_is_not_the_winner() -> None:
+    raw = CONVERSIONS / SPENT
+    assert raw.argmax() == 2 and raw[2] > 5 * np.delete(raw, 2).max()  # two of three clicks converted
+    one = posterior_of(TWO).instances[0]
+    flat = dataclasses.replace(one, rewards=Pool(np.ones(1), np.full(1, 0.5), np.full(1, 2.0), np.zeros(1)))  # type: ignore[type-var]
+
+    def sure(posterior: CountPosterior) -> float:
+        drawn = posterior.draw(0, 0, range(2000))
+        return float(((drawn.reward / drawn.cost).argmax(axis=1) == 2).mean())
+
+    assert sure(flat) > 0.9 and sure(one) < 0.7  # type: ignore[arg-type]
+    assert one.means()[0][2] < 0.25
+
+
+def test_no_draw_is_above_the_bound() -> None:
+    plan = prepare(TWO, 15.0, OmegaUCB(), runs=400)
+    assert plan.posterior is not None
+    bounds = {(i.reward_bound, i.cost_bound) for i in plan.table.instances}
+    assert len(bounds) == 1  # one for all
+    (reward_bound, cost_bound), spread = bounds.pop(), 1 + np.sqrt(3) / 2
+    for number, one in enumerate(plan.posterior.instances):
+        drawn = one.draw(0, number, range(400))
+        assert drawn.reward.max() < reward_bound == 1
+        assert drawn.cost.max() * spread < cost_bound
+        highest, least, dearest = one.extremes()  # type: ignore[union-attr]
+        assert (drawn.reward <= highest).all() and (least <= drawn.cost).all() and (drawn.cost <= dearest).all()
+        assert dearest.max() * spread <= cost_bound * (1 + 1e-12)
+
+
+def test_days_say_how_a_cost_varies() -> None:
+    day = np.array(["2026-01-01", "2026-01-02", "2026-01-03"], "datetime64[D]")
+    clicks, spent = np.array([10.0, 20.0, 10.0]), np.array([8.0, 20.0, 12.0])  # 0.8, 1, 1.2 a click
+    rows = Daily(day, clicks, np.array([1.0, 2.0, 1.0]), spent)
+    assert day_to_day_cost_cv([rows]) == pytest.approx(np.sqrt((10 * 0.04 + 10 * 0.04) / 2))
+    found = posterior_of(table(counts("one", daily=(rows,) * 4)))
+    assert found.cost_cv_from == "days" and found.cost_cv == pytest.approx(day_to_day_cost_cv([rows]))
+    assert found.dispersion == 1.0  # conversions vary less than by chance: no less than a binomial law
+    assert posterior_of(table(counts("one", daily=(rows,) * 4)), cost_cv=0.2).cost_cv == 0.2
+
+
+def middle(pool: Pool) -> tuple[float, float]:
+    return float(pool.weight @ pool.mean), float(np.exp(pool.weight @ np.log(pool.strength)))
+
+
+def test_pooling_by_moments_agrees_where_there_are_many_arms() -> None:
+    draw = np.random.default_rng(0)
+    theta = draw.beta(6.0, 54.0, 3000)
+    n = draw.integers(20, 400, 3000).astype(float)
+    m, k = middle(pooled_beta(n, draw.binomial(n.astype(int), theta).astype(float)))
+    assert m == pytest.approx(0.1, rel=0.03) and k == pytest.approx(60, rel=0.15)
+    rate = draw.gamma(4.0, 0.5, 3000)
+    m, a = middle(pooled_gamma(n, 3.0 * draw.poisson(n * rate / 3.0), 3.0))
+    assert m == pytest.approx(2.0, rel=0.04) and a == pytest.approx(4.0, rel=0.1)
+    log_cost = draw.normal(0.3, 0.2, 3000)
+    mu, tau = middle(pooled_log_cost(n, n * np.exp(log_cost + draw.normal(0, 0.5 / np.sqrt(n))), 0.5))
+    assert mu == pytest.approx(0.3, abs=0.02) and tau == pytest.approx(0.2, rel=0.05)
+
+
+def test_a_log_is_the_bayesian_bootstrap_of_its_rows() -> None:
+    draw = np.random.default_rng(1)
+    rows = tuple((draw.uniform(0, 1, k), draw.uniform(0.1, 1, k)) for k in (5, 9))
+    found = LogPosterior(rows).draw(3, 2, range(4000))
+    for arm, (reward, cost) in enumerate(rows):
+        u = mean_uniforms(3, 2, [17], np.arange(reward.size), np.full(reward.size, arm))[0, :, 0]
+        weights = -np.log(u) / -np.log(u).sum()
+        assert found.reward[17, arm] == pytest.approx((weights * reward).sum())
+        assert found.cost[17, arm] == pytest.approx((weights * cost).sum())
+        error = reward.std() / np.sqrt(reward.size + 1)  # Var Σ w r = Var(r) / (R + 1)
+        assert abs(found.reward[:, arm].mean() - reward.mean()) < 4 * error / np.sqrt(4000)
+        assert found.reward[:, arm].std() == pytest.approx(error, rel=0.05)
+    instance = Instance("log", ("a", "b"), *(np.array([r[i].mean() for r in rows]) for i in (0, 1)), 1.0, 1.0, rows)
+    few = LogPosterior(rows).draw(3, 2, range(2))
+    arms = run_arms([instance], [few], "empirical", 0.0)
+    reward, cost = arms.values()
+    np.testing.assert_allclose(reward, few.reward, atol=2**-20)
+    np.testing.assert_allclose(cost, few.cost, atol=2**-20)
+    # a row is drawn with its weight: the share of each row among many pulls
+    key = jax.random.key(5)
+    words = jax.vmap(lambda n: streams.words(key, n, 0))(jnp.arange(4000))
+    law = jax.tree.map(lambda leaf: jnp.asarray(leaf[1]), arms.law)
+    pulled = np.asarray(jax.vmap(lambda w: jnp.stack(law.outcome(jnp.int32(0), w)))(words)) / 2**24
+    for j, weight in enumerate((few.weights or ())[0][1]):
+        hits = np.isclose(pulled, [rows[0][0][j], rows[0][1][j]], atol=2**-23).all(axis=1).mean()
+        assert abs(hits - weight) < 4.5 * np.sqrt(weight * (1 - weight) / 4000) + 1e-9
+
+
+def test_clicks_keep_the_words_of_coins() -> None:
+    instance, drawn = counts("one"), Drawn((CONVERSIONS / CLICKS)[None], (SPENT / CLICKS)[None])
+    coins = jb.environments.FiniteArms.bernoulli(drawn.reward, drawn.cost / 2.0)
+    same, clicks = (run_arms([instance], [drawn], noise, 0.3) for noise in ("bernoulli", "clicks"))
+    words = jax.vmap(lambda n: streams.words(jax.random.key(1), n, 3))(jnp.arange(2000))
+    played = []
+    for arms in (coins, same, clicks):
+        law = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], arms.law)
+        played.append(np.asarray(jax.vmap(lambda w, law=law: jnp.stack(law.outcome(jnp.int32(1), w)))(words)))
+    np.testing.assert_array_equal(played[0], played[1])
+    np.testing.assert_array_equal(played[0][:, 0], played[2][:, 0])  # the same clicks convert
+    np.testing.assert_array_equal(clicks.mean_cost, same.mean_cost)
+    cost = played[2][:, 1] / 2**24 / (SPENT[1] / CLICKS[1] / 2)
+    assert abs(cost.mean() - 1) < 4 * 0.3 / np.sqrt(2000) and cost.std() == pytest.approx(0.3, rel=0.05)
+    assert abs(cost - 1).max() < np.sqrt(3) * 0.3 + 1e-6
+
+
+def test_an_instance_may_come_twice_with_other_runs() -> None:
+    arms = jb.environments.FiniteArms.bernoulli([[0.6, 0.4]] * 2, [[0.5, 0.7]] * 2)
+    given = {"key": jax.random.key(1), "instance_ids": [4, 4]}
+
+    def laid_out(replicates: list[list[int]]) -> setup.Layout:
+        budget = jb.TotalBudget(12.0, last_pull="counts")
+        return setup.lay_out(OmegaUCB(), arms, budget, replicates=np.array(replicates), **given)
+
+    task = laid_out([[2, 5], [0, 7]]).tasks[0]
+    lanes = task.lanes(np.arange(4))
+    addressed = lane_words(task.root, np.full(4, 4), np.array([2, 5, 0, 7]), Domain.WORLD)
+    assert np.array_equal(lanes.world_key, addressed)
+    assert np.asarray(lanes.row).tolist() == [0, 0, 1, 1]
+    with pytest.raises(InputError, match="comes twice; it must be given once"):
+        laid_out([[2], [2]])
+    with pytest.raises(InputError, match=r"shape \(3, 1\) given; it must be one row of ids for each of 2"):
+        laid_out([[2], [1], [0]])
+
+
+def test_means_and_beta_and_a_wish_are_given(tmp_path) -> None:
+    means = tmp_path / "means.csv"
+    means.write_text("name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n")
+    assert "no counts" in str(why_no_posterior(read_arms(means)))
+    assert prepare(means, 20.0, OmegaUCB()).uncertainty == "given"
+    with pytest.raises(InputError, match="uncertainty: 'means' given; it must be 'given' for this file"):
+        prepare(means, 20.0, OmegaUCB(), uncertainty="means")
+    assert prepare(TWO, 20.0, OmegaUCB(), noise="beta").uncertainty == "given"
+    given = prepare(TWO, 20.0, OmegaUCB(), uncertainty="given")
+    assert given.noise == "bernoulli" and given.why_given is None
+    assert [i.cost_bound for i in given.table.instances] == [2.0, 2.0]  # those of the file
+    with pytest.raises(InputError, match=r"cost_max: 1.0 given; it must be at least"):
+        with_bounds(TWO, "clicks", posterior_of(TWO), 0.5, None, 1.0)

@@ -1,0 +1,106 @@
+"""Robustness checks: another noise and smaller budgets, and what they are told."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jaxbandits.apps.comparison import ComparisonPlan, answer, prepare, run_plan
+from jaxbandits.apps.comparison.worlds import spread_of
+from jaxbandits.core.checks import InputError
+from jaxbandits.policies import SUAK, OmegaUCB, OnePhase
+
+COUNTS = "name,clicks,spent,conversions\nA,1000,500,80\nB,2000,900,100\n"
+
+
+@pytest.fixture
+def counts(tmp_path: Path) -> str:
+    path = tmp_path / "counts.csv"
+    path.write_text(COUNTS)
+    return str(path)
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> list[ComparisonPlan]:
+    """The plans that checks play."""
+    plans: list[ComparisonPlan] = []
+    monkeypatch.setattr(answer, "run_plan", lambda plan, **more: plans.append(plan) or run_plan(plan, **more))
+    return plans
+
+
+@pytest.mark.parametrize("uncertainty", ["means", "given"])
+def test_costs_that_vary_have_room_to(counts: str, uncertainty: str, played: list[ComparisonPlan]) -> None:
+    """Costs of the check by clicks vary as much as is told: their bound is not that of coins."""
+    plan = prepare(counts, 20.0, OmegaUCB(), runs=4, marks=1, noise="bernoulli", uncertainty=uncertainty)
+    found = run_plan(plan)
+    check = answer.check_noise(found)
+    (look,) = played
+    assert not isinstance(check, str) and check.noise == look.noise == answer.other_noise(plan)
+    (instance,), (before,) = look.table.instances, plan.table.instances
+    assert look.scaled_budgets == pytest.approx([20.0 / instance.cost_bound])
+    if look.noise == "clicks":
+        assert look.posterior is not None
+        _, largest = look.posterior.instances[0].largest()
+        assert instance.cost_bound == pytest.approx(largest * (1 + spread_of(plan.cost_cv)))
+        assert instance.cost_bound > before.cost_bound
+    else:
+        assert instance.cost_bound == before.cost_bound
+
+
+def test_bounds_that_were_given_stay(counts: str, played: list[ComparisonPlan]) -> None:
+    """Policies see costs and rewards over their bounds: other ones would be another comparison."""
+    given = {"reward_max": 3.0, "cost_max": 5.0, "noise": "bernoulli"}
+    plan = prepare(counts, 20.0, OmegaUCB(), runs=4, marks=1, **given)
+    found = run_plan(plan)
+    answer.check_noise(found)
+    (instance,) = played[0].table.instances
+    assert (played[0].noise, instance.reward_bound, instance.cost_bound) == ("clicks", 3.0, 5.0)
+
+
+def test_what_keeps_no_bound_is_best_of_nothing(counts: str) -> None:
+    plan = prepare(counts, 20.0, [SUAK(c=0.5), OnePhase(c=0.5, horizon=1)], runs=4, marks=1, average_cost=0.5)
+    found = run_plan(plan)
+    first, second = plan.settings
+    check = answer.check_noise(dataclasses.replace(found, broken=frozenset({second})))
+    assert not isinstance(check, str) and [name for name, _ in check.ranking] == [first] and check.same_best
+
+
+def test_a_skip_is_no_pull(counts: str) -> None:
+    plan = prepare(counts, 20.0, SUAK(c=0.2), runs=4, marks=1, average_cost=0.2)
+    found = run_plan(plan)
+    assert plan.rounds == 100
+    assert found.data["pulls"].values.tolist() == found.accounts.pulls.sum(axis=-1).tolist()
+    assert (found.data["pulls"].values < 100).all()
+
+
+def test_a_smaller_budget_has_its_own_horizon(counts: str, played: list[ComparisonPlan]) -> None:
+    plan = prepare(counts, 20.0, OnePhase(c=0.5, horizon=1), runs=4, marks=1, average_cost=0.5)
+    assert plan.rounds == 40
+    found = run_plan(plan)
+    answer.money_over_budgets(found, 0, points=4)
+    told: list[Any] = [look.told([0])[0].policy for look in played]
+    assert [policy.horizon.item() for policy in told] == [10, 20, 30] == [look.rounds for look in played]
+    assert [look.budget for look in played] == [5.0, 10.0, 15.0]
+    assert {policy.c.item() for policy in told} == set(plan.scaled_average_costs)
+
+
+def test_costs_vary_as_the_days_say_where_means_are_given(tmp_path: Path) -> None:
+    days = "name,date,clicks,spent,conversions\n" + "".join(
+        f"{arm},2024-01-{day:02},100,{40 + 20 * (day % 2)},{5 + day % 3}\n" for arm in "AB" for day in range(1, 9)
+    )
+    path = tmp_path / "days.csv"
+    path.write_text(days)
+    plans = [prepare(str(path), 20.0, OmegaUCB(), uncertainty=x, noise="clicks") for x in ("given", "means")]
+    assert [plan.cost_cv_from for plan in plans] == ["days", "days"]
+    assert plans[0].cost_cv == plans[1].cost_cv != 0.5
+
+
+def test_a_free_row_that_earns_has_no_bound(tmp_path: Path) -> None:
+    """Before anything is played, for the runs would be lost."""
+    path = tmp_path / "log.csv"
+    path.write_text("name,reward,cost\n" + "A,1,0\nA,0,1\nB,1,1\nB,0,1\n" * 4)
+    with pytest.raises(InputError, match="a row earns at no cost"):
+        prepare(str(path), 20.0, OmegaUCB(rho=[0.25, 1.0]), until="clear", claim="average", max_runs=100, marks=1)

@@ -1,0 +1,96 @@
+"""`jb.cite`: every policy has its papers, and they are those of CITATION.cff."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import policies
+from jaxbandits.apps import citing
+from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, POLICIES
+
+ROOT = Path(__file__).resolve().parents[2]
+CLASSES = {
+    name for name in policies.__all__ if isinstance(x := getattr(policies, name), type) and issubclass(x, jb.Policy)
+}
+
+
+# Ours, or everybody's: no paper to cite.
+OURS = {
+    *("BestRatioOracle", "EvenPace", "FixedSplit", "InFlight", "IndexPolicy", "KnapsackOracle", "MixturePolicy"),
+    *("RandomisedPolicy", "Schedule", "SoftIndex", "ZoomingPolicy"),
+}
+ENTRIES = {key: entry for key, entry, _ in citing.papers()}
+
+
+def fields(entry: str) -> dict[str, str]:
+    return dict(re.findall(r"^  (\w+) *= \{(.*)\},$", entry, re.MULTILINE))
+
+
+def keys(citation: str) -> list[str]:
+    return re.findall(r"^@\w+\{(\w+),$", citation, re.MULTILINE)
+
+
+def test_every_policy_has_an_entry_and_every_paper_a_policy() -> None:
+    assert {name for _, _, names in citing.papers() for name in names} == CLASSES - OURS
+    text = (ROOT / "jaxbandits/data/papers.bib").read_text(encoding="utf-8")
+    assert text.count("\n@") == len(ENTRIES)  # none is lost in reading
+    for key, entry in ENTRIES.items():
+        assert {"author", "title", "year"} <= set(fields(entry)), key
+        assert all(re.fullmatch(r".+, .+", name) for name in fields(entry)["author"].split(" and ")), key
+        assert entry.count("{") == entry.count("}") and re.match(r"@(article|inproceedings|misc)\{", entry)
+
+
+def test_an_object_its_class_and_its_names_are_one() -> None:
+    assert keys(jb.cite(policies.OmegaUCB(rho=[0.25, 1.0]))) == ["jaxbandits", "heyden2024"]
+    for name, kind in {**POLICIES, **AVERAGE_COST_POLICIES}.items():
+        assert jb.cite(name) == jb.cite(kind) == jb.cite(kind.__name__) and len(keys(jb.cite(name))) >= 2
+    assert repr(jb.cite("bts")) == str(jb.cite("bts")) and jb.cite("bts").endswith("}\n")
+    assert keys(jb.cite()) == ["jaxbandits"] == keys(jb.cite(policies.FixedSplit([1.0])))
+
+
+def test_policies_inside_count_once() -> None:
+    guarded = policies.Guarded(policies.OnePhase(c=0.5, horizon=10))
+    assert keys(jb.cite(guarded)) == ["jaxbandits", "elumar2025", "li2021"]
+    nested = policies.InFlight(policies.SoftIndex(policies.OmegaUCB(), temperature=0.1))
+    assert keys(jb.cite(nested)) == ["jaxbandits", "heyden2024"]
+
+
+def test_a_class_of_ones_own_has_its_parents() -> None:
+    class Mine(policies.MUCB):
+        pass
+
+    class RCB(policies.IndexPolicy):  # a name of ours, and not ours
+        pass
+
+    assert keys(jb.cite(Mine)) == ["jaxbandits", "xia2017"]
+    assert keys(jb.cite(RCB)) == ["jaxbandits"]
+
+
+@pytest.mark.parametrize("wrong", ["omega_ub", 3, jb.Horizon(3), jb.Policy.select])
+def test_what_is_no_policy(wrong: object) -> None:
+    with pytest.raises(jb.InputError, match=r"^policy: .* given; it must be "):
+        jb.cite(wrong)
+
+
+def test_the_citation_file_says_the_same() -> None:
+    yaml = pytest.importorskip("yaml")
+    said = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert str(said["version"]) == jb.__version__ and f"version = {{{jb.__version__}}}" in jb.cite()
+    assert said["title"] in jb.cite()
+    references = {x["title"]: x for x in said["references"]}
+    entries = {fields(entry)["title"]: (key, fields(entry)) for key, entry in ENTRIES.items()}
+    assert len(references) == len(said["references"]) and references.keys() == entries.keys()
+    for title, (key, entry) in entries.items():
+        one = references[title]
+        authors = [f"{x['family-names']}, {x['given-names']}" for x in one["authors"]]
+        assert authors == entry["author"].split(" and "), title
+        for ours in ("year", "doi", "url", "volume", "journal", "number"):
+            assert str(one.get(ours.replace("number", "issue"), "")) == entry.get(ours, ""), (title, ours)
+        assert one.get("collection-title", "") == entry.get("booktitle", "")
+        assert f"{one.get('start', '')}--{one.get('end', '')}" == entry.get("pages", "--")
+        (users,) = (names for paper, _, names in citing.papers() if paper == key)
+        assert one["notes"] == f"Policies: {', '.join(users)}."
