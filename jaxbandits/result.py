@@ -266,6 +266,66 @@ class Result:
         coords = {axis: list(getattr(self, f"{axis}s")) for axis in AXES[:3]}
         return xarray.DataArray(self.final["pulls"], coords, (*AXES[:3], "arm"), "pulls", {"units": "pulls"})
 
+    def recorded(self, name: str = "pulls") -> xarray.DataArray:
+        """What ``simulate(…, record=(name,))`` recorded, axes ``setting, instance, replicate, mark, arm``.
+
+        Raises:
+            InputError: if it was not recorded.
+        """
+        import xarray
+
+        if f"record:{name}" not in self.ledger:
+            raise InputError(f"{name}: not recorded at marks; it must be in simulate(…, record=({name!r},))")
+        table = self.ledger[f"record:{name}"]
+        coords = {axis: list(getattr(self, f"{axis}s")) for axis in AXES}
+        return xarray.DataArray(table, coords, (*AXES, "arm")[: table.ndim], name)
+
+    def linear(self, values: Any) -> xarray.DataArray:
+        """Σ_k n_k g_k at every mark: any metric that is linear in the pulls, in the unit of ``values``.
+
+        Exact: values are whole ticks (rounded to the nearest), sums are whole numbers.
+
+        Args:
+            values: g, ``[K]`` or ``[instance, K]``, of size at most 2⁸.
+
+        Raises:
+            InputError: pulls that were not recorded; values of another shape or size.
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
+            >>> result = jb.simulate(
+            ...     jb.policies.UCB1(), arms, jb.Horizon(100), key=jax.random.key(0), marks=[0.5, 1], record=("pulls",))
+            >>> share = result.linear([1.0, 0.0]) / result.rounds          # of the first arm
+            >>> share.values.ravel().tolist()
+            [0.54, 0.57]
+        """
+        pulls = self.recorded("pulls")
+        table = np.asarray(values, np.float64)
+        shapes = (pulls.shape[-1:], (pulls.shape[1], pulls.shape[-1]))
+        if table.shape not in shapes or not (np.abs(table) <= 256).all():
+            raise bad(
+                "values", values, f"numbers of at most 256, of the shape {' or '.join(map(str, map(list, shapes)))}"
+            )
+        each = np.broadcast_to(np.rint(table * ticks.ONE).astype(np.int64), shapes[1])
+        total = (pulls.values * each[None, :, None, None, :]).sum(axis=-1)
+        return pulls[..., 0].drop_vars("arm", errors="ignore").copy(data=ticks.to_units(total)).rename("linear")
+
+    @property
+    def recommended(self) -> xarray.DataArray:
+        """The arm that each lane's policy recommended at its end, axes ``setting, instance, replicate``.
+
+        Raises:
+            InputError: if the policies recommend none.
+        """
+        import xarray
+
+        if "recommended" not in self.final:
+            raise InputError("recommended: the policies of this result recommend no arm")
+        coords = {axis: list(getattr(self, f"{axis}s")) for axis in AXES[:3]}
+        return xarray.DataArray(self.final["recommended"], coords, AXES[:3], "recommended")
+
     def count(self, event: str) -> xarray.DataArray:
         """How often a named event of the environment happened so far, at every mark.
 

@@ -30,6 +30,7 @@ def simulate(
     key: Any,
     replicates: int | Sequence[int] | np.ndarray = 1,
     marks: int | Sequence[float] | np.ndarray = 50,
+    record: Sequence[str] = (),
     engine: str = "auto",
     max_rounds: int | None = None,
     instance_ids: Sequence[int] | None = None,
@@ -54,6 +55,8 @@ def simulate(
             ids of its own for each instance: then an instance id may come twice, if no (instance id, replicate id)
             does. So a world that is another one in every run is played with the draws that it has in the whole.
         marks: how many points of the clock to record at (log-spaced shares, the last is exactly 1), or the shares.
+        record: what is recorded at every mark beside the accounts: ``"pulls"``, or another whole number that the world
+            tells of a lane (see :meth:`Result.recorded`, :meth:`Result.linear`). 8 bytes a number.
         engine: ``"scan"`` runs any policy round by round; ``"leap"`` runs index policies whose scores rest, many
             rounds at a time, with the same bits; ``"auto"`` leaps where it can and where that repays its longer
             compilation (``about["why_scan"]`` says why not).
@@ -95,6 +98,7 @@ def simulate(
         key=key,
         replicates=replicates,
         marks=marks,
+        record=record,
         engine=engine,
         max_rounds=max_rounds,
         instance_ids=instance_ids,

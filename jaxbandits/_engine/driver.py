@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._engine import scan
-from jaxbandits._engine.scan import Account, Carry, Lane, account, at_instance, record
+from jaxbandits._engine.scan import Account, Carry, Lane, account, at_instance, recommended, record
 from jaxbandits.core import ticks
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.pytrees import T, select_tree
@@ -48,6 +48,7 @@ class Task:
     order: np.ndarray  # lane numbers, longest first
     rounds: float  # expected, of all lanes together: steers scheduling only
     why_scan: str | None = None  # why ``engine="auto"`` plays round by round
+    record: tuple[str, ...] = ()  # of the world's summary, what is recorded at marks
 
     @property
     def policy(self) -> Policy:
@@ -90,6 +91,7 @@ class Task:
             constraint=jax.tree.map(lambda x: x[instance], self.constraint),
             marks=jax.tree.map(lambda x: x[instance], self.marks),
             cap=self.cap[instance],  # type: ignore[arg-type]
+            record=dict.fromkeys(self.record) or None,
         )
 
 
@@ -256,7 +258,7 @@ def _play(
     limits: CallLimits,
 ) -> _Chunks:
     """Chunks until enough of them are done or too many slots are idle."""
-    write = jax.vmap(record)
+    write = jax.vmap(partial(record, environment))
 
     def chunk(now: _Chunks) -> _Chunks:
         carry, tuner = engine.chunk(environment, lanes, now.carry, now.tuner, limits.chunk)
@@ -276,7 +278,9 @@ def outcomes(environment: Environment, lanes: Lane, carry: Carry) -> EndedLane:
     def of_one(lane: Lane, carry: Carry) -> EndedLane:
         state, world = carry.state, at_instance(environment, lane.row)
         final = world.summary(state.environment) | lane.policy.summary(state.policy)
-        return EndedLane(carry.rows, account(lane.constraint, state.ledger), state.status, final)
+        if (arm := recommended(world, lane, carry)) is not None:
+            final |= {"recommended": arm}
+        return EndedLane(carry.rows, account(world, lane, state.environment, state.ledger), state.status, final)
 
     return jax.vmap(of_one)(lanes, carry)
 

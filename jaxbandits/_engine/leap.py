@@ -30,7 +30,19 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits._engine import limits
-from jaxbandits._engine.scan import Carry, Lane, at_instance, book, book_many, may_play, status_after, verdict_of
+from jaxbandits._engine.scan import (
+    Carry,
+    Lane,
+    at_instance,
+    book,
+    book_many,
+    may_play,
+    passes,
+    status_after,
+    verdict_of,
+    view_of,
+    wait,
+)
 from jaxbandits._numerics.arrays import prefix_sums, reduced
 from jaxbandits.core import arm_statistics, capabilities, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
@@ -69,6 +81,7 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
         # A block is of one arm at many rounds: there is no place for a value of each arm.
         or next((f"{leaf.name} has a value for each arm" for leaf in walk(policy) if leaf.metadata.get("core")), None)
         or limits.beyond_a_unit(environment, jax.ShapeDtypeStruct((), jnp.int32))
+        or (None if environment.spec.context is None else f"{type(environment).__name__} has contexts")
     )
 
 
@@ -118,8 +131,11 @@ def enter(carry: Carry, pace: Pace) -> LeapState:
     return LeapState(known, now.action, now.feedback, now.ledger, now.status, pace)
 
 
-def leave(carry: Carry, now: LeapState) -> Carry:
-    """The lane as ordinary rounds would have left it: the last outcome seen, and not yet learnt."""
+def leave(passing: bool, carry: Carry, now: LeapState) -> Carry:
+    """The lane as ordinary rounds would have left it: the last outcome seen, and not yet learnt.
+
+    With ``passing`` rounds may have passed without any pull.
+    """
     before, last = carry.state, now.feedback
     mine = jax.lax.iota(jnp.int32, now.known.pulls.shape[0]) == now.action
     pending = outcomes_of(last.reward, last.cost, now.known.reward_spread is not None)
@@ -132,6 +148,9 @@ def leave(carry: Carry, now: LeapState) -> Carry:
         empty=jnp.bool_(False),
     )
     moved = now.ledger.rounds > before.ledger.rounds
+    if passing:
+        moved = moved & (~before.empty | jnp.any(now.known.pulls != before.policy.pulls))
+        before = before._replace(ledger=now.ledger)
     return carry._replace(state=select_tree(moved, played, before)._replace(status=now.status))
 
 
@@ -142,10 +161,13 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) ->
     """The leader and its ceiling; also the arms whose score is +∞, ``bool[K]``."""
     policy, known, ledger = lane.policy, now.known, now.ledger
     assert isinstance(policy, IndexPolicy)
-    t = ledger.rounds + 1
-    view = View(t, lane.constraint.view(ledger), carry.available)  # type: ignore[arg-type]
+    t, world = ledger.rounds + 1, at_instance(environment, lane.row)
+    view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, known.pulls, ledger)
     taking = policy.admits(known, view) & view.available
     fresh, steady = known.pulls == 0, policy.steady(known, t)
+    if world.opening(jnp.int32(0), t, t) is not None:
+        # Whoever closes only leaves the ceiling too high; whoever opens would stand above it unseen.
+        steady = jnp.minimum(steady, jnp.maximum(world.opens_next(known.pulls, t) - 1, t))
     initial = reduced(jax.lax.bitwise_or, fresh & taking, False)  # type: ignore[operator]
     # Initial pulls are no lead, and beyond `steady` nobody knows which arms take part.
     single = now.pace.single | initial | (steady < t)
@@ -156,13 +178,13 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) ->
     others = taking & (jax.lax.iota(jnp.int32, scores.shape[0]) != choice)  # type: ignore[operator]
     ceiling = reduced(jax.lax.max, jnp.where(others, scores, -jnp.inf), -jnp.inf)
     arm = jnp.minimum(choice, scores.shape[0] - 1)
-    mean_reward, mean_cost = at_instance(environment, lane.row).means(arm)
+    mean_reward, mean_cost = world.means(arm)
     one = jax.tree.map(lambda x: x[arm][None], known)
 
     # As in the scan engine: NaN among the scores or an arm that is none, unless the policy has a status of its own.
     verdict, playable = verdict_of(policy, known), (arm == choice) & (mean_cost >= 0)
     verdict = jnp.where(playable | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
-    runs = may_play(lane, carry, ledger, now.status)
+    runs = may_play(lane, carry, ledger, now.status) & ~waits(environment, world, view)
     # Only at its own round is a verdict one: scores at a later round may be NaN although today's are not.
     status = jnp.where(runs & single, verdict, now.status)
     alive = runs & (status == Status.RUNNING) & (single | (playable & (ceiling < jnp.inf)))
@@ -189,12 +211,26 @@ def block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, lea
     before = added(known, jax.tree.map(jnp.subtract, sums, outcomes))
     rounds = ledger.rounds + 1 + steps
     scores = evaluate_totals(policy, before, rounds)
-    sure = exceeds(policy, scores, leader.ceiling)
+    sure = exceeds(policy, scores, leader.ceiling) & open_before(world, leader.arm, before.pulls, rounds)
 
     expected = Feedback(sums.pulls * leader.mean_reward, sums.pulls * leader.mean_cost)
     leader, accepted = accept(lane, carry, leader, Feedback(reward, cost), sums, expected, sure)
     gained = jax.tree.map(lambda x: jnp.where(accepted > 0, x[accepted - 1], 0)[None], sums)
     return leader._replace(known=added(known, gained))
+
+
+def open_before(world: AddressedArms, arm: jax.Array, pulls: jax.Array, rounds: jax.Array) -> jax.Array:
+    """Is the arm (one, or ``[h]``) open before each of these pulls, ``bool[h]``?"""
+    if world.opening(jnp.int32(0), rounds[0], rounds[0]) is None:
+        return jnp.ones(rounds.shape, bool)
+    return jax.vmap(world.opening)(jnp.broadcast_to(arm, rounds.shape), pulls, rounds)  # type: ignore[arg-type]
+
+
+def waits(environment: AddressedArms, world: AddressedArms, view: View) -> jax.Array:
+    """Is no arm open, so that the round passes?"""
+    if not passes(environment, world, jnp.zeros((environment.spec.arms,), jnp.int32)):
+        return jnp.bool_(False)
+    return ~jnp.any(view.available)
 
 
 def accept(
@@ -248,6 +284,17 @@ def landed(lane: Lane, before: LeapState, leader: Leader, known: ArmStatistics, 
     return LeapState(known, jnp.where(moved, leader.arm, before.action), leader.feedback, ledger, status, pace)
 
 
+def let_pass(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) -> LeapState:
+    """A lane none of whose arms is open, after a round that passed; all others as they are."""
+    world = at_instance(environment, lane.row)
+    view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, now.known.pulls, now.ledger)
+    closed = may_play(lane, carry, now.ledger, now.status) & ~jnp.any(view.available)
+    nothing = Outcome(*[jnp.int32(0)] * 4, events={}, valid=jnp.bool_(True))
+    ledger, status = wait(world, lane, now.known.pulls, now.ledger, nothing)
+    waited = now._replace(ledger=ledger, status=status)
+    return select_tree(closed, waited, now)
+
+
 def play_ties(
     environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState, leader: Leader, tied: jax.Array
 ) -> LeapState:
@@ -279,6 +326,7 @@ def play_ties(
     outcomes = outcomes_of(reward, cost, policy.spreads)
     before = added(base, jax.tree.map(so_far, outcomes))
     sure = evaluate_totals(policy, before, rounds) == jnp.inf
+    sure = sure & open_before(world, arms, before.pulls, rounds)
     sums, expected = jax.tree.map(prefix_sums, (outcomes, Feedback(*means)))
     leader, accepted = accept(lane, carry, leader, Feedback(reward, cost), sums, expected, sure & certain)
 
@@ -354,16 +402,21 @@ def chunk(
         return now._replace(lanes=jax.vmap(partial(play_ties, environment))(lanes, carry, now.lanes, aimed, tied))
 
     def macro(_: jax.Array, now: _Macro) -> _Macro:
+        if passing:
+            now = now._replace(lanes=jax.vmap(partial(let_pass, environment))(lanes, carry, now.lanes))
         aimed, tied = jax.vmap(partial(aim, environment))(lanes, carry, now.lanes)
         if environment.spec.arms <= _FEW:
             return by_lead(now, aimed, tied)
         most_tied = 2 * _count(aimed.tied) > _count(aimed.tied | aimed.alive)
         return jax.lax.cond(most_tied, by_tie, by_lead, now, aimed, tied)
 
+    here = at_instance(environment, jnp.int32(0))
+    passing = passes(environment, here, jnp.zeros((environment.spec.arms,), jnp.int32))
+
     begin = _Macro(jax.vmap(enter)(carry, tuner.pace), jnp.float32(0), jnp.float32(0))
     done = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, begin)
     mean = 0.75 * tuner.mean_lead + 0.25 * done.gained / (done.ended + 1)
-    return jax.vmap(leave)(carry, done.lanes), TunerState(mean, done.lanes.pace)
+    return jax.vmap(partial(leave, passing))(carry, done.lanes), TunerState(mean, done.lanes.pace)
 
 
 def _blocks(environment: AddressedArms, length: int, lanes: Lane, carry: Carry, leaders: Leader) -> Leader:

@@ -110,11 +110,13 @@ def count(name: str, value: Any) -> int | None:
     return whole_number(name, value, 1, may_also=", or a list")
 
 
-def replicate_ids(replicates: Any, environment: Environment, settings: int = 1, marks: int = 0) -> np.ndarray:
+def replicate_ids(
+    replicates: Any, environment: Environment, settings: int = 1, marks: int = 0, recorded: float = 0.0
+) -> np.ndarray:
     """Ids of replicates: 0, 1, … of a count, or as given, ``u32[replicate]`` or ``u32[instance, replicate]``.
 
     Refuses more lanes than memory holds: ``settings`` are those of all policies, ``marks`` those that are held until
-    the end.
+    the end, ``recorded`` the bytes of what is recorded at one beside the account.
     """
     number = count("replicates", replicates)
     if number is not None and number > _ID:
@@ -123,7 +125,7 @@ def replicate_ids(replicates: Any, environment: Environment, settings: int = 1, 
     runs = number if given is None else given.shape[-1]
     assert runs is not None
     # What is left of a lane is its exact accounts at every mark and its pulls; while it waits for its turn, an entry.
-    kept = marks * (40 + 50 * (environment.resources or 1)) + 4.0 * getattr(environment.spec, "arms", 0)
+    kept = marks * (40 + 50 * (environment.resources or 1) + recorded) + 4.0 * getattr(environment.spec, "arms", 0)
     lanes = settings * environment.instances * runs
     each = _LEAST_LANE + (kept if marks else 0)
     refuse_beyond_memory("replicates", f"{runs} replicates ({lanes} runs in all)", lanes * each)

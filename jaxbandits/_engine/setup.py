@@ -99,6 +99,7 @@ def lay_out(
     instance_ids: Sequence[int] | None = None,
     instance_names: Sequence[str] | None = None,
     chunk: int | None = None,
+    record: Sequence[str] = (),
     at_once: bool = False,
 ) -> Layout:
     """Check everything and compile nothing; arguments and errors are those of :func:`~jaxbandits.simulate`.
@@ -127,8 +128,11 @@ def lay_out(
         for text in called(policy, "warnings", functools.partial(found.policy.warnings, environment)):
             warnings.warn(text, stacklevel=4)
         settings.append(found)
+    record, recorded_bytes = check_record(record, environment)
     kept = shares.size if at_once else 0
-    replicate_ids = limits.replicate_ids(replicates, environment, sum(one.count for one in settings), kept)
+    replicate_ids = limits.replicate_ids(
+        replicates, environment, sum(one.count for one in settings), kept, recorded_bytes
+    )
     ids = limits.instance_ids(instance_ids, environment, replicate_ids)
     # Rounds between two looks at the marks.
     rounds = min(chunk, int(cap.max())) if chunk else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
@@ -152,6 +156,7 @@ def lay_out(
                 chunk=rounds,
                 order=np.argsort(-lengths.ravel(), kind="stable"),
                 rounds=float(lengths.sum()),
+                record=record,
             )
         )
     lost: dict[Any, int] = {}  # promises that somebody made, and that do not count
@@ -171,6 +176,18 @@ def lay_out(
         best_rate=_best_rate(ready, environment) if benchmarks is None else np.full(environment.instances, np.nan),
         benchmarks=benchmarks or {},
     )
+
+
+def check_record(record: Any, environment: Environment) -> tuple[tuple[str, ...], float]:
+    """What is recorded at marks beside the account, names of the world's summary; and how many bytes it takes."""
+    world = at_instance(jax.tree.map(jnp.asarray, environment), jnp.int32(0))
+    summary = jax.eval_shape(lambda: world.summary(world.start()))
+    whole = {name: x for name, x in summary.items() if x.dtype == jnp.int32}
+    names = (record,) if isinstance(record, str) else tuple(record)
+    if unknown := [name for name in names if name not in whole]:
+        must = f"one of {', '.join(whole)}" if whole else f"left out: {type(environment).__name__} tells none"
+        raise bad("record", unknown[0], must)
+    return names, 8.0 * sum(float(np.prod(whole[name].shape)) for name in names)
 
 
 def check_count(name: str, value: Any) -> int | None:
@@ -464,7 +481,7 @@ def lane_lengths(
         best = np.argmax(np.nan_to_num(reward / cost, nan=-np.inf), axis=-1)
         rounds = end / ticks.ONE / np.take_along_axis(cost, best[:, None], axis=-1)[:, 0]
         # Far more than chance needs: with costs of 0 or 1, even a tiny budget waits 1/c rounds for its first cost.
-        longest = 4 * (end / ticks.ONE + 16) / np.nanmin(cost, axis=-1) + 1000
+        longest = 4 * (end / ticks.ONE + 16) / np.nanmin(cost, axis=-1) + 1000 + environment.idle_rounds
     cap = _cap(longest, max_rounds)
     return np.minimum(rounds, cap), cap
 

@@ -29,6 +29,12 @@ class Status(enum.IntEnum):
     ROUND_CAP = 3  # `max_rounds` came first
     CAPACITY = 4  # a growing set is full: rerun with a larger capacity, the prefix stays the same
     INVALID = 5  # the policy asked for something that the environment does not have (or its scores were NaN)
+    CLOSED = 6  # no arm is open, and none will open again
+    STOPPED = 7  # the policy has ended its run
+
+
+NEVER = np.int32(2**31 - 1)
+"""A round that does not come."""
 
 
 class Outcome(NamedTuple):
@@ -91,7 +97,8 @@ class View(NamedTuple):
 
     round: jax.Array  # i32[]: 1-based
     left: Total | None = None  # what may still be spent, if the constraint tells; [], [d], or [d + 1]: the rounds last
-    available: jax.Array = None  # type: ignore[assignment]  # bool[K]: the arms that exist
+    available: jax.Array = None  # type: ignore[assignment]  # bool[K]: the arms that exist and are open in this round
+    context: jax.Array | None = None  # f32[d], or [K, d]: what is known of the request, in a world that has contexts
 
 
 class Feedback(NamedTuple):
@@ -104,13 +111,15 @@ class Feedback(NamedTuple):
 class Observation(NamedTuple):
     """What a policy is told before it acts: what was played, what came of it, and the view of the next round.
 
-    ``empty`` means that there is nothing to learn (first round, skipped round); the view is valid all the same.
+    ``empty`` means that there is nothing to learn (first round, skipped round); the view is valid all the same. A
+    policy with contexts learns from ``context`` and never from that of a view, which is another round's.
     """
 
     view: View
     action: Pytree
     feedback: Pytree
     empty: jax.Array  # bool[]
+    context: jax.Array | None = None  # that of the round in which ``action`` was decided
 
 
 # --- the three nouns
@@ -159,6 +168,32 @@ class Environment(_Fields):
         """Which arms this instance has (all): ``bool[K]`` where they can be counted (``spec.arms``), else None."""
         arms = getattr(self.spec, "arms", None)
         return None if arms is None else jnp.ones((arms,), bool)
+
+    def open(self, state: Pytree, round: jax.Array) -> jax.Array | None:
+        """Which arms may be pulled in this round, ``bool[K]``; None (the default): all that exist, always.
+
+        ``state`` is the one before the pull. The runner tells policies only of arms that exist and are open.
+        """
+        return None
+
+    def opens_next(self, state: Pytree, round: jax.Array) -> jax.Array:
+        """The first later round in which a closed arm opens if nothing is pulled until then, ``i32[]``; ``NEVER``.
+
+        Asked where no arm is open, and by engines that play many rounds at once: too early is safe, too late is wrong.
+        """
+        return jnp.int32(NEVER)
+
+    @property
+    def idle_rounds(self) -> int:
+        """Host: the most rounds that may pass because no arm is open; a lane may take so many rounds more."""
+        return 0
+
+    def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
+        """What is known of the request of this round: ``f32[d]``, or ``f32[K, d]`` a row for each arm; None: nothing.
+
+        A pure function of the world's key and the round, which :meth:`pull` calls too; ``spec.context`` is its shape.
+        """
+        return None
 
     def refuses(self, action: Pytree) -> str | None:
         """Host: None if this can play actions of these shapes and types, else what an action must be."""
@@ -252,11 +287,19 @@ class Policy(_Fields):
         return self.select(state, key, observation.view)
 
     def status(self, state: Pytree) -> jax.Array:
-        """A :class:`Status` other than RUNNING ends the lane (for instance CAPACITY).
+        """A :class:`Status` other than RUNNING ends the lane (CAPACITY, or STOPPED where the policy has seen enough).
 
         Asked after :meth:`step`: the round in which it shows is neither played nor booked.
         """
         return jnp.int32(Status.RUNNING)
+
+    def recommend(self, state: Pytree, view: View) -> jax.Array | None:
+        """The arm that the policy would play from now on, ``i32[]``; None (the default): it recommends none.
+
+        Asked once, at the end of a lane, of a state that has learnt the last outcome; ``view`` is that of the round
+        which is not played any more.
+        """
+        return None
 
     def summary(self, state: Pytree) -> dict[str, jax.Array]:
         """Named final values of a lane, for the result, beside those of :meth:`Environment.summary`."""

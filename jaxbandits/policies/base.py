@@ -15,7 +15,7 @@ from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.checks import InputError, bad, one_for_each_arm
-from jaxbandits.core.protocol import Observation, Policy, View
+from jaxbandits.core.protocol import NEVER, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
@@ -234,7 +234,6 @@ class ArmTotals(OneCost):
 
 # --- Index policies: one class, one method ``score``; initial pulls, ties, argmax and statistics are inherited
 
-NEVER = np.int32(2**31 - 1)  # a round that does not come
 # Off CPU a square root may be off by 1 and a quotient by 2 units in the last place instead of half a one (CUDA's
 # sqrt.approx and div.full), and need not grow with what they are taken of. What that does to a score is kept off by a
 # margin so many times as large, and what it does to ln t before a difference of nearly equal numbers by `safe_round`.
