@@ -341,7 +341,7 @@ class Estimate:
     Attributes:
         value, low, high: the estimate and its interval, in the units of what was given: floats, or arrays over the axes
             that were not sampled. NaN where there is no interval, ±∞ where the sample has no end for it.
-        units: how many were sampled; what happens more rarely than 3 in so many is likely in none of them.
+        units: how many were sampled; what none of n showed may still have a probability of up to 3/n (95 % confidence).
         warnings: lines that begin with the name of what is doubtful (see :mod:`jaxbandits.statistics`); mostly none.
     """
 
