@@ -239,7 +239,7 @@ def open_before(world: AddressedArms, arm: jax.Array, pulls: jax.Array, rounds: 
     """Is the arm (one, or ``[h]``) open before each of these pulls, ``bool[h]``?"""
     if world.opening(jnp.int32(0), rounds[0], rounds[0]) is None:
         return jnp.ones(rounds.shape, bool)
-    return jax.vmap(world.opening)(jnp.broadcast_to(arm, rounds.shape), pulls, rounds)  # type: ignore[arg-type]
+    return jax.vmap(world.opening)(jnp.broadcast_to(arm, rounds.shape), pulls, rounds)  # type: ignore[arg-type,return-value]
 
 
 def waits(environment: AddressedArms, world: AddressedArms, view: View) -> jax.Array:
@@ -306,7 +306,8 @@ def let_pass(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapStat
     pulls = in_run(lane, now.known.pulls)
     view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, pulls, now.ledger)
     closed = may_play(lane, carry, now.ledger, now.status) & ~jnp.any(view.available)
-    nothing = Outcome(*[jnp.int32(0)] * 4, events={}, valid=jnp.bool_(True))
+    none = jnp.int32(0)
+    nothing = Outcome(none, none, none, none, events={}, valid=jnp.bool_(True))
     ledger, status = wait(world, lane, pulls, now.ledger, nothing)
     waited = now._replace(ledger=ledger, status=status)
     return select_tree(closed, waited, now)
@@ -445,7 +446,7 @@ def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
         now = let_pass(environment, lane, carry, now)
     leader, tied = aim(environment, lane, carry, now)
     now = land(lane, now, block(environment, LENGTHS[0], lane, carry, leader))
-    return leave(passing, carry, play_ties(environment, lane, carry, now, leader, tied))
+    return leave(passing, lane, carry, play_ties(environment, lane, carry, now, leader, tied))
 
 
 def _blocks(environment: AddressedArms, length: int, lanes: Lane, carry: Carry, leaders: Leader) -> Leader:

@@ -158,7 +158,8 @@ class Stocked(AddressedArms):
     def open(self, state: Any, round: jax.Array) -> jax.Array:
         if self.purse is None:
             return super().open(state, round)  # type: ignore[return-value]
-        return super().open(state.pulls, round) & ~ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
+        empty = ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
+        return super().open(state.pulls, round) & ~empty  # type: ignore[operator]
 
     def _part(self, round: jax.Array) -> jax.Array:
         return jnp.sum((self.starts[:] <= round).astype(jnp.int32), dtype=jnp.int32) - 1

@@ -113,7 +113,7 @@ def experienced(policy: Policy, history: History) -> Policy:
         >>> result.regret.mean(["instance", "replicate", "mark"]).round(1).values.tolist()
         [3.3, 0.0]
     """
-    return (ExperiencedIndex if chooses_by_score(policy) else Experienced)(policy, history)
+    return ExperiencedIndex(policy, history) if chooses_by_score(policy) else Experienced(policy, history)
 
 
 @pytree

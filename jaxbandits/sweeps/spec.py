@@ -23,7 +23,7 @@ from jaxbandits._engine.pool import usual_slots, usual_workers
 from jaxbandits._engine.setup import Layout, lay_out, mark_shares
 from jaxbandits._files import path_of, reason_of
 from jaxbandits._numerics.arrays import one_of
-from jaxbandits.core import checks
+from jaxbandits.core import checks, ticks
 from jaxbandits.core.checks import InputError, bad, brief, called, numbers, positive_number, shown, whole_number
 from jaxbandits.core.fingerprint import digest, digest_of_arrays, is_users, package_digest
 from jaxbandits.core.protocol import Constraint, Environment, Policy
@@ -334,7 +334,9 @@ class SweepPlan:
                     ("rate", layout.best_rate),
                     *scan.ledger_of(sample, task.constraint, first).items(),
                 ]
-                host += ((name, x) for name, both in layout.benchmarks.items() for x in both)
+                clock = ticks.join(task.marks)
+                row = np.arange(clock.shape[0])
+                host += ((name, layout.possible(row, clock, name)) for name in layout.benchmarks)
                 found[unit.name] = digest(f"{task.program}{digest_of_arrays(host)}".encode())
         return found
 
