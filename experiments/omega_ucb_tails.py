@@ -166,9 +166,11 @@ def described(regret: np.ndarray, wrong: np.ndarray, costly: np.ndarray) -> dict
     and Pearson's intervals, exact ones. ``half`` is the least number of runs that together carry half of the mean, and
     ``warned`` what is doubtful about the mean.
     """
-    of_mean = mean(regret)
-    quantiles = (quantile(regret, 0.9), quantile(regret, 0.99))
-    estimates = (of_mean, median(regret), *quantiles, cvar(regret, WORST), tail_share(regret, WORST))
+    over: dict[str, Any] = {"over": "instance"}
+    of_mean = mean(regret, **over)
+    quantiles = (quantile(regret, 0.9, **over), quantile(regret, 0.99, **over))
+    worst = cvar(regret, WORST, **over), tail_share(regret, WORST, **over)
+    estimates = (of_mean, median(regret, **over), *quantiles, *worst)
     found: dict[str, Any] = {name: (x.value, x.low, x.high) for name, x in zip(NAMES, estimates, strict=False)}
     for name, hits in (("lock_in", wrong), ("costly_lock_in", costly)):
         low, high = stats.binomtest(int(hits.sum()), hits.size).proportion_ci(LEVEL)

@@ -10,7 +10,6 @@ matter which slot, worker or device runs a lane.
 from __future__ import annotations
 
 import concurrent.futures
-import functools
 import operator
 import threading
 import time
@@ -24,6 +23,7 @@ import numpy as np
 from jaxbandits._engine import driver, programs, scan
 from jaxbandits._engine.driver import SEATS_PER_SLOT, RunBuffer, Task, blank, blank_shapes
 from jaxbandits.core import checks
+from jaxbandits.core.fingerprint import PROGRAM
 from jaxbandits.core.protocol import Status
 
 _SECONDS_PER_CALL = 0.3  # how often the host looks: progress, lanes, Ctrl-C
@@ -183,7 +183,7 @@ class Queue:
         self._shares: dict[int, float] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
         # Here and not by the workers: another thread, or another device, would trace it anew.
         seats = task.lane_shapes(slots if batches else SEATS_PER_SLOT * slots)
-        self._shapes = blank_shapes(slots, task.environment, seats)
+        self._shapes = blank_shapes(slots, task, seats)
 
     def add(self, job: Job) -> Future[Any]:
         """More lanes at the end of the line; a worker that serves it takes them too."""
@@ -311,7 +311,11 @@ class Queue:
     def _prepared(self, device: Any, given: tuple, limits: driver.CallLimits) -> tuple[Any, Callable[..., Any]]:
         """The state of empty slots, and the program that is going to play them."""
         engine = self.task.engine
-        program: Callable[..., Any] = functools.partial(driver.compiled(device.platform, self.batches), engine)
+
+        def program(*takes: Any) -> Any:
+            with PROGRAM(self.task.program):
+                return driver.compiled(device.platform, self.batches)(engine, *takes)
+
         with _TRACING, jax.transfer_guard("allow"):  # constants, while it is traced
             # its memory is going to be written: no alias
             empty = blank(engine, self.slots, self._shapes)
@@ -322,9 +326,10 @@ class Queue:
             if (kept := self._kept(device, (*given, pool, limits))) is not None:
                 program, lowered = kept, kept.lower(*given, pool, limits)
             else:
-                lowered = driver.compiled(device.platform, self.batches).lower(engine, *given, pool, limits)
+                with PROGRAM(self.task.program):
+                    lowered = driver.compiled(device.platform, self.batches).lower(engine, *given, pool, limits)
             shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((given, pool))]
-            which = device, engine, jax.tree.structure((given, pool)), *shapes
+            which = device, engine, self.task.program, jax.tree.structure((given, pool)), *shapes
             compiling = _COMPILING.setdefault(which, threading.Lock())
         with compiling:
             if not self.stop.is_set():

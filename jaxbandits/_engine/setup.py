@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._engine import leap, limits, merge, scan
+from jaxbandits._engine import driver, leap, limits, merge, scan
 from jaxbandits._engine.driver import Task
 from jaxbandits._engine.scan import at_instance
 from jaxbandits.core import capabilities, ticks
@@ -30,7 +30,7 @@ from jaxbandits.core.checks import (
     whole_number,
     written,
 )
-from jaxbandits.core.fingerprint import is_users, refresh
+from jaxbandits.core.fingerprint import is_users, traced
 from jaxbandits.core.protocol import (
     Constraint,
     Environment,
@@ -39,6 +39,7 @@ from jaxbandits.core.protocol import (
     Observation,
     Outcome,
     Policy,
+    Possible,
     Status,
     View,
 )
@@ -60,18 +61,14 @@ class Layout:
     shares: np.ndarray  # f64[mark]: the marks as shares of the clock
     expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
     best_rate: np.ndarray  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
-    benchmarks: Mapping[str, tuple[np.ndarray, np.ndarray]]  # of a world that changes, see Environment.benchmarks
+    benchmarks: Mapping[str, Possible]  # of a world that changes, see Environment.benchmarks
 
-    def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str = "moving") -> np.ndarray:
-        """What could have been gained, ``[lane, mark]`` in units: the best rate times the clock, or a ``benchmark``.
+    def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str) -> np.ndarray:
+        """What a benchmark of a world that changes could have gained, ``[lane, mark]`` in units.
 
         ``instance`` is each lane's, ``clock`` in ticks, ``[lane, mark]``.
         """
-        if not self.benchmarks:
-            return self.best_rate[instance][:, None] * ticks.to_units(clock)
-        value, slope = (x[instance] for x in self.benchmarks[benchmark])
-        at = ticks.join(self.tasks[0].marks)[instance]
-        return value + slope * ticks.to_units(clock - at)
+        return self.benchmarks[benchmark](instance, ticks.to_units(clock))
 
 
 def _moves_its_own(function: F) -> F:
@@ -122,10 +119,10 @@ def lay_out(
 
     end = called(ready, "end", lambda: ticks.join(jax.tree.map(np.asarray, ready.end())))
     expected, cap = lane_lengths(environment, means, ready, end, max_rounds)
-    settings = []
+    settings, rounds_of = [], []
     for policy in chosen:
         found = Settings.of(policy, environment.instances, environment.spec)
-        check_dry_run(found.shapes, environment, ready)
+        rounds_of.append(check_dry_run(found.shapes, environment, ready))
         for text in called(found.shapes, "warnings", functools.partial(found.policy.warnings, environment)):
             warnings.warn(text, stacklevel=4)
         settings.append(found)
@@ -138,10 +135,12 @@ def lay_out(
     # Rounds between two looks at the marks.
     rounds = min(chunk, int(cap.max())) if chunk else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
     tasks = []
-    for one in settings:
+    for one, program in zip(settings, rounds_of, strict=True):
         most = limits.most_rounds(one.shapes, environment, means, ready, end, max_rounds)
         lengths = np.broadcast_to(expected[None, :, None], (one.count, ids.size, replicate_ids.shape[-1]))
         chosen_engine, why = _engine(engine, one.shapes, environment, ready, float(lengths.sum()))
+        if program is not None and chosen_engine is not scan:
+            program += program_of(chosen_engine, one.shapes, environment, ready)
         tasks.append(
             Task(
                 engine=chosen_engine,
@@ -158,6 +157,7 @@ def lay_out(
                 order=np.argsort(-lengths.ravel(), kind="stable"),
                 rounds=float(lengths.sum()),
                 record=record,
+                program=program,
             )
         )
     lost: dict[Any, int] = {}  # promises that somebody made, and that do not count
@@ -253,7 +253,6 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
     for name, noun, kind in [*nouns, ("constraint", constraint, Constraint)]:
         if not isinstance(noun, kind):
             raise bad(name, noun, example[kind])
-        refresh(noun)
         data = jax.tree.structure(noun).node_data()  # type: ignore[attr-defined]
         if not (data and isinstance(data[1], tuple) and data[1][:1] == (type(noun),)):
             raise InputError(
@@ -323,27 +322,50 @@ def _names(given: Any, ids: np.ndarray) -> tuple[str, ...]:
 # --- a dry run of one round on shapes alone: a mistake in a user's method is one line, and nothing is compiled
 
 
-# What has passed: structures and shapes. Values do not matter to a dry run, and a sweep calls with many.
-_PASSED: set[tuple[Any, ...]] = set()
+_PASSED: set[tuple[Any, ...]] = set()  # programs, structures and shapes: values do not matter, a sweep has many
 
 
-def check_dry_run(policy: Policy, environment: Environment, constraint: Constraint) -> None:
-    """Check one round of one lane, if any code in it is the user's; once for each structure in a process.
+def check_dry_run(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
+    """Check one round of one lane, if any code in it is the user's; once for each program in a process.
 
-    A structure is classes, static fields and shapes; ``policy`` has no more (:attr:`Settings.shapes`). Of what is all
+    The policy has shapes for leaves (:attr:`Settings.shapes`). Gives the digest of the round, or None: of what is all
     this package's, its tests have played the round.
     """
+    program, failed = None, None
+    if theirs := any(map(is_users, (policy, environment, constraint))):
+        try:
+            program = program_of(scan, policy, environment, constraint)
+        except Exception as problem:  # told below, by the method where it is
+            failed = problem
     leaves, structure = jax.tree.flatten((policy, environment, constraint))
-    asked = (structure, *((jnp.shape(x), jnp.result_type(x)) for x in leaves))
+    asked = (program, structure, *((jnp.shape(x), jnp.result_type(x)) for x in leaves))
     if asked not in _PASSED:
         blank = _trace(policy, "blank_action", lambda one: one.blank_action(environment.spec), policy)
         if (may_be := environment.refuses(blank)) is not None:
             given = ", ".join(f"{x.dtype}{list(x.shape)}" for x in jax.tree.leaves(blank)) or "no array"
             kinds = type(policy).__name__, type(environment).__name__
             raise InputError(f"{kinds[0]}.blank_action: an action of {given} given; for {kinds[1]} it must be {may_be}")
-        if any(map(is_users, (policy, environment, constraint))):
+        if theirs:
             _play_a_round(policy, blank, environment, constraint)
+        if failed is not None:
+            raise failed
         _PASSED.add(asked)
+    return program
+
+
+def program_of(engine: ModuleType, policy: Policy, environment: Environment, constraint: Constraint) -> str:
+    """The digest of what an engine does with one lane of these; see :mod:`jaxbandits.core.fingerprint`."""
+
+    def shapes(tree: Any, lead: int) -> Any:
+        return jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x)[lead:], jax.dtypes.result_type(x)), tree)
+
+    words, marks = jax.ShapeDtypeStruct((2,), jnp.uint32), ticks.Total(_i32(1), _i32(1))
+    world = shapes(environment, 0)
+    if engine is scan and jax.tree.leaves(world) and not is_users(environment):
+        world = scan.KnownWorld(world)
+    nouns = policy, shapes(constraint, 1)
+    lane: Any = scan.Lane(_i32(), words, words, *nouns, marks, _i32())  # type: ignore[arg-type]
+    return traced(functools.partial(driver.trial, engine), world, lane)
 
 
 def _i32(*shape: int) -> Any:
@@ -504,8 +526,8 @@ def _cap(rounds: np.ndarray, max_rounds: int | None) -> np.ndarray:
 @_moves_its_own
 def prepared(
     policy: Policy, environment: Environment, constraint: Constraint, max_rounds: int | None
-) -> tuple[Constraint, Policy, np.ndarray]:
-    """Host: the constraint, the policy's leaves ``[1 or instance, …]``, and the round caps ``[instance]``.
+) -> tuple[Constraint, Policy, np.ndarray, str | None]:
+    """Host: the constraint, the policy's leaves ``[1 or instance, …]``, the round caps ``[instance]``, the program.
 
     Of a policy whose leaves are traced nothing can be checked: they are only cast.
     """
@@ -514,7 +536,7 @@ def prepared(
         (task,) = lay_out(policy, environment, constraint, key=key, max_rounds=max_rounds, engine="scan").tasks
         if task.settings != 1:
             raise InputError(f"policy: {task.settings} settings given; it must be one (see jax.vmap for several)")
-        return task.constraint, jax.tree.map(lambda x: x[0], task.policy), task.cap
+        return task.constraint, jax.tree.map(lambda x: x[0], task.policy), task.cap, task.program
 
     ready = prepare(constraint, environment)
     end = ticks.join(jax.tree.map(np.asarray, ready.end()))
@@ -526,7 +548,7 @@ def prepared(
     def cast(x: Any) -> jax.Array:
         return jnp.asarray(x, jnp.float32 if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.int32)[None]
 
-    return ready, jax.tree.map(cast, policy), np.minimum(cap, most).astype(np.int32)
+    return ready, jax.tree.map(cast, policy), np.minimum(cap, most).astype(np.int32), None
 
 
 def lane_of(

@@ -12,7 +12,6 @@ import jax
 import numpy as np
 
 from jaxbandits.core.checks import InputError, as_played, bad, called, numbers
-from jaxbandits.core.fingerprint import refresh
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import map_leaves, walk
 
@@ -51,7 +50,6 @@ class Settings:
 
     @classmethod
     def _checked(cls, policy: Policy, instances: int) -> Settings:
-        refresh(policy)
         counts: dict[str, int] = {}
 
         def with_axes(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:

@@ -214,7 +214,7 @@ class Comparison:
             alone = [reward.isel(each=i) for i in range(best.size)] if "each" in reward.dims else [reward]
             tables = [(dominance(part, over="replicate"), at) for part, at in zip(alone, best, strict=True)]
             p, clear = (np.stack([table[x].values[:, at] for table, at in tables], -1) for x in ("adjusted", "clear"))
-            needed = runs_needed(reward, against, level=1 - 0.05 / max(1, count * (count - 1) // 2))
+            needed = runs_needed(reward, against, over="replicate", level=1 - 0.05 / max(1, count * (count - 1) // 2))
             total = {name: needed[name].values.reshape(unknown.shape) for name in ends}
             more = {x: n if x == "more" else np.maximum(n - runs, 1.0) for x, n in total.items()}
         more = {f"more_runs_{name}".removesuffix("_more"): np.where(clear, 0.0, n) for name, n in more.items()}
@@ -230,7 +230,7 @@ class Comparison:
         takes = dict(
             x=np.asarray(self.plan.spending.shares) * self.plan.spending.budget,
             names=list(self.plan.played.labels),
-            parts=[found[part].transpose("setting", "mark").values for part in ("mean", "low", "high")],
+            parts=[part.transpose("setting", "mark").values for part in (found.value, found.low, found.high)],
             title=f"{many}{counted(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
             across="budget spent per instance" + (f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""),
             up=f"regret [{table.reward_unit}]",
@@ -279,7 +279,7 @@ class Comparison:
             ],
             "notes": list(self.notes),
             "warnings": self.doubts(),
-            "invisible": invisible(plan.runs),
+            "invisible": invisible(plan.runs, "replicate"),
             "versions": {"jaxbandits": __version__}
             | {module.__name__: module.__version__ for module in (jax, jaxlib, np)}
             | {"python": platform.python_version()},
@@ -414,7 +414,7 @@ def look(plan: ComparisonPlan, rule: StoppingRule, earned: np.ndarray, looks: in
     import xarray
 
     bound, labels = most_earned(plan), {"setting": list(plan.played.labels)}
-    pairs = clear_pairs(xarray.DataArray(earned, dims=("setting", "replicate"), coords=labels), bound)
+    pairs = clear_pairs(xarray.DataArray(earned, dims=("setting", "replicate"), coords=labels), bound, over="replicate")
     beyond = int((earned > bound).any(axis=0).sum())
     return Clearness(rule, pairs, bound, earned.shape[1], looks, rule.reached(pairs), beyond)
 
@@ -462,9 +462,7 @@ def _simulated(plan: ComparisonPlan, group: Group, runs: range, shown: Progress)
     ]
     spent, regret = by_run(result.spent.values)[:, :, :, -1] * cost, result.regret.values
     if len(plan.spending.budgets) > 1:  # a run may end with money left: against what all budgets together are worth
-        money_left = plan.spending.scaled_budgets(lanes)[:, 0]
-        fluid = (result.best_rate * money_left)[None, :, None, None] * np.array(plan.spending.shares)
-        regret = fluid - result.ledger["expected_reward"] / ticks.ONE
+        regret = result.budget_regret(plan.spending.scaled_budgets(lanes)[:, 0]).values
     earned, pulls = by_run(result.reward.values) * reward, by_run(result.final["pulls"])[..., :width]
     made = {} if plan.spending.rounds is None else {"violation": by_run(result.violation.values)[..., -1] * cost}
     made |= zip(plan.table.spent_units, np.moveaxis(spent.reshape(*spent.shape[:3], -1), -1, 0), strict=True)

@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxbandits._tables import Table, counted, line
 from jaxbandits.apps.comparison.answer import (
+    FEWEST,
     Answer,
     ArmAnswer,
     Gain,
@@ -126,8 +127,8 @@ def answer_sections(answer: Answer) -> list[Section]:
         blocks += [_instances(answer, part) if several else _arms(answer, part)]
     blocks += [_sure_of_the_best(answer)] if plan.worlds.posterior is not None and not several else []
     blocks += [f"warning: {text}" for text in answer.warnings]
-    note = "95 of 100 runs lie between the numbers in brackets. “Best ratio”: the probability, by the file, that the "
-    note += f"arm has the best ratio of {plan.table.reward_unit} to cost."
+    note = f"{_foretold(answer)} “Best ratio”: the probability, by the file, that the arm has the best "
+    note += f"ratio of {plan.table.reward_unit} to cost."
     each = [_arms(answer, part) for part in answer.settings] if several else []
     return [
         Section(_headline(plan), blocks, indent=2, rows=12 if several else 8, rest="arms.csv"),
@@ -161,9 +162,27 @@ def _earned(answer: Answer, part: SettingAnswer) -> str:
     if part is answer.settings[0] and part.rank > 1:
         place = f"the most of those that kept the bound, number {part.rank} of"
     which = f", {place} {settings} settings" if settings > 1 else ""
-    between = f"({_between(plan, part.earned)} in 95 of 100 runs)"
+    between = f"(no interval for a further run: {_too_few(answer)})"
+    if not math.isnan(part.earned.coverage):
+        between = f"({_between(plan, part.earned)} in {_of_100(part.earned)} of 100 runs)"
     used = f", for {_amounts(plan, [x.mean for x in part.spent])}" if len(part.spent) > 1 else ""
     return f"{part.setting} would have brought {_results(plan, part.earned)} {between}{which}{used}."
+
+
+def _foretold(answer: Answer) -> str:
+    """What the numbers in brackets beside a mean are, or why there are none."""
+    share = answer.settings[0].arms[0][0].share
+    if math.isnan(share.coverage):
+        return f"No interval for a further run stands beside the means: {_too_few(answer)}."
+    return f"{_of_100(share)} of 100 further runs would lie between the numbers in brackets."
+
+
+def _of_100(spread: Spread) -> int:
+    return math.floor(100 * spread.coverage + 1e-9)
+
+
+def _too_few(answer: Answer) -> str:
+    return f"it takes {FEWEST} runs, {answer.comparison.data.sizes['replicate']} were played"
 
 
 def _against_baselines(answer: Answer, part: SettingAnswer) -> Table:
@@ -188,7 +207,7 @@ def _arms(answer: Answer, part: SettingAnswer) -> Table:
         price = arm.file_cost / arm.file_reward if arm.file_reward else math.inf
         row = [
             line(arm.name),
-            Cell(f"{arm.share.mean:.0%} ({arm.share.low:.0%}–{arm.share.high:.0%})", arm.share.mean),
+            _spread(plan, arm.share, percent=True),
             _spread(plan, arm.pulls),
             _spread(plan, arm.results),
             Cell(style.money(price) if arm.file_reward else "–", price),
@@ -375,7 +394,7 @@ def limits(comparison: Comparison) -> list[str]:
     plan = comparison.plan
     warned = [f"warning: {text}" for text in comparison.doubts()]
     of_each = "of each instance, " if len(plan.table.instances) > 1 else ""
-    return [*warned, f"note: {of_each}{invisible(plan.runs)}"]
+    return [*warned, f"note: {of_each}{invisible(plan.runs, 'replicate')}"]
 
 
 def _each_instance(comparison: Comparison) -> list[str | Table]:
@@ -454,13 +473,18 @@ def _results(plan: ComparisonPlan, earned: Spread) -> str:
     return f"{plan.table.style.amount(earned.mean)} {plan.table.reward_unit}"
 
 
-def _between(plan: ComparisonPlan, spread: Spread) -> str:
-    """``12–34``."""
-    return f"{plan.table.style.amount(spread.low)}–{plan.table.style.amount(spread.high)}"
+def _between(plan: ComparisonPlan, spread: Spread, percent: bool = False) -> str:
+    """``12–34``; ``5%–20%``."""
+    write = "{:.0%}".format if percent else plan.table.style.amount
+    return f"{write(spread.low)}–{write(spread.high)}"
 
 
-def _spread(plan: ComparisonPlan, spread: Spread) -> Cell:
-    return Cell(f"{plan.table.style.amount(spread.mean)} ({_between(plan, spread)})", spread.mean)
+def _spread(plan: ComparisonPlan, spread: Spread, percent: bool = False) -> Cell:
+    """``23 (12–34)``; below 20 runs the mean alone."""
+    text = f"{spread.mean:.0%}" if percent else plan.table.style.amount(spread.mean)
+    if not math.isnan(spread.coverage):
+        text += f" ({_between(plan, spread, percent)})"
+    return Cell(text, spread.mean)
 
 
 def _best_ratio(plan: ComparisonPlan, arm: ArmAnswer) -> Cell:
@@ -565,13 +589,14 @@ def arms_table(answer: Answer) -> Table:
     numbers = ["share", "pulls", "money", "results"] + ["spent2"] * bool(answer.comparison.plan.table.cost2_unit)
     header = ["setting", "instance", "arm", "reward_per_pull", "cost_per_pull"]
     header += ["reward_per_pull_in_file", "cost_per_pull_in_file", "probability_best"]
-    header += [f"{name}{end}" for name in numbers for end in ("", "_low", "_high")]
+    header += ["coverage", *(f"{name}{end}" for name in numbers for end in ("", "_low", "_high"))]
     rows = []
     for part in answer.settings:
         for arm in (arm for arms in part.arms for arm in arms):
             means = arm.reward, arm.cost, arm.file_reward, arm.file_cost, arm.best
-            spreads = (x for name in numbers for x in getattr(arm, name))
-            rows.append((part.setting, arm.instance, arm.name, *means, *spreads))
+            spreads = (x for name in numbers for x in getattr(arm, name)[:3])
+            row = (part.setting, arm.instance, arm.name, *means, arm.share.coverage)
+            rows.append((*row, *spreads))
     return Table(header, rows)
 
 

@@ -490,7 +490,7 @@ def with_bounds(
     needed = np.empty((len(table.instances), 2))
     for row, instance in enumerate(table.instances):
         known, whole = None if posterior is None else posterior.instances[row], True
-        reward, cost = instance.mean_reward.max(), instance.mean_cost.max()
+        reward, cost = float(instance.mean_reward.max()), float(instance.mean_cost.max())
         if isinstance(known, CountPosterior):
             (reward, cost), whole = known.largest(), known.law == "beta"
         most = cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN

@@ -62,7 +62,7 @@ def test_the_words(clear: Comparison) -> None:
     assert second.startswith("  who earns more in most runs is clear in 1 of 1 pairs; on average in ")
     table = sections["All settings, ranked"].text()
     assert f"less in most runs (clear after {after})" in table and "over all looks, all pairs and both claims" in table
-    assert report.limits(clear)[-1] == f"note: {jb.statistics.invisible(runs)}"
+    assert report.limits(clear)[-1] == f"note: {jb.statistics.invisible(runs, 'replicate')}"
     about = json.loads(json.dumps(clear.about()))["until"]
     assert about["clear_after"]["most_runs"] == [[0, after], [0, 0]] and about["reached"] and about["runs"] == runs
 

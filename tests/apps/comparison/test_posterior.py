@@ -115,6 +115,17 @@ def test_the_posterior_is_the_one_that_the_text_states() -> None:
     assert found.cost_cv == 0.5 and found.cost_cv_from == "stated"
 
 
+def test_mean_costs_are_those_of_what_is_drawn_with_the_doubt_of_what_arms_share() -> None:
+    """Few clicks, and an m that is hardly known: exp of a wider normal law has a larger mean."""
+    one, doubtful = np.ones(1), np.array([0.4])
+    pool = Pool(one, np.array([-1.0]), np.array([0.5]), doubtful)
+    clicks = np.array([0.0, 1.0, 50.0])
+    costs = CountPosterior("beta", clicks, clicks / 2, np.log([1.0, 0.5, 0.3]), clicks / 0.25, pool, pool)
+    uniform = (np.arange(100) + 0.5) / 100
+    drawn = [[costs._cost([0], [m], np.full(3, u))[0] for u in uniform] for m in uniform]
+    np.testing.assert_allclose(costs.means()[1], np.mean(drawn, axis=(0, 1)), rtol=0.01)
+
+
 def test_a_draw_is_of_the_node_that_its_run_drew() -> None:
     found = posterior_of(TWO).instances[0]
     shared = mean_uniforms(5, 2**32 - 1, range(3), np.array([1, 2]), np.array([0, 0]))  # of no instance: of the file
