@@ -66,7 +66,7 @@ NULLS = {
 
 def drawn(law, number):
     """Data set ``number`` of a law, ``[setting, run]``, in [0, 100]."""
-    return np.clip(NULLS[law][0](np.random.default_rng([number, *law.encode()]), RUNS), 0, BOUND, over="replicate")
+    return np.clip(NULLS[law][0](np.random.default_rng([number, *law.encode()]), RUNS), 0, BOUND)
 
 
 def labelled(earned):
