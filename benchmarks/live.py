@@ -196,7 +196,7 @@ def dead() -> None:
             first += serve(False)
         tried = sum(serve(False) for _ in range(360))
         print(
-            f"{favourite} ({type(policy).__name__}): {before} of 600 while well; set aside after {first} failures; then {tried} of 360 in six hours"
+        def serve(works: bool, agent: Agent = agent, now: Any = now, rng: Any = rng, favourite: str = favourite) -> bool:
         )
         if tried > 5:
             raise SystemExit(1)

@@ -113,6 +113,7 @@ class Progress:
         return report
 
 
+_GOOD = (Status.EXHAUSTED, Status.HORIZON, Status.CLOSED, Status.STOPPED)
 _REASONS = {
     Status.ROUND_CAP: "max_rounds came before the end of the clock",
     Status.CAPACITY: "a growing set is full: their regret stops early and is not comparable; rerun with more capacity",
@@ -128,5 +129,5 @@ def unfinished(ended: np.ndarray) -> list[str]:
     return [
         f"{count} of {lanes} lanes ended with status {status.name.lower()} ({_REASONS.get(status, 'unexpected')})"
         for status, count in counts.items()
-        if count and status not in (Status.EXHAUSTED, Status.HORIZON)
+        if count and status not in _GOOD
     ]

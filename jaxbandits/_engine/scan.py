@@ -6,6 +6,7 @@ has a batch axis. The other engines stand on what is here: they play many rounds
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,8 +15,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import ticks
-from jaxbandits.core.protocol import Constraint, Environment, Ledger, Observation, Outcome, Policy, Status, View, post
-from jaxbandits.core.pytrees import Pytree, T, select_tree
+from jaxbandits.core.protocol import (
+    NEVER,
+    Constraint,
+    Environment,
+    Ledger,
+    Observation,
+    Outcome,
+    Policy,
+    Status,
+    View,
+    post,
+)
+from jaxbandits.core.pytrees import Pytree, T, pytree, select_tree
 from jaxbandits.core.streams import typed
 from jaxbandits.core.ticks import Total
 
@@ -41,6 +53,28 @@ def at_instance(environment: T, instance: jax.Array) -> T:
     return jax.tree.map(lambda table: Row(table, instance), environment)
 
 
+@pytree
+class KnownWorld:
+    """An environment of this package's code alone, for digests: jax keeps the trace of its pulls, two thirds of all."""
+
+    environment: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "environment":  # not there yet: it is being copied
+            raise AttributeError(name)
+        return getattr(self.environment, name)
+
+    def pull(self, *args: Any) -> Any:
+        """As the environment does."""
+        rows = jax.tree.leaves(self.environment)
+        return _pull(jax.tree.map(lambda row: row._table, self.environment), rows[0]._instance, *args)
+
+
+@jax.jit
+def _pull(environment: Environment, instance: jax.Array, *args: Any) -> Any:
+    return at_instance(environment, instance).pull(*args)
+
+
 # --- the account of a lane: opened, booked round by round, read on the host
 
 
@@ -49,11 +83,13 @@ class Account(NamedTuple):
 
     ledger: Ledger
     clock: Total  # written with it, and not computed again from many lanes: the method is one lane's, with its leaves
+    record: Mapping[str, jax.Array]  # of the world's summary, what was asked for beside
 
 
-def account(constraint: Constraint, ledger: Ledger) -> Account:
-    """The account of one lane."""
-    return Account(ledger, constraint.clock(ledger))
+def account(world: Environment, lane: Lane, state: Pytree, ledger: Ledger) -> Account:
+    """The account of one lane, its world in this state."""
+    summary = world.summary(state) if lane.record else {}
+    return Account(ledger, lane.constraint.clock(ledger), {name: summary[name] for name in lane.record or ()})
 
 
 def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> dict[str, np.ndarray]:
@@ -67,6 +103,7 @@ def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> di
         ledger[name] = ticks.join(getattr(booked, name))
     ledger |= {f"event:{name}": np.asarray(x, np.int64) for name, x in booked.events.items()}
     ledger |= {f"audit:{name}": ticks.join(x) for name, x in booked.audit.items()}
+    ledger |= {f"record:{name}": np.asarray(x, np.int64) for name, x in rows.record.items()}
     ledger["clock"] = ticks.join(rows.clock)
     expected = np.empty_like(ledger["clock"])
     # Instance by instance: leaves [instance] beside accounts [lane, mark] would broadcast.
@@ -123,6 +160,7 @@ class Lane(NamedTuple):
     constraint: Constraint  # leaves of one instance
     marks: Total  # [M]: where on the clock to record
     cap: jax.Array  # i32[]: most rounds
+    record: Mapping[str, None] | None = None  # names of what is recorded at marks: a structure without leaves
 
 
 class LaneState(NamedTuple):
@@ -135,6 +173,7 @@ class LaneState(NamedTuple):
     feedback: Pytree  # … and what the policy is told of it in the next
     empty: jax.Array  # bool[]: there is nothing to learn from it
     status: jax.Array  # i32[]
+    context: jax.Array | None  # of the last round; None in a world without contexts
 
 
 class Carry(NamedTuple):
@@ -162,33 +201,83 @@ def start(environment: Environment, lane: Lane) -> Carry:
         feedback=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback),
         empty=jnp.bool_(True),
         status=jnp.int32(Status.RUNNING),
+        context=world.context(typed(lane.world_key), jnp.int32(1)),
     )
-    rows = jnp.zeros((lane.marks.whole.shape[0], pack(account(lane.constraint, ledger)).shape[0]), jnp.int32)
+    rows = jnp.zeros((lane.marks.whole.shape[0], pack(account(world, lane, world_state, ledger)).size), jnp.int32)
     return Carry(world.available(), state, rows, jnp.int32(0), Total(lane.marks.whole[0], lane.marks.part[0]))
+
+
+def view_of(
+    world: Environment, constraint: Constraint, key: jax.Array, available: Any, state: Pytree, ledger: Ledger
+) -> View:
+    """What a policy may know of the round to be decided: the one place where ``available`` is formed.
+
+    ``world`` is one instance with its ``state`` and key, ``available`` the arms that it has.
+    """
+    round = ledger.rounds + 1
+    if (open_ := world.open(state, round)) is not None:
+        available = available & open_
+    return View(round, constraint.view(ledger), available, world.context(key, round))  # type: ignore[arg-type]
 
 
 def play(environment: Environment, lane: Lane, available: Any, state: LaneState) -> tuple[LaneState, Outcome]:
     """One round of a running lane, and what its action brought."""
     constraint, ledger = lane.constraint, state.ledger
-    view = View(ledger.rounds + 1, constraint.view(ledger), available)  # type: ignore[arg-type]
-    observation = Observation(view, state.action, state.feedback, state.empty)
+    world, world_key = at_instance(environment, lane.row), typed(lane.world_key)
+    view = view_of(world, constraint, world_key, available, state.environment, ledger)
+    observation = Observation(view, state.action, state.feedback, state.empty, state.context)
 
     learnt, action = lane.policy.step(state.policy, typed(lane.policy_key), observation)
     action = jax.tree.map(lambda given, last: jnp.asarray(given, last.dtype), action, state.action)  # of a plain number
-    world = at_instance(environment, lane.row)
-    world_state, outcome, feedback, empty = world.pull(state.environment, action, typed(lane.world_key), view.round)
+    world_state, outcome, feedback, empty = world.pull(state.environment, action, world_key, view.round)
     charged = book(constraint, ledger, outcome)
 
     status = status_after(lane, charged)
-    played = LaneState(learnt, world_state, charged, action, feedback, empty, status)
+    played = LaneState(learnt, world_state, charged, action, feedback, empty, status, view.context)
 
     # A round that could not be played leaves everything as it was, except the status that says why. The policy's own
     # status comes first: a full set is CAPACITY, also if the action that it chose then is none.
     verdict = verdict_of(lane.policy, learnt)
     verdict = jnp.where(outcome.valid | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
-    happened = verdict == Status.RUNNING
-    kept = select_tree(happened, played, state)
-    return kept._replace(status=jnp.where(happened, status, verdict)), outcome
+    happened, stopped = verdict == Status.RUNNING, verdict == Status.STOPPED
+    kept = select_tree(happened, played, state)._replace(
+        # Who stops has learnt the last outcome, and recommends by it.
+        policy=select_tree(happened | stopped, learnt, state.policy),
+        empty=jnp.where(happened, empty, state.empty | stopped),
+        status=jnp.where(happened, status, verdict),
+    )
+    if passes(environment, world, state.environment):
+        some = jnp.any(view.available)
+        nothing = jax.tree.map(jnp.zeros_like, outcome)
+        passed, status = wait(world, lane, state.environment, ledger, nothing)
+        # The last outcome is still to be learnt.
+        kept = select_tree(some, kept, state._replace(ledger=passed, status=status))
+        outcome = select_tree(some, outcome, nothing)
+    return kept, outcome
+
+
+def passes(environment: Environment, world: Environment, state: Pytree) -> bool:
+    """May there be rounds without an open arm that the runner must let pass? (Who can rest does so by itself.)"""
+    return world.open(state, jnp.int32(1)) is not None and not getattr(environment.spec, "may_skip", False)
+
+
+def wait(world: Environment, lane: Lane, state: Pytree, ledger: Ledger, nothing: Outcome) -> tuple[Ledger, jax.Array]:
+    """Account and status after a round in which no arm was open; the lane ends where none will open again."""
+    passed = book(lane.constraint, ledger, nothing)
+    ever = world.opens_next(state, ledger.rounds + 1) < NEVER
+    status = jnp.where(ever, status_after(lane, passed), jnp.int32(Status.CLOSED))
+    return select_tree(ever, passed, ledger), status
+
+
+def recommended(world: Environment, lane: Lane, carry: Carry) -> jax.Array | None:
+    """The arm that the policy recommends once it has learnt the lane's last outcome, ``i32[]``; None if it does not."""
+    state, key = carry.state, typed(lane.policy_key)
+    view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, state.environment, state.ledger)
+    if lane.policy.recommend(state.policy, view) is None:
+        return None
+    last = Observation(view, state.action, state.feedback, state.empty, state.context)
+    learnt = select_tree(state.empty, state.policy, lane.policy.update(state.policy, key, last))
+    return jnp.asarray(lane.policy.recommend(learnt, view), jnp.int32)
 
 
 def verdict_of(policy: Policy, state: Pytree) -> jax.Array:
@@ -223,12 +312,13 @@ def pack(account: Account) -> jax.Array:
     return jnp.concatenate([jnp.ravel(x) for x in jax.tree.leaves(account)])
 
 
-def record(lane: Lane, carry: Carry) -> Carry:
+def record(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     """Write the account at the last of the marks that were reached since the last call.
 
     One row a call keeps this cheap. Marks passed at the same moment share its values: :func:`unpack` fills them in.
     """
-    now, last = account(lane.constraint, carry.state.ledger), lane.marks.whole.shape[0] - 1
+    world, state, last = at_instance(environment, lane.row), carry.state, lane.marks.whole.shape[0] - 1
+    now = account(world, lane, state.environment, state.ledger)
     passed = jnp.sum(ticks.reached(now.clock, lane.marks), dtype=jnp.int32)
     at = jnp.maximum(passed - 1, 0)
     row = jnp.where(passed > carry.next_mark, pack(now), carry.rows[at])
@@ -260,6 +350,11 @@ def unpack(rows: np.ndarray, final: Account) -> Account:
 
 
 # --- what the driver asks of an engine
+
+
+def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
+    """One of everything that a chunk does, for one lane: the program's digest is made of it."""
+    return step(environment, lane, carry)
 
 
 def tuner(slots: int) -> tuple[()]:

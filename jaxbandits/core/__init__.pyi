@@ -5,6 +5,7 @@ from .arm_statistics import Arms as Arms
 from .arm_statistics import ArmStatistics as ArmStatistics
 from .checks import InputError as InputError
 from .checks import bad as bad
+from .protocol import NEVER as NEVER
 from .protocol import Constraint as Constraint
 from .protocol import Environment as Environment
 from .protocol import Feedback as Feedback

@@ -54,7 +54,19 @@ STEADY = Capability(
 )
 ADDRESSED = Capability(
     "addressed",
-    ("pull", "means", "outcome", "means_with", "start", "available", "spec"),
+    (
+        "pull",
+        "means",
+        "outcome",
+        "means_with",
+        "start",
+        "available",
+        "open",
+        "opening",
+        "opens_next",
+        "context",
+        "spec",
+    ),
     "does not give its outcomes by address (AddressedArms and Continuum do)",
     fillable=("means", "outcome", "spec"),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -29,6 +29,12 @@ class Status(enum.IntEnum):
     ROUND_CAP = 3  # `max_rounds` came first
     CAPACITY = 4  # a growing set is full: rerun with a larger capacity, the prefix stays the same
     INVALID = 5  # the policy asked for something that the environment does not have (or its scores were NaN)
+    CLOSED = 6  # no arm is open, and none will open again
+    STOPPED = 7  # the policy has ended its run
+
+
+NEVER = np.int32(2**31 - 1)
+"""A round that does not come."""
 
 
 class Outcome(NamedTuple):
@@ -91,7 +97,8 @@ class View(NamedTuple):
 
     round: jax.Array  # i32[]: 1-based
     left: Total | None = None  # what may still be spent, if the constraint tells; [], [d], or [d + 1]: the rounds last
-    available: jax.Array = None  # type: ignore[assignment]  # bool[K]: the arms that exist
+    available: jax.Array = None  # type: ignore[assignment]  # bool[K]: the arms that exist and are open in this round
+    context: jax.Array | None = None  # f32[d], or [K, d]: what is known of the request, in a world that has contexts
 
 
 class Feedback(NamedTuple):
@@ -104,13 +111,15 @@ class Feedback(NamedTuple):
 class Observation(NamedTuple):
     """What a policy is told before it acts: what was played, what came of it, and the view of the next round.
 
-    ``empty`` means that there is nothing to learn (first round, skipped round); the view is valid all the same.
+    ``empty`` means that there is nothing to learn (first round, skipped round); the view is valid all the same. A
+    policy with contexts learns from ``context`` and never from that of a view, which is another round's.
     """
 
     view: View
     action: Pytree
     feedback: Pytree
     empty: jax.Array  # bool[]
+    context: jax.Array | None = None  # that of the round in which ``action`` was decided
 
 
 # --- the three nouns
@@ -122,6 +131,9 @@ class _Fields:
     def __init__(self, *values: Any, **fields: Any):
         if values or fields:
             raise bad(type(self).__name__, [*values, *fields], "a class with @jb.pytree above it, to take values")
+
+
+Possible = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see Environment.benchmarks
 
 
 class Environment(_Fields):
@@ -160,6 +172,32 @@ class Environment(_Fields):
         arms = getattr(self.spec, "arms", None)
         return None if arms is None else jnp.ones((arms,), bool)
 
+    def open(self, state: Pytree, round: jax.Array) -> jax.Array | None:
+        """Which arms may be pulled in this round, ``bool[K]``; None (the default): all that exist, always.
+
+        ``state`` is the one before the pull. The runner tells policies only of arms that exist and are open.
+        """
+        return None
+
+    def opens_next(self, state: Pytree, round: jax.Array) -> jax.Array:
+        """The first later round in which a closed arm opens if nothing is pulled until then, ``i32[]``; ``NEVER``.
+
+        Asked where no arm is open, and by engines that play many rounds at once: too early is safe, too late is wrong.
+        """
+        return jnp.int32(NEVER)
+
+    @property
+    def idle_rounds(self) -> int:
+        """Host: the most rounds that may pass because no arm is open; a lane may take so many rounds more."""
+        return 0
+
+    def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
+        """What is known of the request of this round: ``f32[d]``, or ``f32[K, d]`` a row for each arm; None: nothing.
+
+        A pure function of the world's key and the round, which :meth:`pull` calls too; ``spec.context`` is its shape.
+        """
+        return None
+
     def refuses(self, action: Pytree) -> str | None:
         """Host: None if this can play actions of these shapes and types, else what an action must be."""
         return None
@@ -195,13 +233,12 @@ class Environment(_Fields):
         """
         return None
 
-    def benchmarks(
-        self, constraint: Constraint, clock: np.ndarray
-    ) -> Mapping[str, tuple[np.ndarray, np.ndarray]] | None:
-        """Host: what could have been gained by the time the clock is ``clock`` (units, ``[instance, mark]``).
+    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible] | None:
+        """Host: what could have been gained; ``clock`` is that of the marks in units, ``[instance, mark]``.
 
-        None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else (value, slope at that
-        clock) by name, ``[instance, mark]`` each, ``"moving"`` and ``"fixed"``; NaN where it is not known.
+        None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else functions by name,
+        ``"moving"`` and ``"fixed"``, of the instance of each lane, ``[lane]``, and its clock (where money is the clock
+        the mean costs in sum), in units, ``[lane, mark]``, to what it could have gained; NaN where it is not known.
         """
         return None
 
@@ -259,11 +296,19 @@ class Policy(_Fields):
         return self.select(state, key, observation.view)
 
     def status(self, state: Pytree) -> jax.Array:
-        """A :class:`Status` other than RUNNING ends the lane (for instance CAPACITY).
+        """A :class:`Status` other than RUNNING ends the lane (CAPACITY, or STOPPED where the policy has seen enough).
 
         Asked after :meth:`step`: the round in which it shows is neither played nor booked.
         """
         return jnp.int32(Status.RUNNING)
+
+    def recommend(self, state: Pytree, view: View) -> jax.Array | None:
+        """The arm that the policy would play from now on, ``i32[]``; None (the default): it recommends none.
+
+        Asked once, at the end of a lane, of a state that has learnt the last outcome; ``view`` is that of the round
+        which is not played any more.
+        """
+        return None
 
     def summary(self, state: Pytree) -> dict[str, jax.Array]:
         """Named final values of a lane, for the result, beside those of :meth:`Environment.summary`."""

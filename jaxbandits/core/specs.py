@@ -22,9 +22,13 @@ class Spec:
 
     Attributes:
         resources: None for one cost (a scalar), d for a cost vector ``[d]``.
+        context: None, or the shape of what is known of a request: ``(d,)``, or ``(K, d)`` with a row for each arm.
+        may_skip: True if a policy may sit a round out.
     """
 
     resources: int | None = None
+    context: tuple[int, ...] | None = None
+    may_skip: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,16 +60,23 @@ class FiniteSpec(Spec):
         arms: K.
         resources: None for one cost (a scalar), d for a cost vector ``[d]``.
         null_arm: True if arm number K may be played too: it gives and costs nothing (so does a skip, arm −1).
+        context: None, or the shape of what is known of a request: ``(d,)``, or ``(K, d)`` with a row for each arm.
 
     Example:
         >>> from jaxbandits.environments import FiniteSpec
         >>> FiniteSpec(arms=10)
-        FiniteSpec(arms=10, resources=None, null_arm=False)
+        FiniteSpec(arms=10, resources=None, null_arm=False, context=None)
     """
 
     arms: int
     resources: int | None = None
     null_arm: bool = False
+    context: tuple[int, ...] | None = None
+
+    @property
+    def may_skip(self) -> bool:  # type: ignore[override]
+        """Where there is a null arm."""
+        return self.null_arm
 
     @property
     def cost_shape(self) -> tuple[int, ...]:
@@ -98,6 +109,16 @@ class DelayedSpec(Spec):
         return self.inner.arms
 
     @property
+    def context(self) -> tuple[int, ...] | None:  # type: ignore[override]
+        """That of the world itself."""
+        return self.inner.context
+
+    @property
+    def may_skip(self) -> bool:  # type: ignore[override]
+        """Always."""
+        return True
+
+    @property
     def budgets(self) -> int:
         """d: one for each cost of the world, or for each group."""
         return len(self.groups) if self.inner.resources is None else self.inner.resources
@@ -115,7 +136,8 @@ class Arrivals(NamedTuple):
 
     Costs are ``[M, d]`` where there are several.
 
-    A request that is given up (``lost``) tells nothing; its cost stays what it may have been at most.
+    A request that is given up (``lost``) tells nothing; its cost stays what it may have been at most. Each outcome
+    comes with the context of the round in which it was decided, ``f32[M, …]``, in a world that has contexts.
     """
 
     number: jax.Array  # i32[]
@@ -124,6 +146,7 @@ class Arrivals(NamedTuple):
     reward: jax.Array  # ticks
     cost: jax.Array  # ticks
     lost: jax.Array  # 0 or 1
+    context: jax.Array | None = None
 
 
 # --- censored arms: arms, limits, penalties, the cost function; actions and feedback

@@ -10,6 +10,7 @@ from .censored import RevealedSpec as RevealedSpec
 from .censored import copula_arms as copula_arms
 from .censored import g1 as g1
 from .censored import row_arms as row_arms
+from .closing import Stocked as Stocked
 from .continuum import Continuum as Continuum
 from .continuum import ContinuumSpec as ContinuumSpec
 from .continuum import LoggedAuctions as LoggedAuctions

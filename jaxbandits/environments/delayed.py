@@ -237,6 +237,13 @@ class Delayed(AroundWorld):
     def refuses(self, action: Any) -> str | None:
         return refuses_but_one_arm(action)
 
+    def open(self, state: DelayedState, round: jax.Array) -> jax.Array | None:
+        """The world's own: an open request has taken its unit of stock when it was decided."""
+        return self.environment.open(state.world, round)
+
+    def opens_next(self, state: DelayedState, round: jax.Array) -> jax.Array:
+        return self.environment.opens_next(state.world, round)
+
     def start(self) -> DelayedState:
         nobody, costs = jnp.zeros((self.room,), jnp.int32), self.environment.spec.cost_shape
         waiting = Waiting(*[nobody] * 6)._replace(cost=jnp.zeros((self.room, *costs), jnp.int32))
@@ -256,6 +263,8 @@ class Delayed(AroundWorld):
         request = Waiting(due, round, arm, seen.reward, seen.cost, lost)
         waiting, placed = _join(state.waiting, request, ~skip)
         waiting, told = _hand_over(waiting, round, self.arrivals or self.room)
+        if self.spec.context is not None:  # made anew: nothing of it waits
+            told = told._replace(context=jax.vmap(self.environment.context, in_axes=(None, 0))(key, told.round))
 
         pays = jnp.any(self.spec.scope() & (np.arange(self.spec.arms) == arm)[None, :], axis=1)
         given_up = jnp.sum(jnp.where(jnp.arange(told.lost.shape[0]) < told.number, told.lost, 0), dtype=jnp.int32)
@@ -319,7 +328,7 @@ def _hand_over(waiting: Waiting, round: jax.Array, most: int) -> tuple[Waiting, 
         mine = (first == jnp.min(first)) & (first < _LAST)
         here = ids == told.number
         values = (jnp.sum(jnp.where(beside(mine, x.ndim - 1), x, 0), axis=0, dtype=jnp.int32) for x in waiting[1:])
-        put = (jnp.where(beside(here, all.ndim - 1), x, all) for x, all in zip(values, told[1:], strict=True))
+        put = (jnp.where(beside(here, all.ndim - 1), x, all) for x, all in zip(values, told[1:-1], strict=True))
         return waiting._replace(due=jnp.where(mine, 0, waiting.due)), Arrivals(told.number + 1, *put)
 
     def more(carry: tuple[Waiting, Arrivals]) -> jax.Array:

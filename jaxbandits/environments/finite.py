@@ -189,6 +189,20 @@ class AddressedArms(Environment):
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
 
+    def opening(self, arm: jax.Array, n: jax.Array, round: jax.Array) -> jax.Array | None:
+        """Is the arm open in this round, after ``n`` pulls of it, ``bool[]``? None (the default): always.
+
+        :meth:`open` asks it of every arm; whoever closes arms says :meth:`opens_next`, too.
+        """
+        return None
+
+    def open(self, state: jax.Array, round: jax.Array) -> jax.Array | None:
+        """By :meth:`opening` of every arm."""
+        arms = jax.lax.iota(jnp.int32, self.spec.arms)
+        if self.opening(arms[0], state[0], round) is None:
+            return None
+        return jax.vmap(self.opening, in_axes=(0, 0, None))(arms, state, round)  # type: ignore[arg-type]
+
     def refuses(self, action: Any) -> str | None:
         return refuses_but_one_arm(action)
 
@@ -257,7 +271,7 @@ class FiniteArms(AddressedArms):
             >>> import jaxbandits as jb
             >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
             >>> arms.spec, arms.instances
-            (FiniteSpec(arms=2, resources=None, null_arm=False), 1)
+            (FiniteSpec(arms=2, resources=None, null_arm=False, context=None), 1)
         """
         reward, cost, exists = tables("mean", mean_reward, mean_cost, present)
         r, c = ticks32(reward), ticks32(cost)
@@ -472,6 +486,19 @@ class AroundWorld(Environment):
     def available(self) -> jax.Array | None:
         return self.world.available()
 
+    def open(self, state: Any, round: jax.Array) -> jax.Array | None:
+        return self.world.open(state, round)
+
+    def opens_next(self, state: Any, round: jax.Array) -> jax.Array:
+        return self.world.opens_next(state, round)
+
+    @property
+    def idle_rounds(self) -> int:
+        return self.world.idle_rounds
+
+    def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
+        return self.world.context(key, round)
+
     def start(self) -> Any:
         return self.world.start()
 
@@ -510,8 +537,7 @@ class WithNullArm(AroundWorld):
 
     @property
     def spec(self) -> FiniteSpec:
-        inner = self.arms.spec
-        return FiniteSpec(inner.arms, inner.resources, null_arm=True)
+        return dataclasses.replace(self.arms.spec, null_arm=True)
 
     def refuses(self, action: Any) -> str | None:
         return refuses_but_one_arm(action)

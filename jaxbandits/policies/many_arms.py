@@ -11,11 +11,11 @@ import numpy as np
 from jaxbandits._numerics.arrays import ArrayLike, positive
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.checks import bad
-from jaxbandits.core.protocol import Status, View
+from jaxbandits.core.protocol import NEVER, Status, View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS
-from jaxbandits.policies.base import NEVER, Exploration, IndexPolicy, LogExploration, check_score_inside
+from jaxbandits.policies.base import Exploration, IndexPolicy, LogExploration, check_score_inside
 from jaxbandits.policies.ucb import RCB
 
 _NEAR = np.float32(2.0**-20)  # relative: a float32 power this near to a whole number is that number

@@ -54,6 +54,9 @@ class Around(Policy):
     def status(self, state: Pytree) -> jax.Array:
         return self.policy.status(self.learnt(state))
 
+    def recommend(self, state: Pytree, view: View) -> jax.Array | None:
+        return self.policy.recommend(self.learnt(state), view)
+
 
 # --- A wrapper that skips rounds in which a pull could overspend
 
@@ -158,9 +161,8 @@ def learn(
     ``told.number`` says by how many the arm's open requests become fewer: 1, or 0 for one that was lost before.
     """
     # The round is that after the decision, as when nothing is late: what is drawn for it is drawn once.
-    seen = Observation(
-        View(told.round + 1, None, available), told.arm, Feedback(told.reward, told.cost), jnp.bool_(False)
-    )
+    view, outcome = View(told.round + 1, None, available), Feedback(told.reward, told.cost)
+    seen = Observation(view, told.arm, outcome, jnp.bool_(False), told.context)
     learnt = select_tree(told.lost > 0, known.learnt, policy.update(known.learnt, key, seen))
     difference = jnp.where(told.lost > 0, 0, bound[told.arm] - told.cost)
     return refund(known, told.round, told.arm, difference, told.number, scope)._replace(learnt=learnt)
@@ -243,7 +245,7 @@ class InFlight(Around):
 
         def one(carry: tuple[jax.Array, Known]) -> tuple[jax.Array, Known]:
             place, known = carry
-            told = Arrivals(jnp.int32(1), *(x[place] for x in arrivals[1:]))
+            told = Arrivals(jnp.int32(1), *jax.tree.map(lambda x: x[place], arrivals[1:]))
             return place + 1, learn(self.policy, known, key, observation.view.available, told, bound, state.scope)
 
         number = arrivals.number

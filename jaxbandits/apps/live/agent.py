@@ -244,8 +244,8 @@ class Agent:
                         db.execute("ROLLBACK")
 
     def _begin(self, write: bool) -> None:
-        # SQLite's own waiting begins with a millisecond, in which another one is done; but where many wait, who asks too
-        # often takes the core from whom they wait for.
+        # SQLite's own waiting begins with a millisecond, in which another one is done; but where many wait, who asks
+        # too often takes the core from whom they wait for.
         until, pause = time.monotonic() + self._patience, 0.0003
         while True:
             try:

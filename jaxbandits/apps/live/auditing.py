@@ -20,6 +20,7 @@ from jaxbandits.apps.live.program import inputs, of_one_setting
 from jaxbandits.core import arm_statistics, streams
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import InputError, bad, shown, whole_number
+from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Policy
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.policies import FixedSplit
@@ -242,13 +243,13 @@ def _draws(policy: Any, learnt: Pytree, view: Any, open: np.ndarray) -> bool:
     return bool(roles - {int(streams.Role.TIE)})
 
 
-@jax.jit
+@jit
 def _exact(policy: Any, learnt: Pytree, view: Any, open: jax.Array) -> jax.Array:
     known = arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
     return jnp.exp(policy.log_probabilities(known, view))
 
 
-@jax.jit
+@jit
 def _drawn(policy: Policy, learnt: Pytree, words: jax.Array, view: Any, open: jax.Array) -> jax.Array:
     def one(word: jax.Array) -> jax.Array:
         return policy.select_while_open(learnt, streams.typed(word), view, open)[1]

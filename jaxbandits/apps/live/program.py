@@ -22,6 +22,7 @@ from jaxbandits.apps.live.step import in_first_places
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, brief
+from jaxbandits.core.fingerprint import is_users
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, select_tree, walk
 from jaxbandits.core.settings import Settings
@@ -170,7 +171,8 @@ class Program:
             leaves, structure = jax.tree.flatten(first)
             self.shape = _Shape(structure, tuple((x.shape, x.dtype.name) for x in leaves))
             self.first = np.asarray(_words(first)).tobytes()
-            self._choose, self._learn, self._learn_all = _compiled(tree, self.shape, arms, budgets)
+            compiled = _compiled.__wrapped__ if is_users(policy) else _compiled  # whose code may be another one by now
+            self._choose, self._learn, self._learn_all = compiled(tree, self.shape, arms, budgets)
             self._asked = np.zeros(1 + (3 + budgets) * arms + 9 * budgets, np.int32)
             self._there = np.ones(arms, np.int32)
             asked = self._asked.copy()

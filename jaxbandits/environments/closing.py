@@ -1,0 +1,321 @@
+"""Arms that close: by stock, by money of their own, by a schedule of rounds."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import optimize  # type: ignore[import-untyped,unused-ignore]
+
+from jaxbandits._numerics.arrays import ArrayLike, one_of
+from jaxbandits.constraints import LAST_PULLS, Horizon, TotalBudget
+from jaxbandits.core import ticks
+from jaxbandits.core.checks import InputError, bad, numbers
+from jaxbandits.core.protocol import NEVER, Constraint, Feedback, Outcome, Possible
+from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.ticks import Total
+from jaxbandits.environments.finite import AddressedArms
+
+_MOST_ROUND = 2**30
+
+
+class Sold(NamedTuple):
+    """What a world with purses counts."""
+
+    pulls: jax.Array  # i32[K]
+    spent: Total  # [K]
+
+
+@pytree
+class Stocked(AddressedArms):
+    """Arms that can be pulled so many times, that have so much money of their own, or that are open in some rounds.
+
+    Arm k is open in round t if
+
+    .. math:: n_k < m_k, \\qquad c_k(1) + \\dots + c_k(n_k) < b_k, \\qquad \\text{and the schedule says so for } t.
+
+    The runner tells policies of open arms only (``view.available``), and a pull of a closed one ends the lane as
+    INVALID. A closed arm keeps its statistics. Where no arm is open the round passes: nothing is played or paid, the
+    clock of rounds goes on. Where none will open again the lane ends with the status CLOSED. With a null arm
+    (``WithNullArm(Stocked.of(…))``) the policy rests instead. Where nothing closes, these are the bits of the world
+    inside.
+
+    Build one with :meth:`of`. ``regret`` is against the best that can be bought (:meth:`benchmarks`).
+
+    Raises:
+        InputError: at :func:`~jaxbandits.simulate`, for a world inside that is not addressed.
+
+    Source: capped and sleeping arms; Kleinberg, Niculescu-Mizil, Sharma, Regret bounds for sleeping experts and
+    bandits, Machine Learning 80, 2010 (UCB1 among the arms that are open is their AUER).
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.6, 0.5, 0.3], [0.5, 0.25, 0.6])
+        >>> world = jb.environments.Stocked.of(arms, pulls=[60, 80, 500])
+        >>> budget = jb.TotalBudget(100.0, last_pull="counts")
+        >>> result = jb.simulate(jb.policies.OmegaUCB(rho=0.25), world, budget, key=jax.random.key(0), marks=1)
+        >>> result.final["pulls"].ravel().tolist(), round(world.most(budget), 3)
+        ([60, 80, 76], 101.0)
+    """
+
+    arms: AddressedArms = leaf()
+    stock: ArrayLike = leaf(integer=True)  # i32[I, K]: m
+    purse: Total | None = leaf(default=None)  # [I, K]: b in ticks
+    starts: ArrayLike = leaf(default=None, integer=True)  # i32[I, S]: the first round of each part of the schedule
+    shown: ArrayLike = leaf(default=None)  # bool[I, S, K]: which arms are open in it
+    last_pull: str = static(default="counts")
+
+    @staticmethod
+    def of(
+        world: AddressedArms,
+        pulls: Any = None,
+        money: Any = None,
+        shown: Any = None,
+        at: Any = (),
+        last_pull: str = "counts",
+    ) -> Stocked:
+        """Limits for a world's arms; each is optional.
+
+        Args:
+            world: arms whose outcomes are addressed, such as :class:`~jaxbandits.environments.FiniteArms`.
+            pulls: m, the most pulls of each arm: whole numbers of at least 0 (∞: no limit), ``[K]`` or
+                ``[instance, K]``.
+            money: b > 0, what each arm may cost in all (∞: no limit), same shapes. One cost only.
+            shown: which arms are open in each part of the schedule, ``[part, K]`` or ``[instance, part, K]``. The last
+                part has no end.
+            at: the first rounds of all parts but the first, ``[part − 1]`` or ``[instance, part − 1]``, increasing.
+            last_pull: ``"counts"``: the pull that reaches an arm's money counts in full; ``"forfeits"``: one that goes
+                beyond it earns nothing and costs what is left of it.
+
+        Raises:
+            InputError: shapes that do not fit, numbers out of range, neither ``pulls``, ``money`` nor ``shown``.
+        """
+        shape = np.shape(world.values()[0])
+        if pulls is None and money is None and shown is None:
+            raise InputError("pulls, money, shown: none given; one of them must be")
+        stock = np.full(shape, NEVER)
+        if pulls is not None:
+            most = _per_arm("pulls", pulls, shape)
+            if ((most < 0) | (np.isfinite(most) & (most != np.rint(most)))).any():
+                raise bad("pulls", pulls, "whole numbers of at least 0, or infinity where there is no limit")
+            stock = np.minimum(most, NEVER).astype(np.int32)
+        purse = None
+        if money is not None:
+            amount = _per_arm("money", money, shape)
+            if not (amount > 0).all():
+                raise bad("money", money, "above 0, or infinity where there is no limit")
+            purse = ticks.split(ticks.floor_from_units(np.minimum(amount, 2.0**30)))
+        starts = table = None
+        if shown is not None:
+            table = np.asarray(shown)
+            if table.dtype != np.bool_ or table.ndim not in (2, 3) or table.shape[-1] != shape[1]:
+                raise bad("shown", f"{table.dtype}{list(table.shape)}", f"bool[part, {shape[1]}], or one per instance")
+            table = np.broadcast_to(table, (shape[0], *table.shape[-2:])).copy()
+            starts = first_rounds(at, shape[0], table.shape[1])
+        return Stocked(world, stock, purse, starts, table, last_pull)
+
+    @property
+    def addressed(self) -> bool:  # type: ignore[override]
+        """True where no arm has money of its own: then pulls and the round say who is open."""
+        return self.purse is None
+
+    @property
+    def spec(self) -> FiniteSpec:
+        return self.arms.spec
+
+    @property
+    def idle_rounds(self) -> int:
+        return 0 if self.starts is None else int(np.max(self.starts))
+
+    def check(self) -> None:
+        self.arms.check()
+        one_of("last_pull", self.last_pull, LAST_PULLS)
+        if not isinstance(self.arms, AddressedArms):
+            raise bad("world", type(self.arms).__name__, "arms whose outcomes are addressed, such as FiniteArms")
+        if self.purse is not None and self.spec.resources is not None:
+            raise bad("money", f"a world of {self.spec.resources} costs", "given where an arm has one cost")
+
+    def available(self) -> jax.Array:
+        return self.arms.available()
+
+    def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return self.arms.means(arm)
+
+    def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return self.arms.outcome(key, arm, n)
+
+    def opening(self, arm: jax.Array, n: jax.Array, round: jax.Array) -> jax.Array:
+        """By stock and schedule; what a purse says is asked by :meth:`open`."""
+        open_ = n < self.stock[arm]
+        return open_ if self.starts is None else open_ & self.shown[self._part(round), arm]
+
+    def open(self, state: Any, round: jax.Array) -> jax.Array:
+        if self.purse is None:
+            return super().open(state, round)  # type: ignore[return-value]
+        empty = ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
+        return super().open(state.pulls, round) & ~empty  # type: ignore[operator]
+
+    def _part(self, round: jax.Array) -> jax.Array:
+        return jnp.sum((self.starts[:] <= round).astype(jnp.int32), dtype=jnp.int32) - 1
+
+    def opens_next(self, state: Any, round: jax.Array) -> jax.Array:
+        """The first round of a later part of the schedule in which an arm opens that is closed now and not sold out."""
+        if self.starts is None:
+            return jnp.int32(NEVER)
+        pulls = state if self.purse is None else state.pulls
+        sold = pulls >= self.stock[:]
+        if self.purse is not None:
+            sold = sold | ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
+        starts, shown = self.starts[:], self.shown[:]
+        opens = jnp.any(shown & ~shown[self._part(round)] & ~sold, axis=1)
+        return jnp.min(jnp.where(opens & (starts > round), starts, NEVER))
+
+    def start(self) -> Any:
+        pulls = jnp.zeros((self.spec.arms,), jnp.int32)
+        return pulls if self.purse is None else Sold(pulls, ticks.zero(pulls.shape))
+
+    def summary(self, state: Any) -> dict[str, jax.Array]:
+        return {"pulls": state if self.purse is None else state.pulls}
+
+    def pull(
+        self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array
+    ) -> tuple[Any, Outcome, Feedback, jax.Array]:
+        arm = jnp.clip(action, 0, self.spec.arms - 1)
+        valid = self.open(state, round)[arm]
+        if self.purse is None:
+            after, outcome, feedback, empty = super().pull(state, action, key, round)
+            return after, outcome._replace(valid=outcome.valid & valid), feedback, empty
+        pulls, outcome, feedback, empty = super().pull(state.pulls, action, key, round)
+        left = ticks.minus(jax.tree.map(lambda x: x[arm], self.purse), jax.tree.map(lambda x: x[arm], state.spent))
+        reward, cost = feedback
+        if self.last_pull == "forfeits":
+            beyond = ticks.exceeds(ticks.add(ticks.zero(), cost), left)
+            # What is left is less than a cost here, so it is the part of one unit.
+            reward, cost = jnp.where(beyond, 0, reward), jnp.where(beyond, left.part, cost)
+            outcome = outcome._replace(
+                reward=reward, cost=cost, expected_reward=jnp.where(beyond, 0, outcome.expected_reward)
+            )
+        mine = jax.lax.iota(jnp.int32, self.spec.arms) == arm
+        spent = ticks.add(state.spent, jnp.where(mine, cost, 0))
+        outcome = outcome._replace(valid=outcome.valid & valid)
+        return Sold(pulls, spent), outcome, Feedback(reward, cost), empty
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.arms.values()
+
+    def most(self, constraint: Constraint, instance: int = 0) -> float:
+        """Host: the most that one instance could bring under a constraint (:meth:`benchmarks` at its end)."""
+        ready = constraint.prepare(self)
+        end = ticks.to_units(ticks.join(jax.tree.map(np.asarray, ready.end())))
+        return float(self.benchmarks(ready, end[:, None])["moving"](np.array([instance]), end[[instance], None]).item())
+
+    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
+        """Host: the most that could be bought, by the tangent of V at a mark.
+
+        ``"moving"``: the value of
+
+        .. math:: V(u) = \\max_{x \\ge 0} \\sum_{s,k} x_{sk} \\mu_k \\quad\\text{with}\\quad
+            \\sum_{s,k} x_{sk} c_k \\le u, \\quad \\sum_s x_{sk} \\le \\min(m_k, b_k / c_k), \\quad
+            \\sum_k x_{sk} \\le L_s,
+
+        :math:`x_{sk}` pulls of arm k in part s of :math:`L_s` rounds, 0 where it is closed. Without a schedule that is
+        the greedy knapsack: arms by falling :math:`\\mu_k / c_k`, each until it is sold out; with rounds as the clock c
+        = 1. ``"fixed"``: the best single arm. V is concave, and what a lane has pulled is one of its x, with the clock
+        at its conditional mean: so no lane has a regret below 0 where stock or a schedule closes arms. (An arm's money
+        is reached by random costs, so there the mean over lanes is not below 0.)
+
+        Args:
+            constraint: prepared. For others than :class:`~jaxbandits.Horizon` and :class:`~jaxbandits.TotalBudget`
+                with one cost the values are NaN, and so are regrets.
+            clock: in units, ``[instance, mark]``.
+        """
+        money = isinstance(constraint, TotalBudget)
+        if not (money or isinstance(constraint, Horizon)) or self.resources is not None:
+            nothing = np.full((*clock.shape, 2), np.nan)
+            return {name: functools.partial(_tangent, nothing, clock) for name in ("moving", "fixed")}
+        reward, cost = self.values()
+        most = np.where(np.asarray(self.stock) == NEVER, np.inf, np.asarray(self.stock, np.float64))
+        if self.purse is not None:
+            purse = ticks.to_units(ticks.join(jax.tree.map(np.asarray, self.purse)))
+            with np.errstate(divide="ignore"):
+                most = np.minimum(most, np.where(purse < 2.0**30, purse / cost, np.inf))
+        price = cost if money else np.ones_like(cost)
+        tables: dict[str, list[list[tuple[float, float]]]] = {"moving": [], "fixed": []}
+        for i in range(self.instances):
+            there = ~np.isnan(reward[i])
+            r, c, m = reward[i][there], price[i][there], most[i][there]
+            parts = None
+            if self.starts is not None:
+                lengths = np.append(np.diff(np.asarray(self.starts)[i]), np.inf)
+                parts = lengths, np.asarray(self.shown)[i][:, there]
+            tables["moving"].append([bought(r, c, m, u, parts) for u in clock[i]])
+            alone = [[bought(r[[k]], c[[k]], m[[k]], u, _alone(parts, k)) for k in range(r.size)] for u in clock[i]]
+            tables["fixed"].append([max(each) for each in alone])
+        return {name: functools.partial(_tangent, np.asarray(x, np.float64), clock) for name, x in tables.items()}
+
+
+def _tangent(table: np.ndarray, at: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """``table`` holds (V, slope) at each mark ``at``; V is concave, so nobody has more than its tangent says."""
+    value, slope = np.moveaxis(table[instance], -1, 0)
+    return value + slope * (clock - at[instance])
+
+
+def first_rounds(at: Any, instances: int, parts: int) -> np.ndarray:
+    """First rounds ``i32[instance, part]`` from those of all parts but the first."""
+    later = numbers("at", at) if np.size(at) else np.zeros((0,))
+    if later.ndim not in (1, 2) or later.shape[-1] != parts - 1 or later.shape[:-1] not in ((), (instances,)):
+        must = f"[{parts - 1}] or [{instances}, {parts - 1}], one for each part but the first"
+        raise InputError(f"at: shape {np.shape(at)} given; it must be {must}")
+    first = np.concatenate([np.ones((*later.shape[:-1], 1)), later], axis=-1)
+    if ((np.diff(first) < 1) | (later != np.rint(later)) | ~(later <= _MOST_ROUND)).any():
+        raise bad("at", at, "increasing whole numbers from 2 to 2**30")
+    return np.broadcast_to(first, (instances, parts)).astype(np.int32)
+
+
+def _per_arm(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+    table = np.asarray(values, np.float64)
+    if table.shape not in (shape, shape[1:]) or np.isnan(table).any():
+        raise bad(name, values, f"numbers of the shape {list(shape[1:])} or {list(shape)}")
+    return np.broadcast_to(table, shape)
+
+
+def _alone(parts: tuple[np.ndarray, np.ndarray] | None, arm: int) -> tuple[np.ndarray, np.ndarray] | None:
+    return None if parts is None else (parts[0], parts[1][:, [arm]])
+
+
+def bought(
+    reward: np.ndarray,
+    cost: np.ndarray,
+    most: np.ndarray,
+    clock: float,
+    parts: tuple[np.ndarray, np.ndarray] | None = None,
+) -> tuple[float, float]:
+    """(V, slope) of :meth:`Stocked.benchmarks` for arms ``[K]``; ``parts`` are lengths ``[S]`` and who is open."""
+    if parts is None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(reward > 0, reward / cost, 0.0)
+        order = np.argsort(-ratio, kind="stable")
+        ends = np.cumsum(most[order] * cost[order])
+        before = np.concatenate([[0.0], ends[:-1]])
+        with np.errstate(invalid="ignore"):
+            used = np.clip(np.where(ends <= clock, ends, clock) - before, 0.0, None)
+        gained = np.where(
+            cost[order] > 0, used * np.where(cost[order] > 0, ratio[order], 0), most[order] * reward[order]
+        )
+        inside = np.flatnonzero(ends > clock)
+        return float(gained.sum()), float(ratio[order][inside[0]]) if inside.size else 0.0
+    lengths, shown = parts
+    s, k = np.nonzero(shown)
+    if not s.size:
+        return 0.0, 0.0
+    rows = np.concatenate([cost[k][None], np.eye(len(cost))[:, k], np.eye(len(lengths))[:, s]])
+    limits = np.concatenate([[clock], most, lengths])
+    finite = np.isfinite(limits)
+    solved = optimize.linprog(-reward[k], A_ub=rows[finite], b_ub=limits[finite], method="highs")
+    return float(-solved.fun), float(-solved.ineqlin.marginals[0])
