@@ -21,7 +21,17 @@ import jax
 import numpy as np
 
 from jaxbandits._files import path_of, reason_of
-from jaxbandits.apps.live.budgets import BILLION, Account, Breaker, Budget, Traffic, billionths, mean_of, money
+from jaxbandits.apps.live.budgets import (
+    BILLION,
+    MOST_COST,
+    Account,
+    Breaker,
+    Budget,
+    Traffic,
+    billionths,
+    mean_of,
+    money,
+)
 from jaxbandits.apps.live.clock import Clock
 from jaxbandits.apps.live.errors import Broken, Misuse, Unpayable
 from jaxbandits.apps.live.ledger import FORMAT, Layout, Ledger, Request, numbered, terms_of, unit_of
@@ -414,7 +424,7 @@ class Agent:
         return caller
 
     def _cost(self, ledger: Ledger, ticket: Any, cost: Any, confirm: bool) -> int:
-        paid, arm = billionths("cost", cost), ledger.find(self._id(ledger, ticket)).arm
+        paid, arm = billionths("cost", cost, most=MOST_COST), ledger.find(self._id(ledger, ticket)).arm
         most = ledger.layout.terms["times_bound"] * int(ledger.layout.bounds[arm])
         if paid > most and not confirm:
             what = f"at most {ledger.layout.terms['times_bound']:g} times the bound of {ledger.layout.names[arm]}"

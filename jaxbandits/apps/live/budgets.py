@@ -20,6 +20,7 @@ from jaxbandits.core.checks import InputError, bad, number, numbers, positive_nu
 
 BILLION = 10**9
 MOST = 9 * BILLION * BILLION  # what a whole number of SQLite holds
+MOST_COST = 10**6 * BILLION  # of a request: so that sums of them are below that
 _MONEY = decimal.Context(prec=60)
 
 

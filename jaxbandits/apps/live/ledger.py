@@ -18,6 +18,7 @@ import numpy as np
 
 from jaxbandits.apps.live.budgets import (
     BILLION,
+    MOST_COST,
     Account,
     Breaker,
     Pace,
@@ -135,7 +136,7 @@ def bounds_of(arms: Any) -> dict[str, int]:
     for name in arms:
         if not isinstance(name, str) or not name:
             raise bad("arms", name, "names, as text")
-    return {name: billionths(f"arms[{name!r}]", bound) for name, bound in arms.items()}
+    return {name: billionths(f"arms[{name!r}]", bound, most=MOST_COST) for name, bound in arms.items()}
 
 
 class Layout:

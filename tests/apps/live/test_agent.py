@@ -82,6 +82,7 @@ def test_a_request_is_settled_once() -> None:
         (lambda: agent.fail("2", cost=0.0), "ticket: '2' given; .* never given"),
         (lambda: agent.learn(True, cost=0.0), "ticket: True given; .* never given"),
         (lambda: agent.learn(one, cost=-0.01), "cost: -0.01 given; it must be an amount of money from 0"),
+        (lambda: agent.learn(one, cost=2e6, confirm=True), "cost: 2000000.0 given; .* from 0 to 1e"),
         (lambda: agent.learn(one, cost="much"), "cost: 'much' given; it must be an amount of money"),
         (lambda: agent.learn(one, cost=np.nan), "cost: nan given"),
         (lambda: agent.learn(one, cost=0.0, reward=2.5), "reward: 2.5 given; it must be from 0 to 2"),
