@@ -15,8 +15,8 @@ from jaxbandits._engine.scan import at_instance
 from jaxbandits._engine.setup import time_parallel
 from jaxbandits.constraints import Horizon
 from jaxbandits.core import capabilities, streams, ticks
-from jaxbandits.core.protocol import Environment, Outcome, Policy
-from jaxbandits.core.pytrees import Pytree
+from jaxbandits.core.protocol import NEVER, Environment, Outcome, Policy
+from jaxbandits.core.pytrees import Pytree, select_tree
 from jaxbandits.core.streams import Domain, typed
 from jaxbandits.environments.continuum import Continuum
 from jaxbandits.environments.finite import AddressedArms
@@ -78,6 +78,8 @@ def check_environment(
             _pure(environment, tried, instance, words)
             if actions is None:
                 _available(environment, instance, words)
+            if _closes(environment):
+                _keeps_its_opening(environment, instance, words)
             if counted:
                 _counted(environment, tried, instance, words)
             played.append(_outcomes(environment, tried, instance, words, pulls))
@@ -122,8 +124,8 @@ def _stacked(actions: Sequence[Any]) -> Any:
 def _play(environment: Environment, actions: Any, instance: jax.Array, words: jax.Array, pulls: int) -> Outcome:
     def one(action: Any) -> Outcome:
         def again(state: Pytree, round: jax.Array) -> tuple[Pytree, Outcome]:
-            state, outcome, _, _ = _pull(environment, instance, state, action, words, round)
-            return state, outcome
+            after, outcome, _, _ = _pull(environment, instance, state, action, words, round)
+            return select_tree(outcome.valid, after, state), outcome
 
         start = at_instance(environment, instance).start()
         return jax.lax.scan(again, start, jnp.arange(1, pulls + 1, dtype=jnp.int32))[1]
@@ -132,9 +134,10 @@ def _play(environment: Environment, actions: Any, instance: jax.Array, words: ja
 
 
 def _outcomes(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int) -> Outcome:
-    """Outcomes ``[valid action, pull]`` of every action by itself."""
+    """Outcomes ``[valid action, pull]`` of every action by itself; where arms close, not each of them is ``valid``."""
     outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls)
-    valid = np.asarray(outcomes.valid).all(axis=1)
+    valid = np.asarray(outcomes.valid)
+    valid = valid.any(axis=1) if _closes(environment) else valid.all(axis=1)
     assert valid.any(), f"instance {instance}: no action is valid"
     return jax.tree.map(lambda x: np.asarray(x)[valid], outcomes)
 
@@ -175,12 +178,60 @@ def _available(environment: Environment, instance: int, words: jax.Array) -> Non
     arms, there = environment.spec.arms, np.asarray(at_instance(environment, jnp.int32(instance)).available())
     told = there.shape == (arms,) and there.dtype == np.bool_
     assert told, f"instance {instance}: `available` gives {there.dtype}{list(there.shape)}; it must be bool[{arms}]"
+    if _closes(environment):  # what is not there is never open
+        return
     outcomes = _play(environment, jax.lax.iota(jnp.int32, arms), jnp.int32(instance), words, 1)
     wrong = np.flatnonzero(there != np.asarray(outcomes.valid)[:, 0])
     if wrong.size:
         says, valid = ("is not", "valid") if not there[wrong[0]] else ("is", "not valid (its mean cost is −1, say)")
         raise AssertionError(
             f"instance {instance}: `available` says that arm {wrong[0]} {says} there, and a pull of it is {valid}"
+        )
+
+
+_OPEN_ROUNDS = 256
+
+
+def _closes(environment: Environment) -> bool:
+    """May its arms close?"""
+    world = at_instance(environment, jnp.int32(0))
+    return jax.eval_shape(lambda: world.open(world.start(), jnp.int32(1))) is not None
+
+
+@jax.jit
+def _open_rounds(environment: Environment, instance: jax.Array, words: jax.Array) -> tuple[jax.Array, ...]:
+    """Rounds played by chance among the open arms: (open, valid ``[round, K]``; ``opens_next`` of each)."""
+    world, key = at_instance(environment, instance), typed(words)
+    exists, arms = world.available(), jax.lax.iota(jnp.int32, environment.spec.arms)
+
+    def one(state: Pytree, round: jax.Array) -> tuple[Pytree, tuple[jax.Array, ...]]:
+        open_ = exists & world.open(state, round)
+        valid = jax.vmap(lambda arm: world.pull(state, arm, key, round)[1].valid)(arms)
+        arm = streams.available_arm(streams.words(key, round, 1)[0], open_)
+        after = world.pull(state, jnp.minimum(arm, arms.size - 1), key, round)[0]
+        next_ = world.opens_next(state, round)
+        return select_tree(jnp.any(open_), after, state), (open_, valid, next_)
+
+    return jax.lax.scan(one, world.start(), jnp.arange(1, _OPEN_ROUNDS + 1, dtype=jnp.int32))[1]
+
+
+def _keeps_its_opening(environment: Environment, instance: int, words: jax.Array) -> None:
+    """``open`` says which pulls are valid, and no closed arm opens before ``opens_next`` says so."""
+    there, valid, after = (np.asarray(x) for x in _open_rounds(environment, jnp.int32(instance), words))
+    for round, arm in np.argwhere(there != valid)[:1]:
+        says, but = ("is open", "not valid") if there[round, arm] else ("is closed", "valid")
+        raise AssertionError(
+            f"instance {instance}: in round {round + 1} `open` says that arm {arm} {says}, and a pull of it is {but}"
+        )
+    # [earlier, round]: an arm that was closed is open. Elsewhere than by address a pull between may have opened it.
+    opens = np.triu((there[None] & ~there[:, None]).any(axis=2), 1)
+    if not isinstance(environment, AddressedArms):
+        idle = np.append(0, np.cumsum(there.any(axis=1)))
+        opens &= idle[:-1, None] == idle[None, :-1]
+    for earlier, round in np.argwhere(opens & (after[:, None] > np.arange(1, len(there) + 1)))[:1]:
+        when = "never" if after[earlier] == NEVER else f"round {after[earlier]}"
+        raise AssertionError(
+            f"instance {instance}: in round {earlier + 1} `opens_next` says {when}, and in round {round + 1} an arm opens"
         )
 
 
@@ -192,10 +243,14 @@ def _counted(environment: Environment, actions: Sequence[Any], instance: int, wo
         for number, action in enumerate(actions):
             round += 1
             state, *mixed[number, n] = _pull_fast(environment, i, state, action, words, round)
+    if _closes(environment):  # who is open may be another matter of the round
+        times, mixed = 1, {pair: [x[0]._replace(valid=None), *x[1:]] for pair, x in mixed.items()}
     for number, action in enumerate(actions):
         state = _start(environment, instance)
         for n in range(times):
             state, *got = _pull_fast(environment, i, state, action, words, 1000 + n)
+            if _closes(environment):
+                got[0] = got[0]._replace(valid=None)
             what = f"instance {instance}: pull {n + 1} of action {number} among others, and alone in other rounds: it"
             equal(mixed[number, n], got, what)
 
@@ -300,6 +355,7 @@ def _by_pull_and_by_address(environment: AddressedArms, instance: jax.Array, wor
             reward, cost = world.outcome(key, arm, n)
             mean_reward, mean_cost = world.means(arm)
             counted = state + (jax.lax.iota(jnp.int32, state.size) == arm)
+            open_ = world.opening(arm, n, n + 1)
             return after, {
                 "the number of events": (jnp.int32(len(outcome.events)), jnp.int32(0)),
                 "the reward": (outcome.reward, reward),
@@ -310,7 +366,7 @@ def _by_pull_and_by_address(environment: AddressedArms, instance: jax.Array, wor
                 "the learner's cost": (feedback.cost, cost),
                 "the state (is it the counts of pulls?)": (jnp.all(after == counted), jnp.bool_(True)),
                 "empty": (empty, jnp.bool_(False)),
-                "valid": (outcome.valid, mean_cost >= 0),
+                "valid": (outcome.valid, (mean_cost >= 0) & (True if open_ is None else open_)),
             }
 
         return jax.lax.scan(again, world.start(), jnp.arange(_PULLS, dtype=jnp.int32))[1]
