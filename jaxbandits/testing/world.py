@@ -15,6 +15,7 @@ from jaxbandits._engine.scan import at_instance
 from jaxbandits._engine.setup import time_parallel
 from jaxbandits.constraints import Horizon
 from jaxbandits.core import capabilities, streams, ticks
+from jaxbandits.core.checks import InputError, in_a_line, written
 from jaxbandits.core.protocol import NEVER, Environment, Outcome, Policy
 from jaxbandits.core.pytrees import Pytree, select_tree
 from jaxbandits.core.streams import Domain, typed
@@ -50,10 +51,13 @@ def check_environment(
         The largest distance of an empirical mean from the stated one, in its standard errors.
 
     An environment whose outcomes are *addressed* (:mod:`jaxbandits.core.capabilities`) is held to it: ``pull`` agrees
-    with ``outcome`` and ``means``, and every engine that takes it gives the bits of the scan engine.
+    with ``outcome`` and ``means``, and every engine that takes it gives the bits of the scan engine. Where arms close,
+    ``open`` says which pulls are valid, and no arm opens before ``opens_next``.
 
     Raises:
-        AssertionError: naming the rule that is broken and where. Empirical means fail by a Bonferroni test at 1 %.
+        AssertionError: naming the rule that is broken and where. Empirical means fail by a Bonferroni test at 1 %,
+            which holds for rare outcomes, too: by exact binomial tails, or Hoeffding's bound.
+        InputError: code that fails, with class, method and line.
 
     Example:
         >>> import jaxbandits as jb
@@ -99,6 +103,10 @@ def check_environment(
                 _values(environment, len(tried), instance, outcomes)
     except AssertionError as broken:
         raise AssertionError(f"{name}: {broken}") from broken
+    except InputError:
+        raise
+    except Exception as problem:
+        raise InputError(f"{written(environment, 'pull', problem)}: fails: {in_a_line(problem)}") from problem
     return worst
 
 
@@ -252,7 +260,11 @@ def _counted(environment: Environment, actions: Sequence[Any], instance: int, wo
             if _closes(environment):
                 got[0] = got[0]._replace(valid=None)
             what = f"instance {instance}: pull {n + 1} of action {number} among others, and alone in other rounds: it"
-            equal(mixed[number, n], got, what)
+            try:
+                equal(mixed[number, n], got, what)
+            except AssertionError as broken:
+                told = "outcomes that belong to the round, or go on from the last, need check_environment(…, counted=False)"
+                raise AssertionError(f"{broken}; {told}") from None
 
 
 def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: int, root: Any, seen: Outcome) -> None:
@@ -267,26 +279,56 @@ def _lanes_differ(environment: Environment, actions: Sequence[Any], instance: in
 
 
 def _means(outcomes: Outcome, instance: int, bound: int) -> list[tuple[float, str]]:
-    """|empirical − stated mean| in standard errors, of reward and cost of every valid action, and which one it is."""
-    pulls, scores = outcomes.reward.shape[1], list[tuple[float, str]]()
+    """How far the mean reward and the mean cost of every valid action are from the stated ones, and which one it is.
+
+    In standard errors, or rather what a normal law has for the same chance: that of 0-or-1 outcomes is exact, and where
+    few outcomes differ from the commonest one (rare successes) no normal law holds, but Hoeffding's bound.
+    """
+    scores = list[tuple[float, str]]()
     for name in ("reward", "cost"):
         sample, stated = getattr(outcomes, name), getattr(outcomes, f"expected_{name}")
         low = -bound if stated.min() < 0 else 0
-        outside = sample[(sample < low) | (sample > bound)]
+        outside = sample[((sample < low) | (sample > bound)) & _where_valid(outcomes, sample)]
         beyond = f"a {name} of {outside.flat[0] if outside.size else 0} ticks is outside {low} … {bound}"
         assert not outside.size, f"instance {instance}: {beyond}, which `largest` says"
-        # Of each pull against its own stated mean, which may change from pull to pull.
-        gap = sample.astype(np.float64) - stated
-        error = gap.std(axis=1, ddof=1) / np.sqrt(pulls)
-        # A sample without spread has no error of its own: that of a 0-or-1 outcome of the stated mean, then.
-        share = np.clip(stated.mean(axis=1) / bound, 0, 1)
-        error = np.where(error > 0, error, bound * np.sqrt(share * (1 - share) / pulls))
-        constant = (np.abs(gap) <= 1).all(axis=1)
-        away = np.maximum(np.abs(gap.mean(axis=1)) - 0.5, 0)  # the stated mean is rounded to a tick
-        for (number, *_), score in np.ndenumerate(np.where(constant, 0.0, away / np.maximum(error, 1e-9))):
+        for number, *resource in np.ndindex(sample.shape[0], *sample.shape[2:]):
+            pulls = outcomes.valid[number]
+            drawn, means = (x[number, pulls][(..., *resource)].astype(np.float64) for x in (sample, stated))
             where = f"instance {instance}: the mean {name} of action {number} (of those that are valid)"
-            scores.append((float(score), where))
+            scores.append((distance(drawn, means, low, bound), where))
     return scores
+
+
+def _where_valid(outcomes: Outcome, sample: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(outcomes.valid[(..., *[None] * (sample.ndim - 2))], sample.shape)
+
+
+_FEW = 300  # outcomes other than the commonest, for the mean to be near enough to a normal law: its skew is then 0.06
+
+
+def distance(drawn: np.ndarray, stated: np.ndarray, low: float, high: float) -> float:
+    """How far the mean of outcomes in ``low … high`` is from that of their stated means, in standard errors."""
+    from scipy import stats as laws  # slow to import
+
+    number = drawn.size
+    if (np.abs(drawn - stated) <= 1).all():
+        return 0.0
+    mean = stated.mean()
+    # The stated mean is rounded to a tick.
+    mean = float(np.clip(drawn.mean(), mean - 0.5, mean + 0.5))
+    share, seen = (mean - low) / (high - low), (drawn.mean() - low) / (high - low)
+    kinds, counts = np.unique(drawn, return_counts=True)
+    if np.isin(kinds, (low, high)).all() and (stated == stated[0]).all():
+        won = int((drawn == high).sum())
+        tail = min(laws.binom.cdf(won, number, share), laws.binom.sf(won - 1, number, share))
+        return float(laws.norm.isf(min(tail, 0.5)))
+    if number - counts.max() >= _FEW:
+        return float(abs(drawn.mean() - mean) / (drawn.std(ddof=1) / np.sqrt(number)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.nan_to_num(seen * np.log(seen / share)) + np.nan_to_num(
+            (1 - seen) * np.log((1 - seen) / (1 - share))
+        )
+    return float(laws.norm.isf(min(np.exp(-number * apart), 0.5)))
 
 
 def _values(environment: Environment, arms: int, instance: int, outcomes: Outcome) -> None:
@@ -295,8 +337,10 @@ def _values(environment: Environment, arms: int, instance: int, outcomes: Outcom
         stated = getattr(outcomes, f"expected_{name}")
         of_arms, told = np.asarray(values, np.float64)[instance][:arms], f"instance {instance}: `values` gives a mean"
         mine = of_arms[np.isfinite(of_arms)].reshape(-1, *stated.shape[2:])
+        if _closes(environment) and len(stated) < len(mine):  # some can never be pulled
+            return
         assert len(mine) == len(stated), f"{told} {name} of {len(mine)} arms, but {len(stated)} can be pulled"
-        # a mean that changes from pull to pull is no single value
+        # A mean that changes from pull to pull is no single value.
         theirs = ticks.to_units(stated[:, 0])
         apart = np.where(stated[:, 0] == stated[:, 1], np.abs(mine - theirs), 0.0)
         at = apart.argmax()
@@ -327,7 +371,8 @@ def _addresses(environment: Environment, root: jax.Array) -> None:
             warnings.filterwarnings("ignore", r"Zooming\.lipschitz")  # how well it plays does not matter here
             given: dict[str, Any] = {"key": root, "replicates": 2, "marks": (0.5, 1.0)}
             one, other = (simulate(policy, environment, horizon, engine=x, **given) for x in ("scan", "leap"))
-        assert_same_results(one, other, f"engine scan and engine {other.about['engine']}")
+        promise = f"{type(environment).__name__}.addressed is declared; engine scan and engine {other.about['engine']}"
+        assert_same_results(one, other, promise)
 
 
 def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) -> None:
@@ -339,8 +384,8 @@ def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) ->
         if wrong.size:
             arm, n = (int(i) for i in wrong[0])
             raise AssertionError(
-                f"instance {instance}: pull {n + 1} of arm {arm}: {name} is {by_pull[arm, n]} by pull and "
-                f"{by_address[arm, n]} by means and outcome"
+                f"`addressed` is declared; instance {instance}: pull {n + 1} of arm {arm}: {name} is "
+                f"{by_pull[arm, n]} by pull and {by_address[arm, n]} by means and outcome"
             )
 
 
