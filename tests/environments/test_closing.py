@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from functools import cache
 from typing import Any
@@ -13,6 +14,7 @@ from scipy import stats as laws
 
 import jaxbandits as jb
 from jaxbandits import policies
+from jaxbandits._engine.setup import time_parallel
 from jaxbandits.core.protocol import Constraint, Policy
 from jaxbandits.environments import FiniteArms, Stocked
 from jaxbandits.environments.closing import bought
@@ -202,17 +204,24 @@ def test_some_policies_keep_to_open_arms(policy: Policy, name: str, constraint: 
     keeps_to_open_arms(policy, name, constraint)
 
 
+# 9,000 play some 10⁸ rounds in a quarter of an hour on one core:
+# CLOSING_REPLICATES=9000 python -m pytest tests/environments/test_closing.py -m integration -k closed_arm
+REPLICATES = int(os.environ.get("CLOSING_REPLICATES", "8"))
+
+
 def keeps_to_open_arms(policy: Policy, name: str, constraint: Constraint) -> None:
     """No lane is invalid, no stock is oversold, and arms closed for good do not end what can go on."""
     world = closing(name)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*lanes ended with status closed")
-        result = jb.simulate(policy, world, constraint, key=KEY, replicates=8, marks=2)
-    endings = set(result.status.values.ravel().tolist())
-    assert endings <= {"exhausted", "horizon", "closed"}, endings
-    arms = result.pulls.values[..., :ARMS]
-    assert (arms <= STOCK[None, :, None]).all()
-    assert (arms.sum(axis=-1) > 0).all()
+    leaps = not isinstance(time_parallel(policy, world, constraint.prepare(world)), str)
+    for engine in ("scan", "leap") if leaps and REPLICATES > 8 else ("scan",):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*lanes ended with status closed")
+            result = jb.simulate(policy, world, constraint, key=KEY, replicates=REPLICATES, marks=2, engine=engine)
+        endings = set(np.unique(result.status.values).tolist())
+        assert endings <= {"exhausted", "horizon", "closed", "stopped"}, endings
+        arms = result.pulls.values[..., :ARMS]
+        assert (arms <= STOCK[None, :, None]).all()
+        assert (arms.sum(axis=-1) > 0).all()
 
 
 @jb.pytree
