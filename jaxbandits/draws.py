@@ -47,6 +47,17 @@ def _words(key: jax.Array, round: jax.Array, role: int, arms: int) -> tuple[jax.
     return words[:, 0], words[:, 1]
 
 
+def _of_arms(wide: jax.Array, arms: int) -> jax.Array:
+    """The first ones of more draws than there are arms, all of which are made (see ``fast_width``).
+
+    XLA on CPU would make those alone that are taken; what a reduction ends with it stores.
+    """
+    if wide.shape[0] == arms:
+        return wide
+    first = jax.lax.iota(jnp.int32, 2) == 0
+    return jnp.max(jnp.where(first[None, :], wide[:, None], -jnp.inf), axis=1)[:arms]
+
+
 def _open_uniform(word: jax.Array) -> jax.Array:
     """In (0, 1)."""
     return jnp.minimum((word.astype(jnp.float32) + 0.5) * np.float32(2.0**-32), np.float32(1 - 2.0**-24))
@@ -109,7 +120,7 @@ def beta(key: jax.Array, round: jax.Array, role: int, a: Any, b: Any) -> jax.Arr
         odds = [_log_gamma(*x) for x in zip(z, wide, small, strict=True)]
         (shape_a, log_a), (shape_b, log_b) = odds
         drawn = shape_a / (shape_a + shape_b * jnp.exp(log_b - log_a))
-    return jnp.where((a > 0) & (b > 0), drawn[:arms], jnp.nan)
+    return jnp.where((a > 0) & (b > 0), _of_arms(drawn, arms), jnp.nan)
 
 
 def gamma(key: jax.Array, round: jax.Array, role: int, shape: Any, rate: Any = 1.0) -> jax.Array:
@@ -126,7 +137,7 @@ def gamma(key: jax.Array, round: jax.Array, role: int, shape: Any, rate: Any = 1
     z, _ = laws._normal_pair(*_words(key, round, role, width))
     small, _ = _words(key, round, role + 1, width)
     larger, log = _log_gamma(z, jnp.pad(shape, (0, width - arms), constant_values=1), small)
-    return jnp.where(shape > 0, (larger * jnp.exp(log))[:arms] / jnp.asarray(rate, jnp.float32), jnp.nan)
+    return jnp.where(shape > 0, _of_arms(larger * jnp.exp(log), arms) / jnp.asarray(rate, jnp.float32), jnp.nan)
 
 
 def _log_gamma(z: jax.Array, shape: jax.Array, word: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -61,7 +61,8 @@ class Episodes:
 
     What a learner sees is a vector in [0, 1]: of each arm n/(1 + n) for its n pulls, mean reward and mean cost so far
     (0 and 1 before the first), whether it can be pulled now; then the share of the clock that is left, and what may be
-    spent in the coming round, at most 1. So a learner without memory sees all that an index policy would. The reward of a round
+    spent in the coming round, at most 1. So a learner without memory sees all that an index policy would. The reward of
+    a round
     is what the accountant let it earn, in the environment's units.
 
     Args:

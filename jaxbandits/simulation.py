@@ -125,8 +125,8 @@ def simulate(
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=2)
     ready = layout.tasks[0].constraint
-    if not layout.benchmarks and (line := apart_from_values(result, environment, ready)) is not None:
-        warnings.warn(line, stacklevel=2)
+    if not layout.benchmarks and (apart := apart_from_values(result, environment, ready)) is not None:
+        warnings.warn(apart, stacklevel=2)
     if getattr(ready, "resources", None) is None and limits.ends_before_its_clock(ready) is not None:
         # Lanes ended by what the clock does not measure: the benchmark of their regret stands still with it.
         stood = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]

@@ -355,7 +355,9 @@ def _play_a_round(
     for path, leaf in jax.tree_util.tree_leaves_with_path(state):
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             name = f"{type(policy).__name__}.init: state{jax.tree_util.keystr(path)}"
-            must = "numbers; update and select get a key, which jax.random.fold_in(key, view.round) makes one of the round"
+            must = (
+                "numbers; update and select get a key, which jax.random.fold_in(key, view.round) makes one of the round"
+            )
             raise bad(name, "a jax key", must)
     start = _trace(environment, "start", lambda: world.start())
     pulled = _trace(environment, "pull", lambda s, a: world.pull(s, a, key, jnp.int32(1)), start, blank)
@@ -365,7 +367,13 @@ def _play_a_round(
     opening = _trace(environment, "open", world.open, start, _i32())
     if opening is not None:
         _same(environment, "open", "bool[K]", opening, view.available)
-        _same(environment, "opens_next", "int32[]", _trace(environment, "opens_next", world.opens_next, start, _i32()), _i32())
+        _same(
+            environment,
+            "opens_next",
+            "int32[]",
+            _trace(environment, "opens_next", world.opens_next, start, _i32()),
+            _i32(),
+        )
     observation = Observation(view, blank, feedback, _FLAG)
     updated = _trace(policy, "update", lambda s, o: one_policy.update(s, key, o), state, observation)
     _same(policy, "update", "a state like that of init", updated, state)

@@ -167,7 +167,8 @@ class Stocked(AddressedArms):
     def open(self, state: Any, round: jax.Array) -> jax.Array:
         if self.purse is None:
             return super().open(state, round)  # type: ignore[return-value]
-        return super().open(state.pulls, round) & ~ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
+        stocked: jax.Array = super().open(state.pulls, round)  # type: ignore[assignment]
+        return stocked & ~ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
 
     def _part(self, round: jax.Array) -> jax.Array:
         return jnp.sum((self.starts[:] <= round).astype(jnp.int32), dtype=jnp.int32) - 1
@@ -177,7 +178,7 @@ class Stocked(AddressedArms):
         if self.starts is None:
             return jnp.int32(NEVER)
         pulls = state if self.purse is None else state.pulls
-        sold = pulls >= self.stock[:]
+        sold = (pulls >= self.stock[:]) | ~self.available()
         if self.purse is not None:
             sold = sold | ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
         starts, shown = self.starts[:], self.shown[:]

@@ -58,8 +58,8 @@ from .several_resources import WilsonBounds as WilsonBounds
 from .soft import BudgetedThompson as BudgetedThompson
 from .soft import SoftElim as SoftElim
 from .soft import SoftIndex as SoftIndex
-from .subsidy import PECS as PECS
 from .subsidy import CSUCB as CSUCB
+from .subsidy import PECS as PECS
 from .subsidy import ConservativeUCB as ConservativeUCB
 from .subsidy import CSThompson as CSThompson
 from .subsidy import Floored as Floored

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike, one_of
 from jaxbandits.core import streams, ticks
@@ -67,8 +66,8 @@ class Racing(NamedTuple):
 
 @pytree
 class ChernoffOverlap(_Survivors):
-    """Chernoff-Overlap: pull the arm with the least :math:`n_k \\sqrt{\\hat c_k}`, drop what is surely not the best, and
-    stop when one arm is left.
+    """Chernoff-Overlap: pull the arm with the least :math:`n_k \\sqrt{\\hat c_k}`, drop what is surely not the best,
+    and stop when one arm is left.
 
     Arm k leaves when, a being the best so far and :math:`m = (n_a \\bar r_a + n_k \\bar r_k) / (n_a + n_k)`,
 
@@ -87,8 +86,8 @@ class ChernoffOverlap(_Survivors):
         >>> import jax
         >>> import jaxbandits as jb
         >>> arms = jb.environments.FiniteArms.bernoulli([0.8, 0.5, 0.3], [0.9, 0.1, 0.5])
-        >>> result = jb.simulate(
-        ...     jb.policies.ChernoffOverlap(delta=0.05), arms, jb.Horizon(5000), key=jax.random.key(0), replicates=8, marks=1)
+        >>> policy = jb.policies.ChernoffOverlap(delta=0.05)
+        >>> result = jb.simulate(policy, arms, jb.Horizon(5000), key=jax.random.key(0), replicates=8, marks=1)
         >>> set(result.status.values.ravel().tolist()), set(result.recommended.values.ravel().tolist())
         ({'stopped'}, {0})
     """
@@ -148,7 +147,7 @@ class Phases(NamedTuple):
 class Elimination(_Survivors):
     """Spend the budget in phases; after each the arms with the smallest means leave, until one is left.
 
-    ``"halving"``: :math:`\\lceil \\log_2 K \\rceil` phases of equal money, half of the arms (rounded up) stay after each.
+    ``"halving"``: :math:`\\lceil \\log_2 K \\rceil` phases of equal money, half of the arms (rounded up) stay.
     ``"rejects"``: K − 1 phases, one arm leaves after each; with :math:`L = \\tfrac12 + \\sum_{i=2}^K 1/i` the first has
     the share 1/L of the money, the k-th 1/(L(K + 2 − k)).
 

@@ -39,8 +39,8 @@ class FixedSplit(Plan):
     """Draw arm k in every round with probability :math:`w_k / \\sum_j w_j`, whatever was seen: a plan, not a learner.
 
     With :math:`w_k \\propto b_k / \\mu^c_k` arm k gets the share :math:`b_k` of the money on average; with all weight
-    on one arm it is played for ever. Shares are those among the arms that are open; while none of weight above 0 is, all
-    that are open have the same. Weights count to 2⁻¹⁵ of the largest (with K above 2¹⁵ arms to K · 2⁻³⁰).
+    on one arm it is played for ever. Shares are those among the arms that are open; while none of weight above 0 is,
+    all that are open have the same. Weights count to 2⁻¹⁵ of the largest (with K above 2¹⁵ arms to K · 2⁻³⁰).
     One draw a round, addressed by the round (role ``MIX``); an arm of weight 0, as one that does not exist, changes
     none.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 
 from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike
-from jaxbandits.core import arm_statistics, streams, ticks
+from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Observation, Policy, View
@@ -206,8 +207,8 @@ class PECS(_KnownCosts):
 
     With :math:`\\Delta = 2^{-\\omega}`, :math:`\\tau_\\omega = \\lceil 2 \\ln(T \\Delta^2) / \\Delta^2 \\rceil` and
     :math:`\\beta_\\omega = \\sqrt{\\ln(T \\Delta^2) / (2 \\tau_\\omega)}`: first all that are left are pulled
-    :math:`\\tau_\\omega` times, those with :math:`\\bar r + \\beta_\\omega \\le \\max (\\bar r - \\beta_\\omega)` leave, ω
-    grows by 1. Then candidate i is pulled to :math:`\\tau_{\\omega_i}`, ℓ to :math:`\\tau_{\\omega'}` with
+    :math:`\\tau_\\omega` times, those with :math:`\\bar r + \\beta_\\omega \\le \\max (\\bar r - \\beta_\\omega)`
+    leave, ω grows by 1. Then candidate i is pulled to :math:`\\tau_{\\omega_i}`, ℓ to :math:`\\tau_{\\omega'}` with
     :math:`\\omega' = \\min(\\omega_\\ell, \\omega_i + \\kappa)`. It is played for good if
 
     .. math:: (1-\\alpha)(\\bar r_\\ell + \\beta_{\\omega_i}) < \\bar r_i - \\beta_{\\omega_i},
@@ -260,7 +261,7 @@ class PECS(_KnownCosts):
     def select(self, state: PairwiseState, key: jax.Array, view: View) -> tuple[PairwiseState, jax.Array]:
         state = state._replace(seen=state.seen | view.available)
         mine, means, available = jax.lax.optimization_barrier((self, means_of(state.learnt), view.available))
-        last = jnp.floor(0.5 * jnp.log2(mine.horizon / np.float32(np.e))).astype(jnp.int32)
+        last = jnp.floor(0.5 * jnp.log2(mine.horizon / np.float32(math.e))).astype(jnp.int32)
         prices, ids = mine.prices(means), jax.lax.iota(jnp.int32, available.shape[0])
 
         def first(among: jax.Array) -> jax.Array:
@@ -295,7 +296,9 @@ class PECS(_KnownCosts):
         found = tests & alone
         after = state._replace(
             # Who was dropped may be good enough all the same.
-            dropped=jnp.where(tests, jnp.where(alone, jnp.zeros_like(kept), state.dropped | (left & ~kept)), state.dropped),
+            dropped=jnp.where(
+                tests, jnp.where(alone, jnp.zeros_like(kept), state.dropped | (left & ~kept)), state.dropped
+            ),
             level=state.level + (tests & ~alone).astype(jnp.int32),
             best=jnp.where(found, first(kept), state.best),
         )
@@ -355,8 +358,8 @@ class ConservativeUCB(ArmTotals):
     """Conservative UCB: the arm with the largest upper bound, if what was surely earned leaves room for it; else arm 0.
 
     Arm 0 is the default, its mean :math:`\\mu_0` is known. With :math:`D_k = \\sqrt{\\psi(n_k) / n_k}`,
-    :math:`\\theta_k = \\bar r_k + D_k`, :math:`\\lambda_k = \\max(0, \\bar r_k - D_k)` (both :math:`\\mu_0` for arm 0; ∞ and 0 without
-    pulls) and :math:`J = \\arg\\max \\theta`, lowest index first, J is played if
+    :math:`\\theta_k = \\bar r_k + D_k`, :math:`\\lambda_k = \\max(0, \\bar r_k - D_k)` (both :math:`\\mu_0` for arm 0;
+    ∞ and 0 without pulls) and :math:`J = \\arg\\max \\theta`, lowest index first, J is played if
 
     .. math:: \\sum_k n_k \\lambda_k + \\lambda_J \\ge (1-\\alpha)\\, \\mu_0\\, t.
 
@@ -369,8 +372,9 @@ class ConservativeUCB(ArmTotals):
     the plainer :math:`2 \\ln(K s^3 / \\delta)` where ``wide``.
 
     With ``cost``, what the default costs, the floor is :math:`(1-\\alpha) \\rho_0` per unit of money,
-    :math:`\\rho_0 = \\mu_0 / c_0`: then :math:`\\lambda_k - (1-\\alpha) \\rho_0 \\min(1, \\bar c_k + D_k)` in place of λ
-    (:math:`\\alpha \\mu_0` for arm 0), 0 on the right, :math:`J = \\arg\\max \\min(1, \\bar r_k + D_k) / \\max(0, \\bar c_k - D_k)`
+    :math:`\\rho_0 = \\mu_0 / c_0`: then :math:`\\lambda_k - (1-\\alpha) \\rho_0 \\min(1, \\bar c_k + D_k)` in place of
+    λ (:math:`\\alpha \\mu_0` for arm 0), 0 on the right,
+    :math:`J = \\arg\\max \\min(1, \\bar r_k + D_k) / \\max(0, \\bar c_k - D_k)`
     and 2K bounds in place of K.
 
     While arm 0 is closed J is played.
@@ -415,7 +419,7 @@ class ConservativeUCB(ArmTotals):
         zeta = bounds / self.delta
         log = jnp.log(zeta)
         grows = zeta * (1 + log) / ((zeta - 1) * log) * jnp.log(jnp.log1p(n))
-        return jnp.log(jnp.maximum(3, log)) + jnp.log(2 * np.float32(np.e**2) * zeta) + grows
+        return jnp.log(jnp.maximum(3, log)) + jnp.log(2 * np.float32(math.e**2) * zeta) + grows
 
     def bounds(self, means: Means, arms: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(the index whose largest is J, what a pull surely brings beyond the floor, in units of max(1, (1−α)ρ₀))."""

@@ -108,7 +108,7 @@ def _per_lane(result: Any, values: np.ndarray, name: str) -> xarray.DataArray:
 
 
 def quality_regret(result: Any, world: Environment, alpha: float) -> xarray.DataArray:
-    """:math:`\\sum_k n_k (q - \\mu_k)^+` at every mark, :math:`q = (1-\\alpha) \\mu^*`: how far arms were below the floor.
+    """:math:`\\sum_k n_k (q - \\mu_k)^+` at every mark, :math:`q = (1-\\alpha) \\mu^*`: below the floor.
 
     Args:
         result: of ``simulate(…, record=("pulls",))``.

@@ -234,7 +234,7 @@ def replicates_differ(subject: Subject) -> None:
 
 
 def scores_rest_as_declared(subject: Subject) -> None:
-    """An index policy that declares ``rests``: a score reads its own arm and t, and does not fall while the arm rests."""
+    """An index policy that declares ``rests``: a score reads its own arm and t, and never falls at rest."""
     leaves = one_setting(subject.first, subject.environment)
     if not isinstance(leaves, IndexPolicy) or not leaves.rests:
         return
@@ -271,8 +271,8 @@ def keys_are_addressed_by_the_round(subject: Subject) -> None:
     inputs = [_KEY] + [_VARIES] * (len(traced.jaxpr.invars) - 1)
     for draw in draws_of_a_fixed_key(traced.jaxpr, inputs)[1]:
         raise AssertionError(
-            f"a draw with a key that is the same in every round, and so is the draw ({draw}); its key must be addressed "
-            "by the round: jax.random.fold_in(key, view.round), or one of jb.draws"
+            f"a draw with a key that is the same in every round, and so is the draw ({draw}); its key must be "
+            "addressed by the round: jax.random.fold_in(key, view.round), or one of jb.draws"
         )
 
 
@@ -298,10 +298,17 @@ def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], 
             fits = len(one.invars) == len(given)
             # What does not match one by one (a loop's parts, a branch) is taken together: rather too much varies.
             into = given if fits else given[-len(one.invars) :] if equation.primitive.name == "cond" else None
-            into = [together] * len(one.invars) if into is None or equation.primitive.name in ("scan", "while") else into
+            into = (
+                [together] * len(one.invars) if into is None or equation.primitive.name in ("scan", "while") else into
+            )
             out, draws = draws_of_a_fixed_key(one, into)
             found += [place or summarize(equation.source_info).rpartition("/")[2] for place in draws]
-            if len(inner) == 1 and len(out) == len(outputs) and fits and equation.primitive.name not in ("scan", "while"):
+            if (
+                len(inner) == 1
+                and len(out) == len(outputs)
+                and fits
+                and equation.primitive.name not in ("scan", "while")
+            ):
                 outputs = out
         of |= dict(zip(equation.outvars, outputs, strict=True))
     return [read(x) for x in jaxpr.outvars], list(dict.fromkeys(found))
@@ -318,12 +325,15 @@ def _jaxprs(value: Any) -> list[Any]:
 def totals_go_on_beyond_128_units(subject: Subject) -> None:
     """What a policy adds up of 300 rewards and costs of a whole unit does not wrap, as int32 ticks do after 128."""
     leaves, seen = one_setting(subject.first, subject.environment), subject.round(0).observation
-    if not isinstance(seen.feedback, Feedback) or jax.tree.structure(seen.action) != jax.tree.structure(0):
+    action = seen.action
+    if not isinstance(seen.feedback, Feedback) or not isinstance(action, jax.Array):
         return
-    if np.shape(seen.action) != () or seen.action.dtype != jnp.int32:
+    if action.shape or action.dtype != jnp.int32:
         return
     seen = seen._replace(
-        action=jnp.int32(0), empty=jnp.bool_(False), feedback=jax.tree.map(lambda x: jnp.full_like(x, ticks.ONE), seen.feedback)
+        action=jnp.int32(0),
+        empty=jnp.bool_(False),
+        feedback=jax.tree.map(lambda x: jnp.full_like(x, ticks.ONE), seen.feedback),
     )
 
     def again(state: Any, round: jax.Array) -> tuple[Any, Any]:

@@ -145,9 +145,9 @@ def _outcomes(environment: Environment, actions: Sequence[Any], instance: int, w
     """Outcomes ``[valid action, pull]`` of every action by itself; where arms close, not each of them is ``valid``."""
     outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls)
     valid = np.asarray(outcomes.valid)
-    valid = valid.any(axis=1) if _closes(environment) else valid.all(axis=1)
-    assert valid.any(), f"instance {instance}: no action is valid"
-    return jax.tree.map(lambda x: np.asarray(x)[valid], outcomes)
+    kept = valid.any(axis=1) if _closes(environment) else valid.all(axis=1)
+    assert kept.any(), f"instance {instance}: no action is valid"
+    return jax.tree.map(lambda x: np.asarray(x)[kept], outcomes)
 
 
 # --- The rules.
@@ -213,7 +213,7 @@ def _open_rounds(environment: Environment, instance: jax.Array, words: jax.Array
     exists, arms = world.available(), jax.lax.iota(jnp.int32, environment.spec.arms)
 
     def one(state: Pytree, round: jax.Array) -> tuple[Pytree, tuple[jax.Array, ...]]:
-        open_ = exists & world.open(state, round)
+        open_ = exists & world.open(state, round)  # type: ignore[operator]
         valid = jax.vmap(lambda arm: world.pull(state, arm, key, round)[1].valid)(arms)
         arm = streams.available_arm(streams.words(key, round, 1)[0], open_)
         after = world.pull(state, jnp.minimum(arm, arms.size - 1), key, round)[0]
@@ -239,7 +239,8 @@ def _keeps_its_opening(environment: Environment, instance: int, words: jax.Array
     for earlier, round in np.argwhere(opens & (after[:, None] > np.arange(1, len(there) + 1)))[:1]:
         when = "never" if after[earlier] == NEVER else f"round {after[earlier]}"
         raise AssertionError(
-            f"instance {instance}: in round {earlier + 1} `opens_next` says {when}, and in round {round + 1} an arm opens"
+            f"instance {instance}: in round {earlier + 1} `opens_next` says {when}, and in round {round + 1} an arm "
+            "opens"
         )
 
 
@@ -263,7 +264,7 @@ def _counted(environment: Environment, actions: Sequence[Any], instance: int, wo
             try:
                 equal(mixed[number, n], got, what)
             except AssertionError as broken:
-                told = "outcomes that belong to the round, or go on from the last, need check_environment(…, counted=False)"
+                told = "outcomes of the round, or that go on from the last, need check_environment(…, counted=False)"
                 raise AssertionError(f"{broken}; {told}") from None
 
 

@@ -142,7 +142,11 @@ def test_draws_of_the_round_pass(right: Policy) -> None:
         ),
         (policy("Odd", score=chaotic), "agrees_without_jit", "scores without jit"),
         (policy("Odd", select=stuck), "draws_change_from_round_to_round", "128 rounds with one key all the same"),
-        (policy("Odd", score=restless, rests=True), "scores_rest_as_declared", "`rests` is declared; .* a score falls from"),
+        (
+            policy("Odd", score=restless, rests=True),
+            "scores_rest_as_declared",
+            "`rests` is declared; .* a score falls from",
+        ),
         (
             policy("Odd", score=of_others, rests=True),
             "scores_rest_as_declared",
@@ -190,7 +194,9 @@ def test_a_key_in_the_state_an_undecorated_class_and_a_mistake_in_a_world_are_on
     }
     keyed = with_its_own(Policy, "KeyState", **brought)()
     for ask in (check_policy, lambda p, w, c: jb.simulate(p, w, c, key=KEY)):
-        with pytest.raises(jb.InputError, match=r"^KeyState\.init: state\.key: 'a jax key' given; it must be numbers.*$"):
+        with pytest.raises(
+            jb.InputError, match=r"^KeyState\.init: state\.key: 'a jax key' given; it must be numbers.*$"
+        ):
             ask(keyed, world("bernoulli"), jb.Horizon(10))
     bare = type("Bare", (IndexPolicy,), {"score": score})
     with pytest.raises(jb.InputError, match=r"policies: Bare is not decorated with @jb\.pytree"):

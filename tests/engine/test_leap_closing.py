@@ -1,4 +1,4 @@
-"""Arms that close: the leap engine gives the scan engine's bits by stock, by schedule, by both, and where rounds pass."""
+"""Arms that close: leap gives the bits of scan by stock, by schedule, by both, and where rounds pass."""
 
 from __future__ import annotations
 

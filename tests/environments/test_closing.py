@@ -22,7 +22,7 @@ from jaxbandits.policies.base import Plan
 from jaxbandits.testing import check_environment
 from tests.contract import test_policies as contract
 from tests.contract.committee import Committee
-from tests.contract.worlds import ARMS, INSTANCES, KEY, bernoulli, several_resources
+from tests.contract.worlds import ARMS, INSTANCES, KEY, as_a, bernoulli, several_resources, with_its_own
 from tests.policies.drawn import outcomes
 
 # --- what could be bought
@@ -292,7 +292,7 @@ def test_what_cannot_be_asked_of_it_is_refused_by_name() -> None:
     purse = Stocked.of(arms, money=5.0)
     with pytest.raises(jb.InputError, match="engine: 'leap' given, but Stocked does not give its outcomes by address"):
         jb.simulate(policies.MUCB(), purse, budget, key=KEY, engine="leap")
-    with pytest.raises(jb.InputError, match="MRCB.blank_action: .* Stocked it must be one arm"):
+    with pytest.raises(jb.InputError, match=r"MRCB.blank_action: .* Stocked it must be one arm"):
         jb.simulate(policies.MRCB(pulls=2), world, budget, key=KEY)
     with pytest.raises(jb.InputError, match="environment: 'Stocked' given"):
         jb.gradients.score_function.estimate(policies.MUCB(), world, budget, key=KEY, replicates=2)

@@ -191,7 +191,10 @@ def test_thompson_draws_decide_as_the_paper_says() -> None:
 def test_an_arm_that_closes_is_closed_and_not_worse() -> None:
     """The best arm sells out after 30 pulls: it is recommended all the same, and others are played meanwhile."""
     arms = FiniteArms.bernoulli([0.9, 0.5, 0.4, 0.2], [0.5, 0.5, 0.5, 0.5])
-    world, budget = jb.environments.Stocked.of(arms, pulls=[30, 500, 500, 500]), jb.TotalBudget(200.0, last_pull="counts")
+    world, budget = (
+        jb.environments.Stocked.of(arms, pulls=[30, 500, 500, 500]),
+        jb.TotalBudget(200.0, last_pull="counts"),
+    )
     for policy in (policies.Elimination("rejects"), policies.Elimination("halving"), policies.ChernoffOverlap()):
         result = jb.simulate(policy, world, budget, key=KEY, replicates=50, marks=1)
         assert (result.recommended.values == 0).mean() > 0.9
@@ -226,7 +229,9 @@ def test_what_a_run_that_stops_is_worth() -> None:
     wrong, regret = statistics.error(result, arms), statistics.simple_regret(result, arms)
     best = reward.argmax(axis=1)[None, :, None]
     np.testing.assert_array_equal(wrong.values, named != best)
-    np.testing.assert_array_equal(regret.values, (reward.max(axis=1)[:, None] - np.take_along_axis(reward, named[0], 1))[None])
+    np.testing.assert_array_equal(
+        regret.values, (reward.max(axis=1)[:, None] - np.take_along_axis(reward, named[0], 1))[None]
+    )
     assert not statistics.error(result, arms, within=1.0).any()
     left = statistics.saved(result, arms, limit)
     np.testing.assert_array_equal(left.values, 3000 - result.rounds.values[..., -1])
@@ -259,7 +264,11 @@ def subsidised(policy: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("policy", "quality", "paid"),
     # the authors' code, 100 seeds each: mean and standard error
-    [("CSUCB", (61.11, 1.40), (0.5, 0.0)), ("CSThompson", (99.33, 10.95), (14.08, 2.12)), ("PECS", (102.61, 6.79), (644.8, 36.3))],
+    [
+        ("CSUCB", (61.11, 1.40), (0.5, 0.0)),
+        ("CSThompson", (99.33, 10.95), (14.08, 2.12)),
+        ("PECS", (102.61, 6.79), (644.8, 36.3)),
+    ],
 )
 def test_the_regrets_of_the_authors_code(policy: str, quality: Any, paid: Any) -> None:
     arms, result = subsidised(policy)
@@ -290,10 +299,8 @@ def test_a_conservative_run_keeps_its_floor(wide: bool, value: float, error: flo
     [("halving", "pulls", 3.6), ("halving", "root", 1.3), ("rejects", "root", 2.3), ("rejects", "money", 3.2)],
 )
 def test_errors_under_fixed_money(rule: str, spread: str, percent: float) -> None:
-    """Costs (.1, .9, … .3), 4,000 lanes there and 2,000 here; its instances have their arms permuted, which costs nothing."""
-    arms = FiniteArms.bernoulli(
-        [0.5, 0.45, 0.45, 0.4, 0.4, 0.35, 0.35, 0.3], [0.1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]
-    )
+    """Of 4,000 lanes there, with arms in another order in each, and 2,000 here."""
+    arms = FiniteArms.bernoulli([0.5, 0.45, 0.45, 0.4, 0.4, 0.35, 0.35, 0.3], [0.1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3])
     budget = jb.TotalBudget(2000.0, last_pull="counts")
     result = jb.simulate(policies.Elimination(rule, spread), arms, budget, key=KEY, replicates=2000, marks=1)
     wrong = float(statistics.error(result, arms).mean())
