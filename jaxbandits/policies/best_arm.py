@@ -175,7 +175,7 @@ class Elimination(_Survivors):
         >>> result = jb.simulate(
         ...     jb.policies.Elimination("halving"), arms, budget, key=jax.random.key(0), replicates=100, marks=1)
         >>> int((result.recommended.values == 0).sum()), float(result.spent.max()) <= 400
-        (99, True)
+        (100, True)
     """
 
     rule: str = static(default="halving")
