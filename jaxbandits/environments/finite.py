@@ -271,7 +271,7 @@ class FiniteArms(AddressedArms):
             >>> import jaxbandits as jb
             >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
             >>> arms.spec, arms.instances
-            (FiniteSpec(arms=2, resources=None, null_arm=False), 1)
+            (FiniteSpec(arms=2, resources=None, null_arm=False, context=None), 1)
         """
         reward, cost, exists = tables("mean", mean_reward, mean_cost, present)
         r, c = ticks32(reward), ticks32(cost)

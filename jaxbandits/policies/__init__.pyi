@@ -18,6 +18,9 @@ from .censored import ZRCUCB as ZRCUCB
 from .censored import ThompsonReduction as ThompsonReduction
 from .censored import UCBReduction as UCBReduction
 from .censored import fine_limits as fine_limits
+from .experience import History as History
+from .experience import InBatches as InBatches
+from .experience import experienced as experienced
 from .forgetting import CUSUM as CUSUM
 from .forgetting import GLR as GLR
 from .forgetting import Detector as Detector

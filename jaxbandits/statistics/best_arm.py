@@ -91,7 +91,7 @@ def committed_regret(result: Any, world: Environment, constraint: Constraint) ->
     Raises:
         InputError: policies that recommend none; a world of several costs under a budget.
     """
-    rate = _worth(world, "reward" if result.about["clock"] == "rounds" else "ratio")
+    rate = _worth(world, "reward" if result.about.clock == "rounds" else "ratio")
     lost = np.nanmax(rate, axis=1)[None, :, None] - _of_recommended(result, rate).values
     clock = ticks.to_units(result.ledger["expected_clock"][..., -1])
     left = np.maximum(_end(world, constraint)[None, :, None] - clock, 0)

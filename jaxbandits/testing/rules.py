@@ -19,6 +19,7 @@ from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics, record
 from jaxbandits.core.checks import InputError, in_a_line, written
+from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Ledger, Policy, Status, post
 from jaxbandits.core.pytrees import leaf_fields, map_leaves
 from jaxbandits.core.streams import typed
@@ -36,7 +37,7 @@ from jaxbandits.testing.lanes import (
     ulps_apart,
 )
 
-_jitted_scores = jax.jit(evaluate_state)
+_jitted_scores = jit(evaluate_state)
 
 
 def chooses_what_there_is(subject: Subject) -> None:

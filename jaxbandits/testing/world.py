@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import jax
@@ -16,6 +15,7 @@ from jaxbandits._engine.setup import time_parallel
 from jaxbandits.constraints import Horizon
 from jaxbandits.core import capabilities, streams, ticks
 from jaxbandits.core.checks import InputError, in_a_line, written
+from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import NEVER, Environment, Outcome, Policy
 from jaxbandits.core.pytrees import Pytree, select_tree
 from jaxbandits.core.streams import Domain, typed
@@ -117,7 +117,7 @@ def _pull(environment: Environment, instance: jax.Array, state: Pytree, action: 
     return at_instance(environment, instance).pull(state, action, typed(words), jnp.asarray(round, jnp.int32))
 
 
-_pull_fast = jax.jit(_pull)
+_pull_fast = jit(_pull)
 
 
 def _start(environment: Environment, instance: int) -> Pytree:
@@ -128,8 +128,8 @@ def _stacked(actions: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *x: jnp.stack(x), *actions)
 
 
-@partial(jax.jit, static_argnames="pulls")
-def _play(environment: Environment, actions: Any, instance: jax.Array, words: jax.Array, pulls: int) -> Outcome:
+@jit
+def _play(environment: Environment, actions: Any, instance: jax.Array, words: jax.Array, *, pulls: int) -> Outcome:
     def one(action: Any) -> Outcome:
         def again(state: Pytree, round: jax.Array) -> tuple[Pytree, Outcome]:
             after, outcome, _, _ = _pull(environment, instance, state, action, words, round)
@@ -143,7 +143,7 @@ def _play(environment: Environment, actions: Any, instance: jax.Array, words: ja
 
 def _outcomes(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int) -> Outcome:
     """Outcomes ``[valid action, pull]`` of every action by itself; where arms close, not each of them is ``valid``."""
-    outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls)
+    outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls=pulls)
     valid = np.asarray(outcomes.valid)
     kept = valid.any(axis=1) if _closes(environment) else valid.all(axis=1)
     assert kept.any(), f"instance {instance}: no action is valid"
@@ -188,7 +188,7 @@ def _available(environment: Environment, instance: int, words: jax.Array) -> Non
     assert told, f"instance {instance}: `available` gives {there.dtype}{list(there.shape)}; it must be bool[{arms}]"
     if _closes(environment):  # what is not there is never open
         return
-    outcomes = _play(environment, jax.lax.iota(jnp.int32, arms), jnp.int32(instance), words, 1)
+    outcomes = _play(environment, jax.lax.iota(jnp.int32, arms), jnp.int32(instance), words, pulls=1)
     wrong = np.flatnonzero(there != np.asarray(outcomes.valid)[:, 0])
     if wrong.size:
         says, valid = ("is not", "valid") if not there[wrong[0]] else ("is", "not valid (its mean cost is −1, say)")
@@ -206,7 +206,7 @@ def _closes(environment: Environment) -> bool:
     return jax.eval_shape(lambda: world.open(world.start(), jnp.int32(1))) is not None
 
 
-@jax.jit
+@jit
 def _open_rounds(environment: Environment, instance: jax.Array, words: jax.Array) -> tuple[jax.Array, ...]:
     """Rounds played by chance among the open arms: (open, valid ``[round, K]``; ``opens_next`` of each)."""
     world, key = at_instance(environment, instance), typed(words)
@@ -372,7 +372,7 @@ def _addresses(environment: Environment, root: jax.Array) -> None:
             warnings.filterwarnings("ignore", r"Zooming\.lipschitz")  # how well it plays does not matter here
             given: dict[str, Any] = {"key": root, "replicates": 2, "marks": (0.5, 1.0)}
             one, other = (simulate(policy, environment, horizon, engine=x, **given) for x in ("scan", "leap"))
-        promise = f"{type(environment).__name__}.addressed is declared; engine scan and engine {other.about['engine']}"
+        promise = f"{type(environment).__name__}.addressed is declared; engine scan and engine {other.about.engine}"
         assert_same_results(one, other, promise)
 
 
@@ -390,7 +390,7 @@ def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) ->
             )
 
 
-@jax.jit
+@jit
 def _by_pull_and_by_address(environment: AddressedArms, instance: jax.Array, words: jax.Array) -> dict[str, Any]:
     """By name what pull says, and what means and outcome say: ``[arm, pull]`` each."""
     world, key = at_instance(environment, instance), typed(words)
