@@ -262,7 +262,7 @@ def scores_rest_as_declared(subject: Subject) -> None:
 
 
 def keys_are_addressed_by_the_round(subject: Subject) -> None:
-    """Nothing is drawn with a key that depends on the policy's key alone: that one is the same in every round."""
+    """Nothing is drawn with a key of one's own, or one that depends on the policy's alone: the same in every round."""
     leaves, now = one_setting(subject.first, subject.environment), subject.round(0)
 
     def step(words: jax.Array, before: Any, seen: Any) -> Any:
@@ -281,7 +281,7 @@ _KEY, _VARIES = 1, 2  # what a value depends on: the policy's key; anything that
 
 
 def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], list[str]]:
-    """(what each output depends on, where something is drawn with a key that depends on nothing but the key)."""
+    """(what each output depends on, where something is drawn with a key that no round changes)."""
     of: dict[Any, int] = dict(zip(jaxpr.invars, inputs, strict=True))
     found: list[str] = []
 
@@ -291,7 +291,7 @@ def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], 
     for equation in jaxpr.eqns:
         given = [read(x) for x in equation.invars]
         together = functools.reduce(operator.or_, given, 0)
-        if equation.primitive.name == "random_bits" and given[0] == _KEY:
+        if equation.primitive.name == "random_bits" and not given[0] & _VARIES:
             found.append(summarize(equation.source_info).rpartition("/")[2])
         inner = [x for value in equation.params.values() for x in _jaxprs(value)]
         outputs = [together] * len(equation.outvars)

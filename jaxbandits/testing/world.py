@@ -157,13 +157,21 @@ def _structure(environment: Environment, action: Any, root: jax.Array) -> None:
     import chex  # type: ignore[import-untyped,unused-ignore]  # here: it takes a tenth of a second
 
     state, words = _start(environment, 0), domain_words(root, 0, 0, Domain.WORLD)
-    after, outcome, _, empty = jax.eval_shape(_pull, environment, jnp.int32(0), state, action, words, jnp.int32(1))
+    pulled = jax.eval_shape(_pull, environment, jnp.int32(0), state, action, words, jnp.int32(1))
+    parts = "(state, Outcome, feedback, empty)"
+    assert isinstance(pulled, tuple) and len(pulled) == 4, f"pull gives a {type(pulled).__name__} in place of {parts}"
+    after, outcome, _, empty = pulled
+    if _closes(environment):
+        world = at_instance(environment, jnp.int32(0))
+        given = jax.eval_shape(lambda: (world.open(state, jnp.int32(1)), world.opens_next(state, jnp.int32(1))))
+        must = jax.ShapeDtypeStruct((environment.spec.arms,), jnp.bool_), jax.ShapeDtypeStruct((), jnp.int32)
+        chex.assert_trees_all_equal_shapes_and_dtypes(given, must, custom_message="open and opens_next")
     chex.assert_trees_all_equal_shapes_and_dtypes(state, after, custom_message="the state after a pull")
     assert isinstance(outcome, Outcome), f"pull gives a {type(outcome).__name__} in place of an Outcome"
     whole, truth = (jax.ShapeDtypeStruct((), kind) for kind in (jnp.int32, jnp.bool_))
     costs: Any = jax.ShapeDtypeStruct(outcome.cost.shape, jnp.int32)
-    must = Outcome(whole, costs, whole, costs, dict.fromkeys(outcome.events, whole), truth)  # type: ignore[arg-type]
-    chex.assert_trees_all_equal_shapes_and_dtypes((must, truth), (outcome, empty), custom_message="outcome and empty")
+    wanted = Outcome(whole, costs, whole, costs, dict.fromkeys(outcome.events, whole), truth)  # type: ignore[arg-type]
+    chex.assert_trees_all_equal_shapes_and_dtypes((wanted, truth), (outcome, empty), custom_message="outcome and empty")
 
 
 def _pure(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array) -> None:
