@@ -38,7 +38,7 @@ FLOORS = (
     ("_tables", "_plots"),
     ("core",),
     ("_numerics", "_files", "_progress", "statistics"),
-    ("constraints", "environments", "policies"),
+    ("constraints", "draws", "environments", "policies"),
     ("_engine",),
     ("oracles", "result", "simulation", "trajectory"),
     ("interfaces", "gradients", "testing", "sweeps"),

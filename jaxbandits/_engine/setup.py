@@ -106,7 +106,7 @@ def lay_out(
     chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     refuse_traced("replicates", replicates)
     kinds = [one.shapes if isinstance(one, Settings) else one for one in chosen]
-    _check_nouns(kinds, environment, constraint)
+    check_nouns(kinds, environment, constraint)
     called(environment, "check", environment.check)
     means = mean_tables(environment)
     limits.check_spec(environment.spec)
@@ -241,7 +241,7 @@ def prepare(constraint: Constraint, environment: Environment) -> Constraint:
     return ready
 
 
-def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constraint) -> None:
+def check_nouns(chosen: list[Any], environment: Environment, constraint: Constraint) -> None:
     if not chosen:
         raise InputError("policies: none given; it must be a policy or a list of them")
     example = {
@@ -382,11 +382,28 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
     key, spec = jax.random.key(0), environment.spec
 
     state = _trace(policy, "init", lambda p: p.init(spec), policy)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(state):
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            name = f"{type(policy).__name__}.init: state{jax.tree_util.keystr(path)}"
+            must = (
+                "numbers; update and select get a key, which jax.random.fold_in(key, view.round) makes one of the round"
+            )
+            raise bad(name, "a jax key", must)
     start = _trace(environment, "start", lambda: world.start())
     pulled = _trace(environment, "pull", lambda s, a: world.pull(s, a, key, jnp.int32(1)), start, blank)
     outcome, feedback = _check_pulled(environment, pulled, start)
     left = _check_accounts(constraint, one_constraint, outcome)
     view = View(_i32(), left, _trace(environment, "available", lambda: world.available()))  # type: ignore[arg-type]
+    opening = _trace(environment, "open", world.open, start, _i32())
+    if opening is not None:
+        _same(environment, "open", "bool[K]", opening, view.available)
+        _same(
+            environment,
+            "opens_next",
+            "int32[]",
+            _trace(environment, "opens_next", world.opens_next, start, _i32()),
+            _i32(),
+        )
     observation = Observation(view, blank, feedback, _FLAG)
     updated = _trace(policy, "update", lambda p, s, o: p.update(s, key, o), policy, state, observation)
     _same(policy, "update", "a state like that of init", updated, state)

@@ -545,11 +545,13 @@ class WithNullArm(AroundWorld):
         pad[1] = (0, 1)
         return np.pad(reward, pad), np.pad(cost, pad + [(0, 0)] * (cost.ndim - reward.ndim))
 
-    def benchmarks(self, constraint: Any, clock: np.ndarray) -> None:
-        """None; a world that changes would not know that here one may wait."""
-        if super().benchmarks(constraint, clock) is not None:
+    def benchmarks(self, constraint: Any, clock: np.ndarray) -> Any:
+        """None, or those of a world whose benchmarks may wait; that of one that changes does not know of it."""
+        found = super().benchmarks(constraint, clock)
+        if found is not None and not getattr(self.arms, "may_wait", False):
             must = "the other way round, Piecewise.of([WithNullArm(arms), …])"
             raise bad("arms", type(self.arms).__name__, must)
+        return found
 
 
 # --- Random instances as in the experiments of the ω-UCB paper (Heyden et al., KDD 2024, §6.1; reference code)
