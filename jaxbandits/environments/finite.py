@@ -17,6 +17,7 @@ import numpy as np
 
 from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits.constraints import a_round
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import SMALLEST, InputError, bad, numbers, whole_number
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
@@ -271,7 +272,7 @@ class FiniteArms(AddressedArms):
             >>> import jaxbandits as jb
             >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
             >>> arms.spec, arms.instances
-            (FiniteSpec(arms=2, resources=None, null_arm=False), 1)
+            (FiniteSpec(arms=2, resources=None, null_arm=False, context=None), 1)
         """
         reward, cost, exists = tables("mean", mean_reward, mean_cost, present)
         r, c = ticks32(reward), ticks32(cost)
@@ -545,11 +546,21 @@ class WithNullArm(AroundWorld):
         pad[1] = (0, 1)
         return np.pad(reward, pad), np.pad(cost, pad + [(0, 0)] * (cost.ndim - reward.ndim))
 
-    def benchmarks(self, constraint: Any, clock: np.ndarray) -> None:
-        """None; a world that changes would not know that here one may wait."""
-        if super().benchmarks(constraint, clock) is not None:
+    def benchmarks(self, constraint: Any, clock: np.ndarray) -> Any:
+        """Those of a world with contexts, which allow to rest; a world that changes would not know that one may."""
+        found = super().benchmarks(constraint, clock)
+        if found is None:
+            return None
+        if self.arms.spec.context is None:
             must = "the other way round, Piecewise.of([WithNullArm(arms), …])"
             raise bad("arms", type(self.arms).__name__, must)
+        pace = a_round(constraint)
+        if pace is not None and pace.budget is None:
+            given = "a TotalBudget without rounds, and a null arm, in a world with contexts"
+            raise InputError(
+                f"constraint: {given} given; it must have rounds: one would wait for ever for the best request"
+            )
+        return found
 
 
 # --- Random instances as in the experiments of the ω-UCB paper (Heyden et al., KDD 2024, §6.1; reference code)

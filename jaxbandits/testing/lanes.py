@@ -197,16 +197,18 @@ def play_lane(
     state, blank = world.start(), policy.blank_action(environment.spec)
     _, nothing, feedback, _ = jax.eval_shape(world.pull, state, blank, world_key, jnp.int32(1))
     silent = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback)
-    begin = (policy.init(environment.spec), state, open_ledger(constraint, nothing), blank, silent, jnp.bool_(True))
+    known, first = policy.init(environment.spec), world.context(world_key, jnp.int32(1))
+    begin = (known, state, open_ledger(constraint, nothing), blank, silent, jnp.bool_(True), first)
 
     def one(carry: Any, _: None) -> tuple[Any, Step]:
-        before, state, ledger, action, feedback, empty = carry
-        view = View(ledger.rounds + 1, constraint.view(ledger), world.available())  # type: ignore[arg-type]
-        seen = Observation(view, action, feedback, empty)
+        before, state, ledger, action, feedback, empty, last = carry
+        context = world.context(world_key, ledger.rounds + 1)
+        view = View(ledger.rounds + 1, constraint.view(ledger), world.available(), context)  # type: ignore[arg-type]
+        seen = Observation(view, action, feedback, empty, last)
         after, action = policy.step(before, policy_key, seen)
         state, outcome, feedback, empty = world.pull(state, action, world_key, view.round)
         ledger = book(constraint, ledger, outcome)
-        carry = after, state, ledger, action, feedback, empty
+        carry = after, state, ledger, action, feedback, empty, context
         return carry, Step(before, seen, after, action, outcome, ledger, constraint.ended(ledger))
 
     return jax.lax.scan(one, begin, None, length=rounds)[1]
