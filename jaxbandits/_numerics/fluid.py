@@ -52,7 +52,9 @@ def optimum(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> FluidOp
     largest = max(reward.max(), 0.0)
     if not budget.size:
         return FluidOptimum(float(np.maximum(reward.max(axis=1), 0).mean()), np.zeros(0))
-    most = np.minimum(largest / np.maximum(budget, 1e-300), 1e300)
+    least = np.where(cost > 0, cost, np.inf).min(axis=(0, 1))
+    with np.errstate(divide="ignore"):
+        most = np.minimum(largest / budget, 2 * largest / least)  # at the second nobody who pays is served
     price, best, at = np.zeros(budget.size), np.inf, np.zeros(budget.size)
     gains: list[float] = []
     slopes: list[np.ndarray] = []
@@ -83,7 +85,8 @@ def _least(gains: np.ndarray, slopes: np.ndarray, budget: np.ndarray, most: np.n
         meet = np.maximum(gains[one] - gains[other], 0) / (slope[other] - slope[one])
         height = np.maximum(gains[one] + slope[one] * meet, gains[other])
         height = np.where(flat[other], np.maximum(gains[other], height), height)
-        place = np.unravel_index(height.argmax(), height.shape)
+        # Of several, as where a tangent is flat, the one beyond which no other rises above it.
+        place = np.unravel_index(np.where(height >= height.max(), meet, -1.0).argmax(), height.shape)
         return float(height[place]), np.minimum(meet[place], most)
     # Prices in units of their largest values: budgets may be of very different sizes.
     table = np.hstack([slopes * most, -np.ones((len(gains), 1))])
