@@ -5,7 +5,7 @@
 #   make clean   drop caches and build outputs         make test-integration  processes, kills, long statistics
 #   make docs    the site, in docs/_build/html: every example is executed, nothing is fetched, a warning is an error
 #
-# Another interpreter: make PYTHON=/path/to/python3.12 venv
+# Another interpreter: make PYTHON=/path/to/python3.12 venv (VENV=.venv-3.12 keeps it beside the usual .venv)
 
 PYTHON  ?=
 WORKERS ?= 2

@@ -81,7 +81,7 @@ def nulls(options):
     for law, (_, null) in NULLS.items():
         wrong = np.zeros((sets, 2), bool)
         for number in range(sets):
-            found = clear_pairs(labelled(drawn(law, number)), BOUND)
+            found = clear_pairs(labelled(drawn(law, number)), BOUND, over="replicate")
             wrong[number] = [bool((part > 0).any()) for part in found]
         counts = [str(int(wrong[:, i].sum())) if null[i] else f"({int(wrong[:, i].sum())}: true)" for i in (0, 1)]
         print(f"| {law} | {int(wrong[:, list(null)].any(axis=1).sum())} | {' | '.join(counts)} |", flush=True)
@@ -93,7 +93,7 @@ def ads(options):
     for path, budget in ((SAMPLE, 300.0), *([(options.ads, 500.0)] if options.ads else [])):
         began, rng = time.perf_counter(), np.random.default_rng(0)
         found = jb.compare(path, budget, policies, until="clear", claim="average", max_runs=RUNS, marks=2)
-        earned, names = found.data["reward"].mean("instance"), list(found.plan.settings)
+        earned, names = found.data["reward"].mean("instance"), list(found.plan.played.labels)
         seconds, clear = time.perf_counter() - began, found.clear
         assert clear is not None
         pairs, bound = clear.pairs, clear.bound
@@ -105,7 +105,7 @@ def ads(options):
             print(f"| {' | '.join([names[i], names[j], *cells, f'after {other}' if other else 'not clear'])} |")
         print("\n| settings | --until | --claim | runs | saved of 1,000 |\n|---|---|---|---|---|")
         for chosen in (names, [names[1], *names[3:]]):
-            some = clear_pairs(earned.sel(setting=chosen), bound)
+            some = clear_pairs(earned.sel(setting=chosen), bound, over="replicate")
             for what, claim in itertools.product(("best", "clear"), ("any", "most runs", "average")):
                 runs, reached = stops(StoppingRule(what, claim, RUNS), some)
                 print(f"| {len(chosen)} | {what} | {claim} | {runs} | {RUNS - runs if reached else 'not clear'} |")
@@ -165,7 +165,7 @@ def others(options):
         found = np.zeros((sets, 3), bool)
         for number in range(sets):
             one, two = drawn(law, number)[:2]
-            average = clear_pairs(labelled(np.stack([one, two])), BOUND).average
+            average = clear_pairs(labelled(np.stack([one, two])), BOUND, over="replicate").average
             found[number] = [adastop(one, two, rng) > 0, t_tests(one, two), bool((average > 0).any())]
         print(f"| {law} | {' | '.join(str(int(n)) for n in found.sum(axis=0))} |", flush=True)
 

@@ -96,19 +96,18 @@ def warned(doubts):
 
 def hits(found, truth):
     """Whether the interval holds the truth."""
-    low, high = (found[end] if isinstance(found, xarray.Dataset) else getattr(found, end) for end in ("low", "high"))
-    return ((low <= truth) & (truth <= high)).values
+    return ((found.low <= truth) & (truth <= found.high)).values
 
 
 def one_sample(law, count, many, interval):
     """Whether the interval of each of many samples holds the mean, and whether it is warned of."""
     x = sampled(law, (count, many))
-    covered = hits(interval(xarray.DataArray(x, dims=_AXES)), LAWS[law][1])
+    covered = hits(interval(xarray.DataArray(x, dims=_AXES), over="instance"), LAWS[law][1])
     return covered, warned(doubts_of(x[None], "instance", "mean"))
 
 
 def means(size):
-    """One sample: the corrected t of ``mean`` and ``mean_interval``."""
+    """One sample: the corrected t of ``mean``."""
     counts = (5, 10, 20, 50, 100, 200, 400)
     table("mean", counts, lambda law, n: Cell(law, n, *one_sample(law, n, 4 * size, mean)))
 
@@ -139,7 +138,7 @@ def bands(size):
     def cell(law, count):
         noise = np.random.default_rng(1).normal(size=(count, size, 20)).cumsum(axis=2) / 10
         x = sampled(law, (count, size, 1)) * marks + noise
-        found = simultaneous_band(xarray.DataArray(x, dims=(*_AXES, "mark")), resamples=400)
+        found = simultaneous_band(xarray.DataArray(x, dims=(*_AXES, "mark")), over="instance", resamples=400)
         doubts = doubts_of(x[..., -1][None], "instance", "mean")
         return Cell(law, count, hits(found, LAWS[law][1] * marks).all(axis=-1), warned(doubts))
 
@@ -151,10 +150,10 @@ def tails(size):
     q = 0.9
     measures: dict = {
         "median": (median, np.median, lambda x: _ends(x, 0.5)),
-        "quantile 0.9": (lambda x: quantile(x, q), lambda x: np.quantile(x, q), lambda x: _ends(x, q)),
-        "cvar 10 %": (lambda x: cvar(x, 0.1), _worst, lambda x: tail_doubts(x, 0.1, "instance", 0.95)),
+        "quantile 0.9": (lambda x, over: quantile(x, q, over=over), lambda x: np.quantile(x, q), lambda x: _ends(x, q)),
+        "cvar 10 %": (lambda x, over: cvar(x, 0.1, over=over), _worst, lambda x: tail_doubts(x, 0.1, "instance", 0.95)),
         "tail_share 10 %": (
-            lambda x: tail_share(x, 0.1),
+            lambda x, over: tail_share(x, 0.1, over=over),
             lambda x: 0.1 * _worst(x) / x.mean(),
             lambda x: [*tail_doubts(x, 0.1, "instance", 0.95), *doubts_of(x[None], "instance", "mean")],
         ),
@@ -166,7 +165,12 @@ def tails(size):
 
         def cell(law, count, function=function, doubts=doubts, true=true):
             x = sampled(law, (count, size))
-            return Cell(law, count, hits(function(xarray.DataArray(x, dims=_AXES)), true[law]), warned(doubts(x)))
+            return Cell(
+                law,
+                count,
+                hits(function(xarray.DataArray(x, dims=_AXES), over="instance"), true[law]),
+                warned(doubts(x)),
+            )
 
         table(title, (20, 50, 100, 400), cell, names)
 

@@ -7,18 +7,23 @@ speed        rounds per second over numbers of lanes, beside a textbook loop, an
 memory       what a slot takes, against what the pool expects
 graphs       whole loops in one CUDA graph: last, each in a child of its own, for such graphs have aborted processes
 
-Every row is in first_day.csv as soon as it is known. A part that dies keeps its rows, and the next one goes on.
-``--rehearse "NVIDIA H200"`` plays the whole plan in small sizes on the CPU, under that name. Exit status 1 if bits
-differ, or a score falls by more than is allowed for.
+A part says first what it will take: seconds, memory of the host, memory of the device. Every row
+is in first_day.csv as soon as it is known. A part that dies keeps its rows, and the next one goes
+on; if this command dies, its parts do. Without an accelerator it is refused: ``--rehearse "NVIDIA
+H200"`` plays the whole plan in small sizes on the CPU, under that name. Exit status 1 if bits
+differ, or a score falls by more than is allowed for; 2 if refused.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import ctypes
 import gzip
 import json
 import os
+import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -45,7 +50,7 @@ KINDS = {"H100": 3.35e12, "H200": 4.8e12, "A100": 2.0e12, "L4": 0.3e12}
 """Bytes per second by the data sheet. Of another kind a copy is measured, which is done first on every device."""
 BYTES = {("scan", 10): 1_367, ("scan", 100): 10_682, ("bts", 10): 9_097, ("bts", 100): 31_888}
 """That a round of a slot moves on CUDA, as compiled ahead of time: see docs/accelerators.md."""
-GRAPHS = "JAXBANDITS_CUDA_GRAPHS"
+GRAPHS, PREALLOCATE = "JAXBANDITS_CUDA_GRAPHS", "XLA_PYTHON_CLIENT_PREALLOCATE"
 RHO, ROUNDS = 0.25, 2000
 
 
@@ -69,6 +74,11 @@ class Plan(NamedTuple):
     def rounds(self) -> int:
         """Pulls that a lane's budget pays for, at the mean cost."""
         return 50 if self.rehearsal else ROUNDS
+
+    @property
+    def copied(self) -> int:
+        """Bytes of an array that is copied to measure the bandwidth."""
+        return 1 << 22 if self.rehearsal else 1 << 30
 
     def bandwidth(self) -> float | None:
         """By the data sheet, bytes per second."""
@@ -228,7 +238,7 @@ def world(instances: int, arms: int, rounds: int) -> tuple[Any, jb.TotalBudget]:
 
 def speed(plan: Plan) -> bool:
     """Rounds per second of scan, leap, BTS and a textbook loop; what they move beside a plain copy."""
-    copied = copy_rate(1 << 22 if plan.rehearsal else 1 << 30)
+    copied = copy_rate(plan.copied)
     stated = plan.bandwidth()
     said = f"{copied / stated:.2f} of the data sheet" if stated else "a kind without a data sheet here"
     plan.row("speed", "copy", f"{copied:.3g}", "bytes/s", verdict=said)
@@ -347,10 +357,10 @@ def memory(plan: Plan) -> bool:
 def graphs(plan: Plan) -> bool:
     """Each kind in a process of its own, since one that aborts takes its process along."""
     for name in ("scan", "leap", "bts"):
-        words = [sys.executable, "-m", "benchmarks.first_day", "--part", f"graph:{name}", "--out", str(plan.out)]
+        words = ["--part", f"graph:{name}", "--out", str(plan.out)]
         words += ["--rehearse", plan.kind] if plan.rehearsal else []
         words += ["--abort", plan.abort] if plan.abort else []
-        code = subprocess.run(words, env=os.environ | {GRAPHS: "1"}, timeout=300).returncode
+        code = child(words, os.environ | {GRAPHS: "1"}, timeout=300)
         if code:
             plan.row("graphs", f"{name}, one graph", "died", f"exit status {code}")
     return True
@@ -389,6 +399,61 @@ def forecast(plan: Plan, part: str) -> float:
     return seconds + rounds * (BYTES["scan", 10] + BYTES["scan", 100] + BYTES["bts", 100]) / rate
 
 
+class Memory(NamedTuple):
+    """Bytes at most."""
+
+    host: float
+    device: float  # 0 where the device is the host
+
+
+def memory_of(plan: Plan, part: str) -> Memory:
+    """What a part should take of the host's memory and of the device's.
+
+    Device: what the pool expects of its most slots, with 100 arms, or a copy's two arrays. Host:
+    1.5 GB for a process with jax and CUDA's libraries, 10 kB a lane (on CPU, where that holds the
+    device's part too, 8.6 kB were measured), and 1 GB for a profile of 10⁶ events, of which the
+    profiler writes no more. No device has confirmed these numbers.
+    """
+    lanes = {"correctness": 4096, "graphs": plan.lanes[-2]}.get(part, plan.lanes[-1])
+    arms, limit = world(64, 100, 100)
+    policy, replicates = jb.policies.OmegaUCB(rho=RHO), max(lanes // 64, 1)
+    options: dict[str, Any] = {"replicates": replicates, "marks": 1, "engine": "scan"}
+    (task,) = lay_out(policy, arms, limit, key=jax.random.key(0), **options).tasks
+    device = pool.STATES["gpu"] * driver.state_bytes(task, lanes)
+    copied = 2.0 * plan.copied if part == "speed" else 0.0
+    host = 1.5e9 + 1e4 * lanes + (1e9 if part == "speed" else 0.0)
+    if plan.rehearsal:
+        return Memory(host + copied, 0.0)
+    return Memory(host, max(device, copied))
+
+
+def announcement(plan: Plan, part: str, expected: Memory) -> str:
+    """What a part will take, before it does; jax holds most of a GPU from its first array on."""
+    text = f"{part}: about {forecast(plan, part):.0f} s; "
+    text += f"at most {expected.host / 1e9:.1f} GB of the host's memory"
+    if not expected.device:
+        return text
+    held = (jax.devices()[0].memory_stats() or {}).get("bytes_limit")
+    text += f" and {expected.device / 1e9:.1f} GB of the device's"
+    if held is None or os.environ.get(PREALLOCATE, "").lower() in ("false", "0"):
+        return text
+    return f"{text}, of which jax holds {held / 1e9:.0f} GB at once (not with {PREALLOCATE}=false)"
+
+
+def child(words: list[str], environment: dict[str, str], timeout: float | None = None) -> int:
+    """The exit status of this command with other options, in a process that ends with this one."""
+    command = [sys.executable, "-m", "benchmarks.first_day", *words, "--parent", str(os.getpid())]
+    return subprocess.run(command, env=environment, timeout=timeout).returncode
+
+
+def end_with(parent: int) -> None:
+    """Let the kernel kill this process when its parent ends: an orphan would hold the device."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:  # it has ended before that
+        sys.exit(1)
+
+
 def main() -> int:
     """Read the options, and play one part here or all of them in children."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -396,25 +461,44 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("jaxbandits-out"), metavar="DIR")
     parser.add_argument("--rehearse", metavar="KIND", help="on the CPU, in small sizes, as if it were such a device")
     parser.add_argument("--abort", help=argparse.SUPPRESS)
+    parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.parent is not None:
+        end_with(given.parent)
+    environment = dict(os.environ)
+    if given.part is None:  # the device's memory is the parts': this process only asks what it is
+        os.environ[PREALLOCATE] = "false"
+    if given.rehearse is None and jax.devices()[0].platform == "cpu":
+        where = "--rehearse KIND plays the plan on the CPU, in small sizes"
+        parser.exit(2, f"first_day: jax sees no accelerator here; {where}\n")
     given.out.mkdir(parents=True, exist_ok=True)
     kind = given.rehearse or jax.devices()[0].device_kind
     plan = Plan(kind, given.rehearse is not None, given.out, given.abort)
     if given.part and given.part.startswith("graph:"):
         return int(not graph(plan, given.part.removeprefix("graph:")))
     if given.part:
-        return int(not PARTS[given.part](plan))
+        return int(not play(plan, given.part))
     print(f"{kind}, jax {jax.__version__}, {time.strftime('%Y-%m-%d')}", flush=True)
     codes = []
     for part in PARTS:
-        print(f"{part}: about {forecast(plan, part):.0f} s", flush=True)
         began = time.perf_counter()
-        words = [sys.executable, "-m", "benchmarks.first_day", "--part", part, *sys.argv[1:]]
-        codes.append(subprocess.run(words).returncode)
+        codes.append(child(["--part", part, *sys.argv[1:]], environment))
         died = f"; it ended with exit status {codes[-1]}, and its rows are kept" if codes[-1] else ""
         print(f"{part}: {time.perf_counter() - began:.0f} s{died}", flush=True)
     print(f"written to {given.out}/first_day.csv")
     return int(any(codes))
+
+
+def play(plan: Plan, part: str) -> bool:
+    """A part: what it will take, its rows, and what it took of the host's memory."""
+    expected = memory_of(plan, part)
+    print(announcement(plan, part, expected), flush=True)
+    fine = PARTS[part](plan)
+    whose = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    peak = 1024.0 * max(resource.getrusage(who).ru_maxrss for who in whose)  # Linux counts in KiB
+    share = f"{peak / expected.host:.2f} of what was said"
+    plan.row(part, "host", f"{peak:.4g}", "bytes", verdict=share)
+    return fine
 
 
 if __name__ == "__main__":

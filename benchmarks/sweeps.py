@@ -144,7 +144,7 @@ def executors(out):
     for engine, budget in (("auto", 100_000.0), ("scan", 20_000.0)):
         job = ("benchmarks.sweeps", "swept", engine, budget)
         ways = {"one core": Worker(*job, cores={0}), "threads": Worker(*job)}
-        ways |= {on: Worker(*job, on) for on in ("processes:2", "dask:local:2")}
+        ways |= {on: Worker(*job, on) for on in ("processes:2",)}
         wrong |= compared(engine, ways, 5)
     return wrong
 
@@ -183,7 +183,7 @@ def memory(out):
 def figure4(out):
     """28,800 runs at the full budget, whole commands, compilation included: this process and engines, in turn."""
     found = {}
-    for name in ("here", "processes:2", "dask:local:2"):
+    for name in ("here", "processes:2"):
         folder = out / name.replace(":", "-")
         began, on = time.perf_counter(), ["--on", name] if name != "here" else []
         subprocess.run(command(folder, *on, file="sweep_figure4.py"), check=True, stdout=subprocess.DEVNULL)

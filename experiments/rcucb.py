@@ -688,8 +688,8 @@ def aslib(options: Options) -> list[Row]:
                 rows.append(estimate(f"ASlib {s.name} PAR10 {name}, {when}, s", "", of_name[i, :, j], note))
     picture, axes = figure(1, len(scenarios), (2.6 * len(scenarios) + 2, 4.2))
     for i, (axis, s) in enumerate(zip(axes, scenarios, strict=True)):
-        for k, (name, x) in enumerate(table.items()):
-            mean, se = mean_se(x[i, :, 1] / s.single_best, axis=0)
+        for k, (name, of_name) in enumerate(table.items()):
+            mean, se = mean_se(of_name[i, :, 1] / s.single_best, axis=0)
             axis.bar(k, mean, yerr=1.96 * se, color=look(name)["color"], width=0.8, label=name)
         axis.axhline(1, color="black", lw=1)
         axis.axhline(s.virtual_best / s.single_best, color="black", lw=1, ls=":")

@@ -295,7 +295,7 @@ def skips(options: Options) -> list[Row]:
     for number, played in both.items():
         rows += [_sublinear(number, played, name) for name in played.skips]
     for number, final in ((1, one["SUAK"]), (2, two["SUAK"])):
-        said, holds = f"at least ≈ {LEAST[number]:g} (our estimate)", LEAST[number] <= final.mean()
+        said, holds = f"at least ≈ {LEAST[number]:g} (our estimate)", bool(LEAST[number] <= final.mean())
         rows.append(
             mean_row(f"skips {number}: SUAK at T", final, said, holds=holds, note="73.5 ln T / δ² pulls an arm")
         )

@@ -95,7 +95,7 @@ class Episodes:
         self.arms, self.actions = spec.arms, spec.arms + spec.null_arm
         self.instances = environment.instances
         self._root = streams.root_key(key)
-        self._constraint, self._told, self._cap = prepared(Told(), environment, constraint, max_rounds)
+        self._constraint, self._told, self._cap, _ = prepared(Told(), environment, constraint, max_rounds)
         self._tables = jax.tree.map(jnp.asarray, environment)
         self.max_rounds = int(self._cap.max())
 

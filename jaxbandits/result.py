@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,75 @@ AXES = ("setting", "instance", "replicate", "mark")
 _FORMAT = 1
 _LABELS = ("settings", "instances", "replicates", "marks")
 _ACCOUNTS = ("rounds", "reward", "spent", "expected_reward", "clock", "expected_clock")
-_BY_SETTING = ("policies", "parameters", "engines")  # of what `about` holds
+_BY_SETTING = ("parameters", "engines")  # of what `about` holds
+# What a file has for the types of About's fields.
+_JSON: dict[str, Any] = {"tuple": list, "Sequence": list, "Mapping": dict, "str": str, "int": int, "None": object}
 _MOST_ROWS = 30  # of a table in a notebook
+
+
+@dataclasses.dataclass(frozen=True)
+class About:
+    """What was run. A field is empty where the file of an earlier version does not say it.
+
+    Attributes:
+        parameters: of each setting: its ``policy`` (the class's name) and its parameters that are one number.
+        engines: of each setting, ``"scan"``, ``"leap"`` or ``"merge"``.
+        why_scan: why a faster engine was not taken, if one was looked for.
+        environment: the class's name.
+        constraint: its ``class``, and its fields.
+        clock: ``"spent"`` or ``"rounds"``.
+        key: the two words of the root key.
+        instance_ids, replicate_ids: by which draws are addressed; replicate ids only where each instance has its own,
+            ``[instance][replicate]``, else they are the labels of the axis.
+        max_rounds: of each instance, after which a lane ends at the latest.
+        jaxbandits, jax: versions.
+        device: its kind.
+        instances_digest: of the environment's numbers.
+    """
+
+    parameters: tuple[Mapping[str, Any], ...] = ()
+    engines: tuple[str, ...] = ()
+    why_scan: str | None = None
+    environment: str = ""
+    constraint: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    clock: str = ""
+    key: tuple[int, ...] = ()
+    instance_ids: tuple[int, ...] = ()
+    replicate_ids: tuple[Sequence[int], ...] | None = None
+    max_rounds: tuple[int, ...] = ()
+    jaxbandits: str = ""
+    jax: str = ""
+    device: str = ""
+    instances_digest: str = ""
+
+    @property
+    def engine(self) -> str:
+        """The engines that played, each once."""
+        return " and ".join(dict.fromkeys(self.engines))
+
+    def as_json(self) -> dict[str, Any]:
+        """As it stands in a file: plain lists, numbers and text."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        plain = {name: list(x) if isinstance(x, tuple) else x for name, x in fields.items()}
+        if self.replicate_ids is None:
+            del plain["replicate_ids"]
+        return plain | {"engine": self.engine}
+
+    @staticmethod
+    def from_json(record: Any) -> About:
+        """What :meth:`as_json` gave, here or in another version; a ValueError for what is no such record."""
+        if not isinstance(record, dict):
+            raise ValueError(f"its about is {shown(record)}, no record")
+        fields: dict[str, Any] = {}
+        for field in dataclasses.fields(About):
+            if (x := record.get(field.name)) is None:
+                continue
+            kind, of = re.findall(r"\w+", f"{field.type} Any")[:2]
+            items = x if kind == "tuple" and isinstance(x, list) else ()
+            if not isinstance(x, _JSON[kind]) or not all(isinstance(item, _JSON[of]) for item in items):
+                raise ValueError(f"its about has {field.name} {shown(x)}")
+            fields[field.name] = tuple(x) if kind == "tuple" else x
+        return About(**fields)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,11 +113,12 @@ class Result:
         ledger: int64 arrays ``[setting, instance, replicate, mark]``: ``rounds`` and counts as they are, ``reward``,
             ``spent``, ``expected_reward``, ``expected_clock``, ``clock`` in ticks of 2⁻²⁴.
         ended: how each lane ended, ``i32[setting, instance, replicate]``, see :class:`~jaxbandits.Status`.
-        final: final values of the environment, e.g. ``pulls`` ``[setting, instance, replicate, arm]``.
+        final: final values of the environment, e.g. ``pulls`` ``[setting, instance, replicate, arm]``, and what
+            policies tell in the end. Settings whose policy does not tell a value have NaN there.
         best_rate: best reward per unit of the clock, ``f64[instance]``; NaN in a world that changes, whose ``ledger``
             holds what could have been gained instead.
         settings, instances, replicates, marks: the labels of the axes.
-        about: what was run: policies with their parameters, constraint, key, versions.
+        about: what was run: parameters, constraint, key, versions.
     """
 
     ledger: Mapping[str, np.ndarray]
@@ -60,7 +129,7 @@ class Result:
     instances: tuple[str, ...]
     replicates: tuple[int, ...]
     marks: tuple[float, ...]
-    about: Mapping[str, Any]
+    about: About
 
     def __repr__(self) -> str:
         sizes = zip(AXES, self.ledger["rounds"].shape, strict=True)
@@ -83,7 +152,7 @@ class Result:
 
     @property
     def plot(self) -> ResultPlots:
-        """Pictures: ``plot.regret()``, ``plot.pulls()``, ``plot.distribution()``, each a matplotlib figure."""
+        """Pictures: ``plot.regret(over=…)``, ``plot.pulls()``, ``plot.distribution()``, each a matplotlib figure."""
         return ResultPlots(self)
 
     def sel(self, **parameters: Any) -> Result:
@@ -113,8 +182,8 @@ class Result:
         if not chosen.any():
             raise InputError(f"sel: no setting has {parameters}; there are {', '.join(self.settings)}")
         rows = np.flatnonzero(chosen)
-        own = {name: [value[row] for row in rows] for name, value in self.about.items() if name in _BY_SETTING}
-        return dataclasses.replace(pick(self, settings=rows), about={**self.about, **own})
+        own: Any = {name: tuple(getattr(self.about, name)[row] for row in rows) for name in _BY_SETTING}
+        return dataclasses.replace(pick(self, settings=rows), about=dataclasses.replace(self.about, **own))
 
     def provenance(self) -> dict[str, Any]:
         """What the appendix of a paper needs, to repeat this and to see that it is the same: plain JSON.
@@ -136,7 +205,7 @@ class Result:
         """
         accounts = {**self.ledger, **{f"final/{name}": x for name, x in self.final.items()}}
         sizes = dict(zip(AXES, self.ledger["rounds"].shape, strict=True))
-        return {**self.about, "sizes": sizes, "digest": digest_of_arrays(sorted(accounts.items()))}
+        return {**self._about(), "sizes": sizes, "digest": digest_of_arrays(sorted(accounts.items()))}
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each setting, instance, replicate and mark.
@@ -165,9 +234,12 @@ class Result:
         """
         return _files.in_polars(self.to_pandas())
 
+    def _about(self) -> dict[str, Any]:
+        return {"policies": list(self.settings), **self.about.as_json()}
+
     def _parameters(self) -> dict[str, np.ndarray]:
         """A column ``[setting]`` for the policy's name and for each parameter; NaN where a policy has none."""
-        rows = self.about.get("parameters", [])
+        rows = self.about.parameters
         if len(rows) != len(self.settings):
             return {}
         names = dict.fromkeys(name for row in rows for name in row if name != "policy")
@@ -189,7 +261,8 @@ class Result:
         """Pseudo-regret: best_rate · (expected clock) − (expected reward), from exact totals of conditional means.
 
         With money as the clock it is the budgeted regret, with rounds the ordinary one. In a world that changes it is
-        against one who knows the means of every round (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). NaN of
+        against one who knows the means of every round, and whose pulls cost as much on average
+        (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). NaN of
         lanes that ended as invalid.
         """
         return self._regret("regret", "expected_clock", "expected_reward")
@@ -198,12 +271,27 @@ class Result:
     def fixed_regret(self) -> xarray.DataArray:
         """Of a world that changes: the regret against the best single arm in hindsight; it may be below 0.
 
+        Of a world with contexts: against the best mixture that sees none of them.
+
         Raises:
             InputError: the world does not change (then :attr:`regret` is that), or the benchmark is not known.
         """
         if "fixed:expected_clock" not in self.ledger:
             raise InputError("fixed_regret: only the results of worlds that change have it; take `regret`")
         return self._regret("fixed_regret", "expected_clock", "expected_reward", "fixed")
+
+    def budget_regret(self, budget: float | np.ndarray) -> xarray.DataArray:
+        """best_rate · budget · mark − (expected reward): against the whole share of a budget, spent or not.
+
+        A run with several budgets may end when another one is spent. What it leaves of the first was lost as well, and
+        :attr:`regret`, whose clock is what was spent of it, does not count that.
+
+        Args:
+            budget: the whole clock, in its units: one number, or ``[instance]``. Of several resources the first one's.
+        """
+        whole = np.broadcast_to(self.best_rate * np.asarray(budget, np.float64), self.best_rate.shape)
+        possible = whole[None, :, None, None] * np.asarray(self.marks)
+        return self._short_of(possible, "budget_regret", "expected_reward")
 
     @property
     def realised_regret(self) -> xarray.DataArray:
@@ -216,6 +304,10 @@ class Result:
             possible = ticks.to_units(known)
         else:
             possible = self.best_rate[None, :, None, None] * ticks.to_units(self.ledger[clock])
+        return self._short_of(possible, name, earned)
+
+    def _short_of(self, possible: np.ndarray, name: str, earned: str) -> xarray.DataArray:
+        """The one regret: what could have been gained, minus what was earned."""
         # what broke after a few rounds would have the least regret of all
         possible = np.where((self.ended == Status.INVALID)[..., None], np.nan, possible)
         return self._array(possible - ticks.to_units(self.ledger[earned]), name, "reward")
@@ -342,7 +434,7 @@ class Result:
         import xarray
 
         names = ("regret", "realised_regret", "reward", "spent", "rounds", "status")
-        return xarray.Dataset({name: getattr(self, name) for name in names}, attrs={"about": json.dumps(self.about)})
+        return xarray.Dataset({name: getattr(self, name) for name in names}, attrs={"about": json.dumps(self._about())})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or not at all.
@@ -354,7 +446,7 @@ class Result:
         arrays: dict[str, Any] = {f"ledger/{name}": x for name, x in self.ledger.items()}
         arrays |= {f"final/{name}": x for name, x in self.final.items()}
         labels = {name: list(getattr(self, name)) for name in _LABELS}
-        manifest = json.dumps({"format": _FORMAT, "about": self.about, **labels}, default=repr)
+        manifest = json.dumps({"format": _FORMAT, "about": self._about(), **labels}, default=repr)
         arrays |= {"ended": self.ended, "best_rate": self.best_rate, "manifest": np.array(manifest)}
         _files.save_arrays("path", _files.path_of("path", path), arrays, compressed=True)
 
@@ -373,7 +465,8 @@ class Result:
                 raise ValueError(f"it has format {shown(manifest.get('format'))} and not {_FORMAT}")
             labels = {name: tuple(manifest[name]) for name in _LABELS}
             sizes = tuple(map(len, labels.values()))
-            fields: dict[str, Any] = {"ledger": {}, "final": {}, "about": manifest["about"], **labels}
+            fields: dict[str, Any] = {"ledger": {}, "final": {}, **labels}
+            fields["about"] = About.from_json(manifest["about"])
             for name in (*(f"ledger/{name}" for name in _ACCOUNTS), "ended", "best_rate", *found):
                 kind, _, rest = name.partition("/")
                 shape = {"ledger": sizes, "best_rate": sizes[1:2]}.get(kind, sizes[:3])
@@ -404,29 +497,32 @@ def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
 def join_settings(results: Sequence[Result]) -> Result:
     """Several policies on the same lanes as one result, one after the other along ``setting``."""
 
-    def together(parts: list[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        shared = [name for name in parts[0] if all(name in part for part in parts)]
-        return {name: np.concatenate([part[name] for part in parts]) for name in shared}
+    def final(name: str) -> np.ndarray:
+        parts = [result.final.get(name) for result in results]
+        like = next(part for part in parts if part is not None)
+        if any(part is None for part in parts):  # NaN, as labelled arrays have where nothing is known
+            absent = (np.full((*result.ended.shape, *like.shape[3:]), np.nan) for result in results)
+            parts = [x if part is None else part.astype(np.float64) for part, x in zip(parts, absent, strict=True)]
+        return np.concatenate(parts)  # type: ignore[arg-type]
 
     first = results[0]
-    several = {name: [x for r in results for x in r.about.get(name, [])] for name in _BY_SETTING}
-    reasons = [r.about["why_scan"] for r in results if r.about.get("why_scan")]
-    about = {**first.about, **several, "engine": " and ".join(dict.fromkeys(several["engines"]))}
-    about["why_scan"] = "; ".join(dict.fromkeys(reasons)) or None
+    several: Any = {name: tuple(x for r in results for x in getattr(r.about, name)) for name in _BY_SETTING}
+    reasons = [r.about.why_scan for r in results if r.about.why_scan]
+    why_scan = "; ".join(dict.fromkeys(reasons)) or None
     return dataclasses.replace(
         first,
-        ledger=together([r.ledger for r in results]),
+        ledger={name: np.concatenate([r.ledger[name] for r in results]) for name in first.ledger},
         ended=np.concatenate([r.ended for r in results]),
-        final=together([r.final for r in results]),
+        final={name: final(name) for name in dict.fromkeys(name for r in results for name in r.final)},
         settings=tuple(name for r in results for name in r.settings),
-        about=about,
+        about=dataclasses.replace(first.about, **several, why_scan=why_scan),
     )
 
 
 # --- Pictures
 
 
-_ACROSS = {"spent": "share of the budget spent", "rounds": "share of the rounds played"}
+_ACROSS = {"": "share", "spent": "share of the budget spent", "rounds": "share of the rounds played"}
 _MOST_SETTINGS, _MOST_ARMS = 20, 7  # 7: as many colours as can be told apart
 
 
@@ -446,7 +542,7 @@ class ResultPlots:
 
     def regret(
         self,
-        over: str = "replicate",
+        over: str,
         *,
         settings: Sequence[str] | Mapping[str, str] | None = None,
         ax: Axes | None = None,
@@ -468,7 +564,7 @@ class ResultPlots:
             >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
             >>> result = jb.simulate(
             ...     jb.policies.MUCB(), arms, jb.Horizon(20), key=jax.random.key(0), replicates=4, marks=3)
-            >>> result.plot.regret().axes[0].get_ylabel()
+            >>> result.plot.regret(over="replicate").axes[0].get_ylabel()
             'regret (reward)'
         """
         one_of("over", over, ("replicate", "instance"))
@@ -484,7 +580,7 @@ class ResultPlots:
             [settings[label] for label in chosen] if isinstance(settings, Mapping) else chosen,
             [part.values[rows] for part in (found.value, found.low, found.high)],
             title=f"mean of {units}, 95 % intervals{'' if over == 'replicate' else ' for further instances'}",
-            across=_ACROSS[self._result.about["clock"]],
+            across=_ACROSS[self._result.about.clock],
             up="regret (reward)",
             axes=ax,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -19,11 +19,12 @@ from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad, refuse_beyond_memory, whole_number
 from jaxbandits.core.fingerprint import digest_of_arrays
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
-from jaxbandits.result import Result, join_settings
+from jaxbandits.core.settings import Settings
+from jaxbandits.result import About, Result, join_settings
 
 
 def simulate(
-    policies: Policy | Sequence[Policy],
+    policies: Policy | Settings | Sequence[Policy | Settings],
     environment: Environment,
     constraint: Constraint,
     *,
@@ -48,6 +49,7 @@ def simulate(
 
     Args:
         policies: one policy or a list. A leaf may carry extra leading axes: ``[setting]`` or ``[setting, instance]``.
+            Settings that were checked already (``core.settings.Settings``) are played as they are.
         environment: the world, of one or more instances.
         constraint: the accountant, e.g. ``TotalBudget(500.0, last_pull="counts")``.
         key: ``jax.random.key(seed)``.
@@ -59,7 +61,7 @@ def simulate(
             tells of a lane (see :meth:`Result.recorded`, :meth:`Result.linear`). 8 bytes a number.
         engine: ``"scan"`` runs any policy round by round; ``"leap"`` runs index policies whose scores rest, many
             rounds at a time, with the same bits; ``"auto"`` leaps where it can and where that repays its longer
-            compilation (``about["why_scan"]`` says why not).
+            compilation (``about.why_scan`` says why not).
         max_rounds: end a lane after this many rounds at the latest. Default: what no lane should need, from the
             instance's budget and cheapest arm.
         instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them to run a part of a
@@ -119,8 +121,11 @@ def simulate(
         pool.Workers(devices, min(pool.usual_workers(devices), runs), slots) as workers,
     ):
         found = workers.wait(workers.submit(jobs), shown.start(names, runs))
-    origin = _origin(environment, devices)
-    parts = [_result(accounts, layout, number, constraint, origin) for number, accounts in enumerate(found)]
+    origin = origin_of(environment, devices[0].device_kind)
+    parts = []
+    for number, (task, accounts) in enumerate(zip(layout.tasks, found, strict=True)):
+        ledger = ledger_of(accounts.rows, task.constraint, task.places(np.arange(task.order.size))[1])
+        parts.append(labelled(ledger, accounts.status, accounts.final, layout, number, constraint, origin))
     result = join_settings(parts)
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=2)
@@ -134,26 +139,36 @@ def simulate(
     return result
 
 
-def _origin(environment: Environment, devices: Sequence[Any]) -> dict[str, str]:
+def origin_of(environment: Environment, device: str) -> dict[str, str]:
     """Versions, the kind of device, and a digest of the environment's numbers: now, for a table may change in place."""
     import jaxbandits
 
     numbers = digest_of_arrays(("", np.asarray(x)) for x in jax.tree.leaves(environment))
     versions = {"jaxbandits": jaxbandits.__version__, "jax": jax.__version__}
-    return {**versions, "device": devices[0].device_kind, "instances_digest": numbers}
+    return {**versions, "device": device, "instances_digest": numbers}
 
 
-def _result(
-    accounts: pool.Accounts, layout: Layout, number: int, constraint: Constraint, origin: dict[str, str]
+def labelled(
+    ledger: Mapping[str, np.ndarray],
+    ended: np.ndarray,
+    final: Mapping[str, np.ndarray],
+    layout: Layout,
+    number: int,
+    constraint: Constraint,
+    origin: Mapping[str, str],
 ) -> Result:
+    """The result of one task of a layout, from what is known of every lane, ``[lane, …]``.
+
+    ``constraint`` is the user's own, not yet prepared.
+    """
     task, settings = layout.tasks[number], layout.settings[number]
     instance = task.places(np.arange(task.order.size))[1]
-    ledger = ledger_of(accounts.rows, task.constraint, instance)
+    accounts = dict(ledger)
     for name in layout.benchmarks:
         for clock in ("clock", "expected_clock"):
             possible = layout.possible(instance, ledger[clock], name)
             if not np.isnan(possible).any():  # else regrets are NaN
-                ledger[f"{name}:{clock}"] = ticks.from_units(possible)
+                accounts[f"{name}:{clock}"] = ticks.from_units(possible)
     several = task.replicate_ids.ndim == 2  # ids of each instance: the axis counts
     shape = task.shape
 
@@ -161,28 +176,27 @@ def _result(
         return x.reshape(*shape, *x.shape[1:])
 
     return Result(
-        ledger={name: by_lane(x) for name, x in ledger.items()},
-        ended=by_lane(accounts.status),
-        final={name: by_lane(x) for name, x in accounts.final.items()},
+        ledger={name: by_lane(x) for name, x in accounts.items()},
+        ended=by_lane(ended),
+        final={name: by_lane(x) for name, x in final.items()},
         best_rate=layout.best_rate,
         settings=settings,
         instances=layout.names,
         replicates=tuple(range(shape[2])) if several else tuple(int(i) for i in task.replicate_ids),
         marks=tuple(float(s) for s in layout.shares),
-        about={
-            "policies": list(settings),
-            "parameters": task.chosen.parameters,
-            "environment": type(task.environment).__name__,
-            "constraint": described(constraint),
-            "engines": [task.engine.__name__.rsplit(".", 1)[-1]] * len(settings),
-            "why_scan": task.why_scan,
-            "clock": task.constraint.clock_name,
-            "key": task.root.tolist(),
-            "instance_ids": task.instance_ids.tolist(),
-            **({"replicate_ids": task.replicate_ids.tolist()} if several else {}),
-            "max_rounds": task.cap.tolist(),
+        about=About(
+            parameters=tuple(task.chosen.parameters),
+            engines=(task.engine.__name__.rsplit(".", 1)[-1],) * len(settings),
+            why_scan=task.why_scan,
+            environment=type(task.environment).__name__,
+            constraint=described(constraint),
+            clock=task.constraint.clock_name,
+            key=tuple(task.root.tolist()),
+            instance_ids=tuple(task.instance_ids.tolist()),
+            replicate_ids=tuple(task.replicate_ids.tolist()) if several else None,
+            max_rounds=tuple(task.cap.tolist()),
             **origin,
-        },
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from jaxbandits._engine import scan
 from jaxbandits._engine.setup import lane_of, prepared
 from jaxbandits.core import streams
 from jaxbandits.core.checks import whole_number
+from jaxbandits.core.fingerprint import PROGRAM
 from jaxbandits.core.protocol import Constraint, Environment, Ledger, Outcome, Policy, Status
 from jaxbandits.core.pytrees import Pytree, select_tree
 
@@ -83,7 +84,7 @@ def rollout(
     """
     whole_number("rounds", rounds, 1, 2**30, "2**30")
     with jax.ensure_compile_time_eval():  # what is not traced is checked and prepared on the host, under jit too
-        ready, leaves, cap = prepared(policy, environment, constraint, max_rounds)
+        ready, leaves, cap, program = prepared(policy, environment, constraint, max_rounds)
     root = key if isinstance(key, jax.core.Tracer) else streams.root_key(key)
     ids = _id("instance", instance, environment.instances), _id("replicate", replicate, 2**32)
     lane = lane_of(ready, leaves, cap, root, *ids)
@@ -98,7 +99,8 @@ def rollout(
         outcome = jax.tree.map(lambda x: jnp.where(played, x, jnp.zeros_like(x)), outcome)
         return after, Trajectory(after.action, outcome, after.ledger, after.status, played, after.policy)
 
-    return jax.lax.scan(one, begin.state, None, length=rounds)[1]
+    with PROGRAM(program):
+        return jax.lax.scan(one, begin.state, None, length=rounds)[1]
 
 
 def _id(name: str, value: Any, count: int) -> Any:

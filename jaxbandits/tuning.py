@@ -27,7 +27,7 @@ from jaxbandits.gradients import policy_score, smoothed
 from jaxbandits.gradients.estimates import centred
 from jaxbandits.policies import RandomisedPolicy
 from jaxbandits.simulation import simulate
-from jaxbandits.statistics import Estimate, invisible, mean
+from jaxbandits.statistics import Estimate, dominance, invisible, mean
 
 __all__ = [
     "FAMILIES",
@@ -104,13 +104,13 @@ def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
 FILES = ("path.png", "path.csv", "run.json")
 
 
-def _less(gain: Estimate, what: str) -> str:
+def _less(gain: Estimate, clear: bool, what: str) -> str:
     """How much less, or more, than ``what`` the tuned value's regret is."""
     value, low, high = _ends(gain)
-    clear = "clear" if low > 0 or high < 0 else "not clear"
     if value < 0:  # a difference without a double negative
         value, low, high = -value, -high, -low
-    return f"{value:.4g} [{low:.4g}, {high:.4g}] {'less' if gain.value >= 0 else 'more'} than {what} (paired, {clear})"
+    less, sure = "less" if gain.value >= 0 else "more", "clear" if clear else "not clear"
+    return f"{value:.4g} [{low:.4g}, {high:.4g}] {less} than {what} (paired, {sure})"
 
 
 def _ends(found: Estimate) -> tuple[float, float, float]:
@@ -133,6 +133,7 @@ class Tuned:
             :class:`jaxbandits.statistics.Estimate`.
         over_start, over_best: how much less it is than that of the start, and of the best grid value: paired, on the
             same fresh instances, and as an estimate too (None without a grid).
+        clear: whether each of the two is clear, by :func:`jaxbandits.statistics.dominance` among all that is compared.
         rounds: simulated rounds of the tuning, and of the grid.
         seconds: of the tuning, compile included, and of the grid.
         estimator: which one was used.
@@ -151,6 +152,7 @@ class Tuned:
     regret: Estimate
     over_start: Estimate
     over_best: Estimate | None
+    clear: tuple[bool, ...]
     rounds: tuple[int, int]
     seconds: tuple[float, float]
     estimator: str
@@ -164,14 +166,14 @@ class Tuned:
             f"{self.rounds[0]:.3g} rounds, {self.seconds[0]:.0f} s)",
             "regret on fresh instances: {:.5g} [{:.5g}, {:.5g}]".format(*_ends(self.regret)),
             *(f"  {text.split(': ', 1)[1]}" for text in self.regret.warnings if not text.startswith("skewed")),
-            _less(self.over_start, "the start's"),
+            _less(self.over_start, self.clear[0], "the start's"),
         ]
         if self.best is not None and self.over_best is not None:
             best = ", ".join(f"{value:.4g}" for value in self.best.values())
             found += [
                 f"best of {len(self.grid)} grid values: {best} ({self.rounds[1]:.3g} rounds, {self.seconds[1]:.0f} s; "
                 f"tuning took {self.rounds[0] / self.rounds[1]:.0%} of its rounds)",
-                _less(self.over_best, "the best grid value's"),
+                _less(self.over_best, self.clear[1], "the best grid value's"),
             ]
         return [*found, f"note: {invisible(self.regret.units, 'instance')}"]
 
@@ -289,6 +291,7 @@ def tune(
         ((4, 1), True)
     """
     import optax
+    import xarray
 
     names = names_of(wrt)
     for name, count, least in (("steps", steps, 1), ("instances", instances, 1), ("fresh", fresh, 2),
@@ -354,7 +357,8 @@ def tune(
     compared = [tuned, start, *([values[samples.mean(axis=1).argmin()]] if len(values) else [])]
     played, _ = play(np.stack(compared), 2, fresh)
     found, first, *best = (dict(zip(names, x.tolist(), strict=True)) for x in compared)
-    over_start, *over_best = (mean(other - played[0]) for other in played[1:])
+    over_start, *over_best = (mean(other - played[0], over="instance") for other in played[1:])
+    pairs = dominance(xarray.DataArray(played, dims=("setting", "instance")), over="instance")
     return Tuned(
         policy=moved(tuned),
         values=found,
@@ -366,9 +370,10 @@ def tune(
         grid=values,
         grid_regrets=samples.mean(axis=1),
         grid_errors=samples.std(axis=1, ddof=1) / math.sqrt(grid_instances),
-        regret=mean(played[0]),
+        regret=mean(played[0], over="instance"),
         over_start=over_start,
         over_best=over_best[0] if best else None,
+        clear=tuple(pairs["clear"].values[0, 1:].tolist()),
         rounds=(rounds, grid_rounds),
         seconds=seconds,
         estimator="policy_score" if isinstance(policy, RandomisedPolicy) else "smoothed",

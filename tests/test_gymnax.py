@@ -99,5 +99,5 @@ def test_a_learner_from_elsewhere_learns_to_spend() -> None:
 
     learnt = returns(learner.make_act(trained))
     blind = returns(lambda seen, key: jax.random.randint(key, (), 0, 3))
-    gain = jb.statistics.mean(learnt - blind)
+    gain = jb.statistics.mean(learnt - blind, over="episode")
     assert gain.low > 1.0, (learnt.mean(), blind.mean(), gain)

@@ -246,4 +246,35 @@ def test_labels() -> None:
     assert regret.dims == ("setting", "instance", "replicate", "mark")
     assert regret.sel(instance="b", replicate=3, mark=1.0).sizes == {"setting": 3}
     assert regret.coords["setting"].values.tolist() == ["OmegaUCB(rho=0.25)", "OmegaUCB(rho=1)", "BudgetedThompson"]
-    assert jax.tree.leaves(result.about["key"]) == jax.random.key_data(KEY).tolist()
+    assert jax.tree.leaves(result.about.key) == jax.random.key_data(KEY).tolist()
+
+
+@jb.pytree
+class Telling(jb.policies.OmegaUCB):
+    """Tells its rounds in the end, and for each arm whether it was pulled."""
+
+    def summary(self, state: Any) -> dict[str, jax.Array]:
+        told = {"seen": state.pulls.sum(), "known": state.pulls > 0}
+        return {**super().summary(state), **told}
+
+
+def test_what_one_policy_tells_in_the_end_is_kept_beside_others() -> None:
+    alone = run([Telling(rho=1.0)], world("beta"), jb.Horizon(40))
+    both = run([jb.policies.BudgetedThompson(), Telling(rho=1.0)], world("beta"), jb.Horizon(40))
+    assert set(both.final) == set(alone.final) and {"seen", "known", "pulls"} <= set(both.final)
+    for name, x in alone.final.items():
+        assert np.array_equal(both.final[name][1:], x), name
+        assert both.final[name].dtype == (x.dtype if name == "pulls" else np.float64), name
+    assert np.isnan(both.final["seen"][0]).all() and np.isnan(both.final["known"][0]).all()
+    assert_same_results(both, both, "with NaN where a policy does not tell")
+
+
+def test_the_regret_of_a_budget_counts_what_is_left_of_it() -> None:
+    """Two certain arms, the second resource ends the run: half of the first budget is left, and was lost as well."""
+    arms = FiniteArms.bernoulli([[1.0, 0.5]], [[[0.5, 1.0], [0.5, 1.0]]])
+    constraint = jb.TotalBudget([10.0, 10.0], last_pull="counts")
+    result = jb.simulate(jb.policies.FixedSplit([1.0, 0.0]), arms, constraint, key=KEY, replicates=3, marks=2)
+    lost = result.budget_regret(10.0).values[0, 0]
+    possible = float(result.best_rate[0]) * 10.0 * np.array(result.marks)
+    assert np.allclose(lost, possible - result.ledger["expected_reward"][0, 0] / ticks.ONE, atol=1e-12)
+    assert (lost[:, -1] - result.regret.values[0, 0, :, -1] > 1).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -66,6 +67,40 @@ def test_the_workflows_that_are_asked_for() -> None:
     assert job["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
     weekly = yaml.safe_load((ROOT / ".github/workflows/newest-jax.yml").read_text(encoding="utf-8"))
     assert weekly[True]["schedule"][0]["cron"]
+
+
+@pytest.mark.parametrize(
+    ("here", "whole", "quick"),
+    [(("3.9.18", "3.12.1", "3.100.0", "3.11.7"), "3.11.7", "3.100.0"), (("3.10.13", "3.12.1"), "3.12.1", None)],
+)
+def test_everything_on_the_oldest_python_and_the_quick_half_on_the_newest(
+    tmp_path: Path, here: tuple[str, ...], whole: str, quick: str | None
+) -> None:
+    """`.ci/run` among made-up interpreters, which a pyenv holds, and a made-up `make`."""
+    tools = tmp_path / "bin"
+    for place in (tools, tmp_path / ".ci"):
+        place.mkdir()
+    for tool in ("bash", "dirname", "head", "sort", "tail"):
+        (tools / tool).symlink_to(str(shutil.which(tool)))
+    shutil.copy(ROOT / ".ci/run", tmp_path / ".ci/run")
+    programs = {tools / "make": 'echo "make $*"'}
+    for version in here:
+        recent = int(version.split(".")[1]) >= 11
+        programs[tmp_path / f"versions/{version}/bin/python3"] = f'echo "{version} $0"' if recent else "exit 1"
+    for path, text in programs.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!{shutil.which('sh')}\n{text}\n", encoding="utf-8")
+        path.chmod(0o755)
+    environment = {"PATH": str(tools), "PYENV_ROOT": str(tmp_path)}
+    command = [tools / "bash", tmp_path / ".ci/run"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    python = {version: tmp_path / f"versions/{version}/bin/python3" for version in here}
+    wanted = [f"make PYTHON={python[whole]} {target}" for target in ("test-integration", "test")]
+    if quick:
+        wanted.append(f"make VENV=.venv-newest PYTHON={python[quick]} lint types doctest unit")
+    assert [line for line in done.stdout.splitlines() if line.startswith("make")] == wanted
+    assert done.stdout.endswith(f"Passed on Python {whole}{f' and {quick}' if quick else ''}\n")
+    assert "3.9.18" not in done.stdout and "3.10.13" not in done.stdout
 
 
 @pytest.mark.integration

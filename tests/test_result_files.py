@@ -14,6 +14,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import _files
+from jaxbandits.result import About
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def result():
         instances=("ρ", "1"),
         replicates=(7, 3),
         marks=(0.5, 1.0),
-        about={"policies": ["MUCB(alpha=1)"]},
+        about=About(parameters=({"policy": "MUCB", "alpha": 1.0},), engines=("leap",), clock="spent", key=(0, 1)),
     )
 
 
@@ -40,7 +41,9 @@ def test_all_that_can_be_saved_can_be_loaded(tmp_path, result):
         dataclasses.replace(result, best_rate=np.full(2, np.nan)),  # every arm is free: no rate
         dataclasses.replace(result, final={"estimate": np.full((1, 2, 2), np.nan), "ready": np.ones((1, 2, 2), bool)}),
         dataclasses.replace(result, ledger=result.ledger | {"spent": np.ones((1, 2, 2, 2, 3), np.int64)}),
-        dataclasses.replace(result, about={"constraint": {"class": "Mine", "by": len}}),
+        dataclasses.replace(
+            result, about=About(constraint={"class": "Mine", "by": len}, replicate_ids=([7, 3], [1, 2]))
+        ),
     ]
     for one in odd:
         one.save(path)
@@ -51,6 +54,21 @@ def test_all_that_can_be_saved_can_be_loaded(tmp_path, result):
         np.testing.assert_array_equal(again.best_rate, one.best_rate)
         assert {k: v.dtype for k, v in again.final.items()} == {k: v.dtype for k, v in one.final.items()}
         assert (again.instances, again.replicates, again.marks) == (("ρ", "1"), (7, 3), (0.5, 1.0))
+        assert json.dumps(again.about.as_json(), default=repr) == json.dumps(one.about.as_json(), default=repr)
+    result.save(path)
+    assert jb.Result.load(path).about == result.about
+
+
+def test_a_file_of_an_earlier_version_is_read(tmp_path, result):
+    """With keys that are no field, and without some that are."""
+    path = tmp_path / "r.npz"
+    result.save(path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    manifest = json.loads(str(arrays["manifest"]))
+    manifest["about"] = {"policies": ["MUCB(alpha=1)"], "engine": "leap", "clock": "spent", "key": [0, 1]}
+    np.savez(path, **arrays | {"manifest": np.array(json.dumps(manifest))})
+    assert jb.Result.load(path).about == About(clock="spent", key=(0, 1))
 
 
 def test_arrays_are_plain_equal_bytes_or_refused():
@@ -93,6 +111,9 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
         ({"manifest": np.array("{")}, "Expecting property name"),
         *((lambda manifest, x=x: manifest | {"format": x}, "has format .* and not 1") for x in (0, 2, "1", None)),
         (lambda manifest: {k: x for k, x in manifest.items() if k != "format"}, "has format .* and not 1"),
+        (lambda manifest: manifest | {"about": [1]}, "its about is .1., no record"),
+        (lambda manifest: manifest | {"about": {"clock": 3}}, "its about has clock 3"),
+        (lambda manifest: manifest | {"about": {"parameters": [1]}}, "its about has parameters .1."),
     ],
 )
 def test_arrays_that_do_not_fit_their_labels_are_refused(tmp_path, result, change, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure
 
 import jaxbandits as jb
 from jaxbandits.policies import MUCB, OmegaUCB, SoftIndex
+from jaxbandits.result import About
 from tests.contract.worlds import KEY, world
 
 
@@ -35,8 +37,8 @@ def test_settings_by_parameter(tmp_path: Path) -> None:
         assert chosen.settings == tuple(result.settings[row] for row in rows)
         assert np.array_equal(chosen.regret.values, result.regret.values[rows])
         assert np.array_equal(chosen.pulls.values, result.pulls.values[rows])
-        assert chosen.about["policies"] == list(chosen.settings)
-        assert chosen.sel(policy=str(chosen.about["parameters"][0]["policy"])).settings
+        assert chosen.provenance()["policies"] == list(chosen.settings)
+        assert chosen.sel(policy=str(chosen.about.parameters[0]["policy"])).settings
     with pytest.raises(jb.InputError, match="rhoo: no policy of this result has it; it must be one of policy, rho, al"):
         result.sel(rhoo=0.3)
     with pytest.raises(jb.InputError, match=r"no setting has \{'rho': 7\}; there are OmegaUCB"):
@@ -55,9 +57,9 @@ def test_parameters_are_coordinates() -> None:
 
 
 def test_a_result_of_an_earlier_version_has_no_parameters() -> None:
-    import dataclasses
-
-    old = dataclasses.replace(played(), about={k: v for k, v in played().about.items() if k != "parameters"})
+    record = {name: x for name, x in played().about.as_json().items() if name != "parameters"}
+    old = dataclasses.replace(played(), about=About.from_json(record))
+    assert old.about.engines == played().about.engines and old.about.parameters == ()
     assert "rho" not in old.regret.coords and old.regret.equals(played().regret.drop_vars(["policy", "rho", "alpha"]))
 
 
@@ -99,7 +101,7 @@ def test_a_notebook_shows_a_small_table() -> None:
 
 def test_pictures_show_what_the_result_says() -> None:
     result = played()
-    axes = result.plot.regret().axes[0]
+    axes = result.plot.regret(over="replicate").axes[0]
     means = {line.get_label(): line.get_ydata()[-1] for line in axes.get_lines()}
     for i, name in enumerate(result.settings):
         assert means[name] == pytest.approx(result.regret.values[i, ..., -1].mean())
@@ -116,7 +118,7 @@ def test_pictures_show_what_the_result_says() -> None:
     with pytest.raises(jb.InputError, match="over: 'mark' given"):
         result.plot.regret(over="mark")
     with pytest.raises(jb.InputError, match="settings: 'none' given"):
-        result.plot.regret(settings=["none"])
+        result.plot.regret(over="replicate", settings=["none"])
 
     bars = result.plot.pulls(1).axes[0]
     widths = sum(np.array([bar.get_width() for bar in group]) for group in bars.containers)

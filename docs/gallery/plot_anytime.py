@@ -37,8 +37,8 @@ figure, panels = plt.subplots(1, 2, figsize=(9, 4.2))
 for axes, values in zip(panels, (result.violation, result.regret), strict=True):
     band = jb.statistics.simultaneous_band(values.squeeze("instance"), over="replicate")
     for number, name in enumerate(policies):
-        axes.plot(t, band["mean"][number], label=name)
-        axes.fill_between(t, band["low"][number], band["high"][number], alpha=0.2)
+        axes.plot(t, band.value[number], label=name)
+        axes.fill_between(t, band.low[number], band.high[number], alpha=0.2)
 panels[0].set(xlabel="round", ylabel="largest violation so far [cost]", title="audit: spent beyond c·t")
 panels[1].set(xlabel="round", ylabel="regret to the best mixture [reward]", title="what it costs")
 panels[0].legend()

@@ -42,8 +42,8 @@ figure, panels = plt.subplots(1, 2, figsize=(9, 4.2))
 for axes, values in zip(panels, (result.regret, result.count("censored") / result.rounds), strict=True):
     band = jb.statistics.simultaneous_band(values.squeeze("instance"), over="replicate")
     for number, name in enumerate(policies):
-        axes.plot(rounds, band["mean"][number], label=name)
-        axes.fill_between(rounds, band["low"][number], band["high"][number], alpha=0.2)
+        axes.plot(rounds, band.value[number], label=name)
+        axes.fill_between(rounds, band.low[number], band.high[number], alpha=0.2)
 panels[0].set(xlabel="round", ylabel="regret [value of a run that ends at once]", ylim=0)
 panels[1].set(xlabel="round", ylabel="share of runs stopped so far", ylim=0, xscale="log")
 panels[0].legend()

@@ -44,8 +44,8 @@ figure, axes = plt.subplots()
 for name, result in results.items():
     band = jb.statistics.simultaneous_band(result.regret.squeeze("setting"), over="replicate")
     money = 1500.0 * result.regret.mark
-    axes.plot(money, band["mean"], label=name)
-    axes.fill_between(money, band["low"], band["high"], alpha=0.2)
+    axes.plot(money, band.value, label=name)
+    axes.fill_between(money, band.low, band.high, alpha=0.2)
 axes.set(xlabel="money spent", ylabel="regret to the best of all bids [clicks]", ylim=0)
 axes.legend()
 plt.show()

@@ -24,16 +24,16 @@ late = Delayed(arms, TableDelay(chances), room=110)
 policies = {"ω-UCB": InFlight(OmegaUCB()), "Thompson sampling": InFlight(BudgetedThompson())}
 money = jb.TotalBudget([200.0], last_pull="counts")
 result = jb.simulate(list(policies.values()), late, money, key=jax.random.key(1), replicates=20, marks=1)
-found = jb.statistics.mean_interval(result.regret.isel(mark=-1), over="replicate")
+last = result.regret.isel(mark=-1).rename(instance="delay")  # an interval for each instance by itself
+found = jb.statistics.mean(last, over="replicate")
 
 # %%
 # Regret against the best arm of the same world without any delay; bars are 95 % intervals over twenty runs.
 
 figure, axes = plt.subplots()
 for number, name in enumerate(policies):
-    mine = found.isel(setting=number)
-    bars = [mine["mean"] - mine["low"], mine["high"] - mine["mean"]]
-    axes.errorbar(delays, mine["mean"], yerr=bars, marker="o", label=name)
+    mean, low, high = (part[number] for part in (found.value, found.low, found.high))
+    axes.errorbar(delays, mean, yerr=[mean - low, high - mean], marker="o", label=name)
 axes.set(xscale="symlog", xlabel="delay [requests]", ylabel="regret when 200 are spent [reward]", ylim=0)
 axes.set_xticks(delays, delays)
 axes.minorticks_off()

@@ -25,7 +25,7 @@ simulated = jb.simulate(
     replicates=runs,
     marks=budgets / 6,
 )
-found = jb.statistics.mean_interval(simulated.regret.squeeze("instance"), over="replicate", level=0.95)
+found = jb.statistics.mean(simulated.regret, over="replicate")
 
 # %%
 # The exact value for each budget, and how far the simulated mean is from it.
@@ -38,7 +38,7 @@ for number, (name, policy) in enumerate(policies.items()):
     ]
     value = np.array([one.value.item() for one in exact])
     print(name, "histories left out, probability:", max(one.about["missing"] for one in exact))
-    mean, low, high = (found[part][number].values for part in ("mean", "low", "high"))
+    mean, low, high = (part[number].values for part in (found.value, found.low, found.high))
     left.plot(budgets, value, label=f"{name}, exact")
     left.plot(budgets, mean, "o", color=f"C{number}", label=f"{name}, mean of {runs:,} runs")
     right.errorbar(budgets + 0.1 * number, mean - value, yerr=[mean - low, high - mean], fmt="o", label=name)

@@ -19,8 +19,9 @@ result = jb.simulate(jb.policies.OmegaUCB(rho=[1 / 64, 1 / 2]), arms, budget, ke
 last = result.regret.isel(mark=-1)
 for setting in result.settings:
     one = last.sel(setting=setting)
-    print(setting, "median", jb.statistics.median(one), "mean", jb.statistics.mean(one))
-    print("   share of the sum that the worst 2 % carry:", jb.statistics.tail_share(one, 0.02))
+    median, mean = (make(one, over="instance") for make in (jb.statistics.median, jb.statistics.mean))
+    print(setting, "median", median, "mean", mean)
+    print("   share of the sum that the worst 2 % carry:", jb.statistics.tail_share(one, 0.02, over="instance"))
 
 # %%
 # How many runs lost at least so much; and what the mean of a hundred instances would have been, twenty times over.
@@ -31,7 +32,7 @@ for number, setting in enumerate(result.settings):
     left.step(values, 1 - np.arange(values.size) / values.size, where="pre", label=setting)
     hundreds = last.sel(setting=setting).values.reshape(20, 100).mean(axis=1)
     right.plot(np.arange(1, 21), np.sort(hundreds), "o", color=f"C{number}", linestyle="none", label=setting)
-    whole = jb.statistics.mean(last.sel(setting=setting))
+    whole = jb.statistics.mean(last.sel(setting=setting), over="instance")
     right.axhspan(whole.low, whole.high, color=f"C{number}", alpha=0.2, label="all 2,000: mean, 95 %")
 left.set(
     xscale="log", yscale="log", xlim=1, xlabel="regret at the end [reward]", ylabel="share of runs with at least that"

@@ -21,16 +21,16 @@ policies = {"RCB": SampledArms(RCB(), arms=tried), "ω-UCB": SampledArms(OmegaUC
 money = jb.TotalBudget(budget, last_pull="forfeits")
 result = jb.simulate(list(policies.values()), arms, money, key=jax.random.key(1), marks=1)
 lost = result.regret.isel(mark=-1) / (2.0 * budget)  # as a share of what the best ratio would have brought
-found = jb.statistics.mean_interval(lost, over="instance")
+found = jb.statistics.mean(lost, over="instance")
 
 # %%
 # Each of the 60 reservoirs is one observation; bars are 95 % intervals.
 
 figure, axes = plt.subplots()
 for number, name in enumerate(policies):
-    mine = found.isel(setting=slice(number * tried.size, (number + 1) * tried.size))
-    bars = [mine["mean"] - mine["low"], mine["high"] - mine["mean"]]
-    axes.errorbar(tried, mine["mean"], yerr=bars, marker="o", label=name)
+    rows = slice(number * tried.size, (number + 1) * tried.size)
+    mean, low, high = (part[rows] for part in (found.value, found.low, found.high))
+    axes.errorbar(tried, mean, yerr=[mean - low, high - mean], marker="o", label=name)
 rule = arms_to_sample(budget, beta=1.0)
 axes.axvline(rule, color="black", linewidth=0.8, linestyle=":", label=f"rule of the paper: {rule} arms")
 axes.set(xscale="log", xlabel="arms that take part", ylabel="regret, share of the best possible reward", ylim=(0, 1))

@@ -45,8 +45,8 @@ omega = result.regret.sel(setting=result.settings[-1])
 for setting in result.settings:
     for axes, against in ((left, 0.0), (right, omega)):
         band = jb.statistics.simultaneous_band(result.regret.sel(setting=setting) - against, over="instance")
-        axes.plot(money, band["mean"], label=setting)
-        axes.fill_between(money, band["low"], band["high"], alpha=0.2)
+        axes.plot(money, band.value, label=setting)
+        axes.fill_between(money, band.low, band.high, alpha=0.2)
 left.set(xlabel="money spent", ylabel="regret [reward]", ylim=0)
 right.set(xlabel="money spent", ylabel="more regret than ω-UCB [reward], paired")
 left.legend()

@@ -41,7 +41,7 @@ for name, policy in finite.items():
 figure, axes = plt.subplots()
 axes.boxplot([x / 1000 for x in pulls.values()], whis=(0, 100), tick_labels=list(pulls))
 for place, x in enumerate(pulls.values(), start=1):
-    mean = jb.statistics.mean(x / 1000)
+    mean = jb.statistics.mean(x / 1000, over="instance")
     axes.errorbar(
         place + 0.3, mean.value, yerr=[[mean.value - mean.low], [mean.high - mean.value]], fmt="^", color="C1"
     )

@@ -27,8 +27,8 @@ band = jb.statistics.simultaneous_band(result.regret, over="instance")
 
 figure, axes = plt.subplots()
 for number, name in enumerate(names):
-    axes.plot(result.marks, band["mean"][number], label=name)
-    axes.fill_between(result.marks, band["low"][number], band["high"][number], alpha=0.15)
+    axes.plot(result.marks, band.value[number], label=name)
+    axes.fill_between(result.marks, band.low[number], band.high[number], alpha=0.15)
 axes.set(xlabel="share of the budget that is spent", ylabel="regret [reward]", ylim=0)
 axes.legend()
 plt.show()

@@ -32,7 +32,7 @@ regret = {"RCB-AIR": growing.regret.values[0, :, 0], "RCB-I": np.stack([x.regret
 
 figure, axes = plt.subplots()
 for name, values in regret.items():
-    ends = [jb.statistics.mean(x) for x in values.T]
+    ends = [jb.statistics.mean(x, over="instance") for x in values.T]
     mean, low, high = (np.array([getattr(x, part) for x in ends]) for part in ("value", "low", "high"))
     axes.errorbar(budgets, mean, yerr=[mean - low, high - mean], marker="o", label=name)
 axes.plot(budgets, mean[0] * np.sqrt(budgets / budgets[0]), color="black", linewidth=0.8, linestyle=":", label="∝ √B")

@@ -38,8 +38,8 @@ figure, panels = plt.subplots(1, 3, figsize=(10, 3.8), sharey=True)
 for instance, (axes, name) in enumerate(zip(panels, names, strict=True)):
     band = jb.statistics.simultaneous_band(result.regret.isel(instance=instance), over="replicate")
     for number, policy in enumerate(policies):
-        axes.plot(5000 * band.mark, band["mean"][number], label=policy)
-        axes.fill_between(5000 * band.mark, band["low"][number], band["high"][number], alpha=0.2)
+        axes.plot(5000 * np.asarray(result.marks), band.value[number], label=policy)
+        axes.fill_between(5000 * np.asarray(result.marks), band.low[number], band.high[number], alpha=0.2)
     axes.set(xlabel="round", title=name, ylim=0)
 panels[0].set_ylabel("regret [reward − cost − penalty]")
 panels[0].legend()

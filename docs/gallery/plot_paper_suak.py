@@ -36,8 +36,8 @@ figure, panels = plt.subplots(1, 2, figsize=(9, 4.2))
 for axes, values in zip(panels, (result.realised_regret, result.count("skips")), strict=True):
     band = jb.statistics.simultaneous_band(values.squeeze("instance"), over="replicate")
     for number, name in enumerate(policies):
-        axes.plot(rounds * band.mark, band["mean"][number], label=name)
-        axes.fill_between(rounds * band.mark, band["low"][number], band["high"][number], alpha=0.2)
+        axes.plot(rounds * np.asarray(result.marks), band.value[number], label=name)
+        axes.fill_between(rounds * np.asarray(result.marks), band.low[number], band.high[number], alpha=0.2)
 panels[0].set(xlabel="round", ylabel="regret [reward]", ylim=0)
 panels[1].set(xlabel="round", ylabel="skipped rounds", ylim=0)
 panels[0].legend()

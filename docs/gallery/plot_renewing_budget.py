@@ -42,8 +42,8 @@ figure, panels = plt.subplots(1, 2, figsize=(9, 4.2))
 for axes, values in zip(panels, (spent - before, result.reward.isel(instance=0)), strict=True):
     band = jb.statistics.simultaneous_band(values, over="replicate")
     for number, name in enumerate(policies):
-        axes.plot(np.arange(1, 24 * days + 1), band["mean"][number], label=name)
-        axes.fill_between(np.arange(1, 24 * days + 1), band["low"][number], band["high"][number], alpha=0.2)
+        axes.plot(np.arange(1, 24 * days + 1), band.value[number], label=name)
+        axes.fill_between(np.arange(1, 24 * days + 1), band.low[number], band.high[number], alpha=0.2)
     axes.set(xlabel="hour", xticks=range(0, 24 * days + 1, 12))
 panels[0].axhline(60.0, color="black", linewidth=0.8)
 panels[0].set(ylabel="spent today [cost], line: granted")

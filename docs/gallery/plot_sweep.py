@@ -24,10 +24,10 @@ curve = found.curve("OmegaUCB", "ten arms")
 print(curve.recommendation())
 
 # %%
-# Bars are the paired intervals of the difference to the best value, drawn around each mean.
+# Bars are the paired intervals of the difference to the best value, all at once, drawn around each mean.
 
-rho, mean = curve.parameters["rho"], curve.regret[0]
-middle, low, high = curve.apart
+rho, mean = curve.parameters["rho"], curve.regret.value.values
+middle, low, high = curve.apart.value, curve.apart.low, curve.apart.high
 figure, axes = plt.subplots()
 axes.errorbar(rho, mean, yerr=[middle - low, high - middle], fmt="-", color="C0")
 alike = curve.indistinguishable

@@ -30,8 +30,8 @@ def less(
     """Is the mean of ``low`` below that of ``high``? yes or no if the 95 % bootstrap interval of the paired difference
     leaves out 0, else unclear, with what would be needed to tell."""
     low, high = xarray.align(low, high, join="inner")
-    found = jb.statistics.bootstrap_difference(high, low, over=over)
-    mean, left, right = (float(found[part]) for part in ("mean", "low", "high"))
+    found = jb.statistics.bootstrap_interval(jb.statistics.paired(high, low), over=over)
+    mean, left, right = found.value, found.low, found.high
     holds = beyond(left, right)
     low_mean, high_mean = (float(x.mean()) for x in (low, high))
     details = f"{note}; {low_mean:.5g} against {high_mean:.5g}; 95 % interval {left:.4g} to {right:.4g}"
@@ -48,10 +48,10 @@ def somewhere(item: str, found: Curves, above: str, below: str) -> Row:
     at all those shares at once, at 95 %."""
     apart = (found.regret[above] - found.regret[below]).sel(mark=slice(None, TENTH))
     band = jb.statistics.simultaneous_band(apart, over=found.over)
-    at = int(band["low"].values.argmax())
-    holds = True if bool((band["low"] > 0).any()) else False if bool((band["high"] < 0).all()) else None
-    mean, low, high = (float(band[part][at]) for part in ("mean", "low", "high"))
-    note = f"at {float(band['mark'][at]):.2g} B; band at 95 % for all shares: {low:.4g} to {high:.4g}"
+    at = int(band.low.values.argmax())
+    holds = True if bool((band.low > 0).any()) else False if bool((band.high < 0).all()) else None
+    mean, low, high = (float(part[at]) for part in (band.value, band.low, band.high))
+    note = f"at {float(apart['mark'][at]):.2g} B; band at 95 % for all shares: {low:.4g} to {high:.4g}"
     error = standard_error(apart.isel(mark=at), found.over)
     return row(item, mean, error, published="may be > 0 for small budgets", holds=holds, note=note)
 
@@ -380,8 +380,8 @@ def _draw(axis: Any, found: Curves, kind: str, policy: str, bands: bool) -> None
     make = jb.statistics.simultaneous_band if bands else jb.statistics.bootstrap_interval
     band = make(values, over=found.over, resamples=1000)
     x, style = values["mark"].values, look(policy)
-    axis.plot(x, band["mean"], label=policy, markevery=(1, 4), **style)
-    axis.fill_between(x, band["low"].values, band["high"].values, color=style["color"], alpha=0.1, linewidth=0)
+    axis.plot(x, band.value, label=policy, markevery=(1, 4), **style)
+    axis.fill_between(x, band.low.values, band.high.values, color=style["color"], alpha=0.1, linewidth=0)
 
 
 def densities(options: Options) -> list[Row]:
@@ -447,7 +447,7 @@ def figure2(options: Options) -> list[Row]:
 
 def _dominance(options: Options, last: xarray.DataArray) -> None:
     order = np.argsort(last.mean(("instance", "replicate")).values)
-    table = jb.statistics.dominance(last.isel(policy=order), among="policy")
+    table = jb.statistics.dominance(last.isel(policy=order), among="policy", over="instance")
     names = [str(name) for name in table["policy"].values]
     shown = table["smaller"].values.astype(int) - table["larger"].values.astype(int)
     picture, axes = figure(1, 1, (8.4, 7.4))

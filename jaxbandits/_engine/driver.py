@@ -19,6 +19,7 @@ import numpy as np
 from jaxbandits._engine import scan
 from jaxbandits._engine.scan import Account, Carry, Lane, account, at_instance, recommended, record
 from jaxbandits.core import ticks
+from jaxbandits.core.fingerprint import PROGRAM
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.pytrees import T, select_tree
 from jaxbandits.core.settings import Settings
@@ -49,6 +50,7 @@ class Task:
     rounds: float  # expected, of all lanes together: steers scheduling only
     why_scan: str | None = None  # why ``engine="auto"`` plays round by round
     record: tuple[str, ...] = ()  # of the world's summary, what is recorded at marks
+    program: str | None = None  # the digest of what was traced, see ``core.fingerprint``; None of this package's code
 
     @property
     def policy(self) -> Policy:
@@ -93,6 +95,10 @@ class Task:
             cap=self.cap[instance],  # type: ignore[arg-type]
             record=dict.fromkeys(self.record) or None,
         )
+
+    def lane_shapes(self, count: int) -> scan.Lane:
+        """The shapes of what :meth:`lanes` gives for so many."""
+        return _resized(self.lanes(np.zeros(1, np.int64)), count)
 
 
 # --- on the device: chunks, marks, slots
@@ -275,14 +281,21 @@ def _play(
 def outcomes(environment: Environment, lanes: Lane, carry: Carry) -> EndedLane:
     """What would stay of these lanes, ``[slot]``, if they ended now."""
 
-    def of_one(lane: Lane, carry: Carry) -> EndedLane:
-        state, world = carry.state, at_instance(environment, lane.row)
-        final = world.summary(state.environment) | lane.policy.summary(state.policy)
-        if (arm := recommended(world, lane, carry)) is not None:
-            final |= {"recommended": arm}
-        return EndedLane(carry.rows, account(world, lane, state.environment, state.ledger), state.status, final)
+    return jax.vmap(partial(_outcome, environment))(lanes, carry)
 
-    return jax.vmap(of_one)(lanes, carry)
+
+def _outcome(environment: Environment, lane: Lane, carry: Carry) -> EndedLane:
+    state, world = carry.state, at_instance(environment, lane.row)
+    final = world.summary(state.environment) | lane.policy.summary(state.policy)
+    if (arm := recommended(world, lane, carry)) is not None:
+        final |= {"recommended": arm}
+    return EndedLane(carry.rows, account(world, lane, state.environment, state.ledger), state.status, final)
+
+
+def trial(engine: ModuleType, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
+    """A lane from its start to its end, in which the engine does everything once: what a program is told by."""
+    carry = engine.trial(environment, lane, scan.start(environment, lane))
+    return carry, _outcome(environment, lane, carry)
 
 
 # Hashing is most of the work and profits from the widest vectors; on CPU, XLA takes half of them unless told (machines
@@ -399,12 +412,13 @@ def _taken(outcome: T, at: jax.Array) -> T:
 SEATS_PER_SLOT = 4  # lanes that a worker holds, for each in flight: a visit for new lanes costs milliseconds of Python
 
 
-def blank_shapes(slots: int, environment: Environment, lanes: scan.Lane) -> tuple[scan.Carry, EndedLane]:
+def blank_shapes(slots: int, task: Task, lanes: scan.Lane) -> tuple[scan.Carry, EndedLane]:
     """The shapes of the state of some slots, and of the outcomes of the seats that ``lanes`` has."""
     # Always of one lane, whatever is asked: jax keeps this trace and would trace every other number anew.
     one = _resized(lanes, 1)
-    carry = jax.eval_shape(_begin_all, environment, one)
-    outcome = jax.eval_shape(outcomes, environment, one, carry)
+    with PROGRAM(task.program):
+        carry = jax.eval_shape(_begin_all, task.environment, one)
+        outcome = jax.eval_shape(outcomes, task.environment, one, carry)
     return _resized(carry, slots), _resized(outcome, lanes.row.shape[0])
 
 
@@ -426,14 +440,14 @@ def _begin_all(environment: Environment, lanes: scan.Lane) -> scan.Carry:
 
 def lane_bytes(task: Task) -> int:
     """What a round of one lane reads and writes, in bytes."""
-    carry, _ = blank_shapes(1, task.environment, task.lanes(np.zeros(1, np.int64)))
+    carry, _ = blank_shapes(1, task, task.lane_shapes(1))
     return tree_bytes(carry.state)
 
 
 def state_bytes(task: Task, slots: int) -> int:
     """Memory of a worker with so many slots: state, constants and outcomes, in bytes."""
-    lanes = task.lanes(np.zeros(SEATS_PER_SLOT * slots, np.int64))
-    return tree_bytes((blank_shapes(slots, task.environment, lanes), lanes))
+    lanes = task.lane_shapes(SEATS_PER_SLOT * slots)
+    return tree_bytes((blank_shapes(slots, task, lanes), lanes))
 
 
 def tree_bytes(tree: Any) -> int:

@@ -70,7 +70,7 @@ def is_short(environment: Environment, rounds: float) -> bool:
 
 def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
     """Why these cannot leap, or None if they can."""
-    played = "init", "blank_action", "update", "select", "step"
+    played = "blank_action", "update", "select", "step"
     return (
         capabilities.why_not(policy, capabilities.RESTS)
         or capabilities.played_by("leap", policy, IndexPolicy, *played)
@@ -79,10 +79,17 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
         or capabilities.why_not(constraint, capabilities.ADDITIVE)
         or limits.ends_before_its_clock(constraint)
         # A block is of one arm at many rounds: there is no place for a value of each arm.
-        or next((f"{leaf.name} has a value for each arm" for leaf in walk(policy) if leaf.metadata.get("core")), None)
+        or _value_for_each_arm(policy)
         or limits.beyond_a_unit(environment, jax.ShapeDtypeStruct((), jnp.int32))
         or (None if environment.spec.context is None else f"{type(environment).__name__} has contexts")
     )
+
+
+def _value_for_each_arm(policy: Policy) -> str | None:
+    """Which leaf that a score reads has a value for each arm, if one has."""
+    assert isinstance(policy, IndexPolicy)
+    scoring = policy.scoring()
+    return next((f"{leaf.name} has a value for each arm" for leaf in walk(scoring) if leaf.metadata.get("core")), None)
 
 
 # --- the state of a lane that leaps
@@ -131,7 +138,7 @@ def enter(carry: Carry, pace: Pace) -> LeapState:
     return LeapState(known, now.action, now.feedback, now.ledger, now.status, pace)
 
 
-def leave(passing: bool, carry: Carry, now: LeapState) -> Carry:
+def leave(passing: bool, lane: Lane, carry: Carry, now: LeapState) -> Carry:
     """The lane as ordinary rounds would have left it: the last outcome seen, and not yet learnt.
 
     With ``passing`` rounds may have passed without any pull.
@@ -141,7 +148,7 @@ def leave(passing: bool, carry: Carry, now: LeapState) -> Carry:
     pending = outcomes_of(last.reward, last.cost, now.known.reward_spread is not None)
     played = before._replace(
         policy=added(now.known, jax.tree.map(lambda x: jnp.where(mine, -x, 0), pending)),
-        environment=now.known.pulls,
+        environment=in_run(lane, now.known.pulls),
         ledger=now.ledger,
         action=now.action,
         feedback=last,
@@ -154,20 +161,28 @@ def leave(passing: bool, carry: Carry, now: LeapState) -> Carry:
     return carry._replace(state=select_tree(moved, played, before)._replace(status=now.status))
 
 
+def in_run(lane: Lane, pulls: jax.Array, arm: jax.Array | None = None) -> jax.Array:
+    """Of pulls that the policy counts, those of this run: the world's own count; of all arms, or of ``arm``."""
+    earlier = lane.policy.earlier_pulls()  # type: ignore[attr-defined]
+    if earlier is None:
+        return pulls
+    return pulls - (earlier if arm is None else earlier[arm])
+
+
 # --- a macro-step of a lane
 
 
 def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) -> tuple[Leader, jax.Array]:
     """The leader and its ceiling; also the arms whose score is +∞, ``bool[K]``."""
-    policy, known, ledger = lane.policy, now.known, now.ledger
-    assert isinstance(policy, IndexPolicy)
-    t, world = ledger.rounds + 1, at_instance(environment, lane.row)
-    view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, known.pulls, ledger)
+    assert isinstance(lane.policy, IndexPolicy)
+    policy, known, ledger = lane.policy.scoring(), now.known, now.ledger
+    t, world, pulls = ledger.rounds + 1, at_instance(environment, lane.row), in_run(lane, known.pulls)
+    view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, pulls, ledger)
     taking = policy.admits(known, view) & view.available
     fresh, steady = known.pulls == 0, policy.steady(known, t)
     if world.opening(jnp.int32(0), t, t) is not None:
         # Whoever closes only leaves the ceiling too high; whoever opens would stand above it unseen.
-        steady = jnp.minimum(steady, jnp.maximum(world.opens_next(known.pulls, t) - 1, t))
+        steady = jnp.minimum(steady, jnp.maximum(world.opens_next(pulls, t) - 1, t))
     initial = reduced(jax.lax.bitwise_or, fresh & taking, False)  # type: ignore[operator]
     # Initial pulls are no lead, and beyond `steady` nobody knows which arms take part.
     single = now.pace.single | initial | (steady < t)
@@ -195,14 +210,15 @@ def aim(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) ->
 
 def block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, leader: Leader) -> Leader:
     """Accept as many of the leader's next pulls as are certainly right."""
-    policy, ledger, known = lane.policy, leader.ledger, leader.known
-    assert isinstance(policy, IndexPolicy)
+    assert isinstance(lane.policy, IndexPolicy)
+    policy, ledger, known = lane.policy.scoring(), leader.ledger, leader.known
     world = at_instance(environment, lane.row)
     key = typed(lane.world_key)
     steps = jax.lax.iota(jnp.int32, length)
 
     # What the pulls bring, and prefix sums of it. Without the barrier XLA draws everything anew for every sum.
-    drawn = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, leader.arm, known.pulls + steps)
+    number = in_run(lane, known.pulls, leader.arm) + steps
+    drawn = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, leader.arm, number)
     reward, cost = jax.lax.optimization_barrier(drawn)
     outcomes = outcomes_of(reward, cost, policy.spreads)
     sums = jax.tree.map(prefix_sums, outcomes)._replace(pulls=1 + steps)
@@ -211,7 +227,7 @@ def block(environment: AddressedArms, length: int, lane: Lane, carry: Carry, lea
     before = added(known, jax.tree.map(jnp.subtract, sums, outcomes))
     rounds = ledger.rounds + 1 + steps
     scores = evaluate_totals(policy, before, rounds)
-    sure = exceeds(policy, scores, leader.ceiling) & open_before(world, leader.arm, before.pulls, rounds)
+    sure = exceeds(policy, scores, leader.ceiling) & open_before(world, leader.arm, number, rounds)
 
     expected = Feedback(sums.pulls * leader.mean_reward, sums.pulls * leader.mean_cost)
     leader, accepted = accept(lane, carry, leader, Feedback(reward, cost), sums, expected, sure)
@@ -223,7 +239,7 @@ def open_before(world: AddressedArms, arm: jax.Array, pulls: jax.Array, rounds: 
     """Is the arm (one, or ``[h]``) open before each of these pulls, ``bool[h]``?"""
     if world.opening(jnp.int32(0), rounds[0], rounds[0]) is None:
         return jnp.ones(rounds.shape, bool)
-    return jax.vmap(world.opening)(jnp.broadcast_to(arm, rounds.shape), pulls, rounds)  # type: ignore[arg-type]
+    return jax.vmap(world.opening)(jnp.broadcast_to(arm, rounds.shape), pulls, rounds)  # type: ignore[arg-type,return-value]
 
 
 def waits(environment: AddressedArms, world: AddressedArms, view: View) -> jax.Array:
@@ -287,10 +303,12 @@ def landed(lane: Lane, before: LeapState, leader: Leader, known: ArmStatistics, 
 def let_pass(environment: AddressedArms, lane: Lane, carry: Carry, now: LeapState) -> LeapState:
     """A lane none of whose arms is open, after a round that passed; all others as they are."""
     world = at_instance(environment, lane.row)
-    view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, now.known.pulls, now.ledger)
+    pulls = in_run(lane, now.known.pulls)
+    view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, pulls, now.ledger)
     closed = may_play(lane, carry, now.ledger, now.status) & ~jnp.any(view.available)
-    nothing = Outcome(*[jnp.int32(0)] * 4, events={}, valid=jnp.bool_(True))
-    ledger, status = wait(world, lane, now.known.pulls, now.ledger, nothing)
+    none = jnp.int32(0)
+    nothing = Outcome(none, none, none, none, events={}, valid=jnp.bool_(True))
+    ledger, status = wait(world, lane, pulls, now.ledger, nothing)
     waited = now._replace(ledger=ledger, status=status)
     return select_tree(closed, waited, now)
 
@@ -304,8 +322,8 @@ def play_ties(
     yet, or may have left since it was pulled in this very block: its own exact score tells, and ends the block. Where
     the arm drawn is in order, it would have been drawn without the others too: the first of many is the first of fewer.
     """
-    policy, ledger, pace = lane.policy, now.ledger, now.pace
-    assert isinstance(policy, IndexPolicy)
+    assert isinstance(lane.policy, IndexPolicy)
+    policy, ledger, pace = lane.policy.scoring(), now.ledger, now.pace
     world = at_instance(environment, lane.row)
     policy_key, world_key = typed(lane.policy_key), typed(lane.world_key)
     leader = leader._replace(alive=jnp.where(leader.single, leader.alive, leader.tied))
@@ -320,13 +338,13 @@ def play_ties(
         return jnp.sum(jnp.where(again, x[:, None], 0), axis=0, dtype=jnp.int32)
 
     base = jax.tree.map(lambda x: x.at[arms].get(mode="promise_in_bounds"), now.known)
-    n = base.pulls + so_far(jnp.ones_like(steps))
+    n = in_run(lane, base.pulls, arms) + so_far(jnp.ones_like(steps))
     drawn = jax.vmap(world.outcome, in_axes=(None, 0, 0))(world_key, arms, n), jax.vmap(world.means)(arms)
     (reward, cost), means = jax.lax.optimization_barrier(drawn)
     outcomes = outcomes_of(reward, cost, policy.spreads)
     before = added(base, jax.tree.map(so_far, outcomes))
     sure = evaluate_totals(policy, before, rounds) == jnp.inf
-    sure = sure & open_before(world, arms, before.pulls, rounds)
+    sure = sure & open_before(world, arms, n, rounds)
     sums, expected = jax.tree.map(prefix_sums, (outcomes, Feedback(*means)))
     leader, accepted = accept(lane, carry, leader, Feedback(reward, cost), sums, expected, sure & certain)
 
@@ -416,7 +434,19 @@ def chunk(
     begin = _Macro(jax.vmap(enter)(carry, tuner.pace), jnp.float32(0), jnp.float32(0))
     done = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, begin)
     mean = 0.75 * tuner.mean_lead + 0.25 * done.gained / (done.ended + 1)
-    return jax.vmap(partial(leave, passing))(carry, done.lanes), TunerState(mean, done.lanes.pace)
+    return jax.vmap(partial(leave, passing))(lanes, carry, done.lanes), TunerState(mean, done.lanes.pace)
+
+
+def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
+    """One of everything that a chunk does, for one lane: the program's digest is made of it."""
+    assert isinstance(environment, AddressedArms)
+    passing = passes(environment, at_instance(environment, lane.row), carry.state.environment)
+    now = enter(carry, jax.tree.map(lambda x: x[0], tuner(1).pace))
+    if passing:
+        now = let_pass(environment, lane, carry, now)
+    leader, tied = aim(environment, lane, carry, now)
+    now = land(lane, now, block(environment, LENGTHS[0], lane, carry, leader))
+    return leave(passing, lane, carry, play_ties(environment, lane, carry, now, leader, tied))
 
 
 def _blocks(environment: AddressedArms, length: int, lanes: Lane, carry: Carry, leaders: Leader) -> Leader:

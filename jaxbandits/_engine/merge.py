@@ -278,6 +278,14 @@ def tuner(slots: int) -> TunerState:
     return TunerState(jnp.full((slots,), 256.0, jnp.float32))
 
 
+def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
+    """One of everything that a chunk does, for one lane: the program's digest is made of it."""
+    assert isinstance(environment, Continuum)
+    carry = scan.step(environment, lane, carry)
+    points, constants, pulled = begin(environment, lane, carry, tuner(1).wanted[0])
+    return finish(lane, carry, points, constants, block(environment, lane, carry, constants, pulled))[0]
+
+
 def chunk(
     environment: Environment, lanes: Lane, carry: Carry, tuner: TunerState, rounds: jax.Array
 ) -> tuple[Carry, TunerState]:

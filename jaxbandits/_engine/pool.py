@@ -10,7 +10,7 @@ matter which slot, worker or device runs a lane.
 from __future__ import annotations
 
 import concurrent.futures
-import functools
+import operator
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +23,7 @@ import numpy as np
 from jaxbandits._engine import driver, programs, scan
 from jaxbandits._engine.driver import SEATS_PER_SLOT, RunBuffer, Task, blank, blank_shapes
 from jaxbandits.core import checks
+from jaxbandits.core.fingerprint import PROGRAM
 from jaxbandits.core.protocol import Status
 
 _SECONDS_PER_CALL = 0.3  # how often the host looks: progress, lanes, Ctrl-C
@@ -129,8 +130,8 @@ class Job(NamedTuple):
 class _OpenJob:
     """A job whose lanes have not all ended."""
 
-    def __init__(self, job: Job):
-        self._lanes, self._store = np.sort(job.lanes), job.store
+    def __init__(self, lanes: np.ndarray, store: Callable[[Accounts], Any]):
+        self._lanes, self._store = np.sort(lanes), store
         self.left = self._lanes.size
         self._accounts: Accounts | None = None
         self.future: Future[Any] = Future()
@@ -181,12 +182,12 @@ class Queue:
         self._lock = threading.Lock()
         self._shares: dict[int, float] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
         # Here and not by the workers: another thread, or another device, would trace it anew.
-        seats = task.lanes(np.zeros(slots if batches else SEATS_PER_SLOT * slots, np.int64))
-        self._shapes = blank_shapes(slots, task.environment, seats)
+        seats = task.lane_shapes(slots if batches else SEATS_PER_SLOT * slots)
+        self._shapes = blank_shapes(slots, task, seats)
 
     def add(self, job: Job) -> Future[Any]:
         """More lanes at the end of the line; a worker that serves it takes them too."""
-        opened = _OpenJob(job)
+        opened = _OpenJob(job.lanes, job.store)
         with self._lock:
             self._jobs[self._begun] = opened
             self._job_of[job.lanes] = self._begun
@@ -310,7 +311,11 @@ class Queue:
     def _prepared(self, device: Any, given: tuple, limits: driver.CallLimits) -> tuple[Any, Callable[..., Any]]:
         """The state of empty slots, and the program that is going to play them."""
         engine = self.task.engine
-        program: Callable[..., Any] = functools.partial(driver.compiled(device.platform, self.batches), engine)
+
+        def program(*takes: Any) -> Any:
+            with PROGRAM(self.task.program):
+                return driver.compiled(device.platform, self.batches)(engine, *takes)
+
         with _TRACING, jax.transfer_guard("allow"):  # constants, while it is traced
             # its memory is going to be written: no alias
             empty = blank(engine, self.slots, self._shapes)
@@ -321,9 +326,10 @@ class Queue:
             if (kept := self._kept(device, (*given, pool, limits))) is not None:
                 program, lowered = kept, kept.lower(*given, pool, limits)
             else:
-                lowered = driver.compiled(device.platform, self.batches).lower(engine, *given, pool, limits)
+                with PROGRAM(self.task.program):
+                    lowered = driver.compiled(device.platform, self.batches).lower(engine, *given, pool, limits)
             shapes = [(x.shape, x.dtype) for x in jax.tree.leaves((given, pool))]
-            which = device, engine, jax.tree.structure((given, pool)), *shapes
+            which = device, engine, self.task.program, jax.tree.structure((given, pool)), *shapes
             compiling = _COMPILING.setdefault(which, threading.Lock())
         with compiling:
             if not self.stop.is_set():
@@ -442,7 +448,7 @@ class Workers:
     def _choose(self) -> Queue | None:
         """The first of the queues with fewest workers: so different workers compile different programs."""
         waiting = [queue for queue in self._queues.values() if queue.waiting]
-        chosen = min(waiting, key=lambda queue: queue.workers, default=None)
+        chosen = min(waiting, key=operator.attrgetter("workers"), default=None)
         if chosen is not None:
             chosen.workers += 1
         return chosen

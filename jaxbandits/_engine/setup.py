@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._engine import leap, limits, merge, scan
+from jaxbandits._engine import driver, leap, limits, merge, scan
 from jaxbandits._engine.driver import Task
 from jaxbandits._engine.scan import at_instance
 from jaxbandits.core import capabilities, ticks
@@ -30,7 +30,7 @@ from jaxbandits.core.checks import (
     whole_number,
     written,
 )
-from jaxbandits.core.fingerprint import is_users, refresh
+from jaxbandits.core.fingerprint import is_users, traced
 from jaxbandits.core.protocol import (
     Constraint,
     Environment,
@@ -39,6 +39,7 @@ from jaxbandits.core.protocol import (
     Observation,
     Outcome,
     Policy,
+    Possible,
     Status,
     View,
 )
@@ -60,18 +61,14 @@ class Layout:
     shares: np.ndarray  # f64[mark]: the marks as shares of the clock
     expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
     best_rate: np.ndarray  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
-    benchmarks: Mapping[str, tuple[np.ndarray, np.ndarray]]  # of a world that changes, see Environment.benchmarks
+    benchmarks: Mapping[str, Possible]  # of a world that changes, see Environment.benchmarks
 
-    def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str = "moving") -> np.ndarray:
-        """What could have been gained, ``[lane, mark]`` in units: the best rate times the clock, or a ``benchmark``.
+    def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str) -> np.ndarray:
+        """What a benchmark of a world that changes could have gained, ``[lane, mark]`` in units.
 
         ``instance`` is each lane's, ``clock`` in ticks, ``[lane, mark]``.
         """
-        if not self.benchmarks:
-            return self.best_rate[instance][:, None] * ticks.to_units(clock)
-        value, slope = (x[instance] for x in self.benchmarks[benchmark])
-        at = ticks.join(self.tasks[0].marks)[instance]
-        return value + slope * ticks.to_units(clock - at)
+        return self.benchmarks[benchmark](instance, ticks.to_units(clock))
 
 
 def _moves_its_own(function: F) -> F:
@@ -87,7 +84,7 @@ def _moves_its_own(function: F) -> F:
 
 @_moves_its_own
 def lay_out(
-    policies: Policy | Sequence[Policy],
+    policies: Policy | Settings | Sequence[Policy | Settings],
     environment: Environment,
     constraint: Constraint,
     *,
@@ -108,9 +105,10 @@ def lay_out(
     """
     chosen: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     refuse_traced("replicates", replicates)
-    _check_nouns(chosen, environment, constraint)
+    kinds = [one.shapes if isinstance(one, Settings) else one for one in chosen]
+    _check_nouns(kinds, environment, constraint)
     called(environment, "check", environment.check)
-    check_values(environment)
+    means = mean_tables(environment)
     limits.check_spec(environment.spec)
     ready = prepare(constraint, environment)
     root = root_key(key)
@@ -120,12 +118,12 @@ def lay_out(
     chunk, max_rounds = check_count("chunk", chunk), check_count("max_rounds", max_rounds)
 
     end = called(ready, "end", lambda: ticks.join(jax.tree.map(np.asarray, ready.end())))
-    expected, cap = lane_lengths(environment, ready, end, max_rounds)
-    settings = []
+    expected, cap = lane_lengths(environment, means, ready, end, max_rounds)
+    settings, rounds_of = [], []
     for policy in chosen:
         found = Settings.of(policy, environment.instances, environment.spec)
-        check_dry_run(found.policy, environment, ready)
-        for text in called(policy, "warnings", functools.partial(found.policy.warnings, environment)):
+        rounds_of.append(check_dry_run(found.shapes, environment, ready))
+        for text in called(found.shapes, "warnings", functools.partial(found.policy.warnings, environment)):
             warnings.warn(text, stacklevel=4)
         settings.append(found)
     record, recorded_bytes = check_record(record, environment)
@@ -137,10 +135,12 @@ def lay_out(
     # Rounds between two looks at the marks.
     rounds = min(chunk, int(cap.max())) if chunk else int(np.clip(expected.mean() / (8 * shares.size), 4, 128))
     tasks = []
-    for one in settings:
-        most = limits.most_rounds(one.policy, environment, ready, end, max_rounds)
+    for one, program in zip(settings, rounds_of, strict=True):
+        most = limits.most_rounds(one.shapes, environment, means, ready, end, max_rounds)
         lengths = np.broadcast_to(expected[None, :, None], (one.count, ids.size, replicate_ids.shape[-1]))
-        chosen_engine, why = _engine(engine, one.policy, environment, ready, float(lengths.sum()))
+        chosen_engine, why = _engine(engine, one.shapes, environment, ready, float(lengths.sum()))
+        if program is not None and chosen_engine is not scan:
+            program += program_of(chosen_engine, one.shapes, environment, ready)
         tasks.append(
             Task(
                 engine=chosen_engine,
@@ -157,11 +157,12 @@ def lay_out(
                 order=np.argsort(-lengths.ravel(), kind="stable"),
                 rounds=float(lengths.sum()),
                 record=record,
+                program=program,
             )
         )
     lost: dict[Any, int] = {}  # promises that somebody made, and that do not count
     for task in tasks if engine == "auto" else ():
-        promises = (task.policy, RESTS), (task.environment, ADDRESSED), (task.constraint, ADDITIVE)
+        promises = (task.chosen.shapes, RESTS), (task.environment, ADDRESSED), (task.constraint, ADDITIVE)
         lost |= {capabilities.why_not(*one): 0 for one in promises if task.engine is scan and undone(*one)}
     for reason in lost:
         warnings.warn(f"played round by round, because {reason}", stacklevel=4)
@@ -173,7 +174,7 @@ def lay_out(
         names=_names(ids if instance_names is None else instance_names, ids),
         shares=shares,
         expected=expected,
-        best_rate=_best_rate(ready, environment) if benchmarks is None else np.full(environment.instances, np.nan),
+        best_rate=_best_rate(ready, means) if benchmarks is None else np.full(environment.instances, np.nan),
         benchmarks=benchmarks or {},
     )
 
@@ -252,7 +253,6 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
     for name, noun, kind in [*nouns, ("constraint", constraint, Constraint)]:
         if not isinstance(noun, kind):
             raise bad(name, noun, example[kind])
-        refresh(noun)
         data = jax.tree.structure(noun).node_data()  # type: ignore[attr-defined]
         if not (data and isinstance(data[1], tuple) and data[1][:1] == (type(noun),)):
             raise InputError(
@@ -277,22 +277,31 @@ def _check_nouns(chosen: list[Any], environment: Environment, constraint: Constr
             )
 
 
-def check_values(environment: Environment) -> None:
-    """Are there instances, and two tables of true means with a row for each?"""
+Means = tuple[np.ndarray, np.ndarray]  # of rewards and costs, [instance, action] and perhaps [d]
+
+
+def mean_tables(environment: Environment) -> Means:
+    """The true means of all actions: the one time that a call asks for them, since they may be large tables.
+
+    Raises:
+        InputError: there is no instance, or not a row for each.
+    """
     kind = type(environment).__name__
     whole_number(f"{kind}.instances", called(environment, "instances", lambda: environment.instances), 1)
-    reward, cost = called(environment, "values", lambda: [np.asarray(x, np.float64) for x in environment.values()])
+    means: Any = called(environment, "values", lambda: tuple(map(np.asarray, environment.values())))
+    reward, cost = called(environment, "values", lambda: [x.astype(np.float64, copy=False) for x in means])
     if reward.ndim != 2 or reward.shape[0] != environment.instances or cost.shape[:2] != reward.shape:
         raise InputError(
             f"{kind}.values: shapes {reward.shape} and {cost.shape} given; they must be "
             f"[instance, action], with {environment.instances} instances"
         )
+    return means
 
 
-def _best_rate(ready: Constraint, environment: Environment) -> np.ndarray:
-    rate = called(ready, "best_rate", lambda: np.asarray(ready.best_rate(*environment.values()), np.float64))
-    if rate.shape != (environment.instances,):
-        raise bad(f"{type(ready).__name__}.best_rate", rate, f"{environment.instances} numbers, one per instance")
+def _best_rate(ready: Constraint, means: Means) -> np.ndarray:
+    rate = called(ready, "best_rate", lambda: np.asarray(ready.best_rate(*means), np.float64))
+    if rate.shape != (len(means[0]),):
+        raise bad(f"{type(ready).__name__}.best_rate", rate, f"{len(means[0])} numbers, one per instance")
     return rate
 
 
@@ -313,27 +322,50 @@ def _names(given: Any, ids: np.ndarray) -> tuple[str, ...]:
 # --- a dry run of one round on shapes alone: a mistake in a user's method is one line, and nothing is compiled
 
 
-# What has passed: structures and shapes. Values do not matter to a dry run, and a sweep calls with many.
-_PASSED: set[tuple[Any, ...]] = set()
+_PASSED: set[tuple[Any, ...]] = set()  # programs, structures and shapes: values do not matter, a sweep has many
 
 
-def check_dry_run(policy: Policy, environment: Environment, constraint: Constraint) -> None:
-    """Check one round of one lane, if any code in it is the user's; once for each structure in a process.
+def check_dry_run(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
+    """Check one round of one lane, if any code in it is the user's; once for each program in a process.
 
-    A structure is classes, static fields and shapes. Of what is all this package's, its tests have played the round.
+    The policy has shapes for leaves (:attr:`Settings.shapes`). Gives the digest of the round, or None: of what is all
+    this package's, its tests have played the round.
     """
+    program, failed = None, None
+    if theirs := any(map(is_users, (policy, environment, constraint))):
+        try:
+            program = program_of(scan, policy, environment, constraint)
+        except Exception as problem:  # told below, by the method where it is
+            failed = problem
     leaves, structure = jax.tree.flatten((policy, environment, constraint))
-    asked = (structure, *((np.shape(x), jnp.result_type(x)) for x in leaves))
+    asked = (program, structure, *((jnp.shape(x), jnp.result_type(x)) for x in leaves))
     if asked not in _PASSED:
-        one = jax.tree.map(lambda x: jnp.asarray(x[0, 0]), policy)
-        blank = _trace(policy, "blank_action", lambda: one.blank_action(environment.spec))
+        blank = _trace(policy, "blank_action", lambda one: one.blank_action(environment.spec), policy)
         if (may_be := environment.refuses(blank)) is not None:
             given = ", ".join(f"{x.dtype}{list(x.shape)}" for x in jax.tree.leaves(blank)) or "no array"
             kinds = type(policy).__name__, type(environment).__name__
             raise InputError(f"{kinds[0]}.blank_action: an action of {given} given; for {kinds[1]} it must be {may_be}")
-        if any(map(is_users, (policy, environment, constraint))):
-            _play_a_round(policy, one, blank, environment, constraint)
+        if theirs:
+            _play_a_round(policy, blank, environment, constraint)
+        if failed is not None:
+            raise failed
         _PASSED.add(asked)
+    return program
+
+
+def program_of(engine: ModuleType, policy: Policy, environment: Environment, constraint: Constraint) -> str:
+    """The digest of what an engine does with one lane of these; see :mod:`jaxbandits.core.fingerprint`."""
+
+    def shapes(tree: Any, lead: int) -> Any:
+        return jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x)[lead:], jax.dtypes.result_type(x)), tree)
+
+    words, marks = jax.ShapeDtypeStruct((2,), jnp.uint32), ticks.Total(_i32(1), _i32(1))
+    world = shapes(environment, 0)
+    if engine is scan and jax.tree.leaves(world) and not is_users(environment):
+        world = scan.KnownWorld(world)
+    nouns = policy, shapes(constraint, 1)
+    lane: Any = scan.Lane(_i32(), words, words, *nouns, marks, _i32())  # type: ignore[arg-type]
+    return traced(functools.partial(driver.trial, engine), world, lane)
 
 
 def _i32(*shape: int) -> Any:
@@ -344,35 +376,44 @@ _FLAG: Any = jax.ShapeDtypeStruct((), jnp.bool_)
 _CHEX = re.compile(r".*failed: (Error in .*: )?trees (\(arrays\) )?0 and 1 (do not match|differ)", re.IGNORECASE)
 
 
-def _play_a_round(
-    policy: Policy, one_policy: Policy, blank: Any, environment: Environment, constraint: Constraint
-) -> None:
+def _play_a_round(policy: Policy, blank: Any, environment: Environment, constraint: Constraint) -> None:
     one_constraint = jax.tree.map(lambda x: jnp.asarray(x[0]), constraint)
     world = at_instance(jax.tree.map(jnp.asarray, environment), jnp.int32(0))
     key, spec = jax.random.key(0), environment.spec
 
-    state = _trace(policy, "init", lambda: one_policy.init(spec))
+    state = _trace(policy, "init", lambda p: p.init(spec), policy)
     start = _trace(environment, "start", lambda: world.start())
     pulled = _trace(environment, "pull", lambda s, a: world.pull(s, a, key, jnp.int32(1)), start, blank)
     outcome, feedback = _check_pulled(environment, pulled, start)
     left = _check_accounts(constraint, one_constraint, outcome)
-    view = View(_i32(), left, _trace(environment, "available", lambda: world.available()))  # type: ignore[arg-type]
-    observation = Observation(view, blank, feedback, _FLAG)
-    updated = _trace(policy, "update", lambda s, o: one_policy.update(s, key, o), state, observation)
+    available = _trace(environment, "available", lambda: world.available())
+    context = _trace(environment, "context", lambda: world.context(key, jnp.int32(1)))
+    _check_context(environment, context)
+    view = View(_i32(), left, available, context)
+    observation = Observation(view, blank, feedback, _FLAG, context)
+    updated = _trace(policy, "update", lambda p, s, o: p.update(s, key, o), policy, state, observation)
     _same(policy, "update", "a state like that of init", updated, state)
-    selected = _trace(policy, "select", lambda s, v: one_policy.select(s, key, v), state, view)
+    selected = _trace(policy, "select", lambda p, s, v: p.select(s, key, v), policy, state, view)
     _same(policy, "select", "(state, action) like those of init and blank_action", selected, (state, blank))
-    _same(policy, "status", "int32[]", _trace(policy, "status", one_policy.status, state), _i32())
+    _same(policy, "status", "int32[]", _trace(policy, "status", lambda p, s: p.status(s), policy, state), _i32())
 
     finals = [
-        (owner, _trace(owner, "summary", one.summary, now))
-        for owner, one, now in ((environment, world, start), (policy, one_policy, state))
+        (environment, _trace(environment, "summary", world.summary, start)),
+        (policy, _trace(policy, "summary", lambda p, s: p.summary(s), policy, state)),
     ]
     for owner, given in finals:
         if not isinstance(given, dict):
             raise bad(f"{type(owner).__name__}.summary", given, "a dict of arrays by name")
     if twice := sorted(set(finals[0][1]) & set(finals[1][1])):  # one would hide the other's values
         raise bad(f"{type(policy).__name__}.summary", twice[0], f"another name: {type(environment).__name__} has it")
+
+
+def _check_context(environment: Environment, context: Any) -> None:
+    """Is it what the spec says?"""
+    shape = getattr(environment.spec, "context", None)
+    must = None if shape is None else jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
+    said = "what spec.context says, " + ("None" if shape is None else f"float32{list(shape)}")
+    _same(environment, "context", said, context, must)
 
 
 def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Outcome, Any]:
@@ -462,13 +503,13 @@ def time_parallel(policy: Policy, environment: Environment, constraint: Constrai
 
 
 def lane_lengths(
-    environment: Environment, ready: Constraint, end: np.ndarray, max_rounds: int | None
+    environment: Environment, means: Means, ready: Constraint, end: np.ndarray, max_rounds: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Expected rounds of each instance (for scheduling only), and its round cap: neither depends on other instances."""
     rounds = end / ticks.ONE if ready.clock_name == "rounds" else getattr(ready, "rounds", None)
     if rounds is not None:
         return rounds, _cap(rounds + 1, max_rounds)
-    reward, cost = environment.values()
+    reward, cost = means
     if environment.resources is not None:
         cost = cost[..., 0]  # the clock is resource 0
     if (free := cost <= 0).any() and (max_rounds is None or (reward[free] > 0).any()):
@@ -496,8 +537,8 @@ def _cap(rounds: np.ndarray, max_rounds: int | None) -> np.ndarray:
 @_moves_its_own
 def prepared(
     policy: Policy, environment: Environment, constraint: Constraint, max_rounds: int | None
-) -> tuple[Constraint, Policy, np.ndarray]:
-    """Host: the constraint, the policy's leaves ``[1 or instance, …]``, and the round caps ``[instance]``.
+) -> tuple[Constraint, Policy, np.ndarray, str | None]:
+    """Host: the constraint, the policy's leaves ``[1 or instance, …]``, the round caps ``[instance]``, the program.
 
     Of a policy whose leaves are traced nothing can be checked: they are only cast.
     """
@@ -506,18 +547,19 @@ def prepared(
         (task,) = lay_out(policy, environment, constraint, key=key, max_rounds=max_rounds, engine="scan").tasks
         if task.settings != 1:
             raise InputError(f"policy: {task.settings} settings given; it must be one (see jax.vmap for several)")
-        return task.constraint, jax.tree.map(lambda x: x[0], task.policy), task.cap
+        return task.constraint, jax.tree.map(lambda x: x[0], task.policy), task.cap, task.program
 
     ready = prepare(constraint, environment)
     end = ticks.join(jax.tree.map(np.asarray, ready.end()))
-    of_shape = jax.tree.map(lambda x: np.zeros((1, 1, *jnp.shape(x)), np.float32), policy)
-    most = limits.most_rounds(of_shape, environment, ready, end, max_rounds)
-    _, cap = lane_lengths(environment, ready, end, max_rounds)
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(jnp.shape(x), jnp.float32), policy)
+    means = mean_tables(environment)
+    most = limits.most_rounds(shapes, environment, means, ready, end, max_rounds)
+    _, cap = lane_lengths(environment, means, ready, end, max_rounds)
 
     def cast(x: Any) -> jax.Array:
         return jnp.asarray(x, jnp.float32 if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.int32)[None]
 
-    return ready, jax.tree.map(cast, policy), np.minimum(cap, most).astype(np.int32)
+    return ready, jax.tree.map(cast, policy), np.minimum(cap, most).astype(np.int32), None
 
 
 def lane_of(

@@ -122,6 +122,7 @@ class _Tableau(NamedTuple):
     """Variables are the slacks of the m rows, then the K arms, so that further arms change no number."""
 
     rows: Any  # f[..., m + 1, m + K + 1]: of the constraints and, last, of the reduced costs; right sides last
+    terms: Any  # f[..., m, m]: the largest that was subtracted so far in the inverse, the rows below the slacks
     basis: Any  # i32[..., m]: the variable in each place
     pivots: Any  # i32[...]
     stuck: Any  # bool[...]: the last exchange moved nothing
@@ -136,10 +137,13 @@ def simplex(mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleTy
     that moved nothing, the entering one is the first that gains (Bland's rule), until something moves: so no cycle is
     possible. Equals go to the lower place: slacks before arms. A pure function, no randomness.
 
+    A number of a column is the inverse of the basis times the column as it was. Rounding leaves a share of the terms of
+    that sum, so what is below 2⁸ units in the last place of the terms is none. Terms of 1 would hide small costs:
+    those of a row that no exchange has changed are the costs themselves.
+
     Args:
         mu: μ, ``[..., K]``, at most 1 in size or so: a gain below 2⁵ units in the last place of 1 is none.
-        cost: C ≥ 0, ``[..., m, K]``; below 2⁸ such units of the largest of its row it counts as 0 (3·10⁻⁵ in float32),
-            since rounding leaves as much. limit: b ≥ 0, ``[..., m]``.
+        cost: C ≥ 0, ``[..., m, K]``, over six decades and more. limit: b ≥ 0, ``[..., m]``.
         allowed: ``bool[..., K]``; all by default.
         xp: ``jax.numpy`` (one lane, to be batched by ``vmap``) or ``numpy`` (leading axes are a batch).
         most: exchanges at most, by default 8 (m + 2) (on 10⁵ programs at most 5 (m + 2) were needed).
@@ -156,7 +160,8 @@ def simplex(mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleTy
     lead = cost.shape[:-2]
     slacks = xp.broadcast_to(xp.eye(m, dtype=dtype), (*lead, m, m))
     right = limit / size
-    rows = xp.concatenate([slacks, cost / size[..., None], right[..., None]], axis=-1)
+    table = xp.concatenate([slacks, cost / size[..., None]], axis=-1)
+    rows = xp.concatenate([table, right[..., None]], axis=-1)
     gains = xp.concatenate([xp.zeros((*lead, m), dtype), -mu, xp.zeros((*lead, 1), dtype)], axis=-1)
     rows = xp.concatenate([rows, gains[..., None, :]], axis=-2)
     ids, places = xp.arange(m + arms, dtype=np.int32), xp.arange(m, dtype=np.int32)
@@ -173,8 +178,14 @@ def simplex(mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleTy
         best = better & (now.stuck[..., None] | (gain <= xp.min(xp.where(better, gain, 0), axis=-1)[..., None]))
         entering = xp.min(xp.where(best, ids, never), axis=-1)
         at_end = entering == never
-        column = xp.sum(xp.where((ids == entering[..., None])[..., None, :], now.rows[..., :-1], 0), axis=-1)
-        over = column[..., :-1] > noise
+        enters = (ids == entering[..., None])[..., None, :]
+        column = xp.sum(xp.where(enters, now.rows[..., :-1], 0), axis=-1)
+        inverse = xp.abs(now.rows[..., :-1, :m])
+        was = xp.sum(xp.where(enters, table, 0), axis=-1)[..., None, :]
+        least_sure = xp.sum(xp.maximum(inverse, now.terms) * was, axis=-1)
+        # Where nothing is left, as in a degenerate vertex, only a number that is beyond doubt may be exchanged.
+        some_left = now.rows[..., :-1, -1] > noise * xp.sum(inverse * right[..., None, :], axis=-1)
+        over = (column[..., :-1] > noise) | ((column[..., :-1] > noise * least_sure) & some_left)
         ratio = xp.where(over, now.rows[..., :-1, -1] / xp.where(over, column[..., :-1], 1), xp.inf)
         least = xp.min(ratio, axis=-1)
         out = xp.min(xp.where(over & (ratio <= least[..., None]), now.basis, never), axis=-1)
@@ -183,11 +194,14 @@ def simplex(mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleTy
         here = now.basis == out[..., None]
         by = xp.sum(xp.where(here, column[..., :-1], 0), axis=-1)
         row = xp.sum(xp.where(here[..., None], now.rows[..., :-1, :], 0), axis=-2) / xp.where(moves, by, 1)[..., None]
+        before = xp.sum(xp.where(here[..., None], now.terms, 0), axis=-2) / xp.where(moves, by, 1)[..., None]
+        terms = xp.maximum(now.terms, xp.abs(column[..., :-1, None] * row[..., None, :m]))
         mine = xp.concatenate([here, xp.zeros_like(here[..., :1])], axis=-1)[..., None]
         after = xp.where(mine, row[..., None, :], now.rows - column[..., None] * row[..., None, :])
         after = xp.where(levels, xp.maximum(after, 0), after)  # what rounding leaves below 0 would be no vertex
         return _Tableau(
             xp.where(moves[..., None, None], after, now.rows),
+            xp.where(moves[..., None, None], xp.where(here[..., None], before[..., None, :], terms), now.terms),
             xp.where(moves[..., None] & here, entering[..., None], now.basis),
             now.pivots + moves,
             xp.where(moves, least <= 0, now.stuck),
@@ -200,6 +214,7 @@ def simplex(mu: Any, cost: Any, limit: Any, allowed: Any = None, *, xp: ModuleTy
 
     start = _Tableau(
         rows,
+        xp.zeros((*lead, m, m), dtype),
         xp.broadcast_to(places, (*lead, m)),
         xp.zeros(lead, np.int32),
         xp.zeros(lead, bool),

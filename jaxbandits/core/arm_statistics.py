@@ -87,6 +87,16 @@ def record(stats: ArmStatistics, arm: jax.Array, reward: jax.Array, cost: jax.Ar
     )
 
 
+def together(stats: ArmStatistics, more: ArmStatistics) -> ArmStatistics:
+    """The statistics of two disjoint sets of pulls as those of all."""
+
+    def plus(a: Total | None, b: Total | None) -> Total | None:
+        return None if a is None or b is None else ticks.plus(a, b)
+
+    sums = (plus(a, b) for a, b in zip(stats[1:], more[1:], strict=True))  # type: ignore[arg-type]
+    return ArmStatistics(stats.pulls + more.pulls, *sums)  # type: ignore[arg-type]
+
+
 def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
     """The statistics as they would be if every open pull had brought its arm's current means (rounded down to a tick).
 

@@ -1,85 +1,37 @@
-"""What programs and sweeps are made from: the code of classes and functions, and the exact values of static fields.
+"""What programs and sweeps are made of: the digest of what was traced.
 
-jit keeps a program by the structure of what it was given. A method that is edited in a session, patched, or reads a
-global that has changed leaves the class the same object, and so would play its old program. So the structure of every
-:func:`~jaxbandits.pytree` object holds what its class and its static fields were made of when a call last began
-(:func:`refresh`): the code of all functions that are not a library's, their defaults and closed-over values, what they
-name in the user's own modules, and what objects of the user's own classes hold. A sweep writes the same keys out, to
-tell whether it is the one that began. What they cannot see: a change inside an object of a library (a table of pandas,
-an array above a megabyte), which counts as the same as long as it is the very same object.
+jit keeps a program by its function, by shapes and by the structure of its arguments. A method of
+the user's reads more: globals, closures, attributes, files. It reads all of that while it is
+traced, and none of it is part of that key. So whatever plays code of the user's is traced anew at
+the beginning of a call, one lane of it, and the digest of its equations, constants included, is a
+key more (:data:`PROGRAM`). Nobody has to know what the code reads. A sweep writes the same digest
+out, to tell whether it is the one that began: it is equal in every process.
+
+Objects whose code is all this package's need none of it (:func:`is_users`). What even a new trace
+does not see: a function that the user jitted with ``inline=True``, or handed to one of jax.numpy's
+that jits it (``piecewise``), and that reads a global: jax keeps it and leaves no mark of it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
+import itertools
 import os
-import site
-import sys
-import sysconfig
-from collections.abc import Hashable, Iterable, Iterator
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from types import CodeType, FunctionType
+from typing import Any
 
+import jax
 import numpy as np
 
 _PACKAGE = Path(__file__).parents[1]
-_FOLDERS = (_PACKAGE, sysconfig.get_path("stdlib"), *site.getsitepackages(), site.getusersitepackages())
-_LIBRARIES = tuple(f"{folder}{os.sep}" for folder in _FOLDERS)
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, type(None))
-_MOST_BYTES = 1 << 20  # of an array that is compared by value
 
-_made_of: dict[Any, Hashable] = {}  # by class, and by value of a static field: as of the last call
-
-
-class Same:
-    """An object that equals itself only; it is kept, so that no other one takes its address."""
-
-    def __init__(self, value: Any):
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-class Function(NamedTuple):
-    """What a function was made from, as keys."""
-
-    code: CodeType | None  # None of a library's, around a user's
-    held: tuple  # defaults and closed-over values
-    named: tuple  # what it finds in the user's modules; of a wrapper, all that it holds
-
-
-def made_of(thing: Any) -> Hashable:
-    """What a class, or a value of a static field, was made of when a call with such an object last began."""
-    return _made_of.get(thing) if hashable(thing) else None
-
-
-def refresh(*owners: Any) -> None:
-    """Look again at what these objects, and those in their fields, are made of: at the beginning of every call."""
-    for owner in owners:
-        fields = getattr(owner, "__dataclass_fields__", {}).items()
-        fixed = (getattr(owner, name) for name, field in fields if field.metadata.get("static"))
-        for thing in (type(owner), *filter(hashable, _flat(fixed))):
-            found = key_of(thing)
-            # A value that says nothing but what it is counts as all that equal it; an equal key stays the same object.
-            if not isinstance(thing, _PLAIN) and not isinstance(found, Same) and _made_of.get(thing) != found:
-                _made_of[thing] = found
-                _forget(found)
-        refresh(*filter(_is_noun, _flat(vars(owner).values())))
-
-
-def _forget(key: Hashable) -> None:
-    """The user's own jitted functions have programs too, which jax keeps whatever they read."""
-    if isinstance(key, Same) and hasattr(key.value, "clear_cache") and in_library(type(key.value)):
-        key.value.clear_cache()
-    for part in key if isinstance(key, tuple) else ():
-        _forget(part)
+PROGRAM = jax.make_user_context()
+"""``with PROGRAM(digest):`` jax keeps programs, and traces of the user's jitted functions, by digest."""
 
 
 def hashable(value: Any) -> bool:
@@ -97,122 +49,189 @@ def exactly(value: Any) -> Hashable:
         return type(value), *map(exactly, value)
     if isinstance(value, (float, np.generic)):
         return type(value), value.hex() if isinstance(value, float) else value.tobytes()
-    return (type(value), value) if isinstance(value, _PLAIN) else (type(value), value, made_of(value))
+    return type(value), value
+
+
+# --- whose code it is
+
+
+_seen: dict[type, tuple[tuple[int, ...], list[Any]]] = {}  # what a class of this package held when it was first met
 
 
 def is_users(owner: Any) -> bool:
-    """Is any code in it, or in what its fields hold, not a library's?"""
-    own = (value for base in type(owner).__mro__ for value in vars(base).values())
-    held = list(_flat(vars(owner).values())) if _is_noun(owner) else []
+    """Is any code in an object, or in what its fields hold, not this package's, or not as it was written?"""
+    if isinstance(owner, _PLAIN) or hasattr(owner, "dtype"):
+        return False
+    if isinstance(owner, (tuple, list)):
+        return type(owner).__module__.split(".")[0] not in ("builtins", "jaxbandits") or any(map(is_users, owner))
+    if isinstance(owner, functools.partial):
+        return any(map(is_users, (owner.func, *owner.args, *owner.keywords.values())))
+    if isinstance(owner, FunctionType):  # a closure of ours may hold a function of the user's
+        return not _is_ours(owner) or any(is_users(cell.cell_contents) for cell in owner.__closure__ or ())
     kind = owner if isinstance(owner, type) else type(owner)
-    return not in_library(kind) or any(map(_is_users, (*own, owner))) or any(map(is_users, held))
+    return not all(map(_is_as_written, kind.__mro__)) or any(map(is_users, getattr(owner, "__dict__", {}).values()))
 
 
-def in_library(thing: Any) -> bool:
-    """Is the module of a class, or this module, a part of this package, of Python or of another package's install?"""
-    name = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
-    file = str(getattr(sys.modules.get(name), "__file__", None))
-    return name in sys.builtin_module_names or (name != "__main__" and file.startswith(_LIBRARIES))
-
-
-def key_of(value: Any, seen: frozenset[int] = frozenset()) -> Hashable:
-    """What code can see of a value; ``seen`` are the objects on the way there, by their ids."""
-    if isinstance(value, _PLAIN):
-        return exactly(value)
-    if id(value) in seen or isinstance(value, ModuleType):
-        return None
-    seen |= {id(value)}
-
-    def keys(values: Iterable[Any]) -> tuple:
-        return tuple(key_of(x, seen) for x in values)
-
-    if isinstance(value, type):
-        return Same(value), _class(value, seen)
-    if isinstance(value, (tuple, list)):
-        return type(value), *keys(value)
-    if isinstance(value, (set, frozenset)):
-        return type(value), frozenset(keys(value))
-    if isinstance(value, dict):
-        return type(value), *zip(keys(value), keys(value.values()), strict=True)
-    if isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES and value.dtype != object:
-        return value.dtype.str, value.shape, value.tobytes()
-    if holds(value):
-        by_identity: Any = type(value).__hash__ is object.__hash__  # type: ignore[comparison-overlap]
-        one = value if by_identity else type(value)  # which counts as all that equal it
-        return Same(one), _class(type(value), seen), *keys(vars(value).items())
-    if isinstance(value, functools.partial):
-        return functools.partial, *keys((value.func, value.args, value.keywords))
-    if isinstance(value, MethodType):
-        return MethodType, *keys((value.__self__, value.__func__))
-    function = _function(value)
-    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if cell != CellType()]
-    if isinstance(function, FunctionType) and not function.__code__.co_filename.startswith(_LIBRARIES):
-        held = (function.__defaults__, function.__kwdefaults__, *cells)
-        return Function(function.__code__, keys(held), keys(_named(function)))
-    wrapped = [function.__wrapped__] if hasattr(function, "__wrapped__") else []  # by jax.jit, jax.vmap and the like
-    return (Same(function), Function(None, (), keys((*cells, *wrapped)))) if cells or wrapped else Same(function)
-
-
-def holds(value: Any) -> bool:
-    """Is it an object whose attributes are looked at: a dataclass, or of a class of the user's?"""
-    return _is_noun(value) or (hasattr(value, "__dict__") and not in_library(type(value)))
-
-
-def _class(cls: type, seen: frozenset[int]) -> tuple:
-    """The user's own methods and attributes of a class, those that it inherits included; a library's plain ones."""
-    return tuple(
-        (name, key_of(value, seen | {id(cls)}))
-        for base in cls.__mro__
-        for name, value in sorted(vars(base).items())
-        if _is_users(value)
-        or (not name.startswith(("__", "_abc_")) and (isinstance(value, (*_PLAIN, tuple)) or not in_library(base)))
-    )
-
-
-def _is_noun(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and hasattr(value, "__dict__") and not isinstance(value, type)
-
-
-def _flat(values: Iterable[Any]) -> Iterator[Any]:
-    for value in values:
-        yield from _flat(value) if isinstance(value, tuple) else (value,)
-
-
-def _is_users(value: Any) -> bool:
-    """Is it a function, or a method of any kind, that is not a library's, or wraps one that is not?"""
-    function = _function(value)
-    code = getattr(function, "__code__", None)
-    generated = code is not None and code.co_filename == "<string>" and code.co_name.startswith("__")
-    if code is not None and not generated and not code.co_filename.startswith(_LIBRARIES):
+def _is_as_written(cls: type) -> bool:
+    """Is a class this package's (or what every class derives from), and nothing in it patched?"""
+    if cls.__module__ in ("builtins", "abc", "typing", "enum"):
         return True
-    return hasattr(function, "__wrapped__") and _is_users(function.__wrapped__)
+    if not cls.__module__.startswith("jaxbandits."):
+        return False
+    held = [value for name, value in vars(cls).items() if not name.startswith(("__annot", "_abc_"))]
+    ids = tuple(map(id, held))
+    return ids == _seen.setdefault(cls, (ids, held))[0] and all(map(_is_ours, held))
 
 
-def _function(value: Any) -> Any:
-    """The function of a method or of a property."""
-    if isinstance(value, (staticmethod, classmethod, MethodType)):
-        return value.__func__
-    if isinstance(value, (functools.cached_property, functools.partial)):
-        return value.func
-    return value.fget if isinstance(value, property) else value
+def _is_ours(value: Any) -> bool:
+    """Is it no function, or one that was written in this package (by a dataclass, say, in its name)?"""
+    function = getattr(value, "fget", None) or getattr(value, "func", None) or getattr(value, "__func__", value)
+    code = getattr(function, "__code__", None)
+    return code is None or code.co_filename.startswith(("<string>", f"{_PACKAGE}{os.sep}"))
 
 
-def _named(function: FunctionType) -> Iterator[Any]:
-    """What the names in its code mean: in its own module, and in those of the user's modules that it names."""
-    spaces = [function.__globals__]
-    for name in dict.fromkeys(_names(function.__code__)):
-        for found in (*(space[name] for space in spaces if name in space), sys.modules.get(name)):
-            if not isinstance(found, ModuleType):
-                yield found
-            elif not in_library(found):
-                spaces.append(vars(found))
+# --- what was traced
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
+_JAX = str(Path(jax.__file__).parent)
+_traces = itertools.count(1)
+_MOST_TRACES = 256  # each leaves traces of jax's own functions, half a megabyte, which only `clear_caches` takes away
+
+
+def traced(function: Callable[..., Any], *shapes: Any) -> str:
+    """The digest of what ``function`` does with arguments of these shapes: equal in every process.
+
+    Of equations and constants by value, and of the structure of what it gives. ``shapes`` are trees of anything with a
+    shape and a dtype.
+    """
+
+    def trace() -> tuple[Any, Any]:
+        return jax.make_jaxpr(lambda *x: function(*x), return_shape=True)(*shapes)  # type: ignore[return-value]
+
+    closed, given = trace()
+    parts: dict[int, tuple[Any, bytes]] = {}
+    digest = _of_jaxpr(closed, parts)
+    if any(_is_foreign(part) for part, _ in parts.values()):
+        # jax keeps the traces of jitted functions and of bodies of loops, whatever they read: here it has none yet.
+        if (number := next(_traces)) % _MOST_TRACES == 0:
+            jax.clear_caches()
+        with PROGRAM(number):
+            closed, given = trace()
+        digest = _of_jaxpr(closed, {})
+    made = hashlib.blake2b(digest, digest_size=20)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(given):
+        made.update(f"{jax.tree_util.keystr(path)}{leaf.dtype}{leaf.shape}".encode())
+    return made.hexdigest()
+
+
+def _is_foreign(part: Any) -> bool:
+    """Was a jaxpr made from a function that is neither jax's nor this package's?"""
+    file = getattr(part, "jaxpr", part).debug_info.func_filename
+    return file is not None and not file.startswith((_JAX, str(_PACKAGE)))
+
+
+_aval = functools.lru_cache(4096)(str)  # type and shape of a variable
+
+
+def _of_jaxpr(closed: Any, done: dict[int, tuple[Any, bytes]]) -> bytes:
+    """A digest that knows variables by the order in which they come; ``done`` are those made, by the jaxprs' ids."""
+    if id(closed) in done:
+        return done[id(closed)][1]
+    jaxpr, numbers, made = getattr(closed, "jaxpr", closed), itertools.count(), hashlib.blake2b(digest_size=20)
+    names: dict[Any, str] = {}
+
+    def variables(given: Iterable[Any]) -> str:
+        for x in given:
+            names[x] = f"{next(numbers)}:{_aval(x.aval)}"
+        return ",".join(names[x] for x in given)
+
+    def atom(x: Any) -> str:
+        return f"{_aval(x.aval)}={_text(x.val, done)}" if hasattr(x, "val") else names[x]
+
+    made.update(variables([*jaxpr.constvars, *jaxpr.invars]).encode())
+    made.update("".join(_text(x, done) for x in getattr(closed, "consts", ())).encode())
+    for equation in jaxpr.eqns:
+        line = [equation.primitive.name, *map(atom, equation.invars), variables(equation.outvars)]
+        line += (f"{name}={_text(value, done)}" for name, value in sorted(equation.params.items()))
+        made.update("\n".join(line).encode())
+    made.update(",".join(map(atom, jaxpr.outvars)).encode())
+    done[id(closed)] = closed, made.digest()
+    return done[id(closed)][1]
+
+
+def _text(value: Any, done: dict[int, tuple[Any, bytes]]) -> str:
+    """A constant, or a parameter of an equation, as text that is the same in every process."""
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim):
+        return f"{value.dtype}{value.tobytes().hex()}"
+    if isinstance(value, _PLAIN):
+        return repr(value)
+    if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
+        return _of_jaxpr(value, done).hex()
+    if isinstance(value, jax.core.Tracer):
+        return str(value.aval)
+    if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return f"{value.dtype}{_text(jax.random.key_data(value), done)}"
+    if isinstance(value, (np.ndarray, np.generic, jax.Array)):
+        return digest_of_arrays([("", value)])
+    if isinstance(value, Mapping):
+        return f"{{{','.join(sorted(f'{_text(k, done)}:{_text(x, done)}' for k, x in value.items()))}}}"
+    if isinstance(value, (set, frozenset)):
+        return f"{{{','.join(sorted(_text(x, done) for x in value))}}}"
+    if isinstance(value, (tuple, list)):
+        return f"({','.join(_text(x, done) for x in value)})"
+    if isinstance(value, CodeType):
+        return _text((value.co_code, value.co_names, value.co_consts), done)
+    if isinstance(value, functools.partial):
+        return _text((value.func, value.args, value.keywords), done)
+    if isinstance(value, FunctionType) and not value.__code__.co_filename.startswith(_JAX):  # called by the program
+        return _text((value.__code__, [cell.cell_contents for cell in value.__closure__ or ()]), done)
+    if (called := getattr(value, "callback_func", None)) is not None:
+        return _text(called, done)
+    thing = value if hasattr(value, "__qualname__") else type(value)
+    text = repr(value)
+    return f"{thing.__module__}.{thing.__qualname__}" if " at 0x" in text or callable(value) else text
+
+
+# --- jit for what else calls methods of policies and environments
+
+
+_looks: dict[int, dict[Any, Any]] = {}  # what was learnt of an object, by its id
+
+
+def _look(owner: Any) -> dict[Any, Any]:
+    if id(owner) not in _looks:
+        weakref.finalize(owner, _looks.pop, id(owner), None)
+        _looks[id(owner)] = {"is_users": is_users(owner)}
+    return _looks[id(owner)]
+
+
+def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``jax.jit``, whose program belongs to what was traced where an argument has code of the user's.
+
+    That is looked at once for each such object: who wants to know of later changes gives a copy. What is given by
+    keyword is static.
+    """
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def compiled(static: tuple[tuple[str, Any], ...], *args: Any) -> Any:
+        return function(*args, **dict(static))
+
+    @functools.wraps(function)
+    def play(*args: Any, **static: Any) -> Any:
+        fixed = tuple(static.items())
+        nouns = [x for x in args if hasattr(x, "__dataclass_fields__")]
+        look: Any = next((x for x in map(_look, nouns) if x["is_users"]), None)
+        if look is None or PROGRAM.value is not None:
+            return compiled(fixed, *args)
+        leaves, structure = jax.tree.flatten(args)
+        shapes = tuple(jax.ShapeDtypeStruct(np.shape(x), jax.dtypes.result_type(x)) for x in leaves)
+        which = function, fixed, structure, shapes
+        if which not in look:
+            look[which] = traced(functools.partial(function, **static), *jax.tree.unflatten(structure, shapes))
+        with PROGRAM(look[which]):
+            return compiled(fixed, *args)
+
+    return play
 
 
 # --- digests

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -133,6 +133,9 @@ class _Fields:
             raise bad(type(self).__name__, [*values, *fields], "a class with @jb.pytree above it, to take values")
 
 
+Possible = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see Environment.benchmarks
+
+
 class Environment(_Fields):
     """A world of ``instances`` independent problems. Leaves carry a leading instance axis.
 
@@ -223,13 +226,12 @@ class Environment(_Fields):
         Float64; NaN where an action is absent.
         """
 
-    def benchmarks(
-        self, constraint: Constraint, clock: np.ndarray
-    ) -> Mapping[str, tuple[np.ndarray, np.ndarray]] | None:
-        """Host: what could have been gained by the time the clock is ``clock`` (units, ``[instance, mark]``).
+    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible] | None:
+        """Host: what could have been gained; ``clock`` is that of the marks in units, ``[instance, mark]``.
 
-        None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else (value, slope at that
-        clock) by name, ``[instance, mark]`` each, ``"moving"`` and ``"fixed"``; NaN where it is not known.
+        None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else functions by name,
+        ``"moving"`` and ``"fixed"``, of the instance of each lane, ``[lane]``, and its clock (where money is the clock
+        the mean costs in sum), in units, ``[lane, mark]``, to what it could have gained; NaN where it is not known.
         """
         return None
 

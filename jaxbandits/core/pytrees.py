@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits.core.checks import bad
-from jaxbandits.core.fingerprint import exactly, hashable, made_of
+from jaxbandits.core.fingerprint import exactly, hashable
 
 T = TypeVar("T")
 
@@ -64,11 +64,11 @@ def static(*, default: Any = dataclasses.MISSING) -> Any:
 
 
 class _Fixed:
-    """What is part of a program: the static fields of an object, and what its class is made of."""
+    """The static fields of an object: a part of its program's key."""
 
     def __init__(self, owner: Any, names: Sequence[str]):
         self.values = tuple(getattr(owner, name) for name in names)
-        self.key = made_of(type(owner)), *map(exactly, self.values)
+        self.key = tuple(map(exactly, self.values))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Fixed) and self.key == other.key

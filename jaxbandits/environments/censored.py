@@ -203,7 +203,7 @@ class RevealConsumption(AroundWorld):
     """The same arms, but a censored round tells its consumption (at most "above τ_max"): more than feedback (1) allows.
 
     Only ``RCUCB(survival="literal")`` and its relatives need it. Other policies may play here too and use none of it.
-    A result from here says ``RevealConsumption`` in ``about["environment"]``.
+    A result from here says ``RevealConsumption`` in ``about.environment``.
 
     Example:
         >>> import jaxbandits as jb

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from jaxbandits._numerics.arrays import ArrayLike, one_of
 from jaxbandits.constraints import LAST_PULLS, Horizon, TotalBudget
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, numbers
-from jaxbandits.core.protocol import NEVER, Constraint, Feedback, Outcome
+from jaxbandits.core.protocol import NEVER, Constraint, Feedback, Outcome, Possible
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
@@ -157,7 +158,8 @@ class Stocked(AddressedArms):
     def open(self, state: Any, round: jax.Array) -> jax.Array:
         if self.purse is None:
             return super().open(state, round)  # type: ignore[return-value]
-        return super().open(state.pulls, round) & ~ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
+        empty = ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
+        return super().open(state.pulls, round) & ~empty  # type: ignore[operator]
 
     def _part(self, round: jax.Array) -> jax.Array:
         return jnp.sum((self.starts[:] <= round).astype(jnp.int32), dtype=jnp.int32) - 1
@@ -211,10 +213,10 @@ class Stocked(AddressedArms):
         """Host: the most that one instance could bring under a constraint (:meth:`benchmarks` at its end)."""
         ready = constraint.prepare(self)
         end = ticks.to_units(ticks.join(jax.tree.map(np.asarray, ready.end())))
-        return float(self.benchmarks(ready, end[:, None])["moving"][0][instance, 0])
+        return float(self.benchmarks(ready, end[:, None])["moving"](np.array([instance]), end[[instance], None]).item())
 
-    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
-        """Host: the most that could be bought by the time the clock is ``clock``, and its slope there.
+    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
+        """Host: the most that could be bought, by the tangent of V at a mark.
 
         ``"moving"``: the value of
 
@@ -235,8 +237,8 @@ class Stocked(AddressedArms):
         """
         money = isinstance(constraint, TotalBudget)
         if not (money or isinstance(constraint, Horizon)) or self.resources is not None:
-            nothing = np.full(clock.shape, np.nan)
-            return {"moving": (nothing, nothing), "fixed": (nothing, nothing)}
+            nothing = np.full((*clock.shape, 2), np.nan)
+            return {name: functools.partial(_tangent, nothing, clock) for name in ("moving", "fixed")}
         reward, cost = self.values()
         most = np.where(np.asarray(self.stock) == NEVER, np.inf, np.asarray(self.stock, np.float64))
         if self.purse is not None:
@@ -255,8 +257,13 @@ class Stocked(AddressedArms):
             tables["moving"].append([bought(r, c, m, u, parts) for u in clock[i]])
             alone = [[bought(r[[k]], c[[k]], m[[k]], u, _alone(parts, k)) for k in range(r.size)] for u in clock[i]]
             tables["fixed"].append([max(each) for each in alone])
-        arrays = {name: np.asarray(x, np.float64) for name, x in tables.items()}
-        return {name: (x[..., 0], x[..., 1]) for name, x in arrays.items()}
+        return {name: functools.partial(_tangent, np.asarray(x, np.float64), clock) for name, x in tables.items()}
+
+
+def _tangent(table: np.ndarray, at: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """``table`` holds (V, slope) at each mark ``at``; V is concave, so nobody has more than its tangent says."""
+    value, slope = np.moveaxis(table[instance], -1, 0)
+    return value + slope * (clock - at[instance])
 
 
 def first_rounds(at: Any, instances: int, parts: int) -> np.ndarray:

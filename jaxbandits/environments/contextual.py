@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import jax
@@ -20,7 +21,7 @@ from jaxbandits.core.checks import InputError, bad, whole_number
 from jaxbandits.core.means import LinearMeans as LinearMeans
 from jaxbandits.core.means import LogisticMeans as LogisticMeans
 from jaxbandits.core.means import Means as Means
-from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome
+from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Possible
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS, presence
@@ -467,18 +468,21 @@ class ContextualArms(Environment):
             found.append(fluid.compared(each, pace.budget[i] if pace.budget is not None else None))
         return found
 
-    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
+    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
         """Host: ``"moving"`` with the contexts and ``"fixed"`` without them, see :meth:`value_of_context`.
 
         Both grow evenly with the clock. NaN under a constraint of one's own.
         """
-        found, nothing = self._compared(constraint, _SAMPLE), np.full(clock.shape, np.nan)
-        if found is None:
-            return {"moving": (nothing, nothing), "fixed": (nothing, nothing)}
-        unit = constraints.a_round(constraint).units
-        rates = {"moving": [x.contextual for x in found], "fixed": [x.fixed for x in found]}
-        slopes = {name: (np.asarray(x) / unit)[:, None] + 0 * clock for name, x in rates.items()}
-        return {name: (slope * clock, slope) for name, slope in slopes.items()}
+        found, pace = self._compared(constraint, _SAMPLE), constraints.a_round(constraint)
+        rates = np.full((2, self.instances), np.nan)
+        if found is not None and pace is not None:
+            rates = np.array([[x.contextual for x in found], [x.fixed for x in found]]) / pace.units
+        return {name: partial(_evenly, rate) for name, rate in zip(("moving", "fixed"), rates, strict=True)}
+
+
+def _evenly(rate: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """What could have been gained, ``[lane, mark]``, at a rate for each instance."""
+    return rate[instance][:, None] * clock
 
 
 @jax.jit

@@ -6,8 +6,9 @@ the same world, and a change of the means changes no other draw.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,12 +18,11 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError, bad, numbers, whole_number
-from jaxbandits.core.protocol import Constraint, Environment, Outcome
+from jaxbandits.core.protocol import Constraint, Environment, Outcome, Possible
 from jaxbandits.core.pytrees import Pytree, leaf, pytree
 from jaxbandits.environments.finite import AroundWorld, FiniteArms
 
 _MOST_ROUND = 2**30
-_MOST_PRICE = 2.0**26  # means are whole ticks, so no ratio of their differences is larger
 
 
 class _Now:
@@ -49,7 +49,7 @@ class Piecewise(AroundWorld):
     whatever the segment: the same uniform, sent through the law of the round. With one segment it plays that world's
     own bits.
 
-    A result's ``regret`` is against the best that could be done by one who knows the means of every round,
+    A result's ``regret`` is against one who knows the means of every round and whose pulls cost as much on average,
     ``fixed_regret`` against the best arm of all the run (:meth:`benchmarks`). Played round by round: nothing that
     changes with the round can be leapt.
 
@@ -193,47 +193,56 @@ class Piecewise(AroundWorld):
         reward, cost = self._tables()
         return reward.max(axis=1), cost.min(axis=1)
 
-    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
-        """Host: the most that could be gained by the time the clock is ``clock``, and its slope there.
+    def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
+        """Host: the most that could be gained with what the pulls of a lane cost on average.
 
         ``"moving"``: by one who knows the means of every round. For a horizon :math:`\\sum_{t \\le T} \\max_k
-        \\mu^r_k(t)`. For a budget B the value of the linear program
+        \\mu^r_k(t)`. For money the value V(x) of the linear program
 
         .. math:: \\max_{j,\\,n \\ge 0} \\sum_{s,k} n_{sk}\\, \\mu^r_{sk} \\quad\\text{with}\\quad
-            \\sum_{s,k} n_{sk}\\, \\mu^c_{sk} \\le B, \\qquad \\sum_k n_{sk} = L_s \\ (s < j), \\quad
+            \\sum_{s,k} n_{sk}\\, \\mu^c_{sk} \\le x, \\qquad \\sum_k n_{sk} = L_s \\ (s < j), \\quad
             \\sum_k n_{jk} \\le L_j,
 
         :math:`n_{sk}` pulls of arm k in segment s of :math:`L_s` rounds, the run ending in segment j: time passes only
         by playing, so waiting for better rounds costs what the cheapest arm costs; nothing where the worlds have a null
-        arm. ``"fixed"``: by the best single arm. The slope (for a budget the price λ of money, dual to it) carries the
-        value from a mark to where a lane was recorded, so who plays the best arms at that price all along has the
-        regret 0, whatever the costs that were drawn.
+        arm. ``"fixed"``: by the best single arm, played until it has cost x on average.
+
+        A regret takes V at the lane's own x, the mean costs of its pulls in sum. Those pulls are one solution of the
+        program: no lane of any policy has a regret below 0, in worlds with a null arm or without. V(B) bounds what a
+        budget brings if costs are certain, and in the mean, up to the last pull, if there is a null arm, since V is
+        concave then. Without one V is convex where a better segment comes into reach, and luck with random costs
+        reaches it: mean rewards may exceed V(B), but not the mean of V(x). So lanes that were lucky are measured by
+        more, and policies of such a world should be ranked by ``result.reward``.
 
         Args:
             constraint: prepared. For others than :class:`~jaxbandits.Horizon` and :class:`~jaxbandits.TotalBudget`
                 with one cost the values are NaN, and so are regrets.
-            clock: in units, ``[instance, mark]``.
+            clock: that of the marks; V needs none of them.
         """
-        reward, cost = self._tables()
+        known = isinstance(constraint, (Horizon, TotalBudget)) and self.resources is None
         money = isinstance(constraint, TotalBudget)
-        if not (money or isinstance(constraint, Horizon)) or self.resources is not None:
-            unknown = np.full(clock.shape, np.nan)
-            return {"moving": (unknown, unknown), "fixed": (unknown, unknown)}
-        found: dict[str, list[list[tuple[float, float]]]] = {"moving": [], "fixed": []}
-        for i, start in enumerate(np.asarray(self.starts, np.int64)):
+        return {name: functools.partial(self._most, name, money if known else None) for name in ("moving", "fixed")}
+
+    def _most(self, name: str, money: bool | None, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+        """A benchmark of lanes of these instances, ``[lane]``, whose x is ``clock``, in units, ``[lane, mark]``."""
+        reward, cost = self._tables()
+        most = np.full(clock.shape, np.nan)
+        for i in np.unique(instance) if money is not None else ():
+            start, lanes = np.asarray(self.starts[i], np.int64), instance == i
             there = ~np.isnan(reward[i, 0])
             r, c = reward[i][:, there], cost[i][:, there]
             # With rounds as the clock every pull costs one, and nobody can do better than the best of each round.
             one, best = (c, _budgeted) if money else (np.ones_like(r), _by_round)
-            found["moving"].append([best(start, r, one, at)[:2] for at in clock[i]])
-            found["fixed"].append(
-                [max(_alone(start, r[:, k], one[:, k], at) for k in range(r.shape[1])) for at in clock[i]]
-            )
-        tables = {name: np.asarray(x, np.float64) for name, x in found.items()}
-        return {name: (x[..., 0], x[..., 1]) for name, x in tables.items()}
+            at, place = np.unique(clock[lanes], return_inverse=True)
+            if name == "moving":
+                value = best(start, r, one, at)
+            else:
+                value = np.max([_alone(start, r[:, k], one[:, k], at) for k in range(r.shape[1])], axis=0)
+            most[lanes] = np.where(np.isfinite(value), value, np.nan)[place].reshape(-1, clock.shape[1])
+        return most
 
     def best_schedule(self, constraint: Constraint) -> tuple[np.ndarray, np.ndarray]:
-        """Host: what the benchmark ``"moving"`` plays, for :class:`~jaxbandits.policies.Schedule`.
+        """Host: what the benchmark ``"moving"`` plays at V(B), for :class:`~jaxbandits.policies.Schedule`.
 
         From which round on, and which arm: ``[1, instance, change]`` each. The constraint as
         :func:`~jaxbandits.simulate` takes it: a :class:`~jaxbandits.Horizon`, or a :class:`~jaxbandits.TotalBudget`
@@ -247,9 +256,10 @@ class Piecewise(AroundWorld):
         amount = np.broadcast_to(np.asarray(given, np.float64), (self.instances,))
         plans = []
         for i, start in enumerate(np.asarray(self.starts, np.int64)):
-            r, c = np.where(np.isnan(reward[i]), -np.inf, reward[i]), np.nan_to_num(cost[i], nan=1.0)
-            arms = r.argmax(axis=1)
-            plans.append(_budgeted(start, r, c, float(amount[i]))[2] if money else list(zip(start, arms, strict=True)))
+            ids = np.flatnonzero(~np.isnan(reward[i, 0]))
+            r, c = reward[i][:, ids], cost[i][:, ids]
+            plan = _plan(start, r, c, float(amount[i])) if money else zip(start, r.argmax(axis=1), strict=True)
+            plans.append([(at, ids[arm]) for at, arm in plan])
         longest = max(map(len, plans))
         filled = [plan + [plan[-1]] * (longest - len(plan)) for plan in plans]
         at, arms = np.moveaxis(np.asarray(filled, np.int64), -1, 0)
@@ -268,104 +278,110 @@ def _starts(at: Any, instances: int, segments: int) -> np.ndarray:
     return np.broadcast_to(first, (instances, segments)).astype(np.int32)
 
 
-# --- What could be gained: of one instance, on the host. ``start`` [S], rewards and costs of a pull [S, K], a clock.
+# --- What could be gained: of one instance, on the host. ``start`` [S], rewards and costs of a pull [S, K], clocks [x]
 
 
 def _lengths(start: np.ndarray) -> np.ndarray:
     return np.append(np.diff(start), np.inf)
 
 
-def _alone(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: float) -> tuple[float, float]:
-    """(gained, slope) of one arm, ``[S]``, played until it has cost ``clock``."""
-    gained = spent = 0.0
-    for r, c, length in zip(reward, cost, _lengths(start), strict=True):
-        if c > 0 and (clock - spent) / c <= length:
-            return gained + (clock - spent) / c * r, r / c
-        if not np.isfinite(length):  # it never costs that much
-            return (np.inf if r > 0 else gained), 0.0
-        gained, spent = gained + length * r, spent + length * c
-    raise AssertionError("the last segment has no end")
+def _ratios(reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.where(reward > 0, reward / np.where(reward > 0, cost, 1), 0.0)
 
 
-def _by_round(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: float) -> tuple[float, float]:
-    """(gained, slope) with the best arm of each round."""
+def _alone(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """Gained by one arm, ``[S]``, played until it has cost ``clock``."""
+    spent, gained = (np.append(0, np.cumsum(_lengths(start)[:-1] * x[:-1])) for x in (cost, reward))
+    last = np.searchsorted(spent, clock, side="right") - 1
+    more = clock - spent[last]
+    with np.errstate(invalid="ignore"):
+        return gained[last] + more * _ratios(reward, cost)[last]
+
+
+def _by_round(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """Gained with the best arm of each round."""
     return _alone(start, reward.max(axis=1), cost[:, 0], clock)
 
 
-def _budgeted(
-    start: np.ndarray, reward: np.ndarray, cost: np.ndarray, budget: float
-) -> tuple[float, float, list[tuple[int, int]]]:
-    """(value, price λ, plan) of the program of :meth:`Piecewise.benchmarks`; a plan is (from round, arm), …
+class _Ending(NamedTuple):
+    """What can be gained by runs that end in one segment: a broken line, where it can be the most."""
 
-    For a run that ends in segment j the dual is one number: :math:`h_j(\\lambda) = \\lambda B + \\sum_{s<j} L_s
-    g_s(\\lambda) + L_j g_j(\\lambda)^+` with :math:`g_s(\\lambda) = \\max_k \\mu^r_{sk} - \\lambda \\mu^c_{sk}`, least
-    at the value. The bounds of all j are seen at once at any price; at the one where the largest is least, few of them
-    are above the best value.
+    segment: int
+    spent: np.ndarray  # [corner], increasing
+    gained: np.ndarray  # [corner]
+    price: np.ndarray  # [corner − 1]: λ, what one more unit of money gains
+
+
+def _exchanges(length: np.ndarray, reward: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(λ, money, segment) of all exchanges of an arm for a dearer one, over a whole segment, the best λ first; they
+    begin with the cheapest arm and follow the upper hull of (cost, reward). ``length`` [S], finite."""
+    each, now = np.arange(len(length)), np.lexsort((-reward, cost))[:, 0]
+    steps = []
+    for _ in range(reward.shape[1] - 1):
+        dearer = cost - cost[each, now][:, None]
+        slope = np.where(dearer > 0, reward - reward[each, now][:, None], 0) / np.where(dearer > 0, dearer, 1)
+        then = np.where(slope >= slope.max(axis=1, keepdims=True), cost, -np.inf).argmax(axis=1)
+        rises = slope[each, then] > 0
+        steps.append(np.stack([slope[each, then], length * dearer[each, then], each])[:, rises])
+        now = np.where(rises, then, now)
+    price, money, segment = np.concatenate([np.zeros((3, 0)), *steps], axis=1)
+    best_first = np.argsort(-price, kind="stable")
+    return price[best_first], money[best_first], segment[best_first]
+
+
+def _endings(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, most: float) -> Iterator[_Ending]:
+    """The lines whose maximum is V, the value of the program of :meth:`Piecewise.benchmarks`, up to the clock ``most``.
+
+    At a price λ all exchanges are made that gain more than λ a unit. If the run ends in segment j, only prices from
+    :math:`\\rho_j`, the best ratio in j, to :math:`\\rho_{j-1}` can be those of V: at a lower one segment j is played
+    to its end and going on is as good, at a higher one it is not played and ending in j − 1 is as good.
     """
-    lengths, segments = _lengths(start), np.arange(len(start))
-    least = np.cumsum(lengths[:-1] * np.where(np.isfinite(reward), cost, np.inf)[:-1].min(axis=1))
-    ends = 1 + int(np.searchsorted(least, budget, side="right"))  # so many segments may be the last one
-
-    def bounds(price: float) -> tuple[np.ndarray, np.ndarray]:
-        """(h_j, what is spent), for every j."""
-        arms = (reward - price * cost).argmax(axis=1)
-        worth, price_of = (reward - price * cost)[segments, arms], cost[segments, arms]
-        own = np.zeros((2, len(start)))
-        np.multiply(lengths, [worth, price_of], where=worth > 1e-12, out=own)
-        before = np.cumsum(lengths[:-1] * np.stack([worth, price_of])[:, :-1], axis=1)
-        value, spent = np.pad(before, ((0, 0), (1, 0))) + own
-        return (price * budget + value)[:ends], spent[:ends]
-
-    low, high = 0.0, _MOST_PRICE
-    for _ in range(60):
-        middle = (low + high) / 2
-        value, spent = bounds(middle)
-        low, high = (middle, high) if spent[value.argmax()] > budget else (low, middle)
-    value, _ = bounds(high)
-    best = (-np.inf, 0.0, 0)
-    for j in np.argsort(-value):
-        if value[j] <= best[0]:
-            break
-        best = max(best, (*_ending(lengths, reward, cost, budget, int(j)), int(j)))
-    return best[0], best[1], _plan(start, lengths, reward, cost, budget, best[1], best[2])
+    length, each = _lengths(start)[:-1], np.arange(len(start))
+    cheapest, ratio = np.lexsort((-reward, cost))[:, 0], _ratios(reward, cost)
+    spent, gained = (np.append(0, np.cumsum(length * x[each, cheapest][:-1])) for x in (cost, reward))
+    price, money, segment = _exchanges(length, reward[:-1], cost[:-1])
+    best = ratio.max(axis=1)
+    filling = np.where(ratio >= best[:, None], cost + reward, -np.inf).argmax(axis=1)
+    for j in each[spent <= most]:
+        before = segment < j
+        prices, more = price[before], money[before]
+        x = spent[j] + np.append(0, np.cumsum(more))
+        y = gained[j] + np.append(0, np.cumsum(more * prices))
+        last = np.count_nonzero(prices > best[j])
+        first = min(last, np.count_nonzero(prices > best[j - 1])) if j else 0
+        if j < len(length):
+            end, top = x[last] + length[j] * cost[j, filling[j]], y[last] + length[j] * reward[j, filling[j]]
+        else:
+            end = max(x[last], most) + 1
+            top = y[last] + (end - x[last]) * best[j]
+        line = (np.append(x[first : last + 1], end), np.append(y[first : last + 1], top))
+        yield _Ending(int(j), *line, np.append(prices[first:last], best[j]))
 
 
-def _ending(lengths: np.ndarray, reward: np.ndarray, cost: np.ndarray, budget: float, j: int) -> tuple[float, float]:
-    """(value, price) if the run ends in segment j, where it may rest."""
-    r = np.concatenate([reward[: j + 1], np.full((j + 1, 1), -np.inf)], axis=1)
-    c = np.concatenate([cost[: j + 1], np.zeros((j + 1, 1))], axis=1)
-    r[j, -1] = 0.0
-    size = lengths[: j + 1].copy()
-    if not np.isfinite(size[j]):  # longer than the money lasts is long enough
-        size[j] = 4 * (budget + 1) / max(c[j][c[j] > 0].min(initial=1.0), 2.0**-24)
-
-    def arms(price: float) -> np.ndarray:
-        return (r - price * c).argmax(axis=1)
-
-    def spends(chosen: np.ndarray) -> float:
-        return float(size @ c[np.arange(j + 1), chosen])
-
-    low, high = 0.0, _MOST_PRICE
-    if spends(arms(low)) <= budget:
-        price = low
-    else:
-        for _ in range(200):
-            middle = (low + high) / 2
-            if middle in (low, high):
-                break
-            low, high = (middle, high) if spends(arms(middle)) > budget else (low, middle)
-        dear, cheap = arms(low), arms(high)
-        at = int(np.argmax(np.abs(c[np.arange(j + 1), dear] - c[np.arange(j + 1), cheap])))
-        apart = c[at, dear[at]] - c[at, cheap[at]]
-        price = (r[at, dear[at]] - r[at, cheap[at]]) / apart if apart > 0 else high  # the very price of the exchange
-    return float(price * budget + size @ (r - price * c).max(axis=1)), float(price)
+def _budgeted(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """V(x) at every x of ``clock``, increasing."""
+    value = np.full(clock.shape, -np.inf)
+    for _, spent, gained, price in _endings(start, reward, cost, clock.max(initial=0)):
+        # where one line ends the next begins, but for rounding
+        here = slice(np.searchsorted(clock, spent[0]), np.searchsorted(clock, spent[-1] * (1 + 1e-9), side="right"))
+        corner = np.searchsorted(spent, clock[here], side="right") - 1
+        with np.errstate(invalid="ignore"):
+            line = gained[corner] + np.append(price, 0)[corner] * (clock[here] - spent[corner])
+        value[here] = np.fmax(value[here], line)
+    return value
 
 
-def _plan(
-    start: np.ndarray, lengths: np.ndarray, reward: np.ndarray, cost: np.ndarray, budget: float, price: float, j: int
-) -> list[tuple[int, int]]:
-    """Who is played from which round on: of arms that are worth the same at this price first the cheap one, as long as
-    the money then lasts to the end of segment j."""
+def _plan(start: np.ndarray, reward: np.ndarray, cost: np.ndarray, budget: float) -> list[tuple[int, int]]:
+    """The solution of V(B): (from round, arm), …; of arms that are worth the same at its price first the cheap one, as
+    long as the money then lasts to the end of the last segment but one."""
+    best, price, j = -np.inf, 0.0, 0
+    for line in _endings(start, reward, cost, budget):
+        at = np.clip(np.searchsorted(line.spent, budget), 1, line.price.size)
+        value = line.gained[at - 1] + line.price[at - 1] * (min(budget, line.spent[-1]) - line.spent[at - 1])
+        if line.spent[0] <= budget and value > best:
+            best, price, j = value, line.price[at - 1], line.segment
+    lengths = _lengths(start)
     net = reward - price * cost
     tied = net >= net.max(axis=1, keepdims=True) - 1e-9
     cheap = np.where(tied, cost, np.inf).argmin(axis=1)

@@ -217,7 +217,7 @@ class Reservoir(AddressedArms):
             >>> import jaxbandits as jb
             >>> arms = jb.environments.Reservoir.ratio(jax.random.key(0), instances=100, capacity=32, beta=1.0)
             >>> arms.spec, arms.instances
-            (FiniteSpec(arms=32, resources=None, null_arm=False), 100)
+            (FiniteSpec(arms=32, resources=None, null_arm=False, context=None), 100)
         """
         words = _instance_words(key, instances)
         b = _positive("beta", beta, instances)

@@ -13,6 +13,7 @@ import numpy as np
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import get, names_of, path_of, put
 from jaxbandits.core.ticks import Total
@@ -112,7 +113,7 @@ def _argmax_choice(policy: IndexPolicy, counts: Counts) -> np.ndarray:
     return (best / best.sum(1, keepdims=True))[None]
 
 
-@jax.jit
+@jit
 def _scores(policy: IndexPolicy, pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
     def one(pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
         none = jnp.zeros_like(pulls)
@@ -126,12 +127,12 @@ def _scores(policy: IndexPolicy, pulls: jax.Array, rewards: jax.Array, costs: ja
 def _soft_choice(policy: RandomisedPolicy, wrt: tuple[str, ...], counts: Counts) -> np.ndarray:
     with jax.enable_x64(True):
         typed = jax.tree.map(lambda x: jnp.asarray(np.float32(x), jnp.float64), policy)
-        return np.moveaxis(_in_chunks(lambda part: np.asarray(_probabilities(wrt, typed, *part)), counts), 1, 0)
+        return np.moveaxis(_in_chunks(lambda part: np.asarray(_probabilities(typed, *part, wrt=wrt)), counts), 1, 0)
 
 
-@partial(jax.jit, static_argnames=("wrt",))
+@jit
 def _probabilities(
-    wrt: tuple[str, ...], policy: RandomisedPolicy, pulls: jax.Array, rewards: jax.Array, costs: jax.Array
+    policy: RandomisedPolicy, pulls: jax.Array, rewards: jax.Array, costs: jax.Array, *, wrt: tuple[str, ...]
 ) -> jax.Array:
     def one(values: list[jax.Array], n: jax.Array, s: jax.Array, c: jax.Array) -> jax.Array:
         mine = put(policy, dict(zip(wrt, values, strict=True)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import jax
@@ -13,6 +12,7 @@ import numpy as np
 from jaxbandits._engine.scan import at_instance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import names_of
 from jaxbandits.core.streams import Domain
@@ -88,7 +88,7 @@ def estimate(
             raise bad(name, float(mean[edge][0]), "strictly between 0 and 1 (at the edge the score is undefined)")
     result, regret, rounds = estimates.play(policy, environment, constraint, key=key, replicates=replicates, **options)
     pulls = np.asarray(result.final["pulls"])[..., : arms.spec.arms]  # the null arm, the last, brings nothing
-    lanes = np.asarray(result.about["instance_ids"]), np.asarray(result.replicates)
+    lanes = np.asarray(result.about.instance_ids), np.asarray(result.replicates)
     totals = sums(arms, _outcome if bernoulli else _logs, key, *lanes, pulls)
     score = (_bernoulli_scores if bernoulli else _beta_scores)(arms, pulls, totals)
     explicit = _explicit(arms, constraint, result, pulls, names)
@@ -252,13 +252,14 @@ def sums(
     row, replicate, arm = (x.astype(np.int32) for x in place[1:])
     order = np.argsort(-flat, kind="stable")  # pairs of similar length together
     root = np.asarray(jax.random.key_data(key))
+    environment = jax.tree.map(np.asarray, environment)  # a copy: `jit` looks at its code again
     parts = []
     for start in range(0, flat.size, _PAIRS):
         chosen = order[start : start + _PAIRS]
         padded = np.resize(chosen, _PAIRS)  # always the same width, so that it compiles once
         n = np.where(np.arange(_PAIRS) < chosen.size, flat[padded], 0).astype(np.int32)
         lane = instance_ids[row[padded]].astype(np.uint32), replicate_ids[replicate[padded]].astype(np.uint32)
-        total = _sums(statistic, environment, root, row[padded], *lane, arm[padded], n)
+        total = _sums(environment, root, row[padded], *lane, arm[padded], n, statistic=statistic)
         parts.append(ticks.to_units(ticks.join(jax.tree.map(np.asarray, total)))[: chosen.size])
     found = np.concatenate(parts)
     result = np.empty_like(found)
@@ -266,9 +267,8 @@ def sums(
     return result.reshape(*pulls.shape, -1)
 
 
-@partial(jax.jit, static_argnames=("statistic",))
+@jit
 def _sums(
-    statistic: Statistic,
     environment: FiniteArms,
     root: jax.Array,
     row: jax.Array,
@@ -276,6 +276,8 @@ def _sums(
     replicate: jax.Array,
     arm: jax.Array,
     n: jax.Array,
+    *,
+    statistic: Statistic,
 ) -> Total:
     def words(instance: jax.Array, replicate: jax.Array) -> jax.Array:
         lane = streams.lane_key(jax.random.wrap_key_data(root, impl="threefry2x32"), instance, replicate)

@@ -29,6 +29,9 @@ from .contextual import LinUCB as LinUCB
 from .contextual import Raw as Raw
 from .contextual import SquareCBwK as SquareCBwK
 from .contextual import Standardised as Standardised
+from .experience import History as History
+from .experience import InBatches as InBatches
+from .experience import experienced as experienced
 from .forgetting import CUSUM as CUSUM
 from .forgetting import GLR as GLR
 from .forgetting import Detector as Detector

@@ -225,6 +225,11 @@ class ArmTotals(OneCost):
         """The state with other statistics; ``arm`` is the only one whose statistics are others, if that is known."""
         return learnt if isinstance(state, ArmStatistics) else state._replace(learnt=learnt)
 
+    def with_history(self, state: Any, totals: ArmStatistics) -> Any:
+        """The state as it would be if pulls with these totals, ``[K]``, had been learnt, too."""
+        before = state if isinstance(state, ArmStatistics) else state.learnt
+        return self.with_learnt(state, arm_statistics.together(before, totals))
+
     def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> tuple[Any, jax.Array]:
         """Open pulls count at their arm's current means (:func:`~jaxbandits.core.arm_statistics.counted`)."""
         if not isinstance(state, ArmStatistics):
@@ -258,6 +263,18 @@ class IndexPolicy(ArmTotals):
     leaps_up_to: ClassVar[int] = 2**24
     rounding: ClassVar[float] = 2.0**-20
 
+    def scoring(self) -> IndexPolicy:
+        """What scores are computed by: this policy without what only :meth:`init` reads, if it has such."""
+        return self
+
+    def earlier_pulls(self) -> jax.Array | None:
+        """Pulls in its statistics that are not of this run, ``i32[K]``; None: there are none."""
+        return None
+
+    def own_round(self, round: jax.Array) -> jax.Array:
+        """t of the formula: the round, or a later one for a policy that counts on from a history."""
+        return round
+
     @abstractmethod
     def score(self, arms: Arms) -> jax.Array:
         """The index of every arm, elementwise in ``arms`` (float32); +∞ forces a pull."""
@@ -277,7 +294,7 @@ class IndexPolicy(ArmTotals):
     def select(self, state: ArmStatistics, key: jax.Array, view: View) -> tuple[ArmStatistics, jax.Array]:
         """The arm with the largest index, of those that take part."""
         view = view._replace(available=self.admits(state, view) & view.available)
-        scores = evaluate_totals(self, state, view.round)
+        scores = evaluate_totals(self.scoring(), state, view.round)
         return state, largest(scores, key, view, fresh=state.pulls == 0)
 
 
@@ -314,7 +331,8 @@ def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array
     Only what was broadcast stands behind the barrier. Whole numbers become floats by exact products and one rounding,
     wherever the compiler puts that, and on GPU what stands behind a barrier is written to memory and read again.
     """
-    wide, at = jax.tree.map(lambda x: jnp.broadcast_to(x, totals.pulls.shape), (policy, round.astype(jnp.float32)))
+    now = policy.own_round(round).astype(jnp.float32)
+    wide, at = jax.tree.map(lambda x: jnp.broadcast_to(x, totals.pulls.shape), (policy, now))
     wide, at = jax.lax.optimization_barrier((wide, at))
     scores = wide.score(arm_statistics.as_floats(totals, at))
     return one_for_each_arm(policy, "score", scores, totals.pulls.shape)

@@ -632,7 +632,7 @@ class ZRCUCB(PairPolicy):
         scores = evaluate(self, self.pairs(state, available))  # type: ignore[arg-type]
         return jnp.where(on_grid(state) & _exists(state, available), scores, -jnp.inf)
 
-    def recommend(self, state: Zoom, available: jax.Array | None = None) -> PairAction:
+    def best_pair(self, state: Zoom, available: jax.Array | None = None) -> PairAction:
         """The pair of the finest cell, on a tie of the largest v̂."""
         pairs = self.pairs(state, available).pairs
         best = jnp.where(pairs.n > 0, estimate(pairs), 0.0)
@@ -648,7 +648,7 @@ class ZRCUCB(PairPolicy):
         scores = self.scores(state, view.available)
         order = _order(spec, streams.policy_words(key, view.round, Role.TIE)[0])
         pair = largest(scores, key, View(view.round), order=order)  # absent arms are −∞ already
-        final, over = self.recommend(state, view.available), view.round > self.horizon
+        final, over = self.best_pair(state, view.available), view.round > self.horizon
         return state, PairAction(
             jnp.where(over, final.arm, pair // limits), jnp.where(over, final.limit, pair % limits)
         )

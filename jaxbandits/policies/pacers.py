@@ -13,7 +13,7 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
-from jaxbandits.core.checks import InputError, whole_number
+from jaxbandits.core.checks import InputError, bad, whole_number
 from jaxbandits.core.protocol import Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
 from jaxbandits.core.specs import SKIP, FiniteSpec
@@ -107,6 +107,8 @@ class PricePacer(ArmTotals):
     gets wrong returns through the money that is left. One step is at most a factor e; λτ stays at most 1, where its
     optimum lies; prices live on over renewals. With ``start=0`` money is free: spend until it is gone.
 
+    In a world of several costs (money and tokens, say) budget j pays cost j, and every c̄ and ω⁻ above is of that cost.
+
     Args:
         eta: η > 0, default 0.02.
         start: the first price, as λτ, at least 0; default 0.1.
@@ -126,11 +128,13 @@ class PricePacer(ArmTotals):
     budgets: int = static(default=1)
 
     def check(self, spec: FiniteSpec) -> None:
-        super().check(spec)
+        """One cost that any budget may pay, or a budget for each of several."""
         whole_number("PricePacer.budgets", self.budgets, 1, 64)
+        if spec.resources not in (None, self.budgets):
+            raise bad("PricePacer.budgets", self.budgets, f"{spec.resources}, one for each cost of the world")
 
     def init(self, spec: FiniteSpec) -> PricePacerState:
-        return PricePacerState(arm_statistics.empty(spec.arms), jnp.full((self.budgets,), -1, jnp.float32))
+        return PricePacerState(super().init(spec), jnp.full((self.budgets,), -1, jnp.float32))
 
     def select(self, state: PricePacerState, key: jax.Array, view: View) -> tuple[PricePacerState, jax.Array]:
         return self.select_while_open(state, key, view, jnp.zeros_like(state.learnt.pulls))
@@ -145,22 +149,24 @@ class PricePacer(ArmTotals):
         arms = arm_statistics.as_floats(learnt, view.round)
         scope, n = money.scope.astype(jnp.float32), jnp.maximum(arms.n, 1)  # type: ignore[union-attr]
         bound = ticks.ticks_to_float(money.bound)  # type: ignore[arg-type]
-        mean = jnp.where(arms.n > 0, arms.cost / n, bound)
-        returns = jnp.sum(scope * (open * jnp.maximum(bound - mean, 0))[None, :], axis=1)
+        cost, rest = (x[None, :] if x.ndim == 1 else x.T for x in (arms.cost, arms.cost_rest))  # [1 or d, K]
+        mean = jnp.where((arms.n > 0)[None, :], cost / n[None, :], bound[None, :])
+        returns = jnp.sum(scope * (open[None, :] * jnp.maximum(bound[None, :] - mean, 0)), axis=1)
         target = jnp.maximum(ticks.to_float(ticks.Total(money.whole, money.part)) + returns, 0) / money.requests
         target = jnp.maximum(target, np.float32(1 / ticks.ONE))
         price = jnp.where(state.price < 0, self.start / target, jnp.minimum(state.price, 1 / target))
 
         k = 2 * self.rho * jnp.log(arms.t)
-        dear = jnp.sum(scope * price[:, None], axis=0)
-        high, low = upper_bound(arms.reward, arms.reward_rest, n, k), lower_bound(arms.cost, arms.cost_rest, n, k)
-        net = jnp.where(arms.n > 0, high - dear * low, jnp.inf)
+        prices = scope * price[:, None]
+        high = upper_bound(arms.reward, arms.reward_rest, n, k)
+        low = lower_bound(cost, rest, n[None, :], k[None, :])
+        dear = jnp.sum(prices, axis=0) * low[0] if arms.cost.ndim == 1 else jnp.sum(prices * low, axis=0)
+        net = jnp.where(arms.n > 0, high - dear, jnp.inf)
         best = largest(net, key, view, fresh=learnt.pulls == 0)
         mine = jax.lax.iota(jnp.int32, net.shape[0]) == best
         rests = ~jnp.any(mine & (net > 0))
 
-        paid = jnp.sum(jnp.where(mine & ~rests, mean, 0))
-        paid = jnp.any(money.scope & mine[None, :], axis=1) * paid  # type: ignore[operator]
+        paid = jnp.sum(jnp.where(money.scope & (mine & ~rests)[None, :], mean, 0), axis=1)  # type: ignore[operator]
         price = moved(price, paid, target, self.eta, self.start)
         return state._replace(price=price), jnp.where(rests, jnp.int32(SKIP), best)
 

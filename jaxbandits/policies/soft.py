@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike
-from jaxbandits.core import arm_statistics, streams
+from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree
@@ -146,6 +146,11 @@ class BudgetedThompson(Policy):
             state.rewards + (arm & reward).astype(jnp.int32),
             state.costs + (arm & cost).astype(jnp.int32),
         )
+
+    def with_history(self, state: Posterior, totals: ArmStatistics) -> Posterior:
+        """Trials and successes of these pulls counted in, sums to the nearest whole number."""
+        more = (x.whole + (2 * x.part >= ticks.ONE).astype(jnp.int32) for x in (totals.reward, totals.cost))
+        return Posterior(state.pulls + totals.pulls, *(a + b for a, b in zip(state[1:], more, strict=True)))
 
     def draws(self, state: Posterior, key: jax.Array, round: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(θ^r, θ^c), ``f32[K]`` each."""

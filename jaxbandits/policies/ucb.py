@@ -154,8 +154,10 @@ class OmegaStarUCB(IndexPolicy):
     Args:
         rho: ρ > 0, default ¼.
 
-    Source: §5.2 and the reference code (the paper leaves σ̄² undefined; the code's variance is biased variance over
-    x̄(1 − x̄), which is 1 for Bernoulli data). The form above is the same number without cancellation.
+    Source: §5.2 and the reference code, whose sample variance (n − 1) over n/(n − 1) · x̄(1 − x̄) is the
+    variance with n over x̄(1 − x̄). The form above is the same number without cancellation.
+
+    Deviations: the paper leaves σ̄² undefined; with n − 1 alone Bernoulli data would give n/(n − 1) > 1.
 
     Example:
         >>> from jaxbandits.policies import OmegaStarUCB, scores

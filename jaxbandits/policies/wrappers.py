@@ -244,7 +244,7 @@ class InFlight(Around):
 
         def one(carry: tuple[jax.Array, Known]) -> tuple[jax.Array, Known]:
             place, known = carry
-            told = Arrivals(jnp.int32(1), *(None if x is None else x[place] for x in arrivals[1:]))
+            told = Arrivals(jnp.int32(1), *jax.tree.map(lambda x: x[place], arrivals[1:]))
             return place + 1, learn(self.policy, known, key, observation.view.available, told, bound, state.scope)
 
         number = arrivals.number

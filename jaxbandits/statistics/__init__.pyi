@@ -1,13 +1,11 @@
-from .bootstrap import bootstrap_difference as bootstrap_difference
 from .bootstrap import bootstrap_interval as bootstrap_interval
 from .bootstrap import simultaneous_band as simultaneous_band
 from .estimates import Estimate as Estimate
 from .estimates import cvar as cvar
 from .estimates import invisible as invisible
 from .estimates import mean as mean
-from .estimates import mean_interval as mean_interval
 from .estimates import median as median
-from .estimates import paired_difference as paired_difference
+from .estimates import paired as paired
 from .estimates import quantile as quantile
 from .estimates import tail_share as tail_share
 from .pairs import dominance as dominance

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbandits.core.checks import whole_number
 from jaxbandits.statistics import estimates
-from jaxbandits.statistics.estimates import Ends, Moments, check_level, doubts_of, moments, units
+from jaxbandits.statistics.estimates import Ends, Estimate, Moments, doubts_of, moments
 
 if TYPE_CHECKING:
     import xarray
@@ -21,8 +21,8 @@ _LEAST = 1 / 3  # of a sample's standard error: what a resample's counts as, at 
 
 
 def bootstrap_interval(
-    x: xarray.DataArray, *, over: str = "instance", level: float = 0.95, resamples: int = 2000, seed: int = 0
-) -> xarray.Dataset:
+    x: xarray.DataArray, *, over: str, level: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> Estimate:
     """Mean and its studentised bootstrap interval, for every entry of the other axes.
 
     Units are resampled with replacement B times: instances, or the runs of each given instance apart (see
@@ -39,9 +39,8 @@ def bootstrap_interval(
         seed: of the resampling; the same seed gives the same interval.
 
     Returns:
-        A dataset of ``mean``, ``low`` and ``high`` in the units of ``x``; ``low`` and ``high`` are NaN with one unit
-        in a stratum. Units that are all equal give an interval of no width. Its attribute ``warnings`` says where it
-        may not hold its level.
+        An :class:`Estimate`; ``low`` and ``high`` are NaN with one unit in a stratum. Units that are all equal give an
+        interval of no width.
 
     Raises:
         InputError: a missing axis, or an argument out of its range.
@@ -52,11 +51,10 @@ def bootstrap_interval(
     Example:
         >>> import numpy as np, xarray
         >>> x = xarray.DataArray(np.random.default_rng(0).exponential(size=(50, 1)), dims=("instance", "replicate"))
-        >>> found = bootstrap_interval(x)
-        >>> bool(found["low"] < found["mean"] < found["high"])
+        >>> found = bootstrap_interval(x, over="instance")
+        >>> found.low < found.value < found.high
         True
     """
-    check_level("level", level)
     whole_number("resamples", resamples, 100)
 
     def ends(values: np.ndarray) -> Ends:
@@ -67,41 +65,18 @@ def bootstrap_interval(
         least, most = np.quantile(t, [0.5 - level / 2, 0.5 + level / 2], axis=0)
         return found._replace(low=found.value - most * error, high=found.value - least * error)
 
-    sample = units(x, over)
-    return estimates.table(sample, level, ends)
-
-
-def bootstrap_difference(
-    x: xarray.DataArray,
-    y: xarray.DataArray,
-    *,
-    over: str = "instance",
-    level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
-) -> xarray.Dataset:
-    """:func:`bootstrap_interval` of x − y, run by run, with ``clear``: whether the interval leaves out 0.
-
-    Example:
-        >>> import numpy as np, xarray
-        >>> x = xarray.DataArray(np.random.default_rng(0).exponential(size=(50, 1)), dims=("instance", "replicate"))
-        >>> bool(bootstrap_difference(x + 0.1 * x, x)["clear"])
-        True
-    """
-    return estimates.with_clear(
-        bootstrap_interval(estimates.paired(x, y), over=over, level=level, resamples=resamples, seed=seed)
-    )
+    return estimates.interval(x, over, level, ends)
 
 
 def simultaneous_band(
     x: xarray.DataArray,
     *,
     along: str | Sequence[str] = "mark",
-    over: str = "instance",
+    over: str,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
-) -> xarray.Dataset:
+) -> Estimate:
     """Mean and a band that holds the true mean at **all** places along an axis at once, with probability ``level``.
 
     The studentised bootstrap of :func:`bootstrap_interval` for curves: a resample keeps a unit's whole curve, and the
@@ -120,8 +95,8 @@ def simultaneous_band(
         over, level, resamples, seed: as in :func:`bootstrap_interval`.
 
     Returns:
-        A dataset of ``mean``, ``low`` and ``high``. A place where all units are equal has a band of no width; with one
-        unit in a stratum, the bounds are NaN. ``warnings`` as in :func:`bootstrap_interval`.
+        An :class:`Estimate` of arrays. A place where all units are equal has a band of no width; with one unit in a
+        stratum, the bounds are NaN.
 
     Raises:
         InputError: a missing axis, or an argument out of its range.
@@ -131,20 +106,17 @@ def simultaneous_band(
     Example:
         >>> import numpy as np, xarray
         >>> x = xarray.DataArray(np.random.default_rng(0).normal(size=(40, 5)), dims=("instance", "mark"))
-        >>> band, each = simultaneous_band(x), bootstrap_interval(x)
-        >>> bool(((band["high"] - band["low"]) > (each["high"] - each["low"])).all())
+        >>> band, each = (make(x, over="instance") for make in (simultaneous_band, bootstrap_interval))
+        >>> bool((band.high - band.low > each.high - each.low).all())
         True
     """
-    check_level("level", level)
     whole_number("resamples", resamples, 100)
     axes = (along,) if isinstance(along, str) else tuple(along)
     estimates.check_axes(x, *axes)
-    sample = units(x, over)
-    alone = [axis for axis in sample.dims if axis not in ("stratum", "unit", *axes)]
-    groups = int(np.prod([sample.sizes[axis] for axis in alone]))
+    length = int(np.prod([x.sizes[axis] for axis in axes]))
 
     def ends(values: np.ndarray) -> Ends:
-        parts = moments(values)
+        parts, groups = moments(values), values.shape[2] // length
         if values.shape[1] >= _FEW_CURVES:
             t = studentised(values, resamples, seed).reshape(resamples, groups, -1)
             most = np.quantile(t.max(axis=-1), 0.5 + level / 2, axis=0, method="higher")
@@ -156,7 +128,7 @@ def simultaneous_band(
         return Ends(parts.mean, low, high, doubts_of(values, over, "mean", level))
 
     # Curves last: the places of one curve then lie side by side.
-    return estimates.table(sample.transpose("stratum", "unit", *alone, *axes), level, ends)
+    return estimates.interval(x.transpose(..., *axes), over, level, ends)
 
 
 def _normal_ends(

@@ -1,7 +1,7 @@
 """Estimates with their intervals, and warnings where no interval can hold its level.
 
-Every interval of this room takes one way: :func:`interval` (or :func:`table`, the same as a dataset) brings a labelled
-array into ``[stratum, unit, place]``, asks for value, ends and doubts, and puts the labels back.
+Every interval of this room takes one way: :func:`interval` brings a labelled array into ``[stratum, unit, place]``,
+asks for value, ends and doubts, and puts the labels back.
 """
 
 from __future__ import annotations
@@ -98,7 +98,23 @@ def by_blocks(function: Callable[[np.ndarray], tuple[np.ndarray, ...]], values: 
 
 
 def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
-    """x − y, where both met the same runs of the same instances: their labels must be the same."""
+    """x − y, run by run: run r of ``x`` and run r of ``y`` met the same world.
+
+    Every estimate of a difference is one of this array: ``mean(paired(x, y), over="replicate")``.
+
+    Args:
+        x: a labelled array such as ``result.regret``.
+        y: the same runs under another policy; an axis that only one of them has is repeated in the other.
+
+    Raises:
+        InputError: labels on an axis that both have are not the same (xarray alone would take those that both have).
+
+    Example:
+        >>> import xarray
+        >>> x = xarray.DataArray([5.0, 7.0, 9.0], dims="replicate")
+        >>> str(mean(paired(x, x - 1), over="replicate"))
+        '1 (1 to 1)'
+    """
     for axis in x.dims:
         if axis in y.dims and list(x[axis].values) != list(y[axis].values):
             raise InputError(f"y: other labels on the axis {axis!r} given; it must have those of x, to be paired")
@@ -293,13 +309,13 @@ def units_of(over: str, count: int | None = None) -> str:
     return f"{one}s" if count is None else counted(count, one)
 
 
-def invisible(count: int, over: str = "replicate") -> str:
+def invisible(count: int, over: str) -> str:
     """How often something may happen that n units did not show, in words.
 
     It may have any rate p with (1 − p)ⁿ ≥ 5 %, that is up to 1 − 0.05^(1/n), a little less than 3/n.
 
     Example:
-        >>> invisible(1000)
+        >>> invisible(1000, "replicate")
         'what 1,000 runs did not show may still happen in up to 0.3% of all runs (95% confidence)'
     """
     seldom = f"{100 * (1 - 0.05 ** (1 / count)):.2g}% of all {units_of(over)}"
@@ -325,7 +341,7 @@ class Estimate:
     Attributes:
         value, low, high: the estimate and its interval, in the units of what was given: floats, or arrays over the axes
             that were not sampled. NaN where there is no interval, ±∞ where the sample has no end for it.
-        units: how many were sampled; what happens more rarely than 3 in so many is likely in none of them.
+        units: how many were sampled; what none of n showed may still have a probability of up to 3/n (95 % confidence).
         warnings: lines that begin with the name of what is doubtful (see :mod:`jaxbandits.statistics`); mostly none.
     """
 
@@ -352,24 +368,15 @@ def interval(x: Any, over: str, level: float, ends: Callable[[np.ndarray], Ends]
             raise InputError(f"x: a plain array of shape {x.shape} given; it must be labelled (xarray.DataArray)")
         x = xarray.DataArray(x, dims=(over,))
     sample = units(x, over)
-    if sample.sizes["unit"] == 0 or not np.isfinite(sample.values).all():
-        raise bad("x", "NaN or infinity" if sample.sizes["unit"] else "no unit", "finite numbers, at least one")
-    made = table(sample, level, ends)
-    parts: Any = (made[name].rename(sample.name) for name in ("mean", "low", "high"))
-    value, low, high = parts if made["mean"].ndim else map(float, parts)
-    return Estimate(value, low, high, sample.sizes["stratum"] * sample.sizes["unit"], made.attrs["warnings"])
-
-
-def table(sample: xarray.DataArray, level: float, ends: Callable[[np.ndarray], Ends]) -> xarray.Dataset:
-    """What ``ends`` makes of a sample of :func:`units`, as a dataset of ``mean``, ``low`` and ``high``."""
-    import xarray
-
+    strata, count = sample.shape[:2]
     values = np.asarray(sample.values, float)
-    *parts, doubts = ends(values.reshape(*values.shape[:2], -1))
+    if count == 0 or not np.isfinite(values).all():
+        raise bad("x", "NaN or infinity" if count else "no unit", "finite numbers, at least one")
+    *parts, doubts = ends(values.reshape(strata, count, -1))
     like = sample.isel(stratum=0, unit=0, drop=True)
-    found = (like.copy(data=part.reshape(like.shape)) for part in parts)
-    attrs = {"level": level, "warnings": told(doubts), **sample.attrs}
-    return xarray.Dataset(dict(zip(("mean", "low", "high"), found, strict=True)), attrs=attrs)
+    labelled: Any = (like.copy(data=part.reshape(like.shape)) for part in parts)
+    value, low, high = labelled if like.ndim else map(float, labelled)
+    return Estimate(value, low, high, strata * count, told(doubts))
 
 
 def of_means(over: str, level: float) -> Callable[[np.ndarray], Ends]:
@@ -380,16 +387,18 @@ def of_means(over: str, level: float) -> Callable[[np.ndarray], Ends]:
 # --- Mean, median, quantile, mean of the worst, and what the worst carry
 
 
-def mean(x: xarray.DataArray | np.ndarray, *, over: str = "instance", level: float = 0.95) -> Estimate:
+def mean(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) -> Estimate:
     """Mean, with Student's t interval corrected for the skewness of the sample.
 
-    x̄ − se · g⁻¹(± t), g Hall's transformation; with several given instances Welch and Satterthwaite's t. It holds its
-    level for tame laws from 10 units on; it warns where it may not.
+    x̄ − se · g⁻¹(± t), g Hall's transformation. Of I given instances with R runs each and variances s²ᵢ, se is
+    √(Σᵢ s²ᵢ / R) / I, with Welch and Satterthwaite's t: the spread between instances does not enter, for they are no
+    sample. It holds its level for tame laws from 10 units on; it warns where it may not.
 
     Args:
         x: a labelled array such as ``result.regret``, or a plain one with one axis: the units.
         over: the axis that was sampled. Over ``"instance"`` each instance counts with the mean of its runs; over
-            ``"replicate"`` given instances weigh the same; any other axis is as it is. All further axes stay.
+            ``"replicate"`` given instances weigh the same; any other axis is as it is. All further axes stay. For the
+            runs of each instance by itself, call its axis otherwise: ``x.rename(instance="each")``.
         level: coverage of each single interval, in (0, 1).
 
     Raises:
@@ -399,24 +408,24 @@ def mean(x: xarray.DataArray | np.ndarray, *, over: str = "instance", level: flo
 
     Example:
         >>> import numpy as np
-        >>> found = mean(np.random.default_rng(0).exponential(size=100))
+        >>> found = mean(np.random.default_rng(0).exponential(size=100), over="run")
         >>> found.low < 1 < found.high, found.units, found.warnings
         (True, 100, ())
     """
     return interval(x, over, level, of_means(over, level))
 
 
-def median(x: xarray.DataArray | np.ndarray, *, over: str = "instance", level: float = 0.95) -> Estimate:
+def median(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) -> Estimate:
     """:func:`quantile` at ½: of the typical unit.
 
     Example:
-        >>> median(range(41)).value
+        >>> median(range(41), over="run").value
         20.0
     """
     return quantile(x, 0.5, over=over, level=level)
 
 
-def quantile(x: xarray.DataArray | np.ndarray, q: float, *, over: str = "instance", level: float = 0.95) -> Estimate:
+def quantile(x: xarray.DataArray | np.ndarray, q: float, *, over: str, level: float = 0.95) -> Estimate:
     """The value that a share ``q`` of the units are below, with an interval from order statistics.
 
     The interval holds for every continuous law, heavy tails too. A sample has no upper end for the 0.99 quantile before
@@ -429,7 +438,7 @@ def quantile(x: xarray.DataArray | np.ndarray, q: float, *, over: str = "instanc
 
     Example:
         >>> import numpy as np
-        >>> found = quantile(np.arange(401.0), 0.9)
+        >>> found = quantile(np.arange(401.0), 0.9, over="run")
         >>> found.value, round(found.low, 1), round(found.high, 1)
         (360.0, 348.3, 371.7)
     """
@@ -443,7 +452,7 @@ def quantile(x: xarray.DataArray | np.ndarray, q: float, *, over: str = "instanc
     return interval(x, over, level, ends)
 
 
-def cvar(x: xarray.DataArray | np.ndarray, tail: float, *, over: str = "instance", level: float = 0.95) -> Estimate:
+def cvar(x: xarray.DataArray | np.ndarray, tail: float, *, over: str, level: float = 0.95) -> Estimate:
     """Conditional value at risk: the mean of the largest share ``tail`` of the units.
 
     With the quantile v at 1 − tail it is v + E(x − v)₊ / tail. The largest are the worst of a regret; of a reward take
@@ -457,7 +466,7 @@ def cvar(x: xarray.DataArray | np.ndarray, tail: float, *, over: str = "instance
 
     Example:
         >>> import numpy as np
-        >>> cvar(np.arange(1.0, 101.0), 0.1).value
+        >>> cvar(np.arange(1.0, 101.0), 0.1, over="run").value
         95.5
     """
     check_level("tail", tail)
@@ -469,9 +478,7 @@ def cvar(x: xarray.DataArray | np.ndarray, tail: float, *, over: str = "instance
     return interval(x, over, level, ends)
 
 
-def tail_share(
-    x: xarray.DataArray | np.ndarray, tail: float, *, over: str = "instance", level: float = 0.95
-) -> Estimate:
+def tail_share(x: xarray.DataArray | np.ndarray, tail: float, *, over: str, level: float = 0.95) -> Estimate:
     """What part of the sum the largest share ``tail`` of the units carry: tail · :func:`cvar` / mean.
 
     The interval is that of ln(T / (1 − T)), T the share: of the mean of tᵢ = (tail · zᵢ − T xᵢ) / (x̄ T (1 − T)), z as
@@ -483,7 +490,7 @@ def tail_share(
 
     Example:
         >>> import numpy as np
-        >>> round(tail_share(np.r_[np.ones(98), 100.0, 179.0], 0.02).value, 2)
+        >>> round(tail_share(np.r_[np.ones(98), 100.0, 179.0], 0.02, over="run").value, 2)
         0.74
     """
     check_level("tail", tail)
@@ -515,83 +522,3 @@ def _beyond(values: np.ndarray, tail: float) -> np.ndarray:
     at = min(int(np.floor(count * tail + 1e-9)), count - 1)
     v = np.sort(values, axis=0)[count - 1 - at]
     return v + np.maximum(values - v, 0) / tail
-
-
-# --- Means with their intervals as datasets, and paired differences
-
-
-def mean_interval(
-    x: xarray.DataArray, *, over: str = "replicate", average_instances: bool = False, level: float = 0.95
-) -> xarray.Dataset:
-    """Mean over what was sampled and its interval, for every entry of the other axes.
-
-    With R replicates, mean x̄ᵢ and sample variance s²ᵢ of instance i:
-
-    * one instance: x̄ᵢ ± t(R − 1) · √(s²ᵢ / R);
-    * the average of I given instances: (Σᵢ x̄ᵢ) / I ± t(ν) · √(Σᵢ s²ᵢ / R) / I, with Welch and Satterthwaite's degrees
-      of freedom ν = (R − 1) (Σ s²ᵢ)² / Σ (s²ᵢ)². The spread between instances does not enter: they are not a sample.
-
-    Both ± t are then corrected for the skewness of the sample, as in :func:`mean`.
-
-    Args:
-        x: an array with the axis ``over``, such as ``result.regret``; any units.
-        over: what was sampled. ``"instance"``: the instances, each with the mean of its runs, are one sample.
-        average_instances: over ``"replicate"``: average over the axis ``instance`` too.
-        level: coverage of each single interval, in (0, 1).
-
-    Returns:
-        A dataset of ``mean``, ``low`` and ``high`` in the units of ``x``. With one unit there is no interval: ``low``
-        and ``high`` are NaN. Its attribute ``warnings`` says where an interval may not hold its level.
-
-    Raises:
-        InputError: an axis is missing, or ``level`` is not in (0, 1).
-
-    Example:
-        >>> import xarray
-        >>> x = xarray.DataArray([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0]], dims=("instance", "replicate"))
-        >>> whole = mean_interval(x, average_instances=True)
-        >>> [round(float(whole[name]), 3) for name in ("mean", "low", "high")]
-        [3.5, 2.258, 4.742]
-    """
-    check_axes(x, over, *(("instance",) if average_instances else ()))
-    check_level("level", level)
-    apart = over == "replicate" and "instance" in x.dims and not average_instances
-    sample = units(x.rename(instance="each instance") if apart else x, over)  # else the strata would be averaged
-    made = table(sample, level, of_means(over, level)).assign_attrs(x.attrs)
-    return made.rename({"each instance": "instance"}) if apart else made
-
-
-def paired_difference(
-    x: xarray.DataArray,
-    y: xarray.DataArray,
-    *,
-    over: str = "replicate",
-    average_instances: bool = False,
-    level: float = 0.95,
-) -> xarray.Dataset:
-    """:func:`mean_interval` of x − y, run by run: run r of ``x`` and run r of ``y`` met the same world.
-
-    Args:
-        x: an array with the axis ``over``.
-        y: the same runs under another policy; an axis that only one of them has is repeated in the other.
-        over, average_instances, level: as in :func:`mean_interval`.
-
-    Returns:
-        A dataset of ``mean``, ``low``, ``high``, and ``clear``: whether the interval leaves out 0.
-
-    Raises:
-        InputError: labels on an axis that both have are not the same.
-
-    Example:
-        >>> import xarray
-        >>> x = xarray.DataArray([5.0, 7.0, 9.0], dims="replicate")
-        >>> difference = paired_difference(x, x - 1)
-        >>> float(difference["mean"]), bool(difference["clear"])
-        (1.0, True)
-    """
-    return with_clear(mean_interval(paired(x, y), over=over, average_instances=average_instances, level=level))
-
-
-def with_clear(made: xarray.Dataset) -> xarray.Dataset:
-    """An interval of a difference, and whether it leaves out 0."""
-    return made.assign(clear=(made["low"] > 0) | (made["high"] < 0))

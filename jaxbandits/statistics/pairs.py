@@ -40,9 +40,7 @@ def holm(p: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def dominance(
-    x: xarray.DataArray, *, among: str = "setting", over: str = "instance", level: float = 0.95
-) -> xarray.Dataset:
+def dominance(x: xarray.DataArray, *, among: str = "setting", over: str, level: float = 0.95) -> xarray.Dataset:
     """Every setting against every other by paired t-tests of the means, with Holm's control over all pairs.
 
     With one stratum it is :func:`scipy.stats.ttest_rel`, with several given instances Welch and Satterthwaite's. Since
@@ -67,7 +65,7 @@ def dominance(
         >>> import numpy as np, xarray
         >>> noise = np.random.default_rng(0).normal(size=40)
         >>> x = xarray.DataArray([noise, noise + 1, noise + 1], dims=("setting", "instance"))
-        >>> dominance(x)["larger"].values.astype(int).tolist()
+        >>> dominance(x, over="instance")["larger"].values.astype(int).tolist()
         [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
     """
     import xarray
@@ -115,7 +113,7 @@ _MOST = 1 << 50  # runs: more are as good as never
 
 
 def runs_needed(
-    x: xarray.DataArray, y: xarray.DataArray, *, over: str = "replicate", level: float = 0.95, power: float = 0.8
+    x: xarray.DataArray, y: xarray.DataArray, *, over: str, level: float = 0.95, power: float = 0.8
 ) -> xarray.Dataset:
     """How many runs (or random instances) a paired comparison needs, if the difference is what it now seems to be.
 
@@ -144,7 +142,7 @@ def runs_needed(
     Example:
         >>> import numpy as np, xarray
         >>> d = xarray.DataArray(np.random.default_rng(1).normal(0.5, 2.0, size=40), dims="replicate")
-        >>> found = runs_needed(d, 0 * d)
+        >>> found = runs_needed(d, 0 * d, over="replicate")
         >>> bool(found["more"] > 0), bool(found["least"] < found["needed"] < found["most"])
         (True, True)
     """

@@ -41,7 +41,7 @@ class ClearPairs(NamedTuple):
 
 
 def clear_pairs(
-    x: xarray.DataArray, bound: float, *, among: str = "setting", over: str = "replicate", level: float = 0.95
+    x: xarray.DataArray, bound: float, *, among: str = "setting", over: str, level: float = 0.95
 ) -> ClearPairs:
     """Which of several settings earn clearly more than which, in most runs and on average, at any time.
 
@@ -66,7 +66,7 @@ def clear_pairs(
         >>> import numpy as np, xarray
         >>> noise = np.random.default_rng(0).uniform(size=200)
         >>> x = xarray.DataArray([noise, noise / 2], dims=("setting", "replicate"))
-        >>> found = clear_pairs(x, bound=1.0)
+        >>> found = clear_pairs(x, bound=1.0, over="replicate")
         >>> found.most.values.tolist(), bool(0 < found.average[0, 1] < 200)
         ([[0, 9], [0, 0]], True)
     """

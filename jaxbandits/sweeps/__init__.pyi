@@ -1,4 +1,3 @@
-from .executors import Processes as Processes
 from .executors import open_engine as open_engine
 from .result import Curve as Curve
 from .result import SweepResult as SweepResult

@@ -51,7 +51,7 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
         if log:
             axis.set_xscale("log")
         label_grid(axis.xaxis, x, log=log)
-        tops = np.concatenate([curve.regret[0] for curve in curves])
+        tops = np.concatenate([curve.regret.value for curve in curves])
         if tops.min() > 0 and tops.max() / tops.min() > 8:
             axis.set_yscale("log")
             plain_numbers(axis.yaxis)
@@ -62,7 +62,7 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
         axis.tick_params(which="both", labelsize=8)
         axis.set_xlabel(name, fontsize=9)
     figure.supylabel("regret at the end [reward]", fontsize=10)
-    bars = "bars: paired 95 % intervals of the difference to the best value, all values at once"
+    bars = "bars: paired 95 % intervals of the difference to the best value, all of this sweep at once"
     between = " " if len(cells) > 1 else "\n"
     figure.suptitle(f"{bars};{between}filled: not clearly worse", fontsize=8)
     keys = axes[0].get_legend_handles_labels()
@@ -72,10 +72,10 @@ def _curves(result: SweepResult, name: str, policies: list[str]) -> bytes:
 
 def _one_curve(axis: Any, curve: Curve, values: np.ndarray, number: int) -> None:
     order = np.argsort(values)
-    x, mean = values[order], curve.regret[0][order]
+    x, mean = values[order], curve.regret.value.values[order]
     colour, marker, dashes = nth_look(number)
     axis.plot(x, mean, color=colour, linestyle=dashes, linewidth=1.3)
-    middle, low, high = (part[order] for part in curve.apart)
+    middle, low, high = (part.values[order] for part in (curve.apart.value, curve.apart.low, curve.apart.high))
     if np.isfinite(low).all():
         axis.errorbar(x, mean, [middle - low, high - middle], fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
     alike = curve.indistinguishable[order]
@@ -91,7 +91,7 @@ def _cases(result: SweepResult) -> bytes:
     values = np.full(best.shape, "", object)
     for row, (environment, budget) in itertools.product(range(len(policies)), result.cells()):
         curve, at = result.curve(policies[row], environment, budget), (row, environments.index(environment), budget)
-        best[at] = curve.regret[0][curve.best]
+        best[at] = curve.regret.value[curve.best]
         values[at] = "\n".join(f"{name} = {x[curve.best]:.3g}" for name, x in curve.parameters.items())
     least = best.min(axis=0)
     more = 100 * (best / np.where(least > 0, least, np.nan) - 1)  # in percent
@@ -132,9 +132,10 @@ def sensitivity(result: SweepResult) -> Table:
     rows = []
     for (environment, budget), policy in itertools.product(result.cells(), result.policies):
         curve = result.curve(policy, environment, budget)
-        for i in range(curve.regret[0].size):
+        of_setting = [getattr(x, end).values for x in (curve.regret, curve.apart) for end in ("value", "low", "high")]
+        for i in range(curve.indistinguishable.size):
             values = (curve.parameters[name][i] if name in curve.parameters else None for name in names)
-            found = (x[i] for x in (*curve.regret, *curve.apart))
+            found = (x[i] for x in of_setting)
             at = (environment, result.data["budget"].values[budget], policy)
             rows.append([*at, *values, *found, i == curve.best, bool(curve.indistinguishable[i])])
     return Table(["environment", "budget", "policy", *names, *numbers, "best", "indistinguishable"], rows)
@@ -166,8 +167,8 @@ def _head(result: SweepResult) -> list[str]:
         spec.title or "Sweep",
         f"{plan.lanes:,} runs; seed {spec.seed}; {what}.",
         "Regret is the pseudo-regret at the end of the clock. All settings met the same world: differences are paired.",
-        f"What is called clearly worse is so with {100 * LEVEL:.0f} % confidence for all values of a policy at once, "
-        "case by case.",
+        f"All that is called clear, or clearly worse, is so with {100 * LEVEL:.0f} % confidence, in all cases at once "
+        "(Holm over all pairs of settings); so do the intervals of differences hold.",
         f"{unseen[0].upper()}{unseen[1:]}.",
     ]
     for status in (Status.ROUND_CAP, Status.CAPACITY, Status.INVALID):
@@ -187,16 +188,16 @@ def _cell(result: SweepResult, environment: str, budget: int) -> str:
 
 
 def _about(curve: Curve) -> list[str]:
-    mean, low, high = (part[curve.best] for part in curve.regret)
+    mean, low, high = (float(part[curve.best]) for part in (curve.regret.value, curve.regret.low, curve.regret.high))
     regret = f"regret {mean:,.5g}" + (f" ({low:,.5g} to {high:,.5g})" if np.isfinite(low) else "")
     told = [f"    {text.split(': ', 1)[1]}" for text in curve.warnings if text.startswith(("heavy tail", "few units"))]
-    if curve.regret[0].size == 1:
+    if curve.indistinguishable.size == 1:
         return [f"{curve.policy}: {regret}", *told]
     lines = [f"{curve.policy}: {curve.recommendation()}; {regret}", *told]
-    worst = int(np.argmax(curve.regret[0]))
-    if curve.units > 1 and not curve.indistinguishable[worst]:
+    worst = int(np.argmax(curve.regret.value.values))
+    if not curve.indistinguishable[worst]:
         values = ", ".join(f"{name} = {x[worst]:.3g}" for name, x in curve.parameters.items())
-        apart, low, high = (part[worst] for part in curve.apart)
+        apart, low, high = (float(part[worst]) for part in (curve.apart.value, curve.apart.low, curve.apart.high))
         lines.append(f"    worst is {values}: {apart:+,.4g} ({low:+,.4g} to {high:+,.4g})")
     if curve.at_edge:
         lines.append(f"    the best {' and '.join(curve.at_edge)} is at the edge of the grid: extend it")
@@ -205,15 +206,14 @@ def _about(curve: Curve) -> list[str]:
 
 def _against(result: SweepResult, curves: list[Curve], environment: str, budget: int) -> list[str]:
     """Every policy against the one with the least regret, each at its own best value."""
-    if len(curves) < 2 or curves[0].units < 2:
+    if len(curves) < 2 or not curves[0].has_intervals:
         return []
-    best = min(curves, key=lambda curve: float(curve.regret[0][curve.best]))
+    best = min(curves, key=lambda curve: float(curve.regret.value[curve.best]))
     lines = []
     for curve in (curve for curve in curves if curve is not best):
-        apart = result.difference(curve, best, environment, budget)
-        mean, low, high = (float(apart[part]) for part in ("mean", "low", "high"))
-        by = f"{mean:+,.4g} ({low:+,.4g} to {high:+,.4g}){'' if apart['clear'] else ', not clear'}"
-        by = "the same in every run" if low == high == 0 else by
+        apart, clear = result.difference(curve, best, environment, budget)
+        by = f"{apart.value:+,.4g} ({apart.low:+,.4g} to {apart.high:+,.4g}), {'' if clear else 'not '}clear"
+        by = "the same in every run" if apart.low == apart.high == 0 else by
         lines.append(f"{curve.policy} minus {best.policy}, each at its best: {by}")
     return lines
 
@@ -225,7 +225,7 @@ def _everywhere(result: SweepResult) -> list[str]:
     lines = [f"In all {len(result.cells())} cases at once:"]
     for policy in result.policies:
         curves = [result.curve(policy, *cell) for cell in result.cells()]
-        if curves[0].units < 2 or len(curves[0].parameters) != 1:
+        if not curves[0].has_intervals or len(curves[0].parameters) != 1:
             continue
         ((name, x),) = curves[0].parameters.items()
         kept = np.sort(x[np.logical_and.reduce([curve.indistinguishable for curve in curves])])
@@ -235,9 +235,10 @@ def _everywhere(result: SweepResult) -> list[str]:
             if kept.size
             else f"  {policy}: every value of {name} is clearly worse than the best in some"
         )
-        bests = np.array([curve.regret[0][curve.best] for curve in curves])
+        means = np.array([curve.regret.value.values for curve in curves])
+        bests = means.min(axis=1)
         if (bests > 0).all():
-            above = 100 * (np.array([curve.regret[0] for curve in curves]) / bests[:, None] - 1).max(axis=0)
+            above = 100 * (means / bests[:, None] - 1).max(axis=0)
             least = int(np.argmin(above))
             lines.append(f"    {name} = {x[least]:.3g} is at most {above[least]:.0f} % above the best mean in any")
     return lines if len(lines) > 1 else []

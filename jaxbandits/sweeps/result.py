@@ -1,8 +1,9 @@
-"""What a sweep found: all accounts, labelled; regret against a policy's parameters, and the value to recommend."""
+"""What a sweep found: a result for every cell; regret against a policy's parameters, and the value to recommend."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,10 @@ from jaxbandits._tables import counted
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Status
-from jaxbandits.statistics import mean as mean_of
-from jaxbandits.statistics import mean_interval, paired_difference
-from jaxbandits.sweeps.spec import SweepPlan, Unit, versions
+from jaxbandits.result import Result
+from jaxbandits.simulation import labelled, origin_of
+from jaxbandits.statistics import Estimate, dominance, holm, mean, paired
+from jaxbandits.sweeps.spec import SweepPlan, versions
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
@@ -35,61 +37,103 @@ _NAMES = {
 
 
 @dataclasses.dataclass(frozen=True)
+class Case:
+    """All settings of all policies in one environment with one budget, and which are clearly worse than which.
+
+    Attributes:
+        regret: at the end, ``[setting, instance, replicate]``.
+        clear: is the row's regret clearly larger than the column's, ``bool[setting, setting]``? With a confidence of at
+            least 95 % no such claim is false, in all cases that were compared together: Holm's correction counts all
+            pairs of settings in all of them, so the least mean may be looked for first.
+        over: what was sampled.
+        level: of a single interval of a difference; as many as there are pairs hold together with 95 %.
+    """
+
+    regret: xarray.DataArray
+    clear: np.ndarray
+    over: str
+    level: float
+
+    def difference(self, x: Any, y: int) -> Estimate:
+        """Regret of a setting, or of several, minus that of another, run by run."""
+        return mean(paired(self.regret.isel(setting=x), self.regret.isel(setting=y)), over=self.over, level=self.level)
+
+
+def compared(regrets: Sequence[xarray.DataArray], over: str) -> list[Case]:
+    """Which settings are clearly worse than which, from the regret of every run in each of several cases.
+
+    Paired t-tests between all settings of a case (:func:`~jaxbandits.statistics.dominance`), and Holm's correction over
+    the pairs of all cases. Nothing is clear from one run.
+    """
+    counts = [x.sizes["setting"] for x in regrets]
+    pairs = sum(count * (count - 1) // 2 for count in counts)
+    level = 1 - (1 - LEVEL) / max(pairs, 1)
+    if min(x.sizes[over] for x in regrets) < 2:
+        return [Case(x, np.zeros((n, n), bool), over, level) for x, n in zip(regrets, counts, strict=True)]
+    tables = [dominance(x, over=over) for x in regrets]
+    upper = [np.triu_indices(count, 1) for count in counts]
+    adjusted = holm(np.concatenate([table["p"].values[at] for table, at in zip(tables, upper, strict=True)]))
+    parts = np.split(adjusted <= 1 - LEVEL, np.cumsum([at[0].size for at in upper])[:-1])
+    cases = []
+    for x, table, at, part in zip(regrets, tables, upper, parts, strict=True):
+        clear = np.zeros(table["p"].shape, bool)
+        clear[at] = part
+        cases.append(Case(x, (clear | clear.T) & (table["difference"].values > 0), over, level))
+    return cases
+
+
+@dataclasses.dataclass(frozen=True)
 class Curve:
     """Regret against the parameters of one policy.
 
     The settings that ``indistinguishable`` names contain the truly best one of the grid with a confidence of at least
-    95 %: a setting is left out only if its paired difference to the best mean is above 0 with an interval that holds
-    for all settings at once (Bonferroni over the others).
+    95 %: a setting is left out only if it is clearly worse than the least mean, by the test of the whole report
+    (:class:`Case`).
 
     Attributes:
         parameters: values of each swept parameter, ``[setting]``.
-        regret: (mean, low, high), each interval by itself, ``[setting]``.
+        regret: means, each interval by itself, ``[setting]``.
         best: the setting with the least mean.
-        apart: (mean, low, high) of the paired differences to the best, all intervals at once, ``[setting]``.
-        units: observations (runs, or sampled instances) behind each mean.
+        apart: paired differences to the best, all intervals of the report at once, ``[setting]``.
+        indistinguishable: settings that are not clearly worse than the best, ``bool[setting]``; all of them if there is
+            one run.
         warnings: of the regret at the best setting, as :func:`jaxbandits.statistics.mean` says them.
     """
 
     policy: str
     parameters: Mapping[str, np.ndarray]
-    regret: tuple[np.ndarray, ...]
+    regret: Estimate
     best: int
-    apart: tuple[np.ndarray, ...]
-    units: int
+    apart: Estimate
+    indistinguishable: np.ndarray
     warnings: tuple[str, ...] = ()
 
     @staticmethod
-    def of(policy: str, x: xarray.DataArray, names: Sequence[str], *, given: bool, unit: str = "replicate") -> Curve:
-        """From the regret of every run: ``[setting, replicate]``, or with ``given`` instances ``[…, instance, …]``.
-
-        The swept parameters ``names`` are coordinates along ``setting``; ``unit`` is what the replicates are.
-        """
-        mean = mean_interval(x, average_instances=given, level=LEVEL)
-        best = int(np.argmin(mean["mean"].values))
-        against = x.isel(setting=best).reset_coords(drop=True)
-        level = 1 - (1 - LEVEL) / max(x.sizes["setting"] - 1, 1)
-        apart = paired_difference(x, against, average_instances=given, level=level)
-        parts = ("mean", "low", "high")
+    def of(policy: str, case: Case, parameters: Mapping[str, np.ndarray], rows: Sequence[int] | None = None) -> Curve:
+        """From the settings ``rows`` of a case (all of them), whose swept ``parameters`` are ``[setting]`` each."""
+        at = np.arange(len(case.clear)) if rows is None else np.asarray(rows)
+        regret = mean(case.regret.isel(setting=at), over=case.over, level=LEVEL)
+        best = int(np.argmin(regret.value.values))
         return Curve(
             policy=policy,
-            parameters={name: x[name].values.astype(float) for name in names},
-            regret=tuple(mean[part].values for part in parts),
+            parameters=parameters,
+            regret=regret,
             best=best,
-            apart=tuple(apart[part].values for part in parts),
-            units=x.sizes["replicate"],
-            warnings=mean_of(against if given else against.rename(replicate=unit), over=unit).warnings,
+            apart=case.difference(at, at[best]),
+            indistinguishable=~case.clear[at, at[best]],
+            warnings=mean(case.regret.isel(setting=at[best]), over=case.over).warnings,
         )
 
     @property
-    def indistinguishable(self) -> np.ndarray:
-        """Settings that are not clearly worse than the best, ``bool[setting]``; all of them if there is no interval."""
-        return ~(self.apart[1] > 0)
+    def has_intervals(self) -> bool:
+        """Are there several runs (or sampled instances) behind each mean?"""
+        return bool(np.isfinite(self.regret.low).all())
 
     @property
     def all_equal(self) -> bool:
         """Does every run have the same regret with every value?"""
-        return self.units > 1 and self.regret[0].size > 1 and not any(part.any() for part in self.apart)
+        ends = self.apart.low.values, self.apart.high.values
+        return self.has_intervals and self.indistinguishable.size > 1 and not any(end.any() for end in ends)
 
     @property
     def at_edge(self) -> list[str]:
@@ -102,7 +146,7 @@ class Curve:
     def recommendation(self) -> str:
         """In words: ``rho = 0.22, indistinguishable from 0.12 to 0.31``."""
         chosen = ", ".join(f"{name} = {x[self.best]:.3g}" for name, x in self.parameters.items())
-        if self.units < 2:
+        if not self.has_intervals:
             return f"{chosen} has the least regret of one run, which says nothing about the others"
         if self.all_equal:
             return f"all values of {' and '.join(self.parameters)} are equal: the same regret in every run"
@@ -132,18 +176,17 @@ class SweepResult:
     """All accounts of a sweep.
 
     Attributes:
-        data: ``regret``, ``realised_regret``, ``reward``, ``spent``, ``rounds`` (and counts of events) with axes
-            setting, environment, budget, instance, replicate, mark; ``status`` without mark (a
-            :class:`~jaxbandits.Status`, −1 where an environment has fewer instances than the widest). The axis setting
-            carries ``policy`` and every swept parameter as coordinates.
+        results: for each policy, environment and number of the budget what :func:`~jaxbandits.simulate` would have
+            given: ``results["OmegaUCB", "ten arms", 0].regret``. Final values (``pulls``) are not kept.
         plan: what was run.
     """
 
-    data: xarray.Dataset
+    results: Mapping[tuple[str, str, int], Result]
     plan: SweepPlan
 
     def __repr__(self) -> str:
-        parts = (counted(size, str(axis)) for axis, size in self.data["regret"].sizes.items())
+        sizes = dict(zip(AXES, _shape(self.plan), strict=True))
+        parts = (counted(size, axis) for axis, size in sizes.items())
         return f"SweepResult: {', '.join(parts)}; .data has them, .curve(…) a recommended value"
 
     @property
@@ -161,6 +204,17 @@ class SweepResult:
         """Every (environment, number of the budget)."""
         return list(self.plan.layouts)
 
+    @functools.cached_property
+    def data(self) -> xarray.Dataset:
+        """All results in one labelled dataset.
+
+        ``regret``, ``realised_regret``, ``reward``, ``spent``, ``rounds`` (and counts of events) with axes setting,
+        environment, budget, instance, replicate, mark; ``status`` without mark (a :class:`~jaxbandits.Status`, −1 where
+        an environment has fewer instances than the widest). The axis setting carries ``policy`` and every swept
+        parameter as coordinates.
+        """
+        return _dataset(self)
+
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each setting, environment, budget, instance, replicate and mark, with the variables of ``data``.
 
@@ -169,51 +223,79 @@ class SweepResult:
         """
         return _files.of_dataset(self.data, [*AXES, "policy"])
 
+    @functools.cached_property
+    def cases(self) -> Mapping[tuple[str, int], Case]:
+        """For each (environment, number of the budget) all settings, one policy after the other, and what is clear."""
+        import xarray
+
+        regrets = []
+        for environment, budget in self.cells():
+            parts = [self.results[policy, environment, budget].regret.values[..., -1] for policy in self.policies]
+            regrets.append(xarray.DataArray(np.concatenate(parts), dims=("setting", "instance", "replicate")))
+        return dict(zip(self.cells(), compared(regrets, self.plan.spec.over), strict=True))
+
     def curve(self, policy: str, environment: str, budget: int = 0) -> Curve:
         """Regret at the end against the parameters of one policy, in one environment with one budget."""
-        names = self.parameters(policy)
+        self.parameters(policy)
         if (environment, budget) not in self.plan.layouts:
             raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
-        x = self._ends(environment, budget).isel(setting=np.flatnonzero(self.data["policy"].values == policy))
-        over = self.plan.spec.over
-        return Curve.of(policy, x, names, given=over == "replicate", unit=over)
+        return Curve.of(policy, self.cases[environment, budget], self.plan.parameters[policy], self._rows(policy))
 
-    def _ends(self, environment: str, budget: int) -> xarray.DataArray:
-        """Regret at the end, ``[setting, instance, replicate]``; ``[setting, replicate]`` over sampled instances."""
-        instances = self.plan.layouts[environment, budget].tasks[0].instance_ids.size
-        x = self.data["regret"].sel(environment=environment).isel(budget=budget, mark=-1, instance=slice(instances))
-        if self.plan.spec.over == "instance":
-            return x.mean("replicate").rename(instance="replicate")
-        return x
+    def difference(self, first: Curve, second: Curve, environment: str, budget: int = 0) -> tuple[Estimate, bool]:
+        """Regret of one policy at its best value minus that of another at its own, paired, and whether it is clear."""
+        case = self.cases[environment, budget]
+        one, other = (self._rows(curve.policy)[curve.best] for curve in (first, second))
+        return case.difference(one, other), bool(case.clear[one, other] or case.clear[other, one])
 
-    def difference(self, first: Curve, second: Curve, environment: str, budget: int = 0) -> xarray.Dataset:
-        """Regret of one policy at its best value minus that of another at its own, paired, with a 95 % interval."""
-        x, policies = self._ends(environment, budget), self.data["policy"].values
-        at = (np.flatnonzero(policies == curve.policy)[curve.best] for curve in (first, second))
-        ends = (x.isel(setting=i).reset_coords(drop=True) for i in at)
-        return paired_difference(*ends, average_instances=self.plan.spec.over == "replicate", level=LEVEL)
+    def _rows(self, policy: str) -> range:
+        """Of the axis ``setting``."""
+        counts = {name: settings.count for name, settings in self.plan.policies.items()}
+        first = sum(counts[name] for name in self.policies[: self.policies.index(policy)])
+        return range(first, first + counts[policy])
 
 
-# --- from blocks to the dataset --------------------------------------------------------------------------------
+# --- from blocks to results, and to a dataset ------------------------------------------------------------------
 
 
 def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> SweepResult:
-    """The labelled dataset from all blocks; ``get(number)`` gives the accounts of a block."""
+    """A result for each unit of the plan from all blocks; ``get(number)`` gives the accounts of a block."""
+    accounts: dict[str, dict[str, np.ndarray]] = {unit.name: {} for unit in plan.units}
+    for block in plan.blocks:
+        made, lanes = accounts[block.unit.name], block.unit.task.order.size
+        for name, values in get(block.number).items():
+            if name not in made:
+                made[name] = np.empty((lanes, *values.shape[1:]), values.dtype)
+            made[name][block.lanes] = values
+    origins = {name: origin_of(environment, plan.platform) for name, environment in plan.environments.items()}
+    results = {}
+    for unit in plan.units:
+        ledger, number = accounts.pop(unit.name), list(plan.policies).index(unit.policy)
+        ended, origin = ledger.pop("ended").astype(np.int32), origins[unit.environment]
+        cell = unit.policy, unit.environment, unit.budget
+        results[cell] = labelled(ledger, ended, {}, unit.layout, number, unit.constraint, origin)
+    return SweepResult(results, plan)
+
+
+def _shape(plan: SweepPlan) -> tuple[int, ...]:
+    """Sizes of :data:`AXES`; the instances are those of the widest environment."""
+    settings = sum(of.count for of in plan.policies.values())
+    widest = max(environment.instances for environment in plan.environments.values())
+    worlds = len(plan.environments), len(plan.budgets)
+    return settings, *worlds, widest, int(plan.spec.replicates), plan.shares.size
+
+
+def _dataset(found: SweepResult) -> xarray.Dataset:
     import xarray
 
+    plan, shape = found.plan, _shape(found.plan)
     counts = {name: settings.count for name, settings in plan.policies.items()}
-    first = dict(zip(counts, np.cumsum([0, *counts.values()]), strict=False))
-    environments, shares = list(plan.environments), plan.shares
-    widest = max(environment.instances for environment in plan.environments.values())
-    shape = (sum(counts.values()), len(environments), len(plan.budgets), widest, int(plan.spec.replicates), shares.size)
-    made: dict[str, np.ndarray] = {}  # places that an environment has not, for it has fewer instances, stay NaN or −1
-    for block in plan.blocks:
-        unit = block.unit
-        setting, instance, replicate = unit.task.places(block.lanes)
-        at = (first[unit.policy] + setting, environments.index(unit.environment), unit.budget, instance, replicate)
-        for name, values in _views(get(block.number), unit, instance).items():
-            if name not in made:
-                made[name] = np.full(shape[: 4 + values.ndim], np.int8(-1) if name == "status" else np.nan)
+    environments, made = list(plan.environments), dict[str, np.ndarray]()
+    for (policy, environment, budget), result in found.results.items():
+        rows = found._rows(policy)
+        at = slice(rows.start, rows.stop), environments.index(environment), budget, slice(result.ended.shape[1])
+        for name, values in _views(result).items():
+            if name not in made:  # places that an environment has not, for it has fewer instances, stay NaN or −1
+                made[name] = np.full(shape[: values.ndim + 2], np.int8(-1) if name == "status" else np.nan)
             made[name][at] = values
     labels = []  # of every setting: its policy, and its swept values
     for policy, count in counts.items():
@@ -230,9 +312,9 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> S
         "policy": ("setting", np.repeat(list(counts), list(counts.values())), {"long_name": "policy"}),
         "environment": environments,
         "budget": ("budget", budgets, {"long_name": "budget"}),
-        "instance": ("instance", np.arange(widest, dtype=np.int32), {"long_name": "instance id"}),
+        "instance": ("instance", np.arange(shape[3], dtype=np.int32), {"long_name": "instance id"}),
         "replicate": ("replicate", np.arange(shape[4], dtype=np.int32), {"long_name": "replicate id"}),
-        "mark": ("mark", shares, {"units": "1", "long_name": f"share of the clock ({clock})"}),
+        "mark": ("mark", plan.shares, {"units": "1", "long_name": f"share of the clock ({clock})"}),
     }
     for name in dict.fromkeys(name for swept in plan.parameters.values() for name in swept):
         of_each = [plan.parameters[policy].get(name, np.full(count, np.nan)) for policy, count in counts.items()]
@@ -245,25 +327,21 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> S
     data["status"] = (AXES[:5], made["status"], {"long_name": "how the lane ended", **flags})
     about = {"title": plan.spec.title, "seed": int(plan.spec.seed), "over": plan.spec.over}
     about |= {**versions(), "platform": plan.platform}
-    return SweepResult(xarray.Dataset(data, coords=coords, attrs={"about": json.dumps(about)}), plan)
+    return xarray.Dataset(data, coords=coords, attrs={"about": json.dumps(about)})
 
 
-def _views(arrays: Mapping[str, np.ndarray], unit: Unit, instance: np.ndarray) -> dict[str, np.ndarray]:
-    """Float64 ``[lane, mark]`` in the environment's units."""
-    clocks = ("expected_clock", "clock")
-    broke = (arrays["ended"] == Status.INVALID)[:, None]  # has no regret, as in a Result
-    possible = {clock: np.where(broke, np.nan, unit.layout.possible(instance, arrays[clock])) for clock in clocks}
-    units = {name: ticks.to_units(x) for name, x in arrays.items() if name not in ("ended", "rounds")}
-    found = {
-        "regret": possible["expected_clock"] - units["expected_reward"],
-        "realised_regret": possible["clock"] - units["reward"],
-        "reward": units["reward"],
-        "spent": units["clock"] if unit.task.constraint.clock_name == "spent" else units["spent"],
-        "rounds": arrays["rounds"].astype(np.float64),
-        "status": arrays["ended"],
-    }
-    for name, x in arrays.items():
+def _views(result: Result) -> dict[str, np.ndarray]:
+    """Of one cell, ``[setting, instance, replicate(, mark)]``, in the environment's units."""
+    clock_is_money = result.about.clock == "spent"
+    names = ("regret", "realised_regret", "reward", "spent", "rounds")
+    found = {name: getattr(result, name).values for name in names}
+    if clock_is_money:  # of several resources the one by which the clock goes
+        found["spent"] = ticks.to_units(result.ledger["clock"])
+    found["status"] = result.ended
+    for name, x in result.ledger.items():
         kind, _, rest = name.partition(":")
-        if rest:
-            found[rest] = x.astype(np.float64) if kind == "event" else units[name]
-    return {name: x for name, x in found.items() if x.ndim <= 2}  # one of several resources: blocks keep them
+        if kind == "event":
+            found[rest] = x
+        elif kind == "audit":
+            found[rest] = ticks.to_units(x)
+    return {name: x for name, x in found.items() if x.ndim <= 4}  # of several resources: a Result has them

@@ -56,9 +56,9 @@ def sweep(
         spec: the sweep.
         out: a folder for blocks, results and report; the same call again continues it, also on other devices or with
             another executor. None keeps everything in memory.
-        executor: who plays: anything with ``submit(function, *args) -> concurrent.futures.Future``, such as
-            :class:`~jaxbandits.sweeps.Processes` or a ``concurrent.futures.ProcessPoolExecutor`` that spawns; or a
-            ``dask.distributed.Client``. Only this process writes. None: this process plays, on all its devices.
+        executor: who plays: a ``dask.distributed.Client``, such as :func:`~jaxbandits.sweeps.open_engine` gives, or
+            anything with ``submit(function, *args) -> concurrent.futures.Future``. Only this process writes. None: this
+            process plays, on all its devices.
         workers: without an executor: threads that run lanes, default one per device; on CPU at least one per core.
         progress: show a bar with blocks, lanes, rate and time left on stderr.
         notice: is told what is odd and was mended, such as a damaged block that is computed anew.

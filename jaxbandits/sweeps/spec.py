@@ -23,9 +23,9 @@ from jaxbandits._engine.pool import usual_slots, usual_workers
 from jaxbandits._engine.setup import Layout, lay_out, mark_shares
 from jaxbandits._files import path_of, reason_of
 from jaxbandits._numerics.arrays import one_of
-from jaxbandits.core import checks
+from jaxbandits.core import checks, ticks
 from jaxbandits.core.checks import InputError, bad, brief, called, numbers, positive_number, shown, whole_number
-from jaxbandits.core.fingerprint import Function, Same, digest, holds, is_users, key_of, package_digest
+from jaxbandits.core.fingerprint import digest, digest_of_arrays, is_users, package_digest
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, label
 
@@ -166,7 +166,7 @@ _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as
 def describe(value: Any, where: str = "spec") -> Any:
     """A value as JSON that is equal if and only if the value is; an InputError for what cannot be told apart.
 
-    Functions and objects of the user's own code bring a digest of what they are made of: see ``core.fingerprint``.
+    Of the user's functions and classes the name: what they do is in the digests of what was traced.
     """
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)):
         return value
@@ -188,8 +188,8 @@ def describe(value: Any, where: str = "spec") -> Any:
         return [describe(item, f"{where}[{i}]") for i, item in enumerate(value)]
     thing = value if hasattr(value, "__qualname__") else type(value)
     found = {"is": f"{thing.__module__}.{thing.__qualname__}"}
-    if is_users(value):
-        return found | {"code": digest(repr(_portable(key_of(value), where)).encode())}
+    if callable(value) and is_users(value):
+        return found
     if thing is not value:
         if " at 0x" in (text := repr(value)):  # an address, another one in every process
             must = "a number, an array, a dataclass or a function"
@@ -199,31 +199,6 @@ def describe(value: Any, where: str = "spec") -> Any:
     if path is None or thing.__module__.split(".")[0] in _LIBRARIES:
         return found
     return found | {"file_sha256": digest(Path(path).read_bytes())}  # of another package
-
-
-def _portable(key: Any, where: str, strict: bool = True) -> Any:
-    """A key of :func:`key_of` with the same text in every process; an InputError, if ``strict``, for what has none."""
-    if isinstance(key, Same):
-        thing = key.value if hasattr(key.value, "__qualname__") else type(key.value)
-        name = f"{thing.__module__}.{thing.__qualname__}"
-        if thing is key.value or thing is object or holds(key.value):  # a mark, as defaults have, has nothing to it
-            return name
-        try:
-            return name, describe(key.value, where)
-        except InputError:
-            if strict:
-                raise
-            return name
-    if isinstance(key, Function):
-        held = [_portable(x, where, strict) for x in key.held]
-        return [_portable(key.code, where), held, [_portable(x, where, strict=False) for x in key.named]]
-    if isinstance(key, types.CodeType):
-        return [key.co_code.hex(), _portable(key.co_consts, where), key.co_names, key.co_varnames, key.co_freevars]
-    if isinstance(key, frozenset):
-        return sorted(repr(_portable(x, where, strict)) for x in key)
-    if isinstance(key, tuple):
-        return [_portable(x, where, strict) for x in key]
-    return _portable(Same(key), where) if isinstance(key, type) else repr(key)
 
 
 def versions() -> dict[str, str]:
@@ -270,6 +245,7 @@ class Unit(NamedTuple):
     policy: str
     environment: str
     budget: int  # its number among the budgets
+    constraint: Constraint  # as the spec gives it
     layout: Layout
     task: driver.Task  # what the engines run
     blocks: int  # how many it is cut into
@@ -339,10 +315,30 @@ class SweepPlan:
             "policies": {name: describe(one.policy, name) for name, one in self.policies.items()},
             "environments": {name: describe(one, name) for name, one in self.environments.items()},
             "constraints": constraints,
+            "code": self._code(),
             "order": [list(self.policies), list(self.environments)],  # which blocks are numbered by
             "block_seconds": float(spec.block_seconds),
             "versions": {**versions(), "platform": self.platform},
         }
+
+    def _code(self) -> dict[str, str]:
+        """Of what plays code of the user's: the digest of what was traced, and of what its host methods say."""
+        found = {}
+        for unit in self.units:
+            if unit.task.program is not None:
+                task, layout, first = unit.task, unit.layout, np.zeros(1, np.int64)
+                account = driver.blank_shapes(1, task, task.lanes(first))[1].account
+                sample = jax.tree.map(lambda x: np.full((1, *x.shape), 3, x.dtype), account)
+                host = [
+                    ("cap", task.cap),
+                    ("rate", layout.best_rate),
+                    *scan.ledger_of(sample, task.constraint, first).items(),
+                ]
+                clock = ticks.join(task.marks)
+                row = np.arange(clock.shape[0])
+                host += ((name, layout.possible(row, clock, name)) for name in layout.benchmarks)
+                found[unit.name] = digest(f"{task.program}{digest_of_arrays(host)}".encode())
+        return found
 
 
 def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
@@ -401,7 +397,8 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
             count = int(np.clip(np.ceil(sums[-1] / spec.block_seconds), 1, seconds.size))
             inner = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
             parts = list(itertools.pairwise(np.unique([0, *inner, seconds.size])))
-            units.append(Unit(f"{policy} on {where}{at_budget}", policy, where, number, layout, task, len(parts)))
+            name = f"{policy} on {where}{at_budget}"
+            units.append(Unit(name, policy, where, number, limit, layout, task, len(parts)))
             for part in (slice(*ends) for ends in parts):
                 work = float(seconds[part].sum()), float(rounds[part].sum())
                 blocks.append(Block(len(blocks), units[-1], task.order[part], *work))

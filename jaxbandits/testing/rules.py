@@ -14,6 +14,7 @@ from jaxbandits._engine.scan import book
 from jaxbandits._engine.setup import time_parallel
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core import capabilities, ticks
+from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Ledger, Policy, Status, post
 from jaxbandits.core.pytrees import leaf_fields, map_leaves
 from jaxbandits.core.streams import typed
@@ -31,7 +32,7 @@ from jaxbandits.testing.lanes import (
     ulps_apart,
 )
 
-_jitted_scores = jax.jit(evaluate_state)
+_jitted_scores = jit(evaluate_state)
 
 
 def chooses_what_there_is(subject: Subject) -> None:

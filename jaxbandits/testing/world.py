@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import jax
@@ -15,6 +14,7 @@ from jaxbandits._engine.scan import at_instance
 from jaxbandits._engine.setup import time_parallel
 from jaxbandits.constraints import Horizon
 from jaxbandits.core import capabilities, streams, ticks
+from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Environment, Outcome, Policy
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.core.streams import Domain, typed
@@ -107,7 +107,7 @@ def _pull(environment: Environment, instance: jax.Array, state: Pytree, action: 
     return at_instance(environment, instance).pull(state, action, typed(words), jnp.asarray(round, jnp.int32))
 
 
-_pull_fast = jax.jit(_pull)
+_pull_fast = jit(_pull)
 
 
 def _start(environment: Environment, instance: int) -> Pytree:
@@ -118,8 +118,8 @@ def _stacked(actions: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *x: jnp.stack(x), *actions)
 
 
-@partial(jax.jit, static_argnames="pulls")
-def _play(environment: Environment, actions: Any, instance: jax.Array, words: jax.Array, pulls: int) -> Outcome:
+@jit
+def _play(environment: Environment, actions: Any, instance: jax.Array, words: jax.Array, *, pulls: int) -> Outcome:
     def one(action: Any) -> Outcome:
         def again(state: Pytree, round: jax.Array) -> tuple[Pytree, Outcome]:
             state, outcome, _, _ = _pull(environment, instance, state, action, words, round)
@@ -133,7 +133,7 @@ def _play(environment: Environment, actions: Any, instance: jax.Array, words: ja
 
 def _outcomes(environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int) -> Outcome:
     """Outcomes ``[valid action, pull]`` of every action by itself."""
-    outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls)
+    outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls=pulls)
     valid = np.asarray(outcomes.valid).all(axis=1)
     assert valid.any(), f"instance {instance}: no action is valid"
     return jax.tree.map(lambda x: np.asarray(x)[valid], outcomes)
@@ -175,7 +175,7 @@ def _available(environment: Environment, instance: int, words: jax.Array) -> Non
     arms, there = environment.spec.arms, np.asarray(at_instance(environment, jnp.int32(instance)).available())
     told = there.shape == (arms,) and there.dtype == np.bool_
     assert told, f"instance {instance}: `available` gives {there.dtype}{list(there.shape)}; it must be bool[{arms}]"
-    outcomes = _play(environment, jax.lax.iota(jnp.int32, arms), jnp.int32(instance), words, 1)
+    outcomes = _play(environment, jax.lax.iota(jnp.int32, arms), jnp.int32(instance), words, pulls=1)
     wrong = np.flatnonzero(there != np.asarray(outcomes.valid)[:, 0])
     if wrong.size:
         says, valid = ("is not", "valid") if not there[wrong[0]] else ("is", "not valid (its mean cost is −1, say)")
@@ -272,7 +272,7 @@ def _addresses(environment: Environment, root: jax.Array) -> None:
             warnings.filterwarnings("ignore", r"Zooming\.lipschitz")  # how well it plays does not matter here
             given: dict[str, Any] = {"key": root, "replicates": 2, "marks": (0.5, 1.0)}
             one, other = (simulate(policy, environment, horizon, engine=x, **given) for x in ("scan", "leap"))
-        assert_same_results(one, other, f"engine scan and engine {other.about['engine']}")
+        assert_same_results(one, other, f"engine scan and engine {other.about.engine}")
 
 
 def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) -> None:
@@ -289,7 +289,7 @@ def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) ->
             )
 
 
-@jax.jit
+@jit
 def _by_pull_and_by_address(environment: AddressedArms, instance: jax.Array, words: jax.Array) -> dict[str, Any]:
     """By name what pull says, and what means and outcome say: ``[arm, pull]`` each."""
     world, key = at_instance(environment, instance), typed(words)

@@ -5,10 +5,14 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import jax
+import psutil
 import pytest
 
-from benchmarks.first_day import HEADER, idle, verdict
+from benchmarks import first_day
+from benchmarks.first_day import HEADER, Plan, announcement, idle, memory_of, verdict
 
 NAMES = [
     {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:GPU:0"}},
@@ -43,6 +47,53 @@ def test_the_verdict_can_say_no_on_any_device(rate, word):
     assert verdict("textbook", 100, rate, copied=2e12) == ""
 
 
+@pytest.mark.parametrize("words", [[], ["--part", "speed"]])
+def test_without_an_accelerator_one_line_names_the_rehearsal(words, tmp_path, monkeypatch, capsys):
+    cpu = SimpleNamespace(platform="cpu", device_kind="cpu")
+    monkeypatch.setattr(jax, "devices", lambda: [cpu])
+    monkeypatch.setattr(first_day, "play", lambda *_: pytest.fail("it plays"))
+    monkeypatch.setattr(first_day, "child", lambda *_: pytest.fail("it plays"))
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "true")  # what the command sets is undone
+    monkeypatch.setattr(sys, "argv", ["first_day", "--out", str(tmp_path / "out"), *words])
+    with pytest.raises(SystemExit) as refused:
+        first_day.main()
+    said = capsys.readouterr()
+    assert refused.value.code == 2 and "--rehearse" in said.err
+    assert said.err.count("\n") == 1 and said.out == "" and not (tmp_path / "out").exists()
+
+
+def test_memory_is_said_before_it_is_taken(tmp_path, monkeypatch):
+    held = SimpleNamespace(memory_stats=lambda: {"bytes_limit": 60e9})
+    monkeypatch.setattr(jax, "devices", lambda: [held])
+    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
+    plan = Plan("NVIDIA H100", False, tmp_path, None)
+    speed, graphs = (memory_of(plan, part) for part in ("speed", "graphs"))
+    # a copy of a GiB is more than 2¹⁷ slots of 4.8 kB, thrice
+    assert speed.device == 2**31 and graphs.device < 3 * 5e3 * 2**14
+    text = announcement(plan, "speed", speed)
+    assert f"{speed.host / 1e9:.1f} GB of the host's memory and {speed.device / 1e9:.1f} GB" in text
+    assert "jax holds 60 GB" in text
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    assert "jax holds" not in announcement(plan, "speed", speed)
+
+
+@pytest.mark.integration
+def test_parts_end_with_their_parent(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.first_day", "--rehearse", "NVIDIA H200"]
+    command += ["--out", str(tmp_path)]
+    here = Path(__file__).parents[2]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=here) as day:
+        assert day.stdout is not None
+        while not day.stdout.readline().startswith("correctness: about"):
+            assert day.poll() is None
+        parts = psutil.Process(day.pid).children(recursive=True)
+        day.kill()
+        left = psutil.wait_procs(parts, timeout=10)[1]
+        for part in left:
+            part.kill()
+        assert parts and not left
+
+
 @pytest.mark.integration
 def test_the_day_rehearsed(tmp_path):
     """All parts on the CPU under another name; one graph's child aborts, as XLA's have, and every other row is kept."""
@@ -59,6 +110,16 @@ def test_the_day_rehearsed(tmp_path):
         for row in rows
         if "DIFFER" in row["value"] or "TOO MUCH" in row["verdict"] or "NOT within" in row["verdict"]
     ]
+    taken = [row for row in rows if row["what"] == "host"]
+    assert len(taken) == 4 and all(float(row["verdict"].split()[0]) < 1 for row in taken), taken
     graphs = {row["what"]: row["value"] for row in rows if row["part"] == "graphs"}
+    del graphs["host"]
     assert graphs.pop("leap, one graph") == "died" and all(float(x) > 0 for x in graphs.values()) and len(graphs) == 2
-    assert {row["what"] for row in rows if row["part"] == "speed"} == {"copy", "scan", "leap", "bts", "textbook"}
+    assert {row["what"] for row in rows if row["part"] == "speed"} == {
+        "copy",
+        "scan",
+        "leap",
+        "bts",
+        "textbook",
+        "host",
+    }

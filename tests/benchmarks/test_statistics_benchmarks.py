@@ -57,7 +57,7 @@ def test_where_it_would_have_stopped_is_a_multiple_of_the_batch() -> None:
 
     rng = np.random.default_rng(2)
     x = xarray.DataArray(rng.normal([[12.0], [10.0], [9.0]], 1, (3, 1000)), dims=("setting", "replicate"))
-    pairs = clear_pairs(x, bound=30.0)
+    pairs = clear_pairs(x, bound=30.0, over="replicate")
     assert isinstance(pairs, ClearPairs)
     runs, reached = stops(StoppingRule("clear", "average", 1000), pairs)
     assert reached and runs % 25 == 0 and runs - 25 < max(pairs.average.values.ravel()) <= runs

@@ -44,7 +44,7 @@ def both(policy: jb.Policy, world: jb.Environment, constraint: jb.Constraint, en
     scan, auto = (
         jb.simulate(policy, world, constraint, key=KEY, replicates=2, marks=2, engine=x) for x in ("scan", "auto")
     )
-    assert auto.about["engine"] == engine
+    assert auto.about.engine == engine
     assert_same_results(scan, auto, f"scan and {engine}")
     return auto
 
@@ -228,10 +228,10 @@ class Halved(FiniteArms):
 
 @pytest.mark.slow
 def test_only_a_promise_that_counts_leaps_and_the_others_say_why() -> None:
-    assert both(Plain(), arms(), BUDGET, "leap").about["why_scan"] is None
+    assert both(Plain(), arms(), BUDGET, "leap").about.why_scan is None
     again = "played round by round, because .* overrides"
     with pytest.warns(UserWarning, match=again):
-        assert "overrides score" in both(mixed(Sinking)(), arms(), BUDGET, "scan").about["why_scan"]
+        assert "overrides score" in both(mixed(Sinking)(), arms(), BUDGET, "scan").about.why_scan
     with pytest.raises(jb.InputError, match="engine: 'leap' given, but Falling overrides score"):
         jb.simulate(mixed(Sinking)(), arms(), BUDGET, key=KEY, engine="leap")
     with pytest.warns(UserWarning, match=again):
@@ -245,7 +245,7 @@ def test_a_lane_that_ends_before_its_clock_is_played_round_by_round() -> None:
     """Blocks of rounds stop where the clock ends; this one must stop before."""
     auto = both(MUCB(), arms(), BudgetOrHorizon(rounds=60), "scan")
     assert (auto.rounds.values[..., -1] < 60).all()
-    assert "BudgetOrHorizon has a method ended of its own" in auto.about["why_scan"]
+    assert "BudgetOrHorizon has a method ended of its own" in auto.about.why_scan
     valley = jb.environments.cost_valley([0.3], lam=0.5)
     zooming = jb.policies.SinglePhaseBZoom(budget=30.0, lam=0.5, lipschitz=5.0)
     assert "a method ended of its own" in str(merge.why_not(zooming, valley, BudgetOrHorizon(rounds=60)))

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import array
+import ast
+import collections
 import os
+import subprocess
+import sys
 import time
+import types
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import jaxbandits as jb
-from jaxbandits.core.fingerprint import refresh
+from jaxbandits._engine.setup import lay_out
+from jaxbandits.core.fingerprint import is_users
 from jaxbandits.policies.base import IndexPolicy
+from jaxbandits.testing.lanes import compilations
 
 ARMS = jb.environments.FiniteArms.bernoulli([0.9, 0.5, 0.1], [0.2, 0.5, 0.9])
 
@@ -213,7 +222,7 @@ def test_a_class_of_the_package_that_is_patched(monkeypatch: pytest.MonkeyPatch)
 
 
 @jb.pytree
-class Held(IndexPolicy):
+class Fixed(IndexPolicy):
     fixed: Any = jb.static(default=0)
 
     def score(self, arms: Any) -> Any:
@@ -222,23 +231,191 @@ class Held(IndexPolicy):
 
 def test_static_values_that_are_equal_but_not_the_same() -> None:
     values = [1, 1.0, True, 0.0, -0.0, (1,), (1.0,), "1", None]
-    structures = [jax.tree.structure(Held(value)) for value in values]
+    structures = [jax.tree.structure(Fixed(value)) for value in values]
     assert [structures.index(one) for one in structures] == list(range(len(values)))
-    assert structures == [jax.tree.structure(Held(value)) for value in values]
-    assert pulls(Held(0.0)) != pulls(Held(-0.0))
+    assert structures == [jax.tree.structure(Fixed(value)) for value in values]
+    assert pulls(Fixed(0.0)) != pulls(Fixed(-0.0))
 
 
 @pytest.mark.parametrize("value", [[1], np.ones(2), {1: 2}])
 def test_a_static_value_without_a_hash_is_refused(value: Any) -> None:
-    with pytest.raises(jb.InputError, match=r"Held\.fixed: .* given; it must be hashable"):
-        pulls(Held(value))
+    with pytest.raises(jb.InputError, match=r"Fixed\.fixed: .* given; it must be hashable"):
+        pulls(Fixed(value))
 
 
-def test_looking_costs_less_than_a_millisecond() -> None:
-    owners = jb.policies.OmegaUCB(), Held(), ARMS, jb.Horizon(90)
+# ---- whatever a method reads while it is traced
+
+
+class Slots:
+    __slots__ = ("sign",)
+
+
+class Held:
+    """One holder of a sign for each kind of thing that a method may read."""
+
+    big = np.ones(300_000)
+    slots = Slots()
+    space = types.SimpleNamespace(sign=1.0)
+    queue: ClassVar = collections.deque([1.0])
+    mapping: ClassVar = collections.UserDict(sign=1.0)
+    numbers = array.array("d", [1.0])
+    objects = np.array([1.0], object)
+    octets = bytearray([1])
+    file: Path
+
+
+Held.slots.sign = 1.0
+SIGN = 1.0
+
+
+def closure() -> tuple[Any, Any]:
+    sign = 1.0
+
+    def read() -> float:
+        return sign
+
+    def put(value: float) -> None:
+        nonlocal sign
+        sign = value
+
+    return read, put
+
+
+CLOSED, PUT = closure()
+
+
+@jax.jit
+def jitted() -> Any:
+    return jnp.float32(SIGN)
+
+
+def body(i: Any, x: Any) -> Any:
+    return SIGN * x
+
+
+def put_global(value: float) -> None:
+    global SIGN
+    SIGN = value
+
+
+def put_environ(value: float) -> None:
+    os.environ["JAXBANDITS_TEST_SIGN"] = str(value)
+
+
+class Sign:
+    value = 1.0
+
+    def read(self) -> float:
+        return self.value
+
+
+READS: dict[str, tuple[Any, Any]] = {
+    "array above a megabyte": (lambda: Held.big[7], lambda x: Held.big.__setitem__(7, x)),
+    "__slots__": (lambda: Held.slots.sign, lambda x: setattr(Held.slots, "sign", x)),
+    "SimpleNamespace": (lambda: Held.space.sign, lambda x: setattr(Held.space, "sign", x)),
+    "deque": (lambda: Held.queue[0], lambda x: Held.queue.__setitem__(0, x)),
+    "UserDict": (lambda: Held.mapping["sign"], lambda x: Held.mapping.__setitem__("sign", x)),
+    "array.array": (lambda: Held.numbers[0], lambda x: Held.numbers.__setitem__(0, x)),
+    "object array": (lambda: Held.objects[0], lambda x: Held.objects.__setitem__(0, x)),
+    "bytearray": (lambda: 2.0 * Held.octets[0] - 1, lambda x: Held.octets.__setitem__(0, int(x > 0))),
+    "globals()": (lambda: globals()["SIGN"], put_global),
+    "os.environ": (lambda: os.environ["JAXBANDITS_TEST_SIGN"], put_environ),
+    "file": (lambda: Held.file.read_text(), lambda x: Held.file.write_text(str(x))),
+    "global": (lambda: SIGN, put_global),
+    "closure": (lambda: CLOSED(), PUT),
+    "patched method": (lambda: Sign().read(), lambda x: setattr(Sign, "read", lambda self: x)),
+    "class attribute": (lambda: Sign.value, lambda x: setattr(Sign, "value", x)),
+    "jitted function": (lambda: jitted(), put_global),
+    "body of a loop": (lambda: jax.lax.fori_loop(0, 3, body, jnp.float32(1)), put_global),
+}
+
+
+@jb.pytree
+class Reads(IndexPolicy):
+    name: str = jb.static()
+    width: float = jb.leaf(default=1.0)
+
+    def score(self, arms: Any) -> Any:
+        sign = READS[self.name][0]()
+        return self.width * arms.reward * (float(sign) if isinstance(sign, (str, np.generic)) else sign)
+
+
+@pytest.fixture
+def put(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Puts a sign where the policy of this name reads it, in the end the first one."""
+    Held.file = tmp_path / "sign.txt"
+    change = READS[request.param][1]
+    change(1.0)
+    yield change
+    change(1.0)
+
+
+def program(policy: Any) -> str:
+    """The digest of what a call would play."""
+    found = lay_out(policy, ARMS, jb.Horizon(90), key=jax.random.key(0)).tasks[0].program
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("name", "put"), [(x, x) for x in READS], indirect=["put"])
+def test_a_program_belongs_to_what_was_traced(name: str, put: Any) -> None:
+    policy = Reads(name)
+    first = program(policy)
+    put(-1.0)
+    assert program(policy) != first
+    put(1.0)
+    assert program(policy) == first
+
+
+PLAYED = ["array above a megabyte", "os.environ", "file", "jitted function", "body of a loop"]
+
+
+@pytest.mark.parametrize(("name", "put"), [(x, x) for x in PLAYED], indirect=["put"])
+def test_the_edited_program_is_played(name: str, put: Any) -> None:
+    policy = Reads(name)
+    first = pulls(policy)
+    put(-1.0)
+    second = pulls(policy)
+    put(1.0)
+    assert second != first == pulls(policy)
+
+
+def test_other_values_of_leaves_compile_nothing() -> None:
+    """The digest is of shapes: a sweep over a leaf of the user's own policy has one program."""
+    assert program(Reads("global")) == program(Reads("global", width=3.0))
+    pulls(Reads("global"))
+    with compilations() as programs:
+        pulls(Reads("global", width=2.0))
+    assert programs == []
+
+
+def test_every_process_makes_the_same_digests() -> None:
+    names = ["array above a megabyte", "jitted function", "body of a loop"]
+    script = f"from tests.core.test_fingerprint import *; print([program(Reads(x)) for x in {names!r}])"
+
+    def another(seed: str) -> list[str]:
+        environ = os.environ | {"PYTHONHASHSEED": seed}
+        done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True)
+        return list(ast.literal_eval(done.stdout))
+
+    first = another("1")
+    assert first == another("2") and len(set(first)) == len(names)
+
+
+def test_what_is_all_this_packages_is_not_traced() -> None:
+    for policy in (jb.policies.OmegaUCB(), jb.policies.Guarded(jb.policies.UCB1())):
+        assert not is_users(policy)
+    for noun in (ARMS, jb.Horizon(90), jb.TotalBudget(9.0, last_pull="counts").prepare(ARMS)):
+        assert not is_users(noun)
+    assert is_users(Reads("global")) and is_users(jb.policies.Guarded(Reads("global")))
+
+
+def test_asking_whose_code_it_is_costs_less_than_a_millisecond() -> None:
+    owners = jb.policies.OmegaUCB(), Fixed(), ARMS, jb.Horizon(90)
     took = []
     for _ in range(20):
         began = time.perf_counter()
-        refresh(*owners)
+        for owner in owners:
+            is_users(owner)
         took.append(time.perf_counter() - began)
     assert min(took) < 1e-3

@@ -58,7 +58,7 @@ def test_same_bits(name: str, policy: Any, arms: Reservoir, constraint: Constrai
         jb.simulate(policy, arms, constraint, key=KEY, replicates=2, marks=6, engine=engine, slots=16)
         for engine in ("scan", "leap")
     ]
-    assert [result.about["engine"] for result in played] == ["scan", "leap"]
+    assert [result.about.engine for result in played] == ["scan", "leap"]
     assert played[0].ledger["rounds"].max() > 2000
     assert_same_results(*played, f"{name}: engines scan and leap")
 

@@ -138,9 +138,9 @@ def test_laws_of_contexts() -> None:
     assert stats.kstest(sphere[:, 1, 0], stats.uniform(-1, 2).cdf).pvalue > 0.001  # Archimedes
     assert abs(np.corrcoef(sphere[:, 0, 0], sphere[:, 1, 0])[0, 1]) < 4 / np.sqrt(2048)
     rows = Rows.of(np.arange(6.0)[:, None], RowsInOrder())
-    assert jax.vmap(jax.tree.map(lambda t: jnp.asarray(t)[0], rows).draw, (None, 0))(KEY, jnp.arange(1, 9)).ravel().tolist() == [
-        0, 1, 2, 3, 4, 5, 0, 1,
-    ]  # fmt: skip
+    one = jax.tree.map(lambda table: jnp.asarray(table)[0], rows)
+    met = jax.vmap(one.draw, in_axes=(None, 0))(KEY, jnp.arange(1, 9))
+    assert met.ravel().tolist() == [0, 1, 2, 3, 4, 5, 0, 1]
 
 
 def test_a_tent_has_its_mean() -> None:
@@ -329,7 +329,7 @@ def test_what_is_refused() -> None:
         jb.simulate(LinUCB(shared=True), world, jb.Horizon(5), **played)
     with pytest.raises(InputError, match="cost_guess: '2 numbers' given"):
         jb.simulate(LinUCB(cost_guess=[0.1, 0.2]), world, jb.Horizon(5), **played)
-    with pytest.raises(InputError, match="index policy that chooses by its score alone"):
+    with pytest.raises(InputError, match="LinUCB' given; it must be a policy that adds up"):
         jb.simulate(jb.policies.Windowed(LinUCB(), window=5), world, jb.Horizon(5), **played)
     with pytest.raises(InputError, match="features: shape"):
         RequestTable.of([[0.5]] * 3, [[0.5]] * 3, features=[[1.0]] * 4)

@@ -31,6 +31,7 @@ from jaxbandits.policies import (
     PricePacer,
     PrimalDualBwK,
     Restarting,
+    Schedule,
     SoftIndex,
     ThompsonLP,
     UCBBwK,
@@ -426,3 +427,50 @@ def test_a_reservoir_may_answer_late() -> None:
     named = Delayed(Reservoir.ratio(KEY, instances=2, capacity=8, beta=1.0), FixedDelay(2), room=4, groups=((1,),))
     with pytest.raises(jb.InputError, match=r"groups: \(\(1,\),\) given; it must be \(None,\)"):
         named.check()
+
+
+def test_an_outcome_that_comes_when_patience_ends_is_not_lost() -> None:
+    def lost(delay: int) -> int:
+        late = Delayed(FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5]), FixedDelay(delay), room=8, patience=3)
+        result = jb.simulate(InFlight(OmegaUCB()), late, jb.Horizon(20), key=KEY, marks=1)
+        return int(result.ledger["event:lost"].item())
+
+    assert [lost(delay) for delay in (3, 4)] == [0, 17]
+
+
+def test_each_budget_expects_what_its_own_arms_cost() -> None:
+    late = Delayed(FiniteArms.bernoulli([0.5, 0.5], [0.25, 0.75]), groups=((0,), (1,), None))
+    policy = InFlight(Schedule(at=[1, 13], arms=[0, 1]), bound=[1.0, 1.0])
+    limit = jb.Renewing(amount=[99.0] * 3, every=[1], requests=[20])
+    result = jb.simulate(policy, late, limit, key=KEY, marks=1)
+    expected = ticks.to_units(result.ledger["expected_spent"]).ravel()
+    assert expected.tolist() == [12 * 0.25, 8 * 0.75, 12 * 0.25 + 8 * 0.75]
+
+
+def money_and_tokens(rounds: int, *amounts: float) -> jb.Renewing:
+    return jb.Renewing(amount=list(amounts), every=[1] * len(amounts), requests=[rounds] * 10)
+
+
+def test_a_price_for_each_of_two_equal_costs_is_one_cost_with_two_budgets() -> None:
+    def actions(world: FiniteArms, **how: Any) -> np.ndarray:
+        late = Delayed(world, FixedDelay(2), room=8, **how)
+        policy = InFlight(PricePacer(eta=0.05, budgets=2), bound=BOUNDS)
+        return jb.rollout(policy, late, money_and_tokens(30, 6.0, 6.0), key=KEY, rounds=300).action
+
+    twice = [[(r, np.repeat(c[:, None], 2, axis=1)) for r, c in arms] for arms in logs()]
+    one, both = actions(FiniteArms.empirical(logs()), groups=(None, None)), actions(FiniteArms.empirical(twice))
+    assert np.array_equal(one, both) and len(set(one.tolist())) > 2
+
+
+def test_money_and_tokens_a_day_are_paced_by_their_prices() -> None:
+    """Either may be the scarce one: nothing is overspent, the scarce one is used up, and little is lost."""
+    for amounts in ((40.0, 90.0), (90.0, 40.0)):
+        limit, late = money_and_tokens(200, *amounts), Delayed(dear(), FixedDelay(3), room=8)
+        policy = InFlight(PricePacer(budgets=2))
+        result = jb.simulate(policy, late, limit, key=KEY, replicates=4, marks=1)
+        assert (result.violation == 0).all()
+        spent, scarce = result.spent.values[0, 0, :, 0], int(np.argmin(amounts))
+        assert (spent[:, scarce] > 0.93 * 10 * amounts[scarce]).all()
+        assert (result.regret.values < 0.1 * result.best_rate[0] * 2000).all()
+    with pytest.raises(jb.InputError, match=r"PricePacer.budgets: 1 given; it must be 2, one for each cost"):
+        jb.simulate(InFlight(PricePacer()), late, limit, key=KEY)

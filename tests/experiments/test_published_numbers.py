@@ -40,6 +40,55 @@ def test_pages_quote_the_rows_of_runs(entry: dict[str, str]) -> None:
     assert quoted(entry) in PAGES[entry["page"]]
 
 
+def times_the_least(where: str) -> dict[tuple[int, int, int], dict[str, float]]:
+    """(K, d, B) → mean regrets over the least of any policy that learns, of findings/knapsacks.csv."""
+    regrets: dict[tuple[int, int, int], dict[str, float]] = {}
+    for row in lines("findings/knapsacks.csv"):
+        place = re.fullmatch(rf"(?:{where}): K = (\d+), d = (\d+), B = (\d+), (.+)", row["item"])
+        if place and place[4] != "LP oracle":
+            arms, resources, budget = map(int, place.groups()[:3])
+            regrets.setdefault((arms, resources, budget), {})[place[4]] = float(row["measured"])
+    return {at: {name: x / min(of.values()) for name, x in of.items()} for at, of in regrets.items()}
+
+
+def test_what_policies_for_several_resources_lose_is_said_with_its_budgets() -> None:
+    grown, large = times_the_least("growth"), times_the_least("large")
+
+    def range_of(rows: dict[tuple[int, int, int], dict[str, float]], name: str, *budgets: int) -> str:
+        each = [of for (_, _, budget), of in rows.items() if budget in budgets]
+        ratios = [x for of in each for policy, x in of.items() if policy.startswith(name)]
+        return " to ".join(f"{x:.{int(x < 10)}f}" for x in (min(ratios), max(ratios)))
+
+    pd, lagrange = (
+        [range_of(grown, name, 100), range_of(grown, name, 1_000, 10_000), range_of(large, name, 1_000_000)]
+        for name in ("PD-BwK", "LagrangeBwK")
+    )
+    page = words(PAGES["findings/knapsacks.md"])
+    assert (
+        f"With 5 and 20 arms `PrimalDualBwK` loses {pd[0]} times as much as the least at 100 and {pd[1]} times "
+        f"at 1,000 and 10,000; `LagrangeBwK`, made for adversaries, {lagrange[0]} and {lagrange[1]} times. "
+        f"At a million it is {pd[2]} and {lagrange[2]} times"
+    ) in page
+    (oddest,) = (row for row in lines("findings/knapsacks.csv")
+                 if row["item"] == "large: K = 5, d = 2, B = 1000000, Thompson LP")  # fmt: skip
+    assert f"the least is {float(oddest['measured']):.0f} ± 300" in page
+
+
+def test_which_policy_for_several_resources_loses_least_is_said_with_its_places() -> None:
+    grown, large = times_the_least("growth"), times_the_least("large")
+    least = {at: min(of, key=of.__getitem__) for at, of in (large | grown).items()}
+    draws, mirror, omega = "Thompson LP", "mirror descent, ω", "UCB-BwK, ω"
+    small = [of[mirror] for at, of in (large | grown).items() if at[2] <= 1_000]
+    within = f"within {100 * (max(small) - 1):.0f} % of the least in all {len(small)} places"
+    assert within in words(PAGES["findings/knapsacks.md"])
+    with_draws = {at[:2] for at in grown if at[2] == 10_000 and least[at] == draws}
+    with_mirror = {at[:2] for at in grown if at[2] == 10_000 and least[at] == mirror}
+    assert with_draws == {(5, 1), (5, 2), (5, 5), (20, 1)} and with_mirror == {(20, 2), (20, 5)}
+    assert {least[100, d, 10_000] for d in (1, 2, 5)} == {mirror, omega}
+    far = {(at[1], least[at]) for at in large if at[2] >= 100_000}
+    assert far == {(1, draws), (2, draws), (5, omega)}
+
+
 def claims() -> list[tuple[str, str, str, str]]:
     """(paper, claim, verdict, by) of every line of the tables of claims."""
     found, paper = [], ""

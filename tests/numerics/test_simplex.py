@@ -72,6 +72,62 @@ def test_a_hundred_thousand_programs_against_highs() -> None:
     assert against_highs(2250, seed=1) > 100_000
 
 
+PRICES = ("each its own", "arms are dear or cheap", "some are free")
+
+
+def decades(kind: str, arms: int, rows: int, timed: bool, count: int, seed: int) -> list[np.ndarray]:
+    """Costs and limits from 10⁻⁶ to 1, alike in every decade; numbers of float32."""
+    rng = np.random.default_rng(seed)
+    mu, cost, limit = rng.random((count, arms)), *(10 ** rng.uniform(-6, 0, (count, rows, n)) for n in (arms, 1))
+    if kind == "arms are dear or cheap":
+        cost = np.maximum(cost[:, :1] * rng.uniform(0.2, 1, cost.shape), 1e-6)
+    if kind == "some are free":
+        cost = cost * (rng.random(cost.shape) < 0.8)
+    limit = limit[..., 0]
+    if timed:
+        cost[:, -1] = limit[:, -1] = 1
+    return [x.astype(np.float32).astype(np.float64) for x in (mu, cost, limit)]
+
+
+def over_six_decades(count: int, seed: int) -> int:
+    solve, number = jax.jit(jax.vmap(lp.simplex)), 0
+    for kind, (arms, rows), timed in itertools.product(PRICES, SHAPES, (False, True)):
+        mu, cost, limit = decades(kind, arms, rows, timed, count, seed + number)
+        number += count
+        # the general solver takes absolute tolerances: its columns and rows are scaled for it
+        scaled = cost / limit[..., None]
+        size = np.where(scaled.max(1) > 0, scaled.max(1), 1)
+        gain = mu / size
+        exact, most = np.full(count, np.inf), gain.max(1)
+        for i in range(count):
+            one = linprog(-gain[i] / most[i], A_ub=scaled[i] / size[i], b_ub=np.ones(rows), method="highs")
+            exact[i] = -one.fun * most[i] if one.status == 0 else np.inf
+        bounded = np.isfinite(exact)
+        host = lp.simplex(mu, cost, limit, xp=np)
+        traced = jax.device_get(solve(*(x.astype(np.float32) for x in (mu, cost, limit))))
+        for found, rounding in ((host, 1e-6), (traced, 1e-4)):  # shares of the value
+            assert np.array_equal(np.isfinite(found.value), bounded) and np.array_equal(found.found, bounded), kind
+            x = solution(found, arms).astype(np.float64)[bounded]
+            used = (scaled[bounded] @ x[..., None])[..., 0].max(-1)
+            brings = (mu[bounded] * x).sum(-1) / np.maximum(used, 1)
+            off = [
+                np.abs(value - exact[bounded]) > rounding * exact[bounded] for value in (brings, found.value[bounded])
+            ]
+            assert not off[0].any(), (kind, arms, rows, timed)  # what is played
+            # prices that fall by six decades may cancel in the float32 value itself, though not in what is played
+            assert off[1].sum() <= (0 if found is host else count / 500), (kind, arms, rows, timed)
+    return number
+
+
+def test_prices_over_six_decades_against_highs() -> None:
+    assert over_six_decades(6, seed=0) == 324
+
+
+@pytest.mark.integration
+def test_a_hundred_thousand_programs_over_six_decades_against_highs() -> None:
+    assert over_six_decades(1900, seed=1) > 100_000
+
+
 def test_one_resource_and_time_are_a_single_arm_or_a_pair() -> None:
     rng = np.random.default_rng(3)
     mu, rho, c = (x.astype(np.float32) for x in (rng.random((500, 6)), rng.random((500, 6)), rng.random(500)))
@@ -98,6 +154,16 @@ def test_further_arms_that_do_not_exist_and_the_batch_change_no_bit() -> None:
     for i in range(10):
         for a, b in zip(single(mu[i], cost[i], limit[i]), one, strict=True):
             assert np.array_equal(a, b[i])
+
+
+def test_no_cycle_is_possible() -> None:
+    """Nothing may be spent, so no exchange moves anything; the largest gain alone goes in circles in one of these."""
+    rng = np.random.default_rng(0)
+    mu, cost = rng.integers(1, 17, (1000, 40)) / 16, rng.integers(0, 3, (1000, 8, 40)) / 2
+    those = slice(870, 890)
+    found = lp.simplex(mu[those], cost[those], np.zeros((20, 8)), xp=np, most=200)
+    bounded = (cost[those] > 0).any(1).all(1)
+    assert found.found[bounded].all() and (found.value[bounded] == 0).all() and bounded[9]
 
 
 def test_edges() -> None:

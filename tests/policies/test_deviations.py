@@ -3,6 +3,8 @@ no other test keeps. What the published code does is an argument of the twins, a
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,10 +15,12 @@ from jaxbandits import policies
 from jaxbandits.core import ticks
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.environments.finite import uniforms
+from jaxbandits.policies import ucb
 from jaxbandits.policies.base import IndexPolicy, evaluate
 from tests.policies.reference import budgeted as twin
 from tests.policies.reference.budgeted import Seen
 
+DOCS = Path(__file__).parents[2] / "docs"
 NEAR = 1e-5
 
 
@@ -82,6 +86,23 @@ def test_z_of_omega_ucb_is_that_of_the_paper_not_an_exact_quantile() -> None:
     ours = score(policies.OmegaUCB(rho=1.0), *arms)
     assert ours == pytest.approx(5.607, abs=1e-3)
     assert ours != pytest.approx(5.504, abs=0.05)
+
+
+def test_eta_of_omega_star_is_the_number_of_the_reference_code() -> None:
+    """It divides a variance with n − 1 by n/(n − 1) · x̄(1 − x̄); without the latter Bernoulli data give n/(n − 1)."""
+    drawn, most = np.random.default_rng(0), 0.0
+    for n in np.repeat([30, 100, 1_000, 10_000], 50):
+        x = drawn.beta(*drawn.uniform(0.2, 5, 2), size=n)
+        room = x.mean() * (1 - x.mean())
+        code = x.var(ddof=1) / (n / (n - 1) * room)
+        most = max(most, abs(code - (1 - (x * (1 - x)).sum() / (n * room))))
+        parts = (x * (1 - x)).sum(), x.sum(), n - x.sum(), n
+        ours = float(ucb._eta(*(jnp.float32(part) for part in parts)))
+        assert ours == pytest.approx(code, abs=5e-7)  # some roundings of float32
+    assert most < 2e-14 and "2·10⁻¹⁴ apart at most" in (DOCS / "deviations.md").read_text(encoding="utf-8")
+    coin = np.arange(40) % 4 == 0
+    assert coin.var(ddof=1) / (coin.mean() * (1 - coin.mean())) == pytest.approx(40 / 39)
+    assert ucb._eta(jnp.float32(0), jnp.float32(10), jnp.float32(30), jnp.float32(40)) == 1
 
 
 def test_ucb_sc_plus_rises_to_infinity_at_its_pole() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.core import ticks
+from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.checks import InputError
 from jaxbandits.core.pytrees import pytree
 from jaxbandits.environments import Delayed, FiniteArms, FixedDelay, Piecewise, WithNullArm
@@ -39,6 +39,7 @@ from jaxbandits.policies import (
     Windowed,
     alarms,
 )
+from jaxbandits.policies.forgetting import _in_whole_pulls
 from jaxbandits.testing import assert_same_results, episode
 from tests.contract.worlds import KEY, world
 
@@ -472,15 +473,28 @@ def test_exploration_grows_with_the_root_of_the_alarms() -> None:
     """After k − 1 alarms any arm is played with probability α√k, and 1 at most; without ``growing`` it stays α."""
     flat, arms, rounds = FiniteArms.bernoulli([0.5] * 4, [0.5] * 4), 4, 6000
     for growing in (False, True):
-        policy = Restarting(Schedule(at=[1], arms=[0]), EveryFiftieth(), explore=0.1, growing=growing)
+        policy = Restarting(Schedule(at=[1], arms=[0]), EveryFiftieth(), explore=0.2, growing=growing)
         steps = one_lane(policy, flat, rounds, 3)
         known = np.asarray(steps.after.restarts)  # as each round was decided
-        chance = np.minimum(1, 0.1 * np.sqrt(1 + known)) if growing else np.full(rounds, 0.1)
+        chance = np.minimum(1, 0.2 * np.sqrt(1 + known)) if growing else np.full(rounds, 0.2)
         elsewhere = np.asarray(steps.action) != 0
+        assert elsewhere[known == 0].any()  # before the first alarm k = 1
         for part in (slice(0, 1000), slice(1000, 6000)):
             p = chance[part] * (1 - 1 / arms)
             assert abs(elsewhere[part].sum() - p.sum()) < 4 * math.sqrt((p * (1 - p)).sum())
-        assert known[-1] > 50
+        assert known[-1] > 40
+
+
+def test_whole_pulls_are_the_nearest_and_the_means_stay() -> None:
+    part = np.int32([0, ticks.ONE // 2 - 1, ticks.ONE // 2, ticks.ONE - 1])
+    pulls = ticks.Total(np.int32([2, 2, 2, 0]), part)
+    mean = np.array([0.25, 0.5, 0.75, 1.0])
+    n = ticks.to_units(ticks.join(pulls))
+    total = ticks.Total(*map(np.asarray, ticks.split(ticks.from_units(mean * n))))
+    whole = _in_whole_pulls(arm_statistics.empty(4)._replace(pulls=pulls, reward=total, cost=total))
+    assert whole.pulls.tolist() == [2, 2, 3, 1]
+    for sums in (whole.reward, whole.cost):
+        np.testing.assert_allclose(ticks.to_units(ticks.join(sums)), mean * [2, 2, 3, 1], atol=3e-7)
 
 
 def test_several_resources_are_watched_one_by_one() -> None:
@@ -522,4 +536,4 @@ def test_nothing_that_forgets_is_leapt() -> None:
             jb.simulate(policy, world("bernoulli"), HORIZON, key=KEY, engine="leap")
     moving = Piecewise.of([world("bernoulli")])
     result = jb.simulate(OmegaUCB(), moving, HORIZON, key=KEY, marks=1)
-    assert "Piecewise" in result.about["why_scan"]
+    assert "Piecewise" in result.about.why_scan

@@ -376,3 +376,14 @@ def test_what_they_need_is_said() -> None:
         jb.simulate(policies.InFlight(policies.PrimalDualBwK()), later, renewing, key=KEY)
     with pytest.raises(jb.InputError, match="it tells nothing of what is left"):
         jb.simulate(policies.UCBBwK(), WORLD, jb.Horizon(50), key=KEY)
+
+
+def test_a_cost_of_a_hundred_thousandth_is_no_gift() -> None:
+    """Money for the best arm in half of the rounds: who takes its price for 0 spends it all, and then stands still."""
+    price, rounds = 168 * 2.0**-24, 2000  # 10⁻⁵, beside an arm at 1
+    reward, cost = np.array([0.9, 0.5, 0.1]), np.array([[price], [0.0], [1.0]])
+    world = jb.environments.FiniteArms.empirical([[([r], [c]) for r, c in zip(reward, cost, strict=True)]])
+    limit = jb.TotalBudget([price * rounds / 2], last_pull="counts", rounds=rounds)
+    oracle = policies.KnapsackOracle(reward, cost)
+    result = jb.simulate(oracle, world, limit, key=KEY, replicates=4, marks=1)
+    assert (result.reward > 1390).all() and (result.reward <= 1400.001).all()

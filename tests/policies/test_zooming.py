@@ -140,7 +140,7 @@ def test_merge_gives_the_bits_of_scan(policy: Any, constraint: Any) -> None:
         return jb.simulate(policy, wobbly(), constraint, key=KEY, replicates=4, marks=7, engine=engine, **more)
 
     scan, merged = run("scan", slots=24), run("leap", slots=7, chunk=3)
-    assert merged.about["engine"] == "merge"
+    assert merged.about.engine == "merge"
     assert_same_results(scan, merged, "scan and merge")
     assert scan.ledger["rounds"].max() > 1000
 

@@ -28,7 +28,7 @@ def test_holm_by_hand() -> None:
 def test_entries_are_those_of_scipy() -> None:
     rng = np.random.default_rng(1)
     x = rng.exponential(size=(3, 30)) + np.array([0.0, 0.4, 1.0])[:, None]
-    t = dominance(array(x, "setting", "instance"))
+    t = dominance(array(x, "setting", "instance"), over="instance")
     for a in range(3):
         for b in range(3):
             if a == b:
@@ -56,7 +56,7 @@ def test_the_whole_table_is_seldom_wrong() -> None:
     tables = 300
     wrong = single = 0
     for _ in range(tables):
-        found = dominance(array(rng.normal(size=(6, 20)), "setting", "instance"))
+        found = dominance(array(rng.normal(size=(6, 20)), "setting", "instance"), over="instance")
         wrong += bool(found["clear"].any())
         single += bool((found["p"] < 0.05).any())
     assert wrong / tables < 0.05 + 3 * np.sqrt(0.05 * 0.95 / tables)
@@ -65,7 +65,7 @@ def test_the_whole_table_is_seldom_wrong() -> None:
 
 def test_a_constant_gap_is_clear_and_no_gap_is_not() -> None:
     noise = np.random.default_rng(4).normal(size=20)
-    found = dominance(array(np.stack([noise, noise, noise + 1]), "setting", "instance"))
+    found = dominance(array(np.stack([noise, noise, noise + 1]), "setting", "instance"), over="instance")
     assert found["smaller"].values.tolist() == [[False, False, True], [False, False, True], [False] * 3]
 
 
@@ -78,7 +78,7 @@ def test_the_needed_runs_give_the_power(strata: int) -> None:
     ideal = stats.norm.ppf((np.arange(40) + 0.5) / 40)
     shaped = scale * ideal / ideal.std(ddof=1) + 0.3
     d = array(shaped, "instance", "replicate")
-    needed = int(runs_needed(d, 0 * d, power=0.8)["needed"])
+    needed = int(runs_needed(d, 0 * d, power=0.8, over="replicate")["needed"])
 
     def found(n: int) -> float:
         many = 4000
@@ -98,7 +98,7 @@ def test_a_clear_difference_needs_no_more_and_no_difference_never_gets_clear() -
     d = array(
         np.concatenate([noise + 5, noise - noise.mean(), 0 * noise, noise - noise.mean() + 0.1]), "s", "replicate"
     )
-    found = runs_needed(d, 0 * d)
+    found = runs_needed(d, 0 * d, over="replicate")
     assert found["more"].values[0] == 0 and found["needed"].values[0] < 30
     assert found["needed"].values[1] > 1e6
     assert np.isinf(found["needed"].values[2]) and np.isinf(found["most"].values[2])
@@ -154,7 +154,7 @@ def test_false_claims_are_rare_over_all_looks(law: str) -> None:
     rng, tables = np.random.default_rng(1), 150
     false = true = 0
     for _ in range(tables):
-        found = clear_pairs(array(np.clip(null(law, rng, 400), 0, 100), *AXES), bound=100)
+        found = clear_pairs(array(np.clip(null(law, rng, 400), 0, 100), *AXES), bound=100, over="replicate")
         most, average = (part.values > 0 for part in found)
         wrong = {"equal means": average, "equal medians": most, "equal laws": most | average}
         false += bool(wrong[law].any())
@@ -167,19 +167,20 @@ def test_what_is_so_gets_clear_and_stays_so() -> None:
     rng = np.random.default_rng(2)
     world = rng.normal(50, 5, size=600)
     x = np.stack([world + rng.normal(2, 2, 600), world + rng.normal(0, 2, 600), world + rng.normal(0, 2, 600)])
-    whole, part = clear_pairs(array(x, *AXES), bound=100), clear_pairs(array(x[:, :300], *AXES), bound=100)
+    whole, part = (clear_pairs(array(some, *AXES), bound=100, over="replicate") for some in (x, x[:, :300]))
     assert 0 < int(whole.most[0, 1]) < 60 and 0 < int(whole.average[0, 1]) < 600
     assert int(whole.most[1, 0]) == int(whole.average[2, 0]) == int(whole.most[1, 2]) == 0
     for all_, first in zip(whole, part, strict=True):
         np.testing.assert_array_equal(np.where(all_ <= 300, all_, 0), first)
-    wide = clear_pairs(array(x, *AXES), bound=1000)
+    wide = clear_pairs(array(x, *AXES), bound=1000, over="replicate")
     assert int(wide.average[0, 1]) == 0 or int(wide.average[0, 1]) > int(whole.average[0, 1])
 
 
 def test_ties_are_no_gains_and_what_is_beyond_the_bound_does_not_count() -> None:
     same = np.full(300, 5.0)
-    assert not any(part.any() for part in clear_pairs(array(np.stack([same, same]), *AXES), bound=10))
-    found = clear_pairs(array(np.stack([same + 5, same]), *AXES), bound=5)  # of either 5 at most counts
+    assert not any(part.any() for part in clear_pairs(array(np.stack([same, same]), *AXES), bound=10, over="replicate"))
+    more = array(np.stack([same + 5, same]), *AXES)
+    found = clear_pairs(more, bound=5, over="replicate")  # of either 5 at most counts
     assert found.most[0, 1] > 0 and not found.average.any()
 
 
@@ -187,7 +188,7 @@ def test_labels_and_another_axis() -> None:
     x = array(np.array([[2.0, 1.0]] * 40), "replicate", "policy").assign_coords(policy=["a", "b"])
     found = dominance(x, among="policy", over="replicate")
     assert found["p"].dims == ("policy", "against") and list(found["against"].values) == ["a", "b"]
-    clear = clear_pairs(x, bound=2, among="policy")
+    clear = clear_pairs(x, bound=2, among="policy", over="replicate")
     assert isinstance(clear, ClearPairs) and int(clear.most.sel(policy="a", against="b")) == 9
 
 
@@ -199,15 +200,18 @@ SINGLE = array(np.ones((3, 1)), *AXES)
 @pytest.mark.parametrize(
     ("call", "what"),
     [
-        (lambda: dominance(X.expand_dims("mark")), "must have 'setting' and 'instance' only"),
+        (lambda: dominance(X.expand_dims("mark"), over="instance"), "must have 'setting' and 'instance' only"),
         (lambda: dominance(SINGLE, over="replicate"), "1 replicate given; it must have 2 or more"),
-        (lambda: runs_needed(SINGLE, SINGLE), "1 replicate given"),
+        (lambda: runs_needed(SINGLE, SINGLE, over="replicate"), "1 replicate given"),
         (lambda: runs_needed(X, X, over="instance", power=0.0), "power: 0.0 given"),
-        (lambda: clear_pairs(ONES, 0), "bound: 0 given"),
-        (lambda: clear_pairs(-ONES, 1), "x: 'a number below 0, NaN or infinity' given"),
-        (lambda: clear_pairs(ONES.expand_dims("mark"), 1), "must have 'setting' and 'replicate' only"),
+        (lambda: clear_pairs(ONES, 0, over="replicate"), "bound: 0 given"),
+        (lambda: clear_pairs(-ONES, 1, over="replicate"), "x: 'a number below 0, NaN or infinity' given"),
+        (
+            lambda: clear_pairs(ONES.expand_dims("mark"), 1, over="replicate"),
+            "must have 'setting' and 'replicate' only",
+        ),
         (lambda: clear_pairs(ONES, 1, over="instance"), "must have an axis 'instance'"),
-        (lambda: clear_pairs(ONES, 1, level=95), "level: 95 given"),
+        (lambda: clear_pairs(ONES, 1, level=95, over="replicate"), "level: 95 given"),
     ],
 )
 def test_errors(call, what: str) -> None:

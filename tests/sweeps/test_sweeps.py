@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import errno
 import functools
 import json
@@ -23,6 +24,7 @@ from jaxbandits.apps._cli.console import main
 from jaxbandits.apps._cli.sweep import status_lines
 from jaxbandits.sweeps import Curve, StorageError, Sweep, report, store, sweep
 from jaxbandits.sweeps import spec as spec_module
+from jaxbandits.sweeps.result import compared
 from jaxbandits.sweeps.spec import describe, first_difference, forecast, load_spec, make_plan
 from jaxbandits.sweeps.store import Folder, decode, encode, read_logs
 
@@ -82,6 +84,9 @@ def test_the_numbers_are_those_of_simulate(done):
     _, result = done
     data = result.data
     assert data["regret"].dims == ("setting", "environment", "budget", "instance", "replicate", "mark")
+    assert list(result.results) == [
+        (policy, name, budget) for name in ("three", "two") for budget in (0, 1) for policy in ("OmegaUCB", "MUCB")
+    ]
     for name, environment in (("three", world()), ("two", world(2))):
         for budget in (4.0, 16.0):
             alone = jb.simulate(
@@ -93,6 +98,10 @@ def test_the_numbers_are_those_of_simulate(done):
                 marks=3,
                 engine="scan",
             )
+            for policy in ("OmegaUCB", "MUCB"):
+                one, cell = alone.sel(policy=policy), result.results[policy, name, int(budget == 16.0)]
+                jb.testing.assert_same_results(dataclasses.replace(one, final={}), cell, f"{policy} on {name}")
+                assert dataclasses.replace(one.about, device="") == dataclasses.replace(cell.about, device="")
             part = data.sel(environment=name, budget=budget).isel(instance=slice(environment.instances))
             for what in ("regret", "realised_regret", "reward", "spent", "rounds"):
                 np.testing.assert_array_equal(part[what].values, getattr(alone, what).values, err_msg=what)
@@ -309,8 +318,10 @@ def test_disk_full(tmp_path, done, monkeypatch, capsys):
 # ---- the recommended value
 
 
-def of_runs(values, x, **coords):
-    return xarray.DataArray(values, dims=("setting", "replicate"), coords={"rho": ("setting", x), **coords})
+def of_runs(values, x, over="replicate"):
+    """The curve of one policy, all that a report has."""
+    (case,) = compared([xarray.DataArray(values, dims=("setting", over))], over)
+    return Curve.of("p", case, {"rho": np.asarray(x)})
 
 
 def test_the_indistinguishable_values_contain_the_best_one():
@@ -321,11 +332,35 @@ def test_the_indistinguishable_values_contain_the_best_one():
     lost = narrow = 0
     for _ in range(400):
         noise = rng.normal(0, 5, 30) + rng.gamma(2, 1, (means.size, 30)) - 2
-        curve = Curve.of("p", of_runs(means[:, None] + noise, grid), ["rho"], given=False)
+        curve = of_runs(means[:, None] + noise, grid)
         lost += not curve.indistinguishable[5]
         narrow += not curve.indistinguishable[[0, 1, 10, 11]].any()
     assert lost / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
     assert narrow > 380  # and what is clearly worse is left out
+
+
+@pytest.mark.parametrize("cells", [1, 4])
+def test_noise_is_called_clear_in_one_table_of_twenty(cells):
+    """Eight policies of one law, the best chosen by looking; plain 95 % intervals call a difference clear in half."""
+    rng, tables = np.random.default_rng(4), 400 // cells
+    noise = rng.normal(size=(tables, cells, 8, 30)) + rng.normal(0, 3, size=(tables, cells, 1, 30))
+    regrets = [[xarray.DataArray(x, dims=("setting", "replicate")) for x in table] for table in noise]
+    wrong = sum(any(case.clear.any() for case in compared(table, "replicate")) for table in regrets)
+    assert wrong / tables <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / tables)
+
+
+@pytest.mark.parametrize(("shift", "least"), [(3, 0.7), (-3, 0.7), (5, 0.95)])
+def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, least):
+    """The first of eight policies is so many standard errors of a difference worse, or better, than the others."""
+    rng, runs = np.random.default_rng(5), 60
+    clear = 0
+    for _ in range(300):
+        x = rng.normal(size=(8, runs))
+        x[0] += shift * np.sqrt(2 / runs)
+        (case,) = compared([xarray.DataArray(x, dims=("setting", "replicate"))], "replicate")
+        best = int(x.mean(axis=1).argmin())
+        clear += bool(case.clear[0, best] if shift > 0 else case.clear[1:, 0].any())
+    assert clear / 300 >= least
 
 
 def test_recommendation_in_words():
@@ -334,16 +369,16 @@ def test_recommendation_in_words():
     wiggle = np.random.default_rng(1).normal(0, 0.1, (5, 20))
 
     def said(means, given=grid):
-        return Curve.of("p", of_runs(np.array(means)[:, None] + common + wiggle, given), ["rho"], given=False)
+        return of_runs(np.array(means)[:, None] + common + wiggle, given)
 
     assert said([9, 1.01, 1, 1.02, 9]).recommendation() == "rho = 0.3, indistinguishable from 0.2 to 0.4"
     assert said([9, 5, 1, 5, 9]).recommendation() == "rho = 0.3, clearly better than every other value"
     assert said([1.01, 9, 1, 1.02, 9]).recommendation() == "rho = 0.3, indistinguishable from 0.1 and 0.3 to 0.4"
     assert said([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation() == "rho = 0.3, indistinguishable from 0.2 to 0.4"
     assert said([1, 5, 9, 9, 9]).at_edge == ["rho"] and said([9, 1, 5, 5, 5]).at_edge == []
-    same = Curve.of("p", of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3]), ["rho"], given=False)
+    same = of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3])
     assert same.recommendation() == "all values of rho are equal: the same regret in every run" and same.at_edge == []
-    one = Curve.of("p", of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2]), ["rho"], given=False)
+    one = of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2])
     assert "rho = 0.2" in one.recommendation() and one.indistinguishable.all()
 
 
@@ -374,12 +409,12 @@ def test_several_environments_and_budgets_give_a_map_of_cases(tmp_path):
 def test_a_curve_says_what_a_few_units_carry():
     means = np.linspace(5, 1, 2)[:, None] + np.random.default_rng(1).normal(size=(2, 60)) / 10
     means[1, :2] = 40.0
-    curve = Curve.of("p", of_runs(means, [0.1, 0.2]), ["rho"], given=False, unit="instance")
+    curve = of_runs(means, [0.1, 0.2], over="instance")
     assert curve.best == 1 and curve.warnings[0] == (
         "heavy tail: 2 of 60 instances carry 58% of this mean: more instances will move it"
     )
     assert report._about(curve)[1] == "    2 of 60 instances carry 58% of this mean: more instances will move it"
-    few = Curve.of("p", of_runs(means[:, 2:8], [0.1, 0.2]), ["rho"], given=False)
+    few = of_runs(means[:, 2:8], [0.1, 0.2])
     assert few.warnings == ("few units: 6 runs are too few for an interval that holds its level; take 11 or more",)
 
 
@@ -426,7 +461,7 @@ def test_descriptions():
     assert describe(np.float32([0.5])) == {"dtype": "<f4", "values": [0.5]}
     assert describe(np.zeros(100)) != describe(np.ones(100))
     assert describe(world()) == describe(world()) != describe(world(2))
-    assert "code" in describe(two_parameters()) and "code" not in describe(jb.policies.OmegaUCB())
+    assert describe(functools.partial)["is"] == "functools.partial"
     with pytest.raises(jb.InputError, match="cannot be told from another"):
         describe({"x": object()})
     assert first_difference({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2}) == ("a.b", 1, 3)
@@ -543,92 +578,78 @@ def test_bad_arguments(given, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def made(k, d=1):
-    """A function with a closure and a default."""
+CODE = """
+import dataclasses
+import pathlib
+import jax
+import numpy as np
+import jaxbandits as jb
+from jaxbandits.policies.base import IndexPolicy
+import sweep_helpers
 
-    def f(x, d=d):
-        return k * x + d
+@jb.pytree
+class Mine(IndexPolicy):
+    def score(self, arms):
+        return sweep_helpers.scaled(arms.reward) * float(pathlib.Path({file!r}).read_text())
 
-    return f
+@jb.pytree
+class World(jb.environments.FiniteArms):
+    def values(self):
+        reward, cost = super().values()
+        return {best} * reward, cost
 
+@jb.pytree
+class Rounds(jb.Horizon):
+    def expected_clock(self, ledger):
+        return {clock} * ledger["rounds"]
 
-def test_functions_are_told_by_what_they_hold():
-    """Closures, defaults, the object of a method, what is wrapped."""
-
-    class Scale:
-        def __init__(self, k):
-            self.k = k
-
-        def __repr__(self):
-            return f"Scale({self.k})"
-
-        def f(self, x):
-            return self.k * x
-
-    def odd(n):
-        return n and even(n - 1)
-
-    def even(n):
-        return not n or odd(n - 1)
-
-    key = jax.random.key(3)
-    assert describe(made(1)) == describe(made(1)) != describe(made(2))
-    assert describe(made(1)) != describe(made(1, d=2))
-    assert describe(Scale(1).f) == describe(Scale(1).f) != describe(Scale(2).f)
-    assert describe(odd) == describe(odd) != describe(even)
-    assert describe(made(key)) == describe(made(jax.random.key(3))) != describe(made(jax.random.key(4)))
-    assert describe(made(1, d=object())) == describe(made(1, d=object()))
-    for wrap in (jax.jit, jax.vmap, functools.lru_cache, lambda f: jax.vmap(f, in_axes=1)):
-        assert describe(wrap(made(1))) == describe(wrap(made(1))) != describe(wrap(made(2)))
-    assert describe(jax.vmap(made(1))) != describe(jax.vmap(made(1), in_axes=1))
+sweep = jb.Sweep(
+    policies=Mine(), environments={world}, constraint={limit}, replicates=2, engine="scan")
+"""
+ARMS = "jb.environments.random_bernoulli(jax.random.key(1), instances=2, arms=3)"
 
 
 def test_a_sweep_is_the_code_that_it_plays(tmp_path, monkeypatch):
-    """Not the text around it: a helper in another file counts, a comment does not."""
+    """Not the text around it: a helper in another file counts, and what is read; a comment does not."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    file = tmp_path / "factor.txt"
 
-    def told(factor, comment):
+    def code(factor=2, comment="one", read=1.0, best=1.0, clock=2**24, limit="jb.Horizon(20)", world=ARMS):
         sys.modules.pop("sweep_helpers", None)
         (tmp_path / "sweep_helpers.py").write_text(f"def scaled(x):\n    return {factor} * x\n")
-        text = f"# {comment}\nimport sweep_helpers\n\ndef f(x):\n    return sweep_helpers.scaled(x)\n\n{SPEC}"
-        (tmp_path / "told.py").write_text(text)
-        load_spec(str(tmp_path / "told.py"))
-        return describe(sys.modules.pop("jaxbandits_spec_told").f)
+        file.write_text(str(read))
+        text = CODE.format(file=str(file), best=best, clock=clock, limit=limit, world=world)
+        (tmp_path / "spec.py").write_text(f"# {comment}\n{text}")
+        return make_plan(load_spec(str(tmp_path / "spec.py"))).identity["code"]
 
-    assert told(2, "one") == told(2, "two") != told(3, "one")
-
-
-SESSION = """
-def f(x):
-    return {body} if x in {{"aa", "bb", "cc", "dd"}} else 0
-
-class Base:
-    def f(self):
-        return {body}
-
-class Inherits(Base):
-    pass
-
-class Static:
-    f = staticmethod(lambda x: {body})
-
-class Property:
-    f = property(lambda self: {body})
-"""
+    first = code()
+    assert list(first) == ["Mine on FiniteArms"]
+    assert first == code(comment="two") != code(factor=3)
+    assert first == code() != code(read=2.0)
+    # What the host asks for is no part of a trace, and counts too.
+    world = f"World(**{{field.name: getattr({ARMS}, field.name) for field in dataclasses.fields(World)}})"
+    assert code(world=world) != code(world=world, best=0.5)
+    assert code(limit="Rounds(20)") == code(limit="Rounds(20)") != code(limit="Rounds(20)", clock=2**23)
 
 
-def of_a_session(body):
-    names = {"__name__": "no_such_module"}
-    exec(SESSION.format(body=body), names)
-    return [describe(names[name]) for name in ("f", "Base", "Inherits", "Static", "Property")]
+def test_a_sweep_of_this_packages_code_has_its_version_only():
+    assert make_plan(spec()).identity["code"] == {}
 
 
-def test_code_of_a_session_is_told_apart():
-    """A notebook or ``python -c`` has no file whose digest could change; a set has another order in each process."""
-    assert of_a_session("3") == of_a_session("3")
-    assert all(a != b for a, b in zip(of_a_session("3"), of_a_session("4"), strict=True))
-    script = f"from tests.sweeps.test_sweeps import of_a_session; print(of_a_session({'3'!r}))"
-    other = os.environ | {"PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"}
-    done = subprocess.run([sys.executable, "-c", script], env=other, capture_output=True, check=True, text=True)
-    assert done.stdout == f"{of_a_session('3')}\n"
+def test_another_process_makes_the_same_sweep(tmp_path):
+    file = tmp_path / "spec.py"
+    (tmp_path / "sweep_helpers.py").write_text("def scaled(x):\n    return 2 * x\n")
+    (tmp_path / "factor.txt").write_text("1")
+    limits = {"best": 1.0, "clock": 2**24, "limit": "Rounds(20)", "world": ARMS}
+    file.write_text(CODE.format(file=str(tmp_path / "factor.txt"), **limits))
+    script = (
+        "from jaxbandits.sweeps.spec import load_spec, make_plan; "
+        f"print(make_plan(load_spec({str(file)!r})).identity['code'])"
+    )
+
+    def another(seed):
+        other = os.environ | {"PYTHONHASHSEED": seed}
+        return subprocess.run([sys.executable, "-c", script], env=other, capture_output=True, check=True, text=True)
+
+    assert another("1").stdout == another("2").stdout != "{}\n"

@@ -90,9 +90,9 @@ def workers_of(folder):
 
 
 def children(process):
-    """The processes that this one started (on Linux)."""
-    listed = [path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/children")]
-    return [int(pid) for pid in " ".join(listed).split()]
+    """The workers that this process started (on Linux); Python's own tracker of resources is none."""
+    listed = " ".join(path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/children"))
+    return [int(pid) for pid in listed.split() if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 class Cluster:
@@ -178,7 +178,7 @@ def test_kills_of_the_caller_and_of_workers(work):
     code, _, err = told(sweep)
     assert code == 0, err
     assert contents(out) == whole
-    assert any(note["event"] == "failed" and "was killed" in note["why"] for note in read_logs(out)[-1])
+    assert len({note["worker"] for note in read_logs(out)[-1] if note["event"] == "block"}) == 3  # one was replaced
 
 
 def life(folder, out, seconds, of_the_caller):

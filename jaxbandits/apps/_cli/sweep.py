@@ -18,9 +18,8 @@ SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/
 The same command again continues where it stopped, also after a kill, on other devices or with another --on.
 
 Who plays: this process, or with --on
-  processes:4                four processes on this machine
+  processes:4                four processes on this machine (Dask: pip install 'jaxbandits[dask]')
   dask:tcp://HOST:8786       the workers of a Dask scheduler that runs (on Slurm, Kubernetes, SSH, …)
-  dask:local:4               a Dask cluster of four processes on this machine
 """
 
 
@@ -64,7 +63,7 @@ def run_sweep(arguments: argparse.Namespace, given: list[str]) -> int:
         raise bad("--workers", arguments.workers, "left out with --on")
     kept = f"finished blocks are in {line(out)}, the same command continues" if out else "nothing was written"
     try:
-        with named_as_options(arguments):
+        with named_as_options({*vars(arguments)}):
             spec = load_spec(arguments.spec)
             if arguments.dry_run:
                 say("\n".join(_forecast(make_plan(spec), arguments)))

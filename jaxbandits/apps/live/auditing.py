@@ -17,6 +17,7 @@ from jaxbandits.apps.live.state import State, of_one_setting, select
 from jaxbandits.core import arm_statistics, streams
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import InputError, bad, whole_number
+from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Policy, View
 from jaxbandits.core.pytrees import Pytree
 from jaxbandits.policies import FixedSplit
@@ -155,12 +156,12 @@ def _draws(policy: Any, learnt: Pytree, view: View, open: np.ndarray) -> bool:
     return bool(roles - {int(streams.Role.TIE)})
 
 
-@jax.jit
+@jit
 def _exact(policy: Any, learnt: Pytree, view: View, open: jax.Array) -> jax.Array:
     known = arm_statistics.counted(learnt, open) if isinstance(learnt, ArmStatistics) else learnt
     return jnp.exp(policy.log_probabilities(known, view))
 
 
-@jax.jit
+@jit
 def _drawn(policy: Policy, learnt: Pytree, words: jax.Array, view: View, open: jax.Array) -> jax.Array:
     return jax.vmap(lambda word: select(policy, learnt, word, view, open)[1])(words)

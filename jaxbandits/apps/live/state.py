@@ -28,6 +28,7 @@ from jaxbandits.apps.live.step import in_first_places
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import MOST_INT, InputError, bad, number, positive_number, shown
+from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, select_tree, walk
 from jaxbandits.core.settings import Settings
@@ -50,13 +51,13 @@ class Request:
     time: float  # when it was decided; the period of that time pays
 
 
-@jax.jit
+@jit
 def select(policy: Policy, learnt: Pytree, words: jax.Array, view: View, open: jax.Array) -> tuple[Pytree, jax.Array]:
     """The policy's state after a decision, and the arm."""
     return policy.select_while_open(learnt, streams.typed(words), view, open)
 
 
-@jax.jit
+@jit
 def _update(policy: Policy, learnt: Pytree, words: jax.Array, there: jax.Array, arrived: jax.Array) -> Pytree:
     """What is known after one outcome: round, arm, reward, cost. The simulator's ``wrappers.learn`` does the same."""
     round, arm, reward, cost = arrived
@@ -64,7 +65,7 @@ def _update(policy: Policy, learnt: Pytree, words: jax.Array, there: jax.Array, 
     return policy.update(learnt, streams.typed(words), seen)
 
 
-@jax.jit
+@jit
 def _update_all(policy: Policy, learnt: Pytree, words: jax.Array, there: jax.Array, arrived: jax.Array) -> Pytree:
     def one(before: Pytree, arrival: jax.Array) -> tuple[Pytree, None]:
         return select_tree(arrival[0] > 0, _update(policy, before, words, there, arrival), before), None

@@ -14,7 +14,7 @@ from jaxbandits._tables import NumberStyle
 from jaxbandits.apps._cli.compare import chosen_policies, parser
 from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison import Answer, answer_of, compare, report, write_report
-from jaxbandits.apps.comparison.answer import Gain, NoiseCheck, money_over_budgets
+from jaxbandits.apps.comparison.answer import Gain, NoiseCheck, Spread, money_over_budgets
 from jaxbandits.apps.comparison.comparison import ANSWER_FILES, FILES
 from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, BEST, EVEN, POLICIES, SEEN, best_by_file
 from jaxbandits.core.checks import InputError
@@ -35,10 +35,11 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
     comparison, accounts = answer.comparison, answer.comparison.accounts
     assert len(answer.settings) == 2
     for part in answer.settings:
-        row = list(comparison.plan.settings).index(part.setting)
+        row = list(comparison.plan.played.labels).index(part.setting)
         reward = comparison.data["reward"].values[row, 0]
         assert part.earned.mean == pytest.approx(reward.mean())
-        assert part.earned.low == pytest.approx(np.quantile(reward, 0.025))
+        ends = part.earned.low, part.earned.high  # of 40 runs the least and the most
+        assert ends == (reward.min(), reward.max()) and part.earned.coverage == pytest.approx(39 / 41)
         assert sum(arm.share.mean for arm in part.arms[0]) == pytest.approx(1)
         assert sum(arm.pulls.mean for arm in part.arms[0]) == pytest.approx(
             comparison.data["pulls"].values[row, 0].mean()
@@ -58,8 +59,8 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
 
 def test_baselines_split_as_they_say(answer: Answer) -> None:
     plan, accounts = answer.comparison.plan, answer.baselines.accounts
-    assert list(answer.baselines.plan.settings) == [SEEN, EVEN, BEST]
-    best = best_by_file(plan)
+    assert list(answer.baselines.plan.played.labels) == [SEEN, EVEN, BEST]
+    best = best_by_file(plan.table, plan.worlds, plan.spending)
     pulls = accounts.pulls[2, 0]  # known by the file, not draw by draw: the same arm in every run
     assert (pulls.sum(axis=-1) == pulls[:, best[0]]).all() and answer.best_arms == tuple(best)
     clicks = np.array([400.0, 250.0, 600.0])
@@ -73,10 +74,10 @@ def test_baselines_split_as_they_say(answer: Answer) -> None:
 
 def test_a_second_noise_and_smaller_budgets(answer: Answer) -> None:
     assert isinstance(answer.check, NoiseCheck) and answer.check.noise == "bernoulli" and answer.check.runs == 40
-    assert {name for name, _ in answer.check.ranking} == set(answer.comparison.plan.settings)
+    assert {name for name, _ in answer.check.ranking} == set(answer.comparison.plan.played.labels)
     assert answer.check.same_best == (answer.check.ranking[0][0] == answer.settings[0].setting)
     best = answer.settings[0]
-    number = list(answer.comparison.plan.settings).index(best.setting)
+    number = list(answer.comparison.plan.played.labels).index(best.setting)
     budgets, money = money_over_budgets(answer.comparison, number)
     np.testing.assert_allclose(budgets, 60 * np.arange(1, 5) / 4)
     assert money.sum(axis=(1, 2)) == pytest.approx(budgets, abs=3.0)  # the last click, and 40 runs' noise
@@ -98,6 +99,37 @@ def test_the_words(answer: Answer) -> None:
     assert len(report.GLOSSARY) == 6
     with pytest.raises(InputError, match=r"policy: 'bts' given; it must be one of omega_ucb"):
         answer_of(answer.comparison, ["bts"], check=False)
+
+
+@pytest.mark.parametrize("runs", [20, 25, 39, 78, 100, 200])
+def test_a_further_run_lies_between_as_often_as_is_said(runs: int) -> None:
+    """Of a skewed law, and at least as often where runs may be equal; the worst of four says less."""
+    drawn, tries = np.random.default_rng(runs), 4000
+    for values, ties in ((drawn.exponential(size=(tries, runs + 1)) ** 2, False),
+                         (drawn.poisson(3.0, size=(tries, runs + 1)), True)):  # fmt: skip
+        spreads = [Spread.of(row[:-1].astype(float)) for row in values]
+        (coverage,) = {spread.coverage for spread in spreads}
+        assert 0.9 < coverage < 0.976 and (coverage >= 0.95 - 1e-12) == (runs >= 39)
+        inside = [x.low <= row[-1] <= x.high for x, row in zip(spreads, values, strict=True)]
+        z = (np.mean(inside) - coverage) / np.sqrt(coverage * (1 - coverage) / tries)
+        assert z > -3.5 and (ties or z < 3.5)
+
+
+@pytest.mark.parametrize(("runs", "sentence", "note"), [
+    (19, "(no interval for a further run: it takes 20 runs, 19 were played).",
+     "No interval for a further run stands beside the means: it takes 20 runs, 19 were played."),
+    (20, " in 90 of 100 runs).", "90 of 100 further runs would lie between the numbers in brackets."),
+])  # fmt: skip
+def test_below_twenty_runs_no_interval_is_printed_and_the_page_says_why(
+    folder: Path, runs: int, sentence: str, note: str
+) -> None:
+    played = answer_of(compare("ads.csv", 20.0, OmegaUCB(rho=0.25), runs=runs, marks=2), check=False)
+    first, *others = report.text_of(played.comparison, played).split("\n")[1:]
+    assert first.endswith(sentence)
+    spring = next(line for line in others if line.strip().startswith("Spring"))
+    assert bool(re.search(r"\d \([\d.]+–[\d.]+\)", spring)) == (runs >= 20)
+    page = report.page_of(played, dict.fromkeys(("money", "results"), b""))
+    assert note in page and "nan" not in page
 
 
 @pytest.fixture
@@ -181,7 +213,7 @@ def test_clear_is_one_test_in_the_ranking_and_in_the_answer(answer: Answer) -> N
     """Holm's over all pairs of the table; what the answer calls more is what the ranking's test would call clear."""
     mine, splits = answer.comparison.data["reward"], answer.baselines.data["reward"]
     for part in answer.settings:
-        at = list(answer.comparison.plan.settings).index(part.setting)
+        at = list(answer.comparison.plan.played.labels).index(part.setting)
         table = splits.copy(data=splits.values).isel(setting=[0, 0, 1, 2]).copy()
         table.values[0] = mine.values[at]
         found = dominance(table.drop_vars("setting"), over="replicate")["clear"].values[0, 1:]

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jaxbandits.apps.comparison._reading import columns
+from jaxbandits.apps.comparison._reading.columns import Texts
 from jaxbandits.apps.comparison._reading.numbers import (
     BAD,
     NEGATIVE,
@@ -30,6 +32,10 @@ LOG = "name,reward,cost\n"
 # ---- numbers
 
 
+def column(*texts: str) -> Texts:
+    return np.array(texts, np.object_)
+
+
 @pytest.mark.parametrize(
     ("text", "point", "value"),
     [("+1.5e3", ".", 1500), ("1,300.50", ".", 1300.5), ("1.300,50", ",", 1300.5), ("1.234.567", ",", 1234567),
@@ -39,7 +45,7 @@ LOG = "name,reward,cost\n"
      ("5.–", ".", 5), ("2.50 %", ".", 0.025), ("2,5%", ",", 0.025)],
 )  # fmt: skip
 def test_numbers_in_every_dress(text: str, point: str, value: float) -> None:
-    (found,), _, _ = read_numbers([[text]], [False], ",", point)
+    (found,), _, _ = read_numbers([column(text)], [False], ",", point)
     assert found.state.tolist() == [NUMBER]
     assert found.values[0] == pytest.approx(value, rel=1e-15)
 
@@ -55,7 +61,7 @@ def test_numbers_in_every_dress(text: str, point: str, value: float) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_amount(text: str, state: int) -> None:
-    (found,), _, _ = read_numbers([[text]], [False], ",", ".")
+    (found,), _, _ = read_numbers([column(text)], [False], ",", ".")
     assert found.state.tolist() == [state]
 
 
@@ -70,7 +76,7 @@ def test_what_is_no_amount(text: str, state: int) -> None:
 def test_the_decimal_sign_is_told_from_the_whole_file(
     clicks: str, cost: str, separator: str, point: str, first: float
 ) -> None:
-    found, style, _ = read_numbers([[clicks], [cost]], [True, False], separator)
+    found, style, _ = read_numbers([column(clicks), column(cost)], [True, False], separator)
     assert style.decimal == point and first in (found[0].values[0], found[1].values[0])
 
 
@@ -101,20 +107,20 @@ def test_refunds_are_summed_and_percent_of_an_amount_is_refused(tmp_path: Path) 
      "Wed, 13 March 2024 08:30", "13-Mar-24 08:30", "1710318600", "1710318600000", "1710318600000000"],
 )  # fmt: skip
 def test_times_in_many_forms(text: str) -> None:
-    found, _ = read_times([text, "NA"])
+    found, _ = read_times(column(text, "NA"))
     assert found is not None
     assert found.astype("datetime64[s]").astype(str).tolist() == ["2024-03-13T08:30:00", "NaT"]
 
 
 def test_days_and_months_are_told_apart_by_the_column_or_with_a_note() -> None:
-    days, note = read_times(["03/04/2024", "13/04/2024"])
+    days, note = read_times(column("03/04/2024", "13/04/2024"))
     assert days is not None and days[0] == np.datetime64("2024-04-03") and note == ""
-    months, note = read_times(["03/04/2024", "04/04/2024"])
+    months, note = read_times(column("03/04/2024", "04/04/2024"))
     assert months is not None and months[0] == np.datetime64("2024-03-04") and "month first" in note
-    days, note = read_times(["03/04/2024", "04/04/2024"], custom=True)
+    days, note = read_times(column("03/04/2024", "04/04/2024"), custom=True)
     assert days is not None and days[0] == np.datetime64("2024-04-03") and "day first" in note
-    assert read_times(["soon"])[0] is None
-    rounds, note = read_times(["10", "9", "NA"])
+    assert read_times(column("soon"))[0] is None
+    rounds, note = read_times(column("10", "9", "NA"))
     assert rounds is not None and rounds[0] > rounds[1] and np.isnat(rounds[2]) and "orders the rows" in note
 
 
@@ -493,3 +499,26 @@ def test_intervals_come_from_what_the_file_has(tmp_path: Path) -> None:
     assert interval_names(log) == [ROWS] and all(x.low < x.value for x in estimates(log)[0])
     means = estimates(read(tmp_path, "name,mean_reward,mean_cost\na,0.5,1\nb,0,1\n").instances[0])
     assert [x.value for x in means[1]] == [0, 1, math.inf] and math.isnan(means[0][0].low)
+
+
+def test_a_new_line_among_the_words_changes_no_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a pull is, and which name is coarser, is said beside the words, and not by a line's number."""
+    longer = {role: [("", ["zzz"]), *ranks] for role, ranks in columns._ranks().items()}
+    header = ["Ad name", "Campaign", "Impressions", "Cost", "Conversions"]
+
+    def read() -> tuple[str, tuple[int, ...]]:
+        found = columns.find_columns(header, {}, "it")
+        assert found is not None
+        return found.pull_unit, found.levels
+
+    before = read()
+    assert before == ("impression", (1,))
+    try:
+        monkeypatch.setattr(columns, "_ranks", lambda: longer)
+        columns.rank_of.cache_clear()
+        columns.title.cache_clear()
+        assert columns.rank_of()["clicks"]["impressions"] == 9 and read() == before
+    finally:
+        monkeypatch.undo()
+        columns.rank_of.cache_clear()
+        columns.title.cache_clear()

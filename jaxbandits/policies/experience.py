@@ -1,0 +1,323 @@
+"""From offline to online: policies that start from what is known, and policies that learn in batches."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits.core import arm_statistics, ticks
+from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.checks import InputError, bad, numbers, whole_number
+from jaxbandits.core.protocol import Observation, Policy, View
+from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
+from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core.ticks import Total
+from jaxbandits.policies.base import IndexPolicy, check_score_inside, chooses_by_score
+from jaxbandits.policies.wrappers import Around
+
+# --- A history: how often each arm was pulled before the first round, and what it brought
+
+
+@pytree
+class History:
+    """What each arm brought before the run: pulls, Σ reward, Σ cost. Build one with :meth:`of`.
+
+    Sums are kept as whole units and ticks, since a float32 would round them.
+    """
+
+    pulls: ArrayLike = leaf(core=1, integer=True, at_least=0)  # i32[…, K]
+    reward: ArrayLike = leaf(core=1, integer=True, at_least=0)  # whole units of the sums
+    reward_part: ArrayLike = leaf(core=1, integer=True, at_least=0)  # and ticks
+    cost: ArrayLike = leaf(core=1, integer=True, at_least=0)
+    cost_part: ArrayLike = leaf(core=1, integer=True, at_least=0)
+
+    rests: ClassVar[bool] = True  # it is what it is
+
+    @staticmethod
+    def of(pulls: Any, reward: Any, cost: Any) -> History:
+        """A history of one instance ``[K]``, or of each, ``[instance, K]``.
+
+        Args:
+            pulls: whole numbers of at least 0; 0 for an arm that nobody has tried, or that an instance has not.
+            reward, cost: sums over these pulls, in the environment's units, from 0 to ``pulls`` each.
+
+        Raises:
+            InputError: shapes that differ, numbers out of range.
+
+        Example:
+            >>> from jaxbandits.policies import History
+            >>> History.of([90, 10], reward=[45, 4.5], cost=[60, 5]).reward_part.tolist()
+            [0, 8388608]
+        """
+        n, *sums = (numbers(name, x) for name, x in (("pulls", pulls), ("reward", reward), ("cost", cost)))
+        if n.ndim not in (1, 2) or any(x.shape != n.shape for x in sums):
+            shapes = " and ".join(str(list(x.shape)) for x in (n, *sums))
+            raise InputError(f"pulls, reward, cost: shapes {shapes} given; all must be [K] or [instance, K]")
+        if not ((n >= 0) & (n == np.rint(n)) & (n < 2**30)).all():
+            raise bad("pulls", pulls, "whole numbers from 0 to 2**30")
+        for name, x in zip(("reward", "cost"), sums, strict=True):
+            if not ((x >= 0) & (x <= n)).all():
+                raise bad(name, x.tolist(), "sums over the pulls: from 0 to the number of pulls of each arm")
+        parts = [ticks.split(ticks.from_units(x)) for x in sums]
+        lead = (lambda x: x[None]) if n.ndim == 2 else (lambda x: x)  # [setting, instance, K]
+        arrays = [n.astype(np.int32), *(np.asarray(half) for part in parts for half in part)]
+        return History(*map(lead, arrays))
+
+    def totals(self, spreads: bool) -> ArmStatistics:
+        """As a policy counts, ``[K]``; Σx(1 − x), where it reads that, as if all outcomes were 0 or 1: none."""
+        none = ticks.zero(jnp.shape(self.pulls)) if spreads else None
+        reward, cost = Total(self.reward, self.reward_part), Total(self.cost, self.cost_part)  # type: ignore[arg-type]
+        return jax.tree.map(jnp.asarray, ArmStatistics(self.pulls, reward, cost, none, none))  # type: ignore[arg-type]
+
+    @property
+    def rounds(self) -> jax.Array:
+        """All pulls, ``i32[]``: rounds count on from here."""
+        return jnp.sum(jnp.asarray(self.pulls), axis=-1, dtype=jnp.int32)
+
+
+def experienced(policy: Policy, history: History) -> Policy:
+    """The policy as it would be if it had pulled the arms so often before, with these sums; rounds count on.
+
+    Its statistics begin at the history's, and t of its formula at the number of all earlier pulls + 1. So an arm that
+    was tried enough needs no initial pulls, and one that nobody tried is pulled at once. Draws keep the addresses of
+    the run's own rounds. Index policies that leap leap on.
+
+    Args:
+        policy: one that keeps sums over observations (every index, randomised and average-cost policy), or
+            :class:`~jaxbandits.policies.BudgetedThompson`; one cost.
+        history: from :meth:`History.of`.
+
+    Returns:
+        A policy.
+
+    Raises:
+        InputError: a policy that learns in another way.
+
+    Source: warm start from logged data, as in Shivaswamy, Joachims, Multi-armed bandit problems with history, AISTATS
+    2012 (UCB1 with counts and means that include the history).
+
+    Deviations: Σx(1 − x) is not part of a history, and counts as 0 until pulls bring it.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.6], [0.5, 0.3])
+        >>> history = jb.policies.History.of([400, 400], reward=[203, 246], cost=[199, 124])
+        >>> both = [jb.policies.OmegaUCB(rho=0.25), jb.policies.experienced(jb.policies.OmegaUCB(rho=0.25), history)]
+        >>> limit = jb.TotalBudget(100.0, last_pull="counts")
+        >>> result = jb.simulate(both, arms, limit, key=jax.random.key(0), replicates=50, marks=1)
+        >>> result.regret.mean(["instance", "replicate", "mark"]).round(1).values.tolist()
+        [3.3, 0.0]
+    """
+    return ExperiencedIndex(policy, history) if chooses_by_score(policy) else Experienced(policy, history)
+
+
+@pytree
+class ExperiencedIndex(IndexPolicy):
+    """An index policy that starts from a history; made by :func:`experienced`."""
+
+    policy: IndexPolicy = leaf()
+    history: History | None = leaf()
+    earlier: ArrayLike = leaf(default=None, integer=True)  # set by `scoring`
+
+    @property
+    def spreads(self) -> bool:  # type: ignore[override]
+        return self.policy.spreads
+
+    @property
+    def rests(self) -> bool:  # type: ignore[override]
+        return self.policy.rests
+
+    @property
+    def rounding(self) -> float:  # type: ignore[override]
+        return self.policy.rounding
+
+    @property
+    def leaps_up_to(self) -> int:  # type: ignore[override]
+        return self.policy.leaps_up_to
+
+    def check(self, spec: FiniteSpec) -> None:
+        check_score_inside(self, self.policy)
+        super().check(spec)
+        _check_arms(self.history, spec)
+        self.policy.check(spec)
+
+    def init(self, spec: FiniteSpec) -> ArmStatistics:
+        """The history."""
+        return self.history.totals(self.spreads)  # type: ignore[union-attr]
+
+    def scoring(self) -> IndexPolicy:
+        """What is left of the history for a score is its length."""
+        if self.history is None:
+            return self
+        return type(self)(self.policy.scoring(), None, self.history.rounds)
+
+    def earlier_pulls(self) -> jax.Array:
+        """Those of the history."""
+        return jnp.asarray(self.history.pulls)  # type: ignore[union-attr]
+
+    def own_round(self, round: jax.Array) -> jax.Array:
+        """It counts on from the history."""
+        return round + (self.earlier if self.history is None else self.history.rounds)
+
+    def score(self, arms: Arms) -> jax.Array:
+        """The inner policy's."""
+        return self.policy.score(arms)
+
+
+@pytree
+class Experienced(Around):
+    """Any other policy that starts from a history; made by :func:`experienced`."""
+
+    policy: Policy = leaf()
+    history: History = leaf()
+
+    def check(self, spec: FiniteSpec) -> None:
+        if not hasattr(self.policy, "with_history"):
+            what = "a policy that adds up what each arm brought, such as OmegaUCB(), to start from a history"
+            raise bad("policy", type(self.policy).__name__, what)
+        _check_arms(self.history, spec)
+        super().check(spec)
+
+    def init(self, spec: FiniteSpec) -> Pytree:
+        """What the inner policy would know."""
+        totals = self.history.totals(getattr(self.policy, "spreads", False))
+        return self.policy.with_history(self.policy.init(spec), totals)  # type: ignore[attr-defined]
+
+    def _later(self, view: View) -> View:
+        return view._replace(round=view.round + self.history.rounds)
+
+    def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
+        """The inner policy learns, in the round of its own count."""
+        return self.policy.update(state, key, observation._replace(view=self._later(observation.view)))
+
+    def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
+        return self.policy.select(state, key, self._later(view))
+
+    def select_while_open(self, state: Pytree, key: jax.Array, view: View, open: jax.Array) -> tuple[Pytree, Pytree]:
+        return self.policy.select_while_open(state, key, self._later(view), open)
+
+    def recommend(self, state: Pytree, view: View) -> jax.Array | None:
+        return self.policy.recommend(state, self._later(view))
+
+
+def _check_arms(history: Any, spec: FiniteSpec) -> None:
+    if spec.resources is not None:
+        raise bad("environment", f"{spec.resources} resources", "one with one cost for a policy with a history")
+    if history is not None and np.shape(history.pulls)[-1] != spec.arms:
+        raise InputError(f"history: {np.shape(history.pulls)[-1]} arms given; it must have {spec.arms}, as the world")
+
+
+# --- Learning in batches: one decides, and sees what came of it, once a day
+
+
+class BatchedState(NamedTuple):
+    """The inner policy's state, and what the last batches brought that is not known yet, by batch."""
+
+    inner: Pytree
+    batch: jax.Array  # i32[L + 1]: the number of the batch at each place; −1: none
+    brought: ArmStatistics  # [L + 1, K]
+
+
+@pytree
+class InBatches(Around):
+    """The inner policy, told of outcomes once a batch of rounds, and ``later`` batches late.
+
+    Batch d holds the rounds from :math:`1 + dm` to :math:`(d + 1)m`. Its outcomes are known from the first round of
+    batch :math:`d + 1 + L` on. Until then they are open: the inner policy counts them at their arm's current means
+    (:meth:`~jaxbandits.Policy.select_while_open`), so that the pulls of a batch spread as those of a plan would.
+
+    Who sets budgets once a day and sees conversions a week later plays ``InBatches(policy, size=m, later=7)``, m clicks
+    a day. It costs K numbers a batch, whatever m is; for outcomes that come one by one see
+    :class:`~jaxbandits.environments.Delayed`.
+
+    Args:
+        policy: one that learns by sums (see :func:`experienced`), of one cost.
+        size: m ≥ 1, rounds of a batch: a number, or one for each instance.
+        later: L ≥ 0.
+
+    Raises:
+        InputError: before anything runs, for a policy that learns in another way.
+
+    Source: batched bandits, Perchet, Rigollet, Chassang, Snowberg, Annals of Statistics 44, 2016, with batches of one
+    size.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.6], [0.5, 0.3])
+        >>> daily = [jb.policies.InBatches(jb.policies.OmegaUCB(rho=0.25), size=100, later=7 * late) for late in (0, 1)]
+        >>> policies = [jb.policies.OmegaUCB(rho=0.25), *daily]
+        >>> result = jb.simulate(policies, arms, jb.Horizon(3000), key=jax.random.key(0), replicates=50, marks=1)
+        >>> result.spent.mean(["instance", "replicate", "mark"]).round().values.tolist()  # the cheaper arm is better
+        [909.0, 913.0, 969.0]
+    """
+
+    policy: Policy = leaf()
+    size: ArrayLike = leaf(integer=True, at_least=1)
+    later: int = static(default=0)
+
+    def check(self, spec: FiniteSpec) -> None:
+        if not hasattr(self.policy, "with_history"):
+            what = "a policy that adds up what each arm brought, such as OmegaUCB(), to learn in batches"
+            raise bad("policy", type(self.policy).__name__, what)
+        if spec.resources is not None:
+            raise bad("environment", f"{spec.resources} resources", "one with one cost for InBatches")
+        whole_number("InBatches.later", self.later, 0, 2**16)
+        super().check(spec)
+
+    def learnt(self, state: BatchedState) -> Pytree:
+        """The inner policy's state."""
+        return state.inner
+
+    def init(self, spec: FiniteSpec) -> BatchedState:
+        one = arm_statistics.empty(spec.arms, spreads=getattr(self.policy, "spreads", False))
+        rows = jax.tree.map(lambda x: jnp.zeros((self.later + 1, *x.shape), x.dtype), one)
+        return BatchedState(self.policy.init(spec), jnp.full((self.later + 1,), -1, jnp.int32), rows)
+
+    def update(self, state: BatchedState, key: jax.Array, observation: Observation) -> BatchedState:
+        """Book the outcome under the batch of the round in which it was decided."""
+        batch = (observation.view.round - 2) // self.size
+        place = batch % (self.later + 1)
+        feedback = observation.feedback
+        row = jax.tree.map(lambda x: x[place], state.brought)
+        row = arm_statistics.record(row, observation.action, feedback.reward, feedback.cost)
+        brought = jax.tree.map(lambda all, x: all.at[place].set(x), state.brought, row)
+        return state._replace(batch=state.batch.at[place].set(batch), brought=brought)
+
+    def _opened(self, state: BatchedState, round: jax.Array) -> tuple[BatchedState, jax.Array]:
+        """The state with all that is known by this round, and the pulls that are open, ``i32[K]``."""
+        now = (round - 1) // self.size
+        comes = (state.batch >= 0) & (state.batch < now - self.later)
+
+        def sums(x: jax.Array, taken: jax.Array) -> jax.Array:
+            return jnp.sum(jnp.where(taken.reshape(-1, *[1] * (x.ndim - 1)), x, 0), axis=0, dtype=x.dtype)
+
+        def learn(state: BatchedState) -> BatchedState:
+            # Batches come one by one, as a rule; ticks of several must carry.
+            def one(place: jax.Array, state: BatchedState) -> BatchedState:
+                more = jax.tree.map(lambda x: jnp.where(comes[place], x[place], 0), state.brought)
+                left = jax.tree.map(lambda x: x.at[place].set(jnp.where(comes[place], 0, x[place])), state.brought)
+                inner = self.policy.with_history(state.inner, more)  # type: ignore[attr-defined]
+                batch = state.batch.at[place].set(jnp.where(comes[place], -1, state.batch[place]))
+                return BatchedState(inner, batch, left)
+
+            return jax.lax.fori_loop(0, self.later + 1, one, state)
+
+        state = jax.lax.cond(jnp.any(comes), learn, lambda state: state, state)
+        return state, sums(state.brought.pulls, jnp.ones_like(comes))
+
+    def select(self, state: BatchedState, key: jax.Array, view: View) -> tuple[BatchedState, Pytree]:
+        return self.select_while_open(state, key, view, jnp.zeros_like(state.brought.pulls[0]))
+
+    def select_while_open(
+        self, state: BatchedState, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[BatchedState, Pytree]:
+        """The inner policy's choice, by what is known."""
+        state, waiting = self._opened(state, view.round)
+        inner, arm = self.policy.select_while_open(state.inner, key, view, waiting + open)
+        return state._replace(inner=inner), arm

@@ -1,0 +1,134 @@
+"""Policies that start from a history, and policies that learn in batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.core import ticks
+from jaxbandits.environments import FiniteArms, Stocked
+from jaxbandits.policies import History, InBatches, experienced
+from jaxbandits.testing import assert_same_results
+
+KEY = jax.random.key(20261125)
+ARMS = FiniteArms.bernoulli([[0.6, 0.5, 0.3], [0.2, 0.9, 0.5]], [[0.5, 0.25, 0.6], [0.3, 0.7, 0.4]])
+HISTORY = {
+    "pulls": [[40, 40, 0], [30, 20, 10]],
+    "reward": [[23.5, 18, 0], [6, 17, 4]],
+    "cost": [[20, 11, 0], [8, 15, 4]],
+}
+BUDGET = jb.TotalBudget(60.0, last_pull="counts")
+
+
+def history_of(state: Any) -> History:
+    """What a lane has learnt."""
+    known = getattr(state, "learnt", state)
+    sums = (ticks.to_units(ticks.join(jax.tree.map(np.asarray, x))) for x in (known.reward, known.cost))
+    return History.of(np.asarray(known.pulls), *sums)
+
+
+@pytest.mark.parametrize("policy", [jb.policies.OmegaUCB(rho=0.25), jb.policies.BGreedy()], ids=["index", "other"])
+def test_a_history_is_what_was_played(policy: jb.Policy) -> None:
+    """Its first decision is the next one of the policy that played the history, at the same round and state."""
+    played = jb.rollout(policy, ARMS, jb.Horizon(80), key=KEY, rounds=80)
+    state = jax.tree.map(lambda x: x[60], played.state)  # has learnt 60 rounds, decided the 61st
+    again = experienced(policy, history_of(state))
+    one: Any = jb.rollout(again, ARMS, jb.Horizon(1), key=KEY, rounds=1)
+    learnt = jax.tree.map(lambda x: x[0], one.state)
+    assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), learnt, state))
+    if hasattr(again, "scoring"):
+        assert int(one.action[0]) == int(played.action[60])
+        scoring = again.scoring()  # type: ignore[attr-defined]
+        base = jb.policies.base.evaluate_totals
+        assert (base(scoring, learnt, jnp.int32(1)) == base(policy, state, jnp.int32(61))).all()
+
+
+def test_engines_agree_and_the_world_counts_its_own_pulls() -> None:
+    policies = [
+        experienced(x, History.of(**HISTORY)) for x in (jb.policies.OmegaUCB(rho=[0.25, 1.0]), jb.policies.MUCB())
+    ]
+    stocked = Stocked.of(ARMS, pulls=[30, 60, 500])
+    for world in (ARMS, stocked):
+        more: dict[str, Any] = {"key": KEY, "replicates": 4, "marks": 4}
+        scan, leap = (jb.simulate(policies, world, BUDGET, engine=engine, **more) for engine in ("scan", "leap"))
+        assert_same_results(scan, leap, "scan and leap with a history")
+        assert set(leap.about["engines"]) == {"leap"}
+        assert (scan.pulls.sum("arm").values == scan.rounds.values[..., -1]).all()
+    assert (scan.pulls.values <= [30, 60, 500]).all() and (scan.pulls.values == 30).any()
+
+
+def test_who_knows_more_loses_less() -> None:
+    """Ten thousand earlier pulls of the arms' own means: an eighth of the regret, by far more than five errors."""
+    mean, cost = ARMS.values()
+    told = History.of(np.full((2, 3), 10_000), np.rint(10_000 * mean), np.rint(10_000 * cost))
+    policies = [jb.policies.OmegaUCB(rho=0.25), experienced(jb.policies.OmegaUCB(rho=0.25), told)]
+    regret = jb.simulate(policies, ARMS, BUDGET, key=KEY, replicates=64, marks=1).regret.values[..., 0]
+    saved = (regret[0] - regret[1]).mean(axis=0)
+    assert saved.mean() > 5 * saved.std(ddof=1) / 8 and regret[1].mean() < regret[0].mean() / 8
+
+
+def twin(size: int, later: int, rounds: int) -> tuple[list[int], list[float]]:
+    """UCB1 told of outcomes by batches, open pulls counted at their arm's means (of nothing known: as nothing)."""
+    played = jb.rollout(
+        InBatches(jb.policies.UCB1(), size=size, later=later), ARMS, jb.Horizon(rounds), key=KEY, rounds=rounds
+    )
+    return np.asarray(played.action).tolist(), (np.asarray(played.outcome.reward) / ticks.ONE).tolist()
+
+
+@pytest.mark.parametrize("size, later", [(1, 0), (7, 0), (5, 3)])
+def test_batches_beside_a_plain_loop(size: int, later: int) -> None:
+    rounds = 150
+    actions, rewards = twin(size, later, rounds)
+    n, s, unknown = np.zeros(3), np.zeros(3), []
+    for t, (arm, reward) in enumerate(zip(actions, rewards, strict=True), start=1):
+        batch = (t - 1) // size
+        for seen in [x for x in unknown if x[0] < batch - later]:
+            n[seen[1]] += 1
+            s[seen[1]] += seen[2]
+            unknown.remove(seen)
+        open_ = np.bincount([x[1] for x in unknown], minlength=3)
+        all_ = n + open_
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.where(n > 0, np.floor(s / np.maximum(n, 1) * ticks.ONE) / ticks.ONE, 0)
+            score = np.where(all_ > 0, (s + open_ * mean) / all_ + np.sqrt(2 * np.log(t) / all_), np.inf)
+        first = np.flatnonzero(all_ == 0)
+        assert arm == first[0] if first.size else score[arm] >= score.max() - 1e-5, (t, arm, score)
+        unknown.append((batch, arm, reward))
+
+
+def test_batches_of_one_are_the_policy_itself() -> None:
+    inner = jb.policies.OmegaUCB(rho=0.25)
+    result = jb.simulate([inner, InBatches(inner, size=1)], ARMS, BUDGET, key=KEY, replicates=4, marks=3, engine="scan")
+    assert all((x[0] == x[1]).all() for x in result.ledger.values())
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: History.of([1.5, 2], [1, 1], [1, 1]), r"pulls: \[1.5, 2\] given; it must be whole numbers"),
+        (lambda: History.of([1, 2], [1, 3], [1, 1]), r"reward: \[1.0, 3.0\] given; it must be sums over the pulls"),
+        (lambda: History.of([1, 2], [1], [1, 1]), r"pulls, reward, cost: shapes \[2\] and \[1\] and \[2\] given"),
+        (
+            lambda: jb.simulate(experienced(jb.policies.UCB1(), History.of([1], [1], [1])), ARMS, BUDGET, key=KEY),
+            "history: 1 arms given; it must have 3",
+        ),
+        (
+            lambda: jb.simulate(
+                experienced(jb.policies.FixedSplit([1, 1, 1]), History.of(**HISTORY)), ARMS, BUDGET, key=KEY
+            ),
+            "policy: 'FixedSplit' given; it must be a policy that adds up",
+        ),
+        (
+            lambda: jb.simulate(InBatches(jb.policies.FixedSplit([1, 1, 1]), size=2), ARMS, BUDGET, key=KEY),
+            "policy: 'FixedSplit' given; it must be a policy that adds up",
+        ),
+    ],
+)
+def test_refusals(call: Any, message: str) -> None:
+    with pytest.raises(jb.InputError, match=message):
+        call()
