@@ -17,6 +17,7 @@ import numpy as np
 
 from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits.constraints import a_round
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import SMALLEST, InputError, bad, numbers, whole_number
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
@@ -546,11 +547,19 @@ class WithNullArm(AroundWorld):
         return np.pad(reward, pad), np.pad(cost, pad + [(0, 0)] * (cost.ndim - reward.ndim))
 
     def benchmarks(self, constraint: Any, clock: np.ndarray) -> Any:
-        """None, or those of a world whose benchmarks may wait; that of one that changes does not know of it."""
+        """Those of a world that allows to rest; one that changes would not know that one may."""
         found = super().benchmarks(constraint, clock)
-        if found is not None and not getattr(self.arms, "may_wait", False):
+        if found is None or getattr(self.arms, "may_wait", False):
+            return found
+        if self.arms.spec.context is None:
             must = "the other way round, Piecewise.of([WithNullArm(arms), …])"
             raise bad("arms", type(self.arms).__name__, must)
+        pace = a_round(constraint)
+        if pace is not None and pace.budget is None:
+            given = "a TotalBudget without rounds, and a null arm, in a world with contexts"
+            raise InputError(
+                f"constraint: {given} given; it must have rounds: one would wait for ever for the best request"
+            )
         return found
 
 
