@@ -445,6 +445,19 @@ class FiniteArms(AddressedArms):
         there = exists[(...,) + (None,) * (cost.ndim - exists.ndim)]
         return np.where(exists, reward, np.nan), np.where(there, cost, np.nan)
 
+    def prices(self) -> np.ndarray | None:
+        """Of arms all of whose rows, or clicks, cost the same."""
+        law = self.law
+        if isinstance(law, RowsLaw):
+            cost = np.asarray(law.cost, np.int64)
+            rows = np.arange(cost.shape[2]) < np.asarray(law.rows)[..., None]
+            rows = rows.reshape(rows.shape + (1,) * (cost.ndim - 3))
+            return np.where(((cost == cost[:, :, :1]) | ~rows).all(2), cost[:, :, 0], 0)
+        if isinstance(law, ClickLaw):
+            same = (np.asarray(law.paid) == ticks.ONE) & (np.asarray(law.spread) == 0)
+            return np.where(same, np.asarray(law.price, np.int64), 0)
+        return None
+
 
 def refuses_but_one_arm(action: Any) -> str | None:
     """See :meth:`Environment.refuses`: one arm a round."""
@@ -495,6 +508,9 @@ class AroundWorld(Environment):
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         return self.world.values()
+
+    def prices(self) -> np.ndarray | None:
+        return self.world.prices()
 
     def benchmarks(self, constraint: Any, clock: np.ndarray) -> Any:
         return self.world.benchmarks(constraint, clock)
