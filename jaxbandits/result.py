@@ -353,11 +353,13 @@ class Result:
     def violation(self) -> xarray.DataArray:
         """Largest amount so far by which the total cost exceeded c·t, over all rounds; exactly 0 if it never did.
 
+        Under :class:`~jaxbandits.Renewing` the amount by which a period's budget was exceeded.
+
         Raises:
-            InputError: unless the constraint was :class:`~jaxbandits.AverageCost`.
+            InputError: unless the constraint was :class:`~jaxbandits.AverageCost` or :class:`~jaxbandits.Renewing`.
         """
         if "audit:violation" not in self.ledger:
-            raise InputError("violation: only the AverageCost constraint audits it")
+            raise InputError("violation: only the constraints AverageCost and Renewing audit it")
         return self._array(ticks.to_units(self.ledger["audit:violation"]), "violation", "cost")
 
     @property

@@ -143,7 +143,7 @@ def simulate(
     return result
 
 
-def origin_of(environment: Environment, device: str) -> dict[str, str]:
+def origin_of(environment: Environment, device: str) -> dict[str, Any]:
     """Versions, the kind of device, and a digest of the environment's numbers: now, for a table may change in place."""
     numbers = digest_of_arrays(("", np.asarray(x)) for x in jax.tree.leaves(environment))
     here = {**versions(), "python": platform.python_version(), "device": device}
@@ -157,7 +157,7 @@ def labelled(
     layout: Layout,
     number: int,
     constraint: Constraint,
-    origin: Mapping[str, str],
+    origin: Mapping[str, Any],
 ) -> Result:
     """The result of one task of a layout, from what is known of every lane, ``[lane, …]``.
 

@@ -302,7 +302,8 @@ def _names(given: Any, ids: np.ndarray) -> tuple[str | int, ...]:
         raise bad("instance_names", given, "a list of names, one for each instance")
     if len(given) != ids.size:
         raise InputError(f"instance_names: {len(given)} names given; it must be one for each of {ids.size}")
-    names = tuple(map(int if all(isinstance(x, (int, np.integer)) for x in given) else str, given))
+    kind = int if all(isinstance(x, (int, np.integer)) for x in given) else str
+    names: tuple[str | int, ...] = tuple(kind(x) for x in given)
     if len(set(zip(names, ids.tolist(), strict=True))) > len(set(names)):
         twice = next(name for name in names if names.count(name) > 1)
         raise bad("instance_names", twice, "given to one instance only")
