@@ -57,7 +57,7 @@ class Layout:
 
     tasks: tuple[Task, ...]
     settings: tuple[tuple[str, ...], ...]  # labels, for each policy one per setting
-    names: tuple[str, ...]  # of the instances
+    names: tuple[str | int, ...]  # of the instances
     shares: np.ndarray  # f64[mark]: the marks as shares of the clock
     expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
     best_rate: np.ndarray  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
@@ -305,14 +305,15 @@ def _best_rate(ready: Constraint, means: Means) -> np.ndarray:
     return rate
 
 
-def _names(given: Any, ids: np.ndarray) -> tuple[str, ...]:
-    """Labels of the instances, none for two ids."""
+def _names(given: Any, ids: np.ndarray) -> tuple[str | int, ...]:
+    """Labels of the instances, none for two ids: numbers where all are numbers, else text."""
     plain = isinstance(given, (list, tuple, np.ndarray)) and all(isinstance(x, (str, int, np.integer)) for x in given)
     if not plain:
         raise bad("instance_names", given, "a list of names, one for each instance")
     if len(given) != ids.size:
         raise InputError(f"instance_names: {len(given)} names given; it must be one for each of {ids.size}")
-    names = tuple(map(str, given))
+    kind = int if all(isinstance(x, (int, np.integer)) for x in given) else str
+    names: tuple[str | int, ...] = tuple(kind(x) for x in given)
     if len(set(zip(names, ids.tolist(), strict=True))) > len(set(names)):
         twice = next(name for name in names if names.count(name) > 1)
         raise bad("instance_names", twice, "given to one instance only")

@@ -17,6 +17,7 @@ import numpy as np
 
 from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits._provenance import remembered
 from jaxbandits.constraints import a_round
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import SMALLEST, InputError, bad, numbers, whole_number
@@ -585,6 +586,7 @@ class WithNullArm(AroundWorld):
 # True means are used throughout, but where one asks for those of the reference code (``gbr_mean_bug``).
 
 
+@remembered
 def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
     """S-Br: μ^r ~ U(0, 1), μ^c ~ U(0.01, 1), Bernoulli rewards and costs.
 
@@ -599,6 +601,7 @@ def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
     return FiniteArms.bernoulli(u[0], 0.01 + 0.99 * u[1])
 
 
+@remembered
 def random_generalised_bernoulli(
     key: jax.Array, instances: int, arms: int, *, gbr_mean_bug: bool = False
 ) -> FiniteArms:
@@ -628,6 +631,7 @@ def random_generalised_bernoulli(
     return dataclasses.replace(made, mean_reward=reward, mean_cost=cost)
 
 
+@remembered
 def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
     """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5).
 
