@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import platform
+import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -15,6 +17,7 @@ from jaxbandits._engine import driver, limits, pool
 from jaxbandits._engine.scan import ledger_of
 from jaxbandits._engine.setup import Layout, check_count, lay_out
 from jaxbandits._progress import Progress, unfinished
+from jaxbandits._provenance import classes_of, maker_of, processor_name, sources_of, versions
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad, refuse_beyond_memory, whole_number
 from jaxbandits.core.fingerprint import digest_of_arrays, is_users
@@ -66,7 +69,7 @@ def simulate(
             instance's budget and cheapest arm.
         instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them to run a part of a
             batch with the very numbers that it has in the whole.
-        instance_names: labels of the instances, default the ids.
+        instance_names: labels of the instances, text or whole numbers; default the ids.
         slots: lanes in flight per worker; default as many as are fast and fit into half of the free memory.
         chunk: rounds between two looks at the marks.
         devices: where to run, default all local devices of the default backend; on CPU one worker per core.
@@ -89,6 +92,7 @@ def simulate(
         >>> result.regret.sizes["replicate"], result.status.values.ravel().tolist()
         (4, ['exhausted', 'exhausted', 'exhausted', 'exhausted'])
     """
+    began = time.perf_counter()
     slots = check_count("slots", slots)
     devices = jax.local_devices() if devices is None else list(devices) if isinstance(devices, Iterable) else []
     if not devices or not all(isinstance(x, jax.Device) and x.process_index == jax.process_index() for x in devices):
@@ -127,6 +131,8 @@ def simulate(
         ledger = ledger_of(accounts.rows, task.constraint, task.places(np.arange(task.order.size))[1])
         parts.append(labelled(ledger, accounts.status, accounts.final, layout, number, constraint, origin))
     result = join_settings(parts)
+    took = {"seconds": time.perf_counter() - began, "processor": processor_name()}
+    result = dataclasses.replace(result, about=dataclasses.replace(result.about, **took))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=2)
     ready = layout.tasks[0].constraint
@@ -170,13 +176,11 @@ def apart_from_values(result: Result, environment: Environment, constraint: Cons
     )
 
 
-def origin_of(environment: Environment, device: str) -> dict[str, str]:
+def origin_of(environment: Environment, device: str) -> dict[str, Any]:
     """Versions, the kind of device, and a digest of the environment's numbers: now, for a table may change in place."""
-    import jaxbandits
-
     numbers = digest_of_arrays(("", np.asarray(x)) for x in jax.tree.leaves(environment))
-    versions = {"jaxbandits": jaxbandits.__version__, "jax": jax.__version__}
-    return {**versions, "device": device, "instances_digest": numbers}
+    here = {**versions(), "python": platform.python_version(), "device": device}
+    return {**here, "instances_digest": numbers, "made_by": maker_of(environment)}
 
 
 def labelled(
@@ -186,7 +190,7 @@ def labelled(
     layout: Layout,
     number: int,
     constraint: Constraint,
-    origin: Mapping[str, str],
+    origin: Mapping[str, Any],
 ) -> Result:
     """The result of one task of a layout, from what is known of every lane, ``[lane, …]``.
 
@@ -218,6 +222,7 @@ def labelled(
         about=About(
             parameters=tuple(task.chosen.parameters),
             engines=(task.engine.__name__.rsplit(".", 1)[-1],) * len(settings),
+            classes=(classes_of(task.policy),) * len(settings),
             why_scan=task.why_scan,
             environment=type(task.environment).__name__,
             constraint=described(constraint),
@@ -226,6 +231,7 @@ def labelled(
             instance_ids=tuple(task.instance_ids.tolist()),
             replicate_ids=tuple(task.replicate_ids.tolist()) if several else None,
             max_rounds=tuple(task.cap.tolist()),
+            sources=sources_of([task.policy, task.environment, constraint], task.program),
             **origin,
         ),
     )

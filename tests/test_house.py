@@ -37,7 +37,7 @@ LAZY = {
 FLOORS = (
     ("_tables", "_plots"),
     ("core",),
-    ("_numerics", "_files", "_progress", "statistics"),
+    ("_numerics", "_files", "_progress", "_provenance", "statistics"),
     ("constraints", "draws", "environments", "policies"),
     ("_engine",),
     ("oracles", "result", "simulation", "trajectory"),

@@ -57,7 +57,7 @@ class Layout:
 
     tasks: tuple[Task, ...]
     settings: tuple[tuple[str, ...], ...]  # labels, for each policy one per setting
-    names: tuple[str, ...]  # of the instances
+    names: tuple[str | int, ...]  # of the instances
     shares: np.ndarray  # f64[mark]: the marks as shares of the clock
     expected: np.ndarray  # f64[instance]: rounds of a lane; they steer scheduling only
     best_rate: np.ndarray  # f64[instance]: reward per unit of the clock; NaN where the world has benchmarks
@@ -305,14 +305,15 @@ def _best_rate(ready: Constraint, means: Means) -> np.ndarray:
     return rate
 
 
-def _names(given: Any, ids: np.ndarray) -> tuple[str, ...]:
-    """Labels of the instances, none for two ids."""
+def _names(given: Any, ids: np.ndarray) -> tuple[str | int, ...]:
+    """Labels of the instances, none for two ids: numbers where all are numbers, else text."""
     plain = isinstance(given, (list, tuple, np.ndarray)) and all(isinstance(x, (str, int, np.integer)) for x in given)
     if not plain:
         raise bad("instance_names", given, "a list of names, one for each instance")
     if len(given) != ids.size:
         raise InputError(f"instance_names: {len(given)} names given; it must be one for each of {ids.size}")
-    names = tuple(map(str, given))
+    kind = int if all(isinstance(x, (int, np.integer)) for x in given) else str
+    names: tuple[str | int, ...] = tuple(kind(x) for x in given)
     if len(set(zip(names, ids.tolist(), strict=True))) > len(set(names)):
         twice = next(name for name in names if names.count(name) > 1)
         raise bad("instance_names", twice, "given to one instance only")
@@ -393,18 +394,16 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
     pulled = _trace(environment, "pull", lambda s, a: world.pull(s, a, key, jnp.int32(1)), start, blank)
     outcome, feedback = _check_pulled(environment, pulled, start)
     left = _check_accounts(constraint, one_constraint, outcome)
-    view = View(_i32(), left, _trace(environment, "available", lambda: world.available()))  # type: ignore[arg-type]
+    available = _trace(environment, "available", lambda: world.available())
     opening = _trace(environment, "open", world.open, start, _i32())
     if opening is not None:
-        _same(environment, "open", "bool[K]", opening, view.available)
-        _same(
-            environment,
-            "opens_next",
-            "int32[]",
-            _trace(environment, "opens_next", world.opens_next, start, _i32()),
-            _i32(),
-        )
-    observation = Observation(view, blank, feedback, _FLAG)
+        _same(environment, "open", "bool[K]", opening, available)
+        later = _trace(environment, "opens_next", world.opens_next, start, _i32())
+        _same(environment, "opens_next", "int32[]", later, _i32())
+    context = _trace(environment, "context", lambda: world.context(key, jnp.int32(1)))
+    _check_context(environment, context)
+    view = View(_i32(), left, available, context)
+    observation = Observation(view, blank, feedback, _FLAG, context)
     updated = _trace(policy, "update", lambda p, s, o: p.update(s, key, o), policy, state, observation)
     _same(policy, "update", "a state like that of init", updated, state)
     selected = _trace(policy, "select", lambda p, s, v: p.select(s, key, v), policy, state, view)
@@ -423,6 +422,14 @@ def _play_a_round(policy: Policy, blank: Any, environment: Environment, constrai
             raise bad(f"{type(owner).__name__}.summary", given, "a dict of arrays by name")
     if twice := sorted(set(finals[0][1]) & set(finals[1][1])):  # one would hide the other's values
         raise bad(f"{type(policy).__name__}.summary", twice[0], f"another name: {type(environment).__name__} has it")
+
+
+def _check_context(environment: Environment, context: Any) -> None:
+    """Is it what the spec says?"""
+    shape = getattr(environment.spec, "context", None)
+    must = None if shape is None else jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
+    said = "what spec.context says, " + ("None" if shape is None else f"float32{list(shape)}")
+    _same(environment, "context", said, context, must)
 
 
 def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Outcome, Any]:
