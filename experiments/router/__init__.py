@@ -2,7 +2,7 @@
 
     python -m experiments router [--quick|--full] [--only ITEM] [--out DIR]
 
-Items: fixed, learners, context, delays, prices, tuning, own. The prompts come from the wheel ``paretobandit``
+Items: fixed, learners, context, delays, prices, tuning, settings, policies, own. The prompts come from the wheel ``paretobandit``
 (Apache-2.0): ``python -m pip install 'jaxbandits[router]'``. ``own`` plays ``DIR/requests.csv`` of ``--data DIR``: a
 row for each request, columns ``quality MODEL`` and ``dollars MODEL`` for each model.
 
@@ -597,6 +597,8 @@ def _priced(
     return found[0], found[1]
 
 
+from experiments.router import contexts  # noqa: E402  # it takes the world and its accounts from here
+
 EXPERIMENT = Experiment(
     "router",
     {
@@ -606,9 +608,11 @@ EXPERIMENT = Experiment(
         "delays": delays,
         "prices": prices,
         "tuning": tuning,
+        "settings": contexts.settings,
+        "policies": contexts.policies,
         "own": own,
     },
     needs={"own": OWN},
-    not_in_quick=("context", "tuning"),
+    not_in_quick=("context", "tuning", "settings", "policies"),
     any_size=lambda row: row.item.startswith("fixed"),
 )
