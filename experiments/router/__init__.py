@@ -2,9 +2,9 @@
 
     python -m experiments router [--quick|--full] [--only ITEM] [--out DIR]
 
-Items: fixed, learners, context, delays, prices, tuning, settings, policies, own. The prompts come from the wheel ``paretobandit``
-(Apache-2.0): ``python -m pip install 'jaxbandits[router]'``. ``own`` plays ``DIR/requests.csv`` of ``--data DIR``: a
-row for each request, columns ``quality MODEL`` and ``dollars MODEL`` for each model.
+Items: fixed, learners, context, delays, prices, tuning, settings, policies, own. The prompts come from the wheel
+``paretobandit`` (Apache-2.0): ``python -m pip install 'jaxbandits[router]'``. ``own`` plays ``DIR/requests.csv`` of
+``--data DIR``: a row for each request, columns ``quality MODEL`` and ``dollars MODEL`` for each model.
 
 A run learns on the 1,785 prompts of the training split and is judged on the 1,824 of the test split, each in an order
 of its own. A cost of 1 is the dearest answer of all.

@@ -20,13 +20,13 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtri
 
 from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits._numerics.means import Means
+from jaxbandits._numerics.normal import normal
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
-from jaxbandits.core.means import Means
 from jaxbandits.core.protocol import Environment, Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
@@ -192,8 +192,7 @@ class Draw(Explore):
 def _normals(key: jax.Array, round: jax.Array, number: int) -> jax.Array:
     ids = jax.lax.iota(jnp.uint32, number)
     words = jax.vmap(lambda i: streams.policy_words(key, round, Role.THETA_REWARD, i)[0])(ids)
-    uniform = (words.astype(jnp.float32) + 0.5) * np.float32(2.0**-32)
-    return ndtri(jnp.minimum(uniform, np.float32(1 - 2.0**-24)))
+    return normal(words)
 
 
 # --- The models
