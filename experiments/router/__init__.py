@@ -2,7 +2,7 @@
 
     python -m experiments router [--quick|--full] [--only ITEM] [--out DIR]
 
-Items: fixed, learners, context, delays, prices, tuning, settings, policies, own. The prompts come from the wheel
+Items: fixed, learners, context, delays, prices, tuning, settings, policies, second, own. Prompts come from the wheel
 ``paretobandit`` (Apache-2.0): ``python -m pip install 'jaxbandits[router]'``. ``own`` plays ``DIR/requests.csv`` of
 ``--data DIR``: a row for each request, columns ``quality MODEL`` and ``dollars MODEL`` for each model.
 
@@ -610,9 +610,10 @@ EXPERIMENT = Experiment(
         "tuning": tuning,
         "settings": contexts.settings,
         "policies": contexts.policies,
+        "second": contexts.second,
         "own": own,
     },
-    needs={"own": OWN},
-    not_in_quick=("context", "tuning", "settings", "policies"),
+    needs={"own": OWN, "second": contexts.SECOND},
+    not_in_quick=("context", "tuning", "settings", "policies", "second"),
     any_size=lambda row: row.item.startswith("fixed"),
 )
