@@ -299,7 +299,7 @@ class SweepPlots:
             >>> figure.get_size_inches()[0].item(), figure.axes[0].get_xlabel()
             (3.4, 'ρ, log scale')
         """
-        from jaxbandits.sweeps.report import curves  # here: it imports matplotlib
+        from jaxbandits.sweeps.drawing import curves  # here: it imports matplotlib
 
         swept = {policy: self._result.parameters(policy) for policy in self._result.policies}
         alone = {policy: names[0] for policy, names in swept.items() if len(names) == 1}
