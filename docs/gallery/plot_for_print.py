@@ -2,7 +2,7 @@
 How does one figure of each paper look in a paper?
 ==================================================
 
-With the style ``jaxbandits.column`` a figure is ready to include: 3.4 inches wide, letters of 7 and 8 points, fonts
+With the style ``jaxbandits.column`` a figure is ready to include: 3.25 inches wide, letters of 7 and 8 points, fonts
 embedded. Here one of each of the five papers, small enough for half a minute.
 """
 
