@@ -300,6 +300,8 @@ class Result:
     def fixed_regret(self) -> xarray.DataArray:
         """Of a world that changes: the regret against the best single arm in hindsight; it may be below 0.
 
+        Of a world with contexts: against the best mixture that sees none of them.
+
         Raises:
             InputError: the world does not change (then :attr:`regret` is that), or the benchmark is not known.
         """

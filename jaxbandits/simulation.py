@@ -20,13 +20,14 @@ from jaxbandits._progress import Progress, unfinished
 from jaxbandits._provenance import classes_of, maker_of, processor_name, sources_of, versions
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad, refuse_beyond_memory, whole_number
-from jaxbandits.core.fingerprint import digest_of_arrays
+from jaxbandits.core.fingerprint import digest_of_arrays, is_users
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
+from jaxbandits.core.settings import Settings
 from jaxbandits.result import About, Result, join_settings
 
 
 def simulate(
-    policies: Policy | Sequence[Policy],
+    policies: Policy | Settings | Sequence[Policy | Settings],
     environment: Environment,
     constraint: Constraint,
     *,
@@ -51,6 +52,7 @@ def simulate(
 
     Args:
         policies: one policy or a list. A leaf may carry extra leading axes: ``[setting]`` or ``[setting, instance]``.
+            Settings that were checked already (``core.settings.Settings``) are played as they are.
         environment: the world, of one or more instances.
         constraint: the accountant, e.g. ``TotalBudget(500.0, last_pull="counts")``.
         key: ``jax.random.key(seed)``.
@@ -134,6 +136,8 @@ def simulate(
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=2)
     ready = layout.tasks[0].constraint
+    if not layout.benchmarks and (apart := apart_from_values(result, environment, ready)) is not None:
+        warnings.warn(apart, stacklevel=2)
     if getattr(ready, "resources", None) is None and limits.ends_before_its_clock(ready) is not None:
         # Lanes ended by what the clock does not measure: the benchmark of their regret stands still with it.
         stood = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
@@ -141,6 +145,35 @@ def simulate(
             ended = f"{early} of {stood.size} lanes ended by {type(ready).__name__}.ended before their clock did"
             warnings.warn(f"{ended}: their regret means nothing; see result.rounds and result.spent", stacklevel=2)
     return result
+
+
+def apart_from_values(result: Result, environment: Environment, constraint: Constraint) -> str | None:
+    """Where the expected rewards that were booked are not what ``values`` says of the pulls, in a line; else None.
+
+    Regret is made of ``values``. Asked of worlds with code that is not this package's, under its own constraints.
+    """
+    pulls, reward = result.final.get("pulls"), environment.values()[0]
+    if not is_users(environment) or is_users(constraint) or pulls is None or pulls.ndim != 4:
+        return None
+    if reward.shape[1] < pulls.shape[-1]:
+        return None
+    each = ticks.from_units(np.nan_to_num(reward[:, : pulls.shape[-1]]))
+    must = np.einsum("sirk,ik->sir", pulls, each, dtype=np.int64)
+    booked, number = result.ledger["expected_reward"][..., -1], pulls.sum(axis=-1, dtype=np.int64)
+    # A mean may be rounded to a tick, and the last round, of one pull or of several, may forfeit what it brings.
+    last = np.ceil(number / np.maximum(result.ledger["rounds"][..., -1], 1)).astype(np.int64)
+    lost = last * each.max(axis=1)[None, :, None] * (getattr(constraint, "last_pull", None) == "forfeits")
+    wrong = (must - booked < -number) | (must - booked > number + lost)
+    if not wrong.any():
+        return None
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    where = f"{result.settings[at[0]]}, instance {result.instances[at[1]]}, replicate {result.replicates[at[2]]}"
+    amounts = f"{ticks.to_units(booked[at]):.6g} booked, {ticks.to_units(must[at]):.6g} by values"
+    name = type(environment).__name__
+    return (
+        f"{name}.values does not give the expected rewards of the pulls in {int(wrong.sum())} of {wrong.size} lanes "
+        f"(first: {where}: {amounts}), so regret means nothing; a world whose means change must write {name}.benchmarks"
+    )
 
 
 def origin_of(environment: Environment, device: str) -> dict[str, Any]:
